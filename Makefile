@@ -1,0 +1,95 @@
+# `make test` on a fresh clone is all the set-up there is: every target first brings .venv up to date.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+NATIVE := $(wildcard src/tallytree/kernels/native/*.cpp src/tallytree/kernels/native/*.h)
+
+# A cmake from the machine where there is one, else from pip.
+CMAKE_PACKAGE := $(if $(shell command -v cmake),,cmake)
+CMAKE = $(if $(CMAKE_PACKAGE),$(BIN)/cmake,cmake)
+
+SAN_VENV := .venv-sanitize
+SAN_BIN := $(SAN_VENV)/bin
+SAN_BUILD := build/sanitize
+SAN_SITE := $(SAN_BUILD)/site
+
+.PHONY: install demo test check format lint types layers stub symbols doctest sanitize bench clean
+
+install: $(VENV)/.native
+
+# The tools and test dependencies, pinned in pyproject.toml.
+$(VENV)/.tools: pyproject.toml tools/requirements.py
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install -qq $$($(BIN)/python tools/requirements.py dev) $(CMAKE_PACKAGE)
+	touch $@
+
+# The package in editable mode; the compiled extension is copied into the virtual environment.
+$(VENV)/.native: $(VENV)/.tools CMakeLists.txt $(NATIVE)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) install -qq --no-build-isolation --no-deps -e .
+	touch $@
+
+demo: install
+	$(BIN)/python -m tallytree.demo
+
+test: install
+	$(BIN)/python -m pytest -n 2 tests
+
+bench: install
+	$(PIP) install -qq $$($(BIN)/python tools/requirements.py bench)
+	$(BIN)/python benchmarks/run.py
+
+# ---------------------------------------------------------------- checks
+
+check: lint types layers stub symbols doctest sanitize
+
+format: install
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lint: install
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: install
+	$(BIN)/mypy --strict src
+
+layers: install
+	$(BIN)/lint-imports
+
+stub: install
+	$(BIN)/python tools/check_stub.py
+
+symbols: install
+	$(BIN)/python tools/check_symbols.py build/editable
+
+doctest: install
+	$(BIN)/python -m pytest -p no:cacheprovider --doctest-modules src
+
+# A second environment, because the editable install in the first would win over PYTHONPATH.
+$(SAN_VENV)/.tools: pyproject.toml tools/requirements.py
+	test -x $(SAN_BIN)/python || $(PYTHON) -m venv $(SAN_VENV)
+	$(SAN_BIN)/python -m pip --disable-pip-version-check install -qq \
+	  $$($(PYTHON) tools/requirements.py --only numpy,pytest,hypothesis test)
+	touch $@
+
+$(SAN_BUILD)/.native: $(VENV)/.tools $(SAN_VENV)/.tools CMakeLists.txt $(NATIVE)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) -S . -B $(SAN_BUILD) -G Ninja --log-level=WARNING \
+	  -DTALLYTREE_SANITIZE=ON -DCMAKE_BUILD_TYPE=None -DPython_EXECUTABLE=$(CURDIR)/$(SAN_BIN)/python \
+	  -Dnanobind_DIR=$$($(BIN)/python -m nanobind --cmake_dir)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) --build $(SAN_BUILD)
+	touch $@
+
+# --capture=sys: the sanitizers write to the file descriptor and abort, so captured text would be lost.
+sanitize: $(SAN_BUILD)/.native
+	rm -rf $(SAN_SITE) && mkdir -p $(SAN_SITE)
+	cp -r src/tallytree $(SAN_SITE)/tallytree
+	cp $(SAN_BUILD)/_native*.so $(SAN_SITE)/tallytree/
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
+	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONPATH=$(SAN_SITE) \
+	  $(SAN_BIN)/python -m pytest -p no:cacheprovider --capture=sys tests -m sanitize
+
+clean:
+	rm -rf $(VENV) $(SAN_VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,54 @@
+"""Exact MAP inference on discrete models with global dependencies.
+
+Maximise ``H(F(y), G(y))``: a factor-graph score ``F``, integer statistics ``G`` counted over the whole
+labelling, and any ``H`` that does not decrease in the score.
+
+>>> import numpy as np
+>>> import tallytree as tt
+>>> model = tt.Model.chain(np.array([[0., 1], [0, 2], [0, 4]]), np.zeros((2, 2)))
+>>> ones = tt.count(model, state=1)
+>>> tt.profile(model, [ones]).at(2).assignment
+array([0, 1, 1])
+"""
+
+from tallytree import io
+from tallytree.core.cliquetree import CliqueTree, clique_tree
+from tallytree.core.distribution import Distribution, distribution
+from tallytree.core.expressions import Constraint
+from tallytree.core.model import Model
+from tallytree.core.objective import elementwise
+from tallytree.core.plan import Plan, plan
+from tallytree.core.profile import Profile, profile
+from tallytree.core.solution import Solution
+from tallytree.core.solve import solve
+from tallytree.core.statistics import Recipe, Statistic, count, matches, mismatches
+from tallytree.errors import BudgetError, InfeasibleError, ModelError, ObjectiveError, TallytreeError
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BudgetError",
+    "CliqueTree",
+    "Constraint",
+    "Distribution",
+    "InfeasibleError",
+    "Model",
+    "ModelError",
+    "ObjectiveError",
+    "Plan",
+    "Profile",
+    "Recipe",
+    "Solution",
+    "Statistic",
+    "TallytreeError",
+    "clique_tree",
+    "count",
+    "distribution",
+    "elementwise",
+    "io",
+    "matches",
+    "mismatches",
+    "plan",
+    "profile",
+    "solve",
+]

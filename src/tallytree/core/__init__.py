@@ -1,0 +1,1 @@
+"""From a model and its statistics to the profile: one file per stage."""

@@ -1,0 +1,127 @@
+"""Which variable goes first: the order of elimination, and the skeleton that follows from it.
+
+Every order gives a correct program; they differ in cost. Several candidates are drawn up natively and the
+cheapest by the cost model is kept. The model counts tallies as well as states: with unit statistics a table
+that covers n scopes of a statistic has n + 1 tallies, joining two tables costs the product of their tallies,
+and so the best order for the score alone is often not the best one here (a sweep beats a bushy tree).
+
+A skeleton depends on scopes and cardinalities alone, so it is cached by shape.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tallytree.core.model import Model
+from tallytree.core.statistics import Statistic
+from tallytree.errors import ModelError
+from tallytree.kernels import native
+
+__all__ = ["METHODS", "UNCAPPED", "skeleton"]
+
+UNCAPPED = int(np.iinfo(np.int64).max)
+
+METHODS = {"min-fill": 0, "min-degree": 1, "min-weight": 2, "natural": 3, "sweep": 4}
+"""The heuristics that ``order=`` takes by name."""
+
+_TRIES: tuple[tuple[str, int], ...] = (
+    ("min-degree", 0),
+    ("natural", 0),
+    ("sweep", 0),
+    ("min-fill", 0),
+    ("min-weight", 0),
+    ("min-fill", 1),
+    ("min-weight", 1),
+    ("min-fill", 2),
+    ("min-degree", 1),
+    ("min-fill", 3),
+)
+
+_LINEAR = 12.0  # a program this close to reading every factor once is not worth improving
+
+_CACHE: OrderedDict[Any, native.Skeleton] = OrderedDict()
+_CACHE_SIZE = 512
+
+
+def skeleton(
+    model: Model, statistics: Sequence[Statistic], order: str | ArrayLike | None = None
+) -> native.Skeleton:
+    """Return the cheapest program found for a model and statistics, from the cache if the shape is known.
+
+    Parameters
+    ----------
+    model, statistics
+        What is to be solved; only scopes, cardinalities and caps are looked at.
+    order : str or sequence of int, optional
+        A heuristic by name, or the variables in the order in which they are to be eliminated.
+    """
+    chosen = _checked_order(order, len(model))
+    shapes = tuple(tuple(block.key for block in s.blocks) for s in statistics)
+    key = (model.key, shapes, tuple(s.cap for s in statistics), chosen)
+    found = _CACHE.get(key)
+    if found is None:
+        found = _Search(model, statistics).run(chosen)
+        _CACHE[key] = found
+        if len(_CACHE) > _CACHE_SIZE:
+            _CACHE.popitem(last=False)
+    return found
+
+
+def _checked_order(order: str | ArrayLike | None, variables: int) -> str | tuple[int, ...] | None:
+    if order is None:
+        return None
+    if isinstance(order, str):
+        if order not in METHODS:
+            raise ModelError(
+                f"unknown elimination heuristic {order!r}; use one of {', '.join(METHODS)}, or give the "
+                "variables in the order in which they are to be eliminated"
+            )
+        return order
+    array = np.asarray(order)
+    if array.shape != (variables,) or sorted(array.tolist()) != list(range(variables)):
+        raise ModelError(
+            f"an elimination order names each of the {variables} variables once, got {order!r}; "
+            "a clique tree gives one by its order()"
+        )
+    return tuple(array.tolist())
+
+
+class _Search:
+    """The scopes of one problem, as the native planner takes them."""
+
+    def __init__(self, model: Model, statistics: Sequence[Statistic]) -> None:
+        self.cardinalities = model.cardinalities
+        self.scores = [block.scopes for block in model.blocks]
+        self.shifts = [block.scopes for s in statistics for block in s.blocks]
+        self.statistic_of = np.array([i for i, s in enumerate(statistics) for _ in s.blocks], dtype=np.int32)
+        self.caps = np.array([UNCAPPED if s.cap is None else max(s.cap, 0) for s in statistics], dtype=np.int64)
+        sizes = model.cardinalities
+        self.entries = sum(float(np.prod(sizes[block.scopes], axis=1, dtype=float).sum()) for block in model.blocks)
+
+    def run(self, order: str | tuple[int, ...] | None) -> native.Skeleton:
+        if isinstance(order, tuple):
+            return self.program(np.array(order, dtype=np.int32))
+        tries = _TRIES if order is None else ((order, 0),)
+        best: native.Skeleton | None = None
+        for candidate in self.programs(tries):
+            if best is None or candidate.cost < best.cost:
+                best = candidate
+            if best.cost <= _LINEAR * (self.entries + len(self.cardinalities)):
+                break
+        assert best is not None
+        return best
+
+    def programs(self, tries: Sequence[tuple[str, int]]) -> Iterator[native.Skeleton]:
+        scopes = [*self.scores, *self.shifts]
+        for method, seed in tries:
+            yield self.program(native.elimination_order(self.cardinalities, scopes, METHODS[method], seed))
+
+    def program(self, order: NDArray[np.int32]) -> native.Skeleton:
+        return native.Skeleton(
+            self.cardinalities, self.scores, self.shifts, self.statistic_of, self.caps, order
+        )

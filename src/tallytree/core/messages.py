@@ -1,0 +1,120 @@
+"""The upward pass of a plan, by the native executor or by the NumPy reference.
+
+Both give the last table, one value per cell with its tally, and can be asked for the labelling behind a cell.
+The native executor runs the whole program, packing of factors and decoding included, with no Python in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.algebra import Algebra, LogSumExp, MaxPlus
+from tallytree.algebra.tallies import cap_array, move_minima_out, put_minima_back
+from tallytree.core.blocks import Block
+from tallytree.core.model import Model
+from tallytree.core.plan import Plan
+from tallytree.core.statistics import Statistic
+from tallytree.errors import ModelError
+from tallytree.kernels import native, reference
+
+__all__ = ["Backend", "Messages", "pass_messages"]
+
+Backend = Literal["native", "reference"]
+
+
+class Messages(Protocol):
+    """What remains of an upward pass."""
+
+    @property
+    def tallies(self) -> NDArray[np.int64]:
+        """(S, P): the tally of each root cell."""
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """(S,): the value of each root cell, -inf where no labelling has its tally."""
+
+    def decode(self, cell: int) -> NDArray[np.int64]:
+        """Return the best labelling with the tally of a root cell."""
+
+    def downward(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sum over all labellings with each state of each variable, root cells weighted."""
+
+
+def pass_messages(
+    plan: Plan,
+    model: Model,
+    statistics: Sequence[Statistic],
+    *,
+    algebra: int = native.MAX_PLUS,
+    backend: Backend = "native",
+) -> Messages:
+    """Run the upward pass."""
+    if backend == "native":
+        return native.Run(plan.layout, [block.tables for block in model.blocks], algebra)
+    if backend == "reference":
+        return _Reference(plan, model, statistics, LogSumExp() if algebra == native.LOG_SUM_EXP else MaxPlus())
+    raise ModelError(f"backend must be 'native' or 'reference', got {backend!r}")
+
+
+def _pairs(blocks: Sequence[Block]) -> list[tuple[tuple[int, ...], NDArray[Any]]]:
+    return [
+        (tuple(scope), block.tables[k if len(block.tables) > 1 else 0])
+        for block in blocks
+        for k, scope in enumerate(block.scopes.tolist())
+    ]
+
+
+class _Reference:
+    """The same pass in NumPy, along the same elimination order: slow, and short enough to read."""
+
+    def __init__(
+        self, plan: Plan, model: Model, statistics: Sequence[Statistic], algebra: Algebra
+    ) -> None:
+        self._order: list[int] = plan.order.tolist()
+        self._algebra = algebra
+        shifts, offsets, rooms = [], [], []
+        for statistic in statistics:
+            pairs = _pairs(statistic.blocks)
+            tables, offset, room = move_minima_out([table for _, table in pairs], statistic.cap)
+            shifts.append([(scope, table) for (scope, _), table in zip(pairs, tables, strict=True)])
+            offsets.append(offset)
+            rooms.append(room)
+        self._problem = reference.Problem(
+            model.cardinalities.tolist(), _pairs(model.blocks), shifts, np.array(rooms, dtype=np.int64)
+        )
+        self._steps = reference.sweep_up(self._problem, self._order, algebra)
+        root = self._steps[-1].output
+        self.values: NDArray[np.float64] = root.values
+        caps = cap_array([s.cap for s in statistics])
+        self.tallies = put_minima_back(root.tallies, np.array(offsets, dtype=np.int64), caps)
+
+    def decode(self, cell: int) -> NDArray[np.int64]:
+        """Fix one variable after the other: a state is right if the best score with it is the best."""
+        fixed: list[Any] = []
+        steps = self._steps
+        assignment = np.zeros(len(self._order), dtype=np.int64)
+        for variable in self._order:
+            weights = np.full(len(self.values), -np.inf)
+            weights[cell] = 0.0
+            best = reference.sweep_down(steps, weights, self._algebra)[variable]
+            assignment[variable] = int(np.argmax(best))
+            only = np.full(best.shape, -np.inf)
+            only[assignment[variable]] = 0.0
+            fixed.append(((variable,), only))
+            problem = reference.Problem(
+                self._problem.cardinalities,
+                [*self._problem.factors, *fixed],
+                self._problem.shifts,
+                self._problem.caps,
+            )
+            steps = reference.sweep_up(problem, self._order, self._algebra)
+        return assignment
+
+    def downward(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Concatenate the marginals of all variables."""
+        marginals = reference.sweep_down(self._steps, weights, self._algebra)
+        return np.concatenate([[], *(marginals[v] for v in sorted(marginals))])

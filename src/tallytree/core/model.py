@@ -1,0 +1,686 @@
+"""The model: discrete variables and their score, ``F(y) = Σ_t f_t(y_Ct)``.
+
+A :class:`Model` is made from (scope, table) pairs, or, much faster, from whole arrays: ``Model.chain``,
+``Model.tree`` and ``Model.grid``. Bad data is refused here. A model also knows the names of its states and
+variables; every labelling that comes in goes through :meth:`Model.encode`, every one that goes out through
+:meth:`Model.labels`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
+from functools import lru_cache
+from math import prod
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tallytree.core.blocks import (
+    Block,
+    Frozen,
+    Pair,
+    check_blocks,
+    check_scores,
+    counted,
+    digest,
+    evaluate,
+    from_pairs,
+    numeric,
+    owned,
+    read_only,
+    set_once,
+    unary_scopes,
+)
+from tallytree.errors import ModelError
+
+__all__ = ["Model"]
+
+Scores = NDArray[np.float64]
+Scopes = tuple[NDArray[np.int32], bytes]
+Names = tuple[str, ...]
+
+
+@final
+class Model(Frozen):
+    """Discrete variables and a sum of factors over small scopes.
+
+    Parameters
+    ----------
+    cardinalities : sequence of int
+        The number of states of each variable, at least one.
+    factors : iterable of (scope, table)
+        A scope is a tuple of distinct variable numbers in any order, and may be empty (a constant); axis
+        ``i`` of the table belongs to ``scope[i]``. Scores are finite, or -inf to forbid. Scopes may come
+        again: factors add up.
+    variables : sequence of str, optional
+        A name for each variable.
+    states : sequence of str, or one such sequence per variable, optional
+        The names of the states, common to all variables or for each of them.
+
+    Attributes
+    ----------
+    cardinalities : int32 array of shape (M,)
+    blocks : tuple of Block
+        The factors in bulk, float64.
+    shape : tuple of int
+        The shape of a labelling: (M,), or (rows, columns) on grids.
+    states : tuple of str, tuple of tuples of str, or None
+        The names of the states, common or for each variable.
+    variables : tuple of str or None
+        The names of the variables.
+    alike : int or None
+        The number of states, where all variables have the same states, names included.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> model = tt.Model([2, 3], [((0,), [0.0, 1.0]), ((1, 0), [[0, 1], [2, 3], [4, 5]])])
+    >>> model
+    Model(2 variables, 2 factors)
+    >>> model.score([1, 2])
+    6.0
+    """
+
+    __slots__ = ("_common", "_each", "_key", "alike", "blocks", "cardinalities", "shape", "variables")
+
+    cardinalities: NDArray[np.int32]
+    blocks: tuple[Block, ...]
+    shape: tuple[int, ...]
+    variables: Names | None
+    alike: int | None
+    _common: Names | None  # the names of the states where all variables share them
+    _each: tuple[Names, ...] | None  # and where they do not
+    _key: tuple[bytes, ...] | None
+
+    def __init__(
+        self,
+        cardinalities: ArrayLike,
+        factors: Iterable[Pair] = (),
+        *,
+        variables: Sequence[str] | None = None,
+        states: Sequence[str] | Sequence[Sequence[str]] | None = None,
+    ) -> None:
+        sizes, n = _cardinalities(cardinalities)
+        self._fill(sizes, from_pairs(factors, np.float64, sizes), (len(sizes),), states, variables, n)
+
+    @classmethod
+    def from_blocks(
+        cls,
+        cardinalities: ArrayLike,
+        blocks: Iterable[Block],
+        *,
+        shape: tuple[int, ...] | None = None,
+        variables: Sequence[str] | None = None,
+        states: Sequence[str] | Sequence[Sequence[str]] | None = None,
+    ) -> Model:
+        """Make a model of float64 blocks, which are checked block by block and not copied.
+
+        Parameters
+        ----------
+        cardinalities : sequence of int
+            The number of states of each variable.
+        blocks : iterable of Block
+            The factors in bulk.
+        shape : tuple of int, optional
+            The shape of a labelling, (M,) by default.
+        variables, states : optional
+            Names, as for :class:`Model`.
+        """
+        (sizes, n), parts = _cardinalities(cardinalities), tuple(block for block in blocks if len(block))
+        check_blocks(parts, np.float64, sizes, noun="factor")
+        places = (len(sizes),) if shape is None else shape
+        if prod(places) != len(sizes):
+            raise ModelError(
+                f"shape {places} has {prod(places)} places, but the model has {len(sizes)} variables"
+            )
+        return _made(sizes, parts, places, states, variables, n)
+
+    @classmethod
+    def chain(cls, unary: ArrayLike, pairwise: ArrayLike, *, states: Sequence[str] | None = None) -> Model:
+        """Make a chain of M variables with N states each.
+
+        Parameters
+        ----------
+        unary : array-like of shape (M, N)
+            ``unary[i, a]`` is the score of state ``a`` at variable ``i``.
+        pairwise : array-like of shape (N, N) or (M - 1, N, N)
+            ``pairwise[i, a, b]`` is the score of ``a`` at variable ``i`` followed by ``b`` at ``i + 1``; one
+            table may serve all.
+        states : sequence of str, optional
+            The names of the N states.
+
+        Examples
+        --------
+        >>> import tallytree as tt
+        >>> model = tt.Model.chain([[0, 1], [2, 0], [0, 3]], [[0.5, 0.0], [0.0, 0.5]], states=["O", "B"])
+        >>> model.score(["B", "O", "B"])
+        6.0
+        """
+        scores = _unary(unary, ("M", "N"))
+        size, n = scores.shape
+        links = _pairwise(pairwise, "pairwise", (max(size - 1, 0),), n)
+        return _uniform_model((size,), n, states, (unary_scopes(size), scores), (_chain_scopes(size), links))
+
+    @classmethod
+    def tree(
+        cls, parents: ArrayLike, unary: ArrayLike, pairwise: ArrayLike, *, states: Sequence[str] | None = None
+    ) -> Model:
+        """Make a tree, or a forest, of M variables with N states each.
+
+        Parameters
+        ----------
+        parents : integer array-like of shape (M,)
+            The parent of each variable, negative for roots; in any order.
+        unary : array-like of shape (M, N)
+            ``unary[i, a]`` is the score of state ``a`` at variable ``i``.
+        pairwise : array-like of shape (N, N) or (M, N, N)
+            ``pairwise[i, a, b]`` is the score of state ``a`` at the parent of ``i`` and ``b`` at ``i``
+            itself; the entries of roots are ignored. One table may serve all.
+        states : sequence of str, optional
+            The names of the N states.
+
+        Examples
+        --------
+        >>> import tallytree as tt
+        >>> star = tt.Model.tree([-1, 0, 0], [[0, 1], [0, 0], [0, 0]], [[1, 0], [0, 5]])
+        >>> star.score([1, 1, 0])
+        6.0
+        """
+        scores = _unary(unary, ("M", "N"))
+        size, n = scores.shape
+        above = _parents(parents, size)
+        children = np.flatnonzero(above >= 0)
+        links = _pairwise(pairwise, "pairwise", (size,), n, ignored=above < 0)
+        used = links if len(links) == 1 else links[children]
+        scopes = read_only(np.column_stack((above[children], children)).astype(np.int32))
+        return _uniform_model(
+            (size,), n, states, (unary_scopes(size), scores), ((scopes, digest(scopes)), used)
+        )
+
+    @classmethod
+    def grid(
+        cls,
+        unary: ArrayLike,
+        vertical: ArrayLike,
+        horizontal: ArrayLike,
+        *,
+        states: Sequence[str] | None = None,
+    ) -> Model:
+        """Make a grid of R rows and C columns with N states each.
+
+        Variable ``r * C + c`` lies at row r and column c.
+
+        Parameters
+        ----------
+        unary : array-like of shape (R, C, N)
+            ``unary[r, c, a]`` is the score of state ``a`` at ``(r, c)``.
+        vertical : array-like of shape (N, N) or (R - 1, C, N, N)
+            ``vertical[r, c, a, b]`` is the score of ``a`` at ``(r, c)`` above ``b`` at ``(r + 1, c)``; one
+            table may serve all.
+        horizontal : array-like of shape (N, N) or (R, C - 1, N, N)
+            ``horizontal[r, c, a, b]`` is the score of ``a`` at ``(r, c)`` left of ``b`` at ``(r, c + 1)``;
+            one table may serve all.
+        states : sequence of str, optional
+            The names of the N states.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tallytree as tt
+        >>> smooth = tt.Model.grid(np.zeros((2, 3, 2)), np.eye(2), np.eye(2))
+        >>> smooth
+        Model(2 x 3 grid, 6 variables of 2 states, 13 factors)
+        >>> smooth.score([[0, 0, 1], [0, 0, 1]])
+        5.0
+        """
+        scores = _unary(unary, ("R", "C", "N"))
+        rows, columns, n = scores.shape
+        down = _pairwise(vertical, "vertical", (max(rows - 1, 0), columns), n)
+        right = _pairwise(horizontal, "horizontal", (rows, max(columns - 1, 0)), n)
+        below, beside = _grid_scopes(rows, columns)
+        single = scores.reshape(rows * columns, n)
+        return _uniform_model(
+            (rows, columns), n, states, (unary_scopes(rows * columns), single), (below, down), (beside, right)
+        )
+
+    def _fill(
+        self,
+        sizes: NDArray[np.int32],
+        blocks: tuple[Block, ...],
+        shape: tuple[int, ...],
+        states: Sequence[Any] | None,
+        variables: Sequence[str] | None,
+        n: int | None,
+    ) -> None:
+        common, each = (None, None) if states is None else _state_names(states, sizes, n)
+        set_once(self, "cardinalities", sizes)
+        set_once(self, "blocks", blocks)
+        set_once(self, "shape", shape)
+        set_once(self, "variables", None if variables is None else _variable_names(variables, len(sizes)))
+        set_once(self, "alike", n if each is None else None)
+        set_once(self, "_common", common)
+        set_once(self, "_each", each)
+        set_once(self, "_key", None)
+
+    @property
+    def states(self) -> Names | tuple[Names, ...] | None:
+        """The names of the states, common to all variables or for each of them; None if there are none."""
+        return self._common if self._each is None else self._each
+
+    @property
+    def key(self) -> tuple[bytes, ...]:
+        """Digests of the cardinalities and of the scopes of each block: what the skeleton cache looks at."""
+        if self._key is None:
+            size = len(self.cardinalities)
+            first = digest(self.cardinalities) if self.alike is None else _uniform(size, self.alike)[1]
+            set_once(self, "_key", (first, *(block.key for block in self.blocks)))
+        assert self._key is not None
+        return self._key
+
+    def score(self, labelling: ArrayLike) -> float:
+        """Compute ``F(y)``, the sum of all factors at a labelling; -inf if it is forbidden."""
+        return float(evaluate(self.blocks, self.encode(labelling)))
+
+    def states_of(self, variable: int) -> Names | None:
+        """Return the names of the states of one variable, None if the model has no names."""
+        return self._common if self._each is None else self._each[variable]
+
+    def encode(self, labelling: ArrayLike) -> NDArray[np.int64]:
+        """Return a labelling as one state number per variable.
+
+        Parameters
+        ----------
+        labelling : array-like
+            Names or numbers of states, one per variable; on grids in two dimensions, or flat.
+
+        Raises
+        ------
+        ModelError
+            The shape is wrong, or an entry is neither a name nor a number of a state of its variable.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tallytree as tt
+        >>> model = tt.Model.chain(np.zeros((3, 2)), np.zeros((2, 2)), states=["O", "B"])
+        >>> model.encode(["B", "O", 1])
+        array([1, 0, 1])
+        >>> model.encode(["B", "O", "X"])
+        Traceback (most recent call last):
+        tallytree.errors.ModelError: labelling[2] is 'X', which is no state of variable 2; its states are 'O',
+        'B' ...
+        """
+        array = _labelling(labelling)
+        if array.shape != self.shape and array.shape != (len(self),):
+            raise ModelError(f"a labelling of this model has shape {self.shape}, got shape {array.shape}")
+        flat = array.reshape(-1)
+        codes = flat.astype(np.int64) if flat.dtype.kind in "biu" else self._codes(flat.tolist())
+        outside = (codes < 0) | (codes >= self.cardinalities)
+        if outside.any():
+            variable = int(outside.argmax())
+            raise self._no_state(variable, flat[variable].item())
+        return codes
+
+    def _codes(self, items: list[Any]) -> NDArray[np.int64]:
+        lookup = _numbers(self._common or ())
+        try:
+            return np.array([lookup[item] for item in items], dtype=np.int64)
+        except (KeyError, TypeError):  # names that differ by variable, a number among the names, or an error
+            return np.array([self._code(i, item) for i, item in enumerate(items)], dtype=np.int64)
+
+    def _code(self, variable: int, item: object) -> int:
+        code = _code_in(item, self.states_of(variable), int(self.cardinalities[variable]))
+        if code < 0:
+            raise self._no_state(variable, item)
+        return code
+
+    def _no_state(self, variable: int, item: object) -> ModelError:
+        place = ", ".join(map(str, np.unravel_index(variable, self.shape)))
+        named = "" if self.variables is None else f" ({self.variables[variable]!r})"
+        names, n = self.states_of(variable), int(self.cardinalities[variable])
+        return ModelError(
+            f"labelling[{place}] is {item!r}, which is no state of variable {variable}{named}; "
+            f"its states are {_listed(names, n)}{_suggestion(item, names)}"
+        )
+
+    def labels(self, assignment: ArrayLike) -> NDArray[Any]:
+        """Return a labelling as the user sees it: names where the model has them, in two dimensions on grids.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tallytree as tt
+        >>> free = np.zeros((2, 2))
+        >>> model = tt.Model.grid(np.zeros((1, 2, 2)), free, free, states=["off", "on"])
+        >>> model.labels([1, 0])
+        array([['on', 'off']], dtype=object)
+        """
+        codes = self.encode(assignment)
+        if self._each is not None:
+            labels = np.array(
+                [names[code] for names, code in zip(self._each, codes, strict=True)], dtype=object
+            )
+        else:
+            labels = codes if self._common is None else _name_array(self._common)[codes]
+        return labels.reshape(self.shape)
+
+    def state_codes(self, state: str | int) -> NDArray[np.int64]:
+        """Return the number of a state for each variable, -1 where a variable does not have it.
+
+        Raises
+        ------
+        ModelError
+            No variable has such a state.
+        """
+        if self.alike is not None:
+            code = _code_in(state, self._common, self.alike)
+            codes = np.full(len(self), code, dtype=np.int64)
+        else:
+            each = ((self.states_of(i), n) for i, n in enumerate(self.cardinalities.tolist()))
+            codes = np.array([_code_in(state, names, n) for names, n in each], dtype=np.int64)
+            code = max(codes.tolist(), default=0)
+        if code < 0:
+            raise self._unknown(state)
+        return codes
+
+    def _unknown(self, state: object) -> ModelError:
+        names = self._common
+        if self._each is not None:
+            names = tuple(dict.fromkeys(name for one in self._each for name in one))
+        most = self.alike or int(self.cardinalities.max())
+        return ModelError(
+            f"no variable of this model has the state {state!r}; the states are {_listed(names, most)}"
+            f"{_suggestion(state, names)}"
+        )
+
+    def variable_indices(self, variables: Iterable[str | int]) -> NDArray[np.int64]:
+        """Return the numbers of the given variables, names or numbers.
+
+        Raises
+        ------
+        ModelError
+            There is no such variable, or one is given twice.
+        """
+        indices = [self._variable_index(variable) for variable in variables]
+        if len(set(indices)) < len(indices):
+            twice = next(i for k, i in enumerate(indices) if i in indices[:k])
+            raise ModelError(f"variable {twice} is given twice; give each variable once")
+        return np.array(indices, dtype=np.int64)
+
+    def _variable_index(self, variable: str | int) -> int:
+        index = _code_in(variable, self.variables, len(self))
+        if index < 0:
+            raise ModelError(
+                f"this model has no variable {variable!r}; the variables are "
+                f"{_listed(self.variables, len(self))}{_suggestion(variable, self.variables)}"
+            )
+        return index
+
+    def __len__(self) -> int:
+        """Return the number of variables."""
+        return len(self.cardinalities)
+
+    def __reduce__(self) -> tuple[Callable[..., Model], tuple[object, ...]]:
+        return _restored, (
+            self.cardinalities,
+            self.blocks,
+            self.shape,
+            self.states,
+            self.variables,
+            self.alike,
+        )
+
+    def __repr__(self) -> str:
+        factors = sum(map(len, self.blocks))
+        grid = "" if len(self.shape) == 1 else " x ".join(map(str, self.shape)) + " grid, "
+        each = "" if self.alike is None else f" of {counted(self.alike, 'state')}"
+        return f"Model({grid}{counted(len(self), 'variable')}{each}, {counted(factors, 'factor')})"
+
+
+# --- making -------------------------------------------------------------------------------------------------
+
+
+def _made(*content: Any) -> Model:
+    model = object.__new__(Model)
+    model._fill(*content)
+    return model
+
+
+def _restored(
+    sizes: NDArray[Any], blocks: Any, shape: Any, states: Any, variables: Any, alike: int | None
+) -> Model:
+    cardinalities, n = _cardinalities(sizes)
+    return _made(cardinalities, blocks, shape, states, variables, n if alike is None else alike)
+
+
+def _uniform_model(
+    shape: tuple[int, ...], n: int, states: Sequence[str] | None, *parts: tuple[Scopes, Scores]
+) -> Model:
+    """Assemble a model whose variables all have ``n`` states from scopes and their tables."""
+    blocks = tuple(Block(scopes, read_only(tables), key) for (scopes, key), tables in parts if len(scopes))
+    return _made(_uniform(prod(shape), n)[0], blocks, shape, states, None, n)
+
+
+@lru_cache(maxsize=256)
+def _uniform(size: int, n: int) -> tuple[NDArray[np.int32], bytes]:
+    """Return the cardinalities of ``size`` variables with ``n`` states, shared by models, and a digest."""
+    cardinalities = read_only(np.full(size, n, dtype=np.int32))
+    return cardinalities, digest(cardinalities)
+
+
+@lru_cache(maxsize=256)
+def _chain_scopes(size: int) -> Scopes:
+    first = np.arange(max(size - 1, 0), dtype=np.int32)
+    scopes = read_only(np.column_stack((first, first + 1)))
+    return scopes, digest(scopes)
+
+
+@lru_cache(maxsize=256)
+def _grid_scopes(rows: int, columns: int) -> tuple[Scopes, Scopes]:
+    """Return the pairs (upper, lower) and the pairs (left, right)."""
+    places = np.arange(rows * columns, dtype=np.int32).reshape(rows, columns)
+    below = read_only(np.stack((places[:-1], places[1:]), axis=-1).reshape(-1, 2))
+    beside = read_only(np.stack((places[:, :-1], places[:, 1:]), axis=-1).reshape(-1, 2))
+    return (below, digest(below)), (beside, digest(beside))
+
+
+# --- the door: arrays ---------------------------------------------------------------------------------------
+
+
+def _cardinalities(cardinalities: ArrayLike) -> tuple[NDArray[np.int32], int | None]:
+    """Check the numbers of states; return them, and the one they all are, if they are."""
+    sizes = np.asarray(cardinalities)
+    if sizes.ndim != 1 or (sizes.size and sizes.dtype.kind not in "iu"):
+        raise ModelError(
+            f"cardinalities must be a sequence of integers, one per variable, got {cardinalities!r}"
+        )
+    if not len(sizes):
+        return _uniform(0, 0)[0], None
+    least, most = int(sizes.min()), int(sizes.max())
+    if least < 1 or most >= 2**31:
+        variable = int((sizes < 1).argmax() if least < 1 else sizes.argmax())
+        raise ModelError(
+            f"variable {variable} has cardinality {sizes[variable]}; every variable needs at least one "
+            "state, and fewer than 2**31"
+        )
+    return (_uniform(len(sizes), most)[0], most) if least == most else (owned(sizes, np.int32), None)
+
+
+def _floats(value: ArrayLike, name: str) -> Scores:
+    return np.array(numeric(value, name), dtype=np.float64, order="C")
+
+
+def _check_entries(scores: Scores, name: str) -> None:
+    check_scores(scores, lambda index: f"{name}[{', '.join(map(str, index))}]")
+
+
+def _unary(value: ArrayLike, axes: tuple[str, ...]) -> Scores:
+    scores = _floats(value, "unary")
+    if scores.ndim != len(axes):
+        raise ModelError(f"unary must have shape ({', '.join(axes)}), got {scores.shape}")
+    if scores.shape[-1] == 0:
+        raise ModelError(
+            f"unary has shape {scores.shape}: its last axis is the states, and there must be at least one"
+        )
+    _check_entries(scores, "unary")
+    return scores
+
+
+def _pairwise(
+    value: ArrayLike, name: str, edges: tuple[int, ...], n: int, ignored: NDArray[np.bool_] | None = None
+) -> Scores:
+    """Check one (n, n) table, or one for each of the edges; return it or them with one leading axis."""
+    scores = _floats(value, name)
+    shared = scores.shape == (n, n)
+    if not shared and scores.shape != (*edges, n, n):
+        raise ModelError(
+            f"{name} must have shape {(n, n)}, one table for all, or {(*edges, n, n)}, one for each, "
+            f"got {scores.shape}"
+        )
+    if ignored is not None and not shared:
+        scores[ignored] = 0.0
+    _check_entries(scores, name)
+    return scores.reshape(1 if shared else prod(edges), n, n)
+
+
+def _parents(parents: ArrayLike, size: int) -> NDArray[np.int64]:
+    above = np.asarray(parents)
+    if above.shape != (size,) or (size and above.dtype.kind not in "iu"):
+        raise ModelError(
+            f"parents must be {size} integers, one per row of unary and negative for roots, got an array of "
+            f"shape {above.shape} and dtype {above.dtype}"
+        )
+    above = np.maximum(above.astype(np.int64), -1)
+    if (above >= size).any():
+        child = int((above >= size).argmax())
+        raise ModelError(f"variable {child} has parent {above[child]}, but variables are 0 to {size - 1}")
+    _check_acyclic(above)
+    return above
+
+
+def _check_acyclic(above: NDArray[np.int64]) -> None:
+    """Double the length of a jump until it exceeds every path: who is still inside then runs in a circle."""
+    # one more place than there are variables: the last is the way out, and leads to itself
+    jump = np.append(above, -1)
+    for _ in range(len(above).bit_length()):
+        jump = jump[jump]
+    if (jump >= 0).any():
+        start = int(jump[jump >= 0].min())
+        circle = [start]
+        while (step := int(above[circle[-1]])) != start:
+            circle.append(step)
+        path = " → ".join(map(str, [*circle[:8], *(["…"] if len(circle) > 8 else []), start]))
+        raise ModelError(
+            f"parents run in a circle: {path}; in a tree every path ends at a root, with parent -1"
+        )
+
+
+# --- the door: names and labellings -------------------------------------------------------------------------
+
+
+def _state_names(
+    states: Sequence[Any], sizes: NDArray[np.int32], n: int | None
+) -> tuple[Names | None, tuple[Names, ...] | None]:
+    """Return the names that all variables share, or the names of each."""
+    if all(isinstance(name, str) for name in states):
+        return _common_names(tuple(states), len(sizes), n), None
+    each = tuple(_names_of(i, names) for i, names in enumerate(states))
+    if tuple(map(len, each)) != tuple(sizes.tolist()):
+        raise ModelError(
+            f"states has lists of {_few(map(len, each))} names, but the variables have "
+            f"{_few(sizes.tolist())} states; give one list per variable, with one name per state"
+        )
+    return (each[0], None) if len(set(each)) == 1 else (None, each)
+
+
+def _common_names(names: Names, size: int, n: int | None) -> Names:
+    if n is None and size:
+        raise ModelError(
+            f"states has {len(names)} names for all variables, but these have different numbers of states; "
+            "give one list of names per variable"
+        )
+    if n is not None and n != len(names):
+        raise ModelError(
+            f"states has {len(names)} names, but each variable has {n} states; give one name per state"
+        )
+    return _distinct(names, "states")
+
+
+def _names_of(variable: int, names: Any) -> Names:
+    what = f"states[{variable}]"
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise ModelError(
+            f"{what} is {names!r}; states is a list of names for all variables, or one list of names per "
+            "variable"
+        )
+    return _distinct(tuple(names), what)
+
+
+def _variable_names(variables: Sequence[str], size: int) -> Names:
+    names = _distinct(tuple(variables), "variables")
+    if len(names) != size:
+        raise ModelError(f"variables has {len(names)} names, but the model has {size} variables")
+    return names
+
+
+@lru_cache(maxsize=256)
+def _distinct(names: tuple[Any, ...], what: str) -> Names:
+    for name in names:
+        if not isinstance(name, str):
+            raise ModelError(f"{what} must hold strings, got {name!r} of type {type(name).__name__}")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ModelError(f"{what} has the name {twice!r} twice; names must be distinct")
+    return tuple(map(str, names))
+
+
+@lru_cache(maxsize=256)
+def _numbers(names: Names) -> dict[str, int]:
+    return {name: number for number, name in enumerate(names)}
+
+
+@lru_cache(maxsize=256)
+def _name_array(names: Names) -> NDArray[Any]:
+    return read_only(np.array(names, dtype=object))
+
+
+def _code_in(item: object, names: Names | None, n: int) -> int:
+    """Return the number of a name, or a number itself, and -1 for what is neither."""
+    if isinstance(item, str):
+        return -1 if names is None else _numbers(names).get(item, -1)
+    if isinstance(item, (int, np.integer)) and 0 <= item < n:
+        return int(item)
+    return -1
+
+
+def _few(items: Iterable[Any]) -> str:
+    shown = list(items)
+    return ", ".join(map(str, shown[:12])) + (", …" if len(shown) > 12 else "")
+
+
+def _listed(names: Names | None, n: int) -> str:
+    numbers = f"0 to {n - 1}" if n > 1 else "0 alone" if n else "none"
+    return numbers if not names else f"{_few(map(repr, names))} (or {numbers})"
+
+
+def _suggestion(item: object, names: Names | None) -> str:
+    if isinstance(item, float):
+        return ". Give them as integers: labelling.astype(int)"
+    if not isinstance(item, str):
+        return ""
+    if names is None:
+        return ". It has no names for them: give them to the model, or use numbers"
+    close = get_close_matches(item, names, 1)
+    return f". Did you mean {close[0]!r}?" if close else ""
+
+
+def _labelling(labelling: ArrayLike) -> NDArray[Any]:
+    try:
+        array = np.asarray(labelling)
+        if array.size and array.dtype.kind not in "biu":
+            array = np.array(labelling, dtype=object)  # keeps numbers apart from names
+    except ValueError as error:
+        raise ModelError(f"a labelling is a rectangular array of states: {error}") from None
+    return array

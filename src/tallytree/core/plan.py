@@ -1,0 +1,293 @@
+"""What a run will do and cost, before it runs.
+
+A plan is a skeleton (elimination order, joins; from scopes alone) and a layout (which tallies each table
+holds, and where; from the integer tables of the statistics). Neither looks at a score, so a plan serves every
+weight vector. A layout that would not fit ``memory_limit`` is refused before anything is allocated.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tallytree.core.elimination import UNCAPPED, skeleton
+from tallytree.core.model import Model
+from tallytree.core.program import Step, steps
+from tallytree.core.statistics import Recipe, Statistic
+from tallytree.errors import BudgetError, ModelError
+from tallytree.kernels import native
+
+__all__ = ["Plan", "bind", "default_memory_limit", "plan"]
+
+Mode = Literal["auto", "rows", "cells"]
+Window = Mapping[int, tuple[int | None, int | None]]
+"""For a statistic's position: the least and the largest tally that is of use; None for no limit."""
+
+_MODES: dict[str, int] = {"auto": 0, "rows": 1, "cells": 2}
+_LOWEST, _HIGHEST = -(2**62), 2**62
+
+
+class Plan:
+    """A program with its layout: print it to see its price.
+
+    Made by :func:`plan`; pass it as ``plan=`` wherever the same statistics on a model of the same shape come
+    again with other scores.
+
+    Attributes
+    ----------
+    width : int
+        τ: the number of variables in the largest step, less one.
+    degree : int
+        ν: the largest number of messages that meet at one variable, the one it sends included.
+    tallies : int
+        R: the largest number of tallies in one table.
+    operations : float
+        The add-max operations of the upward pass.
+    peak_bytes : int
+        Tables, pair lists and scratch memory together.
+    segments : int
+        1 where decoding keeps all tables; otherwise the number of pieces that are computed again from
+        checkpoints while decoding.
+    """
+
+    __slots__ = ("__dict__", "_identity", "layout", "limit", "names", "options", "skeleton")
+
+    def __init__(
+        self,
+        model: Model,
+        statistics: Sequence[Statistic],
+        *,
+        order: str | ArrayLike | None = None,
+        memory_limit: float | None = None,
+        tallies: Mode = "auto",
+        window: Window | None = None,
+    ) -> None:
+        if tallies not in _MODES:
+            raise ModelError(f"tallies must be 'auto', 'rows' or 'cells', got {tallies!r}")
+        self.limit = default_memory_limit() if memory_limit is None else float(memory_limit)
+        self.names = tuple(s.name for s in statistics)
+        self.options = (order, tallies, window)
+        self._identity = identity(model, statistics)
+        self.skeleton = skeleton(model, statistics, order)
+        self.layout = self._laid_out(statistics, _MODES[tallies], window or {})
+
+    def _laid_out(self, statistics: Sequence[Statistic], mode: int, window: Window) -> native.Layout:
+        count = len(statistics)
+        low, high = np.full(count, _LOWEST), np.full(count, _HIGHEST)
+        for position, (least, most) in window.items():
+            low[position] = _LOWEST if least is None else max(least, _LOWEST)
+            high[position] = _HIGHEST if most is None else min(most, _HIGHEST)
+        caps = np.array([UNCAPPED if s.cap is None else s.cap for s in statistics], dtype=np.int64)
+        tables = [block.tables for s in statistics for block in s.blocks]
+        try:
+            return native.Layout(self.skeleton, tables, caps, low, high, mode, self.limit)
+        except native.BudgetExceeded as error:
+            raise self._too_large(str(error)) from None
+
+    def _too_large(self, reason: str) -> BudgetError:
+        advice = (
+            "Cap a statistic that only has to reach a bound, use fewer statistics, give a better "
+            "elimination order (order=), or raise memory_limit="
+        )
+        if not self.skeleton.feasible:
+            return BudgetError(
+                f"the graph is too dense: every order tried has a step over {self.skeleton.width + 1} "
+                f"variables or more, beyond any memory. {advice}"
+            )
+        _, step, _, size = reason.split()
+        return BudgetError(
+            f"the plan needs {_bytes(float(size))} and the limit is {_bytes(self.limit)}; the step that does "
+            f"not fit: {self.steps[int(step)]}. {advice}"
+        )
+
+    # --- the paper's quantities and ours ----------------------------------------------------------------
+
+    @property
+    def width(self) -> int:
+        """τ: variables in the largest step, less one."""
+        return self.skeleton.width
+
+    @property
+    def degree(self) -> int:
+        """ν: the most messages that meet at one variable, the one sent included."""
+        return self.skeleton.degree
+
+    @property
+    def order(self) -> NDArray[np.int32]:
+        """The variables in the order in which they are eliminated."""
+        return self.skeleton.order
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """The program, step by step."""
+        return steps(self.skeleton)
+
+    @cached_property
+    def tables(self) -> NDArray[np.int64]:
+        """One row per table: states, runs, tallies, bytes, address, whether it is a checkpoint."""
+        return self.layout.tables
+
+    @property
+    def tallies(self) -> int:
+        """R: the most tallies in one table."""
+        return int(self.tables[:, 2].max())
+
+    @property
+    def operations(self) -> float:
+        """Add-max operations of the upward pass."""
+        return self.layout.operations
+
+    @property
+    def peak_bytes(self) -> int:
+        """Tables, pair lists and scratch memory."""
+        return self.layout.arena_bytes + self.layout.plan_bytes + self.layout.scratch_bytes
+
+    @property
+    def segments(self) -> int:
+        """1: all tables are kept; more: pieces computed again from checkpoints while decoding."""
+        return self.layout.segments
+
+    @property
+    def mode(self) -> str:
+        """``rows`` (tallies contiguous) or ``cells`` (states contiguous)."""
+        return "rows" if self.layout.rows else "cells"
+
+    @property
+    def pruned(self) -> int:
+        """How many pairs of runs a constraint's window cut off, in whole or in part."""
+        return self.layout.pruned
+
+    def check(self, model: Model, statistics: Sequence[Statistic]) -> None:
+        """Refuse a model or statistics that this plan was not made for."""
+        if self._identity != identity(model, statistics):
+            raise ModelError(
+                "this plan was made for a model of another shape or for other statistics "
+                f"({', '.join(self.names) or 'none'}); make one with tallytree.plan(model, statistics)"
+            )
+
+    def __str__(self) -> str:
+        costliest = self.layout.costliest
+        kept = "all tables" if self.segments == 1 else f"checkpoints of {self.segments} segments"
+        lines = [
+            f"plan for {len(self.order)} variables and {_statistics(self.names)}",
+            f"  width τ = {self.width}, degree ν = {self.degree}, tallies R = {self.tallies:,} ({self.mode})",
+            f"  {len(self.steps):,} steps, {_count(self.operations)} add-max operations",
+            f"  {_bytes(self.peak_bytes)} at the peak (limit {_bytes(self.limit)}); decoding keeps {kept}",
+        ]
+        if self.pruned:
+            lines.append(f"  {self.pruned:,} pairs of runs pruned by the constraint")
+        if costliest >= 0:
+            share = self.layout.step_operations[costliest] / max(self.operations, 1)
+            states, _, tallies = self.tables[costliest][:3].tolist()
+            lines.append(
+                f"  costliest step: {self.steps[costliest]}: {states:,} states x {tallies:,} tallies, "
+                f"{share:.0%} of the operations"
+            )
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return (
+            f"Plan(width={self.width}, degree={self.degree}, tallies={self.tallies}, "
+            f"operations={self.operations:.4g}, peak_bytes={self.peak_bytes})"
+        )
+
+
+def identity(model: Model, statistics: Iterable[Statistic]) -> tuple[Any, ...]:
+    """Return what two problems share when one plan serves both."""
+    return (model.key, tuple(s.key for s in statistics))
+
+
+def bind(model: Model, statistics: Iterable[Statistic | Recipe]) -> tuple[Statistic, ...]:
+    """Bind recipes to the model, and refuse what does not fit it."""
+    if isinstance(statistics, (Statistic, Recipe)):
+        statistics = (statistics,)
+    bound = []
+    for statistic in statistics:
+        if not isinstance(statistic, (Statistic, Recipe)):
+            raise ModelError(
+                f"statistics must be Statistic objects or recipes such as count(state=…), got {statistic!r}"
+            )
+        bound.append(statistic.on(model))
+    return tuple(bound)
+
+
+def plan(
+    model: Model,
+    statistics: Iterable[Statistic | Recipe] = (),
+    *,
+    order: str | ArrayLike | None = None,
+    memory_limit: float | None = None,
+    tallies: Mode = "auto",
+) -> Plan:
+    """Plan a profile without running it.
+
+    Parameters
+    ----------
+    model : Model
+        Only its scopes and cardinalities are looked at.
+    statistics : iterable of Statistic or Recipe
+        The statistics to carry along.
+    order : str or sequence of int, optional
+        An elimination order of your own, or a heuristic: ``min-fill``, ``min-degree``, ``min-weight``,
+        ``natural``, ``sweep``. By default several are tried and the cheapest is kept.
+    memory_limit : float, optional
+        Bytes. By default half of the machine's (or the control group's) memory.
+    tallies : {"auto", "rows", "cells"}
+        How tallies are stored; by default whichever is smaller.
+
+    Raises
+    ------
+    BudgetError
+        The plan does not fit the memory limit. Nothing has been allocated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tallytree as tt
+    >>> model = tt.Model.chain(np.zeros((40, 3)), np.zeros((3, 3)))
+    >>> ones = tt.count(model, state=1)
+    >>> print(tt.plan(model, [ones]))  # doctest: +ELLIPSIS
+    plan for 40 variables and 1 statistic (count_1)
+      width τ = 1, degree ν = 2, tallies R = 41 (rows)
+      80 steps, ... add-max operations
+    ...
+    """
+    return Plan(model, bind(model, statistics), order=order, memory_limit=memory_limit, tallies=tallies)
+
+
+@lru_cache(maxsize=1)
+def default_memory_limit() -> float:
+    """Half of the memory that this process may use: reproducible, whatever else is running."""
+    total = float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
+    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            with open(path, encoding="ascii") as file:
+                total = min(total, float(file.read()))
+        except (OSError, ValueError):  # not there, or "max": no limit of its own
+            continue
+    return total / 2
+
+
+def _statistics(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
+    return f"{len(names)} statistic{'' if len(names) == 1 else 's'}" + (f" ({shown})" if names else "")
+
+
+def _bytes(size: float) -> str:
+    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
+        if size < 1024 or unit == "TiB":
+            return f"{size:,.0f} {unit}" if unit == "bytes" or size >= 100 else f"{size:.1f} {unit}"
+        size /= 1024
+    raise AssertionError
+
+
+def _count(number: float) -> str:
+    for scale, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= scale:
+            return f"{number / scale:.3g} {unit}"
+    return f"{number:.0f}"

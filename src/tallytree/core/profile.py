@@ -1,0 +1,301 @@
+"""The profile: the best score for every attainable tally, ``μ(l) = max { F(y) : G(y) = l }``.
+
+One upward pass makes it; after that any objective ``H(score, tally)``, any constraint and any single tally is
+a look-up followed by a decode. ``H`` must not decrease in the score: then the optimum of ``H(F(y), G(y))`` is
+attained at some ``(μ(l), l)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tallytree.core.blocks import read_only
+from tallytree.core.expressions import Constraint, as_constraint
+from tallytree.core.messages import Backend, Messages, pass_messages
+from tallytree.core.model import Model
+from tallytree.core.objective import Objective, evaluate_objective
+from tallytree.core.plan import Mode, Plan, bind
+from tallytree.core.solution import Solution, certified, tally_type, unique_names
+from tallytree.core.statistics import Recipe, Statistic
+from tallytree.errors import InfeasibleError, ModelError
+
+__all__ = ["Profile", "attainable", "profile"]
+
+Where = Constraint | None
+
+
+def attainable(messages: Messages) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the root cells that some labelling reaches, by lexicographic tally, and those tallies."""
+    cells = np.flatnonzero(messages.values > -np.inf)
+    tallies = messages.tallies[cells]
+    if tallies.shape[1] > 1:
+        order = np.lexsort(tallies.T[::-1])
+        cells, tallies = cells[order], tallies[order]
+    return cells, read_only(np.ascontiguousarray(tallies))
+
+
+class Profile:
+    """The best score for every attainable tally, and the labellings behind them.
+
+    Made by :func:`profile`. Safe to read from several threads. Pickles without its tables; they are computed
+    again when a labelling is first asked for.
+
+    Attributes
+    ----------
+    model : Model
+    statistics : tuple of Statistic
+    plan : Plan
+    tallies : (S, P) int64 array
+        The attainable tallies in lexicographic order.
+    scores : (S,) float64 array
+        The best score of each.
+    """
+
+    def __init__(
+        self, model: Model, statistics: Sequence[Statistic], plan: Plan, backend: Backend = "native"
+    ) -> None:
+        self.model = model
+        self.statistics = tuple(statistics)
+        self.plan = plan
+        self.backend = backend
+        self._names = unique_names(tuple(s.name for s in self.statistics))
+        self._messages: Messages | None = pass_messages(plan, model, self.statistics, backend=backend)
+        self._lock = Lock()
+        self._cells, self.tallies = attainable(self._messages)
+        self.scores = read_only(self._messages.values[self._cells])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the statistics, made unique."""
+        return self._names
+
+    def __len__(self) -> int:
+        """Return the number of attainable tallies."""
+        return len(self.scores)
+
+    def best(self, objective: Objective | None = None, *, where: Where = None) -> Solution:
+        """Find the labelling that maximises an objective, subject to a constraint.
+
+        Parameters
+        ----------
+        objective : callable, optional
+            ``H(score, *tallies)``, elementwise over NumPy arrays and not decreasing in the score. By default
+            the score itself: plain MAP.
+        where : Constraint, optional
+            Built from the profile's statistics, as ``(ones >= 2) & (ones <= 5)``.
+
+        Returns
+        -------
+        Solution
+            Among equal values the lexicographically first tally is taken.
+
+        Raises
+        ------
+        InfeasibleError
+            No labelling satisfies the constraint.
+        ObjectiveError
+            The objective gave nan, is not elementwise, or decreases in the score.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tallytree as tt
+        >>> model = tt.Model.chain(np.array([[0., 1], [0, 2], [0, 4]]), np.zeros((2, 2)))
+        >>> ones = tt.count(model, state=1, name="ones")
+        >>> prof = tt.profile(model, [ones])
+        >>> prof.best().assignment
+        array([1, 1, 1])
+        >>> prof.best(lambda score, k: score - 3 * k).assignment
+        array([0, 0, 1])
+        >>> prof.best(where=ones <= 2).tally
+        Tally(ones=2)
+        """
+        return self._top(1, objective, where)[0]
+
+    def top(self, count: int, objective: Objective | None = None, *, where: Where = None) -> list[Solution]:
+        """Return the best labelling of each of the best tallies, best first; fewer if there are fewer.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tallytree as tt
+        >>> model = tt.Model.chain(np.array([[0., 1], [0, 2]]), np.zeros((2, 2)))
+        >>> [s.score for s in tt.profile(model, [tt.count(state=1)]).top(2)]
+        [3.0, 2.0]
+        """
+        if count < 1:
+            raise ModelError(f"the number of tallies must be at least 1, got {count}")
+        return self._top(count, objective, where)
+
+    def _top(self, count: int, objective: Objective | None, where: Where) -> list[Solution]:
+        chosen = self._allowed(where)
+        scores, tallies = (self.scores, self.tallies) if chosen is None else (
+            self.scores[chosen],
+            self.tallies[chosen],
+        )
+        values = scores if objective is None else evaluate_objective(objective, scores, tallies, self._names)
+        if count == 1:
+            order = [int(values.argmax())]
+        else:
+            order = np.argsort(-values, kind="stable")[:count].tolist()
+        if values[order[0]] == -np.inf:
+            raise InfeasibleError(
+                "the objective is -inf at every attainable tally, so no labelling is acceptable; "
+                f"the attainable tallies are {self._some_tallies()}"
+            )
+        rows = order if chosen is None else chosen[order].tolist()
+        return [
+            self._solution(row, float(values[i]))
+            for row, i in zip(rows, order, strict=True)
+            if values[i] > -np.inf
+        ]
+
+    def at(self, *tally: int, **named: int) -> Solution:
+        """Return the best labelling with exactly this tally, in order or by name.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tallytree as tt
+        >>> model = tt.Model.chain(np.array([[0., 1], [0, 2]]), np.zeros((2, 2)))
+        >>> prof = tt.profile(model, [tt.count(state=1, name="ones")])
+        >>> prof.at(1).assignment, prof.at(ones=1).score
+        (array([0, 1]), 2.0)
+        """
+        wanted = self._wanted(tally, named)
+        rows = np.flatnonzero((self.tallies == wanted).all(axis=1))
+        if not len(rows):
+            raise InfeasibleError(
+                f"no labelling has the tally {dict(zip(self._names, wanted.tolist(), strict=True))}; "
+                f"the nearest attainable ones are {self._nearest(wanted)}"
+            )
+        return self._solution(int(rows[0]))
+
+    # --- inside -------------------------------------------------------------------------------------------
+
+    def _wanted(self, tally: tuple[int, ...], named: dict[str, int]) -> NDArray[np.int64]:
+        unknown = [name for name in named if name not in self._names]
+        values = dict(zip(self._names, tally, strict=False))
+        twice = [name for name in named if name in values]
+        values.update(named)
+        if unknown or twice or len(tally) > len(self._names) or len(values) < len(self._names):
+            raise ModelError(
+                f"a tally has one integer for each of ({', '.join(self._names)}), in order or by name; "
+                f"got {tally} and {named}"
+            )
+        array = np.array([values[name] for name in self._names])
+        if array.size and array.dtype.kind not in "iu":
+            raise ModelError(f"a tally is made of integers, got {[values[name] for name in self._names]}")
+        return array.astype(np.int64)
+
+    def _nearest(self, wanted: NDArray[np.int64], count: int = 3) -> str:
+        distance = np.abs(self.tallies - wanted).sum(axis=1)
+        return self._listed(np.argsort(distance, kind="stable")[:count])
+
+    def _some_tallies(self, count: int = 6) -> str:
+        return self._listed(np.arange(min(count, len(self)))) + (", …" if len(self) > count else "")
+
+    def _listed(self, rows: NDArray[Any]) -> str:
+        return ", ".join(str(tuple(row)) for row in self.tallies[rows].tolist()) or "none"
+
+    def _allowed(self, where: Where) -> NDArray[np.int64] | None:
+        """Return the rows that satisfy a constraint; None for all."""
+        if not len(self):
+            raise InfeasibleError("every labelling is forbidden by a -inf factor: the model has no solution")
+        if where is None:
+            return None
+        constraint = as_constraint(where).on(self.model)
+        columns = {statistic: self.tallies[:, i] for i, statistic in enumerate(self.statistics)}
+        missing = [s.name for s in constraint.statistics if s not in columns]
+        if missing:
+            raise ModelError(
+                f"the constraint '{constraint}' reads {', '.join(missing)}, which this profile does not "
+                f"carry (it has {', '.join(self._names) or 'no statistics'}); make the profile with it, or "
+                "use tallytree.solve(model, where=…), which adds what is missing"
+            )
+        rows = np.flatnonzero(constraint.holds(columns))
+        if not len(rows):
+            raise InfeasibleError(
+                f"no labelling satisfies '{constraint}'; attainable tallies of "
+                f"({', '.join(self._names)}) are {self._some_tallies()}"
+            )
+        return rows
+
+    def _solution(self, row: int, value: float | None = None) -> Solution:
+        score, tally = float(self.scores[row]), self.tallies[row].tolist()
+        assignment = self._decode(int(self._cells[row]))
+        exact, _ = certified(self.model, self.statistics, assignment, score, tally)
+        return Solution(
+            score if value is None else value, exact, tally_type(self._names)(*tally), assignment, self.model
+        )
+
+    def _decode(self, cell: int) -> NDArray[np.int64]:
+        with self._lock:  # decoding may load a segment of the tables
+            if self._messages is None:
+                self._messages = pass_messages(self.plan, self.model, self.statistics, backend=self.backend)
+            return self._messages.decode(cell)
+
+    def __getstate__(self) -> dict[str, Any]:
+        order, tallies, window = self.plan.options
+        return {
+            "content": (self.model, self.statistics, self.backend, self._cells, self.tallies, self.scores),
+            "plan": {"order": order, "tallies": tallies, "window": window, "memory_limit": self.plan.limit},
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.model, self.statistics, self.backend, self._cells, tallies, scores = state["content"]
+        self.tallies, self.scores = read_only(tallies), read_only(scores)
+        self.plan = Plan(self.model, self.statistics, **state["plan"])
+        self._names = unique_names(tuple(s.name for s in self.statistics))
+        self._messages = None
+        self._lock = Lock()
+
+    def __repr__(self) -> str:
+        return f"Profile({len(self)} tallies of ({', '.join(self._names)}))"
+
+
+def profile(
+    model: Model,
+    statistics: Iterable[Statistic | Recipe] = (),
+    *,
+    plan: Plan | None = None,
+    order: str | ArrayLike | None = None,
+    memory_limit: float | None = None,
+    tallies: Mode = "auto",
+    backend: Backend = "native",
+) -> Profile:
+    """Compute the best score for every attainable tally, in one upward pass.
+
+    Parameters
+    ----------
+    model : Model
+        The factor graph.
+    statistics : iterable of Statistic or Recipe
+        What to tally.
+    plan : Plan, optional
+        One made before for a model of this shape and the same statistics.
+    order, memory_limit, tallies
+        As for :func:`plan`, where none is given.
+    backend : {"native", "reference"}
+        The compiled executor, or the NumPy reference: slow, to learn from and to test against.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tallytree as tt
+    >>> model = tt.Model.chain(np.array([[0., 1], [0, 2], [0, 4]]), np.zeros((2, 2)))
+    >>> prof = tt.profile(model, [tt.count(state=1)])
+    >>> prof.tallies.ravel(), prof.scores
+    (array([0, 1, 2, 3]), array([0., 4., 6., 7.]))
+    """
+    bound = bind(model, statistics)
+    if plan is None:
+        plan = Plan(model, bound, order=order, memory_limit=memory_limit, tallies=tallies)
+    else:
+        plan.check(model, bound)
+    return Profile(model, bound, plan, backend)

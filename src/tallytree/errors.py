@@ -1,0 +1,31 @@
+"""What can go wrong, by cause. Every error of the library is a :class:`TallytreeError`.
+
+Each error carries one text that says what was wrong, what was got and what to do next, and survives pickling,
+so that it can come back from a worker process.
+"""
+
+__all__ = ["BudgetError", "InfeasibleError", "ModelError", "ObjectiveError", "TallytreeError"]
+
+
+class TallytreeError(Exception):
+    """The base of all errors that the library raises on purpose."""
+
+
+class ModelError(TallytreeError, ValueError):
+    """A model, a statistic, a constraint or a labelling is malformed, or two of them do not fit together."""
+
+
+class InfeasibleError(TallytreeError):
+    """The question is well posed, but no labelling meets it.
+
+    Every labelling is forbidden by the factors, or none has the tally or meets the constraint that was asked
+    for.
+    """
+
+
+class BudgetError(TallytreeError, MemoryError):
+    """The plan needs more memory than its limit allows; raised before anything is allocated."""
+
+
+class ObjectiveError(TallytreeError, ValueError):
+    """An objective broke its contract: it decreased in the score, gave nan, or was not elementwise."""

@@ -1,0 +1,409 @@
+"""Models in the UAI format, the plain text of the inference competitions.
+
+A file is a sequence of words, split anywhere over lines::
+
+    MARKOV                    or BAYES
+    3                         variables
+    2 2 3                     their cardinalities
+    2                         factors
+    1 0                       a scope: its size, then its variables
+    2 1 2                     (for BAYES the last one is the child)
+
+    2   0.4 0.6               a table: its length, then its entries,
+    6   1 2 3 4 5 6           the last variable of the scope changing fastest
+
+Entries are non-negative weights ``w``; a score is ``f = log w`` and ``w = 0`` forbids. Reading takes nothing
+on trust: every declared size is compared with the number of words that are left before anything is made of
+it.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate
+from pathlib import Path
+from typing import NoReturn, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.core.model import Model
+from tallytree.errors import ModelError
+
+__all__ = ["read_uai", "write_uai"]
+
+Table: TypeAlias = NDArray[np.float64]
+Factor: TypeAlias = tuple[tuple[int, ...], Table]
+PathLike: TypeAlias = "str | os.PathLike[str]"
+
+MOST_STATES = 2**31 - 1
+LONGEST_WHOLE = 18
+MOST_WHOLE = 10**LONGEST_WHOLE
+# A variable in no table may declare any number of states; evidence would make a table of them.
+MOST_OBSERVED_STATES = 2**24
+# What NumPy can index, less one axis for the stack of tables.
+MOST_AXES = 31
+# exp(±700) is a normal double, with room to spare.
+LARGEST_SCORE = 700.0
+MOST_COPIES = 1000
+
+
+def read_uai(path: PathLike, evidence: PathLike | Mapping[int, int] | None = None) -> Model:
+    """Read a model, and condition it on evidence.
+
+    Parameters
+    ----------
+    path : path
+        A UAI file, MARKOV or BAYES.
+    evidence : path or dict, optional
+        The observed variables: an evidence file (``k v1 s1 … vk sk``, with or without a leading count of one
+        sample, or nothing at all), or a dictionary ``{variable: state}``.
+
+    Returns
+    -------
+    Model
+        All variables of the file, observed ones included. An observed variable keeps its states, but all but
+        one of them are forbidden by a factor of its own, and it is cut out of all other factors, so that it
+        costs inference nothing.
+
+    Raises
+    ------
+    ModelError
+        The text is not what the format asks for: the message gives line and column, what was expected and
+        what was there. Weights that are negative, not finite, or not zero but too small for a double are
+        refused as well.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "two.uai"
+    >>> _ = file.write_text("MARKOV 2  2 2  2  1 0  2 0 1   2 0.25 0.75   4 1 0 0 1")
+    >>> model = read_uai(file)
+    >>> model.cardinalities.tolist()
+    [2, 2]
+    >>> round(float(np.exp(model.score([1, 1]))), 12)
+    0.75
+    >>> model = read_uai(file, evidence={1: 0})
+    >>> round(float(np.exp(model.score([0, 0]))), 12), float(model.score([1, 1]))
+    (0.25, -inf)
+    """
+    words = _Words(path)
+    cardinalities = _preamble(words)
+    factors = _factors(words, cardinalities)
+    observed = _observed(evidence, cardinalities)
+    states = sum(cardinalities[v] for v in observed)
+    if states > MOST_OBSERVED_STATES + len(words.words):
+        raise ModelError(
+            f"the observed variables have {states} states, far more than {words.path} has entries"
+        )
+    if observed:
+        factors = [*_conditioned(factors, observed), *_indicators(cardinalities, observed)]
+    return Model(cardinalities, factors=factors)
+
+
+def write_uai(model: Model, path: PathLike) -> None:
+    """Write a model as a MARKOV file whose weights are the exponentials of the scores.
+
+    The file appears under its name only when it is complete. Names of variables and states are not part of
+    the format and are lost. Weights are written with as many digits as it takes to read the same doubles
+    back, so a score ``f`` survives to within rounding, about ``1e-16 · max(1, |f|)``.
+
+    A table whose scores go beyond ±700, where doubles end for ``exp``, is written as several factors with the
+    same scope, each with an equal share of its scores: their sum is the same model.
+
+    Parameters
+    ----------
+    model : Model
+        The model.
+    path : path
+        Where to. An existing file is replaced.
+
+    Raises
+    ------
+    ModelError
+        A score is beyond ±700 000, which would take more than a thousand such shares.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "one.uai"
+    >>> write_uai(Model([2], factors=[((0,), np.log([0.25, 0.75]))]), file)
+    >>> print(file.read_text())
+    MARKOV
+    1
+    2
+    1
+    1 0
+    <BLANKLINE>
+    2
+    0.25 0.75
+    <BLANKLINE>
+    """
+    factors = [share for factor in _each_factor(model) for share in _shares(*factor)]
+    _write_atomically(Path(path), _lines(model.cardinalities.tolist(), factors))
+
+
+# Reading
+
+
+class _Words:
+    """The words of a file, taken one after the other. Positions are worked out only for an error message."""
+
+    def __init__(self, path: PathLike) -> None:
+        self.path = os.fspath(path)
+        self.data = Path(path).read_bytes()
+        self.words = self.data.split()
+        self.at = 0
+
+    @property
+    def left(self) -> int:
+        """How many words have not been taken."""
+        return len(self.words) - self.at
+
+    def word(self, expected: str) -> bytes:
+        """Take the next word."""
+        if not self.left:
+            self.refuse(self.at, expected)
+        self.at += 1
+        return self.words[self.at - 1]
+
+    def whole(self, expected: str, low: int = 0, high: int = MOST_WHOLE) -> int:
+        """Take a whole number from ``low`` to ``high``."""
+        word = self.word(expected)
+        if not (word.isdigit() and len(word) <= LONGEST_WHOLE and low <= int(word) <= high):
+            self.refuse(self.at - 1, expected)
+        return int(word)
+
+    def length(self, things: str, each: int = 1) -> int:
+        """Take a whole number of things, for each of which at least ``each`` words must follow."""
+        high = max(self.left - 1, 0) // each
+        return self.whole(f"the number of {things}, at most {high} by the words that are left", 0, high)
+
+    def finish(self) -> None:
+        """Refuse anything that is left."""
+        if self.left:
+            self.refuse(self.at, "the end of the file")
+
+    def refuse(self, at: int, expected: str) -> NoReturn:
+        """Raise the error for word number ``at``, which may be the end of the file."""
+        got = "the end of the file" if at >= len(self.words) else _shown(self.words[at])
+        line, column = self._position(at)
+        raise ModelError(f"{self.path}, line {line}, column {column}: expected {expected}, got {got}")
+
+    def _position(self, at: int) -> tuple[int, int]:
+        offset = len(self.data)
+        for number, match in enumerate(re.finditer(rb"\S+", self.data)):
+            if number == at:
+                offset = match.start()
+                break
+        return self.data.count(b"\n", 0, offset) + 1, offset - self.data.rfind(b"\n", 0, offset)
+
+
+def _shown(word: bytes) -> str:
+    text = word.decode("ascii", "backslashreplace")
+    return f"'{text}'" if len(text) <= 40 else f"'{text[:40]}…'"
+
+
+def _preamble(words: _Words) -> list[int]:
+    """Read the kind of network, which changes nothing (both are products of tables), and cardinalities."""
+    if words.word("MARKOV or BAYES") not in (b"MARKOV", b"BAYES"):
+        words.refuse(0, "MARKOV or BAYES")
+    variables = range(words.length("variables"))
+    expected = f"a number of states from 1 to {MOST_STATES}"
+    return [words.whole(f"{expected} for variable {v}", 1, MOST_STATES) for v in variables]
+
+
+def _factors(words: _Words, cardinalities: list[int]) -> list[Factor]:
+    """Read the scopes, then the tables: all entries are converted at once, the tables are views."""
+    # A factor has at least the size of its scope, the length of its table, and one entry.
+    scopes = [_scope(words, t, cardinalities) for t in range(words.length("factors", each=3))]
+    shapes = [tuple(cardinalities[v] for v in scope) for scope in scopes]
+    starts = [_skip_table(words, t, math.prod(shape)) for t, shape in enumerate(shapes)]
+    words.finish()
+    lengths = [math.prod(shape) for shape in shapes]
+    scores = _scores(
+        words, [at for start, n in zip(starts, lengths, strict=True) for at in range(start, start + n)]
+    )
+    ends = accumulate(lengths)
+    tables = (scores[end - n : end].reshape(s) for end, n, s in zip(ends, lengths, shapes, strict=True))
+    return list(zip(scopes, tables, strict=True))
+
+
+def _scope(words: _Words, factor: int, cardinalities: list[int]) -> tuple[int, ...]:
+    """Read the size of a scope and its variables, all different."""
+    start = words.at
+    size = words.length(f"variables of factor {factor}")
+    if size > MOST_AXES:
+        words.refuse(start, f"at most {MOST_AXES} variables in factor {factor}")
+    high = len(cardinalities) - 1
+    scope = tuple(words.whole(f"a variable of factor {factor}, 0 to {high}", 0, high) for _ in range(size))
+    for i, variable in enumerate(scope):
+        if variable in scope[:i]:
+            words.refuse(start + 1 + i, f"a variable that factor {factor} does not have yet")
+    return scope
+
+
+def _skip_table(words: _Words, factor: int, entries: int) -> int:
+    """Check the length of a table and pass over its entries; returns where they start."""
+    at = words.at
+    if words.whole(f"the length of table {factor}, {entries}") != entries:
+        words.refuse(at, f"the length of table {factor}, {entries}")
+    if entries > words.left:
+        words.refuse(len(words.words), f"all {entries} entries of table {factor} ({words.left} are there)")
+    words.at += entries
+    return at + 1
+
+
+def _scores(words: _Words, places: list[int]) -> Table:
+    """Take the logarithms of the weights at these places."""
+    taken = [words.words[at] for at in places]
+    convert = _plain_float if b"_" in words.data else float
+    try:
+        weights = np.fromiter(map(convert, taken), np.float64, len(taken))
+    except ValueError:
+        words.refuse(next(at for at in places if not _is_number(words.words[at])), "a number")
+    _check_weights(words, places, weights)
+    with np.errstate(divide="ignore"):
+        return np.log(weights)
+
+
+def _plain_float(word: bytes) -> float:
+    """Python's ``1_000`` is not a number of the format."""
+    if b"_" in word:
+        raise ValueError(word)
+    return float(word)
+
+
+def _is_number(word: bytes) -> bool:
+    try:
+        _plain_float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def _check_weights(words: _Words, places: list[int], weights: Table) -> None:
+    """Zero forbids, so a weight that only rounds to zero must not pass for it."""
+    wrong = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))
+    if wrong.size:
+        words.refuse(places[wrong[0]], "a finite weight that is not negative")
+    zeros = [places[i] for i in np.flatnonzero(weights == 0).tolist()]
+    tiny = {word for word in {words.words[at] for at in zeros} if _has_digits(word)}
+    if tiny:
+        at = next(at for at in zeros if words.words[at] in tiny)
+        words.refuse(at, "a weight that a double can hold, 0 if it is to forbid")
+
+
+def _has_digits(word: bytes) -> bool:
+    """Whether a number has digits other than zero in front of its exponent."""
+    return bool(word.lower().partition(b"e")[0].strip(b"+-0."))
+
+
+# Evidence
+
+
+def _observed(evidence: PathLike | Mapping[int, int] | None, cardinalities: list[int]) -> dict[int, int]:
+    if evidence is None:
+        return {}
+    if isinstance(evidence, Mapping):
+        return _checked_evidence(evidence, cardinalities)
+    return _read_evidence(_Words(evidence), cardinalities)
+
+
+def _checked_evidence(evidence: Mapping[int, int], cardinalities: list[int]) -> dict[int, int]:
+    for variable, state in evidence.items():
+        if not _is_index(variable, len(cardinalities)):
+            raise ModelError(f"evidence names variable {variable!r}; they are 0 to {len(cardinalities) - 1}")
+        if not _is_index(state, cardinalities[int(variable)]):
+            states = f"its states are 0 to {cardinalities[int(variable)] - 1}"
+            raise ModelError(f"evidence puts variable {variable} in state {state!r}; {states}")
+    return {int(variable): int(state) for variable, state in evidence.items()}
+
+
+def _is_index(value: object, length: int) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 0 <= int(value) < length
+
+
+def _read_evidence(words: _Words, cardinalities: list[int]) -> dict[int, int]:
+    """``k v s …`` has an odd number of words; a count of samples in front makes it even."""
+    if not words.left:
+        return {}
+    if words.left % 2 == 0 and words.whole("one sample of evidence") != 1:
+        words.refuse(0, "one sample of evidence (give the one that you want as a dictionary)")
+    observed: dict[int, int] = {}
+    for _ in range(words.length("observed variables", each=2)):
+        high = len(cardinalities) - 1
+        variable = words.whole(f"an observed variable, 0 to {high}", 0, high)
+        high = cardinalities[variable] - 1
+        state = words.whole(f"a state of variable {variable}, 0 to {high}", 0, high)
+        if observed.setdefault(variable, state) != state:
+            words.refuse(words.at - 1, f"the state {observed[variable]} that variable {variable} has already")
+    words.finish()
+    return observed
+
+
+def _conditioned(factors: Iterable[Factor], observed: Mapping[int, int]) -> Iterator[Factor]:
+    """Fix the observed variables and cut them out of the scopes."""
+    for scope, table in factors:
+        index = tuple(observed.get(v, slice(None)) for v in scope)
+        yield tuple(v for v in scope if v not in observed), np.asarray(table[index])
+
+
+def _indicators(cardinalities: list[int], observed: Mapping[int, int]) -> Iterator[Factor]:
+    """One factor per observed variable that forbids its other states."""
+    for variable, state in observed.items():
+        table = np.full(cardinalities[variable], -np.inf)
+        table[state] = 0.0
+        yield (variable,), table
+
+
+# Writing
+
+
+def _each_factor(model: Model) -> Iterator[Factor]:
+    for block in model.blocks:
+        shape = (len(block.scopes), *block.tables.shape[1:])
+        for scope, table in zip(block.scopes.tolist(), np.broadcast_to(block.tables, shape), strict=True):
+            yield tuple(scope), np.asarray(table)
+
+
+def _shares(scope: tuple[int, ...], table: Table) -> list[Factor]:
+    """Split a factor into equal shares whose weights are doubles; mostly one, the factor itself."""
+    largest = float(np.max(np.abs(table), where=np.isfinite(table), initial=0.0))
+    shares = max(1, math.ceil(largest / LARGEST_SCORE))
+    if shares > MOST_COPIES:
+        limit = f"±{MOST_COPIES * LARGEST_SCORE:.0f}"
+        raise ModelError(
+            f"the factor over {scope} has a score of size {largest:.3g}, and the UAI format holds "
+            f"exp(score): scores within {limit} can be written; divide all scores by a constant first"
+        )
+    return [(scope, table / shares)] * shares
+
+
+def _lines(cardinalities: list[int], factors: list[Factor]) -> Iterator[str]:
+    yield "MARKOV"
+    yield str(len(cardinalities))
+    yield " ".join(map(str, cardinalities))
+    yield str(len(factors))
+    for scope, _ in factors:
+        yield " ".join(map(str, (len(scope), *scope)))
+    for _, table in factors:
+        yield f"\n{table.size}"
+        yield " ".join(map(repr, np.exp(table).ravel().tolist()))
+
+
+def _write_atomically(path: Path, lines: Iterable[str]) -> None:
+    """Write beside the file under another name, then rename; a link stays a link."""
+    path = path.resolve()
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with unfinished.open("x", encoding="ascii", newline="\n") as file:
+            file.writelines(line + "\n" for line in lines)
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise

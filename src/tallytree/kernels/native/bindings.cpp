@@ -1,0 +1,351 @@
+// The border to Python: arrays in, arrays out. Everything runs with the GIL released and looks up for
+// signals now and then.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "joining.h"
+#include "order.h"
+#include "run.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace tallytree {
+namespace {
+
+using Scopes = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Ints32 = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Ints = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using IntTables = nb::ndarray<const std::int64_t, nb::c_contig, nb::device::cpu>;
+using Tables = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
+using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Doubles2 = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Doubles3 = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
+void check_signals() {
+    nb::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+const Poll kPoll = check_signals;
+
+template <class T>
+nb::object to_numpy(std::vector<T> values, std::vector<std::size_t> shape = {}) {
+    auto *kept = new std::vector<T>(std::move(values));
+    nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
+    if (shape.empty()) shape = {kept->size()};
+    return nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), shape.size(), shape.data(), owner));
+}
+
+template <class Array>
+auto as_span(const Array &array) {
+    return std::span(array.data(), array.size());
+}
+
+std::vector<ScopeBlock> scope_blocks(const std::vector<Scopes> &arrays) {
+    std::vector<ScopeBlock> blocks;
+    for (const auto &a : arrays) blocks.push_back({a.data(), static_cast<Index>(a.shape(0)), static_cast<Index>(a.shape(1))});
+    return blocks;
+}
+
+template <class T, class Array>
+TableBlock<T> table_block(const Array &array) {
+    const auto count = static_cast<Index>(array.shape(0));
+    return {array.data(), count, count ? static_cast<Index>(array.size()) / count : 0};
+}
+
+// What the tables must agree with: a wrong shape here would read past the end.
+template <class T>
+void check_tables(const Skeleton &skeleton, const std::vector<ScopeBlock> &scopes, const std::vector<TableBlock<T>> &tables) {
+    if (scopes.size() != tables.size()) throw nb::value_error("one array of tables per block of scopes is needed");
+    for (std::size_t i = 0; i < scopes.size(); i++) {
+        if (tables[i].count != 1 && tables[i].count != scopes[i].count)
+            throw nb::value_error("a block has neither one table nor one per scope");
+        for (Index k = 0; k < scopes[i].count; k++) {
+            Index size = 1;
+            for (auto v : scopes[i].row(k)) size *= skeleton.cardinalities[v];
+            if (size != tables[i].size) throw nb::value_error("a table's size does not fit its scope");
+        }
+    }
+}
+
+void check_scopes(const std::vector<ScopeBlock> &scopes, std::size_t variables) {
+    for (const auto &block : scopes)
+        for (Index i = 0; i < block.count * block.arity; i++)
+            if (block.data[i] < 0 || static_cast<std::size_t>(block.data[i]) >= variables)
+                throw nb::value_error("a scope names a variable that is not there");
+}
+
+void check_order(std::span<const std::int32_t> order, std::size_t variables) {
+    std::vector<bool> seen(variables, false);
+    if (order.size() != variables) throw nb::value_error("an order must name every variable once");
+    for (auto v : order) {
+        if (v < 0 || static_cast<std::size_t>(v) >= variables || seen[v])
+            throw nb::value_error("an order must name every variable once");
+        seen[v] = true;
+    }
+}
+
+const MaxPlusKernels *chosen_kernels = nullptr;
+
+void choose_kernels(const char *name) {
+    const auto *found = maxplus_kernels(name && *name ? name : nullptr);
+    if (!found) throw nb::value_error("no such instruction set on this machine");
+    chosen_kernels = found;
+}
+
+// ---- wrappers that keep what they point into alive -----------------------------------------------------------------
+
+struct PySkeleton {
+    std::shared_ptr<Skeleton> skeleton;
+};
+
+struct PyLayout {
+    std::shared_ptr<const Layout> layout;
+};
+
+struct PyRun {
+    std::vector<Tables> tables;  // before `run`: destroyed after it
+    std::unique_ptr<Run> run;
+};
+
+PySkeleton make_skeleton(Ints32 cardinalities, const std::vector<Scopes> &scores, const std::vector<Scopes> &shifts,
+                         Ints32 statistic_of, Ints caps, Ints32 order) {
+    const auto score_blocks = scope_blocks(scores), shift_blocks = scope_blocks(shifts);
+    check_scopes(score_blocks, cardinalities.size());
+    check_scopes(shift_blocks, cardinalities.size());
+    check_order(as_span(order), cardinalities.size());
+    if (statistic_of.size() != shifts.size()) throw nb::value_error("every block of shifts belongs to one statistic");
+    return {std::make_shared<Skeleton>(build_skeleton(as_span(cardinalities), score_blocks, shift_blocks,
+                                                      as_span(statistic_of), as_span(caps), as_span(order)))};
+}
+
+PyLayout make_layout(const PySkeleton &skeleton, const std::vector<IntTables> &shifts, Ints caps, Ints low, Ints high,
+                     int mode, double memory_limit) {
+    LayoutRequest request;
+    for (const auto &array : shifts) request.shifts.push_back(table_block<std::int64_t>(array));
+    check_tables(*skeleton.skeleton, skeleton.skeleton->shift_scopes.blocks, request.shifts);
+    if (!skeleton.skeleton->feasible) throw BudgetExceeded("skeleton");
+    if (static_cast<Index>(caps.size()) != skeleton.skeleton->statistics || low.size() != caps.size() || high.size() != caps.size())
+        throw nb::value_error("caps and window need one entry per statistic");
+    request.caps.assign(caps.data(), caps.data() + caps.size());
+    request.window.low.assign(low.data(), low.data() + low.size());
+    request.window.high.assign(high.data(), high.data() + high.size());
+    request.mode = static_cast<Mode>(mode);
+    request.memory_limit = memory_limit;
+    nb::gil_scoped_release release;
+    return {std::make_shared<const Layout>(build_layout(skeleton.skeleton, request))};
+}
+
+PyRun make_run(const PyLayout &layout, std::vector<Tables> tables, int algebra, std::uint64_t prime) {
+    std::vector<TableBlock<double>> blocks;
+    for (const auto &array : tables) blocks.push_back(table_block<double>(array));
+    check_tables(*layout.layout->skeleton, layout.layout->skeleton->score_scopes.blocks, blocks);
+    PyRun result{std::move(tables), nullptr};
+    nb::gil_scoped_release release;
+    result.run = std::make_unique<Run>(layout.layout, std::move(blocks), static_cast<AlgebraKind>(algebra), prime, chosen_kernels);
+    result.run->upward(kPoll);
+    return result;
+}
+
+auto decode(PyRun &self, std::int64_t cell) {
+    const Index variables = static_cast<Index>(self.run->layout().skeleton->cardinalities.size());
+    std::vector<std::int64_t> assignment(variables, 0);
+    {
+        nb::gil_scoped_release release;
+        self.run->decode(cell, assignment.data(), kPoll);
+    }
+    return to_numpy(std::move(assignment));
+}
+
+auto sample(PyRun &self, Ints cells, Doubles2 uniforms) {
+    const std::size_t variables = self.run->layout().skeleton->cardinalities.size();
+    if (uniforms.shape(0) != cells.size() || uniforms.shape(1) != self.run->layout().tables.size())
+        throw nb::value_error("one row of uniform numbers per sample, one number per step");
+    std::vector<std::int64_t> assignments(cells.size() * variables, 0);
+    {
+        nb::gil_scoped_release release;
+        for (std::size_t i = 0; i < cells.size(); i++)
+            self.run->sample(cells.data()[i], uniforms.data() + i * uniforms.shape(1), assignments.data() + i * variables, kPoll);
+    }
+    return to_numpy(std::move(assignments), {cells.size(), variables});
+}
+
+// Where a labelling meets each factor of a block.
+template <class T, class Use>
+void at_labelling(const ScopeBlock &scopes, const TableBlock<T> &table, Ints32 cardinalities, Ints assignment, Use use) {
+    for (Index k = 0; k < scopes.count; k++) {
+        Index at = 0;
+        for (auto v : scopes.row(k)) at = at * cardinalities.data()[v] + assignment.data()[v];
+        if (at < 0 || at >= table.size) throw nb::value_error("a table's size does not fit its scope");
+        use(table.row(k)[at]);
+    }
+}
+
+// The score of a labelling, the sum of its local scores' sizes, their number, and the sum of every block of
+// integer tables, straight from the model.
+auto evaluate(Ints32 cardinalities, const std::vector<Scopes> &score_scopes, const std::vector<Tables> &scores,
+              const std::vector<Scopes> &shift_scopes, const std::vector<IntTables> &shifts, Ints assignment) {
+    const auto score_blocks = scope_blocks(score_scopes), shift_blocks = scope_blocks(shift_scopes);
+    check_scopes(score_blocks, cardinalities.size());
+    check_scopes(shift_blocks, cardinalities.size());
+    if (scores.size() != score_blocks.size() || shifts.size() != shift_blocks.size() || assignment.size() != cardinalities.size())
+        throw nb::value_error("scopes, tables and labelling do not belong together");
+    for (std::size_t i = 0; i < cardinalities.size(); i++)
+        if (assignment.data()[i] < 0 || assignment.data()[i] >= cardinalities.data()[i]) throw nb::value_error("a state is out of range");
+    double score = 0, magnitude = 0;
+    Index terms = 0;
+    for (std::size_t i = 0; i < score_blocks.size(); i++)
+        at_labelling(score_blocks[i], table_block<double>(scores[i]), cardinalities, assignment, [&](double f) {
+            score += f;
+            magnitude += std::abs(f);
+            terms++;
+        });
+    std::vector<std::int64_t> sums(shift_blocks.size(), 0);
+    for (std::size_t i = 0; i < shift_blocks.size(); i++)
+        at_labelling(shift_blocks[i], table_block<std::int64_t>(shifts[i]), cardinalities, assignment,
+                     [&](std::int64_t g) { sums[i] += g; });
+    return std::tuple(score, magnitude, terms, sums);
+}
+
+auto join_arrays(Doubles3 a, Doubles3 b, std::int64_t repeats) {
+    const std::size_t rows = a.shape(1) + b.shape(1) - 1, columns = a.shape(2) + b.shape(2) - 1;
+    if (a.shape(0) != b.shape(0) || a.size() == 0 || b.size() == 0) throw nb::value_error("both need the same states and some cells");
+    std::vector<double> out(a.shape(0) * rows * columns);
+    {
+        nb::gil_scoped_release release;
+        join_boxes(static_cast<Index>(a.shape(0)), a.data(), static_cast<Index>(a.shape(1)), static_cast<Index>(a.shape(2)),
+                   b.data(), static_cast<Index>(b.shape(1)), static_cast<Index>(b.shape(2)), out.data(), repeats,
+                   chosen_kernels, kPoll);
+    }
+    return to_numpy(std::move(out), {a.shape(0), rows, columns});
+}
+
+// ---- reading plans ---------------------------------------------------------------------------------------------------
+
+auto step_table(const PySkeleton &self) {
+    std::vector<std::int32_t> rows;
+    for (const auto &s : self.skeleton->steps) {
+        const std::int32_t row[] = {static_cast<std::int32_t>(s.verb), s.a, s.b, s.variable};
+        rows.insert(rows.end(), row, row + 4);
+    }
+    return to_numpy(std::move(rows), {self.skeleton->steps.size(), 4});
+}
+
+auto refs_table(const Ragged<FactorRef> &refs) {
+    std::vector<std::int32_t> rows;
+    for (Index t = 0; t < refs.size(); t++)
+        for (auto ref : refs[t]) {
+            const std::int32_t row[] = {static_cast<std::int32_t>(t), ref.block, ref.row};
+            rows.insert(rows.end(), row, row + 3);
+        }
+    const std::size_t count = rows.size() / 3;
+    return to_numpy(std::move(rows), {count, 3});
+}
+
+auto table_sizes(const PyLayout &self) {  // states, runs, cells, bytes, first address, checkpoint
+    std::vector<std::int64_t> rows;
+    for (const auto &t : self.layout->tables) {
+        const std::int64_t row[] = {t.states, t.runs, t.cells, t.size * 8, t.base, t.checkpoint};
+        rows.insert(rows.end(), row, row + 6);
+    }
+    return to_numpy(std::move(rows), {self.layout->tables.size(), 6});
+}
+
+auto step_operations(const PyLayout &self) {
+    std::vector<double> operations;
+    for (const auto &s : self.layout->steps) operations.push_back(s.operations);
+    return to_numpy(std::move(operations));
+}
+
+auto order_of(Ints32 cardinalities, const std::vector<Scopes> &scopes, int method, std::uint64_t seed) {
+    const auto blocks = scope_blocks(scopes);
+    check_scopes(blocks, cardinalities.size());
+    return to_numpy(elimination_order(as_span(cardinalities), blocks, static_cast<OrderMethod>(method), seed));
+}
+
+}  // namespace
+}  // namespace tallytree
+
+NB_MODULE(_native, m) {
+    using namespace tallytree;
+    m.doc() = "Native planner and executor: arrays in, arrays out.";
+    nb::exception<BudgetExceeded>(m, "BudgetExceeded");
+
+    nb::class_<PySkeleton>(m, "Skeleton")
+        .def("__init__", [](PySkeleton *self, Ints32 cardinalities, const std::vector<Scopes> &scores,
+                            const std::vector<Scopes> &shifts, Ints32 statistic_of, Ints caps, Ints32 order) {
+            new (self) PySkeleton(make_skeleton(cardinalities, scores, shifts, statistic_of, caps, order));
+        }, "cardinalities"_a.noconvert(), "scores"_a.noconvert(), "shifts"_a.noconvert(), "statistic_of"_a.noconvert(),
+           "caps"_a.noconvert(), "order"_a.noconvert())
+        .def_prop_ro("steps", &step_table)
+        .def_prop_ro("scope_begin", [](const PySkeleton &s) { return to_numpy(std::vector<std::int64_t>(s.skeleton->scopes.begin)); })
+        .def_prop_ro("scope_data", [](const PySkeleton &s) { return to_numpy(std::vector<std::int32_t>(s.skeleton->scopes.data)); })
+        .def_prop_ro("score_refs", [](const PySkeleton &s) { return refs_table(s.skeleton->score_refs); })
+        .def_prop_ro("shift_refs", [](const PySkeleton &s) { return refs_table(s.skeleton->shift_refs); })
+        .def_prop_ro("order", [](const PySkeleton &s) { return to_numpy(std::vector<std::int32_t>(s.skeleton->order)); })
+        .def_prop_ro("width", [](const PySkeleton &s) { return s.skeleton->width; })
+        .def_prop_ro("degree", [](const PySkeleton &s) { return s.skeleton->degree; })
+        .def_prop_ro("cost", [](const PySkeleton &s) { return s.skeleton->cost; })
+        .def_prop_ro("feasible", [](const PySkeleton &s) { return s.skeleton->feasible; });
+
+    nb::class_<PyLayout>(m, "Layout")
+        .def("__init__", [](PyLayout *self, const PySkeleton &skeleton, const std::vector<IntTables> &shifts, Ints caps,
+                            Ints low, Ints high, int mode, double memory_limit) {
+            new (self) PyLayout(make_layout(skeleton, shifts, caps, low, high, mode, memory_limit));
+        }, "skeleton"_a, "shifts"_a.noconvert(), "caps"_a.noconvert(), "low"_a.noconvert(), "high"_a.noconvert(), "mode"_a,
+           "memory_limit"_a)
+        .def_prop_ro("rows", [](const PyLayout &l) { return l.layout->rows; })
+        .def_prop_ro("operations", [](const PyLayout &l) { return l.layout->operations; })
+        .def_prop_ro("arena_bytes", [](const PyLayout &l) { return l.layout->arena * 8; })
+        .def_prop_ro("plan_bytes", [](const PyLayout &l) { return l.layout->plan_bytes; })
+        .def_prop_ro("scratch_bytes", [](const PyLayout &l) { return l.layout->scratch * 8; })
+        .def_prop_ro("segments", [](const PyLayout &l) { return l.layout->segment_begin.size() - 1; })
+        .def_prop_ro("pruned", [](const PyLayout &l) { return l.layout->pruned; })
+        .def_prop_ro("costliest", [](const PyLayout &l) { return l.layout->costliest; })
+        .def_prop_ro("tables", &table_sizes)
+        .def_prop_ro("step_operations", &step_operations);
+
+    nb::class_<PyRun>(m, "Run")
+        .def("__init__", [](PyRun *self, const PyLayout &layout, std::vector<Tables> tables, int algebra, std::uint64_t prime) {
+            new (self) PyRun(make_run(layout, std::move(tables), algebra, prime));
+        }, "layout"_a, "tables"_a.noconvert(), "algebra"_a, "prime"_a = 0)
+        .def_prop_ro("values", [](const PyRun &r) { return to_numpy(r.run->root_values()); })
+        .def_prop_ro("tallies", [](const PyRun &r) {
+            auto tallies = r.run->root_tallies();
+            const std::size_t columns = static_cast<std::size_t>(r.run->layout().statistics);
+            const std::size_t rows = static_cast<std::size_t>(r.run->layout().tables.back().cells);
+            return to_numpy(std::move(tallies), {rows, columns});
+        })
+        .def_prop_ro("native_steps", [](const PyRun &r) { return r.run->native_steps(); })
+        .def("decode", &decode, "cell"_a)
+        .def("sample", &sample, "cells"_a.noconvert(), "uniforms"_a.noconvert())
+        .def("downward", [](PyRun &r, Doubles weights) {
+            if (static_cast<Index>(weights.size()) != r.run->layout().tables.back().cells) throw nb::value_error("one weight per root cell");
+            std::vector<double> result;
+            {
+                nb::gil_scoped_release release;
+                result = r.run->downward(as_span(weights), kPoll);
+            }
+            return to_numpy(std::move(result));
+        }, "weights"_a.noconvert());
+
+    m.def("elimination_order", &order_of, "cardinalities"_a.noconvert(), "scopes"_a.noconvert(), "method"_a, "seed"_a = 0);
+    m.def("evaluate", &evaluate, "cardinalities"_a.noconvert(), "score_scopes"_a.noconvert(), "scores"_a.noconvert(),
+          "shift_scopes"_a.noconvert(), "shifts"_a.noconvert(), "assignment"_a.noconvert());
+    m.def("join", &join_arrays, "a"_a.noconvert(), "b"_a.noconvert(), "repeats"_a = 1);
+    m.def("use_instruction_set", [](const std::string &name) { choose_kernels(name.c_str()); }, "name"_a = "");
+    m.def("instruction_set", [] { return std::string(chosen_kernels->name); });
+    m.def("instruction_sets", [] {
+        std::vector<std::string> names;
+        for (const char *name : {"baseline", "v3", "v4"})
+            if (maxplus_kernels(name)) names.emplace_back(name);
+        return names;
+    });
+    choose_kernels(nullptr);
+}

@@ -1,0 +1,59 @@
+// Small types that every native file shares.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace tallytree {
+
+using Index = std::int64_t;
+inline constexpr double kNegativeInfinity = -std::numeric_limits<double>::infinity();
+inline constexpr Index kUncapped = std::numeric_limits<Index>::max();
+
+// Rows of tallies are padded to this many doubles whatever the instruction set, so that a plan's
+// bytes and a run's results do not depend on the machine.
+inline constexpr Index kLanes = 8;
+inline Index round_up(Index n) { return (n + kLanes - 1) / kLanes * kLanes; }
+
+// A plan that does not fit its memory limit; Python turns it into a BudgetError.
+struct BudgetExceeded : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+// A list of lists stored flat: row i is data[begin[i] .. begin[i + 1]).
+template <class T>
+struct Ragged {
+    std::vector<Index> begin{0};
+    std::vector<T> data;
+
+    Index size() const { return static_cast<Index>(begin.size()) - 1; }
+    std::span<const T> operator[](Index i) const { return {data.data() + begin[i], data.data() + begin[i + 1]}; }
+    void push_row(std::span<const T> row) {
+        data.insert(data.end(), row.begin(), row.end());
+        begin.push_back(static_cast<Index>(data.size()));
+    }
+    void close_row() { begin.push_back(static_cast<Index>(data.size())); }
+};
+
+// The scopes of one block: `count` rows of `arity` variables.
+struct ScopeBlock {
+    const std::int32_t *data = nullptr;
+    Index count = 0;
+    Index arity = 0;
+    std::span<const std::int32_t> row(Index k) const { return {data + k * arity, static_cast<std::size_t>(arity)}; }
+};
+
+// The tables of one block: one per scope, or one shared by all (count == 1).
+template <class T>
+struct TableBlock {
+    const T *data = nullptr;
+    Index count = 0;
+    Index size = 0;  // entries of one table
+    const T *row(Index k) const { return data + (count == 1 ? 0 : k * size); }
+};
+
+}  // namespace tallytree

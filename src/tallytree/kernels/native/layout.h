@@ -1,0 +1,91 @@
+// The layout of a plan: which tallies each table holds and where its numbers lie. It depends on the
+// integer tables of the statistics, never on scores.
+//
+// A table's tallies are a sorted list of runs. In `rows` mode a run is a reachable prefix (every statistic
+// but one) with an interval of the remaining one; in `cells` mode a run is one reachable tally. The number
+// for state s and cell i of run r lies at
+//     base + s * stride + start[r] + i
+// in both modes: rows have stride = row length, cells have stride 1 and start[r] = r * states.
+#pragma once
+
+#include <memory>
+
+#include "skeleton.h"
+
+namespace tallytree {
+
+// Calls `inner(position in the factor's table, count, stride)` for each innermost stretch of a local table.
+template <class Inner>
+void walk_factor(std::span<const FactorLoop> loops, Inner &&inner, Index at = 0) {
+    if (loops.empty()) return inner(at, 1, 0);
+    if (loops.size() == 1) return inner(at, loops[0].count, loops[0].stride);
+    for (Index i = 0; i < loops[0].count; i++) walk_factor(loops.subspan(1), inner, at + i * loops[0].stride);
+}
+
+struct Window {  // tallies that the caller can still use; both ends included
+    std::vector<Index> low, high;
+};
+
+enum class Mode : int { Automatic = 0, Rows = 1, Cells = 2 };
+
+struct TableLayout {
+    Index runs_begin = 0, runs = 0;
+    Index states = 1;
+    Index cells = 0;       // over all runs
+    Index stride = 0, size = 0;
+    Index base = 0;
+    bool checkpoint = false;
+};
+
+// The pairs of runs that a step combines, sorted by the run they go to. Group (r) of a join lists pairs of
+// input runs; group (r * classes + d) of an elimination lists the input runs that shift d carries to r.
+struct PairList {
+    std::vector<Index> begin;
+    std::vector<std::int32_t> a, b;
+};
+
+struct StepLayout {
+    Index classes = 0;                      // distinct shifts of an elimination
+    std::vector<std::int32_t> class_of;     // local shift table
+    std::vector<Index> class_prefix;        // classes x prefix size
+    std::vector<Index> class_shift;         // along the run
+    PairList pairs;
+    double operations = 0;
+};
+
+struct Layout {
+    std::shared_ptr<const Skeleton> skeleton;
+    bool rows = false;
+    Index statistics = 0;
+    Index prefix_size = 0;                  // statistics that are not along the run
+    std::vector<std::int32_t> permutation;  // internal position -> statistic
+    std::vector<Index> caps;                // internal order; on sums whose minima were moved out
+    std::vector<Index> floors;              // internal order: the minima moved out, and constants
+    std::vector<Index> user_caps;           // internal order: the caps as given
+
+    std::vector<TableLayout> tables;
+    std::vector<StepLayout> steps;
+    std::vector<Index> low, length, natural, start;  // per run; natural: length before a cap folds it
+    std::vector<Index> prefix;                       // per run, prefix_size values
+
+    std::vector<Index> segment_begin;       // steps of each segment; tables inside one share memory with others
+    Index arena = 0;                        // doubles
+    double operations = 0;
+    Index plan_bytes = 0;                   // runs and pairs
+    Index scratch = 0;                      // doubles: local tables and padded operands
+    Index pruned = 0;                       // tallies that the window cut off
+    std::int32_t costliest = -1;
+
+};
+
+struct LayoutRequest {
+    std::vector<TableBlock<std::int64_t>> shifts;
+    std::vector<Index> caps;                // as given; kUncapped for none
+    Window window;                          // on the tallies as the user sees them
+    Mode mode = Mode::Automatic;
+    double memory_limit = 0;                // bytes
+};
+
+Layout build_layout(std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &request);
+
+}  // namespace tallytree

@@ -1,0 +1,186 @@
+// Max-plus kernels, compiled once per instruction set (see CMakeLists.txt). No std:: templates here: a
+// weak symbol shared with another set would be resolved to whichever the linker met first.
+//
+// Everything is one recurrence, out[l] = max over terms of x[l] + f, held in registers:
+//   mix            a term is a row of the input table (or of the factor), f is a factor's (or message's) entry
+//   convolve       a term is the second operand moved by one more cell, f is a cell of the first
+//   convolve_long  as convolve, the first operand split by residue so that every load is aligned
+#include "maxplus.h"
+
+#ifndef TALLYTREE_ISA
+#define TALLYTREE_ISA baseline
+#define TALLYTREE_VECTOR_BYTES 16
+#endif
+
+#define TALLYTREE_TEXT2(x) #x
+#define TALLYTREE_TEXT(x) TALLYTREE_TEXT2(x)
+
+namespace tallytree {
+namespace TALLYTREE_ISA {
+namespace {
+
+using Int = std::int64_t;
+constexpr int W = TALLYTREE_VECTOR_BYTES / 8;
+constexpr int kWide = W == 8 ? 4 : 2;  // vectors in a row of a tile: 16 registers on AVX2, 32 on AVX-512
+typedef double Vector __attribute__((vector_size(TALLYTREE_VECTOR_BYTES), aligned(8), may_alias));
+
+#define INLINE inline __attribute__((always_inline))
+
+INLINE Vector load(const double *p) { return *reinterpret_cast<const Vector *>(p); }
+INLINE void store(double *p, Vector v) { *reinterpret_cast<Vector *>(p) = v; }
+INLINE Vector splat(double v) { return v - Vector{}; }
+INLINE Vector max(Vector v, Vector o) { return v > o ? v : o; }
+INLINE Vector nothing() { return splat(-__builtin_inf()); }
+
+// ---- mix -----------------------------------------------------------------------------------------------------
+
+template <int NJ, int NV>
+INLINE void mix_tile(Int terms, const double *const *x, const double *const *f, Int j, double *out, Int js, Int l) {
+    Vector best[NJ][NV];
+    for (int u = 0; u < NJ; u++)
+        for (int v = 0; v < NV; v++) best[u][v] = nothing();
+    for (Int k = 0; k < terms; k++) {
+        const double *row = x[k] + l, *entry = f[k] + j;
+        Vector part[NV];
+        for (int v = 0; v < NV; v++) part[v] = load(row + v * W);
+        for (int u = 0; u < NJ; u++) {
+            const Vector add = splat(entry[u]);
+            for (int v = 0; v < NV; v++) best[u][v] = max(best[u][v], part[v] + add);
+        }
+    }
+    for (int u = 0; u < NJ; u++)
+        for (int v = 0; v < NV; v++) store(out + (j + u) * js + l + v * W, best[u][v]);
+}
+
+template <int NJ>
+INLINE void mix_tail(Int terms, const double *const *x, const double *const *f, Int j, double *out, Int js, Int l, Int n) {
+    for (; l < n; l++)
+        for (int u = 0; u < NJ; u++) {
+            double best = -__builtin_inf();
+            for (Int k = 0; k < terms; k++) {
+                const double v = x[k][l] + f[k][j + u];
+                best = v > best ? v : best;
+            }
+            out[(j + u) * js + l] = best;
+        }
+}
+
+template <int NJ, bool EXACT>
+INLINE void mix_strip(Int terms, const double *const *x, const double *const *f, Int j, double *out, Int js, Int n) {
+    Int l = 0;
+    for (; l + kWide * W <= n; l += kWide * W) mix_tile<NJ, kWide>(terms, x, f, j, out, js, l);
+    for (; l + 2 * W <= n; l += 2 * W) mix_tile<NJ, 2>(terms, x, f, j, out, js, l);
+    if (EXACT) {
+        for (; l + W <= n; l += W) mix_tile<NJ, 1>(terms, x, f, j, out, js, l);
+        mix_tail<NJ>(terms, x, f, j, out, js, l, n);
+    } else {
+        for (; l < n; l += W) mix_tile<NJ, 1>(terms, x, f, j, out, js, l);
+    }
+}
+
+template <bool EXACT>
+INLINE void mix_any(Int terms, const double *const *x, const double *const *f, Int nj, double *out, Int js, Int n) {
+    Int j = 0;
+    if (!EXACT && n <= W) {  // one vector a row: more rows in flight
+        for (; j + 8 <= nj; j += 8) mix_tile<8, 1>(terms, x, f, j, out, js, 0);
+        switch (nj - j) {
+            case 7: mix_tile<7, 1>(terms, x, f, j, out, js, 0); break;
+            case 6: mix_tile<6, 1>(terms, x, f, j, out, js, 0); break;
+            case 5: mix_tile<5, 1>(terms, x, f, j, out, js, 0); break;
+            case 4: mix_tile<4, 1>(terms, x, f, j, out, js, 0); break;
+            case 3: mix_tile<3, 1>(terms, x, f, j, out, js, 0); break;
+            case 2: mix_tile<2, 1>(terms, x, f, j, out, js, 0); break;
+            case 1: mix_tile<1, 1>(terms, x, f, j, out, js, 0); break;
+            default: break;
+        }
+        return;
+    }
+    for (; j + 4 <= nj; j += 4) mix_strip<4, EXACT>(terms, x, f, j, out, js, n);
+    switch (nj - j) {
+        case 3: mix_strip<3, EXACT>(terms, x, f, j, out, js, n); break;
+        case 2: mix_strip<2, EXACT>(terms, x, f, j, out, js, n); break;
+        case 1: mix_strip<1, EXACT>(terms, x, f, j, out, js, n); break;
+        default: break;
+    }
+}
+
+void mix(Int terms, const double *const *x, const double *const *f, Int nj, double *out, Int js, Int n) {
+    mix_any<false>(terms, x, f, nj, out, js, n);
+}
+
+void mix_exact(Int terms, const double *const *x, const double *const *f, Int nj, double *out, Int js, Int n) {
+    mix_any<true>(terms, x, f, nj, out, js, n);
+}
+
+// ---- convolve --------------------------------------------------------------------------------------------------
+
+// A tile of NV vectors of the output; 4 cells of `a` are in flight so that no sum waits for the one before.
+template <int NV>
+INLINE void convolve_tile(const Convolution *pairs, Int count, double *out, Int l) {
+    constexpr int U = 4;
+    Vector best[U][NV];
+    for (int u = 0; u < U; u++)
+        for (int v = 0; v < NV; v++) best[u][v] = nothing();
+    for (Int p = 0; p < count; p++) {
+        const Convolution &c = pairs[p];
+        const Int at = l - c.offset;                       // out cell l is cell `at - i` of b
+        Int i = at - (c.nb - 1) > 0 ? at - (c.nb - 1) : 0;  // cells of a that touch the tile
+        const Int end = at + NV * W < c.na ? at + NV * W : c.na;
+        const double *a = c.a, *b = c.b + at;
+        for (; i + U <= end; i += U)
+            for (int u = 0; u < U; u++) {
+                const Vector add = splat(a[i + u]);
+                for (int v = 0; v < NV; v++) best[u][v] = max(best[u][v], load(b - i - u + v * W) + add);
+            }
+        for (; i < end; i++) {
+            const Vector add = splat(a[i]);
+            for (int v = 0; v < NV; v++) best[0][v] = max(best[0][v], load(b - i + v * W) + add);
+        }
+    }
+    for (int v = 0; v < NV; v++) store(out + l + v * W, max(max(best[0][v], best[1][v]), max(best[2][v], best[3][v])));
+}
+
+void convolve(const Convolution *pairs, Int count, double *out, Int first, Int last) {
+    constexpr int NV = 2;
+    Int l = first;
+    for (; l + NV * W <= last; l += NV * W) convolve_tile<NV>(pairs, count, out, l);
+    for (; l < last; l += W) convolve_tile<1>(pairs, count, out, l);
+}
+
+// With a[W p + r] in residue class r, out[W q + r + lane] takes a[W p + r] + b[W (q - p) + lane]: each vector of b
+// is loaded aligned and used W times. NV neighbouring output vectors share the broadcasts.
+void convolve_long(const double *a, Int a_vectors, const double *b, Int b_vectors, double *out, Int first, Int last) {
+    constexpr int R = W < 4 ? W : (W == 8 ? 8 : 4);
+    constexpr int NV = W == 2 ? 4 : 2;
+    constexpr Int scale = 8 / W;  // the caller counts vectors of 8 cells
+    const Int np = a_vectors * scale, nq = b_vectors * scale;
+    for (Int q = first * scale; q < last * scale; q += NV) {
+        Vector best[R][NV];
+        for (int r = 0; r < R; r++)
+            for (int v = 0; v < NV; v++) best[r][v] = nothing();
+        const Int begin = q - nq + 1 > 0 ? q - nq + 1 : 0;
+        const Int end = q + NV < np ? q + NV : np;
+        for (Int p = begin; p < end; p++) {
+            const double *row = b + (q - p) * W;
+            Vector part[NV];
+            for (int v = 0; v < NV; v++) part[v] = load(row + v * W);
+            for (int r = 0; r < R; r++) {
+                const Vector add = splat(a[p * W + r]);
+                for (int v = 0; v < NV; v++) best[r][v] = max(best[r][v], part[v] + add);
+            }
+        }
+        for (int r = 0; r < R; r++)
+            for (int v = 0; v < NV; v++) {
+                double *to = out + (q + v) * W + r;
+                store(to, max(best[r][v], load(to)));
+            }
+    }
+}
+
+}  // namespace
+
+extern const MaxPlusKernels kernels;
+const MaxPlusKernels kernels = {TALLYTREE_TEXT(TALLYTREE_ISA), mix, mix_exact, convolve, convolve_long};
+
+}  // namespace TALLYTREE_ISA
+}  // namespace tallytree

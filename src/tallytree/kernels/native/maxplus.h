@@ -1,0 +1,44 @@
+// The hot loops of max-plus, compiled once per instruction set and chosen at load time.
+#pragma once
+
+#include <cstdint>
+
+namespace tallytree {
+
+// One pair of runs to be convolved: out[l] takes max over i of a[i] + b[l - offset - i].
+struct Convolution {
+    const double *a;
+    std::int64_t na;
+    const double *b;   // kGuard cells of -inf lie on both sides
+    std::int64_t nb;
+    std::int64_t offset;
+};
+
+inline constexpr std::int64_t kGuard = 16;
+
+struct MaxPlusKernels {
+    const char *name;
+
+    // out[j * js + l] = max over k of x[k][l] + f[k][j], for j < nj and l < n rounded up to whole vectors:
+    // every x[k] must be readable, and every out row writable, that far.
+    void (*mix)(std::int64_t terms, const double *const *x, const double *const *f, std::int64_t nj, double *out,
+                std::int64_t js, std::int64_t n);
+
+    // The same for exactly l < n.
+    void (*mix_exact)(std::int64_t terms, const double *const *x, const double *const *f, std::int64_t nj,
+                      double *out, std::int64_t js, std::int64_t n);
+
+    // out[l] = max over the pairs, for first <= l < last rounded up to whole tiles of 16.
+    void (*convolve)(const Convolution *pairs, std::int64_t count, double *out, std::int64_t first, std::int64_t last);
+
+    // out[l] = max over i of a[i] + b[l - i], long operands, outputs of vectors first <= q < last (of 8 cells).
+    // a is padded with -inf to whole vectors of 8, b likewise and by one more vector on both sides; all of
+    // them aligned. out must hold -inf (or what it is to be maximised with) and one vector more.
+    void (*convolve_long)(const double *a, std::int64_t a_vectors, const double *b, std::int64_t b_vectors,
+                          double *out, std::int64_t first, std::int64_t last);
+};
+
+// The table for this machine, or for `name` ("baseline", "v3", "v4"); nullptr where it cannot run.
+const MaxPlusKernels *maxplus_kernels(const char *name = nullptr);
+
+}  // namespace tallytree

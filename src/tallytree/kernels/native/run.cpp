@@ -1,0 +1,183 @@
+// A run's life: memory, the order of segments, and what is read straight from the tables.
+#include "run.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+
+#include "upward.h"
+
+namespace tallytree {
+
+// ---- memory ------------------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kKeepBytes = std::size_t{32} << 20;  // larger blocks go back to the system
+
+struct Spare {
+    std::mutex lock;
+    void *data = nullptr;
+    std::size_t bytes = 0;
+};
+Spare spare;
+
+}  // namespace
+
+Arena::Arena(Index doubles) {
+    bytes_ = (static_cast<std::size_t>(std::max<Index>(doubles, 1)) * sizeof(double) + kAlignment - 1) / kAlignment * kAlignment;
+    {
+        const std::lock_guard guard(spare.lock);
+        if (spare.data && spare.bytes >= bytes_ && spare.bytes <= 16 * bytes_ + 4096) {
+            data_ = static_cast<double *>(spare.data);
+            bytes_ = spare.bytes;
+            spare.data = nullptr;
+        }
+    }
+    if (!data_) data_ = static_cast<double *>(std::aligned_alloc(kAlignment, bytes_));
+    if (!data_) throw std::bad_alloc();
+}
+
+Arena::~Arena() {
+    void *data = data_;
+    if (bytes_ <= kKeepBytes) {
+        const std::lock_guard guard(spare.lock);
+        if (!spare.data || spare.bytes < bytes_) {
+            std::swap(spare.data, data);
+            spare.bytes = bytes_;
+        }
+    }
+    std::free(data);
+}
+
+// ---- instruction sets ------------------------------------------------------------------------------------------------
+
+namespace baseline { extern const MaxPlusKernels kernels; }
+#ifdef TALLYTREE_X86_64
+namespace v3 { extern const MaxPlusKernels kernels; }
+namespace v4 { extern const MaxPlusKernels kernels; }
+#endif
+
+const MaxPlusKernels *maxplus_kernels(const char *name) {
+    struct Candidate {
+        const MaxPlusKernels *kernels;
+        bool runs;
+    };
+    const Candidate candidates[] = {
+#ifdef TALLYTREE_X86_64
+        {&v4::kernels, __builtin_cpu_supports("x86-64-v4") != 0},
+        {&v3::kernels, __builtin_cpu_supports("x86-64-v3") != 0},
+#endif
+        {&baseline::kernels, true},
+    };
+    for (const auto &c : candidates)
+        if (c.runs && (name == nullptr || std::string(name) == c.kernels->name)) return c.kernels;
+    return nullptr;
+}
+
+// ---- the run -----------------------------------------------------------------------------------------------------------
+
+Run::Run(std::shared_ptr<const Layout> layout, std::vector<TableBlock<double>> scores, AlgebraKind algebra,
+         std::uint64_t prime, const MaxPlusKernels *kernels)
+    : layout_(std::move(layout)), skeleton_(*layout_->skeleton), scores_(std::move(scores)), kind_(algebra),
+      prime_(prime), kernels_(kernels), arena_(layout_->arena) {}
+
+template <class Algebra>
+void Run::run_segment(Algebra &algebra, Index segment, const Poll &poll, bool again) {
+    Upward up(*this, poll);
+    for (Index t = layout_->segment_begin[segment]; t < layout_->segment_begin[segment + 1]; t++)
+        if (!again || !layout_->tables[t].checkpoint) up.step(algebra, static_cast<std::int32_t>(t));
+    loaded_ = segment;
+}
+
+namespace {
+
+template <class Action>
+void with_algebra(AlgebraKind kind, std::uint64_t prime, Action action) {
+    if (kind == AlgebraKind::MaxPlus) {
+        MaxPlus algebra;
+        action(algebra);
+    } else if (kind == AlgebraKind::LogSumExp) {
+        LogSumExp algebra;
+        action(algebra);
+    } else {
+        CountingModulo algebra;
+        algebra.prime = prime;
+        action(algebra);
+    }
+}
+
+}  // namespace
+
+void Run::upward(const Poll &poll) {
+    with_algebra(kind_, prime_, [&](auto &algebra) {
+        for (Index segment = 0; segment + 1 < static_cast<Index>(layout_->segment_begin.size()); segment++)
+            run_segment(algebra, segment, poll, false);
+    });
+}
+
+void Run::load_segment(Index segment, const Poll &poll) {
+    if (segment == loaded_) return;
+    with_algebra(kind_, prime_, [&](auto &algebra) { run_segment(algebra, segment, poll, true); });
+}
+
+double Run::constant() const {
+    double sum = 0;
+    for (auto ref : skeleton_.constant_scores) sum += *scores_[ref.block].row(ref.row);
+    return sum;
+}
+
+std::vector<double> Run::root_values() const {
+    const auto root = static_cast<std::int32_t>(layout_->tables.size()) - 1;
+    const Runs runs(*layout_, root);
+    std::vector<double> values;
+    const double add = constant();
+    for (Index r = 0; r < runs.count; r++)
+        for (Index i = 0; i < runs.length[r]; i++) {
+            const double v = row(root, 0)[runs.start[r] + i];
+            if (kind_ == AlgebraKind::Counting) values.push_back(add == kNegativeInfinity ? 0 : v);
+            else values.push_back(v + add);
+        }
+    return values;
+}
+
+std::vector<Index> Run::root_tallies() const {
+    const auto root = static_cast<Index>(layout_->tables.size()) - 1;
+    const Runs runs(*layout_, static_cast<std::int32_t>(root));
+    const Index n = layout_->statistics, q = layout_->prefix_size;
+    std::vector<Index> tallies;
+    const auto value = [&](Index i, Index sum) {
+        const Index total = sum + layout_->floors[i];
+        return layout_->user_caps[i] == kUncapped ? total : std::min(total, layout_->user_caps[i]);
+    };
+    for (Index r = 0; r < runs.count; r++)
+        for (Index c = 0; c < runs.length[r]; c++) {
+            const auto at = tallies.size();
+            tallies.resize(at + n);
+            for (Index i = 0; i < q; i++)
+                tallies[at + layout_->permutation[i]] = value(i, layout_->prefix[(layout_->tables[root].runs_begin + r) * q + i]);
+            if (layout_->rows) tallies[at + layout_->permutation[q]] = value(q, runs.low[r] + c);
+        }
+    return tallies;
+}
+
+namespace {
+
+Index entry(const Skeleton &skeleton, std::span<const std::int32_t> scope, const std::int64_t *assignment) {
+    Index at = 0;
+    for (auto v : scope) at = at * skeleton.cardinalities[v] + assignment[v];
+    return at;
+}
+
+}  // namespace
+
+double Run::local_score(std::int32_t step, const std::int64_t *assignment) const {
+    double sum = 0;
+    for (auto ref : skeleton_.score_refs[step])
+        sum += scores_[ref.block].row(ref.row)[entry(skeleton_, skeleton_.score_scopes.blocks[ref.block].row(ref.row), assignment)];
+    return sum;
+}
+
+}  // namespace tallytree

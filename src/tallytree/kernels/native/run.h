@@ -1,0 +1,102 @@
+// One execution of a plan: the upward messages in one arena, and what is read from them afterwards.
+#pragma once
+
+#include <functional>
+
+#include "algebra.h"
+#include "layout.h"
+#include "maxplus.h"
+
+namespace tallytree {
+
+// Memory for the tables of a run, recycled between runs so that small problems do not pay for fresh pages.
+class Arena {
+  public:
+    explicit Arena(Index doubles);
+    ~Arena();
+    Arena(const Arena &) = delete;
+    Arena &operator=(const Arena &) = delete;
+    double *data() const { return data_; }
+
+  private:
+    double *data_ = nullptr;
+    std::size_t bytes_ = 0;
+};
+
+// Called now and then with the work done since; throws to interrupt the run.
+using Poll = std::function<void()>;
+
+class Meter {
+  public:
+    explicit Meter(const Poll &poll) : poll_(poll) {}
+    void spend(double operations) {
+        left_ -= operations;
+        if (left_ < 0) {
+            left_ = kOperations;
+            poll_();
+        }
+    }
+
+  private:
+    static constexpr double kOperations = 3e6;  // under 50 ms, also where each one is an exponential
+    const Poll &poll_;
+    double left_ = kOperations;
+};
+
+enum class AlgebraKind : int { MaxPlus = 0, LogSumExp = 1, Counting = 2 };
+
+// Where a walk down the tree stands in a table.
+struct Place {
+    Index state = 0, run = 0, cell = 0;
+};
+
+class Run {
+  public:
+    Run(std::shared_ptr<const Layout> layout, std::vector<TableBlock<double>> scores, AlgebraKind algebra,
+        std::uint64_t prime, const MaxPlusKernels *kernels);
+
+    void upward(const Poll &poll);
+
+    // The last table, cell by cell in internal order: the value of each tally.
+    std::vector<double> root_values() const;
+    std::vector<Index> root_tallies() const;  // rows in the user's order of statistics
+
+    // The best labelling with the tally of root cell `cell`.
+    void decode(Index cell, std::int64_t *assignment, const Poll &poll);
+    // A labelling drawn from the Gibbs distribution given that tally; one uniform number per step is used.
+    void sample(Index cell, const double *uniforms, std::int64_t *assignment, const Poll &poll);
+
+    // For each variable and state the algebra's sum over all labellings with it, root cells weighted.
+    std::vector<double> downward(std::span<const double> root_weights, const Poll &poll);
+
+    Index native_steps() const { return native_steps_; }
+    const Layout &layout() const { return *layout_; }
+    double *memory() const { return arena_.data(); }
+
+  private:
+    friend class Upward;
+    friend class Downward;
+    friend class Walk;
+
+    template <class Algebra>
+    void run_segment(Algebra &algebra, Index segment, const Poll &poll, bool again);
+    void load_segment(Index segment, const Poll &poll);
+    double *row(std::int32_t t, Index state) const {
+        const auto &table = layout_->tables[t];
+        return arena_.data() + table.base + state * table.stride;
+    }
+    double local_score(std::int32_t step, const std::int64_t *assignment) const;
+    double constant() const;
+
+    std::shared_ptr<const Layout> layout_;
+    const Skeleton &skeleton_;
+    std::vector<TableBlock<double>> scores_;
+    AlgebraKind kind_;
+    std::uint64_t prime_;
+    const MaxPlusKernels *kernels_;
+    Arena arena_;
+    Index loaded_ = -1;  // the segment whose tables are in memory
+    Index native_steps_ = 0;
+};
+
+}  // namespace tallytree

@@ -1,0 +1,376 @@
+// Bucket elimination turned into a program. Each variable, in the given order, joins the messages that
+// mention it (two at a time, small ones first, on the smallest scope that holds both) and is then
+// eliminated together with the factors and statistics that no earlier variable has taken.
+#include "skeleton.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <queue>
+
+namespace tallytree {
+namespace {
+
+constexpr double kTooManyStates = 1e12;
+constexpr Index kTooManyVariables = 64;
+
+using Scope = std::vector<std::int32_t>;
+
+class Builder {
+  public:
+    Builder(std::span<const std::int32_t> cardinalities, std::span<const ScopeBlock> scores,
+            std::span<const ScopeBlock> shifts, std::span<const std::int32_t> statistic_of,
+            std::span<const Index> caps, std::span<const std::int32_t> order)
+        : statistic_of_(statistic_of) {
+        s_.score_scopes = OwnedScopes(scores);
+        s_.shift_scopes = OwnedScopes(shifts);
+        s_.statistic_of.assign(statistic_of.begin(), statistic_of.end());
+        scores_ = s_.score_scopes.blocks;
+        shifts_ = s_.shift_scopes.blocks;
+        s_.cardinalities.assign(cardinalities.begin(), cardinalities.end());
+        s_.order.assign(order.begin(), order.end());
+        s_.caps.assign(caps.begin(), caps.end());
+        s_.statistics = static_cast<Index>(caps.size());
+        position_.resize(cardinalities.size());
+        for (std::size_t i = 0; i < order.size(); i++) position_[order[i]] = static_cast<std::int32_t>(i);
+        mark_.assign(cardinalities.size(), -1);
+    }
+
+    Skeleton build() {
+        score_buckets_ = bucket(scores_, s_.constant_scores);
+        shift_buckets_ = bucket(shifts_, s_.constant_shifts);
+        messages_.resize(s_.order.size());
+        for (std::size_t i = 0; i < s_.order.size() && s_.feasible; i++) eliminate(s_.order[i], messages_[i]);
+        if (!s_.feasible) {
+            s_.cost = std::numeric_limits<double>::infinity();
+            return std::move(s_);
+        }
+        if (roots_.empty()) roots_.push_back(unit(-1));
+        join_all(roots_);
+        s_.consumer.assign(s_.steps.size(), -1);
+        for (std::size_t t = 0; t < s_.steps.size(); t++)
+            for (auto input : {s_.steps[t].a, s_.steps[t].b})
+                if (input >= 0) s_.consumer[input] = static_cast<std::int32_t>(t);
+        return std::move(s_);
+    }
+
+  private:
+    Ragged<FactorRef> bucket(std::span<const ScopeBlock> blocks, std::vector<FactorRef> &constants) {
+        // A factor belongs to the first of its variables to go: a counting sort by that position.
+        std::vector<std::int32_t> first;
+        std::vector<FactorRef> refs;
+        std::vector<Index> count(s_.order.size() + 1, 0);
+        for (std::int32_t block = 0; block < static_cast<std::int32_t>(blocks.size()); block++)
+            for (std::int32_t k = 0; k < blocks[block].count; k++) {
+                if (blocks[block].arity == 0) {
+                    constants.push_back({block, k});
+                    continue;
+                }
+                std::int32_t at = std::numeric_limits<std::int32_t>::max();
+                for (auto v : blocks[block].row(k)) at = std::min(at, position_[v]);
+                first.push_back(at);
+                refs.push_back({block, k});
+                count[at + 1]++;
+            }
+        for (std::size_t i = 1; i < count.size(); i++) count[i] += count[i - 1];
+        Ragged<FactorRef> buckets;
+        buckets.begin.assign(count.begin(), count.end());
+        buckets.data.resize(refs.size());
+        for (std::size_t i = 0; i < refs.size(); i++) buckets.data[count[first[i]]++] = refs[i];
+        return buckets;
+    }
+
+    // ---- the cost model: with unit statistics a table that covers n scopes has n + 1 tallies --------
+    double tallies(std::int32_t table) const {
+        double r = 1;
+        for (Index k = 0; k < s_.statistics; k++)
+            r *= static_cast<double>(std::min(below_[table * s_.statistics + k], s_.caps[k])) + 1;
+        return r;
+    }
+    void count_below(std::span<const std::int32_t> inputs, std::span<const FactorRef> shifts) {
+        const Index at = static_cast<Index>(below_.size());
+        below_.resize(at + s_.statistics, 0);
+        for (auto input : inputs)
+            for (Index k = 0; k < s_.statistics; k++) below_[at + k] += below_[input * s_.statistics + k];
+        for (auto ref : shifts) below_[at + statistic_of_[ref.block]]++;
+    }
+
+    double count_states(std::span<const std::int32_t> scope) const {
+        double n = 1;
+        for (auto v : scope) n *= s_.cardinalities[v];
+        return n;
+    }
+    void check(std::span<const std::int32_t> scope, double extra = 1) {
+        if (static_cast<Index>(scope.size()) > kTooManyVariables || count_states(scope) * extra > kTooManyStates)
+            s_.feasible = false;
+    }
+
+    // ---- steps ---------------------------------------------------------------------------------------
+    std::int32_t push(const Step &step, std::span<const std::int32_t> scope, std::span<const Loop> loops,
+                      std::span<const FactorRef> scores, std::span<const FactorRef> shifts) {
+        s_.steps.push_back(step);
+        s_.scopes.push_row(scope);
+        s_.states.push_back(count_states(scope));
+        s_.kept.push_row(loops);
+        s_.score_refs.push_row(scores);
+        s_.shift_refs.push_row(shifts);
+        check(scope);
+        return static_cast<std::int32_t>(s_.steps.size()) - 1;
+    }
+
+    std::int32_t unit(std::int32_t variable) {
+        Step step{Verb::Unit};
+        step.variable = variable;
+        const Scope scope = variable < 0 ? Scope{} : Scope{variable};
+        count_below({}, {});
+        return push(step, scope, {}, {}, {});
+    }
+
+    void join_all(std::vector<std::int32_t> &tables) {
+        if (tables.size() < 2) return;
+        std::map<Scope, std::vector<std::int32_t>> groups;
+        for (auto t : tables) {
+            Scope key(s_.scopes[t].begin(), s_.scopes[t].end());
+            std::sort(key.begin(), key.end());
+            groups[key].push_back(t);
+        }
+        tables.clear();
+        for (auto &[scope, group] : groups) tables.push_back(join_small_first(group));
+        while (tables.size() > 1 && s_.feasible) join_cheapest_pair(tables);
+    }
+
+    // Tables on one scope, fewest tallies first, as in Huffman's code.
+    std::int32_t join_small_first(const std::vector<std::int32_t> &group) {
+        using Entry = std::pair<double, std::int32_t>;
+        std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
+        for (auto t : group) queue.push({tallies(t), t});
+        while (queue.size() > 1) {
+            const auto a = queue.top().second;
+            queue.pop();
+            const auto b = queue.top().second;
+            queue.pop();
+            const auto c = join(a, b);
+            queue.push({tallies(c), c});
+        }
+        return queue.top().second;
+    }
+
+    void join_cheapest_pair(std::vector<std::int32_t> &tables) {
+        std::size_t bi = 0, bj = 1;
+        double best = std::numeric_limits<double>::infinity();
+        for (std::size_t i = 0; i < tables.size(); i++)
+            for (std::size_t j = i + 1; j < tables.size(); j++) {
+                const double price = count_states(union_of(tables[i], tables[j])) * tallies(tables[i]) * tallies(tables[j]);
+                if (price < best) {
+                    best = price;
+                    bi = i;
+                    bj = j;
+                }
+            }
+        const auto c = join(tables[bi], tables[bj]);
+        tables.erase(tables.begin() + static_cast<std::ptrdiff_t>(bj));
+        tables[bi] = c;
+    }
+
+    // The larger table's order, what the other adds in front.
+    Scope union_of(std::int32_t a, std::int32_t b) {
+        if (s_.states[a] < s_.states[b]) std::swap(a, b);
+        Scope scope;
+        const auto stamp = ++stamp_;
+        for (auto v : s_.scopes[a]) mark_[v] = stamp;
+        for (auto v : s_.scopes[b])
+            if (mark_[v] != stamp) scope.push_back(v);
+        scope.insert(scope.end(), s_.scopes[a].begin(), s_.scopes[a].end());
+        return scope;
+    }
+
+    std::int32_t join(std::int32_t a, std::int32_t b) {
+        const Scope scope = union_of(a, b);
+        check(scope);
+        Step step{Verb::Join};
+        step.a = a;
+        step.b = b;
+        std::vector<Loop> loops;
+        for (auto v : scope) loops.push_back({s_.cardinalities[v], stride(a, v), stride(b, v), 0, 0});
+        if (s_.feasible)
+            for (auto v : scope) step.kept_states *= s_.cardinalities[v];
+        s_.cost += count_states(scope) * tallies(a) * tallies(b);
+        const std::int32_t inputs[] = {a, b};
+        count_below(inputs, {});
+        return push(step, scope, loops, {}, {});
+    }
+
+    // How many states of table `t` lie between neighbouring states of `v`; 0 where it does not mention v.
+    Index stride(std::int32_t t, std::int32_t v) const {
+        Index n = 1;
+        const auto scope = s_.scopes[t];
+        for (std::size_t i = scope.size(); i-- > 0;) {
+            if (scope[i] == v) return n;
+            n *= s_.cardinalities[scope[i]];
+        }
+        return 0;
+    }
+
+    void eliminate(std::int32_t variable, std::vector<std::int32_t> &messages) {
+        const Index bucket = position_[variable];
+        s_.degree = std::max(s_.degree, static_cast<Index>(messages.size()) + 1);
+        if (messages.empty()) messages.push_back(unit(variable));
+        join_all(messages);
+        if (!s_.feasible) return;
+        const auto a = messages.front();
+        const auto scores = score_buckets_[bucket];
+        const auto shifts = shift_buckets_[bucket];
+
+        Scope kept, fresh;
+        const auto in_a = ++stamp_;
+        for (auto v : s_.scopes[a]) mark_[v] = in_a;
+        const auto add_fresh = [&](std::span<const ScopeBlock> blocks, std::span<const FactorRef> refs) {
+            for (auto ref : refs)
+                for (auto v : blocks[ref.block].row(ref.row))
+                    if (mark_[v] != in_a) {
+                        mark_[v] = in_a;
+                        fresh.push_back(v);
+                    }
+        };
+        add_fresh(scores_, scores);
+        add_fresh(shifts_, shifts);
+        for (auto v : s_.scopes[a])
+            if (v != variable) kept.push_back(v);
+        if (worth_sorting(a, variable, kept, scores, shifts))
+            std::sort(kept.begin(), kept.end(), [&](auto u, auto v) { return position_[u] < position_[v]; });
+        push_eliminate(variable, a, kept, fresh, scores, shifts);
+    }
+
+    // Plain MAP runs along the last variables of a table: they should stay untouched for a while. Where
+    // the next ones to go have come last, the table is turned once, soonest first.
+    bool worth_sorting(std::int32_t a, std::int32_t variable, const Scope &kept, std::span<const FactorRef> scores,
+                       std::span<const FactorRef> shifts) {
+        if (s_.statistics > 0 || count_states(kept) < 256) return false;
+        const auto active = ++stamp_;
+        mark_[variable] = active;
+        for (auto ref : scores)
+            for (auto v : scores_[ref.block].row(ref.row)) mark_[v] = active;
+        for (auto ref : shifts)
+            for (auto v : shifts_[ref.block].row(ref.row)) mark_[v] = active;
+        double run = 1;
+        const auto scope = s_.scopes[a];
+        for (std::size_t i = scope.size(); i-- > 0 && mark_[scope[i]] != active;) run *= s_.cardinalities[scope[i]];
+        return run < 32;
+    }
+
+    void push_eliminate(std::int32_t variable, std::int32_t a, const Scope &kept, const Scope &fresh,
+                        std::span<const FactorRef> scores, std::span<const FactorRef> shifts) {
+        Scope scope(fresh);
+        scope.insert(scope.end(), kept.begin(), kept.end());
+        Scope whole(scope);
+        whole.push_back(variable);
+        check(whole);
+        s_.width = std::max(s_.width, static_cast<Index>(whole.size()) - 1);
+        if (!s_.feasible) return;
+
+        Step step{Verb::Eliminate};
+        step.a = a;
+        step.variable = variable;
+        for (auto v : fresh) step.fresh *= s_.cardinalities[v];
+        for (auto v : kept) step.kept_states *= s_.cardinalities[v];
+
+        // Local tables are laid out [kept variables they mention, eliminated variable, fresh ones].
+        const auto score_strides = local_strides(scores_, scores, kept, variable, fresh, true, step.score_size);
+        bool any_fresh = false;
+        for (auto ref : shifts)
+            for (auto v : shifts_[ref.block].row(ref.row))
+                any_fresh |= std::find(fresh.begin(), fresh.end(), v) != fresh.end();
+        step.shift_has_fresh = any_fresh;
+        const auto shift_strides = local_strides(shifts_, shifts, kept, variable, fresh, any_fresh, step.shift_size);
+
+        std::vector<Loop> loops;
+        for (auto v : kept)
+            loops.push_back({s_.cardinalities[v], stride(a, v), 0, score_strides(v), shift_strides(v)});
+        step.gone = {s_.cardinalities[variable], stride(a, variable), 0, score_strides(variable), shift_strides(variable)};
+        push_loops(scores_, scores, score_strides, s_.score_loops);
+        push_loops(shifts_, shifts, shift_strides, s_.shift_loops);
+        s_.cost += count_states(whole) * tallies(a);
+
+        const std::int32_t inputs[] = {a};
+        count_below(inputs, shifts);
+        const auto out = push(step, scope, loops, scores, shifts);
+        if (scope.empty()) {
+            roots_.push_back(out);
+            return;
+        }
+        std::int32_t next = std::numeric_limits<std::int32_t>::max();
+        for (auto v : scope) next = std::min(next, position_[v]);
+        messages_[next].push_back(out);
+    }
+
+    struct Strides {
+        std::vector<std::pair<std::int32_t, Index>> of;
+        Index operator()(std::int32_t v) const {
+            for (auto [u, n] : of)
+                if (u == v) return n;
+            return 0;
+        }
+    };
+
+    Strides local_strides(std::span<const ScopeBlock> blocks, std::span<const FactorRef> refs, const Scope &kept,
+                          std::int32_t variable, const Scope &fresh, bool with_fresh, Index &size) {
+        const auto used = ++stamp_;
+        for (auto ref : refs)
+            for (auto v : blocks[ref.block].row(ref.row)) mark_[v] = used;
+        Strides strides;
+        Index n = 1;
+        const auto add = [&](std::int32_t v) {
+            strides.of.push_back({v, n});
+            n *= s_.cardinalities[v];
+        };
+        if (with_fresh)
+            for (std::size_t i = fresh.size(); i-- > 0;) add(fresh[i]);
+        add(variable);
+        for (std::size_t i = kept.size(); i-- > 0;)
+            if (mark_[kept[i]] == used) add(kept[i]);
+        size = n;
+        return strides;
+    }
+
+    // The walk of each factor along the local table, neighbouring loops made one where they can be.
+    void push_loops(std::span<const ScopeBlock> blocks, std::span<const FactorRef> refs, const Strides &local,
+                    Ragged<FactorLoop> &loops) {
+        for (auto ref : refs) {
+            const auto scope = blocks[ref.block].row(ref.row);
+            const Index first = loops.begin.back();
+            for (std::size_t d = local.of.size(); d-- > 0;) {  // outermost first
+                const auto v = local.of[d].first;
+                Index stride = 0, n = 1;
+                for (std::size_t x = scope.size(); x-- > 0; n *= s_.cardinalities[scope[x]])
+                    if (scope[x] == v) stride = n;
+                const Index count = s_.cardinalities[v];
+                if (static_cast<Index>(loops.data.size()) > first && loops.data.back().stride == count * stride)
+                    loops.data.back() = {loops.data.back().count * count, stride};
+                else
+                    loops.data.push_back({count, stride});
+            }
+            loops.close_row();
+        }
+    }
+
+    std::span<const ScopeBlock> scores_, shifts_;
+    std::span<const std::int32_t> statistic_of_;
+    Skeleton s_;
+    std::vector<std::int32_t> position_;
+    std::vector<std::int32_t> mark_;
+    std::int32_t stamp_ = 0;
+    Ragged<FactorRef> score_buckets_, shift_buckets_;
+    std::vector<std::vector<std::int32_t>> messages_;  // waiting for the variable at each position
+    std::vector<std::int32_t> roots_;
+    std::vector<Index> below_;                         // per table and statistic: scopes covered
+};
+
+}  // namespace
+
+Skeleton build_skeleton(std::span<const std::int32_t> cardinalities, std::span<const ScopeBlock> scores,
+                        std::span<const ScopeBlock> shifts, std::span<const std::int32_t> statistic_of,
+                        std::span<const Index> caps, std::span<const std::int32_t> order) {
+    return Builder(cardinalities, scores, shifts, statistic_of, caps, order).build();
+}
+
+}  // namespace tallytree

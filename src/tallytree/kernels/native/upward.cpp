@@ -1,0 +1,393 @@
+// The upward pass. `eliminate` is absorb and project in one: no joined or absorbed table is ever stored.
+#include "upward.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tallytree {
+namespace {
+
+void fill(double *from, double *to, double value) {
+    for (; from < to; from++) *from = value;
+}
+
+}  // namespace
+
+// ---- any algebra -----------------------------------------------------------------------------------------------
+
+void Upward::pack_scores(std::int32_t t) {
+    const Index size = skeleton_.steps[t].score_size;
+    if (static_cast<Index>(scores_.size()) < size) scores_.resize(size);
+    const auto refs = skeleton_.score_refs[t];
+    if (refs.empty()) fill(scores_.data(), scores_.data() + size, 0);
+    const Index first = skeleton_.score_refs.begin[t];
+    for (std::size_t i = 0; i < refs.size(); i++) {
+        const double *table = run_.scores_[refs[i].block].row(refs[i].row);
+        double *out = scores_.data();
+        walk_factor(skeleton_.score_loops[first + static_cast<Index>(i)], [&](Index at, Index count, Index stride) {
+            const double *from = table + at;
+            if (i == 0 && stride == 1) std::memcpy(out, from, static_cast<std::size_t>(count) * sizeof(double));
+            else if (i == 0)
+                for (Index x = 0; x < count; x++) out[x] = from[x * stride];
+            else if (stride == 1)
+                for (Index x = 0; x < count; x++) out[x] += from[x];
+            else if (stride == 0)
+                for (Index x = 0; x < count; x++) out[x] += *from;
+            else
+                for (Index x = 0; x < count; x++) out[x] += from[x * stride];
+            out += count;
+        });
+    }
+}
+
+template <class Algebra>
+void Upward::unit(std::int32_t t) {
+    const auto &table = layout_.tables[t];
+    double *data = run_.arena_.data() + table.base;
+    fill(data, data + table.size, Algebra::zero());
+    const Index start = layout_.start[table.runs_begin];
+    for (Index s = 0; s < table.states; s++) data[s * table.stride + start] = Algebra::one();
+}
+
+template <class Algebra>
+void Upward::eliminate(Algebra &algebra, std::int32_t t) {
+    pack_scores(t);
+    const Step &step = skeleton_.steps[t];
+    const auto &s = layout_.steps[t];
+    const Runs in(layout_, step.a), out(layout_, t);
+    Odometer at(skeleton_.kept[t]);
+    for (Index p = 0; p < step.kept_states; p++, at.next())
+        for (Index j = 0; j < step.fresh; j++)
+            for (Index r = 0; r < out.count; r++) {
+                terms_.clear();
+                const Index n = out.length[r];
+                for (Index v = 0; v < step.gone.count; v++) {
+                    const auto f = Algebra::lift(scores_[at.score + v * step.gone.score + j]);
+                    if (f == Algebra::zero()) continue;
+                    const Index d = s.class_of[at.shift + v * step.gone.shift + (step.shift_has_fresh ? j : 0)];
+                    const double *row = run_.row(step.a, at.a + v * step.gone.a);
+                    const Index group = r * s.classes + d;
+                    for (Index q = s.pairs.begin[group]; q < s.pairs.begin[group + 1]; q++) {
+                        const Index ra = s.pairs.a[q];
+                        const Index offset = in.low[ra] + s.class_shift[d] - out.low[r];
+                        const double *x = row + in.start[ra];
+                        const Index first = std::max<Index>(offset, 0), last = std::min(n, offset + in.length[ra]);
+                        if (first < last) terms_.push_back({x - offset, f, first, last});
+                        if (out.natural[r] > n)  // above the cap: into the last cell
+                            for (Index i = std::max<Index>(n - offset, 0); i < in.length[ra]; i++)
+                                terms_.push_back({x + i - (n - 1), f, n - 1, n});
+                    }
+                }
+                algebra.combine(terms_, run_.row(t, j * step.kept_states + p) + out.start[r], n);
+                meter_.spend(static_cast<double>(n) * static_cast<double>(terms_.size() + 1));
+            }
+}
+
+template <class Algebra>
+void Upward::join(Algebra &algebra, std::int32_t t) {
+    const Step &step = skeleton_.steps[t];
+    const auto &pairs = layout_.steps[t].pairs;
+    const Runs a(layout_, step.a), b(layout_, step.b), out(layout_, t);
+    Odometer at(skeleton_.kept[t]);
+    for (Index s = 0; s < step.kept_states; s++, at.next()) {
+        const double *row_a = run_.row(step.a, at.a), *row_b = run_.row(step.b, at.b);
+        for (Index r = 0; r < out.count; r++) {
+            terms_.clear();
+            const Index n = out.length[r];
+            for (Index q = pairs.begin[r]; q < pairs.begin[r + 1]; q++) {
+                const Index ra = pairs.a[q], rb = pairs.b[q];
+                const double *x = row_b + b.start[rb];
+                for (Index i = 0; i < a.length[ra]; i++) {
+                    const auto f = row_a[a.start[ra] + i];
+                    if (f == Algebra::zero()) continue;
+                    const Index offset = a.low[ra] + b.low[rb] - out.low[r] + i;
+                    const Index first = std::max<Index>(offset, 0), last = std::min(n, offset + b.length[rb]);
+                    if (first < last) terms_.push_back({x - offset, f, first, last});
+                    if (out.natural[r] > n)
+                        for (Index k = std::max<Index>(n - offset, 0); k < b.length[rb]; k++)
+                            terms_.push_back({x + k - (n - 1), f, n - 1, n});
+                }
+            }
+            algebra.combine(terms_, run_.row(t, s) + out.start[r], n);
+            meter_.spend(static_cast<double>(n) * static_cast<double>(terms_.size() + 1));
+        }
+    }
+}
+
+// ---- max-plus, rows ----------------------------------------------------------------------------------------------
+
+// Everything in a row that is not a run's cell is -inf.
+void Upward::fill_gaps(std::int32_t t, double *row) {
+    const Runs runs(layout_, t);
+    Index end = 0;
+    for (Index r = 0; r < runs.count; r++) {
+        fill(row + end, row + runs.start[r], kNegativeInfinity);
+        end = runs.start[r] + runs.length[r];
+    }
+    fill(row + end, row + layout_.tables[t].stride, kNegativeInfinity);
+}
+
+// What lies above a cap goes into the last cell.
+static void fold(const double *natural, Index natural_length, double *out, Index length) {
+    std::memcpy(out, natural, static_cast<std::size_t>(length) * sizeof(double));
+    for (Index i = length; i < natural_length; i++)
+        if (natural[i] > out[length - 1]) out[length - 1] = natural[i];
+}
+
+void Upward::eliminate_rows(std::int32_t t) {
+    pack_scores(t);
+    const Step &step = skeleton_.steps[t];
+    const auto &s = layout_.steps[t];
+    const Runs in(layout_, step.a), out(layout_, t);
+    const Index in_stride = layout_.tables[step.a].stride, stride = layout_.tables[t].stride;
+    const Index js = step.kept_states * stride, values = step.gone.count;
+    const Index blocks = step.shift_has_fresh ? step.fresh : 1, nj = step.shift_has_fresh ? 1 : step.fresh;
+    const double *in_base = run_.row(step.a, 0);
+    x_.resize(values * std::max<Index>(in.count, 1));
+    f_.resize(x_.size());
+    Odometer at(skeleton_.kept[t]);
+    for (Index p = 0; p < step.kept_states; p++, at.next())
+        for (Index block = 0; block < blocks; block++) {
+            double *row = run_.row(t, block * step.kept_states + p);
+            const double *score = scores_.data() + at.score + block;
+            const std::int32_t *classes = s.class_of.data() + at.shift + (step.shift_has_fresh ? block : 0);
+            for (Index r = 0; r < out.count; r++) {
+                Index terms = 0;
+                for (Index v = 0; v < values; v++) {
+                    const Index d = classes[v * step.gone.shift], group = r * s.classes + d;
+                    for (Index q = s.pairs.begin[group]; q < s.pairs.begin[group + 1]; q++, terms++) {
+                        const Index ra = s.pairs.a[q];
+                        x_[terms] = in_base + (at.a + v * step.gone.a) * in_stride + in.start[ra] -
+                                    (in.low[ra] + s.class_shift[d] - out.low[r]);
+                        f_[terms] = score + v * step.gone.score;
+                    }
+                }
+                double *to = row + out.start[r];
+                const Index n = out.length[r], natural = out.natural[r];
+                if (natural <= n) {
+                    run_.kernels_->mix(terms, x_.data(), f_.data(), nj, to, js, n);
+                } else {
+                    const Index ns = round_up(natural);
+                    natural_.resize(nj * ns);
+                    run_.kernels_->mix(terms, x_.data(), f_.data(), nj, natural_.data(), ns, natural);
+                    for (Index j = 0; j < nj; j++) fold(natural_.data() + j * ns, natural, to + j * js, n);
+                }
+                meter_.spend(static_cast<double>(terms * nj * natural + 32));
+            }
+            for (Index j = 0; j < nj; j++) fill_gaps(t, row + j * js);
+        }
+}
+
+void Upward::join_rows(std::int32_t t) {
+    const Step &step = skeleton_.steps[t];
+    const auto &pairs = layout_.steps[t].pairs;
+    // The operand with the longer rows is the one that is moved along, from a padded copy.
+    const auto &left = layout_.tables[step.a], &right = layout_.tables[step.b];
+    const bool swap = left.cells * right.runs > right.cells * left.runs;
+    const std::int32_t ta = swap ? step.b : step.a, tb = swap ? step.a : step.b;
+    const auto &pair_a = swap ? pairs.b : pairs.a, &pair_b = swap ? pairs.a : pairs.b;
+    const Runs a(layout_, ta), b(layout_, tb), out(layout_, t);
+    std::vector<Index> guarded(b.count);
+    Index size = 0;
+    for (Index r = 0; r < b.count; r++) {
+        guarded[r] = size + kGuard;
+        size += round_up(b.length[r]) + 2 * kGuard;
+    }
+    padded_.assign(size, kNegativeInfinity);
+    Index copied = -1;
+    Odometer at(skeleton_.kept[t]);
+    for (Index s = 0; s < step.kept_states; s++, at.next()) {
+        const Index state_a = swap ? at.b : at.a, state_b = swap ? at.a : at.b;
+        const double *row_a = run_.row(ta, state_a), *row_b = run_.row(tb, state_b);
+        if (copied != state_b)
+            for (Index r = 0; r < b.count; r++)
+                std::memcpy(padded_.data() + guarded[r], row_b + b.start[r], static_cast<std::size_t>(b.length[r]) * sizeof(double));
+        copied = state_b;
+        double *row = run_.row(t, s);
+        for (Index r = 0; r < out.count; r++) {
+            pairs_.clear();
+            double operations = 0;
+            Index shortest = kUncapped;
+            for (Index q = pairs.begin[r]; q < pairs.begin[r + 1]; q++) {
+                const Index ra = pair_a[q], rb = pair_b[q];
+                pairs_.push_back({row_a + a.start[ra], a.length[ra], padded_.data() + guarded[rb], b.length[rb],
+                                  a.low[ra] + b.low[rb] - out.low[r]});
+                operations += static_cast<double>(a.length[ra]) * static_cast<double>(b.length[rb]);
+                shortest = std::min({shortest, a.length[ra], b.length[rb]});
+            }
+            const Index n = out.length[r], natural = out.natural[r];
+            double *to = row + out.start[r];
+            if (shortest >= 128) {
+                join_long(to, n, natural, operations);
+            } else if (natural <= n) {
+                convolve(to, n, operations);
+            } else {
+                natural_.resize(round_up(natural));
+                convolve(natural_.data(), natural, operations);
+                fold(natural_.data(), natural, to, n);
+            }
+        }
+        fill_gaps(t, row);
+    }
+}
+
+// In pieces small enough to look up between them.
+void Upward::convolve(double *to, Index n, double operations) {
+    const auto count = static_cast<Index>(pairs_.size());
+    const Index pieces = 1 + static_cast<Index>(operations / 4e6);
+    const Index piece = (n / pieces + 16) / 16 * 16;
+    for (Index first = 0; first < n; first += piece) {
+        run_.kernels_->convolve(pairs_.data(), count, to, first, std::min(n, first + piece));
+        meter_.spend(operations / static_cast<double>(pieces) + 64);
+    }
+}
+
+// Long rows: operands copied to whole aligned vectors, the natural range of every pair in one buffer.
+void Upward::join_long(double *to, Index n, Index natural, double operations) {
+    Index low = 0, high = natural;
+    for (const auto &c : pairs_) {
+        low = std::min(low, c.offset);
+        high = std::max(high, c.offset + c.na + c.nb);
+    }
+    natural_.assign(high - low + 4 * kLanes, kNegativeInfinity);
+    for (const auto &c : pairs_) {
+        const Index va = round_up(c.na) / kLanes, vb = round_up(c.nb) / kLanes;
+        long_.assign((va + vb + 3) * kLanes, kNegativeInfinity);
+        double *pa = long_.data();
+        pa += (64 - reinterpret_cast<std::uintptr_t>(pa) % 64) % 64 / sizeof(double);
+        double *pb = pa + (va + 1) * kLanes;
+        std::memcpy(pa, c.a, static_cast<std::size_t>(c.na) * sizeof(double));
+        std::memcpy(pb, c.b, static_cast<std::size_t>(c.nb) * sizeof(double));
+        const Index vectors = va + vb, pieces = 1 + static_cast<Index>(operations / 4e6);
+        const Index piece = (vectors / pieces + 2) / 2 * 2;
+        for (Index first = 0; first < vectors; first += piece) {
+            run_.kernels_->convolve_long(pa, va, pb, vb, natural_.data() + c.offset - low, first, std::min(vectors, first + piece));
+            meter_.spend(operations / static_cast<double>(pieces));
+        }
+    }
+    const double *first = natural_.data() - low;
+    if (natural <= n) std::memcpy(to, first, static_cast<std::size_t>(n) * sizeof(double));
+    else fold(first, natural, to, n);
+}
+
+// ---- max-plus, cells ----------------------------------------------------------------------------------------------
+
+// The trailing loops that no local table mentions and that are contiguous in the input: one long row.
+static Index passive_row(std::vector<Loop> &kept) {
+    Index row = 1;
+    while (!kept.empty() && kept.back().score == 0 && kept.back().shift == 0 && kept.back().a == row) {
+        row *= kept.back().count;
+        kept.pop_back();
+    }
+    return row;
+}
+
+// The input with its states in the order [eliminated variable, kept variables], where that makes longer rows.
+const double *Upward::turn(std::int32_t t, std::vector<Loop> &kept, Index &gone_stride) {
+    const Step &step = skeleton_.steps[t];
+    const auto &table = layout_.tables[step.a];
+    const double *input = run_.arena_.data() + table.base;
+    Index passive = 1, contiguous = 1;
+    for (std::size_t i = kept.size(); i-- > 0 && kept[i].score == 0 && kept[i].shift == 0;) {
+        if (kept[i].a == contiguous && contiguous == passive) contiguous *= kept[i].count;
+        passive *= kept[i].count;
+    }
+    if (contiguous >= 16 || passive < 4 * contiguous || step.kept_states < 256) return input;
+    turned_.resize(table.runs * table.states);
+    double *to = turned_.data();
+    for (Index r = 0; r < table.runs; r++)
+        for (Index v = 0; v < step.gone.count; v++) {
+            const double *from = input + r * table.states + v * step.gone.a;
+            const Loop last = kept.back();
+            Odometer at(std::span<const Loop>(kept.data(), kept.size() - 1));
+            for (Index p = 0; p < step.kept_states; p += last.count, at.next())
+                for (Index i = 0; i < last.count; i++) *to++ = from[at.a + i * last.a];
+        }
+    Index n = 1;
+    for (std::size_t i = kept.size(); i-- > 0; n *= kept[i].count) kept[i].a = n;
+    gone_stride = n;
+    return turned_.data();
+}
+
+void Upward::eliminate_cells(std::int32_t t) {
+    pack_scores(t);
+    const Step &step = skeleton_.steps[t];
+    const auto &s = layout_.steps[t];
+    const auto &in = layout_.tables[step.a];
+    const auto &out = layout_.tables[t];
+    const auto loops = skeleton_.kept[t];
+    std::vector<Loop> kept(loops.begin(), loops.end());
+    Index gone_stride = step.gone.a;
+    const double *input = turn(t, kept, gone_stride);
+    const Index row = passive_row(kept), rows = step.kept_states / row;
+    const bool along_fresh = step.kept_states == 1 && !step.shift_has_fresh && step.fresh > 1;
+    const Index blocks = step.shift_has_fresh ? step.fresh : 1, nj = step.shift_has_fresh ? 1 : step.fresh;
+    x_.resize(step.gone.count * std::max<Index>(in.runs, 1));
+    f_.resize(x_.size());
+    double *out_base = run_.arena_.data() + out.base;
+    Odometer at(kept);
+    for (Index p = 0; p < rows; p++, at.next())
+        for (Index block = 0; block < blocks; block++)
+            for (Index r = 0; r < out.runs; r++) {
+                Index terms = 0;
+                for (Index v = 0; v < step.gone.count; v++) {
+                    const Index d = s.class_of[at.shift + v * step.gone.shift + (step.shift_has_fresh ? block : 0)];
+                    const Index group = r * s.classes + d;
+                    for (Index q = s.pairs.begin[group]; q < s.pairs.begin[group + 1]; q++, terms++) {
+                        x_[terms] = input + s.pairs.a[q] * in.states + at.a + v * gone_stride;
+                        f_[terms] = scores_.data() + at.score + v * step.gone.score + block;
+                    }
+                }
+                double *to = out_base + r * out.states + block * step.kept_states + p * row;
+                if (along_fresh)  // one input state: the row runs along the factor instead
+                    run_.kernels_->mix_exact(terms, f_.data(), x_.data(), 1, to, 0, step.fresh);
+                else
+                    run_.kernels_->mix_exact(terms, x_.data(), f_.data(), nj, to, step.kept_states, row);
+                meter_.spend(static_cast<double>(terms * nj * row + 32));
+            }
+}
+
+void Upward::join_cells(std::int32_t t) {
+    const Step &step = skeleton_.steps[t];
+    const auto &pairs = layout_.steps[t].pairs;
+    const auto &table = layout_.tables[t];
+    std::vector<std::int64_t> at_a(table.states), at_b(table.states);
+    Odometer at(skeleton_.kept[t]);
+    for (Index s = 0; s < table.states; s++, at.next()) {
+        at_a[s] = at.a;
+        at_b[s] = at.b;
+    }
+    const Index states_a = layout_.tables[step.a].states, states_b = layout_.tables[step.b].states;
+    for (Index r = 0; r < table.runs; r++) {
+        double *to = run_.arena_.data() + table.base + r * table.states;
+        fill(to, to + table.states, kNegativeInfinity);
+        for (Index q = pairs.begin[r]; q < pairs.begin[r + 1]; q++) {
+            const double *a = run_.row(step.a, 0) + pairs.a[q] * states_a, *b = run_.row(step.b, 0) + pairs.b[q] * states_b;
+            for (Index s = 0; s < table.states; s++) {
+                const double v = a[at_a[s]] + b[at_b[s]];
+                to[s] = v > to[s] ? v : to[s];
+            }
+            meter_.spend(static_cast<double>(table.states));
+        }
+    }
+}
+
+// ---- dispatch -------------------------------------------------------------------------------------------------------
+
+template <class Algebra>
+void Upward::step(Algebra &algebra, std::int32_t t) {
+    const Verb verb = skeleton_.steps[t].verb;
+    run_.native_steps_++;
+    if (verb == Verb::Unit) return unit<Algebra>(t);
+    if constexpr (std::is_same_v<Algebra, MaxPlus>) {
+        if (layout_.rows) return verb == Verb::Join ? join_rows(t) : eliminate_rows(t);
+        return verb == Verb::Join ? join_cells(t) : eliminate_cells(t);
+    }
+    return verb == Verb::Join ? join(algebra, t) : eliminate(algebra, t);
+}
+
+template void Upward::step(MaxPlus &, std::int32_t);
+template void Upward::step(LogSumExp &, std::int32_t);
+template void Upward::step(CountingModulo &, std::int32_t);
+
+}  // namespace tallytree

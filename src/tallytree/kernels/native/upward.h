@@ -1,0 +1,79 @@
+// The upward pass: each step of the program, over any algebra.
+#pragma once
+
+#include "run.h"
+
+namespace tallytree {
+
+// Advances several strides together over nested loops.
+struct Odometer {
+    std::span<const Loop> loops;
+    std::vector<Index> digits;
+    Index a = 0, b = 0, score = 0, shift = 0;
+
+    explicit Odometer(std::span<const Loop> l) : loops(l), digits(l.size(), 0) {}
+    void next() {
+        for (std::size_t i = loops.size(); i-- > 0;) {
+            const Loop &loop = loops[i];
+            a += loop.a;
+            b += loop.b;
+            score += loop.score;
+            shift += loop.shift;
+            if (++digits[i] < loop.count) return;
+            digits[i] = 0;
+            a -= loop.a * loop.count;
+            b -= loop.b * loop.count;
+            score -= loop.score * loop.count;
+            shift -= loop.shift * loop.count;
+        }
+    }
+};
+
+// The runs of one table, with addresses relative to a state's row.
+struct Runs {
+    Index count;
+    const Index *low, *length, *natural, *start;
+    Runs(const Layout &l, std::int32_t t)
+        : count(l.tables[t].runs), low(l.low.data() + l.tables[t].runs_begin),
+          length(l.length.data() + l.tables[t].runs_begin), natural(l.natural.data() + l.tables[t].runs_begin),
+          start(l.start.data() + l.tables[t].runs_begin) {}
+};
+
+class Upward {
+  public:
+    Upward(Run &run, const Poll &poll) : run_(run), layout_(*run.layout_), skeleton_(run.skeleton_), meter_(poll) {}
+
+    template <class Algebra>
+    void step(Algebra &algebra, std::int32_t t);
+
+  private:
+    void pack_scores(std::int32_t t);  // local score table into scores_
+    template <class Algebra>
+    void unit(std::int32_t t);
+    template <class Algebra>
+    void eliminate(Algebra &algebra, std::int32_t t);
+    template <class Algebra>
+    void join(Algebra &algebra, std::int32_t t);
+
+    // max-plus, tuned
+    void eliminate_rows(std::int32_t t);
+    void eliminate_cells(std::int32_t t);
+    void join_rows(std::int32_t t);
+    void join_cells(std::int32_t t);
+    void convolve(double *to, Index n, double operations);
+    void join_long(double *to, Index n, Index natural, double operations);
+    void fill_gaps(std::int32_t t, double *row);
+    const double *turn(std::int32_t t, std::vector<Loop> &kept, Index &gone);
+
+    Run &run_;
+    const Layout &layout_;
+    const Skeleton &skeleton_;
+    Meter meter_;
+    std::vector<double> scores_;
+    std::vector<Term<double>> terms_;
+    std::vector<const double *> x_, f_;
+    std::vector<double> turned_, padded_, natural_, long_;
+    std::vector<Convolution> pairs_;
+};
+
+}  // namespace tallytree

@@ -1,0 +1,34 @@
+"""Errors: what they derive from, and that they survive a trip between processes."""
+
+import pickle
+
+import pytest
+
+from tallytree.errors import BudgetError, InfeasibleError, ModelError, ObjectiveError, TallytreeError
+
+EVERY = [TallytreeError, ModelError, InfeasibleError, BudgetError, ObjectiveError]
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_every_error_is_a_tallytree_error(kind):
+    assert issubclass(kind, TallytreeError)
+    assert kind.__doc__
+
+
+@pytest.mark.parametrize(
+    ("kind", "builtin"), [(ModelError, ValueError), (ObjectiveError, ValueError), (BudgetError, MemoryError)]
+)
+def test_errors_can_be_caught_as_what_python_calls_them(kind, builtin):
+    with pytest.raises(builtin, match="too much"):
+        raise kind("too much")
+
+
+@pytest.mark.parametrize("kind", EVERY)
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_errors_survive_pickling(kind, protocol):
+    error = kind("what was wrong; what to do next")
+    error.add_note("seen in batch 3")
+    again = pickle.loads(pickle.dumps(error, protocol))
+    assert type(again) is kind
+    assert str(again) == str(error)
+    assert again.__notes__ == ["seen in batch 3"]
