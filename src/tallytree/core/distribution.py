@@ -22,7 +22,6 @@ from tallytree.core.blocks import read_only
 from tallytree.core.messages import Backend, pass_messages
 from tallytree.core.model import Model
 from tallytree.core.plan import Mode, Plan, bind
-from tallytree.core.profile import attainable
 from tallytree.core.solution import tally_type, unique_names
 from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import BudgetError, InfeasibleError, ModelError
@@ -53,12 +52,12 @@ class Distribution:
             plan, model, self.statistics, algebra=native.LOG_SUM_EXP, backend=backend
         )
         self._lock = Lock()
-        self._cells, self.tallies = attainable(self._messages)
+        self._cells, tallies, logs = self._messages.root()
+        self.tallies, self.log_partitions = read_only(tallies), read_only(logs)
         if not len(self._cells):
             raise InfeasibleError(
                 "every labelling is forbidden by a -inf factor: there is no distribution over none"
             )
-        self.log_partitions = read_only(self._messages.values[self._cells])
 
     @cached_property
     def log_partition(self) -> float:
@@ -96,7 +95,7 @@ class Distribution:
         # the reference backend numbers its root cells in its own way
         if isinstance(self._messages, native.Run):
             return self._cells
-        return attainable(pass_messages(self.plan, self.model, self.statistics))[0]
+        return pass_messages(self.plan, self.model, self.statistics).root()[0]
 
     def marginals(self, tally: Iterable[int] | None = None) -> list[NDArray[np.float64]]:
         """Return the probability of each state of each variable, given a tally or not.

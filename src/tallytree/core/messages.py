@@ -30,12 +30,11 @@ class Messages(Protocol):
     """What remains of an upward pass."""
 
     @property
-    def tallies(self) -> NDArray[np.int64]:
-        """(S, P): the tally of each root cell."""
-
-    @property
     def values(self) -> NDArray[np.float64]:
-        """(S,): the value of each root cell, -inf where no labelling has its tally."""
+        """The value of every root cell."""
+
+    def root(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Return the root cells that some labelling reaches, by lexicographic tally; tallies and values."""
 
     def decode(self, cell: int) -> NDArray[np.int64]:
         """Return the best labelling with the tally of a root cell."""
@@ -90,7 +89,12 @@ class _Reference:
         root = self._steps[-1].output
         self.values: NDArray[np.float64] = root.values
         caps = cap_array([s.cap for s in statistics])
-        self.tallies = put_minima_back(root.tallies, np.array(offsets, dtype=np.int64), caps)
+        self._tallies = put_minima_back(root.tallies, np.array(offsets, dtype=np.int64), caps)
+
+    def root(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Return the cells that some labelling reaches; the reference keeps them sorted."""
+        cells = np.flatnonzero(self.values > -np.inf)
+        return cells, self._tallies[cells], self.values[cells]
 
     def decode(self, cell: int) -> NDArray[np.int64]:
         """Fix one variable after the other: a state is right if the best score with it is the best."""

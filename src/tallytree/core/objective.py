@@ -91,8 +91,9 @@ def _probe(
     names: tuple[str, ...],
 ) -> None:
     # evenly spread rows, without the row of the best score: a reduction over rows would show
-    rows = np.unique(np.linspace(0, len(scores) - 1, min(_PROBES, len(scores))).astype(np.intp))
-    rows = rows[rows != scores.argmax()] if len(scores) > 1 else rows
+    rows = np.arange(0, len(scores), 1 + len(scores) // _PROBES)
+    if len(scores) > 1:
+        rows = rows[rows != scores.argmax()]
     alone = _values(objective, scores[rows], tallies[rows], names)
     if len(scores) > 1 and not _close(alone, values[rows]):
         row = rows[int(np.argmax(alone != values[rows]))]
@@ -100,17 +101,19 @@ def _probe(
             f"the objective is not elementwise: at {_tally(tallies[row], names)} its value depends on the "
             "other rows (a reduction such as score.max() does that); use only the row's own score and tally"
         )
-    for step in _STEPS:
-        lower = _values(objective, scores[rows] - step, tallies[rows], names)
-        worse = lower > alone + 1e-9 * np.maximum(1.0, np.abs(np.where(np.isfinite(alone), alone, 0.0)))
-        if worse.any():
-            row = rows[int(worse.argmax())]
-            raise ObjectiveError(
-                f"the objective decreases in the score at {_tally(tallies[row], names)}: it is "
-                f"{lower[worse.argmax()]:.6g} at score {scores[row] - step:.6g} and "
-                f"{alone[worse.argmax()]:.6g} at {scores[row]:.6g}; only objectives that do not decrease in "
-                "the score can be maximised exactly"
-            )
+    steps = np.repeat(_STEPS, len(rows))
+    rows = np.concatenate([rows] * len(_STEPS))
+    lower = _values(objective, scores[rows] - steps, tallies[rows], names)
+    with np.errstate(invalid="ignore"):
+        worse = lower > values[rows] + 1e-9 * np.maximum(1.0, np.abs(values[rows]))
+    if worse.any():
+        at = int(worse.argmax())
+        row = int(rows[at])
+        raise ObjectiveError(
+            f"the objective decreases in the score at {_tally(tallies[row], names)}: it is {lower[at]:.6g} at "
+            f"score {scores[row] - steps[at]:.6g} and {values[row]:.6g} at {scores[row]:.6g}; only objectives "
+            "that do not decrease in the score can be maximised exactly"
+        )
 
 
 def _close(a: NDArray[np.float64], b: NDArray[np.float64]) -> bool:

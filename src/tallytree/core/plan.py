@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -55,7 +55,7 @@ class Plan:
         checkpoints while decoding.
     """
 
-    __slots__ = ("__dict__", "_identity", "layout", "limit", "names", "options", "skeleton")
+    __slots__ = ("__dict__", "_shape", "layout", "limit", "options", "skeleton", "statistics")
 
     def __init__(
         self,
@@ -70,9 +70,9 @@ class Plan:
         if tallies not in _MODES:
             raise ModelError(f"tallies must be 'auto', 'rows' or 'cells', got {tallies!r}")
         self.limit = default_memory_limit() if memory_limit is None else float(memory_limit)
-        self.names = tuple(s.name for s in statistics)
         self.options = (order, tallies, window)
-        self._identity = identity(model, statistics)
+        self.statistics = tuple(statistics)
+        self._shape = model.key
         self.skeleton = skeleton(model, statistics, order)
         self.layout = self._laid_out(statistics, _MODES[tallies], window or {})
 
@@ -104,6 +104,11 @@ class Plan:
             f"the plan needs {_bytes(float(size))} and the limit is {_bytes(self.limit)}; the step that does "
             f"not fit: {self.steps[int(step)]}. {advice}"
         )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the statistics."""
+        return tuple(s.name for s in self.statistics)
 
     # --- the paper's quantities and ours ----------------------------------------------------------------
 
@@ -164,7 +169,7 @@ class Plan:
 
     def check(self, model: Model, statistics: Sequence[Statistic]) -> None:
         """Refuse a model or statistics that this plan was not made for."""
-        if self._identity != identity(model, statistics):
+        if (self._shape, self.statistics) != (model.key, tuple(statistics)):
             raise ModelError(
                 "this plan was made for a model of another shape or for other statistics "
                 f"({', '.join(self.names) or 'none'}); make one with tallytree.plan(model, statistics)"
@@ -195,11 +200,6 @@ class Plan:
             f"Plan(width={self.width}, degree={self.degree}, tallies={self.tallies}, "
             f"operations={self.operations:.4g}, peak_bytes={self.peak_bytes})"
         )
-
-
-def identity(model: Model, statistics: Iterable[Statistic]) -> tuple[Any, ...]:
-    """Return what two problems share when one plan serves both."""
-    return (model.key, tuple(s.key for s in statistics))
 
 
 def bind(model: Model, statistics: Iterable[Statistic | Recipe]) -> tuple[Statistic, ...]:

@@ -24,19 +24,9 @@ from tallytree.core.solution import Solution, certified, tally_type, unique_name
 from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import InfeasibleError, ModelError
 
-__all__ = ["Profile", "attainable", "profile"]
+__all__ = ["Profile", "profile"]
 
 Where = Constraint | None
-
-
-def attainable(messages: Messages) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the root cells that some labelling reaches, by lexicographic tally, and those tallies."""
-    cells = np.flatnonzero(messages.values > -np.inf)
-    tallies = messages.tallies[cells]
-    if tallies.shape[1] > 1:
-        order = np.lexsort(tallies.T[::-1])
-        cells, tallies = cells[order], tallies[order]
-    return cells, read_only(np.ascontiguousarray(tallies))
 
 
 class Profile:
@@ -57,17 +47,24 @@ class Profile:
     """
 
     def __init__(
-        self, model: Model, statistics: Sequence[Statistic], plan: Plan, backend: Backend = "native"
+        self,
+        model: Model,
+        statistics: Sequence[Statistic],
+        plan: Plan,
+        backend: Backend = "native",
+        *,
+        reported_caps: Sequence[int | None] | None = None,
     ) -> None:
         self.model = model
         self.statistics = tuple(statistics)
         self.plan = plan
+        self._caps = reported_caps  # what a solution's tally is capped at, where not as the messages are
         self.backend = backend
         self._names = unique_names(tuple(s.name for s in self.statistics))
         self._messages: Messages | None = pass_messages(plan, model, self.statistics, backend=backend)
         self._lock = Lock()
-        self._cells, self.tallies = attainable(self._messages)
-        self.scores = read_only(self._messages.values[self._cells])
+        self._cells, tallies, scores = self._messages.root()
+        self.tallies, self.scores = read_only(tallies), read_only(scores)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -229,10 +226,13 @@ class Profile:
     def _solution(self, row: int, value: float | None = None) -> Solution:
         score, tally = float(self.scores[row]), self.tallies[row].tolist()
         assignment = self._decode(int(self._cells[row]))
-        exact, _ = certified(self.model, self.statistics, assignment, score, tally)
-        return Solution(
-            score if value is None else value, exact, tally_type(self._names)(*tally), assignment, self.model
-        )
+        exact, sums = certified(self.model, self.statistics, assignment, score, tally)
+        reported = tally_type(self._names)(*(self._reported(sums) if self._caps else tally))
+        return Solution(score if value is None else value, exact, reported, assignment, self.model)
+
+    def _reported(self, sums: Sequence[int]) -> list[int]:
+        assert self._caps is not None
+        return [s if cap is None else min(s, cap) for s, cap in zip(sums, self._caps, strict=True)]
 
     def _decode(self, cell: int) -> NDArray[np.int64]:
         with self._lock:  # decoding may load a segment of the tables
@@ -243,12 +243,14 @@ class Profile:
     def __getstate__(self) -> dict[str, Any]:
         order, tallies, window = self.plan.options
         return {
-            "content": (self.model, self.statistics, self.backend, self._cells, self.tallies, self.scores),
+            "content": (self.model, self.statistics, self.backend, self._caps),
+            "root": (self._cells, self.tallies, self.scores),
             "plan": {"order": order, "tallies": tallies, "window": window, "memory_limit": self.plan.limit},
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.model, self.statistics, self.backend, self._cells, tallies, scores = state["content"]
+        self.model, self.statistics, self.backend, self._caps = state["content"]
+        self._cells, tallies, scores = state["root"]
         self.tallies, self.scores = read_only(tallies), read_only(scores)
         self.plan = Plan(self.model, self.statistics, **state["plan"])
         self._names = unique_names(tuple(s.name for s in self.statistics))

@@ -104,7 +104,7 @@ def certified(
     score: float,
     tally: Sequence[int],
 ) -> tuple[float, tuple[int, ...]]:
-    """Check a decoded labelling against the model; return its score and its tally.
+    """Check a decoded labelling against the model; return its score and its statistics without caps.
 
     The score of the messages is the sum of the same local scores in another order, so the two differ by at
     most the rounding of that many additions.
@@ -118,15 +118,15 @@ def certified(
         [block.tables for block in blocks],
         assignment,
     )
-    at, found = 0, []
+    totals, at = [], 0
     for statistic in statistics:
-        total = sum(sums[at : at + len(statistic.blocks)])
+        totals.append(sum(sums[at : at + len(statistic.blocks)]))
         at += len(statistic.blocks)
-        found.append(total if statistic.cap is None else min(total, statistic.cap))
+    found = [t if s.cap is None else min(t, s.cap) for t, s in zip(totals, statistics, strict=True)]
     if found != list(tally) or not abs(got - score) <= _EPSILON * (4 + terms) * magnitude:
         raise TallytreeError(
             f"the certificate failed: messages promise score {score!r} and tally {list(tally)}, the decoded "
             f"labelling has {got!r} and {found}. This is a bug in tallytree; please report it with the model"
         )
-    return got, tuple(found)
+    return got, tuple(totals)
 

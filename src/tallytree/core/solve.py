@@ -17,13 +17,14 @@ from tallytree.core.model import Model
 from tallytree.core.objective import Objective
 from tallytree.core.plan import Mode, Plan, bind
 from tallytree.core.profile import Profile, Where
-from tallytree.core.solution import Solution, tally_type, unique_names
+from tallytree.core.solution import Solution
 from tallytree.core.statistics import Recipe, Statistic, read_by
 from tallytree.errors import InfeasibleError
 
 __all__ = ["solve"]
 
-Window = dict[int, tuple[int | None, int | None]]
+Bounds = tuple[int | None, int | None]
+Window = dict[int, Bounds]
 
 
 def solve(
@@ -61,20 +62,20 @@ def solve(
     array([0, 0, 1])
     """
     seen = bind(model, statistics)
-    constraint = None if where is None else as_constraint(where).on(model)
-    hidden = () if constraint is None else tuple(s for s in read_by(constraint) if s not in seen)
-    carried, asked = _carried(seen, hidden, constraint)
-    window = {} if constraint is None else _window(constraint, (*seen, *hidden))
-    plan = Plan(model, carried, order=order, memory_limit=memory_limit, tallies=tallies, window=window)
-    found = Profile(model, carried, plan, backend)
-    if constraint is not None and not len(found):
+    question = _Question(seen, None if where is None else as_constraint(where).on(model))
+    plan = Plan(
+        model, question.carried, order=order, memory_limit=memory_limit, tallies=tallies, window=question.window
+    )
+    found = Profile(model, question.carried, plan, backend, reported_caps=question.caps)
+    if not len(found) and where is not None:
         raise InfeasibleError(
-            f"no labelling satisfies '{constraint}': no attainable tally of "
-            f"({', '.join(s.name for s in (*seen, *hidden))}) is left once it is applied"
+            f"no labelling satisfies '{where}': no attainable tally of "
+            f"({', '.join(s.name for s in question.carried)}) is left once it is applied"
         )
-    narrowed = None if objective is None else _narrowed(objective, len(seen))
-    best = found.best(narrowed, where=asked)
-    return best if not hidden else _reported(best, (*seen, *hidden))
+    narrowed = objective
+    if objective is not None and len(question.carried) > len(seen):
+        narrowed = _narrowed(objective, len(seen))
+    return found.best(narrowed, where=question.remaining)
 
 
 def _narrowed(objective: Objective, count: int) -> Objective:
@@ -86,11 +87,27 @@ def _narrowed(objective: Objective, count: int) -> Objective:
     return narrowed
 
 
-def _reported(best: Solution, statistics: Sequence[Statistic]) -> Solution:
-    """Report tallies uncapped, as the user knows the statistics."""
-    names = unique_names(tuple(s.name for s in statistics))
-    tally = tally_type(names)(*(s.tally(best.assignment) for s in statistics))
-    return Solution(best.value, best.score, tally, best.assignment.copy(), best.model)
+class _Question:
+    """What a constraint asks of the messages, and what is left of it once they have answered.
+
+    ``window`` is the range that each statistic must lie in whatever the others are; ``carried`` are the
+    statistics of the objective and those that only the constraint reads, capped where it cannot tell larger
+    tallies apart; ``remaining`` is the constraint in terms of them, None if the window says it all.
+    """
+
+    def __init__(self, seen: tuple[Statistic, ...], constraint: Constraint | None) -> None:
+        hidden = () if constraint is None else tuple(s for s in read_by(constraint) if s not in seen)
+        asked = (*seen, *hidden)
+        self.caps = [s.cap for s in asked]
+        self.window: Window = {}
+        self.carried = asked
+        self.remaining = constraint
+        if constraint is None:
+            return
+        all_windowed = _narrow(self.window, constraint, asked)
+        swap = {s: _capped(s, constraint, self.window.get(len(seen) + i)) for i, s in enumerate(hidden)}
+        self.carried = (*seen, *swap.values())
+        self.remaining = None if all_windowed else _rewritten(constraint, swap)
 
 
 # --- what the constraint allows -------------------------------------------------------------------------------
@@ -104,13 +121,13 @@ def _comparisons(constraint: Constraint) -> Iterator[Comparison]:
             yield from _comparisons(part)
 
 
-def _cap(statistic: Statistic, comparisons: Sequence[Comparison]) -> int | None:
-    """Return the least cap that no comparison can tell from none; None where there is none."""
-    readers = [c for c in comparisons if statistic in c.statistics]
-    if statistic.cap is not None or any(len(c.terms) > 1 for c in readers):
-        return None
-    needed = [_threshold(c) for c in readers]
-    return max(needed, default=None)
+def _capped(statistic: Statistic, constraint: Constraint, bounds: Bounds | None) -> Statistic:
+    """Cap a statistic where no comparison can tell the cap from more, if the window does not end before."""
+    readers = [c for c in _comparisons(constraint) if statistic in c.statistics]
+    bounded = bounds is not None and bounds[1] is not None
+    if bounded or statistic.cap is not None or any(len(c.terms) > 1 for c in readers):
+        return statistic
+    return statistic.capped(max(_threshold(c) for c in readers))
 
 
 def _threshold(comparison: Comparison) -> int:
@@ -121,20 +138,6 @@ def _threshold(comparison: Comparison) -> int:
     return bound // factor + 1
 
 
-def _carried(
-    seen: tuple[Statistic, ...], hidden: tuple[Statistic, ...], constraint: Where
-) -> tuple[tuple[Statistic, ...], Where]:
-    """Return the statistics to carry, hidden ones capped, and the constraint in terms of them."""
-    if constraint is None:
-        return seen, None
-    comparisons = list(_comparisons(constraint))
-    swap: dict[Statistic, Statistic] = {}
-    for statistic in hidden:
-        cap = _cap(statistic, comparisons)
-        swap[statistic] = statistic if cap is None else statistic.capped(cap)
-    return (*seen, *swap.values()), _rewritten(constraint, swap)
-
-
 def _rewritten(constraint: Constraint, swap: dict[Statistic, Statistic]) -> Constraint:
     if isinstance(constraint, Comparison):
         terms = tuple((swap.get(term, term), factor) for term, factor in constraint.terms)  # type: ignore[call-overload]
@@ -143,21 +146,18 @@ def _rewritten(constraint: Constraint, swap: dict[Statistic, Statistic]) -> Cons
     return type(constraint)(tuple(_rewritten(part, swap) for part in constraint.parts))
 
 
-def _window(constraint: Constraint, statistics: Sequence[Statistic]) -> Window:
-    """Return the range that each statistic must lie in whatever the others are."""
-    window: Window = {}
-    parts = constraint.parts if isinstance(constraint, And) else (constraint,)
-    for part in parts:
-        if not isinstance(part, Comparison) or len(part.terms) != 1 or part.relation == "!=":
-            continue
-        (term, factor), bound = part.terms[0], part.bound
-        position = statistics.index(term)  # type: ignore[arg-type]
-        low, high = window.get(position, (None, None))
-        if part.relation in (">=", "=="):
-            least = -(-bound // factor)
-            low = least if low is None else max(low, least)
-        if part.relation in ("<=", "=="):
-            most = bound // factor
-            high = most if high is None else min(high, most)
-        window[position] = (low, high)
-    return window
+def _narrow(window: Window, constraint: Constraint, statistics: Sequence[Statistic]) -> bool:
+    """Put the ranges that a constraint implies into the window; say whether they are all that it says."""
+    if isinstance(constraint, And):
+        return all([_narrow(window, part, statistics) for part in constraint.parts])
+    if not isinstance(constraint, Comparison) or len(constraint.terms) != 1 or constraint.relation == "!=":
+        return False
+    (term, factor), bound = constraint.terms[0], constraint.bound
+    position = next(i for i, s in enumerate(statistics) if s == term)
+    low, high = window.get(position, (None, None))
+    if constraint.relation in (">=", "=="):
+        low = max(-(-bound // factor), -(2**62) if low is None else low)
+    if constraint.relation in ("<=", "=="):
+        high = min(bound // factor, 2**62 if high is None else high)
+    window[position] = (low, high)
+    return True

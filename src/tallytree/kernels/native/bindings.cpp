@@ -91,6 +91,8 @@ void check_order(std::span<const std::int32_t> order, std::size_t variables) {
     }
 }
 
+constexpr Index kNoLimit = Index{1} << 62;  // what Python passes for an open end of the window
+
 const MaxPlusKernels *chosen_kernels = nullptr;
 
 void choose_kernels(const char *name) {
@@ -136,6 +138,8 @@ PyLayout make_layout(const PySkeleton &skeleton, const std::vector<IntTables> &s
     request.caps.assign(caps.data(), caps.data() + caps.size());
     request.window.low.assign(low.data(), low.data() + low.size());
     request.window.high.assign(high.data(), high.data() + high.size());
+    for (std::size_t i = 0; i < low.size(); i++)
+        request.window.open &= low.data()[i] <= -kNoLimit && high.data()[i] >= kNoLimit;
     request.mode = static_cast<Mode>(mode);
     request.memory_limit = memory_limit;
     nb::gil_scoped_release release;
@@ -316,11 +320,11 @@ NB_MODULE(_native, m) {
             new (self) PyRun(make_run(layout, std::move(tables), algebra, prime));
         }, "layout"_a, "tables"_a.noconvert(), "algebra"_a, "prime"_a = 0)
         .def_prop_ro("values", [](const PyRun &r) { return to_numpy(r.run->root_values()); })
-        .def_prop_ro("tallies", [](const PyRun &r) {
-            auto tallies = r.run->root_tallies();
-            const std::size_t columns = static_cast<std::size_t>(r.run->layout().statistics);
-            const std::size_t rows = static_cast<std::size_t>(r.run->layout().tables.back().cells);
-            return to_numpy(std::move(tallies), {rows, columns});
+        .def("root", [](const PyRun &r) {
+            auto root = r.run->root();
+            const std::size_t columns = static_cast<std::size_t>(r.run->layout().statistics), rows = root.cells.size();
+            return nb::make_tuple(to_numpy(std::move(root.cells)), to_numpy(std::move(root.tallies), {rows, columns}),
+                                  to_numpy(std::move(root.values)));
         })
         .def_prop_ro("native_steps", [](const PyRun &r) { return r.run->native_steps(); })
         .def("decode", &decode, "cell"_a)

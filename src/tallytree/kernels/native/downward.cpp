@@ -54,10 +54,10 @@ class Downward {
     template <class Algebra>
     void pull_eliminate(Algebra &algebra, std::int32_t t) {
         const Step &step = skeleton_.steps[t];
-        const auto &s = layout_.steps[t];
+        const StepView s = layout_.step(t);
         const Runs in(layout_, step.a), out(layout_, t);
         std::vector<std::vector<std::pair<Index, Index>>> targets(in.count);  // (out run, class) of each input run
-        for (Index group = 0; group + 1 < static_cast<Index>(s.pairs.begin.size()); group++)
+        for (Index group = 0; group < s.pairs.groups; group++)
             for (Index q = s.pairs.begin[group]; q < s.pairs.begin[group + 1]; q++)
                 targets[s.pairs.a[q]].push_back({group / s.classes, s.pairs.b[q]});
         std::vector<std::int64_t> assignment(skeleton_.cardinalities.size(), 0);
@@ -95,7 +95,7 @@ class Downward {
     template <class Algebra>
     void pull_join(Algebra &algebra, std::int32_t t, bool second) {
         const Step &step = skeleton_.steps[t];
-        const auto &pairs = layout_.steps[t].pairs;
+        const PairList pairs = layout_.step(t).pairs;
         const std::int32_t mine = second ? step.b : step.a, other = second ? step.a : step.b;
         const Runs in(layout_, mine), side(layout_, other), out(layout_, t);
         std::vector<std::vector<std::pair<Index, Index>>> targets(in.count);  // (out run, other's run)

@@ -49,14 +49,14 @@ std::shared_ptr<Layout> box_layout(Index states, Index a_rows, Index a_columns, 
     add_table(*layout, states, b_rows, b_columns);
     add_table(*layout, states, a_rows + b_rows - 1, a_columns + b_columns - 1);
     layout->steps.resize(3);
-    auto &pairs = layout->steps[2].pairs;
-    pairs.begin.push_back(0);
+    layout->steps[2].groups = a_rows + b_rows - 1;
+    layout->pair_begin.push_back(0);
     for (Index r = 0; r < a_rows + b_rows - 1; r++) {
         for (Index i = std::max<Index>(0, r - b_rows + 1); i < a_rows && i <= r; i++) {
-            pairs.a.push_back(static_cast<std::int32_t>(i));
-            pairs.b.push_back(static_cast<std::int32_t>(r - i));
+            layout->pair_a.push_back(static_cast<std::int32_t>(i));
+            layout->pair_b.push_back(static_cast<std::int32_t>(r - i));
         }
-        pairs.begin.push_back(static_cast<Index>(pairs.a.size()));
+        layout->pair_begin.push_back(static_cast<Index>(layout->pair_a.size()));
     }
     layout->segment_begin = {0, 3};
     return layout;

@@ -168,24 +168,26 @@ class Builder {
         }
     }
 
-    Bounds window(Index t) const {
-        Bounds w{std::vector<Index>(count(), kSmall), std::vector<Index>(count(), kLarge)};
+    // Into window_: which sums of table t can still end inside the caller's window.
+    void find_window(Index t) {
+        if (request_.window.open && !window_.low.empty()) return;
+        window_.low.assign(count(), kSmall);
+        window_.high.assign(count(), kLarge);
         const Index root = (static_cast<Index>(skeleton_.steps.size()) - 1) * count();
         for (Index i = 0; i < count(); i++) {
             const auto k = l_.permutation[i];
             const Index rest_low = below_low_[root + i] - below_low_[t * count() + i];
             const Index rest_high = below_high_[root + i] - below_high_[t * count() + i];
             if (request_.window.low[k] > kSmall) {
-                Index low = request_.window.low[k] - l_.floors[i];
-                if (l_.caps[i] != kUncapped && low > l_.caps[i]) low = kLarge;  // beyond the cap: never
-                w.low[i] = low == kLarge ? kLarge : low - rest_high;
+                const Index low = request_.window.low[k] - l_.floors[i];
+                const bool never = l_.caps[i] != kUncapped && low > l_.caps[i];  // beyond the cap
+                window_.low[i] = never ? kLarge : low - rest_high;
             }
             if (request_.window.high[k] < kLarge) {
                 const Index high = request_.window.high[k] - l_.floors[i];
-                if (l_.caps[i] == kUncapped || high < l_.caps[i]) w.high[i] = high - rest_low;
+                if (l_.caps[i] == kUncapped || high < l_.caps[i]) window_.high[i] = high - rest_low;
             }
         }
-        return w;
     }
 
     // ---- one table ---------------------------------------------------------------------------------------
@@ -212,7 +214,8 @@ class Builder {
             make_classes(t);
             auto &s = l_.steps[t];
             ones_.assign(s.classes, 1);
-            combine(t, view(step.a), {s.classes, s.class_prefix.data(), s.class_shift.data(), ones_.data()});
+            combine(t, view(step.a), {s.classes, l_.class_prefix.data() + s.class_prefix,
+                                      l_.class_shift.data() + s.class_shift, ones_.data()});
         } else {
             combine(t, view(step.a), view(step.b));
         }
@@ -223,26 +226,45 @@ class Builder {
     void make_classes(std::int32_t t) {
         const Step &step = skeleton_.steps[t];
         auto &s = l_.steps[t];
-        s.class_of.assign(step.shift_size, 0);
-        if (skeleton_.shift_refs[t].empty()) {
-            s.classes = 1;
-            s.class_prefix.assign(l_.prefix_size, 0);
-            s.class_shift.assign(1, 0);
-            return;
-        }
-        std::vector<Index> &sums = sums_;
-        sums.assign(step.shift_size * count(), 0);
+        s.class_of = static_cast<Index>(l_.class_of.size());
+        s.class_prefix = static_cast<Index>(l_.class_prefix.size());
+        s.class_shift = static_cast<Index>(l_.class_shift.size());
         const auto refs = skeleton_.shift_refs[t];
+        sums_.assign(refs.empty() ? count() : step.shift_size * count(), 0);
         Index ref_index = skeleton_.shift_refs.begin[t];
-        for (auto ref : refs) add_shift(ref, ref_index++, sums);
-        PrefixSet distinct(count(), 8);
-        for (Index e = 0; e < step.shift_size; e++) s.class_of[e] = distinct.insert(&sums[e * count()]);
-        s.classes = distinct.count();
+        for (auto ref : refs) add_shift(ref, ref_index++, sums_);
+        l_.class_of.resize(s.class_of + step.shift_size, 0);
+        s.classes = refs.empty() ? 1 : number_classes(step.shift_size, l_.class_of.data() + s.class_of);
+        const Index *distinct = refs.empty() ? sums_.data() : distinct_.data();
         for (Index d = 0; d < s.classes; d++) {
-            s.class_prefix.insert(s.class_prefix.end(), distinct[d], distinct[d] + l_.prefix_size);
-            s.class_shift.push_back(l_.rows ? distinct[d][l_.prefix_size] : 0);
+            const Index *shift = distinct + d * count();
+            l_.class_prefix.insert(l_.class_prefix.end(), shift, shift + l_.prefix_size);
+            l_.class_shift.push_back(l_.rows ? shift[l_.prefix_size] : 0);
         }
-        note_gaps(s.class_shift);
+        note_gaps(std::span(l_.class_shift.data() + s.class_shift, static_cast<std::size_t>(s.classes)));
+    }
+
+    // Numbers the distinct rows of sums_ into `numbers`; the rows go to distinct_.
+    Index number_classes(Index entries, std::int32_t *numbers) {
+        constexpr Index kFew = 12;
+        const Index n = count();
+        distinct_.clear();
+        Index found = 0;
+        for (Index e = 0; e < entries; e++) {
+            Index d = 0;
+            while (d < found && !std::equal(&sums_[e * n], &sums_[e * n] + n, &distinct_[d * n])) d++;
+            if (d == found && ++found > kFew) return number_many_classes(entries, numbers);
+            if (d == found - 1 && static_cast<Index>(distinct_.size()) < found * n)
+                distinct_.insert(distinct_.end(), sums_.begin() + e * n, sums_.begin() + (e + 1) * n);
+            numbers[e] = static_cast<std::int32_t>(d);
+        }
+        return found;
+    }
+    Index number_many_classes(Index entries, std::int32_t *numbers) {
+        PrefixSet set(count(), entries);
+        for (Index e = 0; e < entries; e++) numbers[e] = set.insert(&sums_[e * count()]);
+        distinct_.assign(set[0], set[0] + set.count() * count());
+        return set.count();
     }
 
     void add_shift(FactorRef ref, Index ref_index, std::vector<Index> &sums) {
@@ -255,8 +277,9 @@ class Builder {
         });
     }
 
-    void note_gaps(std::vector<Index> shifts) {
-        if (!l_.rows || gaps_) return;
+    void note_gaps(std::span<const Index> values) {
+        if (!l_.rows || gaps_ || values.size() < 2) return;
+        std::vector<Index> shifts(values.begin(), values.end());
         std::sort(shifts.begin(), shifts.end());
         for (std::size_t i = 1; i < shifts.size(); i++) gaps_ |= shifts[i] - shifts[i - 1] > 1;
     }
@@ -267,7 +290,8 @@ class Builder {
     void combine(std::int32_t t, RunView a, RunView b) {
         const Index q = l_.prefix_size, pairs = a.count * b.count;
         guard_pairs(t, static_cast<double>(a.count) * static_cast<double>(b.count));
-        const Bounds w = window(t);
+        find_window(t);
+        const Bounds &w = window_;
         target_.assign(pairs, -1);
         hull_low_.clear();
         hull_high_.clear();
@@ -427,25 +451,28 @@ class Builder {
         auto &table = l_.tables[t];
         auto &s = l_.steps[t];
         table.runs = runs;
-        const Index groups = s.classes ? runs * s.classes : runs;
-        const auto group_of = [&](Index pair) {
-            const Index run = target_[pair];
-            return s.classes ? run * s.classes + pair % b.count : run;
+        const Index groups = s.groups = s.classes ? runs * s.classes : runs;
+        const auto group_of = [&](Index run, Index rb) { return s.classes ? run * s.classes + rb : run; };
+        s.begin = static_cast<Index>(l_.pair_begin.size());
+        s.pairs = static_cast<Index>(l_.pair_a.size());
+        l_.pair_begin.resize(s.begin + groups + 1, 0);
+        Index *begin = l_.pair_begin.data() + s.begin;
+        const auto each_pair = [&](auto use) {
+            for (Index ra = 0, p = 0; ra < a.count; ra++)
+                for (Index rb = 0; rb < b.count; rb++, p++)
+                    if (target_[p] >= 0) use(ra, rb, group_of(target_[p], rb));
         };
-        const Index pairs = a.count * b.count;
-        s.pairs.begin.assign(groups + 1, 0);
-        for (Index p = 0; p < pairs; p++)
-            if (target_[p] >= 0) s.pairs.begin[group_of(p) + 1]++;
-        for (Index g = 0; g < groups; g++) s.pairs.begin[g + 1] += s.pairs.begin[g];
-        cursor_.assign(s.pairs.begin.begin(), s.pairs.begin.end());
-        s.pairs.a.resize(s.pairs.begin[groups]);
-        s.pairs.b.resize(s.pairs.begin[groups]);
-        for (Index p = 0; p < pairs; p++) {
-            if (target_[p] < 0) continue;
-            const Index at = cursor_[group_of(p)]++;
-            s.pairs.a[at] = static_cast<std::int32_t>(p / b.count);
-            s.pairs.b[at] = static_cast<std::int32_t>(p % b.count);
-        }
+        each_pair([&](Index, Index, Index group) { begin[group + 1]++; });
+        for (Index g = 0; g < groups; g++) begin[g + 1] += begin[g];
+        cursor_.assign(begin, begin + groups + 1);
+        const Index pairs = begin[groups];
+        l_.pair_a.resize(s.pairs + pairs);
+        l_.pair_b.resize(s.pairs + pairs);
+        each_pair([&](Index ra, Index rb, Index group) {
+            const Index at = s.pairs + cursor_[group]++;
+            l_.pair_a[at] = static_cast<std::int32_t>(ra);
+            l_.pair_b[at] = static_cast<std::int32_t>(rb);
+        });
         double cells = 0;
         for (Index r = 0; r < runs; r++) cells += static_cast<double>(hull_high_[r] - hull_low_[r] + 1);
         if (cells * 8 * skeleton_.states[t] > request_.memory_limit) throw_budget(t, cells * 8 * skeleton_.states[t]);
@@ -456,29 +483,30 @@ class Builder {
             table.cells += l_.length.back();
         }
         if (prefixes) l_.prefix.insert(l_.prefix.end(), prefixes, prefixes + runs * l_.prefix_size);
-        l_.plan_bytes += static_cast<Index>(s.pairs.a.size()) * 8 + groups * 8 + runs * (40 + 8 * l_.prefix_size);
+        l_.plan_bytes += pairs * 8 + groups * 8 + runs * (40 + 8 * l_.prefix_size);
         if (static_cast<double>(l_.plan_bytes) > request_.memory_limit) throw_budget(t, static_cast<double>(l_.plan_bytes));
     }
 
     void count_operations(std::int32_t t) {
         const Step &step = skeleton_.steps[t];
-        auto &s = l_.steps[t];
+        auto &place = l_.steps[t];
+        const StepView s = l_.step(t);
         const Index *la = l_.length.data() + l_.tables[step.a].runs_begin;
         double pairs = 0;
         if (step.verb == Verb::Join) {
             const Index *lb = l_.length.data() + l_.tables[step.b].runs_begin;
-            for (std::size_t p = 0; p < s.pairs.a.size(); p++)
+            for (Index p = 0; p < s.pairs.count(); p++)
                 pairs += static_cast<double>(la[s.pairs.a[p]]) * static_cast<double>(lb[s.pairs.b[p]]);
-            s.operations = pairs * static_cast<double>(step.kept_states);
+            place.operations = pairs * static_cast<double>(step.kept_states);
         } else {
-            std::vector<double> weight(s.classes, 0);
-            for (auto d : s.class_of) weight[d] += 1.0 / static_cast<double>(step.shift_size);
-            for (std::size_t p = 0; p < s.pairs.a.size(); p++)
-                pairs += static_cast<double>(la[s.pairs.a[p]]) * weight[s.pairs.b[p]];
-            s.operations = pairs * static_cast<double>(step.kept_states) * static_cast<double>(step.gone.count * step.fresh);
+            weight_.assign(s.classes, 0);
+            for (Index e = 0; e < step.shift_size; e++) weight_[s.class_of[e]] += 1;
+            for (Index p = 0; p < s.pairs.count(); p++)
+                pairs += static_cast<double>(la[s.pairs.a[p]]) * weight_[s.pairs.b[p]];
+            place.operations = pairs * static_cast<double>(step.kept_states) * static_cast<double>(step.gone.count * step.fresh) / static_cast<double>(step.shift_size);
         }
-        l_.operations += s.operations;
-        if (l_.costliest < 0 || s.operations > l_.steps[l_.costliest].operations) l_.costliest = t;
+        l_.operations += place.operations;
+        if (l_.costliest < 0 || place.operations > l_.steps[l_.costliest].operations) l_.costliest = t;
     }
 
     // ---- budget ------------------------------------------------------------------------------------------
@@ -525,9 +553,9 @@ class Builder {
 
     void reach(std::int32_t t, std::int32_t consumer) {
         const auto &table = l_.tables[t];
-        const auto &s = l_.steps[consumer];
+        const StepView s = l_.step(consumer);
         const Index out = l_.tables[consumer].runs_begin;
-        for (Index group = 0; group + 1 < static_cast<Index>(s.pairs.begin.size()); group++)
+        for (Index group = 0; group < s.pairs.groups; group++)
             for (Index p = s.pairs.begin[group]; p < s.pairs.begin[group + 1]; p++) {
                 const Index r = s.pairs.a[p], to = out + group / s.classes;
                 const Index offset = l_.low[table.runs_begin + r] + s.class_shift[s.pairs.b[p]] - l_.low[to];
@@ -595,9 +623,11 @@ class Builder {
     std::vector<Index> total_low_, total_high_;          // per statistic
     std::vector<Index> position_;                        // statistic -> internal position
     std::vector<Index> below_low_, below_high_;
+    Bounds window_;
     // reused from step to step
+    std::vector<double> weight_;
     std::vector<std::int32_t> target_, rank_;
-    std::vector<Index> hull_low_, hull_high_, hull_natural_, reached_, cursor_, ones_, sums_, front_, back_;
+    std::vector<Index> hull_low_, hull_high_, hull_natural_, reached_, cursor_, ones_, sums_, distinct_, front_, back_;
 };
 
 double average_length(const Layout &layout) {

@@ -24,6 +24,7 @@ void walk_factor(std::span<const FactorLoop> loops, Inner &&inner, Index at = 0)
 
 struct Window {  // tallies that the caller can still use; both ends included
     std::vector<Index> low, high;
+    bool open = true;  // no limit anywhere
 };
 
 enum class Mode : int { Automatic = 0, Rows = 1, Cells = 2 };
@@ -40,16 +41,24 @@ struct TableLayout {
 // The pairs of runs that a step combines, sorted by the run they go to. Group (r) of a join lists pairs of
 // input runs; group (r * classes + d) of an elimination lists the input runs that shift d carries to r.
 struct PairList {
-    std::vector<Index> begin;
-    std::vector<std::int32_t> a, b;
+    const Index *begin;
+    const std::int32_t *a, *b;
+    Index groups;
+    Index count() const { return begin[groups]; }
+};
+
+// What a step does with tallies, as views into the layout's pools.
+struct StepView {
+    Index classes;                      // distinct shifts of an elimination; 0 for a join
+    const std::int32_t *class_of;       // local shift table
+    const Index *class_prefix;          // classes x prefix size
+    const Index *class_shift;           // along the run
+    PairList pairs;
 };
 
 struct StepLayout {
-    Index classes = 0;                      // distinct shifts of an elimination
-    std::vector<std::int32_t> class_of;     // local shift table
-    std::vector<Index> class_prefix;        // classes x prefix size
-    std::vector<Index> class_shift;         // along the run
-    PairList pairs;
+    Index classes = 0, groups = 0;
+    Index class_of = 0, class_prefix = 0, class_shift = 0, begin = 0, pairs = 0;  // places in the pools
     double operations = 0;
 };
 
@@ -65,6 +74,8 @@ struct Layout {
 
     std::vector<TableLayout> tables;
     std::vector<StepLayout> steps;
+    std::vector<std::int32_t> class_of, pair_a, pair_b;      // pools that the steps point into
+    std::vector<Index> class_prefix, class_shift, pair_begin;
     std::vector<Index> low, length, natural, start;  // per run; natural: length before a cap folds it
     std::vector<Index> prefix;                       // per run, prefix_size values
 
@@ -76,6 +87,12 @@ struct Layout {
     Index pruned = 0;                       // tallies that the window cut off
     std::int32_t costliest = -1;
 
+    StepView step(std::int32_t t) const {
+        const StepLayout &s = steps[t];
+        return {s.classes, class_of.data() + s.class_of, class_prefix.data() + s.class_prefix,
+                class_shift.data() + s.class_shift,
+                {pair_begin.data() + s.begin, pair_a.data() + s.pairs, pair_b.data() + s.pairs, s.groups}};
+    }
 };
 
 struct LayoutRequest {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <new>
+#include <numeric>
 
 #include "upward.h"
 
@@ -123,6 +124,23 @@ void Run::load_segment(Index segment, const Poll &poll) {
     with_algebra(kind_, prime_, [&](auto &algebra) { run_segment(algebra, segment, poll, true); });
 }
 
+// Runs are sorted in the layout's order of statistics, which need not be the user's.
+static void sort_root(Run::Root &root, Index n) {
+    std::vector<Index> order(root.cells.size());
+    std::iota(order.begin(), order.end(), 0);
+    const Index *t = root.tallies.data();
+    std::sort(order.begin(), order.end(), [&](Index x, Index y) {
+        return std::lexicographical_compare(t + x * n, t + (x + 1) * n, t + y * n, t + (y + 1) * n);
+    });
+    Run::Root sorted;
+    for (auto i : order) {
+        sorted.cells.push_back(root.cells[i]);
+        sorted.values.push_back(root.values[i]);
+        sorted.tallies.insert(sorted.tallies.end(), t + i * n, t + (i + 1) * n);
+    }
+    root = std::move(sorted);
+}
+
 double Run::constant() const {
     double sum = 0;
     for (auto ref : skeleton_.constant_scores) sum += *scores_[ref.block].row(ref.row);
@@ -130,37 +148,48 @@ double Run::constant() const {
 }
 
 std::vector<double> Run::root_values() const {
-    const auto root = static_cast<std::int32_t>(layout_->tables.size()) - 1;
-    const Runs runs(*layout_, root);
+    const auto last = static_cast<std::int32_t>(layout_->tables.size()) - 1;
+    const Runs runs(*layout_, last);
     std::vector<double> values;
+    values.reserve(layout_->tables[last].cells);
     const double add = constant();
     for (Index r = 0; r < runs.count; r++)
         for (Index i = 0; i < runs.length[r]; i++) {
-            const double v = row(root, 0)[runs.start[r] + i];
+            const double v = row(last, 0)[runs.start[r] + i];
             if (kind_ == AlgebraKind::Counting) values.push_back(add == kNegativeInfinity ? 0 : v);
             else values.push_back(v + add);
         }
     return values;
 }
 
-std::vector<Index> Run::root_tallies() const {
-    const auto root = static_cast<Index>(layout_->tables.size()) - 1;
-    const Runs runs(*layout_, static_cast<std::int32_t>(root));
+Run::Root Run::root() const {
+    const Index last = static_cast<Index>(layout_->tables.size()) - 1;
+    const Runs runs(*layout_, static_cast<std::int32_t>(last));
     const Index n = layout_->statistics, q = layout_->prefix_size;
-    std::vector<Index> tallies;
-    const auto value = [&](Index i, Index sum) {
+    const auto values = root_values();
+    const auto tally = [&](Index i, Index sum) {
         const Index total = sum + layout_->floors[i];
         return layout_->user_caps[i] == kUncapped ? total : std::min(total, layout_->user_caps[i]);
     };
-    for (Index r = 0; r < runs.count; r++)
-        for (Index c = 0; c < runs.length[r]; c++) {
-            const auto at = tallies.size();
-            tallies.resize(at + n);
-            for (Index i = 0; i < q; i++)
-                tallies[at + layout_->permutation[i]] = value(i, layout_->prefix[(layout_->tables[root].runs_begin + r) * q + i]);
-            if (layout_->rows) tallies[at + layout_->permutation[q]] = value(q, runs.low[r] + c);
+    Root root;
+    root.cells.reserve(values.size());
+    root.values.reserve(values.size());
+    root.tallies.reserve(values.size() * n);
+    std::vector<Index> row(n);
+    Index cell = 0;
+    for (Index r = 0; r < runs.count; r++) {
+        const Index *prefix = layout_->prefix.data() + (layout_->tables[last].runs_begin + r) * q;
+        for (Index i = 0; i < q; i++) row[layout_->permutation[i]] = tally(i, prefix[i]);
+        for (Index c = 0; c < runs.length[r]; c++, cell++) {
+            if (values[cell] == kNegativeInfinity) continue;
+            if (layout_->rows) row[layout_->permutation[q]] = tally(q, runs.low[r] + c);
+            root.cells.push_back(cell);
+            root.values.push_back(values[cell]);
+            root.tallies.insert(root.tallies.end(), row.begin(), row.end());
         }
-    return tallies;
+    }
+    if (!std::is_sorted(layout_->permutation.begin(), layout_->permutation.end())) sort_root(root, n);
+    return root;
 }
 
 namespace {

@@ -57,9 +57,15 @@ class Run {
 
     void upward(const Poll &poll);
 
-    // The last table, cell by cell in internal order: the value of each tally.
+    // What the last table holds: the cells that are not the algebra's zero, by lexicographic tally.
+    struct Root {
+        std::vector<Index> cells;    // numbers to decode, sample and weight by
+        std::vector<Index> tallies;  // rows in the user's order of statistics
+        std::vector<double> values;
+    };
+    Root root() const;
+    // The value of every cell, in the order of their numbers.
     std::vector<double> root_values() const;
-    std::vector<Index> root_tallies() const;  // rows in the user's order of statistics
 
     // The best labelling with the tally of root cell `cell`.
     void decode(Index cell, std::int64_t *assignment, const Poll &poll);

@@ -53,7 +53,7 @@ template <class Algebra>
 void Upward::eliminate(Algebra &algebra, std::int32_t t) {
     pack_scores(t);
     const Step &step = skeleton_.steps[t];
-    const auto &s = layout_.steps[t];
+    const StepView s = layout_.step(t);
     const Runs in(layout_, step.a), out(layout_, t);
     Odometer at(skeleton_.kept[t]);
     for (Index p = 0; p < step.kept_states; p++, at.next())
@@ -86,7 +86,7 @@ void Upward::eliminate(Algebra &algebra, std::int32_t t) {
 template <class Algebra>
 void Upward::join(Algebra &algebra, std::int32_t t) {
     const Step &step = skeleton_.steps[t];
-    const auto &pairs = layout_.steps[t].pairs;
+    const PairList pairs = layout_.step(t).pairs;
     const Runs a(layout_, step.a), b(layout_, step.b), out(layout_, t);
     Odometer at(skeleton_.kept[t]);
     for (Index s = 0; s < step.kept_states; s++, at.next()) {
@@ -137,7 +137,7 @@ static void fold(const double *natural, Index natural_length, double *out, Index
 void Upward::eliminate_rows(std::int32_t t) {
     pack_scores(t);
     const Step &step = skeleton_.steps[t];
-    const auto &s = layout_.steps[t];
+    const StepView s = layout_.step(t);
     const Runs in(layout_, step.a), out(layout_, t);
     const Index in_stride = layout_.tables[step.a].stride, stride = layout_.tables[t].stride;
     const Index js = step.kept_states * stride, values = step.gone.count;
@@ -150,7 +150,7 @@ void Upward::eliminate_rows(std::int32_t t) {
         for (Index block = 0; block < blocks; block++) {
             double *row = run_.row(t, block * step.kept_states + p);
             const double *score = scores_.data() + at.score + block;
-            const std::int32_t *classes = s.class_of.data() + at.shift + (step.shift_has_fresh ? block : 0);
+            const std::int32_t *classes = s.class_of + at.shift + (step.shift_has_fresh ? block : 0);
             for (Index r = 0; r < out.count; r++) {
                 Index terms = 0;
                 for (Index v = 0; v < values; v++) {
@@ -180,12 +180,12 @@ void Upward::eliminate_rows(std::int32_t t) {
 
 void Upward::join_rows(std::int32_t t) {
     const Step &step = skeleton_.steps[t];
-    const auto &pairs = layout_.steps[t].pairs;
+    const PairList pairs = layout_.step(t).pairs;
     // The operand with the longer rows is the one that is moved along, from a padded copy.
     const auto &left = layout_.tables[step.a], &right = layout_.tables[step.b];
     const bool swap = left.cells * right.runs > right.cells * left.runs;
     const std::int32_t ta = swap ? step.b : step.a, tb = swap ? step.a : step.b;
-    const auto &pair_a = swap ? pairs.b : pairs.a, &pair_b = swap ? pairs.a : pairs.b;
+    const std::int32_t *pair_a = swap ? pairs.b : pairs.a, *pair_b = swap ? pairs.a : pairs.b;
     const Runs a(layout_, ta), b(layout_, tb), out(layout_, t);
     std::vector<Index> guarded(b.count);
     Index size = 0;
@@ -312,7 +312,7 @@ const double *Upward::turn(std::int32_t t, std::vector<Loop> &kept, Index &gone_
 void Upward::eliminate_cells(std::int32_t t) {
     pack_scores(t);
     const Step &step = skeleton_.steps[t];
-    const auto &s = layout_.steps[t];
+    const StepView s = layout_.step(t);
     const auto &in = layout_.tables[step.a];
     const auto &out = layout_.tables[t];
     const auto loops = skeleton_.kept[t];
@@ -349,7 +349,7 @@ void Upward::eliminate_cells(std::int32_t t) {
 
 void Upward::join_cells(std::int32_t t) {
     const Step &step = skeleton_.steps[t];
-    const auto &pairs = layout_.steps[t].pairs;
+    const PairList pairs = layout_.step(t).pairs;
     const auto &table = layout_.tables[t];
     std::vector<std::int64_t> at_a(table.states), at_b(table.states);
     Odometer at(skeleton_.kept[t]);

@@ -107,7 +107,7 @@ class Walk {
     template <class Chooser>
     void offer_eliminate(std::int32_t t, Place place, std::int64_t *assignment, Chooser &chooser) {
         const Step &step = skeleton_.steps[t];
-        const auto &s = layout_.steps[t];
+        const StepView s = layout_.step(t);
         const Runs in(layout_, step.a), out(layout_, t);
         const Index fresh = place.state / step.kept_states;
         Index at_a = 0, at_shift = step.shift_has_fresh ? fresh : 0, rest = place.state % step.kept_states;
@@ -135,7 +135,7 @@ class Walk {
     template <class Chooser>
     void offer_join(std::int32_t t, Place place, Chooser &chooser) {
         const Step &step = skeleton_.steps[t];
-        const auto &pairs = layout_.steps[t].pairs;
+        const PairList pairs = layout_.step(t).pairs;
         const Runs a(layout_, step.a), b(layout_, step.b), out(layout_, t);
         Index state_a = 0, state_b = 0, rest = place.state;
         const auto kept = skeleton_.kept[t];

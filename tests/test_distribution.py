@@ -1,0 +1,185 @@
+"""The distribution of the tally: against enumeration, against closed forms, and its samples by their frequencies."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chi2
+from strategies import problems
+
+import tallytree as tt
+from tallytree.testing import brute_force, check_distribution, random_model, random_statistics, score_of
+
+# ---------------------------------------------------------------- against enumeration
+
+
+@given(problems())
+@settings(max_examples=200)
+def test_distribution_equals_enumeration(problem):
+    model, statistics = problem
+    check_distribution(tt.distribution(model, statistics), model, statistics)
+
+
+@pytest.mark.parametrize("tallies", ["rows", "cells"])
+@given(problem=problems())
+@settings(max_examples=100)
+def test_both_layouts_equal_enumeration(tallies, problem):
+    model, statistics = problem
+    check_distribution(tt.distribution(model, statistics, tallies=tallies), model, statistics)
+
+
+@given(problem=problems(largest=4, most=2))
+@settings(max_examples=60)
+def test_reference_backend_equals_enumeration(problem):
+    model, statistics = problem
+    check_distribution(tt.distribution(model, statistics, backend="reference"), model, statistics)
+
+
+@given(problem=problems(largest=5, most=2), order=st.randoms(use_true_random=False))
+@settings(max_examples=60)
+def test_every_elimination_order_gives_the_same_distribution(problem, order):
+    model, statistics = problem
+    shuffled = list(range(len(model)))
+    order.shuffle(shuffled)
+    check_distribution(tt.distribution(model, statistics, order=shuffled), model, statistics)
+
+
+# ---------------------------------------------------------------- closed forms
+
+
+def uniform_chain(size, states):
+    return tt.Model.chain(np.zeros((size, states)), np.zeros((states, states)))
+
+
+def test_counts_are_exact_beyond_64_bits():
+    assert sum(tt.distribution(uniform_chain(100, 3), [tt.count(state=1)]).counts) == 3**100
+    assert tt.distribution(uniform_chain(100, 3)).counts == (3**100,)
+
+
+@pytest.mark.parametrize("tallies", ["rows", "cells"])
+def test_the_number_of_ones_is_binomial(tallies):
+    d = tt.distribution(uniform_chain(200, 2), [tt.count(state=1)], tallies=tallies)
+    assert d.counts == tuple(math.comb(200, k) for k in range(201))
+    np.testing.assert_allclose(d.log_partitions, [math.log(n) for n in d.counts], rtol=1e-12)
+    capped = tt.distribution(uniform_chain(200, 2), [tt.count(state=1, cap=2)], tallies=tallies)
+    assert capped.counts == (1, 200, 2**200 - 201)
+
+
+def test_counts_leave_out_what_is_forbidden():
+    never_twice = np.array([[0.0, 0.0], [0.0, -np.inf]])
+    d = tt.distribution(tt.Model.chain(np.zeros((300, 2)), never_twice), [tt.count(state=1)])
+    assert d.counts == tuple(math.comb(301 - k, k) for k in range(151))
+
+
+def test_scores_too_large_to_exponentiate_do_no_harm():
+    unary = np.array([[0.0, 2000.0], [-3000.0, 0.0], [0.0, math.log(3)]])
+    d = tt.distribution(tt.Model.chain(unary, np.zeros((2, 2))), [tt.count(state=1)])
+    assert d.log_partition == pytest.approx(2000 + math.log(4), abs=1e-9)
+    np.testing.assert_allclose(d.probabilities, [0, 0, 0.25, 0.75], atol=1e-12)
+    np.testing.assert_allclose(np.array(d.marginals()), [[0, 1], [0, 1], [0.25, 0.75]], atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", ["tree", "cycle", "grid"])
+def test_larger_marginals_add_up_to_the_expected_count(shape):
+    model = random_model(np.random.default_rng(5), shape, variables=36, states=2)
+    ones = tt.count(model, state=1)
+    d = tt.distribution(model, [ones])
+    expected = float(d.probabilities @ d.tallies[:, 0])
+    assert sum(m[1] for m in d.marginals()) == pytest.approx(expected, abs=1e-9)
+    for k in (1, 18, 35):
+        given_k = d.marginals(tally=[k])
+        assert sum(m[1] for m in given_k) == pytest.approx(k, abs=1e-9)
+        np.testing.assert_allclose([m.sum() for m in given_k], 1.0, atol=1e-9)
+
+
+# ---------------------------------------------------------------- samples
+
+
+def sampled_problem():
+    rng = np.random.default_rng(2)
+    model = random_model(rng, "cycle", variables=4, states=3, forbidden=0.1, constants=1)
+    return model, random_statistics(rng, model, 2, capped=0.5)
+
+
+def check_frequencies(samples, labellings, probabilities):
+    """Pearson's test; labellings that are expected fewer than 8 times are taken together."""
+    places = {tuple(y): i for i, y in enumerate(labellings.tolist())}
+    drawn = np.bincount([places[tuple(y)] for y in samples.tolist()], minlength=len(labellings))
+    expected = probabilities * len(samples)
+    assert drawn[expected == 0].sum() == 0
+    rare = expected < 8
+    drawn = np.append(drawn[~rare], drawn[rare].sum())
+    expected = np.append(expected[~rare], max(expected[rare].sum(), 1e-9))
+    statistic = ((drawn - expected) ** 2 / expected).sum()
+    assert chi2.sf(statistic, len(expected) - 1) > 1e-3
+
+
+@pytest.mark.parametrize("tallies", ["rows", "cells"])
+def test_samples_come_as_often_as_their_probability_says(tallies):
+    model, statistics = sampled_problem()
+    everything = brute_force(model, statistics)
+    weights = np.exp(everything.scores)
+    d = tt.distribution(model, statistics, tallies=tallies)
+    check_frequencies(d.sample(20_000, rng=0), everything.labellings, weights / weights.sum())
+    for tally in d.tallies[np.argsort(-d.probabilities)[:3]]:
+        within = np.where((everything.tallies == tally).all(axis=1), weights, 0.0)
+        samples = d.sample(5_000, tally=tally, rng=1)
+        check_frequencies(samples, everything.labellings, within / within.sum())
+
+
+@given(problem=problems(), seed=st.integers(0, 99))
+@settings(max_examples=100)
+def test_samples_have_the_tally_asked_for_and_a_finite_score(problem, seed):
+    model, statistics = problem
+    d = tt.distribution(model, statistics)
+    tally = d.tallies[seed % len(d.tallies)]
+    samples = d.sample(5, tally=tally, rng=seed)
+    assert samples.shape == (5, len(model))
+    assert np.isfinite(score_of(model, samples)).all()
+    assert all([s.tally(y) for s in statistics] == tally.tolist() for y in samples)
+
+
+def test_samples_are_reproducible_whatever_is_kept_in_memory():
+    model, statistics = uniform_chain(60, 3), [tt.count(state=1)]
+    d = tt.distribution(model, statistics)
+    first = d.sample(20, rng=7)
+    np.testing.assert_array_equal(first, d.sample(20, rng=7))
+    np.testing.assert_array_equal(first, d.sample(20, rng=np.random.default_rng(7)))
+    assert (first != d.sample(20, rng=8)).any()
+    little = tt.distribution(model, statistics, memory_limit=d.plan.layout.arena_bytes / 3)
+    assert little.plan.segments > 1
+    np.testing.assert_array_equal(first, little.sample(20, rng=7))
+    with pytest.raises(tt.BudgetError, match="checkpoints"):
+        little.marginals()
+
+
+def test_one_sample_none_and_many():
+    d = tt.distribution(uniform_chain(6, 2), [tt.count(state=1)])
+    assert d.sample(rng=0).shape == (6,)
+    assert d.sample(0, rng=0).shape == (0, 6)
+    assert d.sample(3, tally=[6], rng=0).tolist() == [[1] * 6] * 3
+
+
+# ---------------------------------------------------------------- refusals
+
+
+def test_tallies_that_do_not_occur_are_refused():
+    d = tt.distribution(uniform_chain(6, 2), [tt.count(state=1, name="ones")])
+    for ask in (d.marginals, lambda tally: d.sample(tally=tally)):
+        with pytest.raises(tt.InfeasibleError, match="ones=7"):
+            ask(tally=[7])
+        with pytest.raises(tt.ModelError, match="one integer for each of"):
+            ask(tally=[1, 2])
+
+
+def test_a_tally_that_is_not_whole_is_refused():
+    d = tt.distribution(uniform_chain(6, 2), [tt.count(state=1)])
+    with pytest.raises(tt.ModelError, match="integer"):
+        d.marginals(tally=[1.5])
+
+
+def test_there_is_no_distribution_over_nothing():
+    with pytest.raises(tt.InfeasibleError, match="forbidden"):
+        tt.distribution(tt.Model([2], [((0,), [-np.inf, -np.inf])]))

@@ -1,0 +1,72 @@
+"""Profiles against enumeration: every shape, every option, every tally decoded."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import problems
+
+import tallytree as tt
+from tallytree.testing import brute_force, check_profile, score_tolerance
+
+
+@given(problems())
+@settings(max_examples=600)
+def test_profile_equals_enumeration(problem):
+    model, statistics = problem
+    check_profile(tt.profile(model, statistics), model, statistics)
+
+
+@pytest.mark.parametrize("tallies", ["rows", "cells"])
+@given(problem=problems(most=3))
+@settings(max_examples=400)
+def test_both_layouts_equal_enumeration(tallies, problem):
+    model, statistics = problem
+    check_profile(tt.profile(model, statistics, tallies=tallies), model, statistics)
+
+
+@given(problem=problems(largest=5), order=st.randoms(use_true_random=False))
+@settings(max_examples=300)
+def test_every_elimination_order_gives_the_same_profile(problem, order):
+    model, statistics = problem
+    shuffled = list(range(len(model)))
+    order.shuffle(shuffled)
+    check_profile(tt.profile(model, statistics, order=shuffled), model, statistics)
+
+
+@given(problem=problems(largest=4, most=2))
+@settings(max_examples=100)
+def test_reference_backend_equals_enumeration(problem):
+    model, statistics = problem
+    check_profile(tt.profile(model, statistics, backend="reference"), model, statistics)
+
+
+@given(problem=problems(feasible=False))
+@settings(max_examples=150)
+def test_best_is_the_best_labelling_or_says_that_there_is_none(problem):
+    model, statistics = problem
+    scores = brute_force(model, statistics).scores
+    prof = tt.profile(model, statistics)
+    if scores.max() == -np.inf:
+        assert len(prof) == 0
+        with pytest.raises(tt.InfeasibleError, match="forbidden"):
+            prof.best()
+    else:
+        assert abs(prof.best().score - scores.max()) <= score_tolerance(model)
+
+
+@given(problem=problems(largest=5))
+@settings(max_examples=150)
+def test_little_memory_gives_the_same_answers_from_checkpoints(problem):
+    model, statistics = problem
+    full = tt.plan(model, statistics)
+    limit = full.layout.arena_bytes
+    for _ in range(30):
+        limit = int(limit * 0.9)
+        try:
+            prof = tt.profile(model, statistics, memory_limit=limit)
+        except tt.BudgetError as error:
+            assert "limit" in str(error)
+            break
+        assert prof.plan.layout.arena_bytes <= limit
+        check_profile(prof, model, statistics)
