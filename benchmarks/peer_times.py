@@ -18,14 +18,16 @@ from typing import Any
 from common import LIMIT
 
 PYTHON = os.environ.get("TALLYTREE_PEERS_PYTHON", sys.executable)
-SOLVERS = {"cpsat": "ortools", "highs": "highspy", "toulbar2": "pytoulbar2"}
+SOLVERS = {"toulbar2": "pytoulbar2", "highs": "highspy", "cpsat": "ortools"}
 
 
 @lru_cache(maxsize=1)
 def available() -> tuple[str, ...]:
     """The solvers that the peers' interpreter can import."""
     test = "import importlib.util, sys; print(*(n for n in sys.argv[1:] if importlib.util.find_spec(n)))"
-    found = subprocess.run([PYTHON, "-c", test, *SOLVERS.values()], capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        [PYTHON, "-c", test, *SOLVERS.values()], capture_output=True, text=True, check=True
+    )
     return tuple(solver for solver, module in SOLVERS.items() if module in found.stdout.split())
 
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import tallytree.core.elimination as elimination
 from cases import End
 from common import Row
-from tallytree.core import plan, profile, solve
+
+from tallytree.core import elimination, plan, profile, solve
 
 # phase: the (object, attribute) that does it; the skeleton is inside the plan and is taken out of it
 CLOCKED: dict[str, tuple[Any, str]] = {

@@ -41,7 +41,7 @@ def chain_one_count(n: int, m: int, c_run: Any) -> dict[str, Contender]:
 
 def chain_true_false_positives(m: int, _: Any) -> dict[str, Contender]:
     problem = yardstick("instances").make("B2", m)
-    _, tp, fp, _ = problem.task
+    _, tp, _, _ = problem.task
     truth = np.where(tp.any(1), tp.argmax(1), 0)
     model = tt.Model.chain(problem.unary, np.stack([table for *_, table in problem.edges]))
     right, wrong = tt.matches(model, truth, background=0), tt.mismatches(model, truth, background=0)

@@ -26,23 +26,25 @@ __all__ = ["METHODS", "UNCAPPED", "skeleton"]
 
 UNCAPPED = int(np.iinfo(np.int64).max)
 
-METHODS = {"min-fill": 0, "min-degree": 1, "min-weight": 2, "natural": 3, "sweep": 4}
+METHODS = {"min-fill": 0, "min-degree": 1, "min-weight": 2, "natural": 3, "sweep": 4, "min-price": 5}
 """The heuristics that ``order=`` takes by name."""
 
-_TRIES: tuple[tuple[str, int], ...] = (
-    ("min-degree", 0),
-    ("natural", 0),
-    ("sweep", 0),
+_Tries = tuple[tuple[str, int], ...]
+
+_QUICK: _Tries = (("min-price", 0), ("natural", 0), ("sweep", 0), ("min-degree", 0), ("min-weight", 0))
+_THOROUGH: _Tries = (
     ("min-fill", 0),
-    ("min-weight", 0),
+    ("min-price", 1),
     ("min-fill", 1),
     ("min-weight", 1),
     ("min-fill", 2),
-    ("min-degree", 1),
-    ("min-fill", 3),
+    ("min-price", 2),
 )
 
-_LINEAR = 12.0  # a program this close to reading every factor once is not worth improving
+# One more try costs about as much as this many operations per variable and factor: a program below that is
+# run sooner than improved.
+_WORTH_A_TRY = 20_000.0
+_LINEAR = 12.0  # a program this close to reading every factor once is as good as it gets
 
 _CACHE: OrderedDict[Any, native.Skeleton] = OrderedDict()
 _CACHE_SIZE = 512
@@ -106,20 +108,28 @@ class _Search:
     def run(self, order: str | tuple[int, ...] | None) -> native.Skeleton:
         if isinstance(order, tuple):
             return self.program(np.array(order, dtype=np.int32))
-        tries = _TRIES if order is None else ((order, 0),)
-        best: native.Skeleton | None = None
-        for candidate in self.programs(tries):
-            if best is None or candidate.cost < best.cost:
+        if order is not None:
+            return next(self.programs(((order, 0),)))
+        size = len(self.cardinalities) + sum(map(len, self.scores)) + sum(map(len, self.shifts))
+        best = self.cheapest(None, _QUICK, _LINEAR * (self.entries + len(self.cardinalities)))
+        return self.cheapest(best, _THOROUGH, _WORTH_A_TRY * size)
+
+    def cheapest(self, best: native.Skeleton | None, tries: _Tries, enough: float) -> native.Skeleton:
+        """Return the cheapest program; no further one is drawn up once one is cheap enough."""
+        candidates = self.programs(tries)
+        if best is None:
+            best = next(candidates)
+        while best.cost > enough and (candidate := next(candidates, None)) is not None:
+            if candidate.cost < best.cost:
                 best = candidate
-            if best.cost <= _LINEAR * (self.entries + len(self.cardinalities)):
-                break
-        assert best is not None
         return best
 
-    def programs(self, tries: Sequence[tuple[str, int]]) -> Iterator[native.Skeleton]:
+    def programs(self, tries: _Tries) -> Iterator[native.Skeleton]:
         scopes = [*self.scores, *self.shifts]
+        power = float(len(self.caps))
         for method, seed in tries:
-            yield self.program(native.elimination_order(self.cardinalities, scopes, METHODS[method], seed))
+            order = native.elimination_order(self.cardinalities, scopes, METHODS[method], seed, power)
+            yield self.program(order)
 
     def program(self, order: NDArray[np.int32]) -> native.Skeleton:
         return native.Skeleton(

@@ -21,7 +21,7 @@ Objective = Callable[..., Any]
 
 _BLOCK = 1 << 18  # rows handed to an objective at once
 _PROBES = 7
-_STEPS = (0.5, 64.0)  # how far below the best score the probes look
+_STEPS = np.array([[0.0], [0.5], [64.0]])  # how far below the best score the probes look
 
 
 def elementwise(function: Callable[..., float]) -> Objective:
@@ -54,7 +54,8 @@ def evaluate_objective(
         for at in range(0, len(scores), _BLOCK)
     ]
     values = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    _probe(objective, scores, tallies, values, names)
+    with np.errstate(invalid="ignore"):  # -inf at a tally that the objective refuses
+        _probe(objective, scores, tallies, values, names)
     return values
 
 
@@ -94,30 +95,29 @@ def _probe(
     rows = np.arange(0, len(scores), 1 + len(scores) // _PROBES)
     if len(scores) > 1:
         rows = rows[rows != scores.argmax()]
-    alone = _values(objective, scores[rows], tallies[rows], names)
-    if len(scores) > 1 and not _close(alone, values[rows]):
-        row = rows[int(np.argmax(alone != values[rows]))]
+    below = scores[rows] - _STEPS
+    probed = _values(objective, below.reshape(-1), np.tile(tallies[rows], (len(_STEPS), 1)), names)
+    alone, lower, expected = probed[: len(rows)], probed.reshape(below.shape), values[rows]
+    if len(scores) > 1 and not _close(alone, expected):
+        row = rows[int(np.argmax(alone != expected))]
         raise ObjectiveError(
             f"the objective is not elementwise: at {_tally(tallies[row], names)} its value depends on the "
             "other rows (a reduction such as score.max() does that); use only the row's own score and tally"
         )
-    steps = np.repeat(_STEPS, len(rows))
-    rows = np.concatenate([rows] * len(_STEPS))
-    lower = _values(objective, scores[rows] - steps, tallies[rows], names)
-    with np.errstate(invalid="ignore"):
-        worse = lower > values[rows] + 1e-9 * np.maximum(1.0, np.abs(values[rows]))
+    worse = lower > expected + 1e-9 * np.maximum(1.0, np.abs(expected))
     if worse.any():
-        at = int(worse.argmax())
+        step, at = np.unravel_index(int(worse.argmax()), worse.shape)
         row = int(rows[at])
         raise ObjectiveError(
-            f"the objective decreases in the score at {_tally(tallies[row], names)}: it is {lower[at]:.6g} at "
-            f"score {scores[row] - steps[at]:.6g} and {values[row]:.6g} at {scores[row]:.6g}; only objectives "
-            "that do not decrease in the score can be maximised exactly"
+            f"the objective decreases in the score at {_tally(tallies[row], names)}: it is "
+            f"{lower[step, at]:.6g} at score {below[step, at]:.6g} and {values[row]:.6g} at {scores[row]:.6g}; "
+            "only objectives that do not decrease in the score can be maximised exactly"
         )
 
 
 def _close(a: NDArray[np.float64], b: NDArray[np.float64]) -> bool:
-    return bool(np.all((a == b) | (np.abs(a - b) <= 1e-9 * np.maximum(1.0, np.abs(a)))))
+    same = a == b
+    return bool(same.all()) or bool((same | (np.abs(a - b) <= 1e-9 * np.maximum(1.0, np.abs(a)))).all())
 
 
 def _tally(tally: NDArray[np.int64], names: tuple[str, ...]) -> str:

@@ -12,6 +12,7 @@ import operator
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable
+from functools import lru_cache
 from typing import Any, final, overload
 
 import numpy as np
@@ -411,6 +412,7 @@ def _plain(name: State) -> State:
     return str(name) if isinstance(name, str) else operator.index(name)
 
 
+@lru_cache(maxsize=256)
 def _count_name(states: tuple[State, ...]) -> str:
     # a name that can be a field of the tally: count_B_NP for the state B-NP
     return re.sub(r"\W", "_", "_".join(("count", *map(str, states))))

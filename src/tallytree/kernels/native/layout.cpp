@@ -367,7 +367,8 @@ class Builder {
         hull_low_.assign(volume, kLarge);
         hull_high_.assign(volume, kSmall);
         hull_natural_.assign(volume, kSmall);
-        for (Index ra = 0; ra < a.count; ra++)
+        if (plain()) offer_plainly(a, b, low, extent);
+        else for (Index ra = 0; ra < a.count; ra++)
             for (Index rb = 0; rb < b.count; rb++) {
                 Index id = 0;
                 bool inside = true;
@@ -401,6 +402,32 @@ class Builder {
         for (auto &id : target_)
             if (id >= 0) id = rank_[id];
         finish(t, a, b, runs, reached_.data());
+    }
+
+    // Without caps and windows sums are plain, and so is the place of a sum of prefixes.
+    bool plain() const {
+        return request_.window.open && std::all_of(l_.caps.begin(), l_.caps.end(), [](Index c) { return c == kUncapped; });
+    }
+    void offer_plainly(RunView a, RunView b, const std::vector<Index> &low, const std::vector<Index> &extent) {
+        const Index q = l_.prefix_size;
+        const auto place = [&](const Index *prefix, bool from_low) {
+            Index id = 0;
+            for (Index i = 0; i < q; i++) id = id * extent[i] + prefix[i] - (from_low ? low[i] : 0);
+            return id;
+        };
+        cursor_.resize(b.count);
+        for (Index rb = 0; rb < b.count; rb++) cursor_[rb] = place(b.prefix + rb * q, false);
+        for (Index ra = 0; ra < a.count; ra++) {
+            const Index first = place(a.prefix + ra * q, true);
+            for (Index rb = 0; rb < b.count; rb++) {
+                const Index id = first + cursor_[rb], bottom = a.low[ra] + b.low[rb];
+                const Index top = bottom + a.length[ra] + b.length[rb] - 2;
+                hull_low_[id] = std::min(hull_low_[id], bottom);
+                hull_high_[id] = std::max(hull_high_[id], top);
+                target_[ra * b.count + rb] = static_cast<std::int32_t>(id);
+            }
+        }
+        hull_natural_ = hull_high_;
     }
 
     void combine_hashed(std::int32_t t, RunView a, RunView b, const Bounds &w) {

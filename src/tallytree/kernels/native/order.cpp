@@ -3,6 +3,8 @@
 //   min-fill    fewest new edges
 //   min-degree  fewest neighbours
 //   min-weight  smallest table over the variable and its neighbours
+//   min-price   the same with tallies: a message over n variables has about (1 + n)^P of them, and joining
+//               messages multiplies theirs
 // and two orders that sweep a frontier over the graph, so that few messages have to be joined:
 //   natural     as numbered          sweep    breadth first from a variable far out (Cuthill-McKee)
 #include "order.h"
@@ -56,9 +58,11 @@ double fill_in(const Adjacency &graph, std::int32_t v) {
 
 class Greedy {
   public:
-    Greedy(std::span<const std::int32_t> cardinalities, Adjacency graph, OrderMethod method, std::uint64_t seed)
+    Greedy(std::span<const std::int32_t> cardinalities, Adjacency graph, OrderMethod method, std::uint64_t seed,
+           double tally_power)
         : cards_(cardinalities), graph_(std::move(graph)), method_(method), random_(seed),
-          version_(cardinalities.size(), 0), gone_(cardinalities.size(), false) {}
+          power_(method == OrderMethod::MinPrice ? tally_power : 0), version_(cardinalities.size(), 0),
+          gone_(cardinalities.size(), false), received_(cardinalities.size()) {}
 
     std::vector<std::int32_t> run() {
         const auto count = static_cast<std::int32_t>(cards_.size());
@@ -95,6 +99,8 @@ class Greedy {
             default: {
                 double weight = std::log(static_cast<double>(std::max(cards_[v], 1)));
                 for (auto u : graph_[v]) weight += std::log(static_cast<double>(std::max(cards_[u], 1)));
+                for (auto message : received_[v])
+                    if (below_[message] > 0) weight += power_ * std::log1p(below_[message]);
                 return weight;
             }
         }
@@ -113,6 +119,7 @@ class Greedy {
     void eliminate(std::int32_t v) {
         const auto neighbours = graph_[v];
         gone_[v] = true;
+        if (power_ > 0) send(v, neighbours);
         std::vector<std::int32_t> touched(neighbours);
         for (auto u : neighbours) {
             auto &n = graph_[u];
@@ -133,12 +140,26 @@ class Greedy {
         graph_[v].clear();
     }
 
+    // The message of v to its neighbours covers all that the messages it received do, which are used up.
+    void send(std::int32_t v, const std::vector<std::int32_t> &neighbours) {
+        double covered = 1;
+        for (auto message : received_[v]) {
+            covered += below_[message];
+            below_[message] = 0;
+        }
+        for (auto u : neighbours) received_[u].push_back(static_cast<std::int32_t>(below_.size()));
+        below_.push_back(covered);
+    }
+
     std::span<const std::int32_t> cards_;
     Adjacency graph_;
     OrderMethod method_;
     std::uint64_t random_;
+    double power_;
+    std::vector<double> below_;  // per message: variables that it covers, 0 once it is used up
     std::vector<std::int32_t> version_;
     std::vector<bool> gone_;
+    std::vector<std::vector<std::int32_t>> received_;
     std::priority_queue<Entry> queue_;
 };
 
@@ -174,7 +195,7 @@ std::vector<std::int32_t> sweep(const Adjacency &graph) {
 
 std::vector<std::int32_t> elimination_order(std::span<const std::int32_t> cardinalities,
                                             std::span<const ScopeBlock> scopes, OrderMethod method,
-                                            std::uint64_t seed) {
+                                            std::uint64_t seed, double tally_power) {
     const auto count = static_cast<Index>(cardinalities.size());
     if (method == OrderMethod::Natural) {
         std::vector<std::int32_t> order(count);
@@ -183,7 +204,7 @@ std::vector<std::int32_t> elimination_order(std::span<const std::int32_t> cardin
     }
     Adjacency graph = interaction_graph(count, scopes);
     if (method == OrderMethod::Sweep) return sweep(graph);
-    return Greedy(cardinalities, std::move(graph), method, seed).run();
+    return Greedy(cardinalities, std::move(graph), method, seed, tally_power).run();
 }
 
 }  // namespace tallytree

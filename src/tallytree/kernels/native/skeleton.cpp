@@ -236,26 +236,25 @@ class Builder {
         add_fresh(shifts_, shifts);
         for (auto v : s_.scopes[a])
             if (v != variable) kept.push_back(v);
-        if (worth_sorting(a, variable, kept, scores, shifts))
-            std::sort(kept.begin(), kept.end(), [&](auto u, auto v) { return position_[u] < position_[v]; });
+        if (s_.statistics == 0) passive_last(kept, scores, shifts);
         push_eliminate(variable, a, kept, fresh, scores, shifts);
     }
 
-    // Plain MAP runs along the last variables of a table: they should stay untouched for a while. Where
-    // the next ones to go have come last, the table is turned once, soonest first.
-    bool worth_sorting(std::int32_t a, std::int32_t variable, const Scope &kept, std::span<const FactorRef> scores,
-                       std::span<const FactorRef> shifts) {
-        if (s_.statistics > 0 || count_states(kept) < 256) return false;
+    // Plain MAP runs along the last variables of a table, those that the step's factors do not mention: they
+    // come last, and among them those that go last.
+    void passive_last(Scope &kept, std::span<const FactorRef> scores, std::span<const FactorRef> shifts) {
         const auto active = ++stamp_;
-        mark_[variable] = active;
         for (auto ref : scores)
             for (auto v : scores_[ref.block].row(ref.row)) mark_[v] = active;
         for (auto ref : shifts)
             for (auto v : shifts_[ref.block].row(ref.row)) mark_[v] = active;
-        double run = 1;
-        const auto scope = s_.scopes[a];
-        for (std::size_t i = scope.size(); i-- > 0 && mark_[scope[i]] != active;) run *= s_.cardinalities[scope[i]];
-        return run < 32;
+        double row = 1;  // states that are passive and last already
+        for (std::size_t i = kept.size(); i-- > 0 && mark_[kept[i]] != active;) row *= s_.cardinalities[kept[i]];
+        if (row >= 32) return;
+        std::stable_sort(kept.begin(), kept.end(), [&](auto u, auto v) {
+            const bool au = mark_[u] == active, av = mark_[v] == active;
+            return au != av ? au : position_[u] < position_[v];
+        });
     }
 
     void push_eliminate(std::int32_t variable, std::int32_t a, const Scope &kept, const Scope &fresh,

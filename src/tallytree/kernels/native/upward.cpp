@@ -292,7 +292,7 @@ const double *Upward::turn(std::int32_t t, std::vector<Loop> &kept, Index &gone_
         if (kept[i].a == contiguous && contiguous == passive) contiguous *= kept[i].count;
         passive *= kept[i].count;
     }
-    if (contiguous >= 16 || passive < 4 * contiguous || step.kept_states < 256) return input;
+    if (contiguous >= 16 || passive < 4 * contiguous) return input;
     turned_.resize(table.runs * table.states);
     double *to = turned_.data();
     for (Index r = 0; r < table.runs; r++)

@@ -1,0 +1,54 @@
+"""Run the benchmarks: ``python benchmarks/run.py [--quick] [--json FILE] [names …]``."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import platform
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tallytree as tt
+from tallytree.kernels import native
+
+NAMES = ("rates", "scaling", "end_to_end", "memory", "certificate", "distribution")
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were measured on."""
+    return {
+        "tallytree": tt.__version__,
+        "instructions": native.instruction_set(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "cores": os.cpu_count(),
+        "load": os.getloadavg()[0],
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Run the benchmarks, all or some.")
+    parser.add_argument("names", nargs="*", metavar="name", help=f"any of {', '.join(NAMES)}; default: all")
+    parser.add_argument("--quick", action="store_true", help="smaller sizes, fewer repeats")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured here, too")
+    args = parser.parse_args()
+    unknown = set(args.names) - set(NAMES)
+    if unknown:
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
+    data: dict[str, Any] = {"machine": machine()}
+    print(", ".join(f"{key} {value}" for key, value in data["machine"].items()), end="\n\n")
+    for name in args.names or NAMES:
+        start = time.perf_counter()
+        data[name] = importlib.import_module(name).main(quick=args.quick)
+        print(f"({name}: {time.perf_counter() - start:.0f} s)\n", flush=True)
+    if args.json:
+        args.json.write_text(json.dumps(data, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""The Python blocks of the README and of docs/ run, page by page from top to bottom, and show what they say.
+
+Behind an expression, ``# → text`` is its value, or what it prints. A ``text`` block right below a Python block
+is all that the block prints. ``…`` stands for anything, a decimal number is right to the digits shown, and the
+memory limit in a plan is the machine's own.
+"""
+
+import ast
+import contextlib
+import io
+import re
+import tokenize
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+NOTATION = ROOT / "docs" / "architecture.md"  # signatures and shapes, not programs
+PAGES = [ROOT / "README.md", *sorted(set((ROOT / "docs").glob("*.md")) - {NOTATION})]
+TEXTS = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```\n(\n?)(?=(```text\n(.*?)^```)?)", re.MULTILINE | re.DOTALL)
+DECIMAL = r"-?\d+\.\d*(?:e[-+]?\d+)?"
+LIMIT = re.compile(r"limit (is )?[\d.,]+ \w+")
+
+
+def relative(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def agrees(shown: str, got: str) -> bool:
+    shown, got = (LIMIT.sub("limit", " ".join(text.split())) for text in (shown, got))
+    parts = re.split(f"({DECIMAL}|…)", shown)
+    numbers = [part for part in parts[1::2] if part != "…"]
+    pattern = "".join(
+        re.escape(part) if i % 2 == 0 else ".*?" if part == "…" else f"({DECIMAL}|-?\\d+)"
+        for i, part in enumerate(parts)
+    )
+    match = re.fullmatch(pattern, got)
+    return match is not None and all(map(close, numbers, match.groups()))
+
+
+def close(shown: str, got: str) -> bool:
+    mantissa, _, exponent = shown.partition("e")
+    digits = len(mantissa.partition(".")[2]) - int(exponent or 0)
+    return abs(float(shown) - float(got)) <= 0.5001 * 10.0**-digits
+
+
+def promises(code: str) -> dict[int, str]:
+    """Return what the comments promise, by line."""
+    tokens = tokenize.generate_tokens(io.StringIO(code).readline)
+    comments = {t.start[0]: t.string for t in tokens if t.type == tokenize.COMMENT}
+    return {line: text.partition("→")[2] for line, text in comments.items() if text.startswith("# →")}
+
+
+def run_statement(statement: ast.stmt, page: Path, names: dict) -> str:
+    """Run one statement; return what a reader would see of it."""
+    out = io.StringIO()
+    value = None
+    with contextlib.redirect_stdout(out):
+        if isinstance(statement, ast.Expr):
+            value = eval(compile(ast.Expression(statement.value), str(page), "eval"), names)
+        else:
+            exec(compile(ast.Module([statement], []), str(page), "exec"), names)
+    return out.getvalue() + ("" if value is None else repr(value))
+
+
+def run_block(code: str, printed: str | None, page: Path, names: dict) -> None:
+    promised, seen = promises(code), []
+    for statement in ast.parse(code).body:
+        seen.append(run_statement(statement, page, names))
+        shown = promised.pop(statement.end_lineno, None)
+        line = ast.get_source_segment(code, statement)
+        assert shown is None or agrees(shown, seen[-1]), f"{line}\n  shows {shown}\n  gives {seen[-1]}"
+    assert not promised, f"no statement ends where these are promised: {promised}"
+    assert printed is None or agrees(printed, "".join(seen)), f"{code}\nprints\n{''.join(seen)}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=relative)
+def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    for block in FENCE.finditer(page.read_text(encoding="utf-8")):
+        if block[1] == "python":
+            run_block(block[2], block[5], page, names)
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=relative)
+def test_links_lead_somewhere(page):
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8"))
+    missing = [link for link in links if not (page.parent / link).exists()]
+    assert not missing
+
+
+@pytest.mark.parametrize(
+    ("shown", "got", "right"),
+    [
+        ("2.5", "2.5049", True),
+        ("2.5", "2.56", False),
+        ("-1.5e-07", "-1.52e-07", True),
+        ("[1.00 … 3]", "[1.001, 2, 3]", False),
+        ("[1.00, … 3]", "[1.001, 2, 3]", True),
+        ("a  b", "a\nb", True),
+        ("7 tallies", "8 tallies", False),
+        ("(limit 11.8 GiB)", "(limit 4.0 TiB)", True),
+    ],
+)
+def test_what_counts_as_shown(shown, got, right):
+    assert agrees(shown, got) is right
+
+
+@pytest.mark.parametrize(
+    "code", ["1 + 1  # → 3", "print('a')  # → b", "(1,\n 2)  # → (1, 3)", "x = 1\n# → 1"]
+)
+def test_a_false_promise_is_found(code):
+    with pytest.raises(AssertionError):
+        run_block(code, None, ROOT, {})
+
+
+def test_false_print_is_found():
+    run_block("print('a')\nprint('b')", "a b", ROOT, {})
+    with pytest.raises(AssertionError, match="prints"):
+        run_block("print('a')", "b", ROOT, {})
