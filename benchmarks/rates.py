@@ -6,9 +6,11 @@ arena inside. ``ops ratio`` is our add-max operations over the C's; ``speed`` is
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import cases
 import numpy as np
 from common import Row, best_time, interleaved, show, skipped, yardstick
 
@@ -35,8 +37,8 @@ def chain_one_count(n: int, m: int, c_run: Any) -> dict[str, Contender]:
     unary = np.zeros((m, n))
     unary[0] = u0
     model = tt.Model.chain(unary, f[1:])
-    ones = tt.count(model, state=list(range(1, n)))
-    return {"natural": upward(model, [ones], order="natural")}
+    ones = [tt.count(model, state=list(range(1, n)))]
+    return {"natural": upward(model, ones, order="natural"), "default": upward(model, ones)}
 
 
 def chain_true_false_positives(m: int, _: Any) -> dict[str, Contender]:
@@ -88,9 +90,76 @@ TWINS: dict[str, Callable[[Any], dict[str, Contender]]] = {
 }
 
 
+# ---------------------------------------------------------------- more of the C, not among its listed cases
+
+
+def viterbi(m: int, n: int) -> tuple[float, Any]:
+    """Plain MAP on a chain; ``keep`` is as for the chain with a count."""
+    kernels = yardstick("ckern")
+    rng = np.random.default_rng(1)
+    u0, f, table = rng.standard_normal(n), rng.standard_normal((m, n, n)), np.empty((m, n))
+    args = (kernels.L(m), ctypes.c_int(n), kernels.ptr(u0), kernels.ptr(f), kernels.ptr(table))
+
+    def run() -> None:
+        kernels.LIB.viterbi_d(*args)
+
+    run.keep = (u0, f, table)  # type: ignore[attr-defined]
+    return (m - 1) * n * n, run
+
+
+def plain_chain(m: int, n: int, c_run: Any) -> dict[str, Contender]:
+    u0, f, *_ = c_run.keep
+    unary = np.zeros((m, n))
+    unary[0] = u0
+    return {"default": upward(tt.Model.chain(unary, f[1:]), [])}
+
+
+def grid(case: str) -> tuple[float, Any]:
+    """A grid swept column by column, with a count (B5) or without (B7grid)."""
+    kernels, dp = yardstick("ckern"), yardstick("dp")
+    p = yardstick("instances").make(case)
+    rows, columns, (size, n) = p.meta["rows"], p.meta["cols"], p.shape
+    left, up = np.zeros((size, n, n)), np.zeros((size, n, n))
+    for i, j, table in p.edges:
+        (left if j - i == rows else up)[j] = table
+    counts = kernels.i64(np.tile([0, 1], (size, 1)) if case == "B5" else np.zeros((size, n)))
+    tallies = kernels.i64(np.cumsum(counts.max(1)) + 1)
+    states, offsets = n**rows, dp.offsets(n**rows * tallies)
+    buffer, ptr = np.empty(offsets[-1]), kernels.ptr
+    shape = (*map(ctypes.c_int, (rows, columns, n)), ptr(p.unary), ptr(left), ptr(up))
+    counted = (*shape, ptr(counts), ptr(buffer), ptr(offsets), ptr(tallies), kernels.L(states))
+    plain = (*shape, ptr(buffer), kernels.L(states))
+
+    def run() -> None:
+        kernels.LIB.grid1_d(*counted) if case == "B5" else kernels.LIB.grid0_d(*plain)
+
+    run.keep = (p, left, up, counts, tallies, offsets, buffer)  # type: ignore[attr-defined]
+    return float(states * n * tallies[rows - 1 : -1].sum()), run  # the first column is left out: little
+
+
+def our_grid(case: str, c_run: Any) -> dict[str, Contender]:
+    end = cases.CASES[case](c_run.keep[0])
+    model = end.model()
+    return {"default": upward(model, [tt.count(model, state=1)] if case == "B5" else [])}
+
+
+MORE_C: dict[str, Callable[[], tuple[float, Any]]] = {
+    "plain MAP chain N=5 M=10000": lambda: viterbi(10_000, 5),
+    "plain MAP chain N=20 M=10000": lambda: viterbi(10_000, 20),
+    "grid 6 x 40 N=2, count": lambda: grid("B5"),
+    "plain MAP grid 10 x 10 N=3": lambda: grid("B7grid"),
+}
+TWINS |= {
+    "plain MAP chain N=5 M=10000": lambda c: plain_chain(10_000, 5, c),
+    "plain MAP chain N=20 M=10000": lambda c: plain_chain(10_000, 20, c),
+    "grid 6 x 40 N=2, count": lambda c: our_grid("B5", c),
+    "plain MAP grid 10 x 10 N=3": lambda c: our_grid("B7grid", c),
+}
+
+
 def beside_c(limit: Any, budget: float) -> list[Row]:
     rows = []
-    for title, make in limit.CASES.items():
+    for title, make in {**limit.CASES, **MORE_C}.items():
         if title not in TWINS:
             print(f"(no twin for {title!r})")
             continue
@@ -119,10 +188,10 @@ def beside_c(limit: Any, budget: float) -> list[Row]:
 # ---------------------------------------------------------------- cases without a twin
 
 
-def grid_with_count() -> Contender:
+def grid_with_count(rows: int, columns: int) -> Contender:
     rng = np.random.default_rng(4)
-    pairs = rng.standard_normal((5, 40, 2, 2)), rng.standard_normal((6, 39, 2, 2))
-    model = tt.Model.grid(rng.standard_normal((6, 40, 2)), *pairs)
+    pair = rng.standard_normal((2, 2))
+    model = tt.Model.grid(rng.standard_normal((rows, columns, 2)), pair, pair)
     return upward(model, [tt.count(model, state=1)])
 
 
@@ -141,11 +210,26 @@ def three_counts(m: int, n: int, kind: str) -> Contender:
 
 
 ALONE: dict[str, Callable[[], Contender]] = {
-    "grid 6 x 40, count": grid_with_count,
+    "grid 6 x 40, count": lambda: grid_with_count(6, 40),
+    "grid 10 x 20, count": lambda: grid_with_count(10, 20),
     "chain M=200, 64 capped mismatches": lambda: excluding(64, 200),
     "tree M=60 N=4, three counts": lambda: three_counts(60, 4, "tree"),
     "chain M=60 N=4, three counts": lambda: three_counts(60, 4, "chain"),
 }
+
+
+def table_sizes(budget: float) -> list[Row]:
+    """The same recursion with ever larger tables: in cache, out of it, and beyond the arena kept for reuse."""
+    rows = []
+    for m in (250, 500, 1000, 2000, 3000):
+        rng = np.random.default_rng(7)
+        model = tt.Model.chain(rng.standard_normal((m, 5)), rng.standard_normal((5, 5)))
+        plan = tt.plan(model, [tt.count(model, state=1)], order="natural")
+        tables = [block.tables for block in model.blocks]
+        seconds = best_time(lambda p=plan, t=tables: native.Run(p.layout, t, native.MAX_PLUS), budget=budget)
+        rate = plan.operations / seconds / 1e9
+        rows.append({"M": m, "arena MB": plan.layout.arena_bytes / 1e6, "ms": seconds * 1e3, "Gop/s": rate})
+    return rows
 
 
 def alone(budget: float) -> list[Row]:
@@ -159,7 +243,7 @@ def alone(budget: float) -> list[Row]:
 
 def main(quick: bool = False) -> dict[str, list[Row]]:
     budget = 0.4 if quick else 2.0
-    data = {"alone": alone(budget)}
+    data = {"alone": alone(budget), "table sizes": table_sizes(budget / 2)}
     limit = yardstick("limit")
     if limit is None:
         skipped("rates beside the C")
@@ -168,6 +252,7 @@ def main(quick: bool = False) -> dict[str, list[Row]]:
         data["beside C"] = beside_c(limit, budget)
         show(RATES, data["beside C"], f"add-max peak of this machine: {peak:.1f} Gop/s float64")
     show("rates without a C twin", data["alone"])
+    show("chain N=5 with one count: the size of the tables", data["table sizes"])
     return data
 
 

@@ -1,8 +1,8 @@
 """The Python blocks of the README and of docs/ run, page by page from top to bottom, and show what they say.
 
-Behind an expression, ``# → text`` is its value, or what it prints. A ``text`` block right below a Python block
-is all that the block prints. ``…`` stands for anything, a decimal number is right to the digits shown, and the
-memory limit in a plan is the machine's own.
+Behind an expression, ``# → text`` is its value, or what it prints. A ``text`` block right below a Python
+block is all that the block prints. ``…`` stands for anything, a decimal number is right to the digits shown,
+and the memory limit in a plan is the machine's own.
 """
 
 import ast
@@ -53,8 +53,8 @@ def promises(code: str) -> dict[int, str]:
     return {line: text.partition("→")[2] for line, text in comments.items() if text.startswith("# →")}
 
 
-def run_statement(statement: ast.stmt, page: Path, names: dict) -> str:
-    """Run one statement; return what a reader would see of it."""
+def run_statement(statement: ast.stmt, page: Path, names: dict) -> tuple[str, str]:
+    """Run one statement; return what it prints, and what its value looks like or else what it prints."""
     out = io.StringIO()
     value = None
     with contextlib.redirect_stdout(out):
@@ -62,18 +62,23 @@ def run_statement(statement: ast.stmt, page: Path, names: dict) -> str:
             value = eval(compile(ast.Expression(statement.value), str(page), "eval"), names)
         else:
             exec(compile(ast.Module([statement], []), str(page), "exec"), names)
-    return out.getvalue() + ("" if value is None else repr(value))
+    return out.getvalue(), out.getvalue() if value is None else repr(value)
 
 
 def run_block(code: str, printed: str | None, page: Path, names: dict) -> None:
-    promised, seen = promises(code), []
+    promised, out = promises(code), ""
     for statement in ast.parse(code).body:
-        seen.append(run_statement(statement, page, names))
-        shown = promised.pop(statement.end_lineno, None)
-        line = ast.get_source_segment(code, statement)
-        assert shown is None or agrees(shown, seen[-1]), f"{line}\n  shows {shown}\n  gives {seen[-1]}"
-    assert not promised, f"no statement ends where these are promised: {promised}"
-    assert printed is None or agrees(printed, "".join(seen)), f"{code}\nprints\n{''.join(seen)}"
+        text, seen = run_statement(statement, page, names)
+        check(promised.pop(statement.end_lineno, None), seen, ast.get_source_segment(code, statement))
+        out += text
+    check(printed, out, code)
+    if promised:
+        raise AssertionError(f"{page.name}: no statement ends where these are promised: {promised}")
+
+
+def check(shown: str | None, got: str, code: str | None) -> None:
+    if shown is not None and not agrees(shown, got):
+        raise AssertionError(f"{code}\n--- shows\n{shown}\n--- gives\n{got}")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=relative)
@@ -119,5 +124,5 @@ def test_a_false_promise_is_found(code):
 
 def test_false_print_is_found():
     run_block("print('a')\nprint('b')", "a b", ROOT, {})
-    with pytest.raises(AssertionError, match="prints"):
+    with pytest.raises(AssertionError, match="gives"):
         run_block("print('a')", "b", ROOT, {})

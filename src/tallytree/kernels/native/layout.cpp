@@ -74,6 +74,7 @@ class Builder {
         : request_(request), skeleton_(*skeleton), scopes_(skeleton_.shift_scopes.blocks) {
         l_.skeleton = std::move(skeleton);
         l_.statistics = static_cast<Index>(request.caps.size());
+        l_.clipped = !request.window.open;
         measure_blocks();
     }
 

@@ -84,6 +84,7 @@ struct Layout {
     double operations = 0;
     Index plan_bytes = 0;                   // runs and pairs
     Index scratch = 0;                      // doubles: local tables and padded operands
+    bool clipped = false;                   // a window cut runs short
     Index pruned = 0;                       // tallies that the window cut off
     std::int32_t costliest = -1;
 

@@ -112,6 +112,23 @@ void mix_exact(Int terms, const double *const *x, const double *const *f, Int nj
     mix_any<true>(terms, x, f, nj, out, js, n);
 }
 
+// ---- local scores ------------------------------------------------------------------------------------------------
+
+void offset_rows(const double *in, const double *value, Int stride, double *out, Int rows, Int n) {
+    for (Int r = 0; r < rows; r++, in += n, out += n) {
+        const Vector add = splat(value[r * stride]);
+        Int i = 0;
+        for (; i + W <= n; i += W) store(out + i, load(in + i) + add);
+        for (; i < n; i++) out[i] = in[i] + value[r * stride];
+    }
+}
+
+void add(const double *in, double *out, Int n) {
+    Int i = 0;
+    for (; i + W <= n; i += W) store(out + i, load(out + i) + load(in + i));
+    for (; i < n; i++) out[i] += in[i];
+}
+
 // ---- convolve --------------------------------------------------------------------------------------------------
 
 // A tile of NV vectors of the output; 4 cells of `a` are in flight so that no sum waits for the one before.
@@ -150,7 +167,7 @@ void convolve(const Convolution *pairs, Int count, double *out, Int first, Int l
 // With a[W p + r] in residue class r, out[W q + r + lane] takes a[W p + r] + b[W (q - p) + lane]: each vector of b
 // is loaded aligned and used W times. NV neighbouring output vectors share the broadcasts.
 void convolve_long(const double *a, Int a_vectors, const double *b, Int b_vectors, double *out, Int first, Int last) {
-    constexpr int R = W < 4 ? W : (W == 8 ? 8 : 4);
+    constexpr int R = W;
     constexpr int NV = W == 2 ? 4 : 2;
     constexpr Int scale = 8 / W;  // the caller counts vectors of 8 cells
     const Int np = a_vectors * scale, nq = b_vectors * scale;
@@ -180,7 +197,7 @@ void convolve_long(const double *a, Int a_vectors, const double *b, Int b_vector
 }  // namespace
 
 extern const MaxPlusKernels kernels;
-const MaxPlusKernels kernels = {TALLYTREE_TEXT(TALLYTREE_ISA), mix, mix_exact, convolve, convolve_long};
+const MaxPlusKernels kernels = {TALLYTREE_TEXT(TALLYTREE_ISA), mix, mix_exact, offset_rows, add, convolve, convolve_long};
 
 }  // namespace TALLYTREE_ISA
 }  // namespace tallytree

@@ -28,6 +28,13 @@ struct MaxPlusKernels {
     void (*mix_exact)(std::int64_t terms, const double *const *x, const double *const *f, std::int64_t nj,
                       double *out, std::int64_t js, std::int64_t n);
 
+    // out[r][i] = in[r][i] + value[r * stride], for `rows` rows of n cells side by side.
+    void (*offset_rows)(const double *in, const double *value, std::int64_t stride, double *out, std::int64_t rows,
+                        std::int64_t n);
+
+    // out[i] += in[i].
+    void (*add)(const double *in, double *out, std::int64_t n);
+
     // out[l] = max over the pairs, for first <= l < last rounded up to whole tiles of 16.
     void (*convolve)(const Convolution *pairs, std::int64_t count, double *out, std::int64_t first, std::int64_t last);
 

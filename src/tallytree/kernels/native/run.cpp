@@ -9,6 +9,10 @@
 
 #include "upward.h"
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 namespace tallytree {
 
 // ---- memory ------------------------------------------------------------------------------------------------------
@@ -16,7 +20,18 @@ namespace tallytree {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-constexpr std::size_t kKeepBytes = std::size_t{32} << 20;  // larger blocks go back to the system
+constexpr std::size_t kKeepBytes = std::size_t{64} << 20;  // larger blocks go back to the system
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+// Large blocks ask for huge pages: a table is written once, so the time would go to page faults.
+void *allocate(std::size_t bytes) {
+    if (bytes < 2 * kHugePage) return std::aligned_alloc(kAlignment, bytes);
+    void *data = std::aligned_alloc(kHugePage, (bytes + kHugePage - 1) / kHugePage * kHugePage);
+#ifdef MADV_HUGEPAGE
+    if (data) madvise(data, bytes, MADV_HUGEPAGE);
+#endif
+    return data;
+}
 
 struct Spare {
     std::mutex lock;
@@ -37,7 +52,7 @@ Arena::Arena(Index doubles) {
             spare.data = nullptr;
         }
     }
-    if (!data_) data_ = static_cast<double *>(std::aligned_alloc(kAlignment, bytes_));
+    if (!data_) data_ = static_cast<double *>(allocate(bytes_));
     if (!data_) throw std::bad_alloc();
 }
 

@@ -11,6 +11,15 @@ void fill(double *from, double *to, double value) {
     for (; from < to; from++) *from = value;
 }
 
+// Whole blocks of kLanes cells.
+void clear_blocks(double *from, double *to) {
+    for (; from < to; from += kLanes)
+        for (Index i = 0; i < kLanes; i++) from[i] = kNegativeInfinity;
+}
+
+bool contiguous(std::span<const FactorLoop> loops) { return loops.size() == 1 && loops[0].stride == 1; }
+bool constant_rows(std::span<const FactorLoop> loops) { return loops.size() == 2 && loops[1].stride == 0; }
+
 }  // namespace
 
 // ---- any algebra -----------------------------------------------------------------------------------------------
@@ -19,25 +28,35 @@ void Upward::pack_scores(std::int32_t t) {
     const Index size = skeleton_.steps[t].score_size;
     if (static_cast<Index>(scores_.size()) < size) scores_.resize(size);
     const auto refs = skeleton_.score_refs[t];
-    if (refs.empty()) fill(scores_.data(), scores_.data() + size, 0);
-    const Index first = skeleton_.score_refs.begin[t];
-    for (std::size_t i = 0; i < refs.size(); i++) {
-        const double *table = run_.scores_[refs[i].block].row(refs[i].row);
+    const Index first = skeleton_.score_refs.begin[t], count = static_cast<Index>(refs.size());
+    const auto loops = [&](Index i) { return skeleton_.score_loops[first + i]; };
+    const auto table = [&](Index i) { return run_.scores_[refs[i].block].row(refs[i].row); };
+    if (count == 0) fill(scores_.data(), scores_.data() + size, 0);
+    if (count == 2)  // a pairwise factor and a unary one: in one go
+        for (Index i : {0, 1})
+            if (contiguous(loops(i)) && constant_rows(loops(1 - i))) return pack_two(table(i), table(1 - i), loops(1 - i));
+    for (Index i = 0; i < count; i++) {
         double *out = scores_.data();
-        walk_factor(skeleton_.score_loops[first + static_cast<Index>(i)], [&](Index at, Index count, Index stride) {
-            const double *from = table + at;
-            if (i == 0 && stride == 1) std::memcpy(out, from, static_cast<std::size_t>(count) * sizeof(double));
-            else if (i == 0)
-                for (Index x = 0; x < count; x++) out[x] = from[x * stride];
-            else if (stride == 1)
-                for (Index x = 0; x < count; x++) out[x] += from[x];
-            else if (stride == 0)
-                for (Index x = 0; x < count; x++) out[x] += *from;
-            else
-                for (Index x = 0; x < count; x++) out[x] += from[x * stride];
-            out += count;
+        walk_factor(loops(i), [&](Index at, Index n, Index stride) {
+            pack_stretch(table(i) + at, stride, out, n, i == 0);
+            out += n;
         });
     }
+}
+
+void Upward::pack_two(const double *whole, const double *rows, std::span<const FactorLoop> loops) {
+    run_.kernels_->offset_rows(whole, rows, loops[0].stride, scores_.data(), loops[0].count, loops[1].count);
+}
+
+void Upward::pack_stretch(const double *from, Index stride, double *out, Index n, bool first) {
+    if (first && stride == 1) std::memcpy(out, from, static_cast<std::size_t>(n) * sizeof(double));
+    else if (first)
+        for (Index x = 0; x < n; x++) out[x] = from[x * stride];
+    else if (stride == 1) run_.kernels_->add(from, out, n);
+    else if (stride == 0)
+        for (Index x = 0; x < n; x++) out[x] += *from;
+    else
+        for (Index x = 0; x < n; x++) out[x] += from[x * stride];
 }
 
 template <class Algebra>
@@ -116,20 +135,24 @@ void Upward::join(Algebra &algebra, std::int32_t t) {
 
 // ---- max-plus, rows ----------------------------------------------------------------------------------------------
 
-// Everything in a row that is not a run's cell is -inf.
+// Everything in a row that is not a run's cell is -inf. Kernels write whole blocks, and -inf behind the last
+// cell unless a window cut the run short.
 void Upward::fill_gaps(std::int32_t t, double *row) {
     const Runs runs(layout_, t);
     Index end = 0;
     for (Index r = 0; r < runs.count; r++) {
-        fill(row + end, row + runs.start[r], kNegativeInfinity);
+        clear_blocks(row + end, row + runs.start[r]);
         end = runs.start[r] + runs.length[r];
+        if (layout_.clipped) fill(row + end, row + round_up(end), kNegativeInfinity);
+        end = round_up(end);
     }
-    fill(row + end, row + layout_.tables[t].stride, kNegativeInfinity);
+    clear_blocks(row + end, row + layout_.tables[t].stride);
 }
 
 // What lies above a cap goes into the last cell.
 static void fold(const double *natural, Index natural_length, double *out, Index length) {
     std::memcpy(out, natural, static_cast<std::size_t>(length) * sizeof(double));
+    fill(out + length, out + round_up(length), kNegativeInfinity);
     for (Index i = length; i < natural_length; i++)
         if (natural[i] > out[length - 1]) out[length - 1] = natural[i];
 }
@@ -165,11 +188,11 @@ void Upward::eliminate_rows(std::int32_t t) {
                 double *to = row + out.start[r];
                 const Index n = out.length[r], natural = out.natural[r];
                 if (natural <= n) {
-                    run_.kernels_->mix(terms, x_.data(), f_.data(), nj, to, js, n);
+                    run_.kernels_->mix(terms, x_.data(), f_.data(), nj, to, js, round_up(n));
                 } else {
                     const Index ns = round_up(natural);
                     natural_.resize(nj * ns);
-                    run_.kernels_->mix(terms, x_.data(), f_.data(), nj, natural_.data(), ns, natural);
+                    run_.kernels_->mix(terms, x_.data(), f_.data(), nj, natural_.data(), ns, ns);
                     for (Index j = 0; j < nj; j++) fold(natural_.data() + j * ns, natural, to + j * js, n);
                 }
                 meter_.spend(static_cast<double>(terms * nj * natural + 32));
@@ -237,7 +260,7 @@ void Upward::convolve(double *to, Index n, double operations) {
     const Index pieces = 1 + static_cast<Index>(operations / 4e6);
     const Index piece = (n / pieces + 16) / 16 * 16;
     for (Index first = 0; first < n; first += piece) {
-        run_.kernels_->convolve(pairs_.data(), count, to, first, std::min(n, first + piece));
+        run_.kernels_->convolve(pairs_.data(), count, to, first, std::min(round_up(n), first + piece));
         meter_.spend(operations / static_cast<double>(pieces) + 64);
     }
 }
@@ -266,8 +289,7 @@ void Upward::join_long(double *to, Index n, Index natural, double operations) {
         }
     }
     const double *first = natural_.data() - low;
-    if (natural <= n) std::memcpy(to, first, static_cast<std::size_t>(n) * sizeof(double));
-    else fold(first, natural, to, n);
+    fold(first, std::max(natural, n), to, n);
 }
 
 // ---- max-plus, cells ----------------------------------------------------------------------------------------------

@@ -48,6 +48,8 @@ class Upward {
 
   private:
     void pack_scores(std::int32_t t);  // local score table into scores_
+    void pack_two(const double *whole, const double *rows, std::span<const FactorLoop> loops);
+    void pack_stretch(const double *from, Index stride, double *out, Index n, bool first);
     template <class Algebra>
     void unit(std::int32_t t);
     template <class Algebra>
