@@ -18,7 +18,7 @@ from typing import Any
 from common import LIMIT
 
 PYTHON = os.environ.get("TALLYTREE_PEERS_PYTHON", sys.executable)
-SOLVERS = {"toulbar2": "pytoulbar2", "highs": "highspy", "cpsat": "ortools"}
+SOLVERS = {"highs": "highspy", "toulbar2": "pytoulbar2", "cpsat": "ortools"}  # highs is never hopeless: first
 
 
 @lru_cache(maxsize=1)

@@ -219,7 +219,7 @@ ALONE: dict[str, Callable[[], Contender]] = {
 
 
 def table_sizes(budget: float) -> list[Row]:
-    """The same recursion with ever larger tables: in cache, out of it, and beyond the arena kept for reuse."""
+    """The same recursion with ever larger tables: in cache, out of it, beyond what is kept for reuse."""
     rows = []
     for m in (250, 500, 1000, 2000, 3000):
         rng = np.random.default_rng(7)

@@ -85,11 +85,7 @@ class Run:
     def downward(self, weights: NDArray[np.float64]) -> NDArray[np.float64]: ...
 
 def elimination_order(
-    cardinalities: NDArray[np.int32],
-    scopes: Sequence[NDArray[np.int32]],
-    method: int,
-    seed: int = 0,
-    tally_power: float = 0.0,
+    cardinalities: NDArray[np.int32], scopes: Sequence[NDArray[np.int32]], method: int, seed: int = 0
 ) -> NDArray[np.int32]: ...
 def evaluate(
     cardinalities: NDArray[np.int32],

@@ -1,8 +1,8 @@
 """A tour in the terminal: which frames of a noisy recording are speech? ``python -m tallytree.demo``.
 
-The recording is made up here: three utterances, and evidence for each frame that is right more often than
-not. A chain that likes to stay in its state hears six of them. Counting utterances over the whole labelling
-mends that, exactly: one profile, then any constraint and any objective.
+The recording is made up, and its seed picked to show something: three utterances, and evidence for each frame
+that is right more often than not. A chain that likes to stay in its state hears six of them. One profile has
+the exact answer for every number of utterances; then any constraint and any objective is a look-up.
 """
 
 import argparse

@@ -26,25 +26,25 @@ __all__ = ["METHODS", "UNCAPPED", "skeleton"]
 
 UNCAPPED = int(np.iinfo(np.int64).max)
 
-METHODS = {"min-fill": 0, "min-degree": 1, "min-weight": 2, "natural": 3, "sweep": 4, "min-price": 5}
+METHODS = {"min-fill": 0, "min-degree": 1, "min-weight": 2, "natural": 3, "sweep": 4, "min-tally": 5}
 """The heuristics that ``order=`` takes by name."""
 
 _Tries = tuple[tuple[str, int], ...]
 
-_QUICK: _Tries = (("min-price", 0), ("natural", 0), ("sweep", 0), ("min-degree", 0), ("min-weight", 0))
+_QUICK: _Tries = (("min-tally", 0), ("natural", 0), ("sweep", 0), ("min-degree", 0), ("min-weight", 0))
 _THOROUGH: _Tries = (
     ("min-fill", 0),
-    ("min-price", 1),
+    ("min-tally", 1),
     ("min-fill", 1),
     ("min-weight", 1),
     ("min-fill", 2),
-    ("min-price", 2),
+    ("min-tally", 2),
 )
 
 # One more try costs about as much as this many operations per variable and factor: a program below that is
 # run sooner than improved.
 _WORTH_A_TRY = 20_000.0
-_LINEAR = 12.0  # a program this close to reading every factor once is as good as it gets
+_LINEAR = 60.0  # a program this close to reading every factor once is as good as it gets
 
 _CACHE: OrderedDict[Any, native.Skeleton] = OrderedDict()
 _CACHE_SIZE = 512
@@ -111,7 +111,8 @@ class _Search:
         if order is not None:
             return next(self.programs(((order, 0),)))
         size = len(self.cardinalities) + sum(map(len, self.scores)) + sum(map(len, self.shifts))
-        best = self.cheapest(None, _QUICK, _LINEAR * (self.entries + len(self.cardinalities)))
+        quick = _QUICK if len(self.caps) else _QUICK[1:]
+        best = self.cheapest(None, quick, _LINEAR * (self.entries + len(self.cardinalities)))
         return self.cheapest(best, _THOROUGH, _WORTH_A_TRY * size)
 
     def cheapest(self, best: native.Skeleton | None, tries: _Tries, enough: float) -> native.Skeleton:
@@ -126,9 +127,8 @@ class _Search:
 
     def programs(self, tries: _Tries) -> Iterator[native.Skeleton]:
         scopes = [*self.scores, *self.shifts]
-        power = float(len(self.caps))
         for method, seed in tries:
-            order = native.elimination_order(self.cardinalities, scopes, METHODS[method], seed, power)
+            order = native.elimination_order(self.cardinalities, scopes, METHODS[method], seed)
             yield self.program(order)
 
     def program(self, order: NDArray[np.int32]) -> native.Skeleton:

@@ -267,10 +267,10 @@ auto step_operations(const PyLayout &self) {
     return to_numpy(std::move(operations));
 }
 
-auto order_of(Ints32 cardinalities, const std::vector<Scopes> &scopes, int method, std::uint64_t seed, double tally_power) {
+auto order_of(Ints32 cardinalities, const std::vector<Scopes> &scopes, int method, std::uint64_t seed) {
     const auto blocks = scope_blocks(scopes);
     check_scopes(blocks, cardinalities.size());
-    return to_numpy(elimination_order(as_span(cardinalities), blocks, static_cast<OrderMethod>(method), seed, tally_power));
+    return to_numpy(elimination_order(as_span(cardinalities), blocks, static_cast<OrderMethod>(method), seed));
 }
 
 }  // namespace
@@ -339,8 +339,7 @@ NB_MODULE(_native, m) {
             return to_numpy(std::move(result));
         }, "weights"_a.noconvert());
 
-    m.def("elimination_order", &order_of, "cardinalities"_a.noconvert(), "scopes"_a.noconvert(), "method"_a, "seed"_a = 0,
-          "tally_power"_a = 0.0);
+    m.def("elimination_order", &order_of, "cardinalities"_a.noconvert(), "scopes"_a.noconvert(), "method"_a, "seed"_a = 0);
     m.def("evaluate", &evaluate, "cardinalities"_a.noconvert(), "score_scopes"_a.noconvert(), "scores"_a.noconvert(),
           "shift_scopes"_a.noconvert(), "shifts"_a.noconvert(), "assignment"_a.noconvert());
     m.def("join", &join_arrays, "a"_a.noconvert(), "b"_a.noconvert(), "repeats"_a = 1);

@@ -19,14 +19,14 @@ inline constexpr std::int64_t kGuard = 16;
 struct MaxPlusKernels {
     const char *name;
 
-    // out[j * js + l] = max over k of x[k][l] + f[k][j], for j < nj and l < n rounded up to whole vectors:
+    // out[j * js + l] = max over k of x[k][l] + f[k][j * fs], for j < nj and l < n rounded up to whole vectors:
     // every x[k] must be readable, and every out row writable, that far.
-    void (*mix)(std::int64_t terms, const double *const *x, const double *const *f, std::int64_t nj, double *out,
-                std::int64_t js, std::int64_t n);
+    void (*mix)(std::int64_t terms, const double *const *x, const double *const *f, std::int64_t fs, std::int64_t nj,
+                double *out, std::int64_t js, std::int64_t n);
 
     // The same for exactly l < n.
-    void (*mix_exact)(std::int64_t terms, const double *const *x, const double *const *f, std::int64_t nj,
-                      double *out, std::int64_t js, std::int64_t n);
+    void (*mix_exact)(std::int64_t terms, const double *const *x, const double *const *f, std::int64_t fs,
+                      std::int64_t nj, double *out, std::int64_t js, std::int64_t n);
 
     // out[r][i] = in[r][i] + value[r * stride], for `rows` rows of n cells side by side.
     void (*offset_rows)(const double *in, const double *value, std::int64_t stride, double *out, std::int64_t rows,

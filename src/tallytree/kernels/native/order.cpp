@@ -3,8 +3,8 @@
 //   min-fill    fewest new edges
 //   min-degree  fewest neighbours
 //   min-weight  smallest table over the variable and its neighbours
-//   min-price   the same with tallies: a message over n variables has about (1 + n)^P of them, and joining
-//               messages multiplies theirs
+//   min-tally   the same, and among equals the one with the fewest variables below it: tables with few tallies
+//               first, so that a chain is eaten from both ends
 // and two orders that sweep a frontier over the graph, so that few messages have to be joined:
 //   natural     as numbered          sweep    breadth first from a variable far out (Cuthill-McKee)
 #include "order.h"
@@ -56,12 +56,14 @@ double fill_in(const Adjacency &graph, std::int32_t v) {
     return missing;
 }
 
+constexpr double kTie = 1e-9;  // far below any difference of logarithms of small integers
+
 class Greedy {
   public:
     Greedy(std::span<const std::int32_t> cardinalities, Adjacency graph, OrderMethod method, std::uint64_t seed,
-           double tally_power)
+           bool count_below)
         : cards_(cardinalities), graph_(std::move(graph)), method_(method), random_(seed),
-          power_(method == OrderMethod::MinPrice ? tally_power : 0), version_(cardinalities.size(), 0),
+          count_below_(count_below), version_(cardinalities.size(), 0),
           gone_(cardinalities.size(), false), received_(cardinalities.size()) {}
 
     std::vector<std::int32_t> run() {
@@ -99,8 +101,7 @@ class Greedy {
             default: {
                 double weight = std::log(static_cast<double>(std::max(cards_[v], 1)));
                 for (auto u : graph_[v]) weight += std::log(static_cast<double>(std::max(cards_[u], 1)));
-                for (auto message : received_[v])
-                    if (below_[message] > 0) weight += power_ * std::log1p(below_[message]);
+                for (auto message : received_[v]) weight += kTie * below_[message];
                 return weight;
             }
         }
@@ -119,7 +120,7 @@ class Greedy {
     void eliminate(std::int32_t v) {
         const auto neighbours = graph_[v];
         gone_[v] = true;
-        if (power_ > 0) send(v, neighbours);
+        if (count_below_) send(v, neighbours);
         std::vector<std::int32_t> touched(neighbours);
         for (auto u : neighbours) {
             auto &n = graph_[u];
@@ -155,7 +156,7 @@ class Greedy {
     Adjacency graph_;
     OrderMethod method_;
     std::uint64_t random_;
-    double power_;
+    bool count_below_;
     std::vector<double> below_;  // per message: variables that it covers, 0 once it is used up
     std::vector<std::int32_t> version_;
     std::vector<bool> gone_;
@@ -195,7 +196,7 @@ std::vector<std::int32_t> sweep(const Adjacency &graph) {
 
 std::vector<std::int32_t> elimination_order(std::span<const std::int32_t> cardinalities,
                                             std::span<const ScopeBlock> scopes, OrderMethod method,
-                                            std::uint64_t seed, double tally_power) {
+                                            std::uint64_t seed) {
     const auto count = static_cast<Index>(cardinalities.size());
     if (method == OrderMethod::Natural) {
         std::vector<std::int32_t> order(count);
@@ -204,7 +205,7 @@ std::vector<std::int32_t> elimination_order(std::span<const std::int32_t> cardin
     }
     Adjacency graph = interaction_graph(count, scopes);
     if (method == OrderMethod::Sweep) return sweep(graph);
-    return Greedy(cardinalities, std::move(graph), method, seed, tally_power).run();
+    return Greedy(cardinalities, std::move(graph), method, seed, method == OrderMethod::MinTally).run();
 }
 
 }  // namespace tallytree

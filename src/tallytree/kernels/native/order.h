@@ -5,12 +5,11 @@
 
 namespace tallytree {
 
-enum class OrderMethod : int { MinFill = 0, MinDegree = 1, MinWeight = 2, Natural = 3, Sweep = 4, MinPrice = 5 };
+enum class OrderMethod : int { MinFill = 0, MinDegree = 1, MinWeight = 2, Natural = 3, Sweep = 4, MinTally = 5 };
 
-// `tally_power` says how fast tallies grow with the variables below a message: the number of statistics.
 // `seed` 0 breaks ties by the variable's number; any other seed breaks them at random.
 std::vector<std::int32_t> elimination_order(std::span<const std::int32_t> cardinalities,
                                             std::span<const ScopeBlock> scopes, OrderMethod method,
-                                            std::uint64_t seed, double tally_power);
+                                            std::uint64_t seed);
 
 }  // namespace tallytree

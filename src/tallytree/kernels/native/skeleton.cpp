@@ -14,6 +14,10 @@ namespace {
 constexpr double kTooManyStates = 1e12;
 constexpr Index kTooManyVariables = 64;
 
+// The cost model, in add-max operations as measured on rows in cache.
+constexpr double kShortRow = 16;
+constexpr double kStepPrice = 400;
+
 using Scope = std::vector<std::int32_t>;
 
 class Builder {
@@ -87,6 +91,8 @@ class Builder {
             r *= static_cast<double>(std::min(below_[table * s_.statistics + k], s_.caps[k])) + 1;
         return r;
     }
+    // What a row of tallies costs to touch, in operations: short rows cost as much as a couple of vectors.
+    double row_price(std::int32_t table) const { return s_.statistics == 0 ? 1 : std::max(tallies(table), kShortRow); }
     void count_below(std::span<const std::int32_t> inputs, std::span<const FactorRef> shifts) {
         const Index at = static_cast<Index>(below_.size());
         below_.resize(at + s_.statistics, 0);
@@ -194,7 +200,7 @@ class Builder {
         for (auto v : scope) loops.push_back({s_.cardinalities[v], stride(a, v), stride(b, v), 0, 0});
         if (s_.feasible)
             for (auto v : scope) step.kept_states *= s_.cardinalities[v];
-        s_.cost += count_states(scope) * tallies(a) * tallies(b);
+        s_.cost += kStepPrice + count_states(scope) * std::min(tallies(a) * row_price(b), tallies(b) * row_price(a));
         const std::int32_t inputs[] = {a, b};
         count_below(inputs, {});
         return push(step, scope, loops, {}, {});
@@ -274,7 +280,9 @@ class Builder {
         for (auto v : kept) step.kept_states *= s_.cardinalities[v];
 
         // Local tables are laid out [kept variables they mention, eliminated variable, fresh ones].
-        const auto score_strides = local_strides(scores_, scores, kept, variable, fresh, true, step.score_size);
+        const bool turned = s_.statistics > 0 && lies_turned(scores, variable, fresh);
+        if (turned) step.fresh_score = s_.cardinalities[variable];
+        const auto score_strides = local_strides(scores_, scores, kept, variable, fresh, true, step.score_size, turned);
         bool any_fresh = false;
         for (auto ref : shifts)
             for (auto v : shifts_[ref.block].row(ref.row))
@@ -288,7 +296,7 @@ class Builder {
         step.gone = {s_.cardinalities[variable], stride(a, variable), 0, score_strides(variable), shift_strides(variable)};
         push_loops(scores_, scores, score_strides, s_.score_loops);
         push_loops(shifts_, shifts, shift_strides, s_.shift_loops);
-        s_.cost += count_states(whole) * tallies(a);
+        s_.cost += kStepPrice + count_states(whole) * row_price(a) + (s_.statistics ? count_states(scope) * kShortRow : 0);
 
         const std::int32_t inputs[] = {a};
         count_below(inputs, shifts);
@@ -302,6 +310,22 @@ class Builder {
         messages_[next].push_back(out);
     }
 
+    // Whether the largest factor between the eliminated variable and a fresh one has the latter first. Plain MAP
+    // runs along the fresh states, so that there the question does not arise.
+    bool lies_turned(std::span<const FactorRef> scores, std::int32_t variable, const Scope &fresh) const {
+        std::size_t largest = 1;
+        bool turned = false;
+        for (auto ref : scores) {
+            const auto scope = scores_[ref.block].row(ref.row);
+            if (scope.size() <= largest || fresh.empty()) continue;
+            const auto of_fresh = std::find(scope.begin(), scope.end(), fresh.back());
+            if (of_fresh == scope.end()) continue;
+            largest = scope.size();
+            turned = of_fresh < std::find(scope.begin(), scope.end(), variable);
+        }
+        return turned;
+    }
+
     struct Strides {
         std::vector<std::pair<std::int32_t, Index>> of;
         Index operator()(std::int32_t v) const {
@@ -312,7 +336,8 @@ class Builder {
     };
 
     Strides local_strides(std::span<const ScopeBlock> blocks, std::span<const FactorRef> refs, const Scope &kept,
-                          std::int32_t variable, const Scope &fresh, bool with_fresh, Index &size) {
+                          std::int32_t variable, const Scope &fresh, bool with_fresh, Index &size,
+                          bool turned = false) {
         const auto used = ++stamp_;
         for (auto ref : refs)
             for (auto v : blocks[ref.block].row(ref.row)) mark_[v] = used;
@@ -322,9 +347,10 @@ class Builder {
             strides.of.push_back({v, n});
             n *= s_.cardinalities[v];
         };
+        if (turned) add(variable);
         if (with_fresh)
             for (std::size_t i = fresh.size(); i-- > 0;) add(fresh[i]);
-        add(variable);
+        if (!turned) add(variable);
         for (std::size_t i = kept.size(); i-- > 0;)
             if (mark_[kept[i]] == used) add(kept[i]);
         size = n;

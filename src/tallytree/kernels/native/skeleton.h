@@ -44,12 +44,14 @@ struct OwnedScopes {
 //   kept   the loops over the output's variables that the input has; output stride 1 on the last
 //   fresh  the number of joint states of the variables that only factors bring in; outermost in the output
 //   gone   the loop over the eliminated variable
-// The local score table is laid out [kept.., gone, fresh], the local shift table [kept.., gone(, fresh)].
+// The local shift table is laid out [kept.., gone(, fresh)]; the local score table likewise, or [kept.., fresh,
+// gone] where its largest factor lies that way round: `fresh_score` is the distance between fresh states.
 struct Step {
     Verb verb;
     std::int32_t a = -1, b = -1, variable = -1;
     Index kept_states = 1;   // product over `kept`; for a join, all states of the output
     Index fresh = 1;
+    Index fresh_score = 1;
     Index score_size = 0, shift_size = 0;
     bool shift_has_fresh = false;
     Loop gone{1, 0, 0, 0, 0};
@@ -76,7 +78,7 @@ struct Skeleton {
 
     Index width = 0;                       // τ: variables in the largest step, less one
     Index degree = 0;                      // ν: messages that meet at one variable, and one out
-    double cost = 0;                       // add-max operations with unit statistics
+    double cost = 0;                       // by the cost model, with unit statistics
     bool feasible = true;                  // false: some table is beyond counting
 };
 

@@ -26,7 +26,7 @@ bool constant_rows(std::span<const FactorLoop> loops) { return loops.size() == 2
 
 void Upward::pack_scores(std::int32_t t) {
     const Index size = skeleton_.steps[t].score_size;
-    if (static_cast<Index>(scores_.size()) < size) scores_.resize(size);
+    if (static_cast<Index>(scores_.size()) < size + kLanes) scores_.resize(size + kLanes);
     const auto refs = skeleton_.score_refs[t];
     const Index first = skeleton_.score_refs.begin[t], count = static_cast<Index>(refs.size());
     const auto loops = [&](Index i) { return skeleton_.score_loops[first + i]; };
@@ -81,7 +81,7 @@ void Upward::eliminate(Algebra &algebra, std::int32_t t) {
                 terms_.clear();
                 const Index n = out.length[r];
                 for (Index v = 0; v < step.gone.count; v++) {
-                    const auto f = Algebra::lift(scores_[at.score + v * step.gone.score + j]);
+                    const auto f = Algebra::lift(scores_[at.score + v * step.gone.score + j * step.fresh_score]);
                     if (f == Algebra::zero()) continue;
                     const Index d = s.class_of[at.shift + v * step.gone.shift + (step.shift_has_fresh ? j : 0)];
                     const double *row = run_.row(step.a, at.a + v * step.gone.a);
@@ -172,7 +172,7 @@ void Upward::eliminate_rows(std::int32_t t) {
     for (Index p = 0; p < step.kept_states; p++, at.next())
         for (Index block = 0; block < blocks; block++) {
             double *row = run_.row(t, block * step.kept_states + p);
-            const double *score = scores_.data() + at.score + block;
+            const double *score = scores_.data() + at.score + block * step.fresh_score;
             const std::int32_t *classes = s.class_of + at.shift + (step.shift_has_fresh ? block : 0);
             for (Index r = 0; r < out.count; r++) {
                 Index terms = 0;
@@ -188,11 +188,11 @@ void Upward::eliminate_rows(std::int32_t t) {
                 double *to = row + out.start[r];
                 const Index n = out.length[r], natural = out.natural[r];
                 if (natural <= n) {
-                    run_.kernels_->mix(terms, x_.data(), f_.data(), nj, to, js, round_up(n));
+                    run_.kernels_->mix(terms, x_.data(), f_.data(), step.fresh_score, nj, to, js, round_up(n));
                 } else {
                     const Index ns = round_up(natural);
                     natural_.resize(nj * ns);
-                    run_.kernels_->mix(terms, x_.data(), f_.data(), nj, natural_.data(), ns, ns);
+                    run_.kernels_->mix(terms, x_.data(), f_.data(), step.fresh_score, nj, natural_.data(), ns, ns);
                     for (Index j = 0; j < nj; j++) fold(natural_.data() + j * ns, natural, to + j * js, n);
                 }
                 meter_.spend(static_cast<double>(terms * nj * natural + 32));
@@ -342,7 +342,7 @@ void Upward::eliminate_cells(std::int32_t t) {
     Index gone_stride = step.gone.a;
     const double *input = turn(t, kept, gone_stride);
     const Index row = passive_row(kept), rows = step.kept_states / row;
-    const bool along_fresh = step.kept_states == 1 && !step.shift_has_fresh && step.fresh > 1;
+    const bool along_fresh = step.kept_states == 1 && !step.shift_has_fresh && step.fresh > 1 && step.fresh_score == 1;
     const Index blocks = step.shift_has_fresh ? step.fresh : 1, nj = step.shift_has_fresh ? 1 : step.fresh;
     x_.resize(step.gone.count * std::max<Index>(in.runs, 1));
     f_.resize(x_.size());
@@ -357,14 +357,16 @@ void Upward::eliminate_cells(std::int32_t t) {
                     const Index group = r * s.classes + d;
                     for (Index q = s.pairs.begin[group]; q < s.pairs.begin[group + 1]; q++, terms++) {
                         x_[terms] = input + s.pairs.a[q] * in.states + at.a + v * gone_stride;
-                        f_[terms] = scores_.data() + at.score + v * step.gone.score + block;
+                        f_[terms] = scores_.data() + at.score + v * step.gone.score + block * step.fresh_score;
                     }
                 }
                 double *to = out_base + r * out.states + block * step.kept_states + p * row;
-                if (along_fresh)  // one input state: the row runs along the factor instead
-                    run_.kernels_->mix_exact(terms, f_.data(), x_.data(), 1, to, 0, step.fresh);
+                if (along_fresh && r + 1 == out.runs)  // the row runs along the factor; behind the table is room
+                    run_.kernels_->mix(terms, f_.data(), x_.data(), 0, 1, to, 0, step.fresh);
+                else if (along_fresh)
+                    run_.kernels_->mix_exact(terms, f_.data(), x_.data(), 0, 1, to, 0, step.fresh);
                 else
-                    run_.kernels_->mix_exact(terms, x_.data(), f_.data(), nj, to, step.kept_states, row);
+                    run_.kernels_->mix_exact(terms, x_.data(), f_.data(), step.fresh_score, nj, to, step.kept_states, row);
                 meter_.spend(static_cast<double>(terms * nj * row + 32));
             }
 }
