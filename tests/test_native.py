@@ -311,6 +311,10 @@ WORK = {
         d = tt.distribution(model, [tt.count(state=1)])
         work = d.marginals
     """,
+    "planning": """
+        model = tt.Model.chain(rng.normal(size=(100, 6)), rng.normal(size=(6, 6)))
+        work = lambda: tt.plan(model, [tt.count(model, state=s) for s in range(4)], memory_limit=2e9)
+    """,
     "cells": """
         model = tt.Model.chain(rng.normal(size=(4000, 30)), rng.normal(size=(30, 30)))
         work = lambda: tt.profile(model, [tt.count(state=1)], tallies="cells")

@@ -41,10 +41,9 @@ _THOROUGH: _Tries = (
     ("min-tally", 2),
 )
 
-# One more try costs about as much as this many operations per variable and factor: a program below that is
-# run sooner than improved.
-_WORTH_A_TRY = 20_000.0
-_LINEAR = 60.0  # a program this close to reading every factor once is as good as it gets
+# Drawing up one more program costs about as much as this many operations per variable and factor: one that is
+# cheaper than that is run sooner than improved. Thorough tries cost more.
+_QUICK_TRY, _THOROUGH_TRY = 2_000.0, 20_000.0
 
 _CACHE: OrderedDict[Any, native.Skeleton] = OrderedDict()
 _CACHE_SIZE = 512
@@ -102,8 +101,6 @@ class _Search:
         self.shifts = [block.scopes for s in statistics for block in s.blocks]
         self.statistic_of = np.array([i for i, s in enumerate(statistics) for _ in s.blocks], dtype=np.int32)
         self.caps = np.array([UNCAPPED if s.cap is None else max(s.cap, 0) for s in statistics], dtype=np.int64)
-        sizes = model.cardinalities
-        self.entries = sum(float(np.prod(sizes[block.scopes], axis=1, dtype=float).sum()) for block in model.blocks)
 
     def run(self, order: str | tuple[int, ...] | None) -> native.Skeleton:
         if isinstance(order, tuple):
@@ -112,8 +109,8 @@ class _Search:
             return next(self.programs(((order, 0),)))
         size = len(self.cardinalities) + sum(map(len, self.scores)) + sum(map(len, self.shifts))
         quick = _QUICK if len(self.caps) else _QUICK[1:]
-        best = self.cheapest(None, quick, _LINEAR * (self.entries + len(self.cardinalities)))
-        return self.cheapest(best, _THOROUGH, _WORTH_A_TRY * size)
+        best = self.cheapest(None, quick, _QUICK_TRY * size)
+        return self.cheapest(best, _THOROUGH, _THOROUGH_TRY * size)
 
     def cheapest(self, best: native.Skeleton | None, tries: _Tries, enough: float) -> native.Skeleton:
         """Return the cheapest program; no further one is drawn up once one is cheap enough."""

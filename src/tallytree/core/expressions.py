@@ -150,7 +150,7 @@ class Term(Expression):
 
     def __eq__(self, other: object) -> Any:
         if isinstance(other, Term):
-            return type(self) is type(other) and self.key == other.key
+            return self is other or (type(self) is type(other) and self.key == other.key)
         return super().__eq__(other)
 
     def __ne__(self, other: object) -> Any:
@@ -265,6 +265,8 @@ def _sum(left: Expression, right: object, sign: int) -> Linear:
 
 def _compare(left: Expression, relation: Relation, right: object, offset: int = 0) -> Comparison:
     """Bring all statistics to the left and all numbers to the right, the first coefficient positive."""
+    if isinstance(left, Term) and type(right) is int:  # the usual case, without a detour
+        return Comparison(((left, 1),), relation, right + offset)
     difference = _sum(left, right, -1)
     bound = offset - difference.constant
     if difference.terms and difference.terms[0][1] < 0:
@@ -361,13 +363,15 @@ class Comparison(Constraint):
     @property
     def statistics(self) -> tuple[Term, ...]:
         """The distinct statistics it reads, in order of first use."""
-        return self.left.statistics
+        return tuple(term for term, _ in self.terms)
 
     def on(self, model: Domain) -> Constraint:
         """Bind all recipes in it to a model; itself if there are none."""
-        left = self.left
-        bound = left.on(model)
-        return self if bound is left else _compare(bound, self.relation, self.bound)
+        bound = [term.on(model) for term, _ in self.terms]
+        if all(new is old for new, (old, _) in zip(bound, self.terms, strict=True)):
+            return self
+        terms = ((new, c) for new, (_, c) in zip(bound, self.terms, strict=True))
+        return _compare(Linear(terms), self.relation, self.bound)
 
     def __invert__(self) -> Constraint:
         relation, step = _NEGATED[self.relation]

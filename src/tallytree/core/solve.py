@@ -7,11 +7,11 @@ are never computed. Both are exact: the objective never sees what was capped.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from numpy.typing import ArrayLike
 
-from tallytree.core.expressions import And, Comparison, Constraint, Or, as_constraint
+from tallytree.core.expressions import And, Comparison, Constraint, Or, Term, as_constraint
 from tallytree.core.messages import Backend
 from tallytree.core.model import Model
 from tallytree.core.objective import Objective
@@ -75,7 +75,9 @@ def solve(
     narrowed = objective
     if objective is not None and len(question.carried) > len(seen):
         narrowed = _narrowed(objective, len(seen))
-    return found.best(narrowed, where=question.remaining)
+    # only native layouts know windows, and only steps are cut by them: a model of no variables has none
+    windowed = question.all_windowed and backend == "native" and len(model) > 0
+    return found.best(narrowed, where=None if windowed else question.remaining)
 
 
 def _narrowed(objective: Objective, count: int) -> Objective:
@@ -92,25 +94,75 @@ class _Question:
 
     ``window`` is the range that each statistic must lie in whatever the others are; ``carried`` are the
     statistics of the objective and those that only the constraint reads, capped where it cannot tell larger
-    tallies apart; ``remaining`` is the constraint in terms of them, None if the window says it all.
+    tallies apart; ``remaining`` is the constraint in terms of them, ``all_windowed`` whether the window says
+    as much.
     """
 
     def __init__(self, seen: tuple[Statistic, ...], constraint: Constraint | None) -> None:
         hidden = () if constraint is None else tuple(s for s in read_by(constraint) if s not in seen)
-        asked = (*seen, *hidden)
-        self.caps = [s.cap for s in asked]
+        self.asked = (*seen, *hidden)
+        self.caps = [s.cap for s in self.asked]
         self.window: Window = {}
-        self.carried = asked
+        self.carried = self.asked
         self.remaining = constraint
+        self.all_windowed = constraint is None
         if constraint is None:
             return
-        all_windowed = _narrow(self.window, constraint, asked)
-        swap = {s: _capped(s, constraint, self.window.get(len(seen) + i)) for i, s in enumerate(hidden)}
-        self.carried = (*seen, *swap.values())
-        self.remaining = None if all_windowed else _rewritten(constraint, swap)
+        self._numbers = {id(s): i for i, s in enumerate(self.asked)}
+        self.all_windowed = self._narrow(constraint)
+        thresholds = self._thresholds(constraint, len(seen))
+        self.carried = tuple(
+            s if thresholds.get(i) is None else s.capped(thresholds[i]) for i, s in enumerate(self.asked)
+        )
+        self.remaining = self._rewritten(constraint)
 
+    def _number(self, term: Term) -> int:
+        found = self._numbers.get(id(term))
+        return next(i for i, s in enumerate(self.asked) if s == term) if found is None else found
 
-# --- what the constraint allows -------------------------------------------------------------------------------
+    def _narrow(self, constraint: Constraint) -> bool:
+        """Put the ranges that a constraint implies into the window; say whether they are all that it says."""
+        if isinstance(constraint, And):
+            return all([self._narrow(part) for part in constraint.parts])
+        if not isinstance(constraint, Comparison) or len(constraint.terms) != 1 or constraint.relation == "!=":
+            return False
+        (term, factor), bound = constraint.terms[0], constraint.bound
+        number = self._number(term)
+        low, high = self.window.get(number, (None, None))
+        if constraint.relation in (">=", "=="):
+            low = max(-(-bound // factor), -(2**62) if low is None else low)
+        if constraint.relation in ("<=", "=="):
+            high = min(bound // factor, 2**62 if high is None else high)
+        self.window[number] = (low, high)
+        return True
+
+    def _thresholds(self, constraint: Constraint, seen: int) -> dict[int, int | None]:
+        """Return the least cap of each hidden statistic that no comparison can tell from none.
+
+        None where a combination reads it, where it has a cap of its own, or where the window ends anyway.
+        """
+        thresholds: dict[int, int | None] = {}
+        for comparison in _comparisons(constraint):
+            for term, _ in comparison.terms:
+                number = self._number(term)
+                if number < seen:
+                    continue
+                free = len(comparison.terms) == 1 and self.caps[number] is None
+                ends = self.window.get(number, (None, None))[1] is not None
+                known = thresholds.get(number, _threshold(comparison))
+                if not free or ends or known is None:
+                    thresholds[number] = None
+                else:
+                    thresholds[number] = max(known, _threshold(comparison))
+        return thresholds
+
+    def _rewritten(self, constraint: Constraint) -> Constraint:
+        """Return the constraint in terms of the statistics that are carried."""
+        if isinstance(constraint, Comparison):
+            terms = tuple((self.carried[self._number(term)], factor) for term, factor in constraint.terms)
+            return Comparison(terms, constraint.relation, constraint.bound)
+        assert isinstance(constraint, (And, Or))
+        return type(constraint)(tuple(map(self._rewritten, constraint.parts)))
 
 
 def _comparisons(constraint: Constraint) -> Iterator[Comparison]:
@@ -121,43 +173,9 @@ def _comparisons(constraint: Constraint) -> Iterator[Comparison]:
             yield from _comparisons(part)
 
 
-def _capped(statistic: Statistic, constraint: Constraint, bounds: Bounds | None) -> Statistic:
-    """Cap a statistic where no comparison can tell the cap from more, if the window does not end before."""
-    readers = [c for c in _comparisons(constraint) if statistic in c.statistics]
-    bounded = bounds is not None and bounds[1] is not None
-    if bounded or statistic.cap is not None or any(len(c.terms) > 1 for c in readers):
-        return statistic
-    return statistic.capped(max(_threshold(c) for c in readers))
-
-
 def _threshold(comparison: Comparison) -> int:
     """Return the number from which on all tallies answer a comparison ``c·G ? b`` (c > 0) alike."""
     (_, factor), bound = comparison.terms[0], comparison.bound
     if comparison.relation == ">=":
         return -(-bound // factor)
     return bound // factor + 1
-
-
-def _rewritten(constraint: Constraint, swap: dict[Statistic, Statistic]) -> Constraint:
-    if isinstance(constraint, Comparison):
-        terms = tuple((swap.get(term, term), factor) for term, factor in constraint.terms)  # type: ignore[call-overload]
-        return Comparison(terms, constraint.relation, constraint.bound)
-    assert isinstance(constraint, (And, Or))
-    return type(constraint)(tuple(_rewritten(part, swap) for part in constraint.parts))
-
-
-def _narrow(window: Window, constraint: Constraint, statistics: Sequence[Statistic]) -> bool:
-    """Put the ranges that a constraint implies into the window; say whether they are all that it says."""
-    if isinstance(constraint, And):
-        return all([_narrow(window, part, statistics) for part in constraint.parts])
-    if not isinstance(constraint, Comparison) or len(constraint.terms) != 1 or constraint.relation == "!=":
-        return False
-    (term, factor), bound = constraint.terms[0], constraint.bound
-    position = next(i for i, s in enumerate(statistics) if s == term)
-    low, high = window.get(position, (None, None))
-    if constraint.relation in (">=", "=="):
-        low = max(-(-bound // factor), -(2**62) if low is None else low)
-    if constraint.relation in ("<=", "=="):
-        high = min(bound // factor, 2**62 if high is None else high)
-    window[position] = (low, high)
-    return True

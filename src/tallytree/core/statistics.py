@@ -139,6 +139,24 @@ class Statistic(Term):
         assert self._key is not None
         return self._key
 
+    def __eq__(self, other: object) -> Any:
+        if not isinstance(other, Statistic) or self is other:
+            return super().__eq__(other)
+        if self._make != other._make:  # seen before any table is read
+            return False
+        pairs = [(a.tables, b.tables) for a, b in zip(self.blocks, other.blocks, strict=True)]
+        if all(a.shape == b.shape for a, b in pairs):
+            return all((a == b).all() for a, b in pairs)
+        return self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self._make)
+
+    @property
+    def _make(self) -> tuple[object, ...]:
+        """What equal statistics share, apart from the entries of their tables."""
+        return (self.cap, *((block.key, block.tables.shape[1:]) for block in self.blocks))
+
     def tally(self, y: ArrayLike) -> int:
         """Compute the tally of a labelling, cap included.
 

@@ -179,6 +179,11 @@ class Builder {
             const auto k = l_.permutation[i];
             const Index rest_low = below_low_[root + i] - below_low_[t * count() + i];
             const Index rest_high = below_high_[root + i] - below_high_[t * count() + i];
+            if (capped(k) && request_.caps[k] < l_.floors[i]) {  // every tally is the cap itself
+                const bool allowed = request_.window.low[k] <= request_.caps[k] && request_.caps[k] <= request_.window.high[k];
+                if (!allowed) window_.low[i] = kLarge;
+                continue;
+            }
             if (request_.window.low[k] > kSmall) {
                 const Index low = request_.window.low[k] - l_.floors[i];
                 const bool never = l_.caps[i] != kUncapped && low > l_.caps[i];  // beyond the cap
