@@ -7,11 +7,12 @@ each joint state of each scope, sums that tie the two together, and one row per 
 
 import numpy as np
 import pytest
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import coo_array
 
 import tallytree as tt
 from tallytree.testing import check_solution, factors_of, random_model
+
+optimize = pytest.importorskip("scipy.optimize")
+sparse = pytest.importorskip("scipy.sparse")
 
 
 class IntegerProgram:
@@ -68,12 +69,12 @@ class IntegerProgram:
             rows.append((coefficients, low, np.inf if wanted == statistic.cap else low))
         entries = [(r, c, x) for r, (coefficients, _, _) in enumerate(rows) for c, x in coefficients.items()]
         i, j, x = zip(*entries, strict=True)
-        matrix = coo_array((x, (i, j)), shape=(len(rows), len(self.upper))).tocsr()
-        found = milp(
+        matrix = sparse.coo_array((x, (i, j)), shape=(len(rows), len(self.upper))).tocsr()
+        found = optimize.milp(
             -np.array(self.score),
             integrality=np.ones(len(self.upper)),
-            bounds=Bounds(0, np.array(self.upper)),
-            constraints=LinearConstraint(matrix, [r[1] for r in rows], [r[2] for r in rows]),
+            bounds=optimize.Bounds(0, np.array(self.upper)),
+            constraints=optimize.LinearConstraint(matrix, [r[1] for r in rows], [r[2] for r in rows]),
             options={"mip_rel_gap": 0.0},
         )
         if found.status == 2:
@@ -123,7 +124,9 @@ def test_scores_of_tallies_are_those_of_an_integer_program(problem):
     model, statistics = problem()
     profile = tt.profile(model, statistics)
     program = IntegerProgram(model, statistics)
-    rows = np.unique(np.linspace(0, len(profile) - 1, 9).astype(int)).tolist() + [int(profile.scores.argmax())]
+    rows = np.unique(np.linspace(0, len(profile) - 1, 9).astype(int)).tolist() + [
+        int(profile.scores.argmax())
+    ]
     for row in rows:
         tally = profile.tallies[row].tolist()
         solution = profile.at(*tally)

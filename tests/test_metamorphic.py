@@ -35,9 +35,7 @@ def check_same(got, wanted, model):
 def rebuilt(model, statistics, cardinalities=None, change=lambda pairs: pairs):
     """Make a model and statistics from pairs that have gone through `change`."""
     sizes = model.cardinalities.tolist() if cardinalities is None else cardinalities
-    changed = [
-        tt.Statistic(change(list(factors_of(s.blocks))), name=s.name, cap=s.cap) for s in statistics
-    ]
+    changed = [tt.Statistic(change(list(factors_of(s.blocks))), name=s.name, cap=s.cap) for s in statistics]
     return tt.Model(sizes, change(list(factors_of(model.blocks)))), changed
 
 
@@ -163,7 +161,9 @@ def test_statistics_in_reverse_reverse_the_tallies(problem):
     check_same(profile_of(model, statistics[::-1]), wanted, model)
 
 
-@given(problem=problems(largest=11, most=2, local=True, capped=False), caps=st.tuples(*[st.integers(-5, 8)] * 2))
+@given(
+    problem=problems(largest=11, most=2, local=True, capped=False), caps=st.tuples(*[st.integers(-5, 8)] * 2)
+)
 @settings(max_examples=60)
 def test_a_cap_is_a_maximum_over_what_lies_above(problem, caps):
     model, statistics = problem

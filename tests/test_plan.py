@@ -165,7 +165,9 @@ def test_too_little_memory_is_refused_with_the_step_that_does_not_fit():
     model = random_model(np.random.default_rng(0), "grid", variables=100, states=2)
     statistics = [tt.count(model, state=1, variables=range(k, 100, 4), name=f"n{k}") for k in range(4)]
     for build in (tt.plan, tt.profile, tt.distribution, tt.solve):
-        with pytest.raises(tt.BudgetError, match=r"limit is 1\.0 MiB.*(eliminate|join).*memory_limit=") as caught:
+        with pytest.raises(
+            tt.BudgetError, match=r"limit is 1\.0 MiB.*(eliminate|join).*memory_limit="
+        ) as caught:
             build(model, statistics, memory_limit=2**20)
         assert isinstance(caught.value, MemoryError)
 
@@ -235,7 +237,9 @@ def resident(name):
         print(plan.peak_bytes, status("VmHWM") - before, plan.segments)
     """
     code = textwrap.dedent(code).replace("{problem}", textwrap.dedent(BIG[name]))
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
     return tuple(map(int, done.stdout.split()))
 
 

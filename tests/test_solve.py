@@ -52,7 +52,9 @@ def constraints(statistics):
 
 
 def integral(model):
-    return all(np.array_equal(f[np.isfinite(f)], np.round(f[np.isfinite(f)])) for _, f in factors_of(model.blocks))
+    return all(
+        np.array_equal(f[np.isfinite(f)], np.round(f[np.isfinite(f)])) for _, f in factors_of(model.blocks)
+    )
 
 
 def check_against_enumeration(model, seen, objective, where, **options):
@@ -82,7 +84,9 @@ def test_solve_equals_enumeration(problem, data):
     check_against_enumeration(model, seen, objective, where)
 
 
-@pytest.mark.parametrize("options", [{"tallies": "rows"}, {"tallies": "cells"}, {"backend": "reference"}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"tallies": "rows"}, {"tallies": "cells"}, {"backend": "reference"}], ids=str
+)
 @given(problem=problems(largest=4, most=2), data=st.data())
 @settings(max_examples=80)
 def test_every_way_to_run_gives_the_same(options, problem, data):
@@ -204,7 +208,13 @@ def test_the_same_statistic_in_objective_and_constraint_is_carried_once():
 def test_infeasible_constraints_say_so():
     model = attractive()
     ones, zeros = tt.count(model, state=1, name="ones"), tt.count(model, state=0, name="zeros")
-    for where in (ones >= 11, ones < 0, (ones == 4) & (zeros == 5), ones + zeros != 10, (ones <= 3) & (ones >= 4)):
+    for where in (
+        ones >= 11,
+        ones < 0,
+        (ones == 4) & (zeros == 5),
+        ones + zeros != 10,
+        (ones <= 3) & (ones >= 4),
+    ):
         with pytest.raises(tt.InfeasibleError, match="satisfies") as caught:
             tt.solve(model, where=where)
         assert str(where) in str(caught.value)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -116,7 +116,9 @@ class Distribution:
             row = self._row(tally)
             weights[self._cells[row]] = 0.0
             total = float(self.log_partitions[row])
-        constant = sum(float(b.tables.sum()) * len(b) / len(b.tables) for b in self.model.blocks if not b.arity)
+        constant = sum(
+            float(b.tables.sum()) * len(b) / len(b.tables) for b in self.model.blocks if not b.arity
+        )
         try:
             with self._lock:
                 logs = self._messages.downward(weights)
@@ -167,8 +169,8 @@ class Distribution:
         return labellings[0] if size is None else labellings
 
     def _row(self, tally: Iterable[int]) -> int:
-        wanted = np.array(list(tally), dtype=np.int64)
-        if wanted.shape != (len(self._names),):
+        wanted = np.array(list(tally))
+        if wanted.shape != (len(self._names),) or (wanted.size and wanted.dtype.kind not in "iu"):
             raise ModelError(
                 f"a tally has one integer for each of ({', '.join(self._names)}), got {wanted.tolist()}"
             )

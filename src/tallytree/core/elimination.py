@@ -100,7 +100,9 @@ class _Search:
         self.scores = [block.scopes for block in model.blocks]
         self.shifts = [block.scopes for s in statistics for block in s.blocks]
         self.statistic_of = np.array([i for i, s in enumerate(statistics) for _ in s.blocks], dtype=np.int32)
-        self.caps = np.array([UNCAPPED if s.cap is None else max(s.cap, 0) for s in statistics], dtype=np.int64)
+        self.caps = np.array(
+            [UNCAPPED if s.cap is None else max(s.cap, 0) for s in statistics], dtype=np.int64
+        )
 
     def run(self, order: str | tuple[int, ...] | None) -> native.Skeleton:
         if isinstance(order, tuple):

@@ -55,7 +55,9 @@ def pass_messages(
     if backend == "native":
         return native.Run(plan.layout, [block.tables for block in model.blocks], algebra)
     if backend == "reference":
-        return _Reference(plan, model, statistics, LogSumExp() if algebra == native.LOG_SUM_EXP else MaxPlus())
+        return _Reference(
+            plan, model, statistics, LogSumExp() if algebra == native.LOG_SUM_EXP else MaxPlus()
+        )
     raise ModelError(f"backend must be 'native' or 'reference', got {backend!r}")
 
 
@@ -70,9 +72,7 @@ def _pairs(blocks: Sequence[Block]) -> list[tuple[tuple[int, ...], NDArray[Any]]
 class _Reference:
     """The same pass in NumPy, along the same elimination order: slow, and short enough to read."""
 
-    def __init__(
-        self, plan: Plan, model: Model, statistics: Sequence[Statistic], algebra: Algebra
-    ) -> None:
+    def __init__(self, plan: Plan, model: Model, statistics: Sequence[Statistic], algebra: Algebra) -> None:
         self._order: list[int] = plan.order.tolist()
         self._algebra = algebra
         shifts, offsets, rooms = [], [], []

@@ -104,7 +104,8 @@ def _probe(
             f"the objective is not elementwise: at {_tally(tallies[row], names)} its value depends on the "
             "other rows (a reduction such as score.max() does that); use only the row's own score and tally"
         )
-    worse = lower > expected + 1e-9 * np.maximum(1.0, np.abs(expected))
+    size = np.where(np.isfinite(expected), np.abs(expected), 0.0)
+    worse = lower > expected + 1e-9 * np.maximum(1.0, size)
     if worse.any():
         step, at = np.unravel_index(int(worse.argmax()), worse.shape)
         row = int(rows[at])

@@ -131,9 +131,13 @@ class Profile:
 
     def _top(self, count: int, objective: Objective | None, where: Where) -> list[Solution]:
         chosen = self._allowed(where)
-        scores, tallies = (self.scores, self.tallies) if chosen is None else (
-            self.scores[chosen],
-            self.tallies[chosen],
+        scores, tallies = (
+            (self.scores, self.tallies)
+            if chosen is None
+            else (
+                self.scores[chosen],
+                self.tallies[chosen],
+            )
         )
         values = scores if objective is None else evaluate_objective(objective, scores, tallies, self._names)
         if count == 1:

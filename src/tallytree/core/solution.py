@@ -70,7 +70,9 @@ class Solution(Frozen):
         return _restored, (self.value, self.score, names, tuple(self.tally), self.assignment, self.model)
 
     def __repr__(self) -> str:
-        tally = ", ".join(f"{name}={value}" for name, value in zip(self.tally._fields, self.tally, strict=True))
+        tally = ", ".join(
+            f"{name}={value}" for name, value in zip(self.tally._fields, self.tally, strict=True)
+        )
         return f"Solution(value={self.value:.6g}, score={self.score:.6g}, tally=({tally}))"
 
 
@@ -129,4 +131,3 @@ def certified(
             f"labelling has {got!r} and {found}. This is a bug in tallytree; please report it with the model"
         )
     return got, tuple(totals)
-

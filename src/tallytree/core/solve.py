@@ -64,7 +64,12 @@ def solve(
     seen = bind(model, statistics)
     question = _Question(seen, None if where is None else as_constraint(where).on(model))
     plan = Plan(
-        model, question.carried, order=order, memory_limit=memory_limit, tallies=tallies, window=question.window
+        model,
+        question.carried,
+        order=order,
+        memory_limit=memory_limit,
+        tallies=tallies,
+        window=question.window,
     )
     found = Profile(model, question.carried, plan, backend, reported_caps=question.caps)
     if not len(found) and where is not None:
@@ -124,15 +129,21 @@ class _Question:
         """Put the ranges that a constraint implies into the window; say whether they are all that it says."""
         if isinstance(constraint, And):
             return all([self._narrow(part) for part in constraint.parts])
-        if not isinstance(constraint, Comparison) or len(constraint.terms) != 1 or constraint.relation == "!=":
+        if (
+            not isinstance(constraint, Comparison)
+            or len(constraint.terms) != 1
+            or constraint.relation == "!="
+        ):
             return False
         (term, factor), bound = constraint.terms[0], constraint.bound
         number = self._number(term)
         low, high = self.window.get(number, (None, None))
         if constraint.relation in (">=", "=="):
-            low = max(-(-bound // factor), -(2**62) if low is None else low)
+            least = min(-(-bound // factor), 2**62 - 1)
+            low = least if low is None else max(least, low)
         if constraint.relation in ("<=", "=="):
-            high = min(bound // factor, 2**62 if high is None else high)
+            most = max(bound // factor, 1 - 2**62)
+            high = most if high is None else min(most, high)
         self.window[number] = (low, high)
         return True
 
@@ -148,6 +159,7 @@ class _Question:
                 if number < seen:
                     continue
                 free = len(comparison.terms) == 1 and self.caps[number] is None
+                free = free and abs(_threshold(comparison)) < 2**62
                 ends = self.window.get(number, (None, None))[1] is not None
                 known = thresholds.get(number, _threshold(comparison))
                 if not free or ends or known is None:

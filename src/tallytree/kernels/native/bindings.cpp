@@ -55,6 +55,7 @@ std::vector<ScopeBlock> scope_blocks(const std::vector<Scopes> &arrays) {
 
 template <class T, class Array>
 TableBlock<T> table_block(const Array &array) {
+    if (array.ndim() == 0) throw nb::value_error("tables need a leading axis");
     const auto count = static_cast<Index>(array.shape(0));
     return {array.data(), count, count ? static_cast<Index>(array.size()) / count : 0};
 }
@@ -75,10 +76,20 @@ void check_tables(const Skeleton &skeleton, const std::vector<ScopeBlock> &scope
 }
 
 void check_scopes(const std::vector<ScopeBlock> &scopes, std::size_t variables) {
-    for (const auto &block : scopes)
+    for (const auto &block : scopes) {
         for (Index i = 0; i < block.count * block.arity; i++)
             if (block.data[i] < 0 || static_cast<std::size_t>(block.data[i]) >= variables)
                 throw nb::value_error("a scope names a variable that is not there");
+        for (Index k = 0; k < block.count && block.arity > 1; k++)
+            for (Index i = 0; i < block.arity; i++)
+                for (Index j = 0; j < i; j++)
+                    if (block.row(k)[i] == block.row(k)[j]) throw nb::value_error("a scope names a variable twice");
+    }
+}
+
+void check_cardinalities(std::span<const std::int32_t> cardinalities) {
+    for (auto n : cardinalities)
+        if (n < 1) throw nb::value_error("every variable needs a state");
 }
 
 void check_order(std::span<const std::int32_t> order, std::size_t variables) {
@@ -119,8 +130,11 @@ struct PyRun {
 PySkeleton make_skeleton(Ints32 cardinalities, const std::vector<Scopes> &scores, const std::vector<Scopes> &shifts,
                          Ints32 statistic_of, Ints caps, Ints32 order) {
     const auto score_blocks = scope_blocks(scores), shift_blocks = scope_blocks(shifts);
+    check_cardinalities(as_span(cardinalities));
     check_scopes(score_blocks, cardinalities.size());
     check_scopes(shift_blocks, cardinalities.size());
+    for (auto k : as_span(statistic_of))
+        if (k < 0 || static_cast<std::size_t>(k) >= caps.size()) throw nb::value_error("a block belongs to no statistic");
     check_order(as_span(order), cardinalities.size());
     if (statistic_of.size() != shifts.size()) throw nb::value_error("every block of shifts belongs to one statistic");
     return {std::make_shared<Skeleton>(build_skeleton(as_span(cardinalities), score_blocks, shift_blocks,
@@ -142,6 +156,7 @@ PyLayout make_layout(const PySkeleton &skeleton, const std::vector<IntTables> &s
         request.window.open &= low.data()[i] <= -kNoLimit && high.data()[i] >= kNoLimit;
     request.mode = static_cast<Mode>(mode);
     request.memory_limit = memory_limit;
+    request.poll = kPoll;
     nb::gil_scoped_release release;
     return {std::make_shared<const Layout>(build_layout(skeleton.skeleton, request))};
 }
@@ -150,6 +165,9 @@ PyRun make_run(const PyLayout &layout, std::vector<Tables> tables, int algebra, 
     std::vector<TableBlock<double>> blocks;
     for (const auto &array : tables) blocks.push_back(table_block<double>(array));
     check_tables(*layout.layout->skeleton, layout.layout->skeleton->score_scopes.blocks, blocks);
+    if (algebra < 0 || algebra > static_cast<int>(AlgebraKind::Counting)) throw nb::value_error("no such algebra");
+    if (algebra == static_cast<int>(AlgebraKind::Counting) && (prime < 2 || prime >= (std::uint64_t{1} << 31)))
+        throw nb::value_error("counting needs a prime below 2^31");
     PyRun result{std::move(tables), nullptr};
     nb::gil_scoped_release release;
     result.run = std::make_unique<Run>(layout.layout, std::move(blocks), static_cast<AlgebraKind>(algebra), prime, chosen_kernels);
@@ -157,7 +175,12 @@ PyRun make_run(const PyLayout &layout, std::vector<Tables> tables, int algebra, 
     return result;
 }
 
+void check_cell(const PyRun &self, std::int64_t cell) {
+    if (cell < 0 || cell >= self.run->layout().tables.back().cells) throw nb::index_error("there is no such root cell");
+}
+
 auto decode(PyRun &self, std::int64_t cell) {
+    check_cell(self, cell);
     const Index variables = static_cast<Index>(self.run->layout().skeleton->cardinalities.size());
     std::vector<std::int64_t> assignment(variables, 0);
     {
@@ -171,6 +194,7 @@ auto sample(PyRun &self, Ints cells, Doubles2 uniforms) {
     const std::size_t variables = self.run->layout().skeleton->cardinalities.size();
     if (uniforms.shape(0) != cells.size() || uniforms.shape(1) != self.run->layout().tables.size())
         throw nb::value_error("one row of uniform numbers per sample, one number per step");
+    for (auto cell : as_span(cells)) check_cell(self, cell);
     std::vector<std::int64_t> assignments(cells.size() * variables, 0);
     {
         nb::gil_scoped_release release;
@@ -183,6 +207,7 @@ auto sample(PyRun &self, Ints cells, Doubles2 uniforms) {
 // Where a labelling meets each factor of a block.
 template <class T, class Use>
 void at_labelling(const ScopeBlock &scopes, const TableBlock<T> &table, Ints32 cardinalities, Ints assignment, Use use) {
+    if (table.count != 1 && table.count != scopes.count) throw nb::value_error("a block has neither one table nor one per scope");
     for (Index k = 0; k < scopes.count; k++) {
         Index at = 0;
         for (auto v : scopes.row(k)) at = at * cardinalities.data()[v] + assignment.data()[v];
@@ -219,7 +244,8 @@ auto evaluate(Ints32 cardinalities, const std::vector<Scopes> &score_scopes, con
 
 auto join_arrays(Doubles3 a, Doubles3 b, std::int64_t repeats) {
     const std::size_t rows = a.shape(1) + b.shape(1) - 1, columns = a.shape(2) + b.shape(2) - 1;
-    if (a.shape(0) != b.shape(0) || a.size() == 0 || b.size() == 0) throw nb::value_error("both need the same states and some cells");
+    if (a.shape(0) != b.shape(0) || a.size() == 0 || b.size() == 0 || repeats < 1)
+        throw nb::value_error("both need the same states and some cells, and one repeat or more");
     std::vector<double> out(a.shape(0) * rows * columns);
     {
         nb::gil_scoped_release release;

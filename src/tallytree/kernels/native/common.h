@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <span>
 #include <stdexcept>
@@ -22,6 +23,26 @@ inline Index round_up(Index n) { return (n + kLanes - 1) / kLanes * kLanes; }
 // A plan that does not fit its memory limit; Python turns it into a BudgetError.
 struct BudgetExceeded : std::runtime_error {
     using std::runtime_error::runtime_error;
+};
+
+// Called now and then with the work done since; throws to interrupt the run.
+using Poll = std::function<void()>;
+
+class Meter {
+  public:
+    explicit Meter(const Poll &poll) : poll_(poll) {}
+    void spend(double operations) {
+        left_ -= operations;
+        if (left_ < 0) {
+            left_ = kOperations;
+            poll_();
+        }
+    }
+
+  private:
+    static constexpr double kOperations = 3e6;  // under 50 ms, also where each one is an exponential
+    const Poll &poll_;
+    double left_ = kOperations;
 };
 
 // A list of lists stored flat: row i is data[begin[i] .. begin[i + 1]).

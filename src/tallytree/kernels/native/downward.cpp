@@ -9,7 +9,7 @@ namespace tallytree {
 class Downward {
   public:
     Downward(Run &run, const Poll &poll)
-        : run_(run), layout_(*run.layout_), skeleton_(run.skeleton_), meter_(poll), outside_(layout_.arena) {
+        : run_(run), layout_(*run.layout_), skeleton_(run.skeleton_), meter_(poll), upward_(run, poll), outside_(layout_.arena) {
         Index at = 0;
         for (auto card : skeleton_.cardinalities) {
             first_.push_back(at);
@@ -60,8 +60,7 @@ class Downward {
         for (Index group = 0; group < s.pairs.groups; group++)
             for (Index q = s.pairs.begin[group]; q < s.pairs.begin[group + 1]; q++)
                 targets[s.pairs.a[q]].push_back({group / s.classes, s.pairs.b[q]});
-        std::vector<std::int64_t> assignment(skeleton_.cardinalities.size(), 0);
-        const auto scope = skeleton_.scopes[t];
+        const double *scores = upward_.local_scores(t);
         Odometer at(skeleton_.kept[t]);
         for (Index p = 0; p < step.kept_states; p++, at.next())
             for (Index v = 0; v < step.gone.count; v++)
@@ -69,9 +68,7 @@ class Downward {
                     terms_.clear();
                     for (Index j = 0; j < step.fresh; j++) {
                         const Index state = j * step.kept_states + p;
-                        set_assignment(scope, state, assignment.data());
-                        assignment[step.variable] = v;
-                        const auto f = Algebra::lift(run_.local_score(t, assignment.data()));
+                        const auto f = Algebra::lift(scores[at.score + v * step.gone.score + j * step.fresh_score]);
                         if (f == Algebra::zero()) continue;
                         const Index d = s.class_of[at.shift + v * step.gone.shift + (step.shift_has_fresh ? j : 0)];
                         for (auto [r, target_class] : targets[ra])
@@ -80,15 +77,8 @@ class Downward {
                                            in.length[ra], out.length[r], out.natural[r] > out.length[r]);
                     }
                     algebra.combine(terms_, row(step.a, at.a + v * step.gone.a) + in.start[ra], in.length[ra]);
-                    meter_.spend(static_cast<double>(in.length[ra]) * static_cast<double>(terms_.size() + 1));
+                    meter_.spend(static_cast<double>(in.length[ra] + 8) * static_cast<double>(terms_.size() + 1));
                 }
-    }
-
-    void set_assignment(std::span<const std::int32_t> scope, Index state, std::int64_t *assignment) const {
-        for (std::size_t i = scope.size(); i-- > 0;) {
-            assignment[scope[i]] = state % skeleton_.cardinalities[scope[i]];
-            state /= skeleton_.cardinalities[scope[i]];
-        }
     }
 
     // For one input of a join: the sum over the other input and over the states that only the other has.
@@ -139,6 +129,7 @@ class Downward {
                         if (up[i] != Algebra::zero()) terms_.push_back({down + i, up[i], 0, 1, 0});
                 }
             algebra.combine(terms_, &result_[first_[step.variable] + v], 1);
+            meter_.spend(static_cast<double>(terms_.size()));
         }
     }
 
@@ -146,6 +137,7 @@ class Downward {
     const Layout &layout_;
     const Skeleton &skeleton_;
     Meter meter_;
+    Upward upward_;  // packs local scores
     Arena outside_;
     std::vector<Index> first_;
     std::vector<double> result_;

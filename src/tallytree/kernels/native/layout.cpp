@@ -71,7 +71,7 @@ class PrefixSet {
 class Builder {
   public:
     Builder(std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &request)
-        : request_(request), skeleton_(*skeleton), scopes_(skeleton_.shift_scopes.blocks) {
+        : request_(request), skeleton_(*skeleton), scopes_(skeleton_.shift_scopes.blocks), meter_(request.poll) {
         l_.skeleton = std::move(skeleton);
         l_.statistics = static_cast<Index>(request.caps.size());
         l_.clipped = !request.window.open;
@@ -297,6 +297,7 @@ class Builder {
         const Index q = l_.prefix_size, pairs = a.count * b.count;
         guard_pairs(t, static_cast<double>(a.count) * static_cast<double>(b.count));
         find_window(t);
+        meter_.spend(static_cast<double>(pairs) * 20 + 100);
         const Bounds &w = window_;
         target_.assign(pairs, -1);
         hull_low_.clear();
@@ -440,7 +441,8 @@ class Builder {
         const Index q = l_.prefix_size;
         PrefixSet set(q, a.count + b.count);
         std::vector<Index> sum(q);
-        for (Index ra = 0; ra < a.count; ra++)
+        for (Index ra = 0; ra < a.count; ra++) {
+            meter_.spend(static_cast<double>(b.count * (20 + 4 * q)));
             for (Index rb = 0; rb < b.count; rb++) {
                 bool inside = true;
                 for (Index i = 0; i < q; i++) {
@@ -452,9 +454,10 @@ class Builder {
                     continue;
                 }
                 const auto id = set.insert(sum.data());
-                if (set.count() > guard_runs_) throw_budget(t, static_cast<double>(set.count()) * 8 * skeleton_.states[t]);
+                if (set.count() % 1024 == 0) guard_prefixes(t, set.count());
                 if (offer(id, a, ra, b, rb, w)) target_[ra * b.count + rb] = id;
             }
+        }
         std::vector<std::int32_t> sorted;
         for (Index id = 0; id < set.count(); id++)
             if (id < static_cast<Index>(hull_low_.size()) && hull_low_[id] != kLarge) sorted.push_back(static_cast<std::int32_t>(id));
@@ -543,8 +546,17 @@ class Builder {
     }
 
     // ---- budget ------------------------------------------------------------------------------------------
+    // The lists of a plan must fit too, while they grow (by doubling) as well.
     void guard_pairs(std::int32_t t, double pairs) const {
-        if (pairs * 4 > request_.memory_limit || pairs > 4e9) throw_budget(t, pairs * 4);
+        const double bytes = 2 * static_cast<double>(l_.plan_bytes) + 20 * pairs;
+        if (bytes > request_.memory_limit && pairs > 1024) throw_budget(t, bytes);
+        if (pairs > 2e9) throw_budget(t, bytes);
+    }
+    void guard_prefixes(std::int32_t t, Index prefixes) const {
+        const double bytes = 2 * static_cast<double>(l_.plan_bytes) + static_cast<double>(prefixes) * 24 * static_cast<double>(l_.prefix_size + 4);
+        if (bytes > request_.memory_limit && prefixes > 1024) throw_budget(t, bytes);
+        const double cells = static_cast<double>(prefixes) * 8 * skeleton_.states[t];
+        if (cells > request_.memory_limit) throw_budget(t, cells);
     }
     [[noreturn]] void throw_budget(std::int32_t t, double bytes) const {
         throw BudgetExceeded("step " + std::to_string(t) + " bytes " + std::to_string(bytes));
@@ -649,9 +661,9 @@ class Builder {
     const LayoutRequest &request_;
     const Skeleton &skeleton_;
     std::span<const ScopeBlock> scopes_;
+    Meter meter_;
     Layout l_;
     bool gaps_ = false;
-    Index guard_runs_ = Index{1} << 28;
     std::vector<std::vector<Index>> low_of_, high_of_;   // per block and row
     std::vector<Index> total_low_, total_high_;          // per statistic
     std::vector<Index> position_;                        // statistic -> internal position

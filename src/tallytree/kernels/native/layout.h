@@ -102,6 +102,7 @@ struct LayoutRequest {
     Window window;                          // on the tallies as the user sees them
     Mode mode = Mode::Automatic;
     double memory_limit = 0;                // bytes
+    Poll poll;
 };
 
 Layout build_layout(std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &request);

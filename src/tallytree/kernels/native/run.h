@@ -1,8 +1,6 @@
 // One execution of a plan: the upward messages in one arena, and what is read from them afterwards.
 #pragma once
 
-#include <functional>
-
 #include "algebra.h"
 #include "layout.h"
 #include "maxplus.h"
@@ -21,26 +19,6 @@ class Arena {
   private:
     double *data_ = nullptr;
     std::size_t bytes_ = 0;
-};
-
-// Called now and then with the work done since; throws to interrupt the run.
-using Poll = std::function<void()>;
-
-class Meter {
-  public:
-    explicit Meter(const Poll &poll) : poll_(poll) {}
-    void spend(double operations) {
-        left_ -= operations;
-        if (left_ < 0) {
-            left_ = kOperations;
-            poll_();
-        }
-    }
-
-  private:
-    static constexpr double kOperations = 3e6;  // under 50 ms, also where each one is an exponential
-    const Poll &poll_;
-    double left_ = kOperations;
 };
 
 enum class AlgebraKind : int { MaxPlus = 0, LogSumExp = 1, Counting = 2 };

@@ -51,6 +51,7 @@ class Builder {
         }
         if (roots_.empty()) roots_.push_back(unit(-1));
         join_all(roots_);
+        reorder_depth_first();
         s_.consumer.assign(s_.steps.size(), -1);
         for (std::size_t t = 0; t < s_.steps.size(); t++)
             for (auto input : {s_.steps[t].a, s_.steps[t].b})
@@ -59,6 +60,68 @@ class Builder {
     }
 
   private:
+    // A table is consumed soon after it is made: fewer of them wait, and checkpoints are few. At a join the side
+    // with more work goes first, so that the other's tables do not wait for it.
+    void reorder_depth_first() {
+        std::vector<double> work(s_.steps.size());
+        for (std::size_t t = 0; t < s_.steps.size(); t++) {
+            const Step &step = s_.steps[t];
+            work[t] = s_.states[t] * tallies(static_cast<std::int32_t>(t)) + (step.a >= 0 ? work[step.a] : 0) + (step.b >= 0 ? work[step.b] : 0);
+        }
+        std::vector<std::int32_t> order, stack{static_cast<std::int32_t>(s_.steps.size()) - 1};
+        while (!stack.empty()) {  // the root first, then turned round
+            const auto t = stack.back();
+            stack.pop_back();
+            order.push_back(t);
+            auto first = s_.steps[t].a, second = s_.steps[t].b;
+            if (second >= 0 && work[second] > work[first]) std::swap(first, second);
+            if (first >= 0) stack.push_back(first);
+            if (second >= 0) stack.push_back(second);
+        }
+        std::reverse(order.begin(), order.end());
+        renumber(order);
+    }
+
+    void renumber(const std::vector<std::int32_t> &order) {
+        std::vector<std::int32_t> number(order.size());
+        for (std::size_t i = 0; i < order.size(); i++) number[order[i]] = static_cast<std::int32_t>(i);
+        std::vector<Step> steps;
+        std::vector<double> states;
+        for (auto t : order) {
+            steps.push_back(s_.steps[t]);
+            if (steps.back().a >= 0) steps.back().a = number[steps.back().a];
+            if (steps.back().b >= 0) steps.back().b = number[steps.back().b];
+            states.push_back(s_.states[t]);
+        }
+        s_.order.clear();
+        for (const auto &step : steps)
+            if (step.verb == Verb::Eliminate) s_.order.push_back(step.variable);
+        s_.steps = std::move(steps);
+        s_.states = std::move(states);
+        s_.scopes = permuted(s_.scopes, order);
+        s_.kept = permuted(s_.kept, order);
+        s_.score_loops = permuted_refs(s_.score_loops, s_.score_refs, order);
+        s_.shift_loops = permuted_refs(s_.shift_loops, s_.shift_refs, order);
+        s_.score_refs = permuted(s_.score_refs, order);
+        s_.shift_refs = permuted(s_.shift_refs, order);
+    }
+    template <class T>
+    static Ragged<T> permuted(const Ragged<T> &rows, const std::vector<std::int32_t> &order) {
+        Ragged<T> result;
+        result.data.reserve(rows.data.size());
+        result.begin.reserve(rows.begin.size());
+        for (auto t : order) result.push_row(rows[t]);
+        return result;
+    }
+    // Rows that belong to the references of steps.
+    static Ragged<FactorLoop> permuted_refs(const Ragged<FactorLoop> &rows, const Ragged<FactorRef> &refs,
+                                            const std::vector<std::int32_t> &order) {
+        Ragged<FactorLoop> result;
+        for (auto t : order)
+            for (Index i = refs.begin[t]; i < refs.begin[t + 1]; i++) result.push_row(rows[i]);
+        return result;
+    }
+
     Ragged<FactorRef> bucket(std::span<const ScopeBlock> blocks, std::vector<FactorRef> &constants) {
         // A factor belongs to the first of its variables to go: a counting sort by that position.
         std::vector<std::int32_t> first;

@@ -46,8 +46,14 @@ class Upward {
     template <class Algebra>
     void step(Algebra &algebra, std::int32_t t);
 
+    // The local score table of a step, until the next one is asked for.
+    const double *local_scores(std::int32_t t) {
+        pack_scores(t);
+        return scores_.data();
+    }
+
   private:
-    void pack_scores(std::int32_t t);  // local score table into scores_
+    void pack_scores(std::int32_t t);  // into scores_
     void pack_two(const double *whole, const double *rows, std::span<const FactorLoop> loops);
     void pack_stretch(const double *from, Index stride, double *out, Index n, bool first);
     template <class Algebra>
