@@ -143,7 +143,7 @@ def test_samples_have_the_tally_asked_for_and_a_finite_score(problem, seed):
 
 
 def test_samples_are_reproducible_whatever_is_kept_in_memory():
-    model, statistics = uniform_chain(60, 3), [tt.count(state=1)]
+    model, statistics = uniform_chain(150, 4), [tt.count(state=1)]
     d = tt.distribution(model, statistics)
     first = d.sample(20, rng=7)
     np.testing.assert_array_equal(first, d.sample(20, rng=7))

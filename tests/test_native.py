@@ -313,7 +313,7 @@ WORK = {
         work = lambda: tt.distribution(model, [tt.count(state=1)])
     """,
     "marginals": """
-        model = tt.Model.chain(rng.normal(size=(900, 8)), rng.normal(size=(8, 8)))
+        model = tt.Model.chain(rng.normal(size=(2500, 8)), rng.normal(size=(8, 8)))
         d = tt.distribution(model, [tt.count(state=1)])
         work = d.marginals
     """,

@@ -273,9 +273,16 @@ def test_printing_shows_the_price():
         assert part in text
     assert "eliminate variable" in text or "join on" in text
     assert repr(plan).startswith(f"Plan(width={plan.width}, degree={plan.degree}, tallies={plan.tallies}")
-    little = tt.plan(model, [tt.count(model, state=1)], memory_limit=plan.layout.arena_bytes / 2)
-    assert f"checkpoints of {little.segments} segments" in str(little)
-    assert "no" not in str(tt.plan(tt.Model([], []))).split()
+    assert "0 variables and 0 statistics\n" in str(tt.plan(tt.Model([], [])))
+
+
+def test_printing_shows_what_decoding_keeps():
+    model = tt.Model.chain(np.zeros((200, 6)), np.zeros((6, 6)))
+    whole = tt.plan(model, [tt.count(state=1)])
+    little = tt.plan(model, [tt.count(state=1)], memory_limit=whole.layout.arena_bytes / 3)
+    assert little.segments > 1
+    assert "decoding keeps all tables" in str(whole)
+    assert f"decoding keeps checkpoints of {little.segments} segments" in str(little)
 
 
 def test_a_plan_looks_at_no_score():

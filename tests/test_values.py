@@ -182,12 +182,12 @@ def test_a_profile_keeps_what_it_needs_alive():
 
 @pytest.mark.parametrize("share", [1.0, 0.3], ids=["all tables", "checkpoints"])
 def test_threads_read_one_profile(share):
-    model = chain(80, 3)
+    model = chain(150, 6)
     statistics = [tt.count(model, state=1)]
     limit = max(1, int(tt.plan(model, statistics).layout.arena_bytes * share))
     profile = tt.profile(model, statistics, memory_limit=limit)
     assert (profile.plan.segments > 1) == (share < 1)
-    tallies = profile.tallies[:, 0].tolist() * 5
+    tallies = profile.tallies[::3, 0].tolist() * 4
     alone = [profile.at(k).assignment.tolist() for k in tallies]
     with ThreadPoolExecutor(8) as pool:
         together = list(pool.map(lambda k: profile.at(k).assignment.tolist(), tallies))

@@ -190,7 +190,8 @@ def _log_sum_exp(logs: NDArray[np.float64]) -> float:
 
 
 def _normalised(logs: NDArray[np.float64], total: float) -> NDArray[np.float64]:
-    return np.exp(logs - total)
+    probabilities: NDArray[np.float64] = np.exp(logs - total)
+    return probabilities
 
 
 def _exact_sum(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -85,7 +85,7 @@ def _restored(
 @lru_cache(maxsize=512)
 def tally_type(names: tuple[str, ...]) -> Any:
     """Return the named tuple for statistics of these names (a name that is no identifier gets a number)."""
-    return namedtuple("Tally", names, rename=True)  # type: ignore[misc]
+    return namedtuple("Tally", names, rename=True)
 
 
 @lru_cache(maxsize=512)

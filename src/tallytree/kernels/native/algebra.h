@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "common.h"
+#include "maxplus.h"
 
 namespace tallytree {
 
@@ -38,28 +39,30 @@ struct MaxPlus {
 // loses nothing that counts.
 struct LogSumExp {
     using Value = double;
+    const MaxPlusKernels *kernels = nullptr;
     static constexpr Value zero() { return kNegativeInfinity; }
     static constexpr Value one() { return 0; }
     static Value lift(double score) { return score; }
     static Value times(Value a, Value b) { return a + b; }
     void combine(std::span<const Term<Value>> terms, Value *out, Index n) {
         largest_.assign(n, kNegativeInfinity);
-        for (const auto &t : terms)
-            for (Index l = t.first; l < t.last; l++) {
-                const Value v = t.x[l * t.step] + t.f;
-                largest_[l] = v > largest_[l] ? v : largest_[l];
-            }
+        for (const auto &t : terms) kernels->raise(stretch(t), t.f, largest_.data() + t.first, t.last - t.first);
+        for (auto &v : largest_)
+            if (v == kNegativeInfinity) v = 0;  // nothing to add there, and no nan
         sum_.assign(n, 0);
         for (const auto &t : terms)
-            for (Index l = t.first; l < t.last; l++) {
-                const Value v = t.x[l * t.step] + t.f;
-                if (v != kNegativeInfinity) sum_[l] += std::exp(v - largest_[l]);
-            }
+            kernels->add_exponentials(stretch(t), t.f, largest_.data() + t.first, sum_.data() + t.first, t.last - t.first);
         for (Index l = 0; l < n; l++) out[l] = sum_[l] > 0 ? largest_[l] + std::log(sum_[l]) : zero();
     }
 
   private:
-    std::vector<Value> largest_, sum_;
+    // The cells of a term side by side, also where it repeats one.
+    const Value *stretch(const Term<Value> &t) {
+        if (t.step == 1) return t.x + t.first;
+        repeated_.assign(t.last - t.first, *t.x);
+        return repeated_.data();
+    }
+    std::vector<Value> largest_, sum_, repeated_;
 };
 
 // The number of labellings modulo a prime below 2^31: counts of any size are put together from several

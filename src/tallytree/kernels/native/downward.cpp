@@ -153,6 +153,7 @@ std::vector<double> Run::downward(std::span<const double> weights, const Poll &p
     }
     if (kind_ == AlgebraKind::LogSumExp) {
         LogSumExp algebra;
+        algebra.kernels = kernels_;
         return Downward(*this, poll).pass(algebra, weights);
     }
     CountingModulo algebra;

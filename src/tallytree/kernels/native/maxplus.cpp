@@ -1,4 +1,4 @@
-// Max-plus kernels, compiled once per instruction set (see CMakeLists.txt). No std:: templates here: a
+// Kernels, compiled once per instruction set (see CMakeLists.txt). No std:: templates here: a
 // weak symbol shared with another set would be resolved to whichever the linker met first.
 //
 // Everything is one recurrence, out[l] = max over terms of x[l] + f, held in registers:
@@ -134,6 +134,50 @@ void add(const double *in, double *out, Int n) {
     for (; i < n; i++) out[i] += in[i];
 }
 
+// ---- log-sum-exp ---------------------------------------------------------------------------------------------------
+
+void raise(const double *x, double f, double *largest, Int n) {
+    const Vector add = splat(f);
+    Int i = 0;
+    for (; i + W <= n; i += W) store(largest + i, max(load(x + i) + add, load(largest + i)));
+    for (; i < n; i++) {
+        const double v = x[i] + f;
+        largest[i] = v > largest[i] ? v : largest[i];
+    }
+}
+
+typedef long long Bits __attribute__((vector_size(TALLYTREE_VECTOR_BYTES), aligned(8), may_alias));
+
+// exp of non-positive numbers: 2^k times a polynomial on |r| <= ln 2 / 2, with v = k ln 2 + r. To about one unit in
+// the last place; zero below -708 (and for -inf and nan), where the result would not be normal.
+INLINE Vector exponential(Vector v) {
+    const Vector shift = splat(0x1.8p52);
+    const Vector rounded = v * splat(0x1.71547652b82fep0) + shift;
+    const Vector k = rounded - shift;
+    const Vector r = (v - k * splat(0x1.62e42fefa38p-1)) - k * splat(0x1.ef35793c7673p-45);
+    constexpr double c[] = {1.0, 1.0, 0.5, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320,
+                            1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0};
+    Vector p = splat(c[13]);
+    for (int i = 12; i >= 0; i--) p = p * r + splat(c[i]);
+    const Vector scaled = reinterpret_cast<Vector>(reinterpret_cast<Bits>(p) + (reinterpret_cast<Bits>(rounded) << 52));
+    return v > splat(-708.0) ? scaled : Vector{};
+}
+
+void add_exponentials(const double *x, double f, const double *largest, double *sum, Int n) {
+    const Vector add = splat(f);
+    Int i = 0;
+    for (; i + W <= n; i += W) store(sum + i, load(sum + i) + exponential(load(x + i) + add - load(largest + i)));
+    if (i == n) return;
+    double rest[W], top[W];
+    for (int l = 0; l < W; l++) {
+        rest[l] = i + l < n ? x[i + l] + f : -__builtin_inf();
+        top[l] = i + l < n ? largest[i + l] : 0;
+    }
+    double part[W];
+    store(part, exponential(load(rest) - load(top)));
+    for (int l = 0; i + l < n; l++) sum[i + l] += part[l];
+}
+
 // ---- convolve --------------------------------------------------------------------------------------------------
 
 // A tile of NV vectors of the output; 4 cells of `a` are in flight so that no sum waits for the one before.
@@ -202,7 +246,7 @@ void convolve_long(const double *a, Int a_vectors, const double *b, Int b_vector
 }  // namespace
 
 extern const MaxPlusKernels kernels;
-const MaxPlusKernels kernels = {TALLYTREE_TEXT(TALLYTREE_ISA), mix, mix_exact, offset_rows, add, convolve, convolve_long};
+const MaxPlusKernels kernels = {TALLYTREE_TEXT(TALLYTREE_ISA), mix, mix_exact, offset_rows, add, raise, add_exponentials, convolve, convolve_long};
 
 }  // namespace TALLYTREE_ISA
 }  // namespace tallytree

@@ -1,4 +1,4 @@
-// The hot loops of max-plus, compiled once per instruction set and chosen at load time.
+// The hot loops, compiled once per instruction set and chosen at load time.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,13 @@ struct MaxPlusKernels {
 
     // out[i] += in[i].
     void (*add)(const double *in, double *out, std::int64_t n);
+
+    // largest[i] = max(largest[i], x[i] + f).
+    void (*raise)(const double *x, double f, double *largest, std::int64_t n);
+
+    // sum[i] += exp(x[i] + f - largest[i]), nothing where x[i] is -inf. The exponential is our own: the same bits
+    // on every instruction set.
+    void (*add_exponentials)(const double *x, double f, const double *largest, double *sum, std::int64_t n);
 
     // out[l] = max over the pairs, for first <= l < last rounded up to whole tiles of 16.
     void (*convolve)(const Convolution *pairs, std::int64_t count, double *out, std::int64_t first, std::int64_t last);

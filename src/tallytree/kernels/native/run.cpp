@@ -111,12 +111,13 @@ void Run::run_segment(Algebra &algebra, Index segment, const Poll &poll, bool ag
 namespace {
 
 template <class Action>
-void with_algebra(AlgebraKind kind, std::uint64_t prime, Action action) {
+void with_algebra(AlgebraKind kind, std::uint64_t prime, const MaxPlusKernels *kernels, Action action) {
     if (kind == AlgebraKind::MaxPlus) {
         MaxPlus algebra;
         action(algebra);
     } else if (kind == AlgebraKind::LogSumExp) {
         LogSumExp algebra;
+        algebra.kernels = kernels;
         action(algebra);
     } else {
         CountingModulo algebra;
@@ -128,7 +129,7 @@ void with_algebra(AlgebraKind kind, std::uint64_t prime, Action action) {
 }  // namespace
 
 void Run::upward(const Poll &poll) {
-    with_algebra(kind_, prime_, [&](auto &algebra) {
+    with_algebra(kind_, prime_, kernels_, [&](auto &algebra) {
         for (Index segment = 0; segment + 1 < static_cast<Index>(layout_->segment_begin.size()); segment++)
             run_segment(algebra, segment, poll, false);
     });
@@ -136,7 +137,7 @@ void Run::upward(const Poll &poll) {
 
 void Run::load_segment(Index segment, const Poll &poll) {
     if (segment == loaded_) return;
-    with_algebra(kind_, prime_, [&](auto &algebra) { run_segment(algebra, segment, poll, true); });
+    with_algebra(kind_, prime_, kernels_, [&](auto &algebra) { run_segment(algebra, segment, poll, true); });
 }
 
 // Runs are sorted in the layout's order of statistics, which need not be the user's.

@@ -93,9 +93,6 @@ class Builder {
             if (steps.back().b >= 0) steps.back().b = number[steps.back().b];
             states.push_back(s_.states[t]);
         }
-        s_.order.clear();
-        for (const auto &step : steps)
-            if (step.verb == Verb::Eliminate) s_.order.push_back(step.variable);
         s_.steps = std::move(steps);
         s_.states = std::move(states);
         s_.scopes = permuted(s_.scopes, order);
