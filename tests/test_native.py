@@ -299,6 +299,7 @@ def test_wrong_arguments_are_refused(refusals, name):
 
 # ---------------------------------------------------------------- signals and threads
 
+# Each takes several seconds, so that an answer within one shows that it was interrupted.
 WORK = {
     "chain": """
         model = tt.Model.chain(rng.normal(size=(4000, 30)), rng.normal(size=(30, 30)))
@@ -309,11 +310,11 @@ WORK = {
         work = lambda: native.join(a, b)
     """,
     "log-sum-exp": """
-        model = tt.Model.chain(rng.normal(size=(2000, 8)), rng.normal(size=(8, 8)))
+        model = tt.Model.chain(rng.normal(size=(4000, 16)), rng.normal(size=(16, 16)))
         work = lambda: tt.distribution(model, [tt.count(state=1)])
     """,
     "marginals": """
-        model = tt.Model.chain(rng.normal(size=(2500, 8)), rng.normal(size=(8, 8)))
+        model = tt.Model.chain(rng.normal(size=(3500, 8)), rng.normal(size=(8, 8)))
         d = tt.distribution(model, [tt.count(state=1)])
         work = d.marginals
     """,
@@ -322,7 +323,7 @@ WORK = {
         work = lambda: tt.plan(model, [tt.count(model, state=s) for s in range(4)], memory_limit=4e8)
     """,
     "cells": """
-        model = tt.Model.chain(rng.normal(size=(4000, 30)), rng.normal(size=(30, 30)))
+        model = tt.Model.chain(rng.normal(size=(2000, 60)), rng.normal(size=(60, 60)))
         work = lambda: tt.profile(model, [tt.count(state=1)], tallies="cells")
     """,
 }

@@ -115,11 +115,14 @@ class _Search:
         return self.cheapest(best, _THOROUGH, _THOROUGH_TRY * size)
 
     def cheapest(self, best: native.Skeleton | None, tries: _Tries, enough: float) -> native.Skeleton:
-        """Return the cheapest program; no further one is drawn up once one is cheap enough."""
+        """Return the cheapest program; no further one is drawn up once one is cheap enough.
+
+        On a forest every order from the leaves inwards gives about the same.
+        """
         candidates = self.programs(tries)
         if best is None:
             best = next(candidates)
-        while best.cost > enough and (candidate := next(candidates, None)) is not None:
+        while best.cost > enough and best.width > 1 and (candidate := next(candidates, None)) is not None:
             if candidate.cost < best.cost:
                 best = candidate
         return best

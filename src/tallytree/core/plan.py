@@ -101,8 +101,8 @@ class Plan:
             )
         _, step, _, size = reason.split()
         return BudgetError(
-            f"the plan needs {_bytes(float(size))} and the limit is {_bytes(self.limit)}; the step that does "
-            f"not fit: {self.steps[int(step)]}. {advice}"
+            f"the plan needs {_bytes(float(size))} or more and the limit is {_bytes(self.limit)}; the step that "
+            f"weighs most: {self.steps[int(step)]}. {advice}"
         )
 
     @property

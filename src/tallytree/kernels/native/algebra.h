@@ -51,7 +51,8 @@ struct LogSumExp {
             if (v == kNegativeInfinity) v = 0;  // nothing to add there, and no nan
         sum_.assign(n, 0);
         for (const auto &t : terms)
-            kernels->add_exponentials(stretch(t), t.f, largest_.data() + t.first, sum_.data() + t.first, t.last - t.first);
+            kernels->add_exponentials(stretch(t), t.f, largest_.data() + t.first, sum_.data() + t.first,
+                                      t.last - t.first);
         for (Index l = 0; l < n; l++) out[l] = sum_[l] > 0 ? largest_[l] + std::log(sum_[l]) : zero();
     }
 

@@ -49,7 +49,8 @@ auto as_span(const Array &array) {
 
 std::vector<ScopeBlock> scope_blocks(const std::vector<Scopes> &arrays) {
     std::vector<ScopeBlock> blocks;
-    for (const auto &a : arrays) blocks.push_back({a.data(), static_cast<Index>(a.shape(0)), static_cast<Index>(a.shape(1))});
+    for (const auto &a : arrays)
+        blocks.push_back({a.data(), static_cast<Index>(a.shape(0)), static_cast<Index>(a.shape(1))});
     return blocks;
 }
 
@@ -62,7 +63,8 @@ TableBlock<T> table_block(const Array &array) {
 
 // What the tables must agree with: a wrong shape here would read past the end.
 template <class T>
-void check_tables(const Skeleton &skeleton, const std::vector<ScopeBlock> &scopes, const std::vector<TableBlock<T>> &tables) {
+void check_tables(const Skeleton &skeleton, const std::vector<ScopeBlock> &scopes,
+                  const std::vector<TableBlock<T>> &tables) {
     if (scopes.size() != tables.size()) throw nb::value_error("one array of tables per block of scopes is needed");
     for (std::size_t i = 0; i < scopes.size(); i++) {
         if (tables[i].count != 1 && tables[i].count != scopes[i].count)
@@ -134,7 +136,8 @@ PySkeleton make_skeleton(Ints32 cardinalities, const std::vector<Scopes> &scores
     check_scopes(score_blocks, cardinalities.size());
     check_scopes(shift_blocks, cardinalities.size());
     for (auto k : as_span(statistic_of))
-        if (k < 0 || static_cast<std::size_t>(k) >= caps.size()) throw nb::value_error("a block belongs to no statistic");
+        if (k < 0 || static_cast<std::size_t>(k) >= caps.size())
+            throw nb::value_error("a block belongs to no statistic");
     check_order(as_span(order), cardinalities.size());
     if (statistic_of.size() != shifts.size()) throw nb::value_error("every block of shifts belongs to one statistic");
     return {std::make_shared<Skeleton>(build_skeleton(as_span(cardinalities), score_blocks, shift_blocks,
@@ -147,7 +150,8 @@ PyLayout make_layout(const PySkeleton &skeleton, const std::vector<IntTables> &s
     for (const auto &array : shifts) request.shifts.push_back(table_block<std::int64_t>(array));
     check_tables(*skeleton.skeleton, skeleton.skeleton->shift_scopes.blocks, request.shifts);
     if (!skeleton.skeleton->feasible) throw BudgetExceeded("skeleton");
-    if (static_cast<Index>(caps.size()) != skeleton.skeleton->statistics || low.size() != caps.size() || high.size() != caps.size())
+    if (static_cast<Index>(caps.size()) != skeleton.skeleton->statistics || low.size() != caps.size() ||
+        high.size() != caps.size())
         throw nb::value_error("caps and window need one entry per statistic");
     request.caps.assign(caps.data(), caps.data() + caps.size());
     request.window.low.assign(low.data(), low.data() + low.size());
@@ -170,7 +174,8 @@ PyRun make_run(const PyLayout &layout, std::vector<Tables> tables, int algebra, 
         throw nb::value_error("counting needs a prime below 2^31");
     PyRun result{std::move(tables), nullptr};
     nb::gil_scoped_release release;
-    result.run = std::make_unique<Run>(layout.layout, std::move(blocks), static_cast<AlgebraKind>(algebra), prime, chosen_kernels);
+    result.run = std::make_unique<Run>(layout.layout, std::move(blocks), static_cast<AlgebraKind>(algebra), prime,
+                                       chosen_kernels);
     result.run->upward(kPoll);
     return result;
 }
@@ -199,15 +204,18 @@ auto sample(PyRun &self, Ints cells, Doubles2 uniforms) {
     {
         nb::gil_scoped_release release;
         for (std::size_t i = 0; i < cells.size(); i++)
-            self.run->sample(cells.data()[i], uniforms.data() + i * uniforms.shape(1), assignments.data() + i * variables, kPoll);
+            self.run->sample(cells.data()[i], uniforms.data() + i * uniforms.shape(1),
+                             assignments.data() + i * variables, kPoll);
     }
     return to_numpy(std::move(assignments), {cells.size(), variables});
 }
 
 // Where a labelling meets each factor of a block.
 template <class T, class Use>
-void at_labelling(const ScopeBlock &scopes, const TableBlock<T> &table, Ints32 cardinalities, Ints assignment, Use use) {
-    if (table.count != 1 && table.count != scopes.count) throw nb::value_error("a block has neither one table nor one per scope");
+void at_labelling(const ScopeBlock &scopes, const TableBlock<T> &table, Ints32 cardinalities, Ints assignment,
+                  Use use) {
+    if (table.count != 1 && table.count != scopes.count)
+        throw nb::value_error("a block has neither one table nor one per scope");
     for (Index k = 0; k < scopes.count; k++) {
         Index at = 0;
         for (auto v : scopes.row(k)) at = at * cardinalities.data()[v] + assignment.data()[v];
@@ -223,10 +231,12 @@ auto evaluate(Ints32 cardinalities, const std::vector<Scopes> &score_scopes, con
     const auto score_blocks = scope_blocks(score_scopes), shift_blocks = scope_blocks(shift_scopes);
     check_scopes(score_blocks, cardinalities.size());
     check_scopes(shift_blocks, cardinalities.size());
-    if (scores.size() != score_blocks.size() || shifts.size() != shift_blocks.size() || assignment.size() != cardinalities.size())
+    if (scores.size() != score_blocks.size() || shifts.size() != shift_blocks.size() ||
+        assignment.size() != cardinalities.size())
         throw nb::value_error("scopes, tables and labelling do not belong together");
     for (std::size_t i = 0; i < cardinalities.size(); i++)
-        if (assignment.data()[i] < 0 || assignment.data()[i] >= cardinalities.data()[i]) throw nb::value_error("a state is out of range");
+        if (assignment.data()[i] < 0 || assignment.data()[i] >= cardinalities.data()[i])
+            throw nb::value_error("a state is out of range");
     double score = 0, magnitude = 0;
     Index terms = 0;
     for (std::size_t i = 0; i < score_blocks.size(); i++)
@@ -249,14 +259,15 @@ auto join_arrays(Doubles3 a, Doubles3 b, std::int64_t repeats) {
     std::vector<double> out(a.shape(0) * rows * columns);
     {
         nb::gil_scoped_release release;
-        join_boxes(static_cast<Index>(a.shape(0)), a.data(), static_cast<Index>(a.shape(1)), static_cast<Index>(a.shape(2)),
-                   b.data(), static_cast<Index>(b.shape(1)), static_cast<Index>(b.shape(2)), out.data(), repeats,
-                   chosen_kernels, kPoll);
+        join_boxes(static_cast<Index>(a.shape(0)), a.data(), static_cast<Index>(a.shape(1)),
+                   static_cast<Index>(a.shape(2)), b.data(), static_cast<Index>(b.shape(1)),
+                   static_cast<Index>(b.shape(2)), out.data(), repeats, chosen_kernels, kPoll);
     }
     return to_numpy(std::move(out), {a.shape(0), rows, columns});
 }
 
-// ---- reading plans ---------------------------------------------------------------------------------------------------
+// ---- reading plans
+// ---------------------------------------------------------------------------------------------------
 
 auto step_table(const PySkeleton &self) {
     std::vector<std::int32_t> rows;
@@ -308,28 +319,37 @@ NB_MODULE(_native, m) {
     nb::exception<BudgetExceeded>(m, "BudgetExceeded");
 
     nb::class_<PySkeleton>(m, "Skeleton")
-        .def("__init__", [](PySkeleton *self, Ints32 cardinalities, const std::vector<Scopes> &scores,
-                            const std::vector<Scopes> &shifts, Ints32 statistic_of, Ints caps, Ints32 order) {
-            new (self) PySkeleton(make_skeleton(cardinalities, scores, shifts, statistic_of, caps, order));
-        }, "cardinalities"_a.noconvert(), "scores"_a.noconvert(), "shifts"_a.noconvert(), "statistic_of"_a.noconvert(),
-           "caps"_a.noconvert(), "order"_a.noconvert())
+        .def(
+            "__init__",
+            [](PySkeleton *self, Ints32 cardinalities, const std::vector<Scopes> &scores,
+               const std::vector<Scopes> &shifts, Ints32 statistic_of, Ints caps, Ints32 order) {
+                new (self) PySkeleton(make_skeleton(cardinalities, scores, shifts, statistic_of, caps, order));
+            },
+            "cardinalities"_a.noconvert(), "scores"_a.noconvert(), "shifts"_a.noconvert(), "statistic_of"_a.noconvert(),
+            "caps"_a.noconvert(), "order"_a.noconvert())
         .def_prop_ro("steps", &step_table)
-        .def_prop_ro("scope_begin", [](const PySkeleton &s) { return to_numpy(std::vector<std::int64_t>(s.skeleton->scopes.begin)); })
-        .def_prop_ro("scope_data", [](const PySkeleton &s) { return to_numpy(std::vector<std::int32_t>(s.skeleton->scopes.data)); })
+        .def_prop_ro("scope_begin",
+                     [](const PySkeleton &s) { return to_numpy(std::vector<std::int64_t>(s.skeleton->scopes.begin)); })
+        .def_prop_ro("scope_data",
+                     [](const PySkeleton &s) { return to_numpy(std::vector<std::int32_t>(s.skeleton->scopes.data)); })
         .def_prop_ro("score_refs", [](const PySkeleton &s) { return refs_table(s.skeleton->score_refs); })
         .def_prop_ro("shift_refs", [](const PySkeleton &s) { return refs_table(s.skeleton->shift_refs); })
-        .def_prop_ro("order", [](const PySkeleton &s) { return to_numpy(std::vector<std::int32_t>(s.skeleton->order)); })
+        .def_prop_ro("order",
+                     [](const PySkeleton &s) { return to_numpy(std::vector<std::int32_t>(s.skeleton->order)); })
         .def_prop_ro("width", [](const PySkeleton &s) { return s.skeleton->width; })
         .def_prop_ro("degree", [](const PySkeleton &s) { return s.skeleton->degree; })
         .def_prop_ro("cost", [](const PySkeleton &s) { return s.skeleton->cost; })
         .def_prop_ro("feasible", [](const PySkeleton &s) { return s.skeleton->feasible; });
 
     nb::class_<PyLayout>(m, "Layout")
-        .def("__init__", [](PyLayout *self, const PySkeleton &skeleton, const std::vector<IntTables> &shifts, Ints caps,
-                            Ints low, Ints high, int mode, double memory_limit) {
-            new (self) PyLayout(make_layout(skeleton, shifts, caps, low, high, mode, memory_limit));
-        }, "skeleton"_a, "shifts"_a.noconvert(), "caps"_a.noconvert(), "low"_a.noconvert(), "high"_a.noconvert(), "mode"_a,
-           "memory_limit"_a)
+        .def(
+            "__init__",
+            [](PyLayout *self, const PySkeleton &skeleton, const std::vector<IntTables> &shifts, Ints caps, Ints low,
+               Ints high, int mode, double memory_limit) {
+                new (self) PyLayout(make_layout(skeleton, shifts, caps, low, high, mode, memory_limit));
+            },
+            "skeleton"_a, "shifts"_a.noconvert(), "caps"_a.noconvert(), "low"_a.noconvert(), "high"_a.noconvert(),
+            "mode"_a, "memory_limit"_a)
         .def_prop_ro("rows", [](const PyLayout &l) { return l.layout->rows; })
         .def_prop_ro("operations", [](const PyLayout &l) { return l.layout->operations; })
         .def_prop_ro("arena_bytes", [](const PyLayout &l) { return l.layout->arena * 8; })
@@ -342,30 +362,41 @@ NB_MODULE(_native, m) {
         .def_prop_ro("step_operations", &step_operations);
 
     nb::class_<PyRun>(m, "Run")
-        .def("__init__", [](PyRun *self, const PyLayout &layout, std::vector<Tables> tables, int algebra, std::uint64_t prime) {
-            new (self) PyRun(make_run(layout, std::move(tables), algebra, prime));
-        }, "layout"_a, "tables"_a.noconvert(), "algebra"_a, "prime"_a = 0)
+        .def(
+            "__init__",
+            [](PyRun *self, const PyLayout &layout, std::vector<Tables> tables, int algebra, std::uint64_t prime) {
+                new (self) PyRun(make_run(layout, std::move(tables), algebra, prime));
+            },
+            "layout"_a, "tables"_a.noconvert(), "algebra"_a, "prime"_a = 0)
         .def_prop_ro("values", [](const PyRun &r) { return to_numpy(r.run->root_values()); })
-        .def("root", [](const PyRun &r) {
-            auto root = r.run->root();
-            const std::size_t columns = static_cast<std::size_t>(r.run->layout().statistics), rows = root.cells.size();
-            return nb::make_tuple(to_numpy(std::move(root.cells)), to_numpy(std::move(root.tallies), {rows, columns}),
-                                  to_numpy(std::move(root.values)));
-        })
+        .def("root",
+             [](const PyRun &r) {
+                 auto root = r.run->root();
+                 const std::size_t columns = static_cast<std::size_t>(r.run->layout().statistics),
+                                   rows = root.cells.size();
+                 return nb::make_tuple(to_numpy(std::move(root.cells)),
+                                       to_numpy(std::move(root.tallies), {rows, columns}),
+                                       to_numpy(std::move(root.values)));
+             })
         .def_prop_ro("native_steps", [](const PyRun &r) { return r.run->native_steps(); })
         .def("decode", &decode, "cell"_a)
         .def("sample", &sample, "cells"_a.noconvert(), "uniforms"_a.noconvert())
-        .def("downward", [](PyRun &r, Doubles weights) {
-            if (static_cast<Index>(weights.size()) != r.run->layout().tables.back().cells) throw nb::value_error("one weight per root cell");
-            std::vector<double> result;
-            {
-                nb::gil_scoped_release release;
-                result = r.run->downward(as_span(weights), kPoll);
-            }
-            return to_numpy(std::move(result));
-        }, "weights"_a.noconvert());
+        .def(
+            "downward",
+            [](PyRun &r, Doubles weights) {
+                if (static_cast<Index>(weights.size()) != r.run->layout().tables.back().cells)
+                    throw nb::value_error("one weight per root cell");
+                std::vector<double> result;
+                {
+                    nb::gil_scoped_release release;
+                    result = r.run->downward(as_span(weights), kPoll);
+                }
+                return to_numpy(std::move(result));
+            },
+            "weights"_a.noconvert());
 
-    m.def("elimination_order", &order_of, "cardinalities"_a.noconvert(), "scopes"_a.noconvert(), "method"_a, "seed"_a = 0);
+    m.def("elimination_order", &order_of, "cardinalities"_a.noconvert(), "scopes"_a.noconvert(), "method"_a,
+          "seed"_a = 0);
     m.def("evaluate", &evaluate, "cardinalities"_a.noconvert(), "score_scopes"_a.noconvert(), "scores"_a.noconvert(),
           "shift_scopes"_a.noconvert(), "shifts"_a.noconvert(), "assignment"_a.noconvert());
     m.def("join", &join_arrays, "a"_a.noconvert(), "b"_a.noconvert(), "repeats"_a = 1);

@@ -9,7 +9,12 @@ namespace tallytree {
 class Downward {
   public:
     Downward(Run &run, const Poll &poll)
-        : run_(run), layout_(*run.layout_), skeleton_(run.skeleton_), meter_(poll), upward_(run, poll), outside_(layout_.arena) {
+        : run_(run),
+          layout_(*run.layout_),
+          skeleton_(run.skeleton_),
+          meter_(poll),
+          upward_(run, poll),
+          outside_(layout_.arena) {
         Index at = 0;
         for (auto card : skeleton_.cardinalities) {
             first_.push_back(at);
@@ -146,7 +151,8 @@ class Downward {
 
 std::vector<double> Run::downward(std::span<const double> weights, const Poll &poll) {
     if (layout_->segment_begin.size() > 2)
-        throw BudgetExceeded("marginals need every table: " + std::to_string(layout_->segment_begin.size() - 1) + " segments");
+        throw BudgetExceeded("marginals need every table: " + std::to_string(layout_->segment_begin.size() - 1) +
+                             " segments");
     if (kind_ == AlgebraKind::MaxPlus) {
         MaxPlus algebra;
         return Downward(*this, poll).pass(algebra, weights);

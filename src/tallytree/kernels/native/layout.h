@@ -32,7 +32,7 @@ enum class Mode : int { Automatic = 0, Rows = 1, Cells = 2 };
 struct TableLayout {
     Index runs_begin = 0, runs = 0;
     Index states = 1;
-    Index cells = 0;       // over all runs
+    Index cells = 0;  // over all runs
     Index stride = 0, size = 0;
     Index base = 0;
     bool checkpoint = false;
@@ -49,10 +49,10 @@ struct PairList {
 
 // What a step does with tallies, as views into the layout's pools.
 struct StepView {
-    Index classes;                      // distinct shifts of an elimination; 0 for a join
-    const std::int32_t *class_of;       // local shift table
-    const Index *class_prefix;          // classes x prefix size
-    const Index *class_shift;           // along the run
+    Index classes;                 // distinct shifts of an elimination; 0 for a join
+    const std::int32_t *class_of;  // local shift table
+    const Index *class_prefix;     // classes x prefix size
+    const Index *class_shift;      // along the run
     PairList pairs;
 };
 
@@ -74,23 +74,25 @@ struct Layout {
 
     std::vector<TableLayout> tables;
     std::vector<StepLayout> steps;
-    std::vector<std::int32_t> class_of, pair_a, pair_b;      // pools that the steps point into
+    std::vector<std::int32_t> class_of, pair_a, pair_b;  // pools that the steps point into
     std::vector<Index> class_prefix, class_shift, pair_begin;
     std::vector<Index> low, length, natural, start;  // per run; natural: length before a cap folds it
     std::vector<Index> prefix;                       // per run, prefix_size values
 
-    std::vector<Index> segment_begin;       // steps of each segment; tables inside one share memory with others
-    Index arena = 0;                        // doubles
+    std::vector<Index> segment_begin;  // steps of each segment; tables inside one share memory with others
+    Index arena = 0;                   // doubles
     double operations = 0;
-    Index plan_bytes = 0;                   // runs and pairs
-    Index scratch = 0;                      // doubles: local tables and padded operands
-    bool clipped = false;                   // a window cut runs short
-    Index pruned = 0;                       // tallies that the window cut off
+    Index plan_bytes = 0;  // runs and pairs
+    Index scratch = 0;     // doubles: local tables and padded operands
+    bool clipped = false;  // a window cut runs short
+    Index pruned = 0;      // tallies that the window cut off
     std::int32_t costliest = -1;
 
     StepView step(std::int32_t t) const {
         const StepLayout &s = steps[t];
-        return {s.classes, class_of.data() + s.class_of, class_prefix.data() + s.class_prefix,
+        return {s.classes,
+                class_of.data() + s.class_of,
+                class_prefix.data() + s.class_prefix,
                 class_shift.data() + s.class_shift,
                 {pair_begin.data() + s.begin, pair_a.data() + s.pairs, pair_b.data() + s.pairs, s.groups}};
     }
@@ -98,10 +100,10 @@ struct Layout {
 
 struct LayoutRequest {
     std::vector<TableBlock<std::int64_t>> shifts;
-    std::vector<Index> caps;                // as given; kUncapped for none
-    Window window;                          // on the tallies as the user sees them
+    std::vector<Index> caps;  // as given; kUncapped for none
+    Window window;            // on the tallies as the user sees them
     Mode mode = Mode::Automatic;
-    double memory_limit = 0;                // bytes
+    double memory_limit = 0;  // bytes
     Poll poll;
 };
 

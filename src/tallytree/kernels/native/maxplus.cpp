@@ -35,7 +35,8 @@ INLINE Vector nothing() { return splat(-__builtin_inf()); }
 // ---- mix -----------------------------------------------------------------------------------------------------
 
 template <int NJ, int NV>
-INLINE void mix_tile(Int terms, const double *const *x, const double *const *f, Int fs, Int j, double *out, Int js, Int l) {
+INLINE void mix_tile(Int terms, const double *const *x, const double *const *f, Int fs, Int j, double *out, Int js,
+                     Int l) {
     Vector best[NJ][NV];
     for (int u = 0; u < NJ; u++)
         for (int v = 0; v < NV; v++) best[u][v] = nothing();
@@ -53,7 +54,8 @@ INLINE void mix_tile(Int terms, const double *const *x, const double *const *f, 
 }
 
 template <int NJ>
-INLINE void mix_tail(Int terms, const double *const *x, const double *const *f, Int fs, Int j, double *out, Int js, Int l, Int n) {
+INLINE void mix_tail(Int terms, const double *const *x, const double *const *f, Int fs, Int j, double *out, Int js,
+                     Int l, Int n) {
     for (; l < n; l++)
         for (int u = 0; u < NJ; u++) {
             double best = -__builtin_inf();
@@ -66,7 +68,8 @@ INLINE void mix_tail(Int terms, const double *const *x, const double *const *f, 
 }
 
 template <int NJ, bool EXACT>
-INLINE void mix_strip(Int terms, const double *const *x, const double *const *f, Int fs, Int j, double *out, Int js, Int n) {
+INLINE void mix_strip(Int terms, const double *const *x, const double *const *f, Int fs, Int j, double *out, Int js,
+                      Int n) {
     Int l = 0;
     for (; l + kWide * W <= n; l += kWide * W) mix_tile<NJ, kWide>(terms, x, f, fs, j, out, js, l);
     for (; l + 2 * W <= n; l += 2 * W) mix_tile<NJ, 2>(terms, x, f, fs, j, out, js, l);
@@ -79,19 +82,35 @@ INLINE void mix_strip(Int terms, const double *const *x, const double *const *f,
 }
 
 template <bool EXACT>
-INLINE void mix_any(Int terms, const double *const *x, const double *const *f, Int fs, Int nj, double *out, Int js, Int n) {
+INLINE void mix_any(Int terms, const double *const *x, const double *const *f, Int fs, Int nj, double *out, Int js,
+                    Int n) {
     Int j = 0;
     if (!EXACT && n <= W) {  // one vector a row: more rows in flight
         for (; j + 8 <= nj; j += 8) mix_tile<8, 1>(terms, x, f, fs, j, out, js, 0);
         switch (nj - j) {
-            case 7: mix_tile<7, 1>(terms, x, f, fs, j, out, js, 0); break;
-            case 6: mix_tile<6, 1>(terms, x, f, fs, j, out, js, 0); break;
-            case 5: mix_tile<5, 1>(terms, x, f, fs, j, out, js, 0); break;
-            case 4: mix_tile<4, 1>(terms, x, f, fs, j, out, js, 0); break;
-            case 3: mix_tile<3, 1>(terms, x, f, fs, j, out, js, 0); break;
-            case 2: mix_tile<2, 1>(terms, x, f, fs, j, out, js, 0); break;
-            case 1: mix_tile<1, 1>(terms, x, f, fs, j, out, js, 0); break;
-            default: break;
+            case 7:
+                mix_tile<7, 1>(terms, x, f, fs, j, out, js, 0);
+                break;
+            case 6:
+                mix_tile<6, 1>(terms, x, f, fs, j, out, js, 0);
+                break;
+            case 5:
+                mix_tile<5, 1>(terms, x, f, fs, j, out, js, 0);
+                break;
+            case 4:
+                mix_tile<4, 1>(terms, x, f, fs, j, out, js, 0);
+                break;
+            case 3:
+                mix_tile<3, 1>(terms, x, f, fs, j, out, js, 0);
+                break;
+            case 2:
+                mix_tile<2, 1>(terms, x, f, fs, j, out, js, 0);
+                break;
+            case 1:
+                mix_tile<1, 1>(terms, x, f, fs, j, out, js, 0);
+                break;
+            default:
+                break;
         }
         return;
     }
@@ -99,11 +118,21 @@ INLINE void mix_any(Int terms, const double *const *x, const double *const *f, I
         const Int rest = nj - j;
         const Int strip = rest == 6 ? 3 : rest == 7 || rest == 8 ? 4 : rest < 5 ? rest : 5;
         switch (strip) {
-            case 5: mix_strip<5, EXACT>(terms, x, f, fs, j, out, js, n); break;
-            case 4: mix_strip<4, EXACT>(terms, x, f, fs, j, out, js, n); break;
-            case 3: mix_strip<3, EXACT>(terms, x, f, fs, j, out, js, n); break;
-            case 2: mix_strip<2, EXACT>(terms, x, f, fs, j, out, js, n); break;
-            default: mix_strip<1, EXACT>(terms, x, f, fs, j, out, js, n); break;
+            case 5:
+                mix_strip<5, EXACT>(terms, x, f, fs, j, out, js, n);
+                break;
+            case 4:
+                mix_strip<4, EXACT>(terms, x, f, fs, j, out, js, n);
+                break;
+            case 3:
+                mix_strip<3, EXACT>(terms, x, f, fs, j, out, js, n);
+                break;
+            case 2:
+                mix_strip<2, EXACT>(terms, x, f, fs, j, out, js, n);
+                break;
+            default:
+                mix_strip<1, EXACT>(terms, x, f, fs, j, out, js, n);
+                break;
         }
         j += strip;
     }
@@ -155,8 +184,9 @@ INLINE Vector exponential(Vector v) {
     const Vector rounded = v * splat(0x1.71547652b82fep0) + shift;
     const Vector k = rounded - shift;
     const Vector r = (v - k * splat(0x1.62e42fefa38p-1)) - k * splat(0x1.ef35793c7673p-45);
-    constexpr double c[] = {1.0, 1.0, 0.5, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320,
-                            1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0};
+    constexpr double c[] = {
+        1.0,        1.0,         0.5,          1.0 / 6,       1.0 / 24,       1.0 / 120,       1.0 / 720,
+        1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0};
     Vector p = splat(c[13]);
     for (int i = 12; i >= 0; i--) p = p * r + splat(c[i]);
     const Vector scaled = reinterpret_cast<Vector>(reinterpret_cast<Bits>(p) + (reinterpret_cast<Bits>(rounded) << 52));
@@ -189,7 +219,7 @@ INLINE void convolve_tile(const Convolution *pairs, Int count, double *out, Int 
         for (int v = 0; v < NV; v++) best[u][v] = nothing();
     for (Int p = 0; p < count; p++) {
         const Convolution &c = pairs[p];
-        const Int at = l - c.offset;                       // out cell l is cell `at - i` of b
+        const Int at = l - c.offset;                        // out cell l is cell `at - i` of b
         Int i = at - (c.nb - 1) > 0 ? at - (c.nb - 1) : 0;  // cells of a that touch the tile
         const Int end = at + NV * W < c.na ? at + NV * W : c.na;
         const double *a = c.a, *b = c.b + at;
@@ -246,7 +276,8 @@ void convolve_long(const double *a, Int a_vectors, const double *b, Int b_vector
 }  // namespace
 
 extern const MaxPlusKernels kernels;
-const MaxPlusKernels kernels = {TALLYTREE_TEXT(TALLYTREE_ISA), mix, mix_exact, offset_rows, add, raise, add_exponentials, convolve, convolve_long};
+const MaxPlusKernels kernels = {
+    TALLYTREE_TEXT(TALLYTREE_ISA), mix, mix_exact, offset_rows, add, raise, add_exponentials, convolve, convolve_long};
 
 }  // namespace TALLYTREE_ISA
 }  // namespace tallytree

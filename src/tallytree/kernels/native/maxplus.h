@@ -9,7 +9,7 @@ namespace tallytree {
 struct Convolution {
     const double *a;
     std::int64_t na;
-    const double *b;   // kGuard cells of -inf lie on both sides
+    const double *b;  // kGuard cells of -inf lie on both sides
     std::int64_t nb;
     std::int64_t offset;
 };
@@ -48,8 +48,8 @@ struct MaxPlusKernels {
     // out[l] = max over i of a[i] + b[l - i], long operands, outputs of vectors first <= q < last (of 8 cells).
     // a is padded with -inf to whole vectors of 8, b likewise and by one more vector on both sides; all of
     // them aligned. out must hold -inf (or what it is to be maximised with) and one vector more.
-    void (*convolve_long)(const double *a, std::int64_t a_vectors, const double *b, std::int64_t b_vectors,
-                          double *out, std::int64_t first, std::int64_t last);
+    void (*convolve_long)(const double *a, std::int64_t a_vectors, const double *b, std::int64_t b_vectors, double *out,
+                          std::int64_t first, std::int64_t last);
 };
 
 // The table for this machine, or for `name` ("baseline", "v3", "v4"); nullptr where it cannot run.

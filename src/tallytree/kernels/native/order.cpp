@@ -62,9 +62,14 @@ class Greedy {
   public:
     Greedy(std::span<const std::int32_t> cardinalities, Adjacency graph, OrderMethod method, std::uint64_t seed,
            bool count_below)
-        : cards_(cardinalities), graph_(std::move(graph)), method_(method), random_(seed),
-          count_below_(count_below), version_(cardinalities.size(), 0),
-          gone_(cardinalities.size(), false), received_(cardinalities.size()) {}
+        : cards_(cardinalities),
+          graph_(std::move(graph)),
+          method_(method),
+          random_(seed),
+          count_below_(count_below),
+          version_(cardinalities.size(), 0),
+          gone_(cardinalities.size(), false),
+          received_(cardinalities.size()) {}
 
     std::vector<std::int32_t> run() {
         const auto count = static_cast<std::int32_t>(cards_.size());
@@ -96,8 +101,10 @@ class Greedy {
 
     double price(std::int32_t v) const {
         switch (method_) {
-            case OrderMethod::MinFill: return fill_in(graph_, v);
-            case OrderMethod::MinDegree: return static_cast<double>(graph_[v].size());
+            case OrderMethod::MinFill:
+                return fill_in(graph_, v);
+            case OrderMethod::MinDegree:
+                return static_cast<double>(graph_[v].size());
             default: {
                 double weight = std::log(static_cast<double>(std::max(cards_[v], 1)));
                 for (auto u : graph_[v]) weight += std::log(static_cast<double>(std::max(cards_[u], 1)));

@@ -43,7 +43,8 @@ Spare spare;
 }  // namespace
 
 Arena::Arena(Index doubles) {
-    bytes_ = (static_cast<std::size_t>(std::max<Index>(doubles, 1)) * sizeof(double) + kAlignment - 1) / kAlignment * kAlignment;
+    bytes_ = (static_cast<std::size_t>(std::max<Index>(doubles, 1)) * sizeof(double) + kAlignment - 1) / kAlignment *
+             kAlignment;
     {
         const std::lock_guard guard(spare.lock);
         if (spare.data && spare.bytes >= bytes_ && spare.bytes <= 16 * bytes_ + 4096) {
@@ -68,12 +69,19 @@ Arena::~Arena() {
     std::free(data);
 }
 
-// ---- instruction sets ------------------------------------------------------------------------------------------------
+// ---- instruction sets
+// ------------------------------------------------------------------------------------------------
 
-namespace baseline { extern const MaxPlusKernels kernels; }
+namespace baseline {
+extern const MaxPlusKernels kernels;
+}
 #ifdef TALLYTREE_X86_64
-namespace v3 { extern const MaxPlusKernels kernels; }
-namespace v4 { extern const MaxPlusKernels kernels; }
+namespace v3 {
+extern const MaxPlusKernels kernels;
+}
+namespace v4 {
+extern const MaxPlusKernels kernels;
+}
 #endif
 
 const MaxPlusKernels *maxplus_kernels(const char *name) {
@@ -93,12 +101,18 @@ const MaxPlusKernels *maxplus_kernels(const char *name) {
     return nullptr;
 }
 
-// ---- the run -----------------------------------------------------------------------------------------------------------
+// ---- the run
+// -----------------------------------------------------------------------------------------------------------
 
 Run::Run(std::shared_ptr<const Layout> layout, std::vector<TableBlock<double>> scores, AlgebraKind algebra,
          std::uint64_t prime, const MaxPlusKernels *kernels)
-    : layout_(std::move(layout)), skeleton_(*layout_->skeleton), scores_(std::move(scores)), kind_(algebra),
-      prime_(prime), kernels_(kernels), arena_(layout_->arena) {}
+    : layout_(std::move(layout)),
+      skeleton_(*layout_->skeleton),
+      scores_(std::move(scores)),
+      kind_(algebra),
+      prime_(prime),
+      kernels_(kernels),
+      arena_(layout_->arena) {}
 
 template <class Algebra>
 void Run::run_segment(Algebra &algebra, Index segment, const Poll &poll, bool again) {
@@ -221,7 +235,8 @@ Index entry(const Skeleton &skeleton, std::span<const std::int32_t> scope, const
 double Run::local_score(std::int32_t step, const std::int64_t *assignment) const {
     double sum = 0;
     for (auto ref : skeleton_.score_refs[step])
-        sum += scores_[ref.block].row(ref.row)[entry(skeleton_, skeleton_.score_scopes.blocks[ref.block].row(ref.row), assignment)];
+        sum += scores_[ref.block].row(
+            ref.row)[entry(skeleton_, skeleton_.score_scopes.blocks[ref.block].row(ref.row), assignment)];
     return sum;
 }
 

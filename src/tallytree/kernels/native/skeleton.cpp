@@ -23,8 +23,8 @@ using Scope = std::vector<std::int32_t>;
 class Builder {
   public:
     Builder(std::span<const std::int32_t> cardinalities, std::span<const ScopeBlock> scores,
-            std::span<const ScopeBlock> shifts, std::span<const std::int32_t> statistic_of,
-            std::span<const Index> caps, std::span<const std::int32_t> order)
+            std::span<const ScopeBlock> shifts, std::span<const std::int32_t> statistic_of, std::span<const Index> caps,
+            std::span<const std::int32_t> order)
         : statistic_of_(statistic_of) {
         s_.score_scopes = OwnedScopes(scores);
         s_.shift_scopes = OwnedScopes(shifts);
@@ -66,7 +66,8 @@ class Builder {
         std::vector<double> work(s_.steps.size());
         for (std::size_t t = 0; t < s_.steps.size(); t++) {
             const Step &step = s_.steps[t];
-            work[t] = s_.states[t] * tallies(static_cast<std::int32_t>(t)) + (step.a >= 0 ? work[step.a] : 0) + (step.b >= 0 ? work[step.b] : 0);
+            work[t] = s_.states[t] * tallies(static_cast<std::int32_t>(t)) + (step.a >= 0 ? work[step.a] : 0) +
+                      (step.b >= 0 ? work[step.b] : 0);
         }
         std::vector<std::int32_t> order, stack{static_cast<std::int32_t>(s_.steps.size()) - 1};
         while (!stack.empty()) {  // the root first, then turned round
@@ -226,7 +227,8 @@ class Builder {
         double best = std::numeric_limits<double>::infinity();
         for (std::size_t i = 0; i < tables.size(); i++)
             for (std::size_t j = i + 1; j < tables.size(); j++) {
-                const double price = count_states(union_of(tables[i], tables[j])) * tallies(tables[i]) * tallies(tables[j]);
+                const double price =
+                    count_states(union_of(tables[i], tables[j])) * tallies(tables[i]) * tallies(tables[j]);
                 if (price < best) {
                     best = price;
                     bi = i;
@@ -351,12 +353,13 @@ class Builder {
         const auto shift_strides = local_strides(shifts_, shifts, kept, variable, fresh, any_fresh, step.shift_size);
 
         std::vector<Loop> loops;
-        for (auto v : kept)
-            loops.push_back({s_.cardinalities[v], stride(a, v), 0, score_strides(v), shift_strides(v)});
-        step.gone = {s_.cardinalities[variable], stride(a, variable), 0, score_strides(variable), shift_strides(variable)};
+        for (auto v : kept) loops.push_back({s_.cardinalities[v], stride(a, v), 0, score_strides(v), shift_strides(v)});
+        step.gone = {s_.cardinalities[variable], stride(a, variable), 0, score_strides(variable),
+                     shift_strides(variable)};
         push_loops(scores_, scores, score_strides, s_.score_loops);
         push_loops(shifts_, shifts, shift_strides, s_.shift_loops);
-        s_.cost += kStepPrice + count_states(whole) * row_price(a) + (s_.statistics ? count_states(scope) * kShortRow : 0);
+        s_.cost +=
+            kStepPrice + count_states(whole) * row_price(a) + (s_.statistics ? count_states(scope) * kShortRow : 0);
 
         const std::int32_t inputs[] = {a};
         count_below(inputs, shifts);
@@ -431,8 +434,7 @@ class Builder {
                 const Index count = s_.cardinalities[v];
                 if (static_cast<Index>(loops.data.size()) > first && loops.data.back().stride == count * stride)
                     loops.data.back() = {loops.data.back().count * count, stride};
-                else
-                    loops.data.push_back({count, stride});
+                else loops.data.push_back({count, stride});
             }
             loops.close_row();
         }
@@ -447,7 +449,7 @@ class Builder {
     Ragged<FactorRef> score_buckets_, shift_buckets_;
     std::vector<std::vector<std::int32_t>> messages_;  // waiting for the variable at each position
     std::vector<std::int32_t> roots_;
-    std::vector<Index> below_;                         // per table and statistic: scopes covered
+    std::vector<Index> below_;  // per table and statistic: scopes covered
 };
 
 }  // namespace

@@ -15,11 +15,11 @@ struct FactorRef {
 
 // One loop of a step: how far each operand moves when the variable's state goes up by one.
 struct Loop {
-    Index count;     // cardinality
-    Index a;         // states of the (first) input table
-    Index b;         // states of the second input table (join only)
-    Index score;     // entries of the local score table (eliminate only)
-    Index shift;     // entries of the local shift table (eliminate only)
+    Index count;  // cardinality
+    Index a;      // states of the (first) input table
+    Index b;      // states of the second input table (join only)
+    Index score;  // entries of the local score table (eliminate only)
+    Index shift;  // entries of the local shift table (eliminate only)
 };
 
 // One loop of a factor over a local table, which is walked front to back; 0 repeats the same entry.
@@ -34,7 +34,8 @@ struct OwnedScopes {
     std::vector<ScopeBlock> blocks;
     explicit OwnedScopes(std::span<const ScopeBlock> source = {}) {
         for (const auto &block : source) storage.emplace_back(block.data, block.data + block.count * block.arity);
-        for (std::size_t i = 0; i < source.size(); i++) blocks.push_back({storage[i].data(), source[i].count, source[i].arity});
+        for (std::size_t i = 0; i < source.size(); i++)
+            blocks.push_back({storage[i].data(), source[i].count, source[i].arity});
     }
     OwnedScopes(OwnedScopes &&) = default;
     OwnedScopes &operator=(OwnedScopes &&) = default;
@@ -49,7 +50,7 @@ struct OwnedScopes {
 struct Step {
     Verb verb;
     std::int32_t a = -1, b = -1, variable = -1;
-    Index kept_states = 1;   // product over `kept`; for a join, all states of the output
+    Index kept_states = 1;  // product over `kept`; for a join, all states of the output
     Index fresh = 1;
     Index fresh_score = 1;
     Index score_size = 0, shift_size = 0;
@@ -63,23 +64,23 @@ struct Skeleton {
     OwnedScopes score_scopes, shift_scopes;
     std::vector<std::int32_t> statistic_of;  // per block of shift_scopes
     Index statistics = 0;
-    std::vector<Index> caps;               // as the cost model sees them
+    std::vector<Index> caps;  // as the cost model sees them
 
     std::vector<Step> steps;
-    Ragged<std::int32_t> scopes;           // of each step's table, outermost variable first
-    std::vector<double> states;            // of each step's table
-    Ragged<Loop> kept;                     // per step, outermost first
-    Ragged<FactorRef> score_refs;          // factors absorbed by each step
-    Ragged<FactorRef> shift_refs;          // statistics' factors absorbed by each step
-    Ragged<FactorLoop> score_loops;        // per score ref: how to walk it along the local score table
-    Ragged<FactorLoop> shift_loops;        // per shift ref
+    Ragged<std::int32_t> scopes;     // of each step's table, outermost variable first
+    std::vector<double> states;      // of each step's table
+    Ragged<Loop> kept;               // per step, outermost first
+    Ragged<FactorRef> score_refs;    // factors absorbed by each step
+    Ragged<FactorRef> shift_refs;    // statistics' factors absorbed by each step
+    Ragged<FactorLoop> score_loops;  // per score ref: how to walk it along the local score table
+    Ragged<FactorLoop> shift_loops;  // per shift ref
     std::vector<FactorRef> constant_scores, constant_shifts;  // empty scopes
-    std::vector<std::int32_t> consumer;    // the step that uses each table; -1 for the last
+    std::vector<std::int32_t> consumer;                       // the step that uses each table; -1 for the last
 
-    Index width = 0;                       // τ: variables in the largest step, less one
-    Index degree = 0;                      // ν: messages that meet at one variable, and one out
-    double cost = 0;                       // by the cost model, with unit statistics
-    bool feasible = true;                  // false: some table is beyond counting
+    Index width = 0;       // τ: variables in the largest step, less one
+    Index degree = 0;      // ν: messages that meet at one variable, and one out
+    double cost = 0;       // by the cost model, with unit statistics
+    bool feasible = true;  // false: some table is beyond counting
 };
 
 // `statistic_of[i]` says which statistic block i of `shifts` belongs to.

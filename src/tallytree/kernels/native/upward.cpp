@@ -34,7 +34,8 @@ void Upward::pack_scores(std::int32_t t) {
     if (count == 0) fill(scores_.data(), scores_.data() + size, 0);
     if (count == 2)  // a pairwise factor and a unary one: in one go
         for (Index i : {0, 1})
-            if (contiguous(loops(i)) && constant_rows(loops(1 - i))) return pack_two(table(i), table(1 - i), loops(1 - i));
+            if (contiguous(loops(i)) && constant_rows(loops(1 - i)))
+                return pack_two(table(i), table(1 - i), loops(1 - i));
     for (Index i = 0; i < count; i++) {
         double *out = scores_.data();
         walk_factor(loops(i), [&](Index at, Index n, Index stride) {
@@ -224,7 +225,8 @@ void Upward::join_rows(std::int32_t t) {
         const double *row_a = run_.row(ta, state_a), *row_b = run_.row(tb, state_b);
         if (copied != state_b)
             for (Index r = 0; r < b.count; r++)
-                std::memcpy(padded_.data() + guarded[r], row_b + b.start[r], static_cast<std::size_t>(b.length[r]) * sizeof(double));
+                std::memcpy(padded_.data() + guarded[r], row_b + b.start[r],
+                            static_cast<std::size_t>(b.length[r]) * sizeof(double));
         copied = state_b;
         double *row = run_.row(t, s);
         for (Index r = 0; r < out.count; r++) {
@@ -284,7 +286,8 @@ void Upward::join_long(double *to, Index n, Index natural, double operations) {
         const Index vectors = va + vb, pieces = 1 + static_cast<Index>(operations / 4e6);
         const Index piece = (vectors / pieces + 2) / 2 * 2;
         for (Index first = 0; first < vectors; first += piece) {
-            run_.kernels_->convolve_long(pa, va, pb, vb, natural_.data() + c.offset - low, first, std::min(vectors, first + piece));
+            run_.kernels_->convolve_long(pa, va, pb, vb, natural_.data() + c.offset - low, first,
+                                         std::min(vectors, first + piece));
             meter_.spend(operations / static_cast<double>(pieces));
         }
     }
@@ -363,10 +366,10 @@ void Upward::eliminate_cells(std::int32_t t) {
                 double *to = out_base + r * out.states + block * step.kept_states + p * row;
                 if (along_fresh && r + 1 == out.runs)  // the row runs along the factor; behind the table is room
                     run_.kernels_->mix(terms, f_.data(), x_.data(), 0, 1, to, 0, step.fresh);
-                else if (along_fresh)
-                    run_.kernels_->mix_exact(terms, f_.data(), x_.data(), 0, 1, to, 0, step.fresh);
+                else if (along_fresh) run_.kernels_->mix_exact(terms, f_.data(), x_.data(), 0, 1, to, 0, step.fresh);
                 else
-                    run_.kernels_->mix_exact(terms, x_.data(), f_.data(), step.fresh_score, nj, to, step.kept_states, row);
+                    run_.kernels_->mix_exact(terms, x_.data(), f_.data(), step.fresh_score, nj, to, step.kept_states,
+                                             row);
                 meter_.spend(static_cast<double>(terms * nj * row + 32));
             }
 }
@@ -386,7 +389,8 @@ void Upward::join_cells(std::int32_t t) {
         double *to = run_.arena_.data() + table.base + r * table.states;
         fill(to, to + table.states, kNegativeInfinity);
         for (Index q = pairs.begin[r]; q < pairs.begin[r + 1]; q++) {
-            const double *a = run_.row(step.a, 0) + pairs.a[q] * states_a, *b = run_.row(step.b, 0) + pairs.b[q] * states_b;
+            const double *a = run_.row(step.a, 0) + pairs.a[q] * states_a,
+                         *b = run_.row(step.b, 0) + pairs.b[q] * states_b;
             for (Index s = 0; s < table.states; s++) {
                 const double v = a[at_a[s]] + b[at_b[s]];
                 to[s] = v > to[s] ? v : to[s];

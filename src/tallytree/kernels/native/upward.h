@@ -34,8 +34,10 @@ struct Runs {
     Index count;
     const Index *low, *length, *natural, *start;
     Runs(const Layout &l, std::int32_t t)
-        : count(l.tables[t].runs), low(l.low.data() + l.tables[t].runs_begin),
-          length(l.length.data() + l.tables[t].runs_begin), natural(l.natural.data() + l.tables[t].runs_begin),
+        : count(l.tables[t].runs),
+          low(l.low.data() + l.tables[t].runs_begin),
+          length(l.length.data() + l.tables[t].runs_begin),
+          natural(l.natural.data() + l.tables[t].runs_begin),
           start(l.start.data() + l.tables[t].runs_begin) {}
 };
 

@@ -150,8 +150,9 @@ class Walk {
             for (Index i = 0; i < a.length[ra]; i++) {
                 const double x = row_a[a.start[ra] + i];
                 if (x == kNegativeInfinity) continue;
-                sources(place.cell, offset + i, b.length[rb], out.length[place.run], out.natural[place.run],
-                        [&](Index k) { chooser.offer(x + row_b[b.start[rb] + k], 0, {state_a, ra, i}, {state_b, rb, k}); });
+                sources(
+                    place.cell, offset + i, b.length[rb], out.length[place.run], out.natural[place.run],
+                    [&](Index k) { chooser.offer(x + row_b[b.start[rb] + k], 0, {state_a, ra, i}, {state_b, rb, k}); });
             }
         }
     }

@@ -1,0 +1,132 @@
+#include "placement.h"
+
+#include <algorithm>
+#include <string>
+
+#include "sums.h"
+
+namespace tallytree {
+
+void throw_budget(std::int32_t step, double bytes) {
+    throw BudgetExceeded("step " + std::to_string(step) + " bytes " + std::to_string(bytes));
+}
+
+namespace {
+
+class Placement {
+  public:
+    Placement(Layout &layout, double memory_limit)
+        : l_(layout), skeleton_(*layout.skeleton), memory_limit_(memory_limit) {}
+
+    void place_runs() {
+        l_.start.assign(l_.low.size(), 0);
+        for (std::size_t t = 0; t < l_.tables.size(); t++) {
+            if (l_.rows) place_rows(static_cast<std::int32_t>(t));
+            else place_cells(static_cast<std::int32_t>(t));
+        }
+    }
+
+    void place_cells(std::int32_t t) {
+        auto &table = l_.tables[t];
+        for (Index r = 0; r < table.runs; r++) l_.start[table.runs_begin + r] = r * table.states;
+        table.stride = 1;
+        table.size = round_up(table.runs * table.states) + kLanes;
+    }
+
+    // An elimination reads whole vectors of its input at every shift: each run is surrounded by as many
+    // neutral cells as those reads reach.
+    void place_rows(std::int32_t t) {
+        auto &table = l_.tables[t];
+        front_.assign(table.runs, 0);
+        back_.assign(table.runs, 0);
+        const auto consumer = skeleton_.consumer[t];
+        if (consumer >= 0 && skeleton_.steps[consumer].verb == Verb::Eliminate) reach(t, consumer);
+        Index at = 0;
+        for (Index r = 0; r < table.runs; r++) {
+            const Index run = table.runs_begin + r;
+            l_.start[run] = at + round_up(front_[r]);
+            at = l_.start[run] + round_up(l_.length[run] + back_[r]);
+        }
+        table.stride = at;
+        table.size = at * table.states;
+    }
+
+    void reach(std::int32_t t, std::int32_t consumer) {
+        const auto &table = l_.tables[t];
+        const StepView s = l_.step(consumer);
+        const Index out = l_.tables[consumer].runs_begin;
+        for (Index group = 0; group < s.pairs.groups; group++)
+            for (Index p = s.pairs.begin[group]; p < s.pairs.begin[group + 1]; p++) {
+                const Index r = s.pairs.a[p], to = out + group / s.classes;
+                const Index offset = l_.low[table.runs_begin + r] + s.class_shift[s.pairs.b[p]] - l_.low[to];
+                front_[r] = std::max(front_[r], offset);
+                const Index reads = round_up(std::max(l_.length[to], l_.natural[to])) - offset;
+                back_[r] = std::max(back_[r], reads - l_.length[table.runs_begin + r]);
+            }
+    }
+
+    // All tables side by side where they fit; otherwise the program is cut into segments: tables that cross
+    // a cut are kept (checkpoints), the others of a segment share memory with those of other segments and
+    // are made again when decoding comes to them.
+    void place_tables() {
+        Index least = kLarge;
+        for (Index segments = 1;; segments *= 2) {
+            cut(segments);
+            least = std::min(least, l_.arena);
+            if (8 * static_cast<double>(l_.arena) <= memory_limit_) break;
+            if (segments >= static_cast<Index>(l_.tables.size()))
+                throw_budget(l_.costliest < 0 ? 0 : l_.costliest, 8.0 * static_cast<double>(least));
+        }
+        for (std::size_t t = 0; t < skeleton_.steps.size(); t++) {
+            const Step &step = skeleton_.steps[t];
+            Index scratch = step.score_size;
+            if (step.verb == Verb::Join) scratch += l_.tables[step.a].stride + l_.tables[step.b].stride;
+            l_.scratch = std::max(l_.scratch, scratch);
+        }
+    }
+
+    void cut(Index segments) {
+        const Index n = static_cast<Index>(l_.tables.size());
+        double total = 0, sum = 0;
+        for (const auto &table : l_.tables) total += static_cast<double>(table.size);
+        l_.segment_begin.assign(1, 0);
+        std::vector<Index> segment_of(n);
+        for (Index t = 0; t < n; t++) {
+            if (sum >= total * static_cast<double>(l_.segment_begin.size()) / static_cast<double>(segments) &&
+                static_cast<Index>(l_.segment_begin.size()) < segments)
+                l_.segment_begin.push_back(t);
+            segment_of[t] = static_cast<Index>(l_.segment_begin.size()) - 1;
+            sum += static_cast<double>(l_.tables[t].size);
+        }
+        l_.segment_begin.push_back(n);
+        Index kept = 0;
+        std::vector<Index> used(l_.segment_begin.size(), 0);
+        for (Index t = 0; t < n; t++) {
+            auto &table = l_.tables[t];
+            const auto consumer = skeleton_.consumer[t];
+            table.checkpoint = consumer < 0 || segment_of[consumer] != segment_of[t];
+            Index &cursor = table.checkpoint ? kept : used[segment_of[t]];
+            table.base = cursor;
+            cursor += round_up(table.size);
+        }
+        for (auto &table : l_.tables)
+            if (!table.checkpoint) table.base += kept;
+        l_.arena = kept + *std::max_element(used.begin(), used.end());
+    }
+
+  private:
+    Layout &l_;
+    const Skeleton &skeleton_;
+    double memory_limit_;
+    std::vector<Index> front_, back_;  // cells around each run of the table at hand
+};
+
+}  // namespace
+
+void place(Layout &layout, double memory_limit) {
+    Placement placement(layout, memory_limit);
+    placement.place_runs();
+    placement.place_tables();
+}
+
+}  // namespace tallytree

@@ -1,0 +1,253 @@
+#include "sums.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace tallytree {
+
+// ---- distinct prefixes -----------------------------------------------------------------------------------------
+
+PrefixSet::PrefixSet(Index size, Index expected) : size_(size) {
+    Index n = 16;
+    while (n < 2 * expected && n < (Index{1} << 20)) n *= 2;
+    slots_.assign(n, -1);
+    std::uint64_t z = 0;
+    for (Index i = 0; i < size; i++) weights_.push_back(((z += 0x9E3779B97F4A7C15ull) ^ (z >> 31)) | 1);
+}
+
+std::int32_t PrefixSet::insert(const Index *vector) {
+    if (2 * (count_ + 1) > static_cast<Index>(slots_.size())) grow();
+    std::size_t at = hash(vector) & (slots_.size() - 1);
+    while (slots_[at] >= 0) {
+        if (std::equal(vector, vector + size_, (*this)[slots_[at]])) return slots_[at];
+        at = (at + 1) & (slots_.size() - 1);
+    }
+    data_.insert(data_.end(), vector, vector + size_);
+    return slots_[at] = static_cast<std::int32_t>(count_++);
+}
+
+// A sum of products with odd constants, so that no term waits for another.
+std::size_t PrefixSet::hash(const Index *vector) const {
+    std::uint64_t h = 0;
+    for (Index i = 0; i < size_; i++) h += static_cast<std::uint64_t>(vector[i]) * weights_[i];
+    return static_cast<std::size_t>((h ^ (h >> 29)) * 0xBF58476D1CE4E5B9ull >> 20);
+}
+
+void PrefixSet::grow() {
+    slots_.assign(slots_.size() * 2, -1);
+    for (Index i = 0; i < count_; i++) {
+        std::size_t at = hash((*this)[i]) & (slots_.size() - 1);
+        while (slots_[at] >= 0) at = (at + 1) & (slots_.size() - 1);
+        slots_[at] = static_cast<std::int32_t>(i);
+    }
+}
+
+// ---- sums ------------------------------------------------------------------------------------------------------
+
+RunSums::RunSums(bool rows, std::vector<Index> caps, bool clipped)
+    : rows_(rows),
+      clipped_(clipped),
+      prefix_size_(static_cast<Index>(caps.size()) - (rows ? 1 : 0)),
+      caps_(std::move(caps)) {
+    plain_ = !clipped && std::all_of(caps_.begin(), caps_.end(), [](Index cap) { return cap == kUncapped; });
+}
+
+void RunSums::add(RunView a, RunView b, const Bounds &w, Meter &meter, const std::function<void(Index)> &guard) {
+    const Index pairs = a.count * b.count;
+    target_.assign(pairs, -1);
+    prefixes_.clear();
+    meter.spend(static_cast<double>(pairs) * 20 + 100);
+    if (prefix_size_ == 0) return add_to_one(a, b, w);
+    const double volume = prefix_box(a, b, w);
+    if (volume <= std::max<double>(64, 4.0 * static_cast<double>(pairs)))
+        add_dense(a, b, w, static_cast<Index>(volume));
+    else add_hashed(a, b, w, meter, guard);
+}
+
+void RunSums::reset_hulls(Index count) {
+    hull_low_.assign(count, kLarge);
+    hull_high_.assign(count, kSmall);
+    hull_natural_.assign(count, kSmall);
+}
+
+// Widens hull `id` by the interval that two runs give; false where the window leaves nothing of it.
+bool RunSums::offer(Index id, RunView a, Index ra, RunView b, Index rb, const Bounds &w) {
+    Index low = a.low[ra] + b.low[rb];
+    Index high = low + a.length[ra] + b.length[rb] - 2, natural = high;
+    if (rows_) {
+        const Index i = prefix_size_, cap = caps_[i];
+        low = std::min(low, cap);
+        high = std::min(high, cap);
+        pruned_ += low < w.low[i] || high > w.high[i];
+        low = std::max(low, w.low[i]);
+        high = std::min(high, w.high[i]);
+        if (low > high) return false;
+        if (high < cap) natural = high;
+    }
+    hull_low_[id] = std::min(hull_low_[id], low);
+    hull_high_[id] = std::max(hull_high_[id], high);
+    hull_natural_[id] = std::max(hull_natural_[id], natural);
+    return true;
+}
+
+// One statistic along the run, or none at all: there is one run at most.
+void RunSums::add_to_one(RunView a, RunView b, const Bounds &w) {
+    reset_hulls(1);
+    for (Index ra = 0; ra < a.count; ra++)
+        for (Index rb = 0; rb < b.count; rb++)
+            if (offer(0, a, ra, b, rb, w)) target_[ra * b.count + rb] = 0;
+    runs_ = hull_low_[0] == kLarge ? 0 : 1;
+}
+
+// ---- dense: an array over the box of prefixes --------------------------------------------------------------------
+
+double RunSums::prefix_box(RunView a, RunView b, const Bounds &w) {
+    const Index q = prefix_size_;
+    box_low_.assign(q, 0);
+    box_extent_.assign(q, 0);
+    double volume = a.count && b.count ? 1 : 0;
+    const auto range = [&](RunView v, Index i) {
+        Index lo = kLarge, hi = kSmall;
+        for (Index r = 0; r < v.count; r++) {
+            lo = std::min(lo, v.prefix[r * q + i]);
+            hi = std::max(hi, v.prefix[r * q + i]);
+        }
+        return std::pair(lo, hi);
+    };
+    for (Index i = 0; i < q && volume > 0; i++) {
+        const auto [alo, ahi] = range(a, i);
+        const auto [blo, bhi] = range(b, i);
+        box_low_[i] = std::max(capped_sum(i, alo, blo), w.low[i]);
+        const Index high = std::min(capped_sum(i, ahi, bhi), w.high[i]);
+        box_extent_[i] = std::max<Index>(high - box_low_[i] + 1, 0);
+        volume *= static_cast<double>(box_extent_[i]);
+    }
+    return volume;
+}
+
+void RunSums::add_dense(RunView a, RunView b, const Bounds &w, Index volume) {
+    reset_hulls(volume);
+    if (plain_) add_plainly(a, b);
+    else add_checked(a, b, w);
+    number_dense(volume);
+}
+
+// Without caps and windows sums are plain, and so is the place of a sum of prefixes.
+void RunSums::add_plainly(RunView a, RunView b) {
+    const Index q = prefix_size_;
+    const auto place = [&](const Index *prefix, bool from_low) {
+        Index id = 0;
+        for (Index i = 0; i < q; i++) id = id * box_extent_[i] + prefix[i] - (from_low ? box_low_[i] : 0);
+        return id;
+    };
+    place_.resize(b.count);
+    for (Index rb = 0; rb < b.count; rb++) place_[rb] = place(b.prefix + rb * q, false);
+    for (Index ra = 0; ra < a.count; ra++) {
+        const Index first = place(a.prefix + ra * q, true);
+        for (Index rb = 0; rb < b.count; rb++) {
+            const Index id = first + place_[rb], bottom = a.low[ra] + b.low[rb];
+            hull_low_[id] = std::min(hull_low_[id], bottom);
+            hull_high_[id] = std::max(hull_high_[id], bottom + a.length[ra] + b.length[rb] - 2);
+            target_[ra * b.count + rb] = static_cast<std::int32_t>(id);
+        }
+    }
+    hull_natural_ = hull_high_;
+}
+
+void RunSums::add_checked(RunView a, RunView b, const Bounds &w) {
+    const Index q = prefix_size_;
+    for (Index ra = 0; ra < a.count; ra++)
+        for (Index rb = 0; rb < b.count; rb++) {
+            Index id = 0;
+            bool inside = true;
+            for (Index i = 0; i < q; i++) {
+                const Index at = capped_sum(i, a.prefix[ra * q + i], b.prefix[rb * q + i]) - box_low_[i];
+                inside &= at >= 0 && at < box_extent_[i];
+                id = id * box_extent_[i] + at;
+            }
+            if (!inside) pruned_++;
+            else if (offer(id, a, ra, b, rb, w)) target_[ra * b.count + rb] = static_cast<std::int32_t>(id);
+        }
+}
+
+// Numbers the prefixes that were reached; the box is walked in lexicographic order.
+void RunSums::number_dense(Index volume) {
+    const Index q = prefix_size_;
+    rank_.assign(volume, -1);
+    runs_ = 0;
+    for (Index id = 0; id < volume; id++) {
+        if (hull_low_[id] == kLarge) continue;
+        rank_[id] = static_cast<std::int32_t>(runs_);
+        hull_low_[runs_] = hull_low_[id];
+        hull_high_[runs_] = hull_high_[id];
+        hull_natural_[runs_] = hull_natural_[id];
+        runs_++;
+        prefixes_.resize(runs_ * q);
+        Index rest = id;
+        for (Index i = q; i-- > 0; rest /= box_extent_[i])
+            prefixes_[(runs_ - 1) * q + i] = box_low_[i] + rest % box_extent_[i];
+    }
+    renumber_targets();
+}
+
+void RunSums::renumber_targets() {
+    for (auto &id : target_)
+        if (id >= 0) id = rank_[id];
+}
+
+// ---- hashed: the box is too large for what is in it --------------------------------------------------------------
+
+void RunSums::add_hashed(RunView a, RunView b, const Bounds &w, Meter &meter, const std::function<void(Index)> &guard) {
+    const Index q = prefix_size_;
+    PrefixSet set(q, a.count + b.count);
+    reset_hulls(0);
+    std::vector<Index> sum(q);
+    const auto inside = [&] {
+        for (Index i = 0; i < q; i++)
+            if (sum[i] < w.low[i] || sum[i] > w.high[i]) return false;
+        return true;
+    };
+    for (Index ra = 0; ra < a.count; ra++) {
+        meter.spend(static_cast<double>(b.count * (20 + 4 * q)));
+        for (Index rb = 0; rb < b.count; rb++) {
+            const Index *pa = a.prefix + ra * q, *pb = b.prefix + rb * q;
+            for (Index i = 0; i < q; i++) sum[i] = capped_sum(i, pa[i], pb[i]);
+            if (clipped_ && !inside()) {
+                pruned_++;
+                continue;
+            }
+            const auto id = set.insert(sum.data());
+            if (set.count() > static_cast<Index>(hull_low_.size())) {
+                hull_low_.push_back(kLarge);
+                hull_high_.push_back(kSmall);
+                hull_natural_.push_back(kSmall);
+                if (set.count() % 1024 == 0) guard(set.count());
+            }
+            if (offer(id, a, ra, b, rb, w)) target_[ra * b.count + rb] = id;
+        }
+    }
+    number_hashed(set);
+}
+
+void RunSums::number_hashed(const PrefixSet &set) {
+    const Index q = prefix_size_;
+    std::vector<std::int32_t> sorted;
+    for (Index id = 0; id < set.count(); id++)
+        if (hull_low_[id] != kLarge) sorted.push_back(static_cast<std::int32_t>(id));
+    std::sort(sorted.begin(), sorted.end(),
+              [&](auto x, auto y) { return std::lexicographical_compare(set[x], set[x] + q, set[y], set[y] + q); });
+    rank_.assign(set.count(), -1);
+    const auto low = hull_low_, high = hull_high_, natural = hull_natural_;
+    runs_ = 0;
+    for (auto id : sorted) {
+        rank_[id] = static_cast<std::int32_t>(runs_);
+        prefixes_.insert(prefixes_.end(), set[id], set[id] + q);
+        hull_low_[runs_] = low[id];
+        hull_high_[runs_] = high[id];
+        hull_natural_[runs_] = natural[id];
+        runs_++;
+    }
+    renumber_targets();
+}
+
+}  // namespace tallytree

@@ -1,0 +1,79 @@
+// Sums of tally sets: all runs of one table with all runs of another, or with the shifts of a step.
+#pragma once
+
+#include "common.h"
+
+namespace tallytree {
+
+inline constexpr Index kSmall = std::numeric_limits<Index>::min() / 4;
+inline constexpr Index kLarge = std::numeric_limits<Index>::max() / 4;
+
+struct RunView {
+    Index count;
+    const Index *prefix, *low, *length;
+};
+
+struct Bounds {
+    std::vector<Index> low, high;
+};
+
+// Numbers the distinct vectors that are offered to it, by hashing: there may be 64 statistics, so that they are
+// never packed into one integer.
+class PrefixSet {
+  public:
+    PrefixSet(Index size, Index expected);
+    std::int32_t insert(const Index *vector);
+    Index count() const { return count_; }
+    const Index *operator[](Index i) const { return data_.data() + i * size_; }
+
+  private:
+    std::size_t hash(const Index *vector) const;
+    void grow();
+
+    Index size_, count_ = 0;
+    std::vector<Index> data_;
+    std::vector<std::int32_t> slots_;
+    std::vector<std::uint64_t> weights_;
+};
+
+// The runs that the pairs of two sets add up to, in lexicographic order, and which pair goes to which of them.
+class RunSums {
+  public:
+    // `caps` are per statistic, the run's last; without `rows` every run is one cell.
+    RunSums(bool rows, std::vector<Index> caps, bool clipped);
+
+    // `guard(prefixes)` is asked now and then whether that many prefixes are still affordable; it throws if not.
+    void add(RunView a, RunView b, const Bounds &window, Meter &meter, const std::function<void(Index)> &guard);
+
+    Index runs() const { return runs_; }
+    const std::vector<Index> &prefixes() const { return prefixes_; }
+    Index low(Index r) const { return hull_low_[r]; }
+    Index high(Index r) const { return hull_high_[r]; }
+    Index natural(Index r) const { return hull_natural_[r]; }        // the highest sum before a cap folds it
+    std::int32_t target(Index pair) const { return target_[pair]; }  // -1 where the window left nothing
+    Index pruned() const { return pruned_; }
+
+  private:
+    Index capped_sum(Index i, Index x, Index y) const { return std::min(caps_[i], x + y); }
+    bool offer(Index id, RunView a, Index ra, RunView b, Index rb, const Bounds &w);
+    double prefix_box(RunView a, RunView b, const Bounds &w);
+    void add_to_one(RunView a, RunView b, const Bounds &w);
+    void add_dense(RunView a, RunView b, const Bounds &w, Index volume);
+    void add_plainly(RunView a, RunView b);
+    void add_checked(RunView a, RunView b, const Bounds &w);
+    void number_dense(Index volume);
+    void add_hashed(RunView a, RunView b, const Bounds &w, Meter &meter, const std::function<void(Index)> &guard);
+    void number_hashed(const PrefixSet &set);
+    void reset_hulls(Index count);
+    void renumber_targets();
+
+    bool rows_, clipped_, plain_;
+    Index prefix_size_;
+    std::vector<Index> caps_;
+    Index runs_ = 0, pruned_ = 0;
+    std::vector<std::int32_t> target_, rank_;
+    std::vector<Index> prefixes_, hull_low_, hull_high_, hull_natural_;
+    std::vector<Index> box_low_, box_extent_, place_;
+};
+
+}  // namespace tallytree
