@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-class BudgetExceeded(Exception): ...
+class BudgetExceededError(Exception): ...
 
 class Skeleton:
     def __init__(

@@ -16,15 +16,16 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from tallytree.core.blocks import read_only
-from tallytree.core.messages import Backend, pass_messages
+from tallytree.core.elimination import Order
+from tallytree.core.messages import Backend, downward, pass_messages
 from tallytree.core.model import Model
 from tallytree.core.plan import Mode, Plan, bind
 from tallytree.core.solution import tally_type, unique_names
 from tallytree.core.statistics import Recipe, Statistic
-from tallytree.errors import BudgetError, InfeasibleError, ModelError
+from tallytree.errors import InfeasibleError, ModelError
 from tallytree.kernels import native
 
 __all__ = ["Distribution", "distribution"]
@@ -116,19 +117,8 @@ class Distribution:
             row = self._row(tally)
             weights[self._cells[row]] = 0.0
             total = float(self.log_partitions[row])
-        constant = sum(
-            float(b.tables.sum()) * len(b) / len(b.tables) for b in self.model.blocks if not b.arity
-        )
-        try:
-            with self._lock:
-                logs = self._messages.downward(weights)
-        except native.BudgetExceeded:
-            raise BudgetError(
-                "marginals keep every table, and this plan keeps only checkpoints "
-                f"({self.plan.segments} segments); raise memory_limit="
-            ) from None
-        if isinstance(self._messages, native.Run):
-            logs = logs + constant
+        with self._lock:
+            logs = downward(self._messages, weights, self.model, self.plan)
         ends = np.cumsum(self.model.cardinalities)
         return [_normalised(part, total) for part in np.split(logs, ends[:-1])] if len(ends) else []
 
@@ -195,10 +185,11 @@ def _normalised(logs: NDArray[np.float64], total: float) -> NDArray[np.float64]:
 
 
 def _exact_sum(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-    return probabilities / probabilities.sum()
+    exact: NDArray[np.float64] = probabilities / probabilities.sum()
+    return exact
 
 
-# --- exact counts ---------------------------------------------------------------------------------------------
+# --- exact counts -----------------------------------------------------------------------------------------
 
 
 def _primes() -> Iterator[int]:
@@ -243,7 +234,7 @@ def distribution(
     statistics: Iterable[Statistic | Recipe] = (),
     *,
     plan: Plan | None = None,
-    order: str | ArrayLike | None = None,
+    order: Order | None = None,
     memory_limit: float | None = None,
     tallies: Mode = "auto",
     backend: Backend = "native",

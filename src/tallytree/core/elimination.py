@@ -11,8 +11,8 @@ A skeleton depends on scopes and cardinalities alone, so it is cached by shape.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,16 +22,29 @@ from tallytree.core.statistics import Statistic
 from tallytree.errors import ModelError
 from tallytree.kernels import native
 
-__all__ = ["METHODS", "UNCAPPED", "skeleton"]
+__all__ = ["METHODS", "UNCAPPED", "Order", "skeleton"]
 
 UNCAPPED = int(np.iinfo(np.int64).max)
+
+
+@runtime_checkable
+class Ordered(Protocol):
+    """Something that knows an elimination order of its own, as a clique tree does."""
+
+    def order(self) -> Sequence[int]:
+        """Return the variables in the order in which they are to be eliminated."""
+
+
+Order = str | ArrayLike | Ordered
+"""A heuristic by name, the variables in order, or a clique tree."""
 
 METHODS = {"min-fill": 0, "min-degree": 1, "min-weight": 2, "natural": 3, "sweep": 4, "min-tally": 5}
 """The heuristics that ``order=`` takes by name."""
 
 _Tries = tuple[tuple[str, int], ...]
 
-_QUICK: _Tries = (("min-tally", 0), ("natural", 0), ("sweep", 0), ("min-degree", 0), ("min-weight", 0))
+_FIRST: _Tries = (("min-tally", 0), ("natural", 0), ("sweep", 0))
+_QUICK: _Tries = (("min-degree", 0), ("min-weight", 0))
 _THOROUGH: _Tries = (
     ("min-fill", 0),
     ("min-tally", 1),
@@ -49,17 +62,15 @@ _CACHE: OrderedDict[Any, native.Skeleton] = OrderedDict()
 _CACHE_SIZE = 512
 
 
-def skeleton(
-    model: Model, statistics: Sequence[Statistic], order: str | ArrayLike | None = None
-) -> native.Skeleton:
+def skeleton(model: Model, statistics: Sequence[Statistic], order: Order | None = None) -> native.Skeleton:
     """Return the cheapest program found for a model and statistics, from the cache if the shape is known.
 
     Parameters
     ----------
     model, statistics
         What is to be solved; only scopes, cardinalities and caps are looked at.
-    order : str or sequence of int, optional
-        A heuristic by name, or the variables in the order in which they are to be eliminated.
+    order : str, sequence of int or CliqueTree, optional
+        A heuristic by name, the variables in the order in which they are to be eliminated, or a clique tree.
     """
     chosen = _checked_order(order, len(model))
     shapes = tuple(tuple(block.key for block in s.blocks) for s in statistics)
@@ -73,7 +84,7 @@ def skeleton(
     return found
 
 
-def _checked_order(order: str | ArrayLike | None, variables: int) -> str | tuple[int, ...] | None:
+def _checked_order(order: Order | None, variables: int) -> str | tuple[int, ...] | None:
     if order is None:
         return None
     if isinstance(order, str):
@@ -83,11 +94,11 @@ def _checked_order(order: str | ArrayLike | None, variables: int) -> str | tuple
                 "variables in the order in which they are to be eliminated"
             )
         return order
-    array = np.asarray(order)
+    array = np.asarray(order.order() if isinstance(order, Ordered) else order)
     if array.shape != (variables,) or sorted(array.tolist()) != list(range(variables)):
         raise ModelError(
             f"an elimination order names each of the {variables} variables once, got {order!r}; "
-            "a clique tree gives one by its order()"
+            "a clique tree does too, and can be given itself"
         )
     return tuple(array.tolist())
 
@@ -108,30 +119,28 @@ class _Search:
         if isinstance(order, tuple):
             return self.program(np.array(order, dtype=np.int32))
         if order is not None:
-            return next(self.programs(((order, 0),)))
+            return self.attempt(order, 0)
         size = len(self.cardinalities) + sum(map(len, self.scores)) + sum(map(len, self.shifts))
-        quick = _QUICK if len(self.caps) else _QUICK[1:]
-        best = self.cheapest(None, quick, _QUICK_TRY * size)
-        return self.cheapest(best, _THOROUGH, _THOROUGH_TRY * size)
+        best = self.cheapest(_FIRST, 0.0)
+        if best.width <= 1:  # a forest: from the leaves inwards, or along it, and that is all
+            return best
+        best = self.cheapest(_QUICK, _QUICK_TRY * size, best)
+        return self.cheapest(_THOROUGH, _THOROUGH_TRY * size, best)
 
-    def cheapest(self, best: native.Skeleton | None, tries: _Tries, enough: float) -> native.Skeleton:
-        """Return the cheapest program; no further one is drawn up once one is cheap enough.
-
-        On a forest every order from the leaves inwards gives about the same.
-        """
-        candidates = self.programs(tries)
-        if best is None:
-            best = next(candidates)
-        while best.cost > enough and best.width > 1 and (candidate := next(candidates, None)) is not None:
-            if candidate.cost < best.cost:
+    def cheapest(self, tries: _Tries, enough: float, best: native.Skeleton | None = None) -> native.Skeleton:
+        """Return the cheapest program; no further one is drawn up once one is cheap enough."""
+        for method, seed in tries:
+            if best is not None and best.cost <= enough:
+                break
+            candidate = self.attempt(method, seed)
+            if best is None or candidate.cost < best.cost:
                 best = candidate
+        assert best is not None
         return best
 
-    def programs(self, tries: _Tries) -> Iterator[native.Skeleton]:
+    def attempt(self, method: str, seed: int) -> native.Skeleton:
         scopes = [*self.scores, *self.shifts]
-        for method, seed in tries:
-            order = native.elimination_order(self.cardinalities, scopes, METHODS[method], seed)
-            yield self.program(order)
+        return self.program(native.elimination_order(self.cardinalities, scopes, METHODS[method], seed))
 
     def program(self, order: NDArray[np.int32]) -> native.Skeleton:
         return native.Skeleton(

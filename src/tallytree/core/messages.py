@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from tallytree.algebra import Algebra, LogSumExp, MaxPlus
 from tallytree.algebra.tallies import cap_array, move_minima_out, put_minima_back
-from tallytree.core.blocks import Block
+from tallytree.core.blocks import Block, evaluate
 from tallytree.core.model import Model
 from tallytree.core.plan import Plan
 from tallytree.core.statistics import Statistic
-from tallytree.errors import ModelError
+from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native, reference
 
-__all__ = ["Backend", "Messages", "pass_messages"]
+__all__ = ["Backend", "Messages", "downward", "pass_messages"]
 
 Backend = Literal["native", "reference"]
 
@@ -59,6 +59,25 @@ def pass_messages(
             plan, model, statistics, LogSumExp() if algebra == native.LOG_SUM_EXP else MaxPlus()
         )
     raise ModelError(f"backend must be 'native' or 'reference', got {backend!r}")
+
+
+def downward(
+    messages: Messages, weights: NDArray[np.float64], model: Model, plan: Plan
+) -> NDArray[np.float64]:
+    """Run the downward pass; constants of the model are in the result as they are in the root's values."""
+    try:
+        result = messages.downward(weights)
+    except native.BudgetExceededError:
+        raise BudgetError(
+            "marginals keep every table, and this plan keeps only checkpoints "
+            f"({plan.segments} segments); raise memory_limit="
+        ) from None
+    if isinstance(messages, native.Run):
+        result = result + sum(evaluate([block], _NOWHERE) for block in model.blocks if not block.arity)
+    return result
+
+
+_NOWHERE = np.zeros(0, dtype=np.int64)  # where constants are evaluated
 
 
 def _pairs(blocks: Sequence[Block]) -> list[tuple[tuple[int, ...], NDArray[Any]]]:

@@ -49,12 +49,12 @@ def evaluate_objective(
     objective: Objective, scores: NDArray[np.float64], tallies: NDArray[np.int64], names: tuple[str, ...]
 ) -> NDArray[np.float64]:
     """Evaluate an objective on all rows, checked."""
-    parts = [
-        _values(objective, scores[at : at + _BLOCK], tallies[at : at + _BLOCK], names)
-        for at in range(0, len(scores), _BLOCK)
-    ]
-    values = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    with np.errstate(invalid="ignore"):  # -inf at a tally that the objective refuses
+    with np.errstate(divide="ignore", invalid="ignore"):  # nan is looked for, and -inf refuses a tally
+        parts = [
+            _values(objective, scores[at : at + _BLOCK], tallies[at : at + _BLOCK], names)
+            for at in range(0, len(scores), _BLOCK)
+        ]
+        values = parts[0] if len(parts) == 1 else np.concatenate(parts)
         _probe(objective, scores, tallies, values, names)
     return values
 
@@ -62,8 +62,7 @@ def evaluate_objective(
 def _values(
     objective: Objective, scores: NDArray[np.float64], tallies: NDArray[np.int64], names: tuple[str, ...]
 ) -> NDArray[np.float64]:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        result = objective(scores, *tallies.T)
+    result = objective(scores, *tallies.T)
     try:
         values = np.asarray(result, dtype=np.float64)
         if values.shape != scores.shape:
@@ -74,8 +73,7 @@ def _values(
             f"{np.shape(result)} of type {type(result).__name__}; a function of plain numbers is wrapped by "
             "tallytree.elementwise"
         ) from None
-    wrong = np.isnan(values)
-    if wrong.any():
+    if np.isnan(values.sum()) and (wrong := np.isnan(values)).any():  # inf - inf is nan too, but no fault
         row = int(wrong.argmax())
         raise ObjectiveError(
             f"the objective gave nan at {_tally(tallies[row], names)} with score {scores[row]:.6g}; define "
@@ -96,7 +94,7 @@ def _probe(
     if len(scores) > 1:
         rows = rows[rows != scores.argmax()]
     below = scores[rows] - _STEPS
-    probed = _values(objective, below.reshape(-1), np.tile(tallies[rows], (len(_STEPS), 1)), names)
+    probed = _values(objective, below.reshape(-1), np.concatenate([tallies[rows]] * len(_STEPS)), names)
     alone, lower, expected = probed[: len(rows)], probed.reshape(below.shape), values[rows]
     if len(scores) > 1 and not _close(alone, expected):
         row = rows[int(np.argmax(alone != expected))]
@@ -104,15 +102,14 @@ def _probe(
             f"the objective is not elementwise: at {_tally(tallies[row], names)} its value depends on the "
             "other rows (a reduction such as score.max() does that); use only the row's own score and tally"
         )
-    size = np.where(np.isfinite(expected), np.abs(expected), 0.0)
-    worse = lower > expected + 1e-9 * np.maximum(1.0, size)
+    worse = lower - expected > 1e-9 * np.maximum(1.0, np.abs(np.maximum(expected, -1e300)))
     if worse.any():
         step, at = np.unravel_index(int(worse.argmax()), worse.shape)
         row = int(rows[at])
         raise ObjectiveError(
             f"the objective decreases in the score at {_tally(tallies[row], names)}: it is "
-            f"{lower[step, at]:.6g} at score {below[step, at]:.6g} and {values[row]:.6g} at {scores[row]:.6g}; "
-            "only objectives that do not decrease in the score can be maximised exactly"
+            f"{lower[step, at]:.6g} at score {below[step, at]:.6g} and {values[row]:.6g} at "
+            f"{scores[row]:.6g}; only objectives that do not decrease in the score can be maximised exactly"
         )
 
 

@@ -13,9 +13,9 @@ from functools import cached_property, lru_cache
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from tallytree.core.elimination import UNCAPPED, skeleton
+from tallytree.core.elimination import UNCAPPED, Order, skeleton
 from tallytree.core.model import Model
 from tallytree.core.program import Step, steps
 from tallytree.core.statistics import Recipe, Statistic
@@ -62,7 +62,7 @@ class Plan:
         model: Model,
         statistics: Sequence[Statistic],
         *,
-        order: str | ArrayLike | None = None,
+        order: Order | None = None,
         memory_limit: float | None = None,
         tallies: Mode = "auto",
         window: Window | None = None,
@@ -86,7 +86,7 @@ class Plan:
         tables = [block.tables for s in statistics for block in s.blocks]
         try:
             return native.Layout(self.skeleton, tables, caps, low, high, mode, self.limit)
-        except native.BudgetExceeded as error:
+        except native.BudgetExceededError as error:
             raise self._too_large(str(error)) from None
 
     def _too_large(self, reason: str) -> BudgetError:
@@ -101,8 +101,8 @@ class Plan:
             )
         _, step, _, size = reason.split()
         return BudgetError(
-            f"the plan needs {_bytes(float(size))} or more and the limit is {_bytes(self.limit)}; the step that "
-            f"weighs most: {self.steps[int(step)]}. {advice}"
+            f"the plan needs {_bytes(float(size))} or more and the limit is {_bytes(self.limit)}; the step "
+            f"that weighs most: {self.steps[int(step)]}. {advice}"
         )
 
     @property
@@ -220,7 +220,7 @@ def plan(
     model: Model,
     statistics: Iterable[Statistic | Recipe] = (),
     *,
-    order: str | ArrayLike | None = None,
+    order: Order | None = None,
     memory_limit: float | None = None,
     tallies: Mode = "auto",
 ) -> Plan:
@@ -232,9 +232,10 @@ def plan(
         Only its scopes and cardinalities are looked at.
     statistics : iterable of Statistic or Recipe
         The statistics to carry along.
-    order : str or sequence of int, optional
-        An elimination order of your own, or a heuristic: ``min-fill``, ``min-degree``, ``min-weight``,
-        ``natural``, ``sweep``. By default several are tried and the cheapest is kept.
+    order : str, sequence of int or CliqueTree, optional
+        An elimination order or a clique tree of your own, or a heuristic: ``min-fill``, ``min-degree``,
+        ``min-weight``, ``natural``, ``sweep``, ``min-tally``. By default several are tried and the cheapest
+        is kept.
     memory_limit : float, optional
         Bytes. By default half of the machine's (or the control group's) memory.
     tallies : {"auto", "rows", "cells"}
@@ -253,8 +254,8 @@ def plan(
     >>> ones = tt.count(model, state=1)
     >>> print(tt.plan(model, [ones]))  # doctest: +ELLIPSIS
     plan for 40 variables and 1 statistic (count_1)
-      width τ = 1, degree ν = 2, tallies R = 41 (rows)
-      80 steps, ... add-max operations
+      width τ = 1, degree ν = 3, tallies R = 41 (rows)
+      ... steps, ... add-max operations
     ...
     """
     return Plan(model, bind(model, statistics), order=order, memory_limit=memory_limit, tallies=tallies)

@@ -12,11 +12,12 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from tallytree.core.blocks import read_only
+from tallytree.core.elimination import Order
 from tallytree.core.expressions import Constraint, as_constraint
-from tallytree.core.messages import Backend, Messages, pass_messages
+from tallytree.core.messages import Backend, Messages, downward, pass_messages
 from tallytree.core.model import Model
 from tallytree.core.objective import Objective, evaluate_objective
 from tallytree.core.plan import Mode, Plan, bind
@@ -168,6 +169,34 @@ class Profile:
         >>> prof.at(1).assignment, prof.at(ones=1).score
         (array([0, 1]), 2.0)
         """
+        return self._solution(self._row(tally, named))
+
+    def max_marginals(self, *tally: int, **named: int) -> list[NDArray[np.float64]]:
+        """Return, for each variable and state, the best score of a labelling with it; given a tally or not.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tallytree as tt
+        >>> model = tt.Model.chain(np.array([[0., 1], [0, 2]]), np.zeros((2, 2)))
+        >>> prof = tt.profile(model, [tt.count(state=1)])
+        >>> prof.max_marginals()
+        [array([2., 3.]), array([1., 3.])]
+        >>> prof.max_marginals(1)
+        [array([2., 1.]), array([1., 2.])]
+        """
+        rows = self._allowed(None) if not tally and not named else [self._row(tally, named)]
+        with self._lock:
+            messages = self._loaded()
+            weights = np.full(len(messages.values), -np.inf)
+            weights[self._cells if rows is None else self._cells[rows]] = 0.0
+            scores = downward(messages, weights, self.model, self.plan)
+        ends = np.cumsum(self.model.cardinalities)
+        return np.split(scores, ends[:-1]) if len(ends) else []
+
+    # --- inside -------------------------------------------------------------------------------------------
+
+    def _row(self, tally: tuple[int, ...], named: dict[str, int]) -> int:
         wanted = self._wanted(tally, named)
         rows = np.flatnonzero((self.tallies == wanted).all(axis=1))
         if not len(rows):
@@ -175,9 +204,7 @@ class Profile:
                 f"no labelling has the tally {dict(zip(self._names, wanted.tolist(), strict=True))}; "
                 f"the nearest attainable ones are {self._nearest(wanted)}"
             )
-        return self._solution(int(rows[0]))
-
-    # --- inside -------------------------------------------------------------------------------------------
+        return int(rows[0])
 
     def _wanted(self, tally: tuple[int, ...], named: dict[str, int]) -> NDArray[np.int64]:
         unknown = [name for name in named if name not in self._names]
@@ -240,9 +267,12 @@ class Profile:
 
     def _decode(self, cell: int) -> NDArray[np.int64]:
         with self._lock:  # decoding may load a segment of the tables
-            if self._messages is None:
-                self._messages = pass_messages(self.plan, self.model, self.statistics, backend=self.backend)
-            return self._messages.decode(cell)
+            return self._loaded().decode(cell)
+
+    def _loaded(self) -> Messages:
+        if self._messages is None:
+            self._messages = pass_messages(self.plan, self.model, self.statistics, backend=self.backend)
+        return self._messages
 
     def __getstate__(self) -> dict[str, Any]:
         order, tallies, window = self.plan.options
@@ -270,7 +300,7 @@ def profile(
     statistics: Iterable[Statistic | Recipe] = (),
     *,
     plan: Plan | None = None,
-    order: str | ArrayLike | None = None,
+    order: Order | None = None,
     memory_limit: float | None = None,
     tallies: Mode = "auto",
     backend: Backend = "native",

@@ -90,7 +90,7 @@ def tally_type(names: tuple[str, ...]) -> Any:
 
 @lru_cache(maxsize=512)
 def unique_names(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Number the names that come more than once."""
+    """Return the names with a number on those that come more than once."""
     seen: dict[str, int] = {}
     result = []
     for name in names:

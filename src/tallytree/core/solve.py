@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from numpy.typing import ArrayLike
-
+from tallytree.core.elimination import Order
 from tallytree.core.expressions import And, Comparison, Constraint, Or, Term, as_constraint
 from tallytree.core.messages import Backend
 from tallytree.core.model import Model
@@ -33,7 +32,7 @@ def solve(
     objective: Objective | None = None,
     *,
     where: Where = None,
-    order: str | ArrayLike | None = None,
+    order: Order | None = None,
     memory_limit: float | None = None,
     tallies: Mode = "auto",
     backend: Backend = "native",
@@ -128,7 +127,8 @@ class _Question:
     def _narrow(self, constraint: Constraint) -> bool:
         """Put the ranges that a constraint implies into the window; say whether they are all that it says."""
         if isinstance(constraint, And):
-            return all([self._narrow(part) for part in constraint.parts])
+            said = [self._narrow(part) for part in constraint.parts]  # every part, whatever the others say
+            return all(said)
         if (
             not isinstance(constraint, Comparison)
             or len(constraint.terms) != 1

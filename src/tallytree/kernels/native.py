@@ -7,7 +7,7 @@ choice of the instruction set is made once: ``TALLYTREE_INSTRUCTION_SET`` overri
 import os
 
 from tallytree._native import (
-    BudgetExceeded,
+    BudgetExceededError,
     Layout,
     Run,
     Skeleton,
@@ -23,7 +23,7 @@ __all__ = [
     "COUNTING",
     "LOG_SUM_EXP",
     "MAX_PLUS",
-    "BudgetExceeded",
+    "BudgetExceededError",
     "Layout",
     "Run",
     "Skeleton",

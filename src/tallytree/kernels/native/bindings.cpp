@@ -39,7 +39,10 @@ nb::object to_numpy(std::vector<T> values, std::vector<std::size_t> shape = {}) 
     auto *kept = new std::vector<T>(std::move(values));
     nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
     if (shape.empty()) shape = {kept->size()};
-    return nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), shape.size(), shape.data(), owner));
+    nb::object array = nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), shape.size(), shape.data(), owner));
+    // NumPy has two 64-bit integers where long is one; users expect the one that is called int64.
+    if constexpr (std::is_same_v<T, std::int64_t>) return array.attr("view")("int64");
+    return array;
 }
 
 template <class Array>
@@ -316,7 +319,7 @@ auto order_of(Ints32 cardinalities, const std::vector<Scopes> &scopes, int metho
 NB_MODULE(_native, m) {
     using namespace tallytree;
     m.doc() = "Native planner and executor: arrays in, arrays out.";
-    nb::exception<BudgetExceeded>(m, "BudgetExceeded");
+    nb::exception<BudgetExceeded>(m, "BudgetExceededError");
 
     nb::class_<PySkeleton>(m, "Skeleton")
         .def(
