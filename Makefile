@@ -46,10 +46,12 @@ check: lint types layers stub symbols doctest sanitize
 
 format: install
 	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(NATIVE)
 	$(BIN)/ruff check --fix .
 
 lint: install
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run -Werror $(NATIVE)
 	$(BIN)/ruff check .
 
 types: install

@@ -68,6 +68,12 @@ def test_the_number_of_ones_is_binomial(tallies):
     assert capped.counts == (1, 200, 2**200 - 201)
 
 
+def test_counts_are_exact_through_long_joins():
+    """Many products of large residues in one sum: the accumulator must not wrap."""
+    star = tt.Model.tree([-1] + [0] * 599, np.zeros((600, 2)), np.zeros((2, 2)))
+    assert tt.distribution(star, [tt.count(state=1)]).counts == tuple(math.comb(600, k) for k in range(601))
+
+
 def test_counts_leave_out_what_is_forbidden():
     never_twice = np.array([[0.0, 0.0], [0.0, -np.inf]])
     d = tt.distribution(tt.Model.chain(np.zeros((300, 2)), never_twice), [tt.count(state=1)])
