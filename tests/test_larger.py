@@ -124,8 +124,9 @@ def test_scores_of_tallies_are_those_of_an_integer_program(problem):
     model, statistics = problem()
     profile = tt.profile(model, statistics)
     program = IntegerProgram(model, statistics)
-    rows = np.unique(np.linspace(0, len(profile) - 1, 9).astype(int)).tolist() + [
-        int(profile.scores.argmax())
+    rows = [
+        *np.unique(np.linspace(0, len(profile) - 1, 9).astype(int)).tolist(),
+        int(profile.scores.argmax()),
     ]
     for row in rows:
         tally = profile.tallies[row].tolist()

@@ -182,7 +182,9 @@ def layout(skeleton=skeleton(), shifts=[shift], caps=free, low=low, high=high, m
 def run(layout=layout(), tables=[table], algebra=0, prime=0):
     return native.Run(layout, tables, algebra, prime)
 
-def evaluate(sizes=sizes, scopes_=[scopes], tables=[table], shift_scopes=[scopes], shifts=[shift], y=i64(0, 0)):
+def evaluate(
+    sizes=sizes, scopes_=[scopes], tables=[table], shift_scopes=[scopes], shifts=[shift], y=i64(0, 0)
+):
     return native.evaluate(sizes, scopes_, tables, shift_scopes, shifts, y)
 
 steps = len(skeleton().steps)
@@ -210,7 +212,7 @@ CALLS = {
     "layout: shifts int32": lambda: layout(shifts=[shift.astype(np.int32)]),
     "layout: shifts float": lambda: layout(shifts=[shift.astype(float)]),
     "layout: shifts strided": lambda: layout(shifts=[np.ones((1, 2, 6), dtype=np.int64)[:, :, ::2]]),
-    "layout: shifts transposed": lambda: layout(shifts=[np.ones((1, 3, 2), dtype=np.int64).transpose(0, 2, 1)]),
+    "layout: shifts transposed": lambda: layout(shifts=[np.ones((1, 3, 2), dtype=int).transpose(0, 2, 1)]),
     "layout: shifts missing": lambda: layout(shifts=[]),
     "layout: shifts small": lambda: layout(shifts=[np.ones((1, 2), dtype=np.int64)]),
     "layout: shifts many": lambda: layout(shifts=[np.ones((2, 2, 3), dtype=np.int64)]),

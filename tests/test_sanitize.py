@@ -1,4 +1,4 @@
-"""A few hundred small problems through every native entry, for the address and undefined-behaviour sanitizers.
+"""A few hundred small problems through every native entry, for the address and undefined-behaviour checks.
 
 What is right is settled elsewhere: here the answers are only certified. `make sanitize` runs these with NumPy
 and Hypothesis alone.
