@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tallytree.core.cliquetree import CliqueTree, check_clique_tree, clique_tree
+from tallytree.core.counting import count
 from tallytree.core.model import Model
-from tallytree.core.statistics import Statistic, count
+from tallytree.core.statistics import Statistic
 from tallytree.errors import ModelError
 
 Scopes = list[tuple[int, ...]]

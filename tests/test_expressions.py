@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tallytree.core.counting import count
 from tallytree.core.expressions import And, Comparison, Linear, Or, as_constraint
 from tallytree.core.model import Model
-from tallytree.core.statistics import Statistic, count, read_by
+from tallytree.core.statistics import Statistic, read_by
 from tallytree.errors import ModelError
 
 

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tallytree.core.blocks import Block, unary_scopes
+from tallytree.core.counting import CountRecipe, count, matches, mismatches
 from tallytree.core.model import Model
-from tallytree.core.statistics import CountRecipe, Recipe, Statistic, count, matches, mismatches
+from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import ModelError
 
 FLIP = np.array([[0, 1], [1, 0]])

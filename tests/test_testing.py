@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from strategies import models, problems
 
+from tallytree.core.counting import count
 from tallytree.core.model import Model
-from tallytree.core.statistics import Statistic, count
+from tallytree.core.statistics import Statistic
 from tallytree.errors import InfeasibleError
 from tallytree.testing import (
     SHAPES,

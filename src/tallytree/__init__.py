@@ -13,6 +13,7 @@ array([0, 1, 1])
 
 from tallytree import io
 from tallytree.core.cliquetree import CliqueTree, clique_tree
+from tallytree.core.counting import count, matches, mismatches
 from tallytree.core.distribution import Distribution, distribution
 from tallytree.core.expressions import Constraint
 from tallytree.core.model import Model
@@ -21,7 +22,7 @@ from tallytree.core.plan import Plan, plan
 from tallytree.core.profile import Profile, profile
 from tallytree.core.solution import Solution
 from tallytree.core.solve import solve
-from tallytree.core.statistics import Recipe, Statistic, count, matches, mismatches
+from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import BudgetError, InfeasibleError, ModelError, ObjectiveError, TallytreeError
 
 __version__ = "0.1.0"

@@ -9,7 +9,6 @@ variables; every labelling that comes in goes through :meth:`Model.encode`, ever
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from difflib import get_close_matches
 from functools import lru_cache
 from math import prod
 from typing import Any, final
@@ -22,24 +21,36 @@ from tallytree.core.blocks import (
     Frozen,
     Pair,
     check_blocks,
-    check_scores,
     counted,
     digest,
     evaluate,
     from_pairs,
-    numeric,
-    owned,
     read_only,
     set_once,
     unary_scopes,
+)
+from tallytree.core.door import (
+    Names,
+    Scores,
+    checked_cardinalities,
+    checked_parents,
+    code_in,
+    labelling_array,
+    listed_states,
+    name_array,
+    numbers_of,
+    pairwise_scores,
+    state_names,
+    suggestion,
+    unary_scores,
+    uniform,
+    variable_names,
 )
 from tallytree.errors import ModelError
 
 __all__ = ["Model"]
 
-Scores = NDArray[np.float64]
 Scopes = tuple[NDArray[np.int32], bytes]
-Names = tuple[str, ...]
 
 
 @final
@@ -102,7 +113,7 @@ class Model(Frozen):
         variables: Sequence[str] | None = None,
         states: Sequence[str] | Sequence[Sequence[str]] | None = None,
     ) -> None:
-        sizes, n = _cardinalities(cardinalities)
+        sizes, n = checked_cardinalities(cardinalities)
         self._fill(sizes, from_pairs(factors, np.float64, sizes), (len(sizes),), states, variables, n)
 
     @classmethod
@@ -128,7 +139,10 @@ class Model(Frozen):
         variables, states : optional
             Names, as for :class:`Model`.
         """
-        (sizes, n), parts = _cardinalities(cardinalities), tuple(block for block in blocks if len(block))
+        (sizes, n), parts = (
+            checked_cardinalities(cardinalities),
+            tuple(block for block in blocks if len(block)),
+        )
         check_blocks(parts, np.float64, sizes, noun="factor")
         places = (len(sizes),) if shape is None else shape
         if prod(places) != len(sizes):
@@ -158,9 +172,9 @@ class Model(Frozen):
         >>> model.score(["B", "O", "B"])
         6.0
         """
-        scores = _unary(unary, ("M", "N"))
+        scores = unary_scores(unary, ("M", "N"))
         size, n = scores.shape
-        links = _pairwise(pairwise, "pairwise", (max(size - 1, 0),), n)
+        links = pairwise_scores(pairwise, "pairwise", (max(size - 1, 0),), n)
         return _uniform_model((size,), n, states, (unary_scopes(size), scores), (_chain_scopes(size), links))
 
     @classmethod
@@ -188,11 +202,11 @@ class Model(Frozen):
         >>> star.score([1, 1, 0])
         6.0
         """
-        scores = _unary(unary, ("M", "N"))
+        scores = unary_scores(unary, ("M", "N"))
         size, n = scores.shape
-        above = _parents(parents, size)
+        above = checked_parents(parents, size)
         children = np.flatnonzero(above >= 0)
-        links = _pairwise(pairwise, "pairwise", (size,), n, ignored=above < 0)
+        links = pairwise_scores(pairwise, "pairwise", (size,), n, ignored=above < 0)
         used = links if len(links) == 1 else links[children]
         scopes = read_only(np.column_stack((above[children], children)).astype(np.int32))
         return _uniform_model(
@@ -235,10 +249,10 @@ class Model(Frozen):
         >>> smooth.score([[0, 0, 1], [0, 0, 1]])
         5.0
         """
-        scores = _unary(unary, ("R", "C", "N"))
+        scores = unary_scores(unary, ("R", "C", "N"))
         rows, columns, n = scores.shape
-        down = _pairwise(vertical, "vertical", (max(rows - 1, 0), columns), n)
-        right = _pairwise(horizontal, "horizontal", (rows, max(columns - 1, 0)), n)
+        down = pairwise_scores(vertical, "vertical", (max(rows - 1, 0), columns), n)
+        right = pairwise_scores(horizontal, "horizontal", (rows, max(columns - 1, 0)), n)
         below, beside = _grid_scopes(rows, columns)
         single = scores.reshape(rows * columns, n)
         return _uniform_model(
@@ -254,11 +268,11 @@ class Model(Frozen):
         variables: Sequence[str] | None,
         n: int | None,
     ) -> None:
-        common, each = (None, None) if states is None else _state_names(states, sizes, n)
+        common, each = (None, None) if states is None else state_names(states, sizes, n)
         set_once(self, "cardinalities", sizes)
         set_once(self, "blocks", blocks)
         set_once(self, "shape", shape)
-        set_once(self, "variables", None if variables is None else _variable_names(variables, len(sizes)))
+        set_once(self, "variables", None if variables is None else variable_names(variables, len(sizes)))
         set_once(self, "alike", n if each is None else None)
         set_once(self, "_common", common)
         set_once(self, "_each", each)
@@ -274,7 +288,7 @@ class Model(Frozen):
         """Digests of the cardinalities and of the scopes of each block: what the skeleton cache looks at."""
         if self._key is None:
             size = len(self.cardinalities)
-            first = digest(self.cardinalities) if self.alike is None else _uniform(size, self.alike)[1]
+            first = digest(self.cardinalities) if self.alike is None else uniform(size, self.alike)[1]
             set_once(self, "_key", (first, *(block.key for block in self.blocks)))
         assert self._key is not None
         return self._key
@@ -312,7 +326,7 @@ class Model(Frozen):
         tallytree.errors.ModelError: labelling[2] is 'X', which is no state of variable 2; its states are 'O',
         'B' ...
         """
-        array = _labelling(labelling)
+        array = labelling_array(labelling)
         if array.shape != self.shape and array.shape != (len(self),):
             raise ModelError(f"a labelling of this model has shape {self.shape}, got shape {array.shape}")
         flat = array.reshape(-1)
@@ -324,14 +338,14 @@ class Model(Frozen):
         return codes
 
     def _codes(self, items: list[Any]) -> NDArray[np.int64]:
-        lookup = _numbers(self._common or ())
+        lookup = numbers_of(self._common or ())
         try:
             return np.array([lookup[item] for item in items], dtype=np.int64)
         except (KeyError, TypeError):  # names that differ by variable, a number among the names, or an error
             return np.array([self._code(i, item) for i, item in enumerate(items)], dtype=np.int64)
 
     def _code(self, variable: int, item: object) -> int:
-        code = _code_in(item, self.states_of(variable), int(self.cardinalities[variable]))
+        code = code_in(item, self.states_of(variable), int(self.cardinalities[variable]))
         if code < 0:
             raise self._no_state(variable, item)
         return code
@@ -342,7 +356,7 @@ class Model(Frozen):
         names, n = self.states_of(variable), int(self.cardinalities[variable])
         return ModelError(
             f"labelling[{place}] is {item!r}, which is no state of variable {variable}{named}; "
-            f"its states are {_listed(names, n)}{_suggestion(item, names)}"
+            f"its states are {listed_states(names, n)}{suggestion(item, names)}"
         )
 
     def labels(self, assignment: ArrayLike) -> NDArray[Any]:
@@ -363,7 +377,7 @@ class Model(Frozen):
                 [names[code] for names, code in zip(self._each, codes, strict=True)], dtype=object
             )
         else:
-            labels = codes if self._common is None else _name_array(self._common)[codes]
+            labels = codes if self._common is None else name_array(self._common)[codes]
         return labels.reshape(self.shape)
 
     def state_codes(self, state: str | int) -> NDArray[np.int64]:
@@ -375,11 +389,11 @@ class Model(Frozen):
             No variable has such a state.
         """
         if self.alike is not None:
-            code = _code_in(state, self._common, self.alike)
+            code = code_in(state, self._common, self.alike)
             codes = np.full(len(self), code, dtype=np.int64)
         else:
             each = ((self.states_of(i), n) for i, n in enumerate(self.cardinalities.tolist()))
-            codes = np.array([_code_in(state, names, n) for names, n in each], dtype=np.int64)
+            codes = np.array([code_in(state, names, n) for names, n in each], dtype=np.int64)
             code = max(codes.tolist(), default=0)
         if code < 0:
             raise self._unknown(state)
@@ -391,8 +405,8 @@ class Model(Frozen):
             names = tuple(dict.fromkeys(name for one in self._each for name in one))
         most = self.alike or int(self.cardinalities.max())
         return ModelError(
-            f"no variable of this model has the state {state!r}; the states are {_listed(names, most)}"
-            f"{_suggestion(state, names)}"
+            f"no variable of this model has the state {state!r}; the states are {listed_states(names, most)}"
+            f"{suggestion(state, names)}"
         )
 
     def variable_indices(self, variables: Iterable[str | int]) -> NDArray[np.int64]:
@@ -410,11 +424,11 @@ class Model(Frozen):
         return np.array(indices, dtype=np.int64)
 
     def _variable_index(self, variable: str | int) -> int:
-        index = _code_in(variable, self.variables, len(self))
+        index = code_in(variable, self.variables, len(self))
         if index < 0:
             raise ModelError(
                 f"this model has no variable {variable!r}; the variables are "
-                f"{_listed(self.variables, len(self))}{_suggestion(variable, self.variables)}"
+                f"{listed_states(self.variables, len(self))}{suggestion(variable, self.variables)}"
             )
         return index
 
@@ -451,7 +465,7 @@ def _made(*content: Any) -> Model:
 def _restored(
     sizes: NDArray[Any], blocks: Any, shape: Any, states: Any, variables: Any, alike: int | None
 ) -> Model:
-    cardinalities, n = _cardinalities(sizes)
+    cardinalities, n = checked_cardinalities(sizes)
     return _made(cardinalities, blocks, shape, states, variables, n if alike is None else alike)
 
 
@@ -460,14 +474,7 @@ def _uniform_model(
 ) -> Model:
     """Assemble a model whose variables all have ``n`` states from scopes and their tables."""
     blocks = tuple(Block(scopes, read_only(tables), key) for (scopes, key), tables in parts if len(scopes))
-    return _made(_uniform(prod(shape), n)[0], blocks, shape, states, None, n)
-
-
-@lru_cache(maxsize=256)
-def _uniform(size: int, n: int) -> tuple[NDArray[np.int32], bytes]:
-    """Return the cardinalities of ``size`` variables with ``n`` states, shared by models, and a digest."""
-    cardinalities = read_only(np.full(size, n, dtype=np.int32))
-    return cardinalities, digest(cardinalities)
+    return _made(uniform(prod(shape), n)[0], blocks, shape, states, None, n)
 
 
 @lru_cache(maxsize=256)
@@ -484,203 +491,3 @@ def _grid_scopes(rows: int, columns: int) -> tuple[Scopes, Scopes]:
     below = read_only(np.stack((places[:-1], places[1:]), axis=-1).reshape(-1, 2))
     beside = read_only(np.stack((places[:, :-1], places[:, 1:]), axis=-1).reshape(-1, 2))
     return (below, digest(below)), (beside, digest(beside))
-
-
-# --- the door: arrays ---------------------------------------------------------------------------------------
-
-
-def _cardinalities(cardinalities: ArrayLike) -> tuple[NDArray[np.int32], int | None]:
-    """Check the numbers of states; return them, and the one they all are, if they are."""
-    sizes = np.asarray(cardinalities)
-    if sizes.ndim != 1 or (sizes.size and sizes.dtype.kind not in "iu"):
-        raise ModelError(
-            f"cardinalities must be a sequence of integers, one per variable, got {cardinalities!r}"
-        )
-    if not len(sizes):
-        return _uniform(0, 0)[0], None
-    least, most = int(sizes.min()), int(sizes.max())
-    if least < 1 or most >= 2**31:
-        variable = int((sizes < 1).argmax() if least < 1 else sizes.argmax())
-        raise ModelError(
-            f"variable {variable} has cardinality {sizes[variable]}; every variable needs at least one "
-            "state, and fewer than 2**31"
-        )
-    return (_uniform(len(sizes), most)[0], most) if least == most else (owned(sizes, np.int32), None)
-
-
-def _floats(value: ArrayLike, name: str) -> Scores:
-    return np.array(numeric(value, name), dtype=np.float64, order="C")
-
-
-def _check_entries(scores: Scores, name: str) -> None:
-    check_scores(scores, lambda index: f"{name}[{', '.join(map(str, index))}]")
-
-
-def _unary(value: ArrayLike, axes: tuple[str, ...]) -> Scores:
-    scores = _floats(value, "unary")
-    if scores.ndim != len(axes):
-        raise ModelError(f"unary must have shape ({', '.join(axes)}), got {scores.shape}")
-    if scores.shape[-1] == 0:
-        raise ModelError(
-            f"unary has shape {scores.shape}: its last axis is the states, and there must be at least one"
-        )
-    _check_entries(scores, "unary")
-    return scores
-
-
-def _pairwise(
-    value: ArrayLike, name: str, edges: tuple[int, ...], n: int, ignored: NDArray[np.bool_] | None = None
-) -> Scores:
-    """Check one (n, n) table, or one for each of the edges; return it or them with one leading axis."""
-    scores = _floats(value, name)
-    shared = scores.shape == (n, n)
-    if not shared and scores.shape != (*edges, n, n):
-        raise ModelError(
-            f"{name} must have shape {(n, n)}, one table for all, or {(*edges, n, n)}, one for each, "
-            f"got {scores.shape}"
-        )
-    if ignored is not None and not shared:
-        scores[ignored] = 0.0
-    _check_entries(scores, name)
-    return scores.reshape(1 if shared else prod(edges), n, n)
-
-
-def _parents(parents: ArrayLike, size: int) -> NDArray[np.int64]:
-    above = np.asarray(parents)
-    if above.shape != (size,) or (size and above.dtype.kind not in "iu"):
-        raise ModelError(
-            f"parents must be {size} integers, one per row of unary and negative for roots, got an array of "
-            f"shape {above.shape} and dtype {above.dtype}"
-        )
-    above = np.maximum(above.astype(np.int64), -1)
-    if (above >= size).any():
-        child = int((above >= size).argmax())
-        raise ModelError(f"variable {child} has parent {above[child]}, but variables are 0 to {size - 1}")
-    _check_acyclic(above)
-    return above
-
-
-def _check_acyclic(above: NDArray[np.int64]) -> None:
-    """Double the length of a jump until it exceeds every path: who is still inside then runs in a circle."""
-    # one more place than there are variables: the last is the way out, and leads to itself
-    jump = np.append(above, -1)
-    for _ in range(len(above).bit_length()):
-        jump = jump[jump]
-    if (jump >= 0).any():
-        start = int(jump[jump >= 0].min())
-        circle = [start]
-        while (step := int(above[circle[-1]])) != start:
-            circle.append(step)
-        path = " → ".join(map(str, [*circle[:8], *(["…"] if len(circle) > 8 else []), start]))
-        raise ModelError(
-            f"parents run in a circle: {path}; in a tree every path ends at a root, with parent -1"
-        )
-
-
-# --- the door: names and labellings -------------------------------------------------------------------------
-
-
-def _state_names(
-    states: Sequence[Any], sizes: NDArray[np.int32], n: int | None
-) -> tuple[Names | None, tuple[Names, ...] | None]:
-    """Return the names that all variables share, or the names of each."""
-    if all(isinstance(name, str) for name in states):
-        return _common_names(tuple(states), len(sizes), n), None
-    each = tuple(_names_of(i, names) for i, names in enumerate(states))
-    if tuple(map(len, each)) != tuple(sizes.tolist()):
-        raise ModelError(
-            f"states has lists of {_few(map(len, each))} names, but the variables have "
-            f"{_few(sizes.tolist())} states; give one list per variable, with one name per state"
-        )
-    return (each[0], None) if len(set(each)) == 1 else (None, each)
-
-
-def _common_names(names: Names, size: int, n: int | None) -> Names:
-    if n is None and size:
-        raise ModelError(
-            f"states has {len(names)} names for all variables, but these have different numbers of states; "
-            "give one list of names per variable"
-        )
-    if n is not None and n != len(names):
-        raise ModelError(
-            f"states has {len(names)} names, but each variable has {n} states; give one name per state"
-        )
-    return _distinct(names, "states")
-
-
-def _names_of(variable: int, names: Any) -> Names:
-    what = f"states[{variable}]"
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        raise ModelError(
-            f"{what} is {names!r}; states is a list of names for all variables, or one list of names per "
-            "variable"
-        )
-    return _distinct(tuple(names), what)
-
-
-def _variable_names(variables: Sequence[str], size: int) -> Names:
-    names = _distinct(tuple(variables), "variables")
-    if len(names) != size:
-        raise ModelError(f"variables has {len(names)} names, but the model has {size} variables")
-    return names
-
-
-@lru_cache(maxsize=256)
-def _distinct(names: tuple[Any, ...], what: str) -> Names:
-    for name in names:
-        if not isinstance(name, str):
-            raise ModelError(f"{what} must hold strings, got {name!r} of type {type(name).__name__}")
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ModelError(f"{what} has the name {twice!r} twice; names must be distinct")
-    return tuple(map(str, names))
-
-
-@lru_cache(maxsize=256)
-def _numbers(names: Names) -> dict[str, int]:
-    return {name: number for number, name in enumerate(names)}
-
-
-@lru_cache(maxsize=256)
-def _name_array(names: Names) -> NDArray[Any]:
-    return read_only(np.array(names, dtype=object))
-
-
-def _code_in(item: object, names: Names | None, n: int) -> int:
-    """Return the number of a name, or a number itself, and -1 for what is neither."""
-    if isinstance(item, str):
-        return -1 if names is None else _numbers(names).get(item, -1)
-    if isinstance(item, (int, np.integer)) and 0 <= item < n:
-        return int(item)
-    return -1
-
-
-def _few(items: Iterable[Any]) -> str:
-    shown = list(items)
-    return ", ".join(map(str, shown[:12])) + (", …" if len(shown) > 12 else "")
-
-
-def _listed(names: Names | None, n: int) -> str:
-    numbers = f"0 to {n - 1}" if n > 1 else "0 alone" if n else "none"
-    return numbers if not names else f"{_few(map(repr, names))} (or {numbers})"
-
-
-def _suggestion(item: object, names: Names | None) -> str:
-    if isinstance(item, float):
-        return ". Give them as integers: labelling.astype(int)"
-    if not isinstance(item, str):
-        return ""
-    if names is None:
-        return ". It has no names for them: give them to the model, or use numbers"
-    close = get_close_matches(item, names, 1)
-    return f". Did you mean {close[0]!r}?" if close else ""
-
-
-def _labelling(labelling: ArrayLike) -> NDArray[Any]:
-    try:
-        array = np.asarray(labelling)
-        if array.size and array.dtype.kind not in "biu":
-            array = np.array(labelling, dtype=object)  # keeps numbers apart from names
-    except ValueError as error:
-        raise ModelError(f"a labelling is a rectangular array of states: {error}") from None
-    return array
