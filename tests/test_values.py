@@ -253,3 +253,17 @@ def test_equal_scores_decode_to_the_same_labelling_from_an_equal_model():
     twin = tt.Model(model.cardinalities, list(factors_of(model.blocks)))
     for _ in range(2):
         assert tt.profile(twin).best().assignment.tolist() == tt.profile(model).best().assignment.tolist()
+
+
+def test_plans_and_distributions_pickle_without_tables():
+    model = tt.Model.chain(np.random.default_rng(0).normal(size=(50, 3)), np.zeros((3, 3)))
+    statistics = [tt.count(model, state=1), tt.Statistic([((), 4), ((3, 1), np.eye(3, dtype=int))])]
+    plan = pickle.loads(pickle.dumps(tt.plan(model, statistics, memory_limit=1e9)))
+    assert str(plan) == str(tt.plan(model, statistics, memory_limit=1e9))
+    one = tt.distribution(model, statistics, plan=plan)
+    other = pickle.loads(pickle.dumps(one))
+    assert len(pickle.dumps(one)) < 20_000
+    assert not other.log_partitions.flags.writeable
+    assert other.counts == one.counts
+    np.testing.assert_array_equal(other.marginals()[7], one.marginals()[7])
+    np.testing.assert_array_equal(other.sample(5, rng=1), one.sample(5, rng=1))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tallytree.core.blocks import read_only
 from tallytree.core.elimination import Order
-from tallytree.core.messages import Backend, downward, pass_messages
+from tallytree.core.messages import Backend, Messages, downward, pass_messages
 from tallytree.core.model import Model
 from tallytree.core.plan import Mode, Plan, bind
 from tallytree.core.solution import tally_type, unique_names
@@ -48,10 +48,8 @@ class Distribution:
         self.model = model
         self.statistics = tuple(statistics)
         self.plan = plan
+        self.backend = backend
         self._names = unique_names(tuple(s.name for s in self.statistics))
-        self._messages = pass_messages(
-            plan, model, self.statistics, algebra=native.LOG_SUM_EXP, backend=backend
-        )
         self._lock = Lock()
         self._cells, tallies, logs = self._messages.root()
         self.tallies, self.log_partitions = read_only(tallies), read_only(logs)
@@ -59,6 +57,12 @@ class Distribution:
             raise InfeasibleError(
                 "every labelling is forbidden by a -inf factor: there is no distribution over none"
             )
+
+    @cached_property
+    def _messages(self) -> Messages:
+        return pass_messages(
+            self.plan, self.model, self.statistics, algebra=native.LOG_SUM_EXP, backend=self.backend
+        )
 
     @cached_property
     def log_partition(self) -> float:
@@ -169,6 +173,13 @@ class Distribution:
             named = tally_type(self._names)(*wanted.tolist())
             raise InfeasibleError(f"no labelling has the {named}; see .tallies for those that occur")
         return int(rows[0])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k not in ("_messages", "_lock")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=Lock())
+        self.tallies, self.log_partitions = read_only(self.tallies), read_only(self.log_partitions)
 
     def __repr__(self) -> str:
         return f"Distribution({len(self.tallies)} tallies of ({', '.join(self._names)}))"

@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.core.blocks import Block
 from tallytree.core.elimination import UNCAPPED, Order, skeleton
 from tallytree.core.model import Model
 from tallytree.core.program import Step, steps
@@ -72,7 +73,7 @@ class Plan:
         self.limit = default_memory_limit() if memory_limit is None else float(memory_limit)
         self.options = (order, tallies, window)
         self.statistics = tuple(statistics)
-        self._shape = model.key
+        self._shape = _Shape(model)
         self.skeleton = skeleton(model, statistics, order)
         self.layout = self._laid_out(statistics, _MODES[tallies], window or {})
 
@@ -169,11 +170,15 @@ class Plan:
 
     def check(self, model: Model, statistics: Sequence[Statistic]) -> None:
         """Refuse a model or statistics that this plan was not made for."""
-        if (self._shape, self.statistics) != (model.key, tuple(statistics)):
+        if (self._shape.key, self.statistics) != (model.key, tuple(statistics)):
             raise ModelError(
                 "this plan was made for a model of another shape or for other statistics "
                 f"({', '.join(self.names) or 'none'}); make one with tallytree.plan(model, statistics)"
             )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        order, tallies, window = self.options
+        return _restored, (self._shape, self.statistics, order, self.limit, tallies, window)
 
     def __str__(self) -> str:
         costliest = self.layout.costliest
@@ -200,6 +205,26 @@ class Plan:
             f"Plan(width={self.width}, degree={self.degree}, tallies={self.tallies}, "
             f"operations={self.operations:.4g}, peak_bytes={self.peak_bytes})"
         )
+
+
+class _Shape:
+    """What a plan needs to know of a model: no scores."""
+
+    def __init__(self, model: Model) -> None:
+        self.key = model.key
+        self.cardinalities = model.cardinalities
+        self.scopes = tuple(block.scopes for block in model.blocks)
+
+    def model(self) -> Model:
+        """Return a model of this shape."""
+        shapes = [tuple(self.cardinalities[scopes[0]].tolist()) for scopes in self.scopes]
+        blocks = [Block(scopes, np.zeros((1, *n))) for scopes, n in zip(self.scopes, shapes, strict=True)]
+        return Model.from_blocks(self.cardinalities, blocks)
+
+
+def _restored(shape: _Shape, statistics: Sequence[Statistic], *options: Any) -> Plan:
+    order, limit, tallies, window = options
+    return Plan(shape.model(), statistics, order=order, memory_limit=limit, tallies=tallies, window=window)
 
 
 def bind(model: Model, statistics: Iterable[Statistic | Recipe]) -> tuple[Statistic, ...]:

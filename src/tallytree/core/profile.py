@@ -275,21 +275,11 @@ class Profile:
         return self._messages
 
     def __getstate__(self) -> dict[str, Any]:
-        order, tallies, window = self.plan.options
-        return {
-            "content": (self.model, self.statistics, self.backend, self._caps),
-            "root": (self._cells, self.tallies, self.scores),
-            "plan": {"order": order, "tallies": tallies, "window": window, "memory_limit": self.plan.limit},
-        }
+        return {**self.__dict__, "_messages": None, "_lock": None}  # no tables: they can be had again
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.model, self.statistics, self.backend, self._caps = state["content"]
-        self._cells, tallies, scores = state["root"]
-        self.tallies, self.scores = read_only(tallies), read_only(scores)
-        self.plan = Plan(self.model, self.statistics, **state["plan"])
-        self._names = unique_names(tuple(s.name for s in self.statistics))
-        self._messages = None
-        self._lock = Lock()
+        self.__dict__.update(state, _lock=Lock())
+        self.tallies, self.scores = read_only(self.tallies), read_only(self.scores)
 
     def __repr__(self) -> str:
         return f"Profile({len(self)} tallies of ({', '.join(self._names)}))"
