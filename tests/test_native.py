@@ -320,6 +320,11 @@ WORK = {
         d = tt.distribution(model, [tt.count(state=1)])
         work = d.marginals
     """,
+    "order of a star": """
+        parents = np.r_[-1, np.zeros(39_999, dtype=int)]
+        model = tt.Model.tree(parents, rng.normal(size=(40_000, 2)), rng.normal(size=(2, 2)))
+        work = lambda: tt.plan(model, [tt.count(model, state=1)])
+    """,
     "planning": """
         model = tt.Model.chain(rng.normal(size=(100, 6)), rng.normal(size=(6, 6)))
         work = lambda: tt.plan(model, [tt.count(model, state=s) for s in range(4)], memory_limit=4e8)
@@ -340,7 +345,14 @@ def script(name, after):
     )
 
 
-@pytest.mark.parametrize("name", sorted(WORK))
+BUG = pytest.mark.xfail(
+    reason="BUG: elimination_order polls no signals, and min-weight is quadratic at a hub"
+)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=BUG if name == "order of a star" else ()) for name in sorted(WORK)]
+)
 def test_control_c_interrupts(name):
     code = """
         print("started", flush=True)
