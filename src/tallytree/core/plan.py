@@ -159,6 +159,11 @@ class Plan:
         return self.layout.segments
 
     @property
+    def kept(self) -> str:
+        """What decoding keeps."""
+        return "all tables" if self.segments == 1 else f"checkpoints of {self.segments} segments"
+
+    @property
     def mode(self) -> str:
         """``rows`` (tallies contiguous) or ``cells`` (states contiguous)."""
         return "rows" if self.layout.rows else "cells"
@@ -182,12 +187,11 @@ class Plan:
 
     def __str__(self) -> str:
         costliest = self.layout.costliest
-        kept = "all tables" if self.segments == 1 else f"checkpoints of {self.segments} segments"
         lines = [
             f"plan for {len(self.order)} variables and {_statistics(self.names)}",
             f"  width τ = {self.width}, degree ν = {self.degree}, tallies R = {self.tallies:,} ({self.mode})",
             f"  {len(self.steps):,} steps, {_count(self.operations)} add-max operations",
-            f"  {_bytes(self.peak_bytes)} at the peak (limit {_bytes(self.limit)}); decoding keeps {kept}",
+            f"  {_bytes(self.peak_bytes)} at the peak (limit {_bytes(self.limit)}); decoding keeps {self.kept}",
         ]
         if self.pruned:
             lines.append(f"  {self.pruned:,} pairs of runs pruned by the constraint")

@@ -310,7 +310,12 @@ auto step_operations(const PyLayout &self) {
 auto order_of(Ints32 cardinalities, const std::vector<Scopes> &scopes, int method, std::uint64_t seed) {
     const auto blocks = scope_blocks(scopes);
     check_scopes(blocks, cardinalities.size());
-    return to_numpy(elimination_order(as_span(cardinalities), blocks, static_cast<OrderMethod>(method), seed));
+    std::vector<std::int32_t> order;
+    {
+        nb::gil_scoped_release release;
+        order = elimination_order(as_span(cardinalities), blocks, static_cast<OrderMethod>(method), seed, kPoll);
+    }
+    return to_numpy(std::move(order));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <cmath>
 #include <numeric>
 #include <queue>
+#include <tuple>
 
 namespace tallytree {
 namespace {
@@ -46,33 +47,36 @@ void connect(Adjacency &graph, std::int32_t u, std::int32_t v) {
 // A hub is last anyway: from this degree on, its fill is taken to be the most it can be.
 constexpr std::size_t kHub = 48;
 
-double fill_in(const Adjacency &graph, std::int32_t v) {
+Index fill_in(const Adjacency &graph, std::int32_t v) {
     const auto &n = graph[v];
-    const double pairs = 0.5 * static_cast<double>(n.size()) * static_cast<double>(n.size() - (n.empty() ? 0 : 1));
-    if (n.size() > kHub) return pairs;
-    double missing = 0;
+    const auto size = static_cast<Index>(n.size());
+    if (n.size() > kHub) return size * (size - 1) / 2;
+    Index missing = 0;
     for (std::size_t i = 0; i < n.size(); i++)
         for (std::size_t j = i + 1; j < n.size(); j++) missing += !adjacent(graph, n[i], n[j]);
     return missing;
 }
 
-constexpr double kTie = 1e-9;  // far below any difference of logarithms of small integers
-
 class Greedy {
   public:
     Greedy(std::span<const std::int32_t> cardinalities, Adjacency graph, OrderMethod method, std::uint64_t seed,
-           bool count_below)
-        : cards_(cardinalities),
-          graph_(std::move(graph)),
+           const Poll &poll)
+        : graph_(std::move(graph)),
           method_(method),
           random_(seed),
-          count_below_(count_below),
+          meter_(poll),
           version_(cardinalities.size(), 0),
           gone_(cardinalities.size(), false),
-          received_(cardinalities.size()) {}
+          received_(cardinalities.size()),
+          below_(cardinalities.size(), 0) {
+        for (auto n : cardinalities) bits_.push_back(std::llround(std::log2(std::max(n, 1)) * 1e6));
+        weight_ = bits_;
+        for (std::size_t v = 0; v < graph_.size(); v++)
+            for (auto u : graph_[v]) weight_[v] += bits_[u];
+    }
 
     std::vector<std::int32_t> run() {
-        const auto count = static_cast<std::int32_t>(cards_.size());
+        const auto count = static_cast<std::int32_t>(graph_.size());
         for (std::int32_t v = 0; v < count; v++) push(v);
         std::vector<std::int32_t> order;
         order.reserve(count);
@@ -88,29 +92,23 @@ class Greedy {
 
   private:
     struct Entry {
-        double price;
+        Index price, second;
         std::uint64_t tie;
         std::int32_t variable;
         std::int32_t version;
         bool operator<(const Entry &o) const {  // std::priority_queue keeps the largest on top
-            if (price != o.price) return price > o.price;
-            if (tie != o.tie) return tie > o.tie;
-            return variable > o.variable;
+            return std::tie(o.price, o.second, o.tie, o.variable) < std::tie(price, second, tie, variable);
         }
     };
 
-    double price(std::int32_t v) const {
+    Index price(std::int32_t v) const {
         switch (method_) {
             case OrderMethod::MinFill:
                 return fill_in(graph_, v);
             case OrderMethod::MinDegree:
-                return static_cast<double>(graph_[v].size());
-            default: {
-                double weight = std::log(static_cast<double>(std::max(cards_[v], 1)));
-                for (auto u : graph_[v]) weight += std::log(static_cast<double>(std::max(cards_[u], 1)));
-                for (auto message : received_[v]) weight += kTie * below_[message];
-                return weight;
-            }
+                return static_cast<Index>(graph_[v].size());
+            default:
+                return weight_[v];
         }
     }
 
@@ -122,52 +120,75 @@ class Greedy {
         return z ^ (z >> 31);
     }
 
-    void push(std::int32_t v) { queue_.push({price(v), tie_breaker(), v, ++version_[v]}); }
+    void push(std::int32_t v) { queue_.push({price(v), below_[v], tie_breaker(), v, ++version_[v]}); }
 
     void eliminate(std::int32_t v) {
         const auto neighbours = graph_[v];
         gone_[v] = true;
-        if (count_below_) send(v, neighbours);
-        std::vector<std::int32_t> touched(neighbours);
+        if (method_ == OrderMethod::MinTally) send(v, neighbours);
         for (auto u : neighbours) {
             auto &n = graph_[u];
             n.erase(std::lower_bound(n.begin(), n.end(), v));
+            weight_[u] -= bits_[v];
+            meter_.spend(static_cast<double>(n.size()) / 16 + 10);
         }
         for (std::size_t i = 0; i < neighbours.size(); i++)
-            for (std::size_t j = i + 1; j < neighbours.size(); j++)
-                if (!adjacent(graph_, neighbours[i], neighbours[j])) {
-                    connect(graph_, neighbours[i], neighbours[j]);
-                    connect(graph_, neighbours[j], neighbours[i]);
-                }
-        if (method_ == OrderMethod::MinFill)  // fill also changes one step further out
+            for (std::size_t j = i + 1; j < neighbours.size(); j++) join(neighbours[i], neighbours[j]);
+        for (auto u : touched_by(neighbours)) push(u);
+        graph_[v].clear();
+    }
+
+    void join(std::int32_t u, std::int32_t v) {
+        meter_.spend(20);
+        if (adjacent(graph_, u, v)) return;
+        connect(graph_, u, v);
+        connect(graph_, v, u);
+        weight_[u] += bits_[v];
+        weight_[v] += bits_[u];
+    }
+
+    // The variables whose price may have changed; fill also changes one step further out.
+    std::vector<std::int32_t> touched_by(const std::vector<std::int32_t> &neighbours) {
+        std::vector<std::int32_t> touched(neighbours);
+        if (method_ == OrderMethod::MinFill)
             for (auto u : neighbours)
                 if (graph_[u].size() <= kHub) touched.insert(touched.end(), graph_[u].begin(), graph_[u].end());
         std::sort(touched.begin(), touched.end());
         touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
-        for (auto u : touched) push(u);
-        graph_[v].clear();
+        meter_.spend(static_cast<double>(touched.size()) * 100);
+        return touched;
     }
 
     // The message of v to its neighbours covers all that the messages it received do, which are used up.
     void send(std::int32_t v, const std::vector<std::int32_t> &neighbours) {
-        double covered = 1;
+        Index covered = 1;
         for (auto message : received_[v]) {
-            covered += below_[message];
-            below_[message] = 0;
+            covered += messages_[message].covers;
+            for (auto u : messages_[message].scope) below_[u] -= messages_[message].covers;
+            messages_[message].covers = 0;
         }
-        for (auto u : neighbours) received_[u].push_back(static_cast<std::int32_t>(below_.size()));
-        below_.push_back(covered);
+        for (auto u : neighbours) {
+            received_[u].push_back(static_cast<std::int32_t>(messages_.size()));
+            below_[u] += covered;
+        }
+        messages_.push_back({covered, neighbours});
     }
 
-    std::span<const std::int32_t> cards_;
+    struct Message {
+        Index covers;  // variables below it; 0 once it is used up
+        std::vector<std::int32_t> scope;
+    };
+
     Adjacency graph_;
     OrderMethod method_;
     std::uint64_t random_;
-    bool count_below_;
-    std::vector<double> below_;  // per message: variables that it covers, 0 once it is used up
+    Meter meter_;
+    std::vector<Index> bits_, weight_;  // logarithms of cardinalities, in millionths: sums are exact
     std::vector<std::int32_t> version_;
     std::vector<bool> gone_;
     std::vector<std::vector<std::int32_t>> received_;
+    std::vector<Index> below_;  // per variable: what the messages it holds cover
+    std::vector<Message> messages_;
     std::priority_queue<Entry> queue_;
 };
 
@@ -202,8 +223,8 @@ std::vector<std::int32_t> sweep(const Adjacency &graph) {
 }  // namespace
 
 std::vector<std::int32_t> elimination_order(std::span<const std::int32_t> cardinalities,
-                                            std::span<const ScopeBlock> scopes, OrderMethod method,
-                                            std::uint64_t seed) {
+                                            std::span<const ScopeBlock> scopes, OrderMethod method, std::uint64_t seed,
+                                            const Poll &poll) {
     const auto count = static_cast<Index>(cardinalities.size());
     if (method == OrderMethod::Natural) {
         std::vector<std::int32_t> order(count);
@@ -212,7 +233,7 @@ std::vector<std::int32_t> elimination_order(std::span<const std::int32_t> cardin
     }
     Adjacency graph = interaction_graph(count, scopes);
     if (method == OrderMethod::Sweep) return sweep(graph);
-    return Greedy(cardinalities, std::move(graph), method, seed, method == OrderMethod::MinTally).run();
+    return Greedy(cardinalities, std::move(graph), method, seed, poll).run();
 }
 
 }  // namespace tallytree
