@@ -187,11 +187,12 @@ class Plan:
 
     def __str__(self) -> str:
         costliest = self.layout.costliest
+        memory = f"{_bytes(self.peak_bytes)} at the peak (limit {_bytes(self.limit)})"
         lines = [
             f"plan for {len(self.order)} variables and {_statistics(self.names)}",
             f"  width τ = {self.width}, degree ν = {self.degree}, tallies R = {self.tallies:,} ({self.mode})",
             f"  {len(self.steps):,} steps, {_count(self.operations)} add-max operations",
-            f"  {_bytes(self.peak_bytes)} at the peak (limit {_bytes(self.limit)}); decoding keeps {self.kept}",
+            f"  {memory}; decoding keeps {self.kept}",
         ]
         if self.pruned:
             lines.append(f"  {self.pruned:,} pairs of runs pruned by the constraint")
