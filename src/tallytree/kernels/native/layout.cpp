@@ -12,7 +12,8 @@
 namespace tallytree {
 namespace {
 
-constexpr Index kShortRow = 3;  // cells; shorter rows waste most of a vector
+constexpr Index kShortRange = 3;   // a statistic with fewer tallies gives rows that waste most of a vector
+constexpr double kShortRow = 1.5;  // cells on average below which rows are no better than cells
 // ---- the builder -----------------------------------------------------------------------------------------
 
 class Builder {
@@ -42,7 +43,7 @@ class Builder {
     // Whether no statistic has a range worth a row.
     bool all_short() const {
         for (Index k = 0; k < count(); k++)
-            if (width(k) >= kShortRow) return false;
+            if (width(k) >= kShortRange) return false;
         return true;
     }
 
