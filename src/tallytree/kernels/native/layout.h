@@ -51,7 +51,6 @@ struct PairList {
 struct StepView {
     Index classes;                 // distinct shifts of an elimination; 0 for a join
     const std::int32_t *class_of;  // local shift table
-    const Index *class_prefix;     // classes x prefix size
     const Index *class_shift;      // along the run
     PairList pairs;
 };
@@ -92,7 +91,6 @@ struct Layout {
         const StepLayout &s = steps[t];
         return {s.classes,
                 class_of.data() + s.class_of,
-                class_prefix.data() + s.class_prefix,
                 class_shift.data() + s.class_shift,
                 {pair_begin.data() + s.begin, pair_a.data() + s.pairs, pair_b.data() + s.pairs, s.groups}};
     }
