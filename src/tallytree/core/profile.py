@@ -7,7 +7,7 @@ attained at some ``(μ(l), l)``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from threading import Lock
 from typing import Any
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tallytree.core.blocks import read_only
 from tallytree.core.elimination import Order
 from tallytree.core.expressions import Constraint, as_constraint
-from tallytree.core.messages import Backend, Messages, downward, pass_messages
+from tallytree.core.messages import Backend, Messages, downward, pass_messages, ranking
 from tallytree.core.model import Model
 from tallytree.core.objective import Objective, evaluate_objective
 from tallytree.core.plan import Mode, Plan, bind
@@ -157,6 +157,30 @@ class Profile:
             if values[i] > -np.inf
         ]
 
+    def ranked(self, *, where: Where = None) -> Iterator[Solution]:
+        """Go through all labellings in order of score, best first, each found when it is asked for.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tallytree as tt
+        >>> model = tt.Model.chain(np.array([[0., 1], [0, 2]]), np.zeros((2, 2)))
+        >>> ones = tt.count(model, state=1, name="ones")
+        >>> for solution in tt.profile(model, [ones]).ranked(where=ones <= 1):
+        ...     print(solution.score, solution.assignment)
+        2.0 [0 1]
+        1.0 [1 0]
+        0.0 [0 0]
+        """
+        rows = self._allowed(where)
+        chosen = np.arange(len(self)) if rows is None else rows
+        with self._lock:
+            labellings = ranking(self._loaded(), self._cells[chosen], self.plan)
+        return (
+            self._certified(int(chosen[position]), assignment, score)
+            for score, position, assignment in labellings
+        )
+
     def at(self, *tally: int, **named: int) -> Solution:
         """Return the best labelling with exactly this tally, in order or by name.
 
@@ -255,8 +279,12 @@ class Profile:
         return rows
 
     def _solution(self, row: int, value: float | None = None) -> Solution:
-        score, tally = float(self.scores[row]), self.tallies[row].tolist()
-        assignment = self._decode(int(self._cells[row]))
+        return self._certified(row, self._decode(int(self._cells[row])), float(self.scores[row]), value)
+
+    def _certified(
+        self, row: int, assignment: NDArray[np.int64], score: float, value: float | None = None
+    ) -> Solution:
+        tally = self.tallies[row].tolist()
         exact, sums = certified(self.model, self.statistics, assignment, score, tally)
         reported = tally_type(self._names)(*(self._reported(sums) if self._caps else tally))
         return Solution(score if value is None else value, exact, reported, assignment, self.model)
