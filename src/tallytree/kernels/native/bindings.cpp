@@ -228,6 +228,7 @@ void make_k_best(PyKBest *self, const PyRun &run, Ints root_cells) {
 }
 
 auto next_labellings(PyKBest &self, std::int64_t count) {
+    if (count < 0) throw nb::value_error("how many labellings cannot be negative");
     KBest::Labellings found;
     {
         nb::gil_scoped_release release;
