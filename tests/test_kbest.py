@@ -103,6 +103,31 @@ def test_ties_come_in_the_same_order_every_time(problem, k):
     assert [s.assignment.tolist() for s in once] == [s.assignment.tolist() for s in again]
 
 
+@pytest.mark.parametrize("tallies", LAYOUTS)
+@given(problem=constrained(largest=5, most=2), k=st.one_of(st.none(), st.integers(0, 12)))
+@settings(max_examples=200)
+def test_order_of_an_objective(tallies, problem, k):
+    model, statistics, where = problem
+    labellings, scores = satisfying(model, where)
+    values = pulled(scores, *(tally_of(s, labellings) for s in statistics))
+    wanted = np.sort(values[values > -np.inf])[::-1][:k]
+    found = tt.k_best(model, k, statistics, pulled, where=where, tallies=tallies)
+    np.testing.assert_allclose([s.value for s in found], wanted, rtol=0, atol=4 * score_tolerance(model))
+    assert len({s.assignment.tobytes() for s in found}) == len(found)
+    for solution in found:
+        check_solution(solution, model, statistics)
+        assert solution.value == pytest.approx(float(pulled(solution.score, *solution.tally)), abs=1e-9)
+
+
+def test_an_objective_does_not_get_what_only_the_constraint_reads():
+    model = tt.Model.chain(np.array([[0.0, 1], [0, 2], [0, 4]]), np.zeros((2, 2)))
+    ones, last = tt.count(model, state=1), tt.count(model, state=1, variables=[2], name="last")
+    found = tt.k_best(model, 2, [ones], lambda score, k: score - 3 * k, where=last == 0)
+    assert [s.value for s in found] == [0.0, -1.0]
+    with pytest.raises(tt.ObjectiveError, match="decreases in the score"):
+        tt.iter_best(model, [ones], lambda score, k: -score)
+
+
 def test_ties_go_to_the_first_tally():
     model = tt.Model([2, 2], [((), 1.0)])
     found = tt.k_best(model, None, [tt.count(state=1, name="ones")])
@@ -205,23 +230,26 @@ def test_exclude_both_ways(problem, count, seed):
             check_exclusion(found, model, outputs, statistics, wanted)
 
 
+def pulled(score, *tallies):
+    """An objective that draws tallies to 1, and refuses some."""
+    value = score - sum(3 * np.abs(t - 1) for t in tallies)
+    return np.where(tallies[0] == 2, -np.inf, value) if tallies else value
+
+
 @given(problem=problems(largest=4, most=2), count=st.integers(0, 8))
 @settings(max_examples=150)
 def test_exclude_with_an_objective(problem, count):
     model, statistics = problem
     outputs = tt.k_best(model, count)
     unwanted = [s.assignment for s in outputs]
-
-    def objective(score, *tallies):
-        return score - sum(3 * np.abs(t - 1) for t in tallies)
-
-    wanted = best_outside(model, unwanted, statistics, objective, None)
-    if wanted is None:
-        with pytest.raises(tt.InfeasibleError, match="or the objective is -inf"):
-            tt.exclude(model, outputs, statistics, objective)
-    else:
-        found = tt.exclude(model, [*outputs, *outputs], statistics, objective)
-        check_exclusion(found, model, unwanted, statistics, wanted)
+    wanted = best_outside(model, unwanted, statistics, pulled, None)
+    for method in ("ranking", "statistics"):
+        if wanted is None or wanted == -np.inf:
+            with pytest.raises(tt.InfeasibleError, match="or the objective is -inf"):
+                tt.exclude(model, outputs, statistics, pulled, method=method)
+        else:
+            found = tt.exclude(model, [*outputs, *outputs], statistics, pulled, method=method)
+            check_exclusion(found, model, unwanted, statistics, wanted)
 
 
 def test_exclusion_takes_names_and_grids():
@@ -248,8 +276,6 @@ def test_wrong_exclusions_are_refused():
     model = tt.Model.chain(np.zeros((3, 2)), np.zeros((2, 2)))
     with pytest.raises(tt.ModelError, match="method must be 'ranking' or 'statistics', got 'guess'"):
         tt.exclude(model, [], method="guess")
-    with pytest.raises(tt.ModelError, match="ranked by score"):
-        tt.exclude(model, [], objective=lambda score: score, method="ranking")
     with pytest.raises(tt.ModelError):
         tt.exclude(model, [[0, 1]])
     with pytest.raises(tt.InfeasibleError, match="no labelling is left outside the 0 excluded ones"):

@@ -37,20 +37,24 @@ Distance = Callable[[NDArray[np.int64]], Statistic | Recipe]
 def iter_best(
     model: Model,
     statistics: Iterable[Statistic | Recipe] = (),
+    objective: Objective | None = None,
     *,
     where: Where = None,
     order: Order | None = None,
     memory_limit: float | None = None,
     tallies: Mode = "auto",
 ) -> Iterator[Solution]:
-    """Go through the labellings in order of score, best first, each found when it is asked for.
+    """Go through the labellings in order of score or value, best first, each found when it is asked for.
 
     Parameters
     ----------
     model : Model
         The factor graph.
     statistics : iterable of Statistic or Recipe
-        What the solutions' tallies show.
+        What the objective gets and the solutions' tallies show.
+    objective : callable, optional
+        ``H(score, *tallies)``, as for :func:`solve`; by default the score. Labellings of value ``-inf`` are
+        left out.
     where : Constraint, optional
         Only labellings that satisfy it.
     order, memory_limit, tallies
@@ -59,7 +63,7 @@ def iter_best(
     Yields
     ------
     Solution
-        No labelling comes twice and none is left out. Equal scores come in an order that is always the same.
+        No labelling comes twice and none is left out. Equal values come in an order that is always the same.
         Scores that differ by rounding alone, as two sums of the same numbers may, count as equal.
 
     Raises
@@ -81,7 +85,7 @@ def iter_best(
     """
     try:
         asked = pose(model, statistics, where, order=order, memory_limit=memory_limit, tallies=tallies)
-        return asked.profile.ranked(where=asked.remaining)
+        return asked.profile.ranked(asked.narrowed(objective), where=asked.remaining)
     except InfeasibleError:
         return iter(())
 
@@ -90,6 +94,7 @@ def k_best(
     model: Model,
     k: int | None = None,
     statistics: Iterable[Statistic | Recipe] = (),
+    objective: Objective | None = None,
     *,
     where: Where = None,
     order: Order | None = None,
@@ -104,7 +109,7 @@ def k_best(
         The factor graph.
     k : int, optional
         How many; all of them by default.
-    statistics, where, order, memory_limit, tallies
+    statistics, objective, where, order, memory_limit, tallies
         As for :func:`iter_best`.
 
     Examples
@@ -119,7 +124,7 @@ def k_best(
     """
     count = None if k is None else _number(k, "k", least=0)
     labellings = iter_best(
-        model, statistics, where=where, order=order, memory_limit=memory_limit, tallies=tallies
+        model, statistics, objective, where=where, order=order, memory_limit=memory_limit, tallies=tallies
     )
     return list(islice(labellings, count))
 
@@ -145,10 +150,9 @@ def exclude(
     statistics, objective, where, memory_limit
         As for :func:`solve`.
     method : {"ranking", "statistics"}, optional
-        ``ranking`` goes through the labellings in order of score until one is outside: at most one more than
-        there are outputs. ``statistics`` carries one mismatch statistic per output, capped at 1, at most one
-        more tally in each table than there are outputs; this one works with an objective. By default
-        ``ranking`` where there is no objective.
+        ``ranking``, the default, goes through the labellings in order until one is outside: at most one more
+        than there are outputs. ``statistics`` carries one mismatch statistic per output, capped at 1: at most
+        one more tally in each table than there are outputs, times those of the other statistics.
 
     Raises
     ------
@@ -166,19 +170,16 @@ def exclude(
     >>> tt.exclude(model, [[0, 0, 1]], [ones], lambda score, k: score - 3 * k).assignment
     array([0, 0, 0])
     """
-    chosen = method or ("ranking" if objective is None else "statistics")
-    if chosen not in ("ranking", "statistics"):
+    if method not in (None, "ranking", "statistics"):
         raise ModelError(f"method must be 'ranking' or 'statistics', got {method!r}")
-    if chosen == "ranking" and objective is not None:
-        raise ModelError("labellings are ranked by score; with an objective use method='statistics'")
     unwanted = {y.tobytes(): y for y in (_encoded(model, output) for output in outputs)}
     shown = bind(model, statistics)
-    if chosen == "statistics":
+    if method == "statistics":
         return _outside(model, list(unwanted.values()), shown, objective, where, memory_limit)
-    for solution in iter_best(model, shown, where=where, memory_limit=memory_limit):
+    for solution in iter_best(model, shown, objective, where=where, memory_limit=memory_limit):
         if solution.assignment.tobytes() not in unwanted:
             return solution
-    raise InfeasibleError(_none_left(len(unwanted), where))
+    raise InfeasibleError(_none_left(len(unwanted), where, objective))
 
 
 def _outside(
@@ -203,7 +204,7 @@ def _outside(
     return Solution(found.value, found.score, tally, np.array(found.assignment), model)
 
 
-def _none_left(count: int, where: Where, objective: Objective | None = None) -> str:
+def _none_left(count: int, where: Where, objective: Objective | None) -> str:
     constraint = "" if where is None else f" that satisfies '{where}'"
     refused = "" if objective is None else ", or the objective is -inf at all that are"
     return f"no labelling{constraint} is left outside the {count} excluded ones{refused}"

@@ -6,7 +6,7 @@ The native executor runs the whole program, packing of factors and decoding incl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -21,7 +21,7 @@ from tallytree.core.statistics import Statistic
 from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native, reference
 
-__all__ = ["Backend", "Messages", "downward", "pass_messages", "ranking"]
+__all__ = ["Backend", "Messages", "downward", "pass_messages"]
 
 Backend = Literal["native", "reference"]
 
@@ -75,33 +75,6 @@ def downward(
     if native_run:
         result = result + sum(evaluate([block], _NOWHERE) for block in model.blocks if not block.arity)
     return result
-
-
-def ranking(
-    messages: Messages, cells: NDArray[np.int64], plan: Plan
-) -> Iterator[tuple[float, int, NDArray[np.int64]]]:
-    """Give the labellings of some root cells, best first: score, position among the cells, labelling."""
-    if not isinstance(messages, native.Run):
-        raise ModelError("labellings in order come from the native executor; leave out backend=")
-    try:
-        search = native.KBest(messages, cells)
-    except native.BudgetExceededError:
-        raise BudgetError(
-            "labellings in order need every table, and this plan keeps only checkpoints "
-            f"({plan.segments} segments); raise memory_limit="
-        ) from None
-    return _drawn(search)
-
-
-def _drawn(search: native.KBest) -> Iterator[tuple[float, int, NDArray[np.int64]]]:
-    count = 1  # in growing batches: the first comes at once, and many cost few calls
-    while True:
-        scores, positions, assignments = search.next(count)
-        for score, position, assignment in zip(scores.tolist(), positions.tolist(), assignments, strict=True):
-            yield score, position, assignment.copy()
-        if len(scores) < count:
-            return
-        count = min(2 * count, 64)
 
 
 _NOWHERE = np.zeros(0, dtype=np.int64)  # where constants are evaluated

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from tallytree.core.blocks import read_only
 from tallytree.core.elimination import Order
 from tallytree.core.expressions import Constraint, as_constraint
-from tallytree.core.messages import Backend, Messages, downward, pass_messages, ranking
+from tallytree.core.messages import Backend, Messages, downward, pass_messages
 from tallytree.core.model import Model
 from tallytree.core.objective import Objective, evaluate_objective
 from tallytree.core.plan import Mode, Plan, bind
+from tallytree.core.ranking import Ranked, by_objective, by_score
 from tallytree.core.solution import Solution, certified, tally_type, unique_names
 from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import InfeasibleError, ModelError
@@ -157,8 +158,13 @@ class Profile:
             if values[i] > -np.inf
         ]
 
-    def ranked(self, *, where: Where = None) -> Iterator[Solution]:
-        """Go through all labellings in order of score, best first, each found when it is asked for.
+    def ranked(self, objective: Objective | None = None, *, where: Where = None) -> Iterator[Solution]:
+        """Go through all labellings in order of value, best first, each found when it is asked for.
+
+        Parameters
+        ----------
+        objective, where
+            As for :meth:`best`, whose answer comes first. Labellings of value ``-inf`` are left out.
 
         Examples
         --------
@@ -172,13 +178,27 @@ class Profile:
         1.0 [1 0]
         0.0 [0 0]
         """
-        rows = self._allowed(where)
-        chosen = np.arange(len(self)) if rows is None else rows
+        allowed = self._allowed(where)
+        rows = np.arange(len(self)) if allowed is None else allowed
+        if objective is None:
+            found = self._search(rows)
+        else:
+            found = self._by_objective(objective, rows)
+        return (self._certified(int(rows[r.position]), r.assignment, r.score, r.value) for r in found)
+
+    def _search(self, rows: NDArray[np.int64]) -> Iterator[Ranked]:
         with self._lock:
-            labellings = ranking(self._loaded(), self._cells[chosen], self.plan)
-        return (
-            self._certified(int(chosen[position]), assignment, score)
-            for score, position, assignment in labellings
+            return by_score(self._loaded(), self._cells[rows], self.plan)
+
+    def _by_objective(self, objective: Objective, rows: NDArray[np.int64]) -> Iterator[Ranked]:
+        def values(scores: NDArray[np.float64], chosen: NDArray[np.int64]) -> NDArray[np.float64]:
+            return evaluate_objective(objective, scores, self.tallies[chosen], self._names)
+
+        self._search(rows[:0])  # refused now where it would be refused later
+        return by_objective(
+            lambda position: self._search(rows[[position]]),
+            values(self.scores[rows], rows).tolist(),
+            lambda position, score: float(values(np.array([score]), rows[[position]])[0]),
         )
 
     def at(self, *tally: int, **named: int) -> Solution:

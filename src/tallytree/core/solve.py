@@ -64,10 +64,7 @@ def solve(
     asked = pose(
         model, statistics, where, order=order, memory_limit=memory_limit, tallies=tallies, backend=backend
     )
-    narrowed = objective
-    if objective is not None and len(asked.profile.statistics) > asked.seen:
-        narrowed = _narrowed(objective, asked.seen)
-    return asked.profile.best(narrowed, where=asked.remaining)
+    return asked.profile.best(asked.narrowed(objective), where=asked.remaining)
 
 
 class Posed(NamedTuple):
@@ -76,6 +73,12 @@ class Posed(NamedTuple):
     profile: Profile
     remaining: Where
     seen: int
+
+    def narrowed(self, objective: Objective | None) -> Objective | None:
+        """Keep from the objective the statistics that only the constraint brought in."""
+        if objective is None or len(self.profile.statistics) == self.seen:
+            return objective
+        return lambda score, *tally: objective(score, *tally[: self.seen])
 
 
 def pose(
@@ -114,15 +117,6 @@ def pose(
     # only native layouts know windows, and only steps are cut by them: a model of no variables has none
     windowed = question.all_windowed and backend == "native" and len(model) > 0
     return Posed(found, None if windowed else question.remaining, len(seen))
-
-
-def _narrowed(objective: Objective, count: int) -> Objective:
-    """Keep from the objective the statistics that only the constraint brought in."""
-
-    def narrowed(score: object, *tally: object) -> object:
-        return objective(score, *tally[:count])
-
-    return narrowed
 
 
 class _Question:
