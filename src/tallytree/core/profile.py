@@ -166,6 +166,13 @@ class Profile:
         objective, where
             As for :meth:`best`, whose answer comes first. Labellings of value ``-inf`` are left out.
 
+        Raises
+        ------
+        InfeasibleError
+            No labelling satisfies the constraint.
+        BudgetError
+            The plan does not keep all tables.
+
         Examples
         --------
         >>> import numpy as np
