@@ -16,7 +16,7 @@ import numpy as np
 import tallytree as tt
 from tallytree.kernels import native
 
-NAMES = ("rates", "scaling", "end_to_end", "memory", "certificate", "distribution")
+NAMES = ("rates", "scaling", "end_to_end", "memory", "certificate", "distribution", "kbest")
 
 
 def machine() -> dict[str, Any]:

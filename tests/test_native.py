@@ -238,6 +238,12 @@ CALLS = {
     "sample: uniforms short": lambda: run(algebra=1).sample(i64(0), np.zeros((1, 1))),
     "sample: uniforms few": lambda: run(algebra=1).sample(i64(0, 0), np.zeros((1, steps))),
     "sample: uniforms strided": lambda: run(algebra=1).sample(i64(0), np.zeros((1, 2 * steps))[:, ::2]),
+    "ranking: cell beyond": lambda: native.KBest(run(), i64(10**6)),
+    "ranking: cell negative": lambda: native.KBest(run(), i64(-1)),
+    "ranking: cells int32": lambda: native.KBest(run(), i32(0)),
+    "ranking: not max-plus": lambda: native.KBest(run(algebra=1), i64(0)),
+    "ranking: no run": lambda: native.KBest(None, i64(0)),
+    "ranking: negative count": lambda: native.KBest(run(), i64(0)).next(-1),
     "downward: short": lambda: run(algebra=1).downward(none.astype(float)),
     "downward: integer": lambda: run(algebra=1).downward(none),
     "evaluate: labelling short": lambda: evaluate(y=i64(0)),
@@ -332,6 +338,13 @@ WORK = {
     "cells": """
         model = tt.Model.chain(rng.normal(size=(2000, 60)), rng.normal(size=(60, 60)))
         work = lambda: tt.profile(model, [tt.count(state=1)], tallies="cells")
+    """,
+    "ranking": """
+        model = tt.Model.chain(rng.normal(size=(40, 4)), rng.normal(size=(4, 4)))
+        profile = tt.profile(model)
+        run = native.Run(profile.plan.layout, [block.tables for block in model.blocks], native.MAX_PLUS)
+        search = native.KBest(run, run.root()[0])
+        work = lambda: search.next(10**7)
     """,
 }
 

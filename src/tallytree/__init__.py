@@ -24,6 +24,7 @@ from tallytree.core.solution import Solution
 from tallytree.core.solve import solve
 from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import BudgetError, InfeasibleError, ModelError, ObjectiveError, TallytreeError
+from tallytree.kbest import diverse_k_best, exclude, iter_best, k_best
 
 __version__ = "0.1.0"
 
@@ -45,8 +46,12 @@ __all__ = [
     "clique_tree",
     "count",
     "distribution",
+    "diverse_k_best",
     "elementwise",
+    "exclude",
     "io",
+    "iter_best",
+    "k_best",
     "matches",
     "mismatches",
     "plan",

@@ -7,7 +7,7 @@ attained at some ``(μ(l), l)``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from threading import Lock
 from typing import Any
 
@@ -21,6 +21,7 @@ from tallytree.core.messages import Backend, Messages, downward, pass_messages
 from tallytree.core.model import Model
 from tallytree.core.objective import Objective, evaluate_objective
 from tallytree.core.plan import Mode, Plan, bind
+from tallytree.core.ranking import Ranked, by_objective, by_score
 from tallytree.core.solution import Solution, certified, tally_type, unique_names
 from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import InfeasibleError, ModelError
@@ -157,6 +158,56 @@ class Profile:
             if values[i] > -np.inf
         ]
 
+    def ranked(self, objective: Objective | None = None, *, where: Where = None) -> Iterator[Solution]:
+        """Go through all labellings in order of value, best first, each found when it is asked for.
+
+        Parameters
+        ----------
+        objective, where
+            As for :meth:`best`, whose answer comes first. Labellings of value ``-inf`` are left out.
+
+        Raises
+        ------
+        InfeasibleError
+            No labelling satisfies the constraint.
+        BudgetError
+            The plan does not keep all tables.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tallytree as tt
+        >>> model = tt.Model.chain(np.array([[0., 1], [0, 2]]), np.zeros((2, 2)))
+        >>> ones = tt.count(model, state=1, name="ones")
+        >>> for solution in tt.profile(model, [ones]).ranked(where=ones <= 1):
+        ...     print(solution.score, solution.assignment)
+        2.0 [0 1]
+        1.0 [1 0]
+        0.0 [0 0]
+        """
+        allowed = self._allowed(where)
+        rows = np.arange(len(self)) if allowed is None else allowed
+        if objective is None:
+            found = self._search(rows)
+        else:
+            found = self._by_objective(objective, rows)
+        return (self._certified(int(rows[r.position]), r.assignment, r.score, r.value) for r in found)
+
+    def _search(self, rows: NDArray[np.int64]) -> Iterator[Ranked]:
+        with self._lock:
+            return by_score(self._loaded(), self._cells[rows], self.plan)
+
+    def _by_objective(self, objective: Objective, rows: NDArray[np.int64]) -> Iterator[Ranked]:
+        def values(scores: NDArray[np.float64], chosen: NDArray[np.int64]) -> NDArray[np.float64]:
+            return evaluate_objective(objective, scores, self.tallies[chosen], self._names)
+
+        self._search(rows[:0])  # refused now where it would be refused later
+        return by_objective(
+            lambda position: self._search(rows[[position]]),
+            values(self.scores[rows], rows).tolist(),
+            lambda position, score: float(values(np.array([score]), rows[[position]])[0]),
+        )
+
     def at(self, *tally: int, **named: int) -> Solution:
         """Return the best labelling with exactly this tally, in order or by name.
 
@@ -255,8 +306,12 @@ class Profile:
         return rows
 
     def _solution(self, row: int, value: float | None = None) -> Solution:
-        score, tally = float(self.scores[row]), self.tallies[row].tolist()
-        assignment = self._decode(int(self._cells[row]))
+        return self._certified(row, self._decode(int(self._cells[row])), float(self.scores[row]), value)
+
+    def _certified(
+        self, row: int, assignment: NDArray[np.int64], score: float, value: float | None = None
+    ) -> Solution:
+        tally = self.tallies[row].tolist()
         exact, sums = certified(self.model, self.statistics, assignment, score, tally)
         reported = tally_type(self._names)(*(self._reported(sums) if self._caps else tally))
         return Solution(score if value is None else value, exact, reported, assignment, self.model)

@@ -8,6 +8,7 @@ are never computed. Both are exact: the objective never sees what was capped.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from tallytree.core.elimination import Order
 from tallytree.core.expressions import And, Comparison, Constraint, Or, Term, as_constraint
@@ -20,7 +21,7 @@ from tallytree.core.solution import Solution
 from tallytree.core.statistics import Recipe, Statistic, read_by
 from tallytree.errors import InfeasibleError
 
-__all__ = ["solve"]
+__all__ = ["Posed", "pose", "solve"]
 
 Bounds = tuple[int | None, int | None]
 Window = dict[int, Bounds]
@@ -60,6 +61,43 @@ def solve(
     >>> tt.solve(model, where=tt.count(state=1) == 1).assignment
     array([0, 0, 1])
     """
+    asked = pose(
+        model, statistics, where, order=order, memory_limit=memory_limit, tallies=tallies, backend=backend
+    )
+    return asked.profile.best(asked.narrowed(objective), where=asked.remaining)
+
+
+class Posed(NamedTuple):
+    """The profile that answers a question, what is left of the constraint, and how many statistics H gets."""
+
+    profile: Profile
+    remaining: Where
+    seen: int
+
+    def narrowed(self, objective: Objective | None) -> Objective | None:
+        """Keep from the objective the statistics that only the constraint brought in."""
+        if objective is None or len(self.profile.statistics) == self.seen:
+            return objective
+        return lambda score, *tally: objective(score, *tally[: self.seen])
+
+
+def pose(
+    model: Model,
+    statistics: Iterable[Statistic | Recipe],
+    where: Where,
+    *,
+    order: Order | None = None,
+    memory_limit: float | None = None,
+    tallies: Mode = "auto",
+    backend: Backend = "native",
+) -> Posed:
+    """Make the profile of the statistics and of those that only the constraint reads, capped and pruned.
+
+    Raises
+    ------
+    InfeasibleError
+        No attainable tally is left.
+    """
     seen = bind(model, statistics)
     question = _Question(seen, None if where is None else as_constraint(where).on(model))
     plan = Plan(
@@ -76,21 +114,9 @@ def solve(
             f"no labelling satisfies '{where}': no attainable tally of "
             f"({', '.join(s.name for s in question.carried)}) is left once it is applied"
         )
-    narrowed = objective
-    if objective is not None and len(question.carried) > len(seen):
-        narrowed = _narrowed(objective, len(seen))
     # only native layouts know windows, and only steps are cut by them: a model of no variables has none
     windowed = question.all_windowed and backend == "native" and len(model) > 0
-    return found.best(narrowed, where=None if windowed else question.remaining)
-
-
-def _narrowed(objective: Objective, count: int) -> Objective:
-    """Keep from the objective the statistics that only the constraint brought in."""
-
-    def narrowed(score: object, *tally: object) -> object:
-        return objective(score, *tally[:count])
-
-    return narrowed
+    return Posed(found, None if windowed else question.remaining, len(seen))
 
 
 class _Question:

@@ -8,6 +8,7 @@ import os
 
 from tallytree._native import (
     BudgetExceededError,
+    KBest,
     Layout,
     Run,
     Skeleton,
@@ -24,6 +25,7 @@ __all__ = [
     "LOG_SUM_EXP",
     "MAX_PLUS",
     "BudgetExceededError",
+    "KBest",
     "Layout",
     "Run",
     "Skeleton",

@@ -8,8 +8,10 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <mutex>
 
 #include "joining.h"
+#include "kbest.h"
 #include "order.h"
 #include "run.h"
 
@@ -213,6 +215,31 @@ auto sample(PyRun &self, Ints cells, Doubles2 uniforms) {
     return to_numpy(std::move(assignments), {cells.size(), variables});
 }
 
+struct PyKBest {
+    KBest search;
+    std::mutex lock;
+    PyKBest(const Run &run, std::span<const Index> cells) : search(run, cells) {}
+};
+
+void make_k_best(PyKBest *self, const PyRun &run, Ints root_cells) {
+    if (!run.run->is_max_plus()) throw nb::value_error("only a max-plus run has its labellings in order");
+    for (auto cell : as_span(root_cells)) check_cell(run, cell);
+    new (self) PyKBest(*run.run, as_span(root_cells));
+}
+
+auto next_labellings(PyKBest &self, std::int64_t count) {
+    if (count < 0) throw nb::value_error("how many labellings cannot be negative");
+    KBest::Labellings found;
+    {
+        nb::gil_scoped_release release;
+        const std::lock_guard guard(self.lock);
+        found = self.search.next(count, kPoll);
+    }
+    const std::size_t rows = found.scores.size(), variables = self.search.variables();
+    return nb::make_tuple(to_numpy(std::move(found.scores)), to_numpy(std::move(found.positions)),
+                          to_numpy(std::move(found.assignments), {rows, variables}));
+}
+
 // Where a labelling meets each factor of a block.
 template <class T, class Use>
 void at_labelling(const ScopeBlock &scopes, const TableBlock<T> &table, Ints32 cardinalities, Ints assignment,
@@ -402,6 +429,10 @@ NB_MODULE(_native, m) {
                 return to_numpy(std::move(result));
             },
             "weights"_a.noconvert());
+
+    nb::class_<PyKBest>(m, "KBest")
+        .def("__init__", &make_k_best, nb::keep_alive<1, 2>(), "run"_a, "root_cells"_a.noconvert())
+        .def("next", &next_labellings, "count"_a);
 
     m.def("elimination_order", &order_of, "cardinalities"_a.noconvert(), "scopes"_a.noconvert(), "method"_a,
           "seed"_a = 0);

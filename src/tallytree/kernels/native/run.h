@@ -23,11 +23,6 @@ class Arena {
 
 enum class AlgebraKind : int { MaxPlus = 0, LogSumExp = 1, Counting = 2 };
 
-// Where a walk down the tree stands in a table.
-struct Place {
-    Index state = 0, run = 0, cell = 0;
-};
-
 class Run {
   public:
     Run(std::shared_ptr<const Layout> layout, std::vector<TableBlock<double>> scores, AlgebraKind algebra,
@@ -53,6 +48,7 @@ class Run {
     // For each variable and state the algebra's sum over all labellings with it, root cells weighted.
     std::vector<double> downward(std::span<const double> root_weights, const Poll &poll);
 
+    bool is_max_plus() const { return kind_ == AlgebraKind::MaxPlus; }
     Index native_steps() const { return native_steps_; }
     const Layout &layout() const { return *layout_; }
     double *memory() const { return arena_.data(); }
@@ -61,6 +57,8 @@ class Run {
     friend class Upward;
     friend class Downward;
     friend class Walk;
+    friend class Choices;
+    friend class KBest;
 
     template <class Algebra>
     void run_segment(Algebra &algebra, Index segment, const Poll &poll, bool again);

@@ -1,0 +1,298 @@
+"""More labellings than one: the k best, the best outside a set, and the best that differ from each other.
+
+The tables of one upward pass hold the best score of every cell, so the second best labelling, the third and
+so on are found one by one (``docs/decisions/0008-k-best.md``). To leave a labelling ``y'`` out, or to keep
+away from it, is a constraint on the number of mismatches with it: ``Δ(y, y') >= 1``, ``Δ(y, y') >= m``.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tallytree.core.counting import mismatches
+from tallytree.core.elimination import Order
+from tallytree.core.expressions import And, Constraint, as_constraint
+from tallytree.core.model import Model
+from tallytree.core.objective import Objective
+from tallytree.core.plan import Mode, bind
+from tallytree.core.profile import Where
+from tallytree.core.solution import Solution, tally_type
+from tallytree.core.solve import pose, solve
+from tallytree.core.statistics import Recipe, Statistic, read_by
+from tallytree.errors import InfeasibleError, ModelError
+
+__all__ = ["diverse_k_best", "exclude", "iter_best", "k_best"]
+
+Labelling = Solution | ArrayLike
+Method = Literal["statistics", "ranking"]
+Distance = Callable[[NDArray[np.int64]], Statistic | Recipe]
+
+
+def iter_best(
+    model: Model,
+    statistics: Iterable[Statistic | Recipe] = (),
+    objective: Objective | None = None,
+    *,
+    where: Where = None,
+    order: Order | None = None,
+    memory_limit: float | None = None,
+    tallies: Mode = "auto",
+) -> Iterator[Solution]:
+    """Go through the labellings in order of score or value, best first, each found when it is asked for.
+
+    Parameters
+    ----------
+    model : Model
+        The factor graph.
+    statistics : iterable of Statistic or Recipe
+        What the objective gets and the solutions' tallies show.
+    objective : callable, optional
+        ``H(score, *tallies)``, as for :func:`solve`; by default the score. Labellings of value ``-inf`` are
+        left out.
+    where : Constraint, optional
+        Only labellings that satisfy it.
+    order, memory_limit, tallies
+        As for :func:`profile`.
+
+    Yields
+    ------
+    Solution
+        No labelling comes twice and none is left out. Equal values come in an order that is always the same.
+        Scores that differ by rounding alone, as two sums of the same numbers may, count as equal.
+
+    Raises
+    ------
+    BudgetError
+        Not all tables fit ``memory_limit``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tallytree as tt
+    >>> model = tt.Model.chain(np.array([[0., 1], [0, 2], [0, 4]]), np.zeros((2, 2)))
+    >>> ones = tt.count(model, state=1)
+    >>> for solution in tt.iter_best(model, where=ones == 2):
+    ...     print(solution.score, solution.assignment)
+    6.0 [0 1 1]
+    5.0 [1 0 1]
+    3.0 [1 1 0]
+    """
+    try:
+        asked = pose(model, statistics, where, order=order, memory_limit=memory_limit, tallies=tallies)
+        return asked.profile.ranked(asked.narrowed(objective), where=asked.remaining)
+    except InfeasibleError:
+        return iter(())
+
+
+def k_best(
+    model: Model,
+    k: int | None = None,
+    statistics: Iterable[Statistic | Recipe] = (),
+    objective: Objective | None = None,
+    *,
+    where: Where = None,
+    order: Order | None = None,
+    memory_limit: float | None = None,
+    tallies: Mode = "auto",
+) -> list[Solution]:
+    """Return the k best labellings in order; fewer if there are fewer.
+
+    Parameters
+    ----------
+    model : Model
+        The factor graph.
+    k : int, optional
+        How many; all of them by default.
+    statistics, objective, where, order, memory_limit, tallies
+        As for :func:`iter_best`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tallytree as tt
+    >>> model = tt.Model.chain(np.array([[0., 1], [0, 2], [0, 4]]), np.zeros((2, 2)))
+    >>> [solution.score for solution in tt.k_best(model, 4)]
+    [7.0, 6.0, 5.0, 4.0]
+    >>> len(tt.k_best(model))
+    8
+    """
+    count = None if k is None else _number(k, "k", least=0)
+    labellings = iter_best(
+        model, statistics, objective, where=where, order=order, memory_limit=memory_limit, tallies=tallies
+    )
+    return list(islice(labellings, count))
+
+
+def exclude(
+    model: Model,
+    outputs: Iterable[Labelling],
+    statistics: Iterable[Statistic | Recipe] = (),
+    objective: Objective | None = None,
+    *,
+    where: Where = None,
+    method: Method | None = None,
+    memory_limit: float | None = None,
+) -> Solution:
+    """Find the best labelling outside a given set.
+
+    Parameters
+    ----------
+    model : Model
+        The factor graph.
+    outputs : iterable of labelling or Solution
+        What to leave out; repeats are welcome.
+    statistics, objective, where, memory_limit
+        As for :func:`solve`.
+    method : {"ranking", "statistics"}, optional
+        ``ranking``, the default, goes through the labellings in order until one is outside: at most one more
+        than there are outputs. ``statistics`` carries one mismatch statistic per output, capped at 1: at most
+        one more tally in each table than there are outputs, times those of the other statistics.
+
+    Raises
+    ------
+    InfeasibleError
+        No labelling is left.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tallytree as tt
+    >>> model = tt.Model.chain(np.array([[0., 1], [0, 2], [0, 4]]), np.zeros((2, 2)))
+    >>> tt.exclude(model, [[1, 1, 1], [0, 1, 1]]).assignment
+    array([1, 0, 1])
+    >>> ones = tt.count(model, state=1)
+    >>> tt.exclude(model, [[0, 0, 1]], [ones], lambda score, k: score - 3 * k).assignment
+    array([0, 0, 0])
+    """
+    if method not in (None, "ranking", "statistics"):
+        raise ModelError(f"method must be 'ranking' or 'statistics', got {method!r}")
+    unwanted = {y.tobytes(): y for y in (_encoded(model, output) for output in outputs)}
+    shown = bind(model, statistics)
+    if method == "statistics":
+        return _outside(model, list(unwanted.values()), shown, objective, where, memory_limit)
+    for solution in iter_best(model, shown, objective, where=where, memory_limit=memory_limit):
+        if solution.assignment.tobytes() not in unwanted:
+            return solution
+    raise InfeasibleError(_none_left(len(unwanted), where, objective))
+
+
+def _outside(
+    model: Model,
+    outputs: Sequence[NDArray[np.int64]],
+    shown: tuple[Statistic, ...],
+    objective: Objective | None,
+    where: Where,
+    memory_limit: float | None,
+) -> Solution:
+    """Solve with one mismatch at least to each output; show the tally without these statistics."""
+    wanted = None if where is None else as_constraint(where).on(model)
+    outside = [mismatches(model, y, name=f"outside_{i}", cap=1) >= 1 for i, y in enumerate(outputs)]
+    hidden = () if wanted is None else tuple(s for s in read_by(wanted) if s not in shown)
+    constraint = _all([*([] if wanted is None else [wanted]), *outside])
+    try:
+        found = solve(model, shown, objective, where=constraint, memory_limit=memory_limit)
+    except InfeasibleError as error:
+        raise InfeasibleError(_none_left(len(outputs), where, objective)) from error
+    names, count = found.tally._fields, len(shown) + len(hidden)
+    tally = tally_type(names[:count])(*found.tally[:count])
+    return Solution(found.value, found.score, tally, np.array(found.assignment), model)
+
+
+def _none_left(count: int, where: Where, objective: Objective | None) -> str:
+    constraint = "" if where is None else f" that satisfies '{where}'"
+    refused = "" if objective is None else ", or the objective is -inf at all that are"
+    return f"no labelling{constraint} is left outside the {count} excluded ones{refused}"
+
+
+def diverse_k_best(
+    model: Model,
+    k: int,
+    distance: int | Sequence[int],
+    *,
+    statistic: Distance | None = None,
+    memory_limit: float | None = None,
+) -> list[Solution]:
+    """Return k labellings, each the best of those that are far enough from all before it.
+
+    Parameters
+    ----------
+    model : Model
+        The factor graph.
+    k : int
+        How many; the list is shorter where no labelling is far enough any more.
+    distance : int or sequence of int
+        The least distance to every labelling before it; in a sequence, the first number is for the second
+        labelling, the next for the third and so on.
+    statistic : callable, optional
+        Gives the statistic that measures the distance to a labelling (an integer array); by default the
+        number of variables that differ.
+    memory_limit : float, optional
+        As for :func:`profile`. The i-th labelling needs a table of up to ``(distance + 1)**(i - 1)`` tallies.
+
+    Returns
+    -------
+    list of Solution
+        The tally of each has its distances to those before it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tallytree as tt
+    >>> model = tt.Model.chain(np.array([[0., 1], [0, 2], [0, 4]]), np.zeros((2, 2)))
+    >>> for solution in tt.diverse_k_best(model, 3, distance=2):
+    ...     print(solution.score, solution.assignment, tuple(solution.tally))
+    7.0 [1 1 1] ()
+    4.0 [0 0 1] (2,)
+    2.0 [0 1 0] (2, 2)
+    """
+    count = _number(k, "k", least=0)
+    least = _distances(distance, count)
+    measure = statistic or (lambda labelling: mismatches(model, labelling))
+    found: list[Solution] = []
+    away: list[Statistic] = []
+    try:
+        for rank in range(count):
+            constraint = _all([one >= least[rank - 1] for one in away])
+            found.append(solve(model, where=constraint, memory_limit=memory_limit))
+            away.append(measure(found[-1].assignment).on(model).named(f"distance_{rank + 1}"))
+    except InfeasibleError:
+        pass
+    return found
+
+
+def _distances(distance: int | Sequence[int], count: int) -> list[int]:
+    """Return one distance for each labelling but the first."""
+    if isinstance(distance, Iterable):
+        listed = [_number(m, "a distance", least=1) for m in distance]
+        if len(listed) < count - 1:
+            raise ModelError(
+                f"{count} labellings need {count - 1} distances, one for each but the first; "
+                f"got {len(listed)}"
+            )
+        return listed
+    return [_number(distance, "a distance", least=1)] * max(count - 1, 0)
+
+
+def _all(constraints: Sequence[Constraint]) -> Constraint | None:
+    return And(tuple(constraints)) if constraints else None
+
+
+def _encoded(model: Model, output: Labelling) -> NDArray[np.int64]:
+    labelling: Any = output.assignment if isinstance(output, Solution) else output
+    return np.ascontiguousarray(model.encode(labelling), dtype=np.int64).reshape(-1)
+
+
+def _number(value: object, noun: str, *, least: int) -> int:
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise ModelError(f"{noun} must be an integer, got {value!r}") from None
+    if number < least:
+        raise ModelError(f"{noun} must be at least {least}, got {number}")
+    return number
