@@ -148,11 +148,13 @@ void mix_exact(Int terms, const double *const *x, const double *const *f, Int fs
 
 // ---- local scores ------------------------------------------------------------------------------------------------
 
+// Whole vectors run into the next row, which is written after; the last row ends where it ends.
 void offset_rows(const double *in, const double *value, Int stride, double *out, Int rows, Int n) {
     for (Int r = 0; r < rows; r++, in += n, out += n) {
         const Vector add = splat(value[r * stride]);
+        const Int whole = (rows - r - 1) * n >= W ? n : n - n % W;
         Int i = 0;
-        for (; i + W <= n; i += W) store(out + i, load(in + i) + add);
+        for (; i < whole; i += W) store(out + i, load(in + i) + add);
         for (; i < n; i++) out[i] = in[i] + value[r * stride];
     }
 }
