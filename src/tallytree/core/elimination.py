@@ -43,11 +43,10 @@ METHODS = {"min-fill": 0, "min-degree": 1, "min-weight": 2, "natural": 3, "sweep
 
 _Tries = tuple[tuple[str, int], ...]
 
-_FIRST: _Tries = (("min-tally", 0), ("natural", 0), ("sweep", 0))
-_QUICK: _Tries = (("min-degree", 0), ("min-weight", 0))
+_FIRST: _Tries = (("min-tally", 0), ("natural", 0), ("sweep", 0), ("min-degree", 0))
+_QUICK: _Tries = (("min-weight", 0), ("min-tally", 1))
 _THOROUGH: _Tries = (
     ("min-fill", 0),
-    ("min-tally", 1),
     ("min-fill", 1),
     ("min-weight", 1),
     ("min-fill", 2),
