@@ -113,12 +113,13 @@ class _Search:
         self.caps = np.array(
             [UNCAPPED if s.cap is None else max(s.cap, 0) for s in statistics], dtype=np.int64
         )
+        self.seen: set[bytes] = set()
 
     def run(self, order: str | tuple[int, ...] | None) -> native.Skeleton:
         if isinstance(order, tuple):
             return self.program(np.array(order, dtype=np.int32))
         if order is not None:
-            return self.attempt(order, 0)
+            return self.program(self.order(order))
         size = len(self.cardinalities) + sum(map(len, self.scores)) + sum(map(len, self.shifts))
         best = self.cheapest(_FIRST, 0.0)
         if best.width <= 1:  # a forest: from the leaves inwards, or along it, and that is all
@@ -131,15 +132,19 @@ class _Search:
         for method, seed in tries:
             if best is not None and best.cost <= enough:
                 break
-            candidate = self.attempt(method, seed)
+            order = self.order(method, seed)
+            if order.tobytes() in self.seen:  # a chain as numbered is also swept, and eaten from its end
+                continue
+            self.seen.add(order.tobytes())
+            candidate = self.program(order)
             if best is None or candidate.cost < best.cost:
                 best = candidate
         assert best is not None
         return best
 
-    def attempt(self, method: str, seed: int) -> native.Skeleton:
+    def order(self, method: str, seed: int = 0) -> NDArray[np.int32]:
         scopes = [*self.scores, *self.shifts]
-        return self.program(native.elimination_order(self.cardinalities, scopes, METHODS[method], seed))
+        return native.elimination_order(self.cardinalities, scopes, METHODS[method], seed)
 
     def program(self, order: NDArray[np.int32]) -> native.Skeleton:
         return native.Skeleton(
