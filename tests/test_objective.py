@@ -230,3 +230,10 @@ def test_top_gives_fewer_where_there_are_fewer(profile):
     assert [s.tally.ones for s in accepted] == [5, 6]
     with pytest.raises(tt.ModelError, match="at least 1"):
         profile.top(0)
+
+
+def test_an_objective_of_too_few_arguments_is_refused(profile):
+    with pytest.raises(tt.ObjectiveError, match=r"\(score, .*\); this one takes \(score\)"):
+        profile.best(lambda score: score)
+    with pytest.raises(TypeError, match="ufunc"):  # a fault of its own comes through
+        profile.best(lambda score, k: score + "k")

@@ -331,3 +331,8 @@ def test_unknown_names_are_refused():
         tt.profile(model, backend="gpu")
     with pytest.raises(tt.ModelError, match="Statistic objects or recipes"):
         tt.plan(model, ["ones"])
+
+
+def test_what_is_no_model_is_refused():
+    with pytest.raises(tt.ModelError, match="must be a Model, got str"):
+        tt.plan("model")

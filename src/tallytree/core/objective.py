@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import update_wrapper
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,10 @@ def evaluate_objective(
 def _values(
     objective: Objective, scores: NDArray[np.float64], tallies: NDArray[np.int64], names: tuple[str, ...]
 ) -> NDArray[np.float64]:
-    result = objective(scores, *tallies.T)
+    try:
+        result = objective(scores, *tallies.T)
+    except TypeError as error:
+        raise _wrong_arguments(objective, names) or error from None
     if result is None:
         raise ObjectiveError("the objective returned None; does it end without a return?")
     try:
@@ -82,6 +86,21 @@ def _values(
             "it there, for example with numpy.where"
         )
     return values
+
+
+def _wrong_arguments(objective: Objective, names: tuple[str, ...]) -> ObjectiveError | None:
+    """Explain a call that the signature does not allow; None where the fault lies deeper."""
+    try:
+        signature(objective).bind(None, *names)
+    except TypeError:
+        wanted = ", ".join(("score", *names))
+        return ObjectiveError(
+            f"an objective takes the score and one argument for each statistic, ({wanted}); this one takes "
+            f"{signature(objective)}"
+        )
+    except ValueError:  # a builtin that does not tell its signature
+        return None
+    return None
 
 
 def _probe(

@@ -234,6 +234,8 @@ def _restored(shape: _Shape, statistics: Sequence[Statistic], *options: Any) -> 
 
 def bind(model: Model, statistics: Iterable[Statistic | Recipe]) -> tuple[Statistic, ...]:
     """Bind recipes to the model, and refuse what does not fit it."""
+    if not isinstance(model, Model):
+        raise ModelError(f"the first argument must be a Model, got {type(model).__name__}")
     if isinstance(statistics, (Statistic, Recipe)):
         statistics = (statistics,)
     bound = []
