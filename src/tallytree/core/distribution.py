@@ -23,6 +23,7 @@ from tallytree.core.elimination import Order
 from tallytree.core.messages import Backend, Messages, downward, pass_messages
 from tallytree.core.model import Model
 from tallytree.core.plan import Mode, Plan, bind
+from tallytree.core.restriction import Allowed, Fixed
 from tallytree.core.solution import tally_type, unique_names
 from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import InfeasibleError, ModelError
@@ -55,7 +56,8 @@ class Distribution:
         self.tallies, self.log_partitions = read_only(tallies), read_only(logs)
         if not len(self._cells):
             raise InfeasibleError(
-                "every labelling is forbidden by a -inf factor: there is no distribution over none"
+                "every labelling is forbidden by a -inf factor, the model's own or one that fixed= or allowed= "
+                "brought in: there is no distribution over none"
             )
 
     @cached_property
@@ -244,6 +246,8 @@ def distribution(
     model: Model,
     statistics: Iterable[Statistic | Recipe] = (),
     *,
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
     plan: Plan | None = None,
     order: Order | None = None,
     memory_limit: float | None = None,
@@ -254,7 +258,7 @@ def distribution(
 
     Parameters
     ----------
-    model, statistics, plan, order, memory_limit, tallies, backend
+    model, statistics, fixed, allowed, plan, order, memory_limit, tallies, backend
         As for :func:`profile`.
 
     Examples
@@ -266,6 +270,7 @@ def distribution(
     >>> d.probabilities, d.counts
     (array([0.25, 0.5 , 0.25]), (1, 2, 1))
     """
+    model = model.restricted(fixed, allowed)
     bound = bind(model, statistics)
     if plan is None:
         plan = Plan(model, bound, order=order, memory_limit=memory_limit, tallies=tallies)

@@ -46,6 +46,7 @@ from tallytree.core.door import (
     uniform,
     variable_names,
 )
+from tallytree.core.restriction import Allowed, Fixed, checked_mapping, listed, restricted_blocks
 from tallytree.errors import ModelError
 
 __all__ = ["Model"]
@@ -344,18 +345,18 @@ class Model(Frozen):
         except (KeyError, TypeError):  # names that differ by variable, a number among the names, or an error
             return np.array([self._code(i, item) for i, item in enumerate(items)], dtype=np.int64)
 
-    def _code(self, variable: int, item: object) -> int:
+    def _code(self, variable: int, item: object, what: str | None = None) -> int:
         code = code_in(item, self.states_of(variable), int(self.cardinalities[variable]))
         if code < 0:
-            raise self._no_state(variable, item)
+            raise self._no_state(variable, item, what)
         return code
 
-    def _no_state(self, variable: int, item: object) -> ModelError:
+    def _no_state(self, variable: int, item: object, what: str | None = None) -> ModelError:
         place = ", ".join(map(str, np.unravel_index(variable, self.shape)))
         named = "" if self.variables is None else f" ({self.variables[variable]!r})"
         names, n = self.states_of(variable), int(self.cardinalities[variable])
         return ModelError(
-            f"labelling[{place}] is {item!r}, which is no state of variable {variable}{named}; "
+            f"{what or f'labelling[{place}]'} is {item!r}, which is no state of variable {variable}{named}; "
             f"its states are {listed_states(names, n)}{suggestion(item, names)}"
         )
 
@@ -431,6 +432,56 @@ class Model(Frozen):
                 f"{listed_states(self.variables, len(self))}{suggestion(variable, self.variables)}"
             )
         return index
+
+    def restricted(self, fixed: Fixed | None = None, allowed: Allowed | None = None) -> Model:
+        """Return the model on fewer labellings, with the same scores; all others score -inf.
+
+        Parameters
+        ----------
+        fixed : mapping of variable to state, optional
+            The state that a variable must take; variables and states by name or number.
+        allowed : mapping of variable to list of states, optional
+            The states that a variable may take.
+
+        Returns
+        -------
+        Model
+            Of the same shape, if every variable that is named has a factor of its own, as in chains, trees
+            and grids: plans serve both.
+
+        Raises
+        ------
+        ModelError
+            There is no such variable or state, or a variable has no state left.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tallytree as tt
+        >>> model = tt.Model.chain(np.array([[0., 1, 2], [0, 2, 5]]), np.zeros((3, 3)), states=list("OBI"))
+        >>> tt.solve(model.restricted(fixed={0: "O"}, allowed={1: ["O", "B"]})).labels
+        array(['O', 'B'], dtype=object)
+        """
+        choices = self._choices(checked_mapping(fixed, "fixed"), checked_mapping(allowed, "allowed"))
+        if not choices:
+            return self
+        blocks = restricted_blocks(self.blocks, self.cardinalities, choices)
+        return _restored(self.cardinalities, blocks, self.shape, self.states, self.variables, self.alike)
+
+    def _choices(self, fixed: Fixed, allowed: Allowed) -> dict[int, list[int]]:
+        choices = {}
+        for variable, (given, states) in zip(self.variable_indices(allowed).tolist(), allowed.items(), strict=True):
+            what = f"allowed[{given!r}]"
+            choices[variable] = [self._code(variable, state, what) for state in listed(states, what)]
+        for variable, (given, state) in zip(self.variable_indices(fixed).tolist(), fixed.items(), strict=True):
+            code = self._code(variable, state, f"fixed[{given!r}]")
+            if code not in choices.get(variable, [code]):
+                raise ModelError(
+                    f"fixed[{given!r}] is {state!r}, which allowed= does not leave to variable {variable}; "
+                    "drop one of the two"
+                )
+            choices[variable] = [code]
+        return choices
 
     def __len__(self) -> int:
         """Return the number of variables."""

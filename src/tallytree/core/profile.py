@@ -22,6 +22,7 @@ from tallytree.core.model import Model
 from tallytree.core.objective import Objective, evaluate_objective
 from tallytree.core.plan import Mode, Plan, bind
 from tallytree.core.ranking import Ranked, by_objective, by_score
+from tallytree.core.restriction import Allowed, Fixed
 from tallytree.core.solution import Solution, certified, tally_type, unique_names
 from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import InfeasibleError, ModelError
@@ -29,6 +30,11 @@ from tallytree.errors import InfeasibleError, ModelError
 __all__ = ["Profile", "profile"]
 
 Where = Constraint | None
+
+_NONE_LEFT = (
+    "every labelling is forbidden by a -inf factor, the model's own or one that fixed= or allowed= brought in: "
+    "the model has no solution"
+)
 
 
 class Profile:
@@ -285,7 +291,7 @@ class Profile:
     def _allowed(self, where: Where) -> NDArray[np.int64] | None:
         """Return the rows that satisfy a constraint; None for all."""
         if not len(self):
-            raise InfeasibleError("every labelling is forbidden by a -inf factor: the model has no solution")
+            raise InfeasibleError(_NONE_LEFT)
         if where is None:
             return None
         constraint = as_constraint(where).on(self.model)
@@ -344,6 +350,8 @@ def profile(
     model: Model,
     statistics: Iterable[Statistic | Recipe] = (),
     *,
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
     plan: Plan | None = None,
     order: Order | None = None,
     memory_limit: float | None = None,
@@ -358,6 +366,9 @@ def profile(
         The factor graph.
     statistics : iterable of Statistic or Recipe
         What to tally.
+    fixed, allowed : mapping, optional
+        The state that a variable must take, the states it may take: the profile of
+        ``model.restricted(fixed, allowed)``.
     plan : Plan, optional
         One made before for a model of this shape and the same statistics.
     order, memory_limit, tallies
@@ -374,6 +385,7 @@ def profile(
     >>> prof.tallies.ravel(), prof.scores
     (array([0, 1, 2, 3]), array([0., 4., 6., 7.]))
     """
+    model = model.restricted(fixed, allowed)
     bound = bind(model, statistics)
     if plan is None:
         plan = Plan(model, bound, order=order, memory_limit=memory_limit, tallies=tallies)
