@@ -311,6 +311,21 @@ class Constraint(ABC):
     @abstractmethod
     def _mask(self, values: Mapping[Any, ArrayLike]) -> NDArray[np.bool_]: ...
 
+    @abstractmethod
+    def violation(self, values: Mapping[Any, ArrayLike]) -> NDArray[Any]:
+        """Say by how much it is missed: 0 where it holds.
+
+        A comparison is missed by the distance of its left side from the nearest number that would do; of
+        several joined by ``&`` the distances add up, of several joined by ``|`` the least counts.
+
+        Examples
+        --------
+        >>> import tallytree as tt
+        >>> ones = tt.Statistic([((0,), [0, 1]), ((1,), [0, 1])], name="ones")
+        >>> ((ones >= 1) & (ones <= 3)).violation({ones: [0, 1, 6]}).tolist()
+        [1, 0, 3]
+        """
+
     def holds(self, values: Mapping[Any, ArrayLike]) -> NDArray[np.bool_]:
         """Say where it holds.
 
@@ -370,7 +385,10 @@ class Comparison(Constraint):
         bound = [term.on(model) for term, _ in self.terms]
         if all(new is old for new, (old, _) in zip(bound, self.terms, strict=True)):
             return self
-        terms = ((new, c) for new, (_, c) in zip(bound, self.terms, strict=True))
+        return self.with_terms((new, c) for new, (_, c) in zip(bound, self.terms, strict=True))
+
+    def with_terms(self, terms: Iterable[tuple[Term, int]]) -> Constraint:
+        """Compare another combination with the same bound."""
         return _compare(Linear(terms), self.relation, self.bound)
 
     def __invert__(self) -> Constraint:
@@ -379,6 +397,12 @@ class Comparison(Constraint):
 
     def _mask(self, values: Mapping[Any, ArrayLike]) -> NDArray[np.bool_]:
         return np.asarray(_RELATIONS[self.relation](self.left.evaluate(values), self.bound), dtype=np.bool_)
+
+    def violation(self, values: Mapping[Any, ArrayLike]) -> NDArray[Any]:
+        """Return how far the left side is from the nearest number that would do."""
+        beyond = Linear(self.terms, -self.bound).evaluate(values)
+        exact = beyond if _magnitude(beyond) < 2**48 else beyond.astype(object)  # thousands may be added up
+        return np.asarray(_VIOLATIONS[self.relation](exact), dtype=exact.dtype)
 
     def __repr__(self) -> str:
         return f"{self.left} {self.relation} {self.bound}"
@@ -390,6 +414,7 @@ class _Compound(Constraint):
 
     symbol: ClassVar[str]
     join: ClassVar[np.ufunc]
+    missed: ClassVar[np.ufunc]
 
     @property
     def statistics(self) -> tuple[Term, ...]:
@@ -405,6 +430,10 @@ class _Compound(Constraint):
     def _mask(self, values: Mapping[Any, ArrayLike]) -> NDArray[np.bool_]:
         return np.asarray(reduce(self.join, (part._mask(values) for part in self.parts)))
 
+    def violation(self, values: Mapping[Any, ArrayLike]) -> NDArray[Any]:
+        """Return the sum over all parts, or the least of any."""
+        return np.asarray(reduce(self.missed, (part.violation(values) for part in self.parts)))
+
     def __repr__(self) -> str:
         return f" {self.symbol} ".join(f"({part})" for part in self.parts)
 
@@ -416,6 +445,7 @@ class And(_Compound):
     __slots__ = ()
     symbol = "&"
     join = np.logical_and
+    missed = np.add
 
     def __invert__(self) -> Constraint:
         return Or(tuple(~part for part in self.parts))
@@ -428,6 +458,7 @@ class Or(_Compound):
     __slots__ = ()
     symbol = "|"
     join = np.logical_or
+    missed = np.minimum
 
     def __invert__(self) -> Constraint:
         return And(tuple(~part for part in self.parts))
@@ -454,6 +485,12 @@ _RELATIONS: dict[Relation, Callable[[Any, int], Any]] = {
     ">=": operator.ge,
     "==": operator.eq,
     "!=": operator.ne,
+}
+_VIOLATIONS: dict[Relation, Callable[[NDArray[Any]], Any]] = {  # of the left side less the bound
+    "<=": lambda beyond: np.maximum(beyond, 0),
+    ">=": lambda beyond: np.maximum(-beyond, 0),
+    "==": np.abs,
+    "!=": lambda beyond: beyond == 0,
 }
 _FLIPPED: dict[Relation, Relation] = {"<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
 _NEGATED: dict[Relation, tuple[Relation, int]] = {
