@@ -22,8 +22,9 @@ from tallytree.core.model import Model
 from tallytree.core.objective import Objective
 from tallytree.core.plan import Mode, bind
 from tallytree.core.profile import Where
+from tallytree.core.restriction import Allowed, Fixed
 from tallytree.core.solution import Solution, tally_type
-from tallytree.core.solve import pose, solve
+from tallytree.core.solve import pose
 from tallytree.core.statistics import Recipe, Statistic, read_by
 from tallytree.errors import InfeasibleError, ModelError
 
@@ -40,6 +41,8 @@ def iter_best(
     objective: Objective | None = None,
     *,
     where: Where = None,
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
     order: Order | None = None,
     memory_limit: float | None = None,
     tallies: Mode = "auto",
@@ -57,6 +60,8 @@ def iter_best(
         left out.
     where : Constraint, optional
         Only labellings that satisfy it.
+    fixed, allowed : mapping, optional
+        As for :func:`solve`: the state that a variable must take, the states it may take.
     order, memory_limit, tallies
         As for :func:`profile`.
 
@@ -84,8 +89,14 @@ def iter_best(
     3.0 [1 1 0]
     """
     try:
-        asked = pose(model, statistics, where, order=order, memory_limit=memory_limit, tallies=tallies)
-        return asked.profile.ranked(asked.narrowed(objective), where=asked.remaining)
+        return pose(
+            model.restricted(fixed, allowed),
+            statistics,
+            where,
+            order=order,
+            memory_limit=memory_limit,
+            tallies=tallies,
+        ).ranked(objective)
     except InfeasibleError:
         return iter(())
 
@@ -97,6 +108,8 @@ def k_best(
     objective: Objective | None = None,
     *,
     where: Where = None,
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
     order: Order | None = None,
     memory_limit: float | None = None,
     tallies: Mode = "auto",
@@ -109,7 +122,7 @@ def k_best(
         The factor graph.
     k : int, optional
         How many; all of them by default.
-    statistics, objective, where, order, memory_limit, tallies
+    statistics, objective, where, fixed, allowed, order, memory_limit, tallies
         As for :func:`iter_best`.
 
     Examples
@@ -124,7 +137,15 @@ def k_best(
     """
     count = None if k is None else _number(k, "k", least=0)
     labellings = iter_best(
-        model, statistics, objective, where=where, order=order, memory_limit=memory_limit, tallies=tallies
+        model,
+        statistics,
+        objective,
+        where=where,
+        fixed=fixed,
+        allowed=allowed,
+        order=order,
+        memory_limit=memory_limit,
+        tallies=tallies,
     )
     return list(islice(labellings, count))
 
@@ -136,6 +157,8 @@ def exclude(
     objective: Objective | None = None,
     *,
     where: Where = None,
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
     method: Method | None = None,
     memory_limit: float | None = None,
 ) -> Solution:
@@ -147,7 +170,7 @@ def exclude(
         The factor graph.
     outputs : iterable of labelling or Solution
         What to leave out; repeats are welcome.
-    statistics, objective, where, memory_limit
+    statistics, objective, where, fixed, allowed, memory_limit
         As for :func:`solve`.
     method : {"ranking", "statistics"}, optional
         ``ranking``, the default, goes through the labellings in order until one is outside: at most one more
@@ -172,6 +195,7 @@ def exclude(
     """
     if method not in (None, "ranking", "statistics"):
         raise ModelError(f"method must be 'ranking' or 'statistics', got {method!r}")
+    model = model.restricted(fixed, allowed)
     unwanted = {y.tobytes(): y for y in (_encoded(model, output) for output in outputs)}
     shown = bind(model, statistics)
     if method == "statistics":
@@ -196,7 +220,7 @@ def _outside(
     hidden = () if wanted is None else tuple(s for s in read_by(wanted) if s not in shown)
     constraint = _all([*([] if wanted is None else [wanted]), *outside])
     try:
-        found = solve(model, shown, objective, where=constraint, memory_limit=memory_limit)
+        found = pose(model, shown, constraint, memory_limit=memory_limit).best(objective)
     except InfeasibleError as error:
         raise InfeasibleError(_none_left(len(outputs), where, objective)) from error
     names, count = found.tally._fields, len(shown) + len(hidden)
@@ -216,6 +240,8 @@ def diverse_k_best(
     distance: int | Sequence[int],
     *,
     statistic: Distance | None = None,
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
     memory_limit: float | None = None,
 ) -> list[Solution]:
     """Return k labellings, each the best of those that are far enough from all before it.
@@ -232,6 +258,8 @@ def diverse_k_best(
     statistic : callable, optional
         Gives the statistic that measures the distance to a labelling (an integer array); by default the
         number of variables that differ.
+    fixed, allowed : mapping, optional
+        As for :func:`solve`.
     memory_limit : float, optional
         As for :func:`profile`. The i-th labelling needs a table of up to ``(distance + 1)**(i - 1)`` tallies.
 
@@ -251,6 +279,7 @@ def diverse_k_best(
     4.0 [0 0 1] (2,)
     2.0 [0 1 0] (2, 2)
     """
+    model = model.restricted(fixed, allowed)
     count = _number(k, "k", least=0)
     least = _distances(distance, count)
     measure = statistic or (lambda labelling: mismatches(model, labelling))
@@ -259,7 +288,7 @@ def diverse_k_best(
     try:
         for rank in range(count):
             constraint = _all([one >= least[rank - 1] for one in away])
-            found.append(solve(model, where=constraint, memory_limit=memory_limit))
+            found.append(pose(model, (), constraint, memory_limit=memory_limit).best(None))
             away.append(measure(found[-1].assignment).on(model).named(f"distance_{rank + 1}"))
     except InfeasibleError:
         pass

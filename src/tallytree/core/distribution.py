@@ -56,8 +56,8 @@ class Distribution:
         self.tallies, self.log_partitions = read_only(tallies), read_only(logs)
         if not len(self._cells):
             raise InfeasibleError(
-                "every labelling is forbidden by a -inf factor, the model's own or one that fixed= or allowed= "
-                "brought in: there is no distribution over none"
+                "every labelling is forbidden by a -inf factor, the model's own or one from fixed= or "
+                "allowed=: there is no distribution over none"
             )
 
     @cached_property

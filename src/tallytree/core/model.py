@@ -470,10 +470,14 @@ class Model(Frozen):
 
     def _choices(self, fixed: Fixed, allowed: Allowed) -> dict[int, list[int]]:
         choices = {}
-        for variable, (given, states) in zip(self.variable_indices(allowed).tolist(), allowed.items(), strict=True):
+        for variable, (given, states) in zip(
+            self.variable_indices(allowed).tolist(), allowed.items(), strict=True
+        ):
             what = f"allowed[{given!r}]"
             choices[variable] = [self._code(variable, state, what) for state in listed(states, what)]
-        for variable, (given, state) in zip(self.variable_indices(fixed).tolist(), fixed.items(), strict=True):
+        for variable, (given, state) in zip(
+            self.variable_indices(fixed).tolist(), fixed.items(), strict=True
+        ):
             code = self._code(variable, state, f"fixed[{given!r}]")
             if code not in choices.get(variable, [code]):
                 raise ModelError(

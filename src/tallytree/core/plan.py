@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 
 from tallytree.core.blocks import Block
 from tallytree.core.elimination import UNCAPPED, Order, skeleton
+from tallytree.core.expressions import Constraint, as_constraint
 from tallytree.core.model import Model
 from tallytree.core.program import Step, steps
+from tallytree.core.question import Question
 from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
@@ -168,13 +170,24 @@ class Plan:
         """``rows`` (tallies contiguous) or ``cells`` (states contiguous)."""
         return "rows" if self.layout.rows else "cells"
 
-    @property
-    def pruned(self) -> int:
-        """How many pairs of runs a constraint's window cut off, in whole or in part."""
-        return self.layout.pruned
+    @cached_property
+    def pruned(self) -> int | None:
+        """How many tallies a constraint rules out, over all tables; None if they would not fit the limit."""
+        if not self.options[-1]:
+            return 0
+        try:
+            whole = self._laid_out(self.statistics, _MODES[self.mode], {})
+        except BudgetError:
+            return None
+        return int(whole.tables[:, 2].sum() - self.tables[:, 2].sum())
 
     def check(self, model: Model, statistics: Sequence[Statistic]) -> None:
         """Refuse a model or statistics that this plan was not made for."""
+        if self.options[-1]:
+            raise ModelError(
+                "this plan leaves out the tallies that a constraint rules out, so it cannot serve a whole "
+                "profile; make one with tallytree.plan(model, statistics), without where="
+            )
         if (self._shape.key, self.statistics) != (model.key, tuple(statistics)):
             raise ModelError(
                 "this plan was made for a model of another shape or for other statistics "
@@ -194,8 +207,11 @@ class Plan:
             f"  {len(self.steps):,} steps, {_count(self.operations)} add-max operations",
             f"  {memory}; decoding keeps {self.kept}",
         ]
-        if self.pruned:
-            lines.append(f"  {self.pruned:,} pairs of runs pruned by the constraint")
+        if self.pruned is None:
+            lines.append("  the constraint makes it fit: all tallies would be beyond the limit")
+        elif self.pruned:
+            total = self.pruned + int(self.tables[:, 2].sum())
+            lines.append(f"  the constraint rules out {self.pruned:,} of {total:,} tallies in all tables")
         if costliest >= 0:
             share = self.layout.step_operations[costliest] / max(self.operations, 1)
             states, _, tallies = self.tables[costliest][:3].tolist()
@@ -252,11 +268,12 @@ def plan(
     model: Model,
     statistics: Iterable[Statistic | Recipe] = (),
     *,
+    where: Constraint | None = None,
     order: Order | None = None,
     memory_limit: float | None = None,
     tallies: Mode = "auto",
 ) -> Plan:
-    """Plan a profile without running it.
+    """Plan a profile, or what :func:`solve` would run, without running it.
 
     Parameters
     ----------
@@ -264,6 +281,9 @@ def plan(
         Only its scopes and cardinalities are looked at.
     statistics : iterable of Statistic or Recipe
         The statistics to carry along.
+    where : Constraint, optional
+        Plan what :func:`solve` would run for this constraint: its statistics are combined and capped, and
+        the tallies that it rules out are left out. Such a plan is to look at; no profile can use it.
     order : str, sequence of int or CliqueTree, optional
         An elimination order or a clique tree of your own, or a heuristic: ``min-fill``, ``min-degree``,
         ``min-weight``, ``natural``, ``sweep``, ``min-tally``. By default several are tried and the cheapest
@@ -290,7 +310,15 @@ def plan(
       ... steps, ... add-max operations
     ...
     """
-    return Plan(model, bind(model, statistics), order=order, memory_limit=memory_limit, tallies=tallies)
+    question = Question(bind(model, statistics), None if where is None else as_constraint(where).on(model))
+    return Plan(
+        model,
+        question.carried,
+        order=order,
+        memory_limit=memory_limit,
+        tallies=tallies,
+        window=question.window,
+    )
 
 
 @lru_cache(maxsize=1)

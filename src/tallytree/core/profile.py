@@ -32,8 +32,8 @@ __all__ = ["Profile", "profile"]
 Where = Constraint | None
 
 _NONE_LEFT = (
-    "every labelling is forbidden by a -inf factor, the model's own or one that fixed= or allowed= brought in: "
-    "the model has no solution"
+    "every labelling is forbidden by a -inf factor, the model's own or one from fixed= or allowed=: the "
+    "model has no solution"
 )
 
 
@@ -61,12 +61,12 @@ class Profile:
         plan: Plan,
         backend: Backend = "native",
         *,
-        reported_caps: Sequence[int | None] | None = None,
+        shown: Sequence[Statistic] | None = None,
     ) -> None:
         self.model = model
         self.statistics = tuple(statistics)
         self.plan = plan
-        self._caps = reported_caps  # what a solution's tally is capped at, where not as the messages are
+        self._shown = shown  # what the tally of a solution has, where it is not what the messages carry
         self.backend = backend
         self._names = unique_names(tuple(s.name for s in self.statistics))
         self._messages: Messages | None = pass_messages(plan, model, self.statistics, backend=backend)
@@ -318,13 +318,14 @@ class Profile:
         self, row: int, assignment: NDArray[np.int64], score: float, value: float | None = None
     ) -> Solution:
         tally = self.tallies[row].tolist()
-        exact, sums = certified(self.model, self.statistics, assignment, score, tally)
-        reported = tally_type(self._names)(*(self._reported(sums) if self._caps else tally))
+        exact, others = certified(
+            self.model, self.statistics, assignment, score, tally, () if self._shown is None else self._shown
+        )
+        if self._shown is None:
+            reported = tally_type(self._names)(*tally)
+        else:
+            reported = tally_type(unique_names(tuple(s.name for s in self._shown)))(*others)
         return Solution(score if value is None else value, exact, reported, assignment, self.model)
-
-    def _reported(self, sums: Sequence[int]) -> list[int]:
-        assert self._caps is not None
-        return [s if cap is None else min(s, cap) for s, cap in zip(sums, self._caps, strict=True)]
 
     def _decode(self, cell: int) -> NDArray[np.int64]:
         with self._lock:  # decoding may load a segment of the tables

@@ -105,13 +105,15 @@ def certified(
     assignment: NDArray[np.int64],
     score: float,
     tally: Sequence[int],
+    shown: Sequence[Statistic] = (),
 ) -> tuple[float, tuple[int, ...]]:
-    """Check a decoded labelling against the model; return its score and its statistics without caps.
+    """Check a decoded labelling against the model; return its score, and its tally of the statistics shown.
 
     The score of the messages is the sum of the same local scores in another order, so the two differ by at
     most the rounding of that many additions.
     """
-    blocks = [block for statistic in statistics for block in statistic.blocks]
+    every = (*statistics, *shown)
+    blocks = [block for statistic in every for block in statistic.blocks]
     got, magnitude, terms, sums = native.evaluate(
         model.cardinalities,
         [block.scopes for block in model.blocks],
@@ -121,13 +123,14 @@ def certified(
         assignment,
     )
     totals, at = [], 0
-    for statistic in statistics:
-        totals.append(sum(sums[at : at + len(statistic.blocks)]))
+    for statistic in every:
+        total = sum(sums[at : at + len(statistic.blocks)])
+        totals.append(total if statistic.cap is None else min(total, statistic.cap))
         at += len(statistic.blocks)
-    found = [t if s.cap is None else min(t, s.cap) for t, s in zip(totals, statistics, strict=True)]
+    found = totals[: len(statistics)]
     if found != list(tally) or not abs(got - score) <= _EPSILON * (4 + terms) * magnitude:
         raise TallytreeError(
             f"the certificate failed: messages promise score {score!r} and tally {list(tally)}, the decoded "
             f"labelling has {got!r} and {found}. This is a bug in tallytree; please report it with the model"
         )
-    return got, tuple(totals)
+    return got, tuple(totals[len(statistics) :])

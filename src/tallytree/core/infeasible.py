@@ -1,0 +1,71 @@
+"""What to say where no labelling satisfies a constraint: the attainable tallies that miss it by least.
+
+The distance is :meth:`Constraint.violation`. It takes a pass of its own, over the statistics that the
+constraint reads, with nothing capped and nothing pruned. An error should come soon, so where that pass would
+be a large one, the range of each statistic is named instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tallytree.core.elimination import Order
+from tallytree.core.expressions import Constraint
+from tallytree.core.model import Model
+from tallytree.core.plan import Plan, default_memory_limit
+from tallytree.core.profile import Profile
+from tallytree.core.statistics import Statistic, read_by
+from tallytree.errors import BudgetError
+
+__all__ = ["nearest"]
+
+_MOST_OPERATIONS = 1e9  # about a second
+_MOST_BYTES = 2.0**28
+_SHOWN = 3
+
+
+def nearest(
+    model: Model, constraint: Constraint, *, order: Order | None = None, memory_limit: float | None = None
+) -> str:
+    """Return what comes nearest to a constraint that no labelling satisfies, for the end of an error."""
+    limit = min(_MOST_BYTES, default_memory_limit() if memory_limit is None else memory_limit)
+    statistics = read_by(constraint)
+    if not statistics:
+        return "it reads no statistic, so no labelling can change that"
+    found = _affordable(model, statistics, order, limit)
+    if found is None:
+        alone = [_affordable(model, [s], order, limit) for s in statistics]
+        return _ranges(statistics, alone)
+    if not len(found):
+        return "every labelling is forbidden by a -inf factor anyway"
+    missed = constraint.violation({s: found.tallies[:, i] for i, s in enumerate(statistics)})
+    rows = np.argsort(np.broadcast_to(missed, len(found)), kind="stable")[:_SHOWN]
+    return f"the nearest attainable tallies are {', '.join(_named(found, row) for row in rows.tolist())}"
+
+
+def _named(found: Profile, row: int) -> str:
+    pairs = zip(found.names, found.tallies[row].tolist(), strict=True)
+    return "(" + ", ".join(f"{name}={value}" for name, value in pairs) + ")"
+
+
+def _affordable(
+    model: Model, statistics: Sequence[Statistic], order: Order | None, limit: float
+) -> Profile | None:
+    try:
+        plan = Plan(model, statistics, order=order, memory_limit=limit)
+    except BudgetError:
+        return None
+    return Profile(model, statistics, plan) if plan.operations <= _MOST_OPERATIONS else None
+
+
+def _ranges(statistics: Sequence[Statistic], alone: Sequence[Profile | None]) -> str:
+    known = [
+        f"{s.name} is attainable from {found.tallies.min()} to {found.tallies.max()}"
+        for s, found in zip(statistics, alone, strict=True)
+        if found is not None and len(found)
+    ]
+    return (
+        f"each for itself, {', '.join(known)}" if known else "there are too many tallies to list the nearest"
+    )
