@@ -23,7 +23,7 @@ FENCE = re.compile(r"^```(\w+)\n(.*?)^```\n(\n?)(?=(```text\n(.*?)^```)?)", re.M
 DECIMAL = r"-?\d+\.\d*(?:e[-+]?\d+)?"
 PRICE = re.compile(
     r"limit [\d.,]+ \w+|(?<=ν = )\d+|[\d,]+ steps, .*? operations|[\d.,]+ \w+ at the peak"
-    r"|costliest step: .*? of the operations|a step over \d+ variables"
+    r"|costliest step: .*? of the operations|rules out [\d,]+ of [\d,]+ tallies|a step over \d+ variables"
 )
 
 

@@ -462,9 +462,10 @@ class Model(Frozen):
         >>> tt.solve(model.restricted(fixed={0: "O"}, allowed={1: ["O", "B"]})).labels
         array(['O', 'B'], dtype=object)
         """
-        choices = self._choices(checked_mapping(fixed, "fixed"), checked_mapping(allowed, "allowed"))
-        if not choices:
+        states, lists = checked_mapping(fixed, "fixed"), checked_mapping(allowed, "allowed")
+        if not states and not lists:
             return self
+        choices = self._choices(states, lists)
         blocks = restricted_blocks(self.blocks, self.cardinalities, choices)
         return _restored(self.cardinalities, blocks, self.shape, self.states, self.variables, self.alike)
 
