@@ -168,3 +168,17 @@ def test_grids_and_constraints():
     assert corner.labels[0, 0] == 1
     assert corner.labels[2, 2] == 0
     assert corner.assignment.sum() == 4
+    assert tt.solve(model, where=ones == 4, fixed={(0, 0): 1, (2, 2): 0}).score == corner.score
+    assert tt.solve(model, fixed={(0, 1): 0}).labels[0, 1] == 0
+    for place in ((3, 0), (0, -1), (0, "a"), (1, 1, 1)):
+        with pytest.raises(tt.ModelError, match="this model has no variable"):
+            model.restricted({place: 0})
+
+
+def test_what_is_no_model_is_refused_first():
+    for function in (tt.solve, tt.profile, tt.distribution, tt.k_best, tt.iter_best):
+        with pytest.raises(tt.ModelError, match="the first argument must be a Model, got list"):
+            function([[0.0, 1.0]], fixed={0: 1})
+    for function in (tt.exclude, lambda model, outputs: tt.diverse_k_best(model, 2, 1)):
+        with pytest.raises(tt.ModelError, match="the first argument must be a Model, got list"):
+            function([[0.0, 1.0]], [])

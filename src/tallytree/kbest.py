@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from tallytree.core.counting import mismatches
 from tallytree.core.elimination import Order
 from tallytree.core.expressions import And, Constraint, as_constraint
-from tallytree.core.model import Model
+from tallytree.core.model import Model, checked_model
 from tallytree.core.objective import Objective
 from tallytree.core.plan import Mode, bind
 from tallytree.core.profile import Where
@@ -90,7 +90,7 @@ def iter_best(
     """
     try:
         return pose(
-            model.restricted(fixed, allowed),
+            checked_model(model).restricted(fixed, allowed),
             statistics,
             where,
             order=order,
@@ -195,7 +195,7 @@ def exclude(
     """
     if method not in (None, "ranking", "statistics"):
         raise ModelError(f"method must be 'ranking' or 'statistics', got {method!r}")
-    model = model.restricted(fixed, allowed)
+    model = checked_model(model).restricted(fixed, allowed)
     unwanted = {y.tobytes(): y for y in (_encoded(model, output) for output in outputs)}
     shown = bind(model, statistics)
     if method == "statistics":
@@ -279,7 +279,7 @@ def diverse_k_best(
     4.0 [0 0 1] (2,)
     2.0 [0 1 0] (2, 2)
     """
-    model = model.restricted(fixed, allowed)
+    model = checked_model(model).restricted(fixed, allowed)
     count = _number(k, "k", least=0)
     least = _distances(distance, count)
     measure = statistic or (lambda labelling: mismatches(model, labelling))

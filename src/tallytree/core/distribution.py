@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tallytree.core.blocks import read_only
 from tallytree.core.elimination import Order
 from tallytree.core.messages import Backend, Messages, downward, pass_messages
-from tallytree.core.model import Model
+from tallytree.core.model import Model, checked_model
 from tallytree.core.plan import Mode, Plan, bind
 from tallytree.core.restriction import Allowed, Fixed
 from tallytree.core.solution import tally_type, unique_names
@@ -270,7 +270,7 @@ def distribution(
     >>> d.probabilities, d.counts
     (array([0.25, 0.5 , 0.25]), (1, 2, 1))
     """
-    model = model.restricted(fixed, allowed)
+    model = checked_model(model).restricted(fixed, allowed)
     bound = bind(model, statistics)
     if plan is None:
         plan = Plan(model, bound, order=order, memory_limit=memory_limit, tallies=tallies)

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from tallytree.core.elimination import Order
 from tallytree.core.expressions import Constraint
 from tallytree.core.model import Model
 from tallytree.core.plan import Plan, default_memory_limit
-from tallytree.core.profile import Profile
+from tallytree.core.profile import Profile, nearest_tallies
 from tallytree.core.statistics import Statistic, read_by
 from tallytree.errors import BudgetError
 
@@ -23,7 +21,6 @@ __all__ = ["nearest"]
 
 _MOST_OPERATIONS = 1e9  # about a second
 _MOST_BYTES = 2.0**28
-_SHOWN = 3
 
 
 def nearest(
@@ -41,13 +38,7 @@ def nearest(
     if not len(found):
         return "every labelling is forbidden by a -inf factor anyway"
     missed = constraint.violation({s: found.tallies[:, i] for i, s in enumerate(statistics)})
-    rows = np.argsort(np.broadcast_to(missed, len(found)), kind="stable")[:_SHOWN]
-    return f"the nearest attainable tallies are {', '.join(_named(found, row) for row in rows.tolist())}"
-
-
-def _named(found: Profile, row: int) -> str:
-    pairs = zip(found.names, found.tallies[row].tolist(), strict=True)
-    return "(" + ", ".join(f"{name}={value}" for name, value in pairs) + ")"
+    return nearest_tallies(found.names, found.tallies, missed)
 
 
 def _affordable(

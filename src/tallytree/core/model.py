@@ -49,7 +49,7 @@ from tallytree.core.door import (
 from tallytree.core.restriction import Allowed, Fixed, checked_mapping, listed, restricted_blocks
 from tallytree.errors import ModelError
 
-__all__ = ["Model"]
+__all__ = ["Model", "checked_model"]
 
 Scopes = tuple[NDArray[np.int32], bytes]
 
@@ -425,7 +425,7 @@ class Model(Frozen):
         return np.array(indices, dtype=np.int64)
 
     def _variable_index(self, variable: str | int) -> int:
-        index = code_in(variable, self.variables, len(self))
+        index = code_in(self._flat(variable), self.variables, len(self))
         if index < 0:
             raise ModelError(
                 f"this model has no variable {variable!r}; the variables are "
@@ -433,13 +433,21 @@ class Model(Frozen):
             )
         return index
 
+    def _flat(self, variable: object) -> object:
+        """Return the number of a place ``(row, column)`` on a grid, and anything else as it is."""
+        if isinstance(variable, tuple) and len(variable) == len(self.shape) == 2:
+            row, column = (code_in(i, None, n) for i, n in zip(variable, self.shape, strict=True))
+            return row * self.shape[1] + column if row >= 0 and column >= 0 else variable
+        return variable
+
     def restricted(self, fixed: Fixed | None = None, allowed: Allowed | None = None) -> Model:
         """Return the model on fewer labellings, with the same scores; all others score -inf.
 
         Parameters
         ----------
         fixed : mapping of variable to state, optional
-            The state that a variable must take; variables and states by name or number.
+            The state that a variable must take; variables and states by name or number, on grids also by
+            ``(row, column)``.
         allowed : mapping of variable to list of states, optional
             The states that a variable may take.
 
@@ -507,6 +515,13 @@ class Model(Frozen):
         grid = "" if len(self.shape) == 1 else " x ".join(map(str, self.shape)) + " grid, "
         each = "" if self.alike is None else f" of {counted(self.alike, 'state')}"
         return f"Model({grid}{counted(len(self), 'variable')}{each}, {counted(factors, 'factor')})"
+
+
+def checked_model(model: object) -> Model:
+    """Return a model, or refuse what is none."""
+    if not isinstance(model, Model):
+        raise ModelError(f"the first argument must be a Model, got {type(model).__name__}")
+    return model
 
 
 # --- making -------------------------------------------------------------------------------------------------

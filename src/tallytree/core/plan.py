@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tallytree.core.blocks import Block
 from tallytree.core.elimination import UNCAPPED, Order, skeleton
 from tallytree.core.expressions import Constraint, as_constraint
-from tallytree.core.model import Model
+from tallytree.core.model import Model, checked_model
 from tallytree.core.program import Step, steps
 from tallytree.core.question import Question
 from tallytree.core.statistics import Recipe, Statistic
@@ -250,8 +250,7 @@ def _restored(shape: _Shape, statistics: Sequence[Statistic], *options: Any) -> 
 
 def bind(model: Model, statistics: Iterable[Statistic | Recipe]) -> tuple[Statistic, ...]:
     """Bind recipes to the model, and refuse what does not fit it."""
-    if not isinstance(model, Model):
-        raise ModelError(f"the first argument must be a Model, got {type(model).__name__}")
+    checked_model(model)
     if isinstance(statistics, (Statistic, Recipe)):
         statistics = (statistics,)
     bound = []

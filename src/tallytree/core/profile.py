@@ -18,7 +18,7 @@ from tallytree.core.blocks import read_only
 from tallytree.core.elimination import Order
 from tallytree.core.expressions import Constraint, as_constraint
 from tallytree.core.messages import Backend, Messages, downward, pass_messages
-from tallytree.core.model import Model
+from tallytree.core.model import Model, checked_model
 from tallytree.core.objective import Objective, evaluate_objective
 from tallytree.core.plan import Mode, Plan, bind
 from tallytree.core.ranking import Ranked, by_objective, by_score
@@ -27,7 +27,7 @@ from tallytree.core.solution import Solution, certified, tally_type, unique_name
 from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import InfeasibleError, ModelError
 
-__all__ = ["Profile", "profile"]
+__all__ = ["Profile", "nearest_tallies", "profile"]
 
 Where = Constraint | None
 
@@ -306,8 +306,8 @@ class Profile:
         rows = np.flatnonzero(constraint.holds(columns))
         if not len(rows):
             raise InfeasibleError(
-                f"no labelling satisfies '{constraint}'; attainable tallies of "
-                f"({', '.join(self._names)}) are {self._some_tallies()}"
+                f"no labelling satisfies '{constraint}'; "
+                f"{nearest_tallies(self._names, self.tallies, constraint.violation(columns))}"
             )
         return rows
 
@@ -345,6 +345,14 @@ class Profile:
 
     def __repr__(self) -> str:
         return f"Profile({len(self)} tallies of ({', '.join(self._names)}))"
+
+
+def nearest_tallies(names: tuple[str, ...], tallies: NDArray[np.int64], missed: NDArray[Any]) -> str:
+    """Return the tallies that miss a constraint by least, for the end of an error."""
+    rows = np.argsort(np.broadcast_to(missed, len(tallies)), kind="stable")[:3]
+    named = (zip(names, row, strict=True) for row in tallies[rows].tolist())
+    shown = ("(" + ", ".join(f"{name}={value}" for name, value in pairs) + ")" for pairs in named)
+    return f"the nearest attainable tallies are {', '.join(shown)}"
 
 
 def profile(
@@ -386,7 +394,7 @@ def profile(
     >>> prof.tallies.ravel(), prof.scores
     (array([0, 1, 2, 3]), array([0., 4., 6., 7.]))
     """
-    model = model.restricted(fixed, allowed)
+    model = checked_model(model).restricted(fixed, allowed)
     bound = bind(model, statistics)
     if plan is None:
         plan = Plan(model, bound, order=order, memory_limit=memory_limit, tallies=tallies)

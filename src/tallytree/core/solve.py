@@ -13,7 +13,7 @@ from tallytree.core.elimination import Order
 from tallytree.core.expressions import as_constraint
 from tallytree.core.infeasible import nearest
 from tallytree.core.messages import Backend
-from tallytree.core.model import Model
+from tallytree.core.model import Model, checked_model
 from tallytree.core.objective import Objective
 from tallytree.core.plan import Mode, Plan, bind
 from tallytree.core.profile import Profile, Where
@@ -73,7 +73,7 @@ def solve(
     >>> tt.solve(model, where=tt.count(state=1) == 1, fixed={2: 0}).assignment
     array([0, 1, 0])
     """
-    model = model.restricted(fixed, allowed)
+    model = checked_model(model).restricted(fixed, allowed)
     asked = pose(
         model, statistics, where, order=order, memory_limit=memory_limit, tallies=tallies, backend=backend
     )
