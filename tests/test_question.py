@@ -34,13 +34,15 @@ def test_combinations_equal_enumeration(problem, data):
     model, statistics = problem
     if not statistics:
         return
-    coefficients = st.sampled_from([1, 1, -1, 2, -3])
-    lefts = [
-        sum(data.draw(coefficients) * s for s in statistics) for _ in range(data.draw(st.integers(1, 2)))
-    ]
+    coefficients = st.lists(
+        st.sampled_from([1, 1, -1, 2, -3]), min_size=len(statistics), max_size=len(statistics)
+    )
+    directions = data.draw(st.lists(coefficients, min_size=1, max_size=2))
     where = None
     for _ in range(data.draw(st.integers(1, 3))):
-        left = data.draw(st.sampled_from([1, -1, 2])) * data.draw(st.sampled_from(lefts))
+        terms = zip(data.draw(st.sampled_from(directions)), statistics, strict=True)
+        multiple = data.draw(st.sampled_from([1, -1, 2]))
+        left = sum(multiple * c * s for c, s in data.draw(st.permutations(list(terms))))
         relation = RELATIONS[data.draw(st.sampled_from(sorted(RELATIONS)))]
         part = relation(left, data.draw(st.integers(-6, 6)))
         where = part if where is None else data.draw(st.sampled_from([where & part, where | part]))
