@@ -25,6 +25,7 @@ from tallytree.core.solve import solve
 from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import BudgetError, InfeasibleError, ModelError, ObjectiveError, TallytreeError
 from tallytree.kbest import diverse_k_best, exclude, iter_best, k_best
+from tallytree.relaxation import Relaxation, relax
 
 __version__ = "0.1.0"
 
@@ -40,6 +41,7 @@ __all__ = [
     "Plan",
     "Profile",
     "Recipe",
+    "Relaxation",
     "Solution",
     "Statistic",
     "TallytreeError",
@@ -56,5 +58,6 @@ __all__ = [
     "mismatches",
     "plan",
     "profile",
+    "relax",
     "solve",
 ]
