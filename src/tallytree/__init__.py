@@ -26,10 +26,12 @@ from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import BudgetError, InfeasibleError, ModelError, ObjectiveError, TallytreeError
 from tallytree.kbest import diverse_k_best, exclude, iter_best, k_best
 from tallytree.relaxation import Relaxation, relax
+from tallytree.score_ranges import BoundedSolution, score_between
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "BoundedSolution",
     "BudgetError",
     "CliqueTree",
     "Constraint",
@@ -59,5 +61,6 @@ __all__ = [
     "plan",
     "profile",
     "relax",
+    "score_between",
     "solve",
 ]
