@@ -134,7 +134,7 @@ def test_too_fine_a_lattice_is_refused_with_an_offer():
     model = tt.Model.chain(np.round(np.random.default_rng(0).normal(size=(40, 3)), 6), np.zeros((3, 3)))
     high = tt.solve(model).score / 2
     with pytest.raises(
-        BudgetError, match=r"a lattice of resolution 1e-06 is too fine: .* resolution="
+        BudgetError, match=r"a lattice of resolution 1e-06 is too fine for the memory limit. .* resolution="
     ) as error:
         tt.score_between(model, high - 1, high, memory_limit=1e7)
     offered = float(str(error.value).rpartition("resolution=")[2])

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from tallytree.core.blocks import LARGEST_INTEGER, Block, read_only
 from tallytree.core.model import Model
-from tallytree.core.plan import Plan
+from tallytree.core.plan import Mode, Plan
 from tallytree.core.profile import Profile, Where
 from tallytree.core.rounding import rounding
 from tallytree.core.solution import Solution, tally_type
@@ -39,6 +39,8 @@ from tallytree.errors import BudgetError, InfeasibleError, ModelError
 __all__ = ["BoundedSolution", "score_between"]
 
 _DECIMALS = 6  # the most digits behind the point that are taken for a lattice
+_ORDERS = ("sweep", "natural", None)
+_MODES: tuple[Mode, ...] = ("rows", "cells")
 _TALLIES = 4096  # how fine a resolution to offer: about so many tallies in all
 
 
@@ -231,14 +233,35 @@ class _Search:
 
     def _profile(self, lattice: _Lattice) -> Profile:
         """Compute the best score of every tally that a score in the window can have."""
+        return Profile(self.model, (lattice.statistic,), self._plan(lattice))
+
+    def _plan(self, lattice: _Lattice) -> Plan:
+        """Return the cheapest plan of a few.
+
+        Tallies by the thousand make joins dear: an order that has none may be a hundred times cheaper than
+        one that is best for counts. Listing the reachable tallies takes long, and is the last resort.
+        """
+        for mode in _MODES:
+            plans = [plan for order in _ORDERS if (plan := self._attempt(lattice, order, mode)) is not None]
+            if plans:
+                return min(plans, key=lambda plan: plan.operations)
+        raise self._beyond(
+            f"a lattice of resolution {lattice.resolution:.3g} is too fine for the memory limit"
+        )
+
+    def _attempt(self, lattice: _Lattice, order: str | None, mode: Mode) -> Plan | None:
+        window = {0: lattice.tallies(self.window)}
         try:
-            window = {0: lattice.tallies(self.window)}
-            plan = Plan(self.model, (lattice.statistic,), memory_limit=self.limit, window=window)
-            return Profile(self.model, (lattice.statistic,), plan)
-        except BudgetError as error:
-            raise self._beyond(
-                f"a lattice of resolution {lattice.resolution:.3g} is too fine: {error}"
-            ) from None
+            return Plan(
+                self.model,
+                (lattice.statistic,),
+                order=order,
+                memory_limit=self.limit,
+                tallies=mode,
+                window=window,
+            )
+        except BudgetError:
+            return None
 
     def _beyond(self, reason: str) -> BudgetError:
         offered = (self.best.score - self.worst) / _TALLIES
@@ -290,7 +313,7 @@ class _Lattice:
 
     def least_scores(self, tallies: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return a score for each tally that no labelling of it falls below."""
-        return self.base + self.resolution * tallies + self.least_error
+        return self.resolution * tallies.astype(np.float64) + (self.base + self.least_error)
 
     def tallies(self, window: _Window) -> tuple[int | None, int | None]:
         """Return the tallies that scores in a window can have, and perhaps one more on each side."""
