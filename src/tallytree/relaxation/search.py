@@ -260,7 +260,7 @@ class Search:
         if self.best is None or self.plan.segments > 1 or not self.limits.candidates:
             return
         point, allowance = self.best, self.best.allowance
-        start, ranking = point.profile.scores[0], point.profile.ranked()
+        start, ranking = float(point.profile.scores[0]), point.profile.ranked()
         left = -inf  # the dual value of what has not been seen, -inf if there is nothing
         for found in islice(ranking, self.limits.candidates):
             left = point.value + (found.score - start)
