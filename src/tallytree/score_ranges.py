@@ -126,7 +126,7 @@ def score_between(
     BoundedSolution(score=4, upper_bound=4)
     >>> tt.score_between(model, 4.5, 5)
     Traceback (most recent call last):
-    tallytree.errors.InfeasibleError: no labelling has a score from 4.5 to 5 ...
+    tallytree.errors.InfeasibleError: no labelling has a score from 4.5 to 5: ...
     """
     window = _Window(low, high, rounding(model.blocks))
     search = _Search(model, window, _counted(labellings), memory_limit)

@@ -75,8 +75,8 @@ def relax(
     >>> import tallytree as tt
     >>> model = tt.Model.chain(np.array([[0., 1], [0, 2], [0, 4]]), np.zeros((2, 2)))
     >>> found = tt.relax(model, tt.count(state=1) <= 2)
-    >>> found.solution.assignment, found.gap, found.multipliers
-    (array([0, 1, 1]), 0.0, (-1.0,))
+    >>> found.solution.assignment, found.gap
+    (array([0, 1, 1]), 0.0)
     """
     constraint = as_constraint(where).on(model)
     shown = bind(model, statistics)
