@@ -191,9 +191,10 @@ FLIPS = tt.Statistic([((i, i + 1), [[0, 1], [1, 0]]) for i in range(3)], name="f
     [
         (ONES >= 5, "no labelling satisfies 'ones >= 5': it is at most 4"),
         (ONES + FLIPS <= -1, "no labelling satisfies 'ones [+] flips <= -1': it is at least 0"),
-        ((ONES >= 3) & (ONES <= 2), "two of its comparisons exclude each other"),
-        (3 * ONES == 4, "two of its comparisons exclude each other"),
+        ((ONES >= 3) & (ONES <= 2), "its comparisons leave no integer for a tally"),
+        (3 * ONES == 4, "its comparisons leave no integer for a tally"),
         ((ONES == 4) & (FLIPS >= 1), "no labelling satisfies the constraint"),
+        (ONES >= 10**400, "it is at most 4"),
         (ONES - ONES >= 1, "no labelling satisfies '0 >= 1': it is at most 0"),
     ],
 )
@@ -226,6 +227,22 @@ def test_what_is_refused(where, text):
 def test_limits_are_checked(options, text):
     with pytest.raises(ModelError, match=text):
         tt.relax(MODEL, ONES == 1, **options)
+
+
+@pytest.mark.parametrize("where", [ONES <= 10**400, ONES >= -(10**400), ONES - ONES <= 0])
+def test_constraints_that_say_nothing(where):
+    found = tt.relax(MODEL, where)
+    assert found.optimal
+    assert found.solution.score == 3
+    assert found.iterations == 1
+
+
+def test_no_variables():
+    nothing = tt.Model([], [((), 2.5)])
+    constant = tt.Statistic([((), 3)], name="constant")
+    assert tt.relax(nothing, constant == 3).solution.score == 2.5
+    with pytest.raises(InfeasibleError, match="at most 3"):
+        tt.relax(nothing, constant >= 4)
 
 
 def test_names_and_statistics_are_shown():

@@ -178,6 +178,20 @@ def test_infeasible_and_why(low, high, text):
         tt.score_between(model, low, high)
 
 
+def test_no_variables_and_no_factors():
+    assert tt.score_between(tt.Model([], [((), 2.5)]), 2, 3).score == 2.5
+    assert tt.score_between(tt.Model([2, 3]), 0, 0).score == 0
+    with pytest.raises(InfeasibleError):
+        tt.score_between(tt.Model([], [((), 2.5)]), 0, 1, resolution=1.0)
+
+
+def test_forbidden_labellings_are_never_found():
+    model = tt.Model([2, 2], [((0,), [0.0, 1.0]), ((1,), [0.0, 2.0]), ((0, 1), [[0, -np.inf], [0, 0]])])
+    assert tt.score_between(model, 0, 2.5, labellings=0).assignment.tolist() == [1, 0]
+    with pytest.raises(InfeasibleError, match="every labelling is forbidden"):
+        tt.score_between(tt.Model([2], [((0,), [-np.inf, -np.inf])]), 0, 1)
+
+
 def test_infeasible_on_a_lattice():
     model = tt.Model.chain([[0, 1], [0, 2], [0, 4]], np.zeros((2, 2)))
     with pytest.raises(InfeasibleError, match="every tally of the lattice lies outside"):

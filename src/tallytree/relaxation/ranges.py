@@ -19,6 +19,8 @@ __all__ = ["Floats", "Range", "flat", "folded", "least_sum", "ranges_of"]
 
 Floats = NDArray[np.float64]
 
+_BEYOND = 2**62  # tallies stay below this in magnitude
+
 
 class Range(NamedTuple):
     """``low <= A(y) <= high``; an end may be infinite."""
@@ -44,15 +46,20 @@ def ranges_of(constraint: Constraint) -> tuple[Range, ...]:
         left = Linear((term, c // shared) for term, c in comparison.terms)
         _, low, high = ends.get(left.terms, (left, -inf, inf))
         if comparison.relation in (">=", "=="):
-            low = max(low, -(-comparison.bound // shared))
+            low = max(low, _finite(-(-comparison.bound // shared)))
         if comparison.relation in ("<=", "=="):
-            high = min(high, comparison.bound // shared)
+            high = min(high, _finite(comparison.bound // shared))
         ends[left.terms] = (left, low, high)
     if any(low > high for _, low, high in ends.values()):
         raise InfeasibleError(
-            f"no labelling satisfies '{constraint}': two of its comparisons exclude each other"
+            f"no labelling satisfies '{constraint}': its comparisons leave no integer for a tally"
         )
     return tuple(Range(Statistic.combination(left), low, high) for left, low, high in ends.values())
+
+
+def _finite(bound: int) -> int:
+    """Bring a bound that no tally reaches to where it has the same meaning and is a float, too."""
+    return max(-_BEYOND, min(_BEYOND, bound))
 
 
 def _comparisons(constraint: Constraint) -> Iterator[Comparison]:
