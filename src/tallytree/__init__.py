@@ -25,10 +25,13 @@ from tallytree.core.solve import solve
 from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import BudgetError, InfeasibleError, ModelError, ObjectiveError, TallytreeError
 from tallytree.kbest import diverse_k_best, exclude, iter_best, k_best
+from tallytree.relaxation import Relaxation, relax
+from tallytree.score_ranges import BoundedSolution, score_between
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "BoundedSolution",
     "BudgetError",
     "CliqueTree",
     "Constraint",
@@ -40,6 +43,7 @@ __all__ = [
     "Plan",
     "Profile",
     "Recipe",
+    "Relaxation",
     "Solution",
     "Statistic",
     "TallytreeError",
@@ -56,5 +60,7 @@ __all__ = [
     "mismatches",
     "plan",
     "profile",
+    "relax",
+    "score_between",
     "solve",
 ]

@@ -1,0 +1,99 @@
+"""Lagrangian relaxation: an upper bound, and often the optimum, from plain MAP inference alone.
+
+The constraints are ranges of integer combinations of statistics, ``b_j <= A_j(y) <= c_j``. With a multiplier
+``λ_j`` for each, every labelling ``y`` that satisfies them has
+
+    F(y) <= F(y) + Σ_j λ_j·A_j(y) - Σ_j min(λ_j·b_j, λ_j·c_j)
+
+and the maximum of the right-hand side over *all* labellings, the dual ``D(λ)``, is plain MAP on a model with
+further factors ``λ_j·a_j``: no tallies are carried, however many constraints there are. ``D`` is convex and
+piecewise linear, its least value is the bound. The labellings met on the way may satisfy the constraints;
+those next in order at the best ``λ`` close the gap, because one of dual value below a score that has been
+attained cannot be better than it.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+
+from tallytree.core.elimination import Order
+from tallytree.core.expressions import Constraint, as_constraint
+from tallytree.core.model import Model
+from tallytree.core.plan import Plan, bind
+from tallytree.core.statistics import Recipe, Statistic, read_by
+from tallytree.errors import ModelError
+from tallytree.relaxation.ranges import folded, ranges_of
+from tallytree.relaxation.search import Limits, Relaxation, Search
+
+__all__ = ["Relaxation", "relax"]
+
+
+def relax(
+    model: Model,
+    where: Constraint,
+    statistics: Iterable[Statistic | Recipe] = (),
+    *,
+    iterations: int = 200,
+    tolerance: float = 0.0,
+    candidates: int = 200,
+    order: Order | None = None,
+    memory_limit: float | None = None,
+    progress: Callable[[Relaxation], object] | None = None,
+) -> Relaxation:
+    """Bound the best score under linear constraints, without carrying tallies.
+
+    Parameters
+    ----------
+    model : Model
+        The factor graph.
+    where : Constraint
+        Comparisons by ``==``, ``<=``, ``>=`` of uncapped statistics or their combinations, joined by ``&``.
+    statistics : iterable of Statistic or Recipe
+        What the solution's tally shows, before the statistics of the constraint.
+    iterations : int
+        The most MAP problems to solve; those that look for the ends of ranges come on top.
+    tolerance : float
+        Stop once the gap is no larger than this.
+    candidates : int
+        How many labellings to look through in order at the best multipliers.
+    order, memory_limit
+        As for :func:`plan`; the plan is made once.
+    progress : callable, optional
+        Called with what is known after each iteration.
+
+    Raises
+    ------
+    InfeasibleError
+        It is proven that no labelling satisfies the constraint.
+    ModelError
+        The constraint is no conjunction of linear comparisons of uncapped statistics.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tallytree as tt
+    >>> model = tt.Model.chain(np.array([[0., 1], [0, 2], [0, 4]]), np.zeros((2, 2)))
+    >>> found = tt.relax(model, tt.count(state=1) <= 2)
+    >>> found.solution.assignment, found.gap
+    (array([0, 1, 1]), 0.0)
+    """
+    constraint = as_constraint(where).on(model)
+    shown = bind(model, statistics)
+    hidden = tuple(s for s in read_by(constraint) if s not in shown)
+    ranges = ranges_of(constraint)
+    limits = Limits(_whole(iterations, "iterations", 1), tolerance, _whole(candidates, "candidates", 0))
+    plan = Plan(folded(model, model.blocks, ranges, None), (), order=order, memory_limit=memory_limit)
+    search = Search(model, (*shown, *hidden), ranges, plan, limits, progress)
+    search.run()
+    return search.known()
+
+
+def _whole(value: object, noun: str, least: int) -> int:
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise ModelError(f"{noun} must be an integer, got {value!r}") from None
+    if number < least:
+        raise ModelError(f"{noun} must be at least {least}, got {number}")
+    return number

@@ -1,0 +1,103 @@
+"""A constraint as ranges of integer combinations, and a model with a price on each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import gcd, inf
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.core.blocks import Block, read_only
+from tallytree.core.expressions import And, Comparison, Constraint, Linear
+from tallytree.core.model import Model
+from tallytree.core.statistics import Statistic
+from tallytree.errors import InfeasibleError, ModelError
+
+__all__ = ["Floats", "Range", "flat", "folded", "least_sum", "ranges_of"]
+
+Floats = NDArray[np.float64]
+
+_BEYOND = 2**62  # tallies stay below this in magnitude
+
+
+class Range(NamedTuple):
+    """``low <= A(y) <= high``; an end may be infinite."""
+
+    statistic: Statistic
+    low: float
+    high: float
+
+    def excess(self, tally: int) -> float:
+        """Say how far a tally lies above the range; negative below it, 0 inside."""
+        return max(tally - self.high, 0.0) + min(tally - self.low, 0.0)
+
+    def offset(self, multiplier: float) -> float:
+        """Compute ``min(λ·b, λ·c)``; -inf where an end that the multiplier needs is missing."""
+        return 0.0 if multiplier == 0 else multiplier * (self.low if multiplier > 0 else self.high)
+
+
+def ranges_of(constraint: Constraint) -> tuple[Range, ...]:
+    """Put the comparisons of the same combination together, divided by what its coefficients share."""
+    ends: dict[tuple[object, ...], tuple[Linear, float, float]] = {}
+    for comparison in _comparisons(constraint):
+        shared = gcd(*(c for _, c in comparison.terms)) or 1
+        left = Linear((term, c // shared) for term, c in comparison.terms)
+        _, low, high = ends.get(left.terms, (left, -inf, inf))
+        if comparison.relation in (">=", "=="):
+            low = max(low, _finite(-(-comparison.bound // shared)))
+        if comparison.relation in ("<=", "=="):
+            high = min(high, _finite(comparison.bound // shared))
+        ends[left.terms] = (left, low, high)
+    if any(low > high for _, low, high in ends.values()):
+        raise InfeasibleError(
+            f"no labelling satisfies '{constraint}': its comparisons leave no integer for a tally"
+        )
+    return tuple(Range(Statistic.combination(left), low, high) for left, low, high in ends.values())
+
+
+def _finite(bound: int) -> int:
+    """Bring a bound that no tally reaches to where it has the same meaning and is a float, too."""
+    return max(-_BEYOND, min(_BEYOND, bound))
+
+
+def _comparisons(constraint: Constraint) -> Iterator[Comparison]:
+    if isinstance(constraint, And):
+        for part in constraint.parts:
+            yield from _comparisons(part)
+    elif isinstance(constraint, Comparison) and constraint.relation != "!=":
+        yield constraint
+    else:
+        raise ModelError(
+            f"'{constraint}' cannot be relaxed: a relaxation takes comparisons by ==, <= and >= joined by &; "
+            "relax each alternative of | on its own and take the largest bound (a != b is two of them, "
+            "a <= b - 1 and a >= b + 1), or use tallytree.solve, which takes any constraint"
+        )
+
+
+# --- the model with multipliers folded in -------------------------------------------------------------------
+
+
+def folded(
+    model: Model, blocks: Sequence[Block], ranges: Sequence[Range], multipliers: Floats | None
+) -> Model:
+    """Add the factors ``λ_j·a_j``; the shape is the same for all multipliers."""
+    paid = [0.0] * len(ranges) if multipliers is None else multipliers.tolist()
+    further = [
+        Block(block.scopes, read_only(block.tables * float(multiplier)), block.key)
+        for one, multiplier in zip(ranges, paid, strict=True)
+        for block in one.statistic.blocks
+    ]
+    return Model.from_blocks(model.cardinalities, (*blocks, *further))
+
+
+def flat(block: Block) -> Block:
+    """Keep what is forbidden, and give everything else the score 0."""
+    return block.with_tables(read_only(np.where(np.isneginf(block.tables), -inf, 0.0)))
+
+
+def least_sum(block: Block) -> float:
+    """Sum the least scores of the tables."""
+    tables = np.where(np.isneginf(block.tables), inf, block.tables).reshape(len(block.tables), -1)
+    return float(tables.min(axis=1).sum()) * (len(block) if len(tables) == 1 else 1)
