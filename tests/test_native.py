@@ -173,8 +173,8 @@ single = np.array([[0], [1]], dtype=np.int32)
 table, shift = np.zeros((1, 2, 3)), np.ones((1, 2, 3), dtype=np.int64)
 low, high, free = i64(-2**62), i64(2**62), i64(2**63 - 1)
 
-def skeleton(sizes=sizes, scores=[scopes], shifts=[scopes], of=i32(0), caps=free, order=order):
-    return native.Skeleton(sizes, scores, shifts, of, caps, order)
+def skeleton(sizes=sizes, scores=[scopes], shifts=[scopes], of=i32(0), caps=free, scales=i64(1), order=order):
+    return native.Skeleton(sizes, scores, shifts, of, caps, scales, order)
 
 def layout(skeleton=skeleton(), shifts=[shift], caps=free, low=low, high=high, mode=0, limit=1e9):
     return native.Layout(skeleton, shifts, caps, low, high, mode, limit)
@@ -203,6 +203,7 @@ CALLS = {
     "skeleton: statistic_of beyond": lambda: skeleton(of=i32(5)),
     "skeleton: statistic_of negative": lambda: skeleton(of=i32(-1)),
     "skeleton: caps missing": lambda: skeleton(caps=none),
+    "skeleton: scales missing": lambda: skeleton(scales=none),
     "skeleton: order short": lambda: skeleton(order=i32(0)),
     "skeleton: order twice": lambda: skeleton(order=i32(0, 0)),
     "skeleton: order beyond": lambda: skeleton(order=i32(0, 2)),

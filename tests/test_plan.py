@@ -308,6 +308,17 @@ def test_printing_shows_what_decoding_keeps():
     assert f"decoding keeps checkpoints of {little.segments} segments" in str(little)
 
 
+def test_a_statistic_of_many_tallies_is_not_joined():
+    """On a chain, halves are joined for a count; for weights that would cost the square of their range."""
+    model = tt.Model.chain(np.zeros((60, 3)), np.zeros((3, 3)))
+    weights = tt.Statistic([((i,), [0, 700 + i, 1400 - i]) for i in range(60)], name="weights")
+    assert [tt.count(model, state=1).scale, weights.scale] == [1, 1024]
+    assert "join" in {step.verb for step in tt.plan(model, [tt.count(state=1)]).steps}
+    plan = tt.plan(model, [weights])
+    assert "join" not in {step.verb for step in plan.steps}
+    assert plan.operations <= 9 * 60 * plan.tallies / 2  # N² times the sum of ranges; one join takes 5e9
+
+
 def test_a_plan_looks_at_no_score():
     rng = np.random.default_rng(0)
     one, other = (tt.Model.chain(rng.normal(size=(30, 3)), rng.normal(size=(3, 3))) for _ in range(2))

@@ -15,6 +15,7 @@ class Skeleton:
         shifts: Sequence[NDArray[np.int32]],
         statistic_of: NDArray[np.int32],
         caps: NDArray[np.int64],
+        scales: NDArray[np.int64],
         order: NDArray[np.int32],
     ) -> None: ...
     @property

@@ -1,11 +1,11 @@
 """Which variable goes first: the order of elimination, and the skeleton that follows from it.
 
 Every order gives a correct program; they differ in cost. Several candidates are drawn up natively and the
-cheapest by the cost model is kept. The model counts tallies as well as states: with unit statistics a table
-that covers n scopes of a statistic has n + 1 tallies, joining two tables costs the product of their tallies,
-and so the best order for the score alone is often not the best one here (a sweep beats a bushy tree).
+cheapest by the cost model is kept. The model counts tallies as well as states: a table that covers n scopes
+of a statistic has n times its scale of them, joining two tables costs the product of their tallies, and so
+the best order for the score alone is often not the best one here (a sweep beats a bushy tree).
 
-A skeleton depends on scopes and cardinalities alone, so it is cached by shape.
+A skeleton depends on scopes, cardinalities, caps and scales alone, so it is cached by them.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def skeleton(model: Model, statistics: Sequence[Statistic], order: Order | None 
     """
     chosen = _checked_order(order, len(model))
     shapes = tuple(tuple(block.key for block in s.blocks) for s in statistics)
-    key = (model.key, shapes, tuple(s.cap for s in statistics), chosen)
+    key = (model.key, shapes, tuple((s.cap, s.scale) for s in statistics), chosen)
     found = _CACHE.get(key)
     if found is None:
         found = _Search(model, statistics).run(chosen)
@@ -113,6 +113,7 @@ class _Search:
         self.caps = np.array(
             [UNCAPPED if s.cap is None else max(s.cap, 0) for s in statistics], dtype=np.int64
         )
+        self.scales = np.array([s.scale for s in statistics], dtype=np.int64)
         self.seen: set[bytes] = set()
 
     def run(self, order: str | tuple[int, ...] | None) -> native.Skeleton:
@@ -148,5 +149,5 @@ class _Search:
 
     def program(self, order: NDArray[np.int32]) -> native.Skeleton:
         return native.Skeleton(
-            self.cardinalities, self.scores, self.shifts, self.statistic_of, self.caps, order
+            self.cardinalities, self.scores, self.shifts, self.statistic_of, self.caps, self.scales, order
         )

@@ -70,13 +70,14 @@ class Statistic(Term):
     flips >= 1
     """
 
-    __slots__ = ("_key", "blocks", "cap", "cardinalities", "name")
+    __slots__ = ("_key", "_scale", "blocks", "cap", "cardinalities", "name")
 
     blocks: tuple[Block, ...]
     name: str
     cap: int | None
     cardinalities: NDArray[np.int32] | None
     _key: bytes | None
+    _scale: int
 
     def __init__(self, pairs: Iterable[Pair], name: str = "statistic", cap: int | None = None) -> None:
         self._fill(from_pairs(pairs, np.int64, noun=f"statistic {name!r}, part"), name, cap, None)
@@ -126,6 +127,7 @@ class Statistic(Term):
             self, "cardinalities", cardinalities if cardinalities is None else owned(cardinalities, np.int32)
         )
         set_once(self, "_key", None)
+        set_once(self, "_scale", 0)
 
     @property
     def key(self) -> bytes:
@@ -134,6 +136,17 @@ class Statistic(Term):
             set_once(self, "_key", _digest(self.blocks, self.cap))
         assert self._key is not None
         return self._key
+
+    @property
+    def scale(self) -> int:
+        """About how far one scope moves the tally: the widest table, down to a power of two.
+
+        What the planner's cost model sees of the entries, so coarse that examples of a data set share it.
+        """
+        if not self._scale:
+            widths = [int(block.tables.max()) - int(block.tables.min()) for block in self.blocks]
+            set_once(self, "_scale", 1 << max(max(widths, default=1).bit_length() - 1, 0))
+        return self._scale
 
     def __eq__(self, other: object) -> Any:
         if not isinstance(other, Statistic) or self is other:

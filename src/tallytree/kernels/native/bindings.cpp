@@ -135,7 +135,7 @@ struct PyRun {
 };
 
 PySkeleton make_skeleton(Ints32 cardinalities, const std::vector<Scopes> &scores, const std::vector<Scopes> &shifts,
-                         Ints32 statistic_of, Ints caps, Ints32 order) {
+                         Ints32 statistic_of, Ints caps, Ints scales, Ints32 order) {
     const auto score_blocks = scope_blocks(scores), shift_blocks = scope_blocks(shifts);
     check_cardinalities(as_span(cardinalities));
     check_scopes(score_blocks, cardinalities.size());
@@ -143,10 +143,12 @@ PySkeleton make_skeleton(Ints32 cardinalities, const std::vector<Scopes> &scores
     for (auto k : as_span(statistic_of))
         if (k < 0 || static_cast<std::size_t>(k) >= caps.size())
             throw nb::value_error("a block belongs to no statistic");
+    if (scales.size() != caps.size()) throw nb::value_error("every statistic has a scale");
     check_order(as_span(order), cardinalities.size());
     if (statistic_of.size() != shifts.size()) throw nb::value_error("every block of shifts belongs to one statistic");
     return {std::make_shared<Skeleton>(build_skeleton(as_span(cardinalities), score_blocks, shift_blocks,
-                                                      as_span(statistic_of), as_span(caps), as_span(order)))};
+                                                      as_span(statistic_of), as_span(caps), as_span(scales),
+                                                      as_span(order)))};
 }
 
 PyLayout make_layout(const PySkeleton &skeleton, const std::vector<IntTables> &shifts, Ints caps, Ints low, Ints high,
@@ -357,11 +359,11 @@ NB_MODULE(_native, m) {
         .def(
             "__init__",
             [](PySkeleton *self, Ints32 cardinalities, const std::vector<Scopes> &scores,
-               const std::vector<Scopes> &shifts, Ints32 statistic_of, Ints caps, Ints32 order) {
-                new (self) PySkeleton(make_skeleton(cardinalities, scores, shifts, statistic_of, caps, order));
+               const std::vector<Scopes> &shifts, Ints32 statistic_of, Ints caps, Ints scales, Ints32 order) {
+                new (self) PySkeleton(make_skeleton(cardinalities, scores, shifts, statistic_of, caps, scales, order));
             },
             "cardinalities"_a.noconvert(), "scores"_a.noconvert(), "shifts"_a.noconvert(), "statistic_of"_a.noconvert(),
-            "caps"_a.noconvert(), "order"_a.noconvert())
+            "caps"_a.noconvert(), "scales"_a.noconvert(), "order"_a.noconvert())
         .def_prop_ro("steps", &step_table)
         .def_prop_ro("scope_begin",
                      [](const PySkeleton &s) { return to_numpy(std::vector<std::int64_t>(s.skeleton->scopes.begin)); })

@@ -24,7 +24,7 @@ class Builder {
   public:
     Builder(std::span<const std::int32_t> cardinalities, std::span<const ScopeBlock> scores,
             std::span<const ScopeBlock> shifts, std::span<const std::int32_t> statistic_of, std::span<const Index> caps,
-            std::span<const std::int32_t> order)
+            std::span<const Index> scales, std::span<const std::int32_t> order)
         : statistic_of_(statistic_of) {
         s_.score_scopes = OwnedScopes(scores);
         s_.shift_scopes = OwnedScopes(shifts);
@@ -34,6 +34,7 @@ class Builder {
         s_.cardinalities.assign(cardinalities.begin(), cardinalities.end());
         s_.order.assign(order.begin(), order.end());
         s_.caps.assign(caps.begin(), caps.end());
+        scales_.assign(scales.begin(), scales.end());
         s_.statistics = static_cast<Index>(caps.size());
         position_.resize(cardinalities.size());
         for (std::size_t i = 0; i < order.size(); i++) position_[order[i]] = static_cast<std::int32_t>(i);
@@ -145,11 +146,11 @@ class Builder {
         return buckets;
     }
 
-    // ---- the cost model: with unit statistics a table that covers n scopes has n + 1 tallies --------
+    // ---- the cost model: a table that covers n scopes of a statistic has n * scale + 1 tallies --------
     double tallies(std::int32_t table) const {
         double r = 1;
         for (Index k = 0; k < s_.statistics; k++)
-            r *= static_cast<double>(std::min(below_[table * s_.statistics + k], s_.caps[k])) + 1;
+            r *= static_cast<double>(std::min(below_[table * s_.statistics + k] * scales_[k], s_.caps[k])) + 1;
         return r;
     }
     // What a row of tallies costs to touch, in operations: short rows cost as much as a couple of vectors.
@@ -449,15 +450,17 @@ class Builder {
     Ragged<FactorRef> score_buckets_, shift_buckets_;
     std::vector<std::vector<std::int32_t>> messages_;  // waiting for the variable at each position
     std::vector<std::int32_t> roots_;
-    std::vector<Index> below_;  // per table and statistic: scopes covered
+    std::vector<Index> scales_;  // per statistic
+    std::vector<Index> below_;   // per table and statistic: scopes covered
 };
 
 }  // namespace
 
 Skeleton build_skeleton(std::span<const std::int32_t> cardinalities, std::span<const ScopeBlock> scores,
                         std::span<const ScopeBlock> shifts, std::span<const std::int32_t> statistic_of,
-                        std::span<const Index> caps, std::span<const std::int32_t> order) {
-    return Builder(cardinalities, scores, shifts, statistic_of, caps, order).build();
+                        std::span<const Index> caps, std::span<const Index> scales,
+                        std::span<const std::int32_t> order) {
+    return Builder(cardinalities, scores, shifts, statistic_of, caps, scales, order).build();
 }
 
 }  // namespace tallytree

@@ -83,9 +83,11 @@ struct Skeleton {
     bool feasible = true;  // false: some table is beyond counting
 };
 
-// `statistic_of[i]` says which statistic block i of `shifts` belongs to.
+// `scales[k]` is about how far one scope of statistic k moves its tally. `statistic_of[i]` says which statistic block i
+// of `shifts` belongs to.
 Skeleton build_skeleton(std::span<const std::int32_t> cardinalities, std::span<const ScopeBlock> scores,
                         std::span<const ScopeBlock> shifts, std::span<const std::int32_t> statistic_of,
-                        std::span<const Index> caps, std::span<const std::int32_t> order);
+                        std::span<const Index> caps, std::span<const Index> scales,
+                        std::span<const std::int32_t> order);
 
 }  // namespace tallytree
