@@ -41,14 +41,16 @@ class Placement {
         back_.assign(table.runs, 0);
         const auto consumer = skeleton_.consumer[t];
         if (consumer >= 0 && skeleton_.steps[consumer].verb == Verb::Eliminate) reach(t, consumer);
-        Index at = 0;
+        if (table.runs == 0) return;
+        const Index lead = round_up(front_[0]);
+        Index end = 0;
         for (Index r = 0; r < table.runs; r++) {
             const Index run = table.runs_begin + r;
-            l_.start[run] = at + round_up(front_[r]);
-            at = l_.start[run] + round_up(l_.length[run] + back_[r]);
+            l_.start[run] = r == 0 ? lead : round_up(end + std::max(back_[r - 1], front_[r]));
+            end = l_.start[run] + l_.length[run];
         }
-        table.stride = at;
-        table.size = at * table.states;
+        table.stride = round_up(end + std::max(back_.back(), front_[0])) - lead;
+        table.size = table.stride * table.states + lead;
     }
 
     void reach(std::int32_t t, std::int32_t consumer) {

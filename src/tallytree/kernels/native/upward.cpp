@@ -136,18 +136,20 @@ void Upward::join(Algebra &algebra, std::int32_t t) {
 
 // ---- max-plus, rows ----------------------------------------------------------------------------------------------
 
-// Everything in a row that is not a run's cell is -inf. Kernels write whole blocks, and -inf behind the last
-// cell unless a window cut the run short.
+// Everything around the runs of a row is -inf, up to the first run of the next row: neighbours share what lies
+// between them. Kernels write whole blocks, and -inf behind the last cell unless a window cut the run short.
 void Upward::fill_gaps(std::int32_t t, double *row) {
     const Runs runs(layout_, t);
-    Index end = 0;
+    if (runs.count == 0) return;
+    const bool first = row == run_.row(t, 0);
+    Index end = first ? 0 : runs.start[0];
     for (Index r = 0; r < runs.count; r++) {
         clear_blocks(row + end, row + runs.start[r]);
         end = runs.start[r] + runs.length[r];
         if (layout_.clipped) fill(row + end, row + round_up(end), kNegativeInfinity);
         end = round_up(end);
     }
-    clear_blocks(row + end, row + layout_.tables[t].stride);
+    clear_blocks(row + end, row + layout_.tables[t].stride + runs.start[0]);
 }
 
 // What lies above a cap goes into the last cell.
