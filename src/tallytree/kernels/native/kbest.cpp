@@ -179,8 +179,9 @@ Index KBest::address(std::int32_t table, Place place) const {
 // The inverse: a state's runs lie one after the other in rows; in cells, each run has the states side by side.
 Place KBest::place(std::int32_t table, Index address) const {
     const TableLayout &t = layout_.tables[table];
-    const Index offset = address - t.base, state = layout_.rows ? offset / t.stride : 0;
-    const Index within = offset - state * t.stride, *start = layout_.start.data() + t.runs_begin;
+    const Index offset = address - t.base, *start = layout_.start.data() + t.runs_begin;
+    const Index state = layout_.rows ? (offset - start[0]) / t.stride : 0;  // rows share what lies between them
+    const Index within = offset - state * t.stride;
     const Index run = std::upper_bound(start, start + t.runs, within) - start - 1, rest = within - start[run];
     return layout_.rows ? Place{state, run, rest} : Place{rest, run, 0};
 }
