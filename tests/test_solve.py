@@ -233,6 +233,13 @@ def test_bounds_beyond_64_bits_are_just_bounds():
                 tt.solve(model, where=where)
 
 
+def test_an_objective_of_too_many_arguments_is_told_what_it_gets():
+    model = attractive()
+    ones, zeros = tt.count(model, state=1, name="ones"), tt.count(model, state=0)
+    with pytest.raises(tt.ObjectiveError, match=r"\(score, ones\); this one takes \(score, a, b\)"):
+        tt.solve(model, [ones], lambda score, a, b: score, where=zeros >= 2)
+
+
 def test_a_comparison_of_two_statistics_is_no_constraint():
     model = attractive()
     with pytest.raises(tt.ModelError, match="a - b == 0"):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tallytree.errors import ObjectiveError
 
-__all__ = ["Objective", "elementwise", "evaluate_objective"]
+__all__ = ["Objective", "called", "elementwise", "evaluate_objective"]
 
 Objective = Callable[..., Any]
 
@@ -63,10 +63,7 @@ def evaluate_objective(
 def _values(
     objective: Objective, scores: NDArray[np.float64], tallies: NDArray[np.int64], names: tuple[str, ...]
 ) -> NDArray[np.float64]:
-    try:
-        result = objective(scores, *tallies.T)
-    except TypeError as error:
-        raise _wrong_arguments(objective, names) or error from None
+    result = called(objective, names, scores, *tallies.T)
     if result is None:
         raise ObjectiveError("the objective returned None; does it end without a return?")
     try:
@@ -86,6 +83,14 @@ def _values(
             "it there, for example with numpy.where"
         )
     return values
+
+
+def called(objective: Objective, names: tuple[str, ...], *arguments: Any) -> Any:
+    """Call an objective of the score and these statistics; one that takes other arguments is refused."""
+    try:
+        return objective(*arguments)
+    except TypeError as error:
+        raise _wrong_arguments(objective, names) or error from None
 
 
 def _wrong_arguments(objective: Objective, names: tuple[str, ...]) -> ObjectiveError | None:

@@ -25,7 +25,7 @@ from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
 
-__all__ = ["Plan", "bind", "default_memory_limit", "plan"]
+__all__ = ["Plan", "bind", "default_memory_limit", "plan", "plan_of"]
 
 Mode = Literal["auto", "rows", "cells"]
 Window = Mapping[int, tuple[int | None, int | None]]
@@ -310,6 +310,13 @@ def plan(
     ...
     """
     question = Question(bind(model, statistics), None if where is None else as_constraint(where).on(model))
+    return plan_of(model, question, order=order, memory_limit=memory_limit, tallies=tallies)
+
+
+def plan_of(
+    model: Model, question: Question, *, order: Order | None, memory_limit: float | None, tallies: Mode
+) -> Plan:
+    """Plan what a question carries, pruned to the window that it leaves."""
     return Plan(
         model,
         question.carried,

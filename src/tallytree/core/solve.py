@@ -14,8 +14,8 @@ from tallytree.core.expressions import as_constraint
 from tallytree.core.infeasible import nearest
 from tallytree.core.messages import Backend
 from tallytree.core.model import Model, checked_model
-from tallytree.core.objective import Objective
-from tallytree.core.plan import Mode, Plan, bind
+from tallytree.core.objective import Objective, called
+from tallytree.core.plan import Mode, bind, plan_of
 from tallytree.core.profile import Profile, Where
 from tallytree.core.question import Question
 from tallytree.core.restriction import Allowed, Fixed
@@ -114,7 +114,8 @@ class Posed(NamedTuple):
         """Keep from the objective the statistics that only the constraint brought in."""
         if objective is None or len(self.profile.statistics) == self.seen:
             return objective
-        return lambda score, *tally: objective(score, *tally[: self.seen])
+        names = self.profile.names[: self.seen]
+        return lambda score, *tally: called(objective, names, score, *tally[: self.seen])
 
 
 def pose(
@@ -130,14 +131,7 @@ def pose(
     """Make the profile of the statistics and of what the constraint needs; it is empty if nothing is left."""
     seen = bind(model, statistics)
     question = Question(seen, None if where is None else as_constraint(where).on(model))
-    plan = Plan(
-        model,
-        question.carried,
-        order=order,
-        memory_limit=memory_limit,
-        tallies=tallies,
-        window=question.window,
-    )
+    plan = plan_of(model, question, order=order, memory_limit=memory_limit, tallies=tallies)
     shown = None if question.carried is question.asked else question.asked
     found = Profile(model, question.carried, plan, backend, shown=shown)
     # only native layouts know windows, and only steps are cut by them: a model of no variables has none

@@ -33,8 +33,9 @@ class Placement {
         table.size = round_up(table.runs * table.states) + kLanes;
     }
 
-    // An elimination reads whole vectors of its input at every shift: each run is surrounded by as many
-    // neutral cells as those reads reach.
+    // An elimination reads whole vectors of its input at every shift: each run is surrounded by as many neutral
+    // cells as those reads reach. Neighbours share them, also the last run of a row and the first of the next, so
+    // that a row begins `lead` cells before its first run and the table ends `lead` cells after its last row.
     void place_rows(std::int32_t t) {
         auto &table = l_.tables[t];
         front_.assign(table.runs, 0);
