@@ -302,8 +302,12 @@ class Constraint(ABC):
         """The distinct statistics it reads, in order of first use."""
 
     @abstractmethod
+    def mapped(self, function: Callable[[Any], Term]) -> Constraint:
+        """Put another statistic in the place of each; itself if they are the same ones."""
+
     def on(self, model: Domain) -> Constraint:
         """Bind all recipes in it to a model; itself if there are none."""
+        return self.mapped(lambda term: term.on(model))
 
     @abstractmethod
     def __invert__(self) -> Constraint: ...
@@ -380,12 +384,12 @@ class Comparison(Constraint):
         """The distinct statistics it reads, in order of first use."""
         return tuple(term for term, _ in self.terms)
 
-    def on(self, model: Domain) -> Constraint:
-        """Bind all recipes in it to a model; itself if there are none."""
-        bound = [term.on(model) for term, _ in self.terms]
-        if all(new is old for new, (old, _) in zip(bound, self.terms, strict=True)):
+    def mapped(self, function: Callable[[Any], Term]) -> Constraint:
+        """Put another statistic in the place of each; itself if they are the same ones."""
+        others = [function(term) for term, _ in self.terms]
+        if all(new is old for new, (old, _) in zip(others, self.terms, strict=True)):
             return self
-        return self.with_terms((new, c) for new, (_, c) in zip(bound, self.terms, strict=True))
+        return self.with_terms((new, c) for new, (_, c) in zip(others, self.terms, strict=True))
 
     def with_terms(self, terms: Iterable[tuple[Term, int]]) -> Constraint:
         """Compare another combination with the same bound."""
@@ -421,11 +425,11 @@ class _Compound(Constraint):
         """The distinct statistics it reads, in order of first use."""
         return tuple(dict.fromkeys(term for part in self.parts for term in part.statistics))
 
-    def on(self, model: Domain) -> Constraint:
-        """Bind all recipes in it to a model; itself if there are none."""
-        bound = tuple(part.on(model) for part in self.parts)
-        same = all(new is old for new, old in zip(bound, self.parts, strict=True))
-        return self if same else type(self)(bound)
+    def mapped(self, function: Callable[[Any], Term]) -> Constraint:
+        """Put another statistic in the place of each; itself if they are the same ones."""
+        others = tuple(part.mapped(function) for part in self.parts)
+        same = all(new is old for new, old in zip(others, self.parts, strict=True))
+        return self if same else type(self)(others)
 
     def _mask(self, values: Mapping[Any, ArrayLike]) -> NDArray[np.bool_]:
         return np.asarray(reduce(self.join, (part._mask(values) for part in self.parts)))
