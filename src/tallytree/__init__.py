@@ -11,7 +11,7 @@ labelling, and any ``H`` that does not decrease in the score.
 array([0, 1, 1])
 """
 
-from tallytree import io
+from tallytree import io, losses
 from tallytree.core.cliquetree import CliqueTree, clique_tree
 from tallytree.core.counting import count, matches, mismatches
 from tallytree.core.distribution import Distribution, distribution
@@ -25,6 +25,7 @@ from tallytree.core.solve import solve
 from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import BudgetError, InfeasibleError, ModelError, ObjectiveError, TallytreeError
 from tallytree.kbest import diverse_k_best, exclude, iter_best, k_best
+from tallytree.losses.augmented import loss_augmented, loss_augmented_path
 from tallytree.relaxation import Relaxation, relax
 from tallytree.score_ranges import BoundedSolution, score_between
 
@@ -56,6 +57,9 @@ __all__ = [
     "io",
     "iter_best",
     "k_best",
+    "loss_augmented",
+    "loss_augmented_path",
+    "losses",
     "matches",
     "mismatches",
     "plan",

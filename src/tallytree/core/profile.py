@@ -191,8 +191,7 @@ class Profile:
         1.0 [1 0]
         0.0 [0 0]
         """
-        allowed = self._allowed(where)
-        rows = np.arange(len(self)) if allowed is None else allowed
+        rows = self.allowed(where)
         if objective is None:
             found = self._search(rows)
         else:
@@ -250,6 +249,21 @@ class Profile:
             scores = downward(messages, weights, self.model, self.plan)
         ends = np.cumsum(self.model.cardinalities)
         return np.split(scores, ends[:-1]) if len(ends) else []
+
+    def row(self, row: int) -> Solution:
+        """Return the best labelling with the tally of a row of ``tallies``."""
+        return self._solution(range(len(self))[row])
+
+    def allowed(self, where: Where = None) -> NDArray[np.int64]:
+        """Return the rows of ``tallies`` that satisfy a constraint.
+
+        Raises
+        ------
+        InfeasibleError
+            No labelling satisfies it.
+        """
+        rows = self._allowed(where)
+        return np.arange(len(self)) if rows is None else rows
 
     # --- inside -------------------------------------------------------------------------------------------
 

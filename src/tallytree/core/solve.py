@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tallytree.core.elimination import Order
 from tallytree.core.expressions import as_constraint
 from tallytree.core.infeasible import nearest
@@ -23,7 +26,7 @@ from tallytree.core.solution import Solution
 from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import InfeasibleError
 
-__all__ = ["Posed", "pose", "solve"]
+__all__ = ["Posed", "best_of", "pose", "solve"]
 
 
 def solve(
@@ -77,14 +80,7 @@ def solve(
     asked = pose(
         model, statistics, where, order=order, memory_limit=memory_limit, tallies=tallies, backend=backend
     )
-    try:
-        return asked.best(objective)
-    except InfeasibleError:
-        if where is None or asked.satisfiable:
-            raise
-    constraint = as_constraint(where).on(model)
-    near = nearest(model, constraint, order=order, memory_limit=memory_limit)
-    raise InfeasibleError(f"no labelling satisfies '{constraint}'; {near}")
+    return best_of(asked, objective, where)
 
 
 class Posed(NamedTuple):
@@ -97,6 +93,15 @@ class Posed(NamedTuple):
     def best(self, objective: Objective | None) -> Solution:
         """Return the best labelling."""
         return self.profile.best(self._narrowed(objective), where=self.remaining)
+
+    def top(self, count: int, objective: Objective | None) -> list[Solution]:
+        """Return the best labelling of each of the best tallies."""
+        return self.profile.top(count, self._narrowed(objective), where=self.remaining)
+
+    def rows(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+        """Return the rows of the profile that satisfy the constraint, with their scores and tallies."""
+        rows = self.profile.allowed(self.remaining)
+        return rows, self.profile.scores[rows], self.profile.tallies[rows]
 
     def ranked(self, objective: Objective | None) -> Iterator[Solution]:
         """Go through the labellings, best first."""
@@ -116,6 +121,19 @@ class Posed(NamedTuple):
             return objective
         names = self.profile.names[: self.seen]
         return lambda score, *tally: called(objective, names, score, *tally[: self.seen])
+
+
+def best_of(asked: Posed, objective: Objective | None, where: Where) -> Solution:
+    """Return the best labelling; where the constraint leaves none, say what comes nearest."""
+    try:
+        return asked.best(objective)
+    except InfeasibleError:
+        if where is None or asked.satisfiable:
+            raise
+    model, plan = asked.profile.model, asked.profile.plan
+    constraint = as_constraint(where).on(model)
+    near = nearest(model, constraint, order=plan.options[0], memory_limit=plan.limit)
+    raise InfeasibleError(f"no labelling satisfies '{constraint}'; {near}")
 
 
 def pose(

@@ -1,0 +1,34 @@
+"""Losses: how wrong a labelling is, and the labelling that is most wrong for its score.
+
+A loss is a recipe, ``FBeta(beta=2, background="O")``, bound by ``.against(truth)``; the truth may also come
+first, ``FBeta(truth, background="O")``.
+"""
+
+from tallytree.losses.augmented import AugmentedSolution, LossProfile
+from tallytree.losses.base import LabellingLoss, Loss
+from tallytree.losses.nodes import FalsePositives, FBeta, IntersectionOverUnion, NodeLoss, Precision, Recall
+from tallytree.losses.path import MarginPath
+from tallytree.losses.positions import HammingDistance, HammingLoss, LabelCount, ZeroOne
+from tallytree.losses.scaling import objective, scaled
+from tallytree.losses.weighted import WeightedHamming
+
+__all__ = [
+    "AugmentedSolution",
+    "FBeta",
+    "FalsePositives",
+    "HammingDistance",
+    "HammingLoss",
+    "IntersectionOverUnion",
+    "LabelCount",
+    "LabellingLoss",
+    "Loss",
+    "LossProfile",
+    "MarginPath",
+    "NodeLoss",
+    "Precision",
+    "Recall",
+    "WeightedHamming",
+    "ZeroOne",
+    "objective",
+    "scaled",
+]

@@ -1,0 +1,354 @@
+"""Loss-augmented inference: the labelling that most violates the margin, exactly, for any loss of tallies.
+
+A :class:`LossProfile` holds the best score for every tally of a loss, so margin and slack scaling, with every
+margin, are look-ups in it. A loss that is linear in its statistics needs no tally under margin scaling: it
+folds into the factors, and plain MAP answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tallytree.core.blocks import Block, read_only, set_once
+from tallytree.core.elimination import Order
+from tallytree.core.model import Model, checked_model
+from tallytree.core.profile import Where
+from tallytree.core.reduction import Reduction
+from tallytree.core.restriction import Allowed, Fixed
+from tallytree.core.rounding import rounding
+from tallytree.core.solution import Solution, tally_type, unique_names
+from tallytree.core.solve import Posed, best_of, pose, solve
+from tallytree.errors import ModelError, TallytreeError
+from tallytree.losses.base import Line, Loss
+from tallytree.losses.path import MarginPath
+from tallytree.losses.scaling import Scaling, checked_margin, checked_scaling, objective, scaled
+
+__all__ = ["AugmentedSolution", "LossProfile", "loss_augmented", "loss_augmented_path"]
+
+
+class AugmentedSolution(Solution):
+    """The labelling that maximises a loss together with the score.
+
+    Attributes
+    ----------
+    value : float
+        ``loss + score - truth_score`` under margin scaling, ``loss·(1 + score - truth_score)`` under slack
+        scaling.
+    loss : float
+        The loss of the labelling.
+    truth_score : float
+        The score of the truth.
+    score, tally, assignment, labels
+        As for every :class:`Solution`, on the model that was asked about.
+    """
+
+    __slots__ = ("loss", "truth_score")
+
+    loss: float
+    truth_score: float
+
+    def __init__(self, found: Solution, loss: float, truth_score: float) -> None:
+        super().__init__(found.value, found.score, found.tally, found.assignment, found.model)
+        set_once(self, "loss", loss)
+        set_once(self, "truth_score", truth_score)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        found = Solution(self.value, self.score, self.tally, self.assignment, self.model)
+        return AugmentedSolution, (found, self.loss, self.truth_score)
+
+    def __repr__(self) -> str:
+        return f"AugmentedSolution(loss={self.loss:.6g}, {super().__repr__().removeprefix('Solution(')}"
+
+
+class _Question:
+    """A loss on a model: the loss in the model's terms, the score of the truth, the reduction."""
+
+    def __init__(
+        self, model: Model, loss: Loss, truth: ArrayLike | None, fixed: Fixed | None, allowed: Allowed | None
+    ) -> None:
+        if not isinstance(loss, Loss):
+            raise ModelError(f"a loss such as tallytree.losses.FBeta(truth) is needed, got {loss!r}")
+        whole = checked_model(model)
+        self.loss = loss.on(whole)
+        self.truth_score = whole.score(self.loss.anchor(whole) if truth is None else truth)
+        if self.truth_score == -np.inf:
+            raise ModelError(
+                "the truth scores -inf: the model forbids it, so no labelling can be compared with it"
+            )
+        self.model = whole.restricted(fixed, allowed)
+        self.reduction: Reduction = self.loss.reduce(self.model)
+
+    def answer(self, found: Solution, scaling: Scaling, margin: float) -> AugmentedSolution:
+        """Bring a solution of the reduced model back, and certify its score and its loss."""
+        count = len(self.reduction.statistics)
+        loss = float(self.loss.value(*found.tally[:count]))
+        assignment = self.reduction.lift(found.assignment)
+        score = found.score if self.reduction.trivial else self._certified(assignment, found.score, loss)
+        value = float(scaled(scaling, loss, score - self.truth_score, margin))
+        lifted = Solution(value, score, found.tally, assignment, self.model)
+        return AugmentedSolution(lifted, loss, self.truth_score)
+
+    def _certified(self, assignment: NDArray[np.int64], score: float, loss: float) -> float:
+        exact, defined = self.model.score(assignment), self.loss(assignment)
+        if abs(exact - score) > rounding(self.model.blocks) or abs(defined - loss) > 1e-9 * max(1.0, defined):
+            raise TallytreeError(
+                f"the certificate failed: the reduced model promises score {score!r} and loss {loss!r}, the "
+                f"labelling has {exact!r} and {defined!r}. This is a bug in tallytree, or in the loss: check "
+                "that with tallytree.testing.check_loss"
+            )
+        return exact
+
+
+class LossProfile:
+    """The best score for every tally of a loss: margin and slack scaling, whatever the margin, are look-ups.
+
+    Parameters
+    ----------
+    model : Model
+        The factor graph.
+    loss : Loss
+        Bound to a truth.
+    truth : labelling, optional
+        Whose score the others are compared with, where it is not the loss's own.
+    where : Constraint, optional
+        Only labellings that satisfy it.
+    fixed, allowed : mapping, optional
+        The state that a variable must take, the states it may take.
+    order, memory_limit
+        As for :func:`profile`.
+
+    Attributes
+    ----------
+    model : Model
+    loss : Loss
+        In the state numbers of the model.
+    truth_score : float
+        ``F(y*)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tallytree as tt
+    >>> model = tt.Model.chain(np.array([[0., 1], [0, 2], [0, 4]]), np.zeros((2, 2)))
+    >>> found = tt.losses.LossProfile(model, tt.losses.FBeta([0, 0, 1], background=0))
+    >>> found.best("margin").assignment, found.best("slack").assignment
+    (array([1, 1, 1]), array([1, 1, 1]))
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        loss: Loss,
+        *,
+        truth: ArrayLike | None = None,
+        where: Where = None,
+        fixed: Fixed | None = None,
+        allowed: Allowed | None = None,
+        order: Order | None = None,
+        memory_limit: float | None = None,
+    ) -> None:
+        self._ask(_Question(model, loss, truth, fixed, allowed), where, order, memory_limit)
+
+    @classmethod
+    def _of(cls, question: _Question, where: Where, order: Any, memory_limit: float | None) -> LossProfile:
+        profile: LossProfile = object.__new__(cls)
+        profile._ask(question, where, order, memory_limit)
+        return profile
+
+    def _ask(self, question: _Question, where: Where, order: Any, memory_limit: float | None) -> None:
+        self._question = question
+        self.model, self.loss, self.truth_score = question.model, question.loss, question.truth_score
+        reduction = question.reduction
+        self._where = None if where is None else reduction.pull(where)
+        self._posed: Posed = pose(
+            reduction.model, reduction.statistics, self._where, order=order, memory_limit=memory_limit
+        )
+
+    @property
+    def plan(self) -> Any:
+        """The plan of the messages."""
+        return self._posed.profile.plan
+
+    def __len__(self) -> int:
+        """Return the number of attainable tallies."""
+        return len(self._posed.profile)
+
+    def best(self, scaling: Scaling = "margin", margin: float = 1.0) -> AugmentedSolution:
+        """Find the labelling that most violates the margin."""
+        found = best_of(self._posed, self._objective(scaling, margin), self._where)
+        return self._question.answer(found, scaling, margin)
+
+    def top(self, count: int, scaling: Scaling = "margin", margin: float = 1.0) -> list[AugmentedSolution]:
+        """Return the best labelling of each of the best tallies, best first; fewer if there are fewer."""
+        found = self._posed.top(count, self._objective(scaling, margin))
+        return [self._question.answer(one, scaling, margin) for one in found]
+
+    def path(
+        self, low: float = 0.0, high: float = np.inf, scaling: Scaling = "margin"
+    ) -> MarginPath[AugmentedSolution]:
+        """Return the optimum for every margin in a range."""
+        checked_scaling(scaling, self.loss)
+        rows, scores, tallies = self._posed.rows()
+        losses = np.broadcast_to(self.loss.value(*tallies[:, : self._posed.seen].T), scores.shape)
+        constants = scaled(scaling, losses, scores - self.truth_score, 0.0)
+
+        def solution(line: int, margin: float) -> AugmentedSolution:
+            return self._question.answer(self._posed.profile.row(int(rows[line])), scaling, margin)
+
+        return MarginPath(losses, constants, low, high, solution)
+
+    def _objective(self, scaling: Scaling, margin: float) -> Any:
+        kind = checked_scaling(scaling, self.loss)
+        return objective(self.loss, kind, self.truth_score, checked_margin(margin))
+
+
+def loss_augmented(
+    model: Model,
+    loss: Loss,
+    scaling: Scaling = "margin",
+    *,
+    margin: float = 1.0,
+    truth: ArrayLike | None = None,
+    where: Where = None,
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
+    order: Order | None = None,
+    memory_limit: float | None = None,
+) -> AugmentedSolution:
+    """Find the labelling that most violates the margin.
+
+    Parameters
+    ----------
+    model : Model
+        The factor graph.
+    loss : Loss
+        Bound to a truth, as ``tallytree.losses.FBeta(truth, background=0)``.
+    scaling : {"margin", "slack"}
+        Maximise ``loss(y) + F(y) - F(truth)``, or ``loss(y)·(1 + F(y) - F(truth))``.
+    margin : float
+        In the place of the factor 1 of the loss, or of the 1 in the brackets.
+    truth : labelling, optional
+        Whose score the others are compared with, where it is not the loss's own.
+    where, fixed, allowed, order, memory_limit
+        As for :func:`solve`.
+
+    Raises
+    ------
+    ModelError
+        The truth is forbidden by the model; or the loss can be negative, with slack scaling.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tallytree as tt
+    >>> model = tt.Model.chain(np.array([[0., 1], [0, 2], [0, 4]]), np.zeros((2, 2)), states=["O", "B"])
+    >>> loss = tt.losses.FBeta(["O", "O", "B"], background="O")
+    >>> found = tt.loss_augmented(model, loss, scaling="slack")
+    >>> found.labels.tolist(), found.loss, found.value
+    (['B', 'B', 'B'], 0.5, 2.0)
+    """
+    question = _Question(model, loss, truth, fixed, allowed)
+    checked_scaling(scaling, question.loss)
+    line = question.loss.linear() if scaling == "margin" else None
+    if line is None:
+        return LossProfile._of(question, where, order, memory_limit).best(scaling, margin)
+    return _folded(question, line, where, checked_margin(margin), order, memory_limit)
+
+
+def loss_augmented_path(
+    model: Model,
+    loss: Loss,
+    low: float = 0.0,
+    high: float = np.inf,
+    scaling: Scaling = "margin",
+    *,
+    truth: ArrayLike | None = None,
+    where: Where = None,
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
+    order: Order | None = None,
+    memory_limit: float | None = None,
+) -> MarginPath[AugmentedSolution]:
+    """Find the labelling that most violates the margin, for every margin λ in a range, in one pass.
+
+    Maximises ``λ·loss(y) + F(y) - F(truth)``, or ``loss(y)·(λ + F(y) - F(truth))``. As a function of λ the
+    optimum is convex and made of straight pieces, one labelling to each.
+
+    Parameters
+    ----------
+    low, high : float
+        The range of margins; ``high`` may be infinite.
+    model, loss, scaling, truth, where, fixed, allowed, order, memory_limit
+        As for :func:`loss_augmented`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tallytree as tt
+    >>> model = tt.Model.chain(np.array([[0., 1], [0, 2], [0, 4]]), np.zeros((2, 2)))
+    >>> path = tt.loss_augmented_path(model, tt.losses.HammingDistance([1, 1, 1]), 0, 5)
+    >>> path.breakpoints
+    array([1., 2., 4.])
+    >>> path.at(3.0).assignment
+    array([0, 0, 1])
+    """
+    found = LossProfile(
+        model,
+        loss,
+        truth=truth,
+        where=where,
+        fixed=fixed,
+        allowed=allowed,
+        order=order,
+        memory_limit=memory_limit,
+    )
+    return found.path(low, high, scaling)
+
+
+# --- losses that fold ---------------------------------------------------------------------------------------
+
+
+def _folded(
+    question: _Question,
+    line: Line,
+    where: Where,
+    margin: float,
+    order: Order | None,
+    memory_limit: float | None,
+) -> AugmentedSolution:
+    """Maximise ``λ·loss + F`` as plain MAP: the loss is a sum of local terms, as the score is."""
+    reduction = question.reduction
+    weights = [margin * c for c in line[1]]
+    changed = _with_terms(reduction.model, list(zip(reduction.statistics, weights, strict=True)))
+    constraint = None if where is None else reduction.pull(where)
+    found = solve(changed, where=constraint, order=order, memory_limit=memory_limit)
+    tally = [s.tally(found.assignment) for s in reduction.statistics]
+    names = unique_names((*(s.name for s in reduction.statistics), *found.tally._fields))
+    complete = tally_type(names)(*tally, *found.tally)
+    score = reduction.model.score(found.assignment)
+    plain = Solution(found.value, score, complete, found.assignment, reduction.model)
+    return question.answer(plain, "margin", margin)
+
+
+def _with_terms(model: Model, terms: Sequence[tuple[Any, float]]) -> Model:
+    """Add multiples of statistics to the score."""
+    blocks = list(model.blocks)
+    for statistic, weight in terms:
+        for block in statistic.blocks:
+            _add(blocks, block, block.tables * weight)
+    return Model.from_blocks(
+        model.cardinalities, blocks, shape=model.shape, variables=model.variables, states=model.states
+    )
+
+
+def _add(blocks: list[Block], term: Block, scores: NDArray[np.float64]) -> None:
+    """Add scores to the block with the same scopes, so that the model keeps its shape, or as a new block."""
+    for i, block in enumerate(blocks):
+        if block.key == term.key and block.tables.shape[1:] == scores.shape[1:]:
+            blocks[i] = block.with_tables(read_only(block.tables + scores))
+            return
+    blocks.append(term.with_tables(read_only(scores.astype(np.float64))))

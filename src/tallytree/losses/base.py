@@ -1,0 +1,165 @@
+"""What a loss is: a number for each labelling, and the statistics that determine it.
+
+A loss is a frozen dataclass. Without a truth it is a recipe, the parameter of an estimator; with one it is
+bound, and says three things that must agree: what a labelling costs (``loss(y)``, written from the
+definition), which statistics to count on a model (``loss.reduce(model)``), and what a tally of them costs
+(``loss.value(*tally)``). :func:`tallytree.testing.check_loss` holds a loss of your own to that.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tallytree.core.model import Model
+from tallytree.core.reduction import Reduction
+from tallytree.errors import ModelError
+
+__all__ = ["Bounds", "LabellingLoss", "Line", "Loss", "Values", "check_positive", "plain"]
+
+Bounds = tuple[float, float]
+"""The least and the largest value that a loss can take."""
+
+Line = tuple[float, tuple[float, ...]]
+"""A value that is linear in the tallies: the constant and the coefficients."""
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Loss(ABC):
+    """A loss: a recipe, or with a truth a loss of labellings.
+
+    Parameters
+    ----------
+    truth : labelling, optional
+        What is right.
+    """
+
+    truth: Any = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "truth", plain(self.truth))
+
+    def against(self, truth: Any) -> Self:
+        """Bind the recipe to a truth."""
+        return replace(self, truth=truth)
+
+    def replace(self, **parameters: Any) -> Self:
+        """Return the same loss with other parameters."""
+        return replace(self, **parameters)
+
+    @property
+    def bound(self) -> bool:
+        """Whether it has what it compares labellings with."""
+        return self.truth is not None
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters of the recipe by name, without what it is bound to."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.init and f.name != "truth"}
+
+    def on(self, model: Model) -> Self:
+        """Return the same loss in terms of a model's states, or refuse a model that does not fit."""
+        return self
+
+    def anchor(self, model: Model) -> Any:
+        """Return the labelling of a model whose score the others are compared with: the truth."""
+        return self._required()
+
+    def _required(self) -> Any:
+        if not self.bound:
+            raise ModelError(
+                f"{type(self).__name__} has no truth yet; bind it first, as in loss.against(truth)"
+            )
+        return self.truth
+
+    @abstractmethod
+    def __call__(self, y: Any) -> float:
+        """Compute the loss of a labelling from its definition."""
+
+    @abstractmethod
+    def reduce(self, model: Model) -> Reduction:
+        """Return the model to solve and the statistics that :meth:`value` takes."""
+
+    @abstractmethod
+    def value(self, *tallies: ArrayLike) -> Values:
+        """Compute the loss from the tallies of the statistics, elementwise; never nan."""
+
+    def linear(self) -> Line | None:
+        """Return the value as a linear function of uncapped statistics; None if it is not one."""
+        return None
+
+    @property
+    @abstractmethod
+    def bounds(self) -> Bounds:
+        """The least and the largest value, as far as is known without a model."""
+
+
+def plain(labelling: Any) -> Any:
+    """Return lists and arrays as tuples of plain values, so that equal losses are equal; others as is."""
+    if isinstance(labelling, np.ndarray):
+        labelling = labelling.tolist()
+    if isinstance(labelling, (list, tuple)):
+        return tuple(map(plain, labelling))
+    return labelling.item() if isinstance(labelling, np.generic) else labelling
+
+
+@dataclass(frozen=True)
+class LabellingLoss(Loss):
+    """A loss of labellings of a model, variable by variable; names and numbers of states will both do.
+
+    Without a model, a labelling is compared with the truth as it stands, so both must use names, or both
+    numbers; ``loss.on(model)`` knows the names.
+    """
+
+    _model: Model | None = field(default=None, init=False, repr=False, compare=False)
+
+    def on(self, model: Model) -> Self:
+        """Return the same loss in terms of a model's states, or refuse a model that does not fit."""
+        if self._model is model:
+            return self
+        bound = replace(self, **self._encoded(model))
+        object.__setattr__(bound, "_model", model)
+        return bound
+
+    def _encoded(self, model: Model) -> dict[str, Any]:
+        """Return the fields that mean something else in the state numbers of a model."""
+        return {"truth": model.encode(self._required())}
+
+    def anchor(self, model: Model) -> NDArray[np.int64]:
+        """Return the truth as one state number per variable."""
+        return model.encode(self._required())
+
+    @property
+    def right(self) -> list[Any]:
+        """The truth, one state per variable."""
+        return flat(self._required())
+
+    def given(self, y: Any) -> list[Any]:
+        """Return a labelling, one state per variable, in the same terms as the truth."""
+        states = flat(y) if self._model is None else self._model.encode(y).tolist()
+        truth = self.right
+        if len(states) != len(truth):
+            raise ModelError(f"the truth labels {len(truth)} variables, the labelling {len(states)}")
+        if any(isinstance(a, str) != isinstance(b, str) for a, b in zip(states, truth, strict=True)):
+            raise ModelError(
+                "the truth and the labelling are not in the same terms, one has names where the other has "
+                "numbers; use loss.on(model), which knows both"
+            )
+        return states
+
+
+def flat(labelling: Any) -> list[Any]:
+    """Return a labelling as a list of plain names or numbers, row by row on grids."""
+    states: list[Any] = np.array(labelling, dtype=object).reshape(-1).tolist()
+    return [state.item() if isinstance(state, np.generic) else state for state in states]
+
+
+def check_positive(number: object, name: str) -> None:
+    """Refuse what is no positive, finite number."""
+    if not isinstance(number, (int, float, np.number)) or not 0 < number < np.inf:
+        raise ModelError(f"{name} is a positive number, got {number!r}")

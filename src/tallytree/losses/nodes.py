@@ -1,0 +1,294 @@
+"""Losses that compare what was found with what is there: true positives and false positives.
+
+Labellings are compared by their **nodes**. The nodes of a labelling are the variables that are not labelled
+with the background, each with its label; all variables if there is no background. The nodes of a parse tree
+are its constituents. Of the nodes of ``y``, those that the truth ``y*`` has too are true positives (TP), the
+others false positives (FP). The size of the truth, ``|y*|``, is the number of its nodes.
+
+Without a background ``TP + FP = M``: one tally is enough, and F, precision and recall are all the Hamming
+loss.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import repeat
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tallytree.core.counting import matches, mismatches
+from tallytree.core.model import Model
+from tallytree.core.reduction import Reduction
+from tallytree.errors import ModelError
+from tallytree.losses.base import Bounds, LabellingLoss, Line, Values, check_positive
+
+__all__ = ["FBeta", "FalsePositives", "IntersectionOverUnion", "NodeLoss", "Precision", "Recall"]
+
+
+@runtime_checkable
+class Bracketed(Protocol):
+    """A parse tree, as far as a loss looks at it."""
+
+    def constituents(self) -> Counter[Any]:
+        """Return the labelled constituents, with how often each occurs."""
+
+
+@dataclass(frozen=True)
+class NodeLoss(LabellingLoss):
+    """A loss of the true and the false positives.
+
+    Parameters
+    ----------
+    truth : labelling or tree, optional
+        What is right.
+    background : str or int, optional
+        The label of what is no node, the ``O`` of chunking; by default every variable is one.
+    """
+
+    background: Any = field(default=None, kw_only=True)
+
+    def nodes(self, y: Any) -> Counter[Any]:
+        """Return the nodes of a labelling or a tree, with how often each occurs."""
+        if isinstance(y, Bracketed):
+            return y.constituents()
+        labels = zip(self.given(y), self._backgrounds(), strict=False)
+        return Counter((i, label) for i, (label, nothing) in enumerate(labels) if label != nothing)
+
+    def _backgrounds(self) -> Iterable[Any]:
+        """Return the background for each variable, in the same terms as the truth."""
+        if self._model is None or self.background is None:
+            return repeat(self.background)
+        codes: list[int] = self._model.state_codes(self.background).tolist()
+        return codes
+
+    @cached_property
+    def gold(self) -> Counter[Any]:
+        """The nodes of the truth."""
+        truth = self._required()
+        if self._model is None and self.background is not None and not isinstance(truth, Bracketed):
+            self._check_terms()
+        return self.nodes(truth)
+
+    def _check_terms(self) -> None:
+        if any(isinstance(label, str) != isinstance(self.background, str) for label in self.right):
+            raise ModelError(
+                f"the background is {self.background!r}, but the truth is not in the same terms (names or "
+                "numbers); use loss.on(model), which knows both"
+            )
+
+    @property
+    def size(self) -> int:
+        """|y*|: the number of nodes of the truth."""
+        return self.gold.total()
+
+    @property
+    def one_tally(self) -> bool:
+        """Whether every variable is a node, so that false positives say everything."""
+        return self.background is None and not isinstance(self.truth, Bracketed)
+
+    def __call__(self, y: Any) -> float:
+        """Compute the loss of a labelling or a tree from its nodes."""
+        return self.compare(self.nodes(y), self.gold)
+
+    def reduce(self, model: Model) -> Reduction:
+        """Count on the model itself: false positives, and true positives where they say something more."""
+        if isinstance(self._required(), Bracketed):
+            raise ModelError("the truth is a tree, but the model is no grammar; give a labelling for a truth")
+        truth = self.anchor(model)
+        wrong = mismatches(model, truth, self.background, name="fp")
+        if self.one_tally:
+            return Reduction.identity(model, [wrong])
+        return Reduction.identity(model, [matches(model, truth, self.background, name="tp"), wrong])
+
+    def value(self, *tallies: ArrayLike) -> Values:
+        """Compute the loss from (TP, FP), or from FP alone where every variable is a node."""
+        *first, fp = (np.asarray(tally, dtype=np.int64) for tally in tallies)
+        return self.of_counts(first[0] if first else self.size - fp, fp)
+
+    def linear(self) -> Line | None:
+        """Return the Hamming loss where every variable is a node."""
+        return (0.0, (1 / max(self.size, 1),)) if self.one_tally else None
+
+    @property
+    def bounds(self) -> Bounds:
+        """From 0 to 1."""
+        return 0.0, 1.0
+
+    @abstractmethod
+    def compare(self, found: Counter[Any], gold: Counter[Any]) -> float:
+        """Compute the loss from the nodes of a labelling and those of the truth, by the definition."""
+
+    @abstractmethod
+    def of_counts(self, tp: NDArray[np.int64], fp: NDArray[np.int64]) -> Values:
+        """Compute the loss from true and false positives, elementwise."""
+
+
+def _share(part: Any, whole: Any, otherwise: Any) -> Values:
+    """Return ``part / whole``, and something else where there is no whole."""
+    some = np.asarray(whole) > 0
+    return np.where(some, np.asarray(part, dtype=np.float64) / np.where(some, whole, 1), otherwise)
+
+
+@dataclass(frozen=True)
+class FBeta(NodeLoss):
+    """One minus the F-measure: ``1 - (1 + β²)·TP / (β²·|y*| + TP + FP)``; 0 where there is nothing at all.
+
+    Parameters
+    ----------
+    truth, background
+        As for every loss of nodes.
+    beta : float
+        How many times as much recall counts as precision; positive.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> loss = tt.losses.FBeta(["B", "O", "B"], background="O")
+    >>> loss(["B", "B", "O"])
+    0.5
+    >>> loss.value([1, 2], [1, 0])
+    array([0.5, 0. ])
+    """
+
+    beta: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self.beta, "beta")
+
+    def compare(self, found: Counter[Any], gold: Counter[Any]) -> float:
+        """Return one minus the weighted harmonic mean of precision and recall."""
+        right, weight = (found & gold).total(), self.beta**2
+        if not right:
+            return 1.0 if found or gold else 0.0
+        precision, recall = right / found.total(), right / gold.total()
+        return max(0.0, 1.0 - (1 + weight) * precision * recall / (weight * precision + recall))
+
+    def of_counts(self, tp: NDArray[np.int64], fp: NDArray[np.int64]) -> Values:
+        """Compute the loss from true and false positives, elementwise."""
+        weight = self.beta**2
+        measure = _share((1 + weight) * tp, weight * self.size + tp + fp, 1.0)
+        return np.maximum(1.0 - measure, 0.0)
+
+
+@dataclass(frozen=True)
+class Precision(NodeLoss):
+    """One minus precision, ``1 - TP / (TP + FP)``; nothing found: 1, or 0 if there is nothing to find.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> tt.losses.Precision([1, 0, 1], background=0)([1, 1, 0])
+    0.5
+    """
+
+    def compare(self, found: Counter[Any], gold: Counter[Any]) -> float:
+        """Return the share of what was found that is not right."""
+        if not found:
+            return 1.0 if gold else 0.0
+        return (found - gold).total() / found.total()
+
+    def of_counts(self, tp: NDArray[np.int64], fp: NDArray[np.int64]) -> Values:
+        """Compute the loss from true and false positives, elementwise."""
+        return np.maximum(1.0 - _share(tp, tp + fp, 0.0 if self.size else 1.0), 0.0)
+
+
+@dataclass(frozen=True)
+class Recall(NodeLoss):
+    """One minus recall, ``1 - TP / |y*|``; 0 if there is nothing to find.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> tt.losses.Recall([1, 0, 1], background=0)([1, 1, 0])
+    0.5
+    """
+
+    def compare(self, found: Counter[Any], gold: Counter[Any]) -> float:
+        """Return the share of what is there that was not found."""
+        return (gold - found).total() / gold.total() if gold else 0.0
+
+    def reduce(self, model: Model) -> Reduction:
+        """Count what was found: one tally, with a background or without."""
+        counted = super().reduce(model)
+        return Reduction.identity(model, counted.statistics[:1])
+
+    def value(self, *tallies: ArrayLike) -> Values:
+        """Compute the loss from TP, or from FP where every variable is a node."""
+        tally = np.asarray(tallies[0], dtype=np.int64)
+        return self.of_counts(self.size - tally if self.one_tally else tally, tally)
+
+    def of_counts(self, tp: NDArray[np.int64], fp: NDArray[np.int64]) -> Values:
+        """Compute the loss from true positives, elementwise."""
+        return np.maximum(1.0 - _share(tp, np.full_like(tp, self.size), 1.0), 0.0)
+
+    def linear(self) -> Line | None:
+        """Return it all: recall is linear in the true positives."""
+        if self.one_tally:
+            return super().linear()
+        return (1.0, (-1 / self.size,)) if self.size else (0.0, (0.0,))
+
+
+@dataclass(frozen=True)
+class FalsePositives(NodeLoss):
+    """The number of false positives.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> tt.losses.FalsePositives([1, 0, 1], background=0)([1, 1, 0])
+    1.0
+    """
+
+    def compare(self, found: Counter[Any], gold: Counter[Any]) -> float:
+        """Return how much was found that is not there."""
+        return float((found - gold).total())
+
+    def reduce(self, model: Model) -> Reduction:
+        """Count the false positives."""
+        return Reduction.identity(model, super().reduce(model).statistics[-1:])
+
+    def of_counts(self, tp: NDArray[np.int64], fp: NDArray[np.int64]) -> Values:
+        """Return the false positives."""
+        return fp.astype(np.float64)
+
+    def linear(self) -> Line | None:
+        """Return it all: the loss is the tally."""
+        return 0.0, (1.0,)
+
+    @property
+    def bounds(self) -> Bounds:
+        """From 0 to the number of variables; to infinity where that is not known."""
+        known = self.bound and not isinstance(self.truth, Bracketed)
+        return 0.0, float(len(self.right)) if known else np.inf
+
+
+@dataclass(frozen=True)
+class IntersectionOverUnion(NodeLoss):
+    """One minus the Jaccard index, ``1 - TP / (|y*| + FP)``; 0 where there is nothing at all.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> tt.losses.IntersectionOverUnion([1, 1, 0, 0], background=0)([1, 0, 1, 0])
+    0.6666666666666667
+    """
+
+    def compare(self, found: Counter[Any], gold: Counter[Any]) -> float:
+        """Return the share of what is in either that is not in both."""
+        union = (found | gold).total()
+        return 1.0 - (found & gold).total() / union if union else 0.0
+
+    def of_counts(self, tp: NDArray[np.int64], fp: NDArray[np.int64]) -> Values:
+        """Compute the loss from true and false positives, elementwise."""
+        return np.maximum(1.0 - _share(tp, self.size + fp, 1.0), 0.0)
+
+    def linear(self) -> Line | None:
+        """Return nothing: it is not linear, whatever the background."""
+        return None

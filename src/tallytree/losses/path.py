@@ -1,0 +1,106 @@
+"""The optimum as a function of the margin: the upper envelope of straight lines, one for each tally."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tallytree.core.blocks import read_only
+from tallytree.errors import ModelError
+
+__all__ = ["MarginPath"]
+
+Found = TypeVar("Found")
+
+
+class MarginPath(Generic[Found]):
+    """For every margin λ in a range, the best of the lines ``loss·λ + constant``, and the labelling on it.
+
+    Attributes
+    ----------
+    low, high : float
+        The range of margins.
+    breakpoints : float array
+        Where the best labelling changes, in increasing order.
+    losses : float array
+        The loss on each piece: one more than there are breakpoints, increasing.
+
+    Examples
+    --------
+    >>> path = MarginPath(np.array([0.0, 1.0]), np.array([2.0, 0.0]), 0.0, 5.0, lambda line, margin: line)
+    >>> path.breakpoints, path.value([1.0, 4.0]), path.at(4.0)
+    (array([2.]), array([2., 4.]), 1)
+    """
+
+    def __init__(
+        self,
+        losses: NDArray[np.float64],
+        constants: NDArray[np.float64],
+        low: float,
+        high: float,
+        solution: Callable[[int, float], Found],
+    ) -> None:
+        if not 0 <= low <= high or low == np.inf:
+            raise ModelError(f"a range of margins is 0 <= low <= high with a finite low, got {low}, {high}")
+        self.low, self.high = float(low), float(high)
+        lines, points = _envelope(losses, constants, self.low, self.high)
+        self._lines, self._solution = lines, solution
+        self.breakpoints: NDArray[np.float64] = read_only(np.array(points, dtype=np.float64))
+        self.losses: NDArray[np.float64] = read_only(losses[lines])
+        self._constants = constants[lines]
+
+    def __len__(self) -> int:
+        """Return the number of pieces."""
+        return len(self._lines)
+
+    def __iter__(self) -> Iterator[tuple[float, float, Found]]:
+        """Go through the pieces: from which margin to which, and the labelling at the first."""
+        ends = [self.low, *self.breakpoints.tolist(), self.high]
+        for line, low, high in zip(self._lines, ends[:-1], ends[1:], strict=True):
+            yield low, high, self._solution(line, low)
+
+    def value(self, margins: ArrayLike) -> NDArray[np.float64]:
+        """Return the optimum at some margins, without decoding anything."""
+        at = self._checked(margins)
+        piece = np.searchsorted(self.breakpoints, at)
+        return np.asarray(self.losses[piece] * at + self._constants[piece], dtype=np.float64)
+
+    def at(self, margin: float) -> Found:
+        """Return the best labelling at a margin; at a breakpoint, the one that is best below it."""
+        at = self._checked(margin)
+        return self._solution(self._lines[int(np.searchsorted(self.breakpoints, at))], float(at))
+
+    def _checked(self, margins: ArrayLike) -> NDArray[np.float64]:
+        at = np.asarray(margins, dtype=np.float64)
+        if not ((at >= self.low) & (at <= self.high) & (at < np.inf)).all():
+            raise ModelError(f"the path goes from {self.low:.6g} to {self.high:.6g}, got {margins!r}")
+        return at
+
+    def __repr__(self) -> str:
+        return f"MarginPath({len(self)} pieces from {self.low:.6g} to {self.high:.6g})"
+
+
+def _envelope(
+    slopes: NDArray[np.float64], constants: NDArray[np.float64], low: float, high: float
+) -> tuple[list[int], list[float]]:
+    """Walk along the upper envelope: from each line on to the steeper one that crosses it first."""
+    values = slopes * low + constants
+    best = int(values.argmax())
+    steepest = np.flatnonzero(values == values[best])
+    current = int(steepest[slopes[steepest].argmax()])  # the first of those that win right of the start
+    lines: list[int] = [current]
+    points: list[float] = []
+    while True:
+        steeper = np.flatnonzero(slopes > slopes[current])
+        rise = slopes[steeper] - slopes[current]
+        crossings = (constants[current] - constants[steeper]) / rise
+        if not len(steeper) or crossings.min() >= high:
+            return lines, points
+        first = crossings.min()
+        met = steeper[crossings == first]
+        current = int(met[slopes[met].argmax()])
+        lines.append(current)
+        points.append(max(float(first), low))

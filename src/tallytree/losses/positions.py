@@ -1,0 +1,166 @@
+"""Losses that go position by position: whether a variable is right, what a confusion costs, or its number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tallytree.core.counting import mismatches
+from tallytree.core.model import Model
+from tallytree.core.reduction import Reduction
+from tallytree.core.statistics import Statistic
+from tallytree.errors import ModelError
+from tallytree.losses.base import Bounds, LabellingLoss, Line, Values
+
+__all__ = ["HammingDistance", "HammingLoss", "LabelCount", "ZeroOne"]
+
+
+@dataclass(frozen=True)
+class _MismatchLoss(LabellingLoss):
+    """A loss of the number of variables that are wrong."""
+
+    def _wrong(self, y: Any) -> int:
+        return sum(a != b for a, b in zip(self.given(y), self.right, strict=True))
+
+    def reduce(self, model: Model) -> Reduction:
+        """Count the variables that are wrong."""
+        return Reduction.identity(model, [mismatches(model, self.anchor(model))])
+
+
+@dataclass(frozen=True)
+class ZeroOne(_MismatchLoss):
+    """1 if anything is wrong, else 0.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> tt.losses.ZeroOne([1, 0, 1])([1, 1, 0])
+    1.0
+    """
+
+    def __call__(self, y: Any) -> float:
+        """Return whether anything is wrong."""
+        return float(self.given(y) != self.right)
+
+    def reduce(self, model: Model) -> Reduction:
+        """Count no further than the first that is wrong: two tallies."""
+        return Reduction.identity(model, [mismatches(model, self.anchor(model), name="wrong", cap=1)])
+
+    def value(self, *tallies: ArrayLike) -> Values:
+        """Return the tally."""
+        return np.asarray(tallies[0], dtype=np.float64)
+
+    @property
+    def bounds(self) -> Bounds:
+        """From 0 to 1."""
+        return 0.0, 1.0
+
+
+@dataclass(frozen=True)
+class HammingDistance(_MismatchLoss):
+    """The number of variables that are wrong.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> tt.losses.HammingDistance([1, 0, 1])([1, 1, 0])
+    2.0
+    """
+
+    def __call__(self, y: Any) -> float:
+        """Return how many are wrong."""
+        return float(self._wrong(y))
+
+    def value(self, *tallies: ArrayLike) -> Values:
+        """Return the tally."""
+        return np.asarray(tallies[0], dtype=np.float64)
+
+    def linear(self) -> Line | None:
+        """Return it all: the loss is the tally."""
+        return 0.0, (1.0,)
+
+    @property
+    def bounds(self) -> Bounds:
+        """From 0 to the number of variables."""
+        return 0.0, float(len(self.right)) if self.bound else np.inf
+
+
+@dataclass(frozen=True)
+class HammingLoss(_MismatchLoss):
+    """The share of the variables that are wrong.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> tt.losses.HammingLoss([1, 0, 1, 1])([1, 1, 0, 1])
+    0.5
+    """
+
+    def __call__(self, y: Any) -> float:
+        """Return the share that is wrong."""
+        return self._wrong(y) / len(self.right) if self.right else 0.0
+
+    def value(self, *tallies: ArrayLike) -> Values:
+        """Return the tally as a share."""
+        return np.asarray(tallies[0], dtype=np.float64) / max(len(self.right), 1)
+
+    def linear(self) -> Line | None:
+        """Return it all."""
+        return 0.0, (1 / max(len(self.right), 1),)
+
+    @property
+    def bounds(self) -> Bounds:
+        """From 0 to 1."""
+        return 0.0, 1.0
+
+
+@dataclass(frozen=True)
+class LabelCount(LabellingLoss):
+    """How far the mean state number is off: ``|Σ y - Σ y*| / M``.
+
+    With two states, the difference between the numbers of positives, predicted and true.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> tt.losses.LabelCount([1, 0, 1, 1])([0, 0, 1, 0])
+    0.5
+    """
+
+    def _numbers(self, states: list[Any]) -> list[int]:
+        if any(isinstance(state, str) for state in states):
+            raise ModelError(
+                "LabelCount adds up the numbers of states, and the labelling has names; use loss.on(model), "
+                "which knows their numbers"
+            )
+        return states
+
+    @property
+    def _target(self) -> int:
+        return sum(self._numbers(self.right))
+
+    def __call__(self, y: Any) -> float:
+        """Return the difference of the sums, for each variable."""
+        numbers = self._numbers(self.given(y))
+        return abs(sum(numbers) - self._target) / len(numbers) if numbers else 0.0
+
+    def reduce(self, model: Model) -> Reduction:
+        """Add up the state numbers."""
+        pairs = [((i,), np.arange(n)) for i, n in enumerate(model.cardinalities.tolist())]
+        return Reduction.identity(model, [Statistic(pairs, name="label_sum")])
+
+    def value(self, *tallies: ArrayLike) -> Values:
+        """Return the distance of the tally from that of the truth, for each variable."""
+        distance = np.abs(np.asarray(tallies[0], dtype=np.int64) - self._target)
+        return np.asarray(distance / max(len(self.right), 1), dtype=np.float64)
+
+    @property
+    def bounds(self) -> Bounds:
+        """From 0; how far up depends on the number of states."""
+        if self._model is None:
+            return 0.0, np.inf
+        most = int((self._model.cardinalities - 1).sum())
+        return 0.0, max(self._target, most - self._target) / max(len(self.right), 1)

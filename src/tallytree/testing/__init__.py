@@ -1,0 +1,40 @@
+"""Test tools: enumeration of all labellings, random problems, and checkers.
+
+Everything here follows the definitions and none of the recursions: a score is a sum over factors, a tally a
+capped sum over the entries of a statistic, and a profile the best score of each tally among all labellings.
+Code that extends the library can be held to the same contract: draw a problem with `random_model` and
+`random_statistics`, solve it, and pass the answer to `check_profile` or `check_distribution`; a loss
+of your own goes to `check_loss`.
+"""
+
+from tallytree.testing.checkers import check_distribution, check_profile, check_solution
+from tallytree.testing.enumeration import (
+    LABELLING_LIMIT,
+    Best,
+    Enumeration,
+    brute_force,
+    factors_of,
+    score_of,
+    score_tolerance,
+    tally_of,
+)
+from tallytree.testing.losses import check_loss
+from tallytree.testing.problems import SHAPES, random_model, random_statistics
+
+__all__ = [
+    "LABELLING_LIMIT",
+    "SHAPES",
+    "Best",
+    "Enumeration",
+    "brute_force",
+    "check_distribution",
+    "check_loss",
+    "check_profile",
+    "check_solution",
+    "factors_of",
+    "random_model",
+    "random_statistics",
+    "score_of",
+    "score_tolerance",
+    "tally_of",
+]
