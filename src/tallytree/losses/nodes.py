@@ -109,7 +109,7 @@ class NodeLoss(LabellingLoss):
     def value(self, *tallies: ArrayLike) -> Values:
         """Compute the loss from (TP, FP), or from FP alone where every variable is a node."""
         *first, fp = (np.asarray(tally, dtype=np.int64) for tally in tallies)
-        return self.of_counts(first[0] if first else self.size - fp, fp)
+        return self.of_counts(first[0] if first else self.size - fp, fp, self.size)
 
     def linear(self) -> Line | None:
         """Return the Hamming loss where every variable is a node."""
@@ -125,8 +125,8 @@ class NodeLoss(LabellingLoss):
         """Compute the loss from the nodes of a labelling and those of the truth, by the definition."""
 
     @abstractmethod
-    def of_counts(self, tp: NDArray[np.int64], fp: NDArray[np.int64]) -> Values:
-        """Compute the loss from true and false positives, elementwise."""
+    def of_counts(self, tp: NDArray[np.int64], fp: NDArray[np.int64], size: int) -> Values:
+        """Compute the loss from true and false positives and the size of the truth, elementwise."""
 
 
 def _share(part: Any, whole: Any, otherwise: Any) -> Values:
@@ -170,10 +170,10 @@ class FBeta(NodeLoss):
         precision, recall = right / found.total(), right / gold.total()
         return max(0.0, 1.0 - (1 + weight) * precision * recall / (weight * precision + recall))
 
-    def of_counts(self, tp: NDArray[np.int64], fp: NDArray[np.int64]) -> Values:
-        """Compute the loss from true and false positives, elementwise."""
+    def of_counts(self, tp: NDArray[np.int64], fp: NDArray[np.int64], size: int) -> Values:
+        """Compute the loss from true and false positives and the size of the truth, elementwise."""
         weight = self.beta**2
-        measure = _share((1 + weight) * tp, weight * self.size + tp + fp, 1.0)
+        measure = _share((1 + weight) * tp, weight * size + tp + fp, 1.0)
         return np.maximum(1.0 - measure, 0.0)
 
 
@@ -194,9 +194,9 @@ class Precision(NodeLoss):
             return 1.0 if gold else 0.0
         return (found - gold).total() / found.total()
 
-    def of_counts(self, tp: NDArray[np.int64], fp: NDArray[np.int64]) -> Values:
-        """Compute the loss from true and false positives, elementwise."""
-        return np.maximum(1.0 - _share(tp, tp + fp, 0.0 if self.size else 1.0), 0.0)
+    def of_counts(self, tp: NDArray[np.int64], fp: NDArray[np.int64], size: int) -> Values:
+        """Compute the loss from true and false positives and the size of the truth, elementwise."""
+        return np.maximum(1.0 - _share(tp, tp + fp, 0.0 if size else 1.0), 0.0)
 
 
 @dataclass(frozen=True)
@@ -222,11 +222,11 @@ class Recall(NodeLoss):
     def value(self, *tallies: ArrayLike) -> Values:
         """Compute the loss from TP, or from FP where every variable is a node."""
         tally = np.asarray(tallies[0], dtype=np.int64)
-        return self.of_counts(self.size - tally if self.one_tally else tally, tally)
+        return self.of_counts(self.size - tally if self.one_tally else tally, tally, self.size)
 
-    def of_counts(self, tp: NDArray[np.int64], fp: NDArray[np.int64]) -> Values:
+    def of_counts(self, tp: NDArray[np.int64], fp: NDArray[np.int64], size: int) -> Values:
         """Compute the loss from true positives, elementwise."""
-        return np.maximum(1.0 - _share(tp, np.full_like(tp, self.size), 1.0), 0.0)
+        return np.maximum(1.0 - _share(tp, np.full_like(tp, size), 1.0), 0.0)
 
     def linear(self) -> Line | None:
         """Return it all: recall is linear in the true positives."""
@@ -254,7 +254,7 @@ class FalsePositives(NodeLoss):
         """Count the false positives."""
         return Reduction.identity(model, super().reduce(model).statistics[-1:])
 
-    def of_counts(self, tp: NDArray[np.int64], fp: NDArray[np.int64]) -> Values:
+    def of_counts(self, tp: NDArray[np.int64], fp: NDArray[np.int64], size: int) -> Values:
         """Return the false positives."""
         return fp.astype(np.float64)
 
@@ -285,9 +285,9 @@ class IntersectionOverUnion(NodeLoss):
         union = (found | gold).total()
         return 1.0 - (found & gold).total() / union if union else 0.0
 
-    def of_counts(self, tp: NDArray[np.int64], fp: NDArray[np.int64]) -> Values:
-        """Compute the loss from true and false positives, elementwise."""
-        return np.maximum(1.0 - _share(tp, self.size + fp, 1.0), 0.0)
+    def of_counts(self, tp: NDArray[np.int64], fp: NDArray[np.int64], size: int) -> Values:
+        """Compute the loss from true and false positives and the size of the truth, elementwise."""
+        return np.maximum(1.0 - _share(tp, size + fp, 1.0), 0.0)
 
     def linear(self) -> Line | None:
         """Return nothing: it is not linear, whatever the background."""
