@@ -26,6 +26,7 @@ from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import BudgetError, InfeasibleError, ModelError, ObjectiveError, TallytreeError
 from tallytree.kbest import diverse_k_best, exclude, iter_best, k_best
 from tallytree.losses.augmented import loss_augmented, loss_augmented_path
+from tallytree.losses.corpus import loss_augmented_corpus
 from tallytree.relaxation import Relaxation, relax
 from tallytree.score_ranges import BoundedSolution, score_between
 
@@ -58,6 +59,7 @@ __all__ = [
     "iter_best",
     "k_best",
     "loss_augmented",
+    "loss_augmented_corpus",
     "loss_augmented_path",
     "losses",
     "matches",

@@ -6,6 +6,7 @@ first, ``FBeta(truth, background="O")``.
 
 from tallytree.losses.augmented import AugmentedSolution, LossProfile
 from tallytree.losses.base import LabellingLoss, Loss
+from tallytree.losses.corpus import CorpusSolution
 from tallytree.losses.nodes import FalsePositives, FBeta, IntersectionOverUnion, NodeLoss, Precision, Recall
 from tallytree.losses.path import MarginPath
 from tallytree.losses.positions import HammingDistance, HammingLoss, LabelCount, ZeroOne
@@ -14,6 +15,7 @@ from tallytree.losses.weighted import WeightedHamming
 
 __all__ = [
     "AugmentedSolution",
+    "CorpusSolution",
     "FBeta",
     "FalsePositives",
     "HammingDistance",

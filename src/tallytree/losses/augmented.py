@@ -8,6 +8,7 @@ folds into the factors, and plain MAP answers.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -192,14 +193,29 @@ class LossProfile:
     ) -> MarginPath[AugmentedSolution]:
         """Return the optimum for every margin in a range."""
         checked_scaling(scaling, self.loss)
-        rows, scores, tallies = self._posed.rows()
-        losses = np.broadcast_to(self.loss.value(*tallies[:, : self._posed.seen].T), scores.shape)
+        tallies, scores = self.table()
+        losses = np.broadcast_to(self.loss.value(*tallies.T), scores.shape)
         constants = scaled(scaling, losses, scores - self.truth_score, 0.0)
+        return MarginPath(losses, constants, low, high, lambda row, at: self.row(row, scaling, at))
 
-        def solution(line: int, margin: float) -> AugmentedSolution:
-            return self._question.answer(self._posed.profile.row(int(rows[line])), scaling, margin)
+    def table(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the attainable tallies of the loss's statistics, (S, P), and the best score of each.
 
-        return MarginPath(losses, constants, low, high, solution)
+        A tally comes more than once where a constraint counts something else as well.
+        """
+        _, scores, tallies = self._posed.rows()
+        return tallies[:, : self._posed.seen], scores
+
+    def row(self, row: int, scaling: Scaling = "margin", margin: float = 1.0) -> AugmentedSolution:
+        """Return the best labelling with the tally of a row of the table."""
+        rows, _, _ = self._posed.rows()
+        return self._question.answer(self._posed.profile.row(int(rows[row])), scaling, margin)
+
+    def released(self) -> LossProfile:
+        """Return the same profile without its tables; they are computed again for each labelling."""
+        light = copy(self)
+        light._posed = self._posed._replace(profile=copy(self._posed.profile))
+        return light
 
     def _objective(self, scaling: Scaling, margin: float) -> Any:
         kind = checked_scaling(scaling, self.loss)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import repeat
@@ -92,6 +92,11 @@ class NodeLoss(LabellingLoss):
         """Whether every variable is a node, so that false positives say everything."""
         return self.background is None and not isinstance(self.truth, Bracketed)
 
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """What the statistics count, in order: ``tp``, ``fp`` or both."""
+        return ("fp",) if self.one_tally else ("tp", "fp")
+
     def __call__(self, y: Any) -> float:
         """Compute the loss of a labelling or a tree from its nodes."""
         return self.compare(self.nodes(y), self.gold)
@@ -101,15 +106,25 @@ class NodeLoss(LabellingLoss):
         if isinstance(self._required(), Bracketed):
             raise ModelError("the truth is a tree, but the model is no grammar; give a labelling for a truth")
         truth = self.anchor(model)
-        wrong = mismatches(model, truth, self.background, name="fp")
-        if self.one_tally:
-            return Reduction.identity(model, [wrong])
-        return Reduction.identity(model, [matches(model, truth, self.background, name="tp"), wrong])
+        made = {"tp": matches, "fp": mismatches}
+        return Reduction.identity(
+            model, [made[name](model, truth, self.background, name=name) for name in self.counted]
+        )
 
     def value(self, *tallies: ArrayLike) -> Values:
-        """Compute the loss from (TP, FP), or from FP alone where every variable is a node."""
-        *first, fp = (np.asarray(tally, dtype=np.int64) for tally in tallies)
-        return self.of_counts(first[0] if first else self.size - fp, fp, self.size)
+        """Compute the loss from the tallies that are counted."""
+        columns = (np.asarray(tally, dtype=np.int64) for tally in tallies)
+        return self.of_counts(
+            *self.positives(dict(zip(self.counted, columns, strict=True)), self.size), self.size
+        )
+
+    def positives(
+        self, tallies: Mapping[str, NDArray[np.int64]], size: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return true and false positives from what is counted; zero for what the loss does not look at."""
+        nothing = np.zeros_like(next(iter(tallies.values())))
+        fp = tallies.get("fp", nothing)
+        return tallies.get("tp", size - fp if self.one_tally else nothing), fp
 
     def linear(self) -> Line | None:
         """Return the Hamming loss where every variable is a node."""
@@ -214,15 +229,10 @@ class Recall(NodeLoss):
         """Return the share of what is there that was not found."""
         return (gold - found).total() / gold.total() if gold else 0.0
 
-    def reduce(self, model: Model) -> Reduction:
-        """Count what was found: one tally, with a background or without."""
-        counted = super().reduce(model)
-        return Reduction.identity(model, counted.statistics[:1])
-
-    def value(self, *tallies: ArrayLike) -> Values:
-        """Compute the loss from TP, or from FP where every variable is a node."""
-        tally = np.asarray(tallies[0], dtype=np.int64)
-        return self.of_counts(self.size - tally if self.one_tally else tally, tally, self.size)
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """What was found: one tally, with a background or without."""
+        return super().counted[:1]
 
     def of_counts(self, tp: NDArray[np.int64], fp: NDArray[np.int64], size: int) -> Values:
         """Compute the loss from true positives, elementwise."""
@@ -250,9 +260,10 @@ class FalsePositives(NodeLoss):
         """Return how much was found that is not there."""
         return float((found - gold).total())
 
-    def reduce(self, model: Model) -> Reduction:
-        """Count the false positives."""
-        return Reduction.identity(model, super().reduce(model).statistics[-1:])
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """False positives alone."""
+        return ("fp",)
 
     def of_counts(self, tp: NDArray[np.int64], fp: NDArray[np.int64], size: int) -> Values:
         """Return the false positives."""

@@ -15,7 +15,7 @@ from tallytree.core.objective import Objective
 from tallytree.errors import ModelError
 from tallytree.losses.base import Loss, Values
 
-__all__ = ["Scaling", "checked_margin", "checked_scaling", "objective", "scaled"]
+__all__ = ["Scaling", "checked_margin", "checked_scaling", "needed", "objective", "scaled"]
 
 Scaling = Literal["margin", "slack"]
 
@@ -44,6 +44,15 @@ def scaled(scaling: Scaling, losses: Any, difference: Any, margin: float = 1.0) 
     if scaling == "margin":
         return np.asarray(margin * losses + difference, dtype=np.float64)
     return np.asarray(losses * (margin + difference), dtype=np.float64)
+
+
+def needed(scaling: Scaling, losses: Any, value: float, margin: float = 1.0) -> Values:
+    """Return the least score difference that gives a value; infinite where none does, or any."""
+    if scaling == "margin":
+        return np.asarray(value - margin * losses, dtype=np.float64)
+    some = np.asarray(losses) > 0
+    none = np.inf if value > 0 else -np.inf
+    return np.where(some, value / np.where(some, losses, 1.0) - margin, none)
 
 
 def objective(loss: Loss, scaling: Scaling, truth_score: float, margin: float = 1.0) -> Objective:

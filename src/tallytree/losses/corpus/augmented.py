@@ -1,0 +1,198 @@
+"""Loss-augmented inference for a loss that is counted over a whole corpus."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.core.blocks import read_only
+from tallytree.core.model import Model
+from tallytree.errors import ModelError, TallytreeError
+from tallytree.losses.augmented import AugmentedSolution, LossProfile
+from tallytree.losses.corpus.pool import Choice, Pool
+from tallytree.losses.corpus.search import Question, Report, search
+from tallytree.losses.nodes import NodeLoss
+from tallytree.losses.scaling import Scaling, checked_margin, checked_scaling, scaled
+
+__all__ = ["CorpusSolution", "loss_augmented_corpus"]
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class CorpusSolution:
+    """The labellings of a corpus that together maximise a loss of the whole with the score of the whole.
+
+    Attributes
+    ----------
+    value : float
+        ``loss + score - truth_score``, or ``loss·(1 + score - truth_score)`` under slack scaling.
+    loss : float
+        The loss, counted over all labellings.
+    score, truth_score : float
+        The sum of the scores of the labellings, and of the truths.
+    tally : tuple of int
+        The statistics, summed.
+    solutions : tuple of AugmentedSolution
+        One for each model.
+    report : Report
+        How many tallies survived the bound, and what it took.
+    """
+
+    value: float
+    loss: float
+    score: float
+    truth_score: float
+    tally: tuple[int, ...]
+    solutions: tuple[AugmentedSolution, ...]
+    report: Report
+
+    def __repr__(self) -> str:
+        return (
+            f"CorpusSolution(value={self.value:.6g}, loss={self.loss:.6g}, score={self.score:.6g}, "
+            f"tally={self.tally}, {len(self.solutions)} labellings)"
+        )
+
+
+def loss_augmented_corpus(
+    models: Iterable[Model],
+    truths: Iterable[Any],
+    loss: NodeLoss,
+    scaling: Scaling = "margin",
+    *,
+    margin: float = 1.0,
+    memory_limit: float | None = None,
+    progress: Progress | None = None,
+) -> CorpusSolution:
+    """Find the labellings that most violate the margin, with a loss counted over all of them at once.
+
+    Parameters
+    ----------
+    models : iterable of Model
+        One for each labelling.
+    truths : iterable of labellings
+        What is right for each.
+    loss : recipe of a loss of nodes
+        ``FBeta``, ``Precision``, ``Recall``, ``IntersectionOverUnion``, ``FalsePositives`` or ``ChunkFBeta``,
+        without a truth.
+    scaling : {"margin", "slack"}
+        Maximise ``loss + F - F*``, or ``loss·(1 + F - F*)``, with the scores summed over the corpus.
+    margin : float
+        In the place of the factor 1 of the loss, or of the 1 in the brackets.
+    memory_limit : float, optional
+        For the tables of one model, in bytes.
+    progress : callable, optional
+        Gets a line of text now and then.
+
+    Raises
+    ------
+    BudgetError
+        Too many tallies are too close to the best to be told apart; the text has the bound that stopped it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tallytree as tt
+    >>> rng = np.random.default_rng(0)
+    >>> models = [tt.Model.chain(rng.normal(size=(4, 2)), np.zeros((2, 2))) for _ in range(3)]
+    >>> truths = [[0, 1, 1, 0], [1, 0, 0, 0], [0, 0, 1, 1]]
+    >>> found = tt.loss_augmented_corpus(models, truths, tt.losses.FBeta(background=0), "slack")
+    >>> found.loss, found.tally
+    (0.6666666666666667, (2, 5))
+    """
+    parts = _parts(models, truths, loss, memory_limit, progress)
+    checked_scaling(scaling, loss)
+    whole = _Whole(loss, [part.loss for part in parts])
+    truth_score = float(sum(part.truth_score for part in parts))
+    question = Question(scaling, checked_margin(margin), truth_score, whole.loss, whole.largest_loss)
+    tables = [part.table() for part in parts]
+    pool = Pool([tallies for tallies, _ in tables], [scores for _, scores in tables])
+    choice, report = search(pool, question, whole.truths(pool), progress)
+    rows = (choice - pool.starts).tolist()
+    solutions = tuple(part.released().row(row) for part, row in zip(parts, rows, strict=True))
+    return whole.answer(question, solutions, pool.tallies[choice].sum(axis=0), report)
+
+
+def _parts(
+    models: Iterable[Model],
+    truths: Iterable[Any],
+    loss: NodeLoss,
+    memory_limit: float | None,
+    progress: Progress | None,
+) -> list[LossProfile]:
+    if not isinstance(loss, NodeLoss):
+        raise ModelError(
+            "a loss of a corpus is counted in true and false positives, such as tallytree.losses.FBeta(); "
+            f"got {loss!r}"
+        )
+    graphs, right = list(models), list(truths)
+    if len(graphs) != len(right):
+        raise ModelError(f"every model needs a truth, got {len(graphs)} models and {len(right)} truths")
+    pairs = list(zip(graphs, right, strict=True))
+    if not pairs:
+        raise ModelError("a corpus has at least one model, got none")
+    parts = []
+    for k, (model, truth) in enumerate(pairs):
+        parts.append(LossProfile(model, loss.against(truth), memory_limit=memory_limit).released())
+        if progress is not None and (k + 1) % 100 == 0:
+            progress(f"profiles of {k + 1} of {len(pairs)} models")
+    return parts
+
+
+class _Whole:
+    """The loss of the whole corpus, in terms of summed tallies."""
+
+    def __init__(self, recipe: NodeLoss, losses: Sequence[Any]) -> None:
+        self._recipe, self._losses = recipe, losses
+        self._size = sum(loss.size for loss in losses)
+        self._names = losses[0].counted
+
+    def loss(self, tallies: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Compute the loss of the whole, elementwise."""
+        counted = dict(zip(self._names, tallies.T, strict=True))
+        tp, fp = self._losses[0].positives(counted, self._size)
+        return self._recipe.of_counts(tp, fp, self._size)
+
+    def largest_loss(self, low: NDArray[np.int64], high: NDArray[np.int64]) -> float:
+        """Bound the loss over a box: it does not grow with true positives, nor shrink with false ones."""
+        corner = np.where([name == "fp" for name in self._names], high, low)
+        return float(self.loss(corner[None])[0])
+
+    def truths(self, pool: Pool) -> Choice:
+        """Return the rows of the truths: everything found, and nothing else."""
+        right = [[loss.size if name == "tp" else 0 for name in self._names] for loss in self._losses]
+        rows = np.flatnonzero((pool.tallies == np.array(right)[pool.part]).all(axis=1))
+        return read_only(rows)
+
+    def answer(
+        self,
+        question: Question,
+        solutions: tuple[AugmentedSolution, ...],
+        tally: NDArray[np.int64],
+        report: Report,
+    ) -> CorpusSolution:
+        """Put the labellings together, and certify the loss by its definition."""
+        score = float(sum(solution.score for solution in solutions))
+        loss = float(self.loss(tally[None])[0])
+        defined = self._recipe.compare(*self._nodes(solutions))
+        if abs(defined - loss) > 1e-9 * max(1.0, defined):
+            raise TallytreeError(
+                f"the certificate failed: the tally {tally.tolist()} has a loss of {loss!r}, the labellings "
+                f"have {defined!r}. This is a bug in tallytree; please report it"
+            )
+        value = float(scaled(question.scaling, loss, score - question.truth_score, question.margin))
+        counts = tuple(tally.tolist())
+        return CorpusSolution(value, loss, score, question.truth_score, counts, solutions, report)
+
+    def _nodes(self, solutions: tuple[AugmentedSolution, ...]) -> tuple[Any, Any]:
+        """Return the nodes of all labellings and of all truths, each with the number of its model."""
+        found, gold = Counter[Any](), Counter[Any]()
+        for k, (loss, solution) in enumerate(zip(self._losses, solutions, strict=True)):
+            found.update({(k, node): n for node, n in loss.nodes(solution.assignment).items()})
+            gold.update({(k, node): n for node, n in loss.gold.items()})
+        return found, gold

@@ -1,0 +1,65 @@
+"""Many profiles side by side, and the concave bound on their join."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Choice", "Pool", "Support"]
+
+Choice = NDArray[np.int64]
+"""One row of the pool for each part: a tally of each."""
+
+
+class Support(NamedTuple):
+    """What a vector of multipliers says: every tally L of the whole has a score of ``total - λ·L`` at most.
+
+    ``choice`` attains that at its own tally.
+    """
+
+    multipliers: NDArray[np.float64]
+    total: float
+    choice: Choice
+    tally: NDArray[np.int64]
+    score: float
+
+
+class Pool:
+    """The tallies and scores of all parts, one after the other.
+
+    Parameters
+    ----------
+    tallies : sequence of (S_k, P) integer arrays
+        The attainable tallies of each part, at least one.
+    scores : sequence of (S_k,) arrays
+        The best score of each.
+    """
+
+    def __init__(self, tallies: Sequence[NDArray[np.int64]], scores: Sequence[NDArray[np.float64]]) -> None:
+        sizes = np.array([len(part) for part in scores])
+        self.starts: NDArray[np.int64] = np.concatenate(([0], np.cumsum(sizes)[:-1])).astype(np.int64)
+        self.part: NDArray[np.int64] = np.repeat(np.arange(len(sizes)), sizes)
+        self.tallies: NDArray[np.int64] = np.concatenate(tallies)
+        self.scores: NDArray[np.float64] = np.concatenate(scores)
+        self.low: NDArray[np.int64] = np.minimum.reduceat(self.tallies, self.starts).sum(axis=0)
+        self.high: NDArray[np.int64] = np.maximum.reduceat(self.tallies, self.starts).sum(axis=0)
+        least, most = (f.reduceat(self.scores, self.starts) for f in (np.minimum, np.maximum))
+        self.steepest = float((most - least).max(initial=0.0)) + 1.0  # no slope of a profile is steeper
+        self.rounding = 4 * len(sizes) * float(np.finfo(np.float64).eps) * float(np.abs([least, most]).sum())
+
+    def support(self, multipliers: NDArray[np.float64]) -> Support:
+        """Maximise ``score + λ·tally`` in each part; of equal rows the first."""
+        values = self.scores + self.tallies @ multipliers
+        best = np.maximum.reduceat(values, self.starts)
+        at_best = np.flatnonzero(values == best[self.part])
+        choice = at_best[np.searchsorted(self.part[at_best], np.arange(len(self.starts)))]
+        tally = self.tallies[choice].sum(axis=0)
+        return Support(multipliers, float(best.sum()), choice, tally, float(self.scores[choice].sum()))
+
+    def slack(self, support: Support) -> NDArray[np.float64]:
+        """Return by how much each row stays below the best of its part under the multipliers."""
+        values = self.scores + self.tallies @ support.multipliers
+        return np.asarray(values[support.choice][self.part] - values)
