@@ -11,6 +11,7 @@ from tests.strategies import generators, models
 
 import tallytree as tt
 from tallytree.losses.corpus.ellipsoid import minimise
+from tallytree.losses.corpus.hull import without_chords
 from tallytree.testing import brute_force
 
 KINDS = [
@@ -127,3 +128,16 @@ def test_the_ellipsoid_closes_in_on_the_minimum(rng, size):
     minimise(function, np.zeros(size), 10.0, 1e-7, most=2000)
     points = rng.normal(size=(2000, size)) * 3
     assert min(seen) <= (points @ planes.T + heights).max(axis=1).min() + 1e-6
+
+
+@given(rng=generators(), size=st.integers(1, 3), count=st.integers(1, 30), parts=st.integers(1, 3))
+def test_no_vertex_is_left_out(rng, size, count, parts):
+    tallies = np.unique(rng.integers(0, 4, (count, size)), axis=0)
+    everything = np.concatenate([tallies] * parts)
+    part = np.repeat(np.arange(parts), len(tallies))
+    scores = rng.integers(-3, 4, len(part)).astype(float)
+    kept = without_chords(part, everything, scores)
+    for multipliers in rng.normal(size=(50, size)) * 3:
+        values = scores + everything @ multipliers
+        for k in range(parts):
+            assert values[kept][part[kept] == k].max() == pytest.approx(values[part == k].max())

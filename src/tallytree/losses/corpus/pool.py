@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.losses.corpus.hull import without_chords
+
 __all__ = ["Choice", "Pool", "Support"]
 
 Choice = NDArray[np.int64]
@@ -48,14 +50,20 @@ class Pool:
         self.high: NDArray[np.int64] = np.maximum.reduceat(self.tallies, self.starts).sum(axis=0)
         least, most = (f.reduceat(self.scores, self.starts) for f in (np.minimum, np.maximum))
         self.steepest = float((most - least).max(initial=0.0)) + 1.0  # no slope of a profile is steeper
+        self._vertices = without_chords(self.part, self.tallies, self.scores)
+        self._vertex_tallies = self.tallies[self._vertices].astype(np.float64)
+        self._vertex_scores = self.scores[self._vertices]
+        self._vertex_part = self.part[self._vertices]
+        self._vertex_starts = np.searchsorted(self._vertex_part, np.arange(len(sizes)))
         self.rounding = 4 * len(sizes) * float(np.finfo(np.float64).eps) * float(np.abs([least, most]).sum())
 
     def support(self, multipliers: NDArray[np.float64]) -> Support:
         """Maximise ``score + λ·tally`` in each part; of equal rows the first."""
-        values = self.scores + self.tallies @ multipliers
-        best = np.maximum.reduceat(values, self.starts)
-        at_best = np.flatnonzero(values == best[self.part])
-        choice = at_best[np.searchsorted(self.part[at_best], np.arange(len(self.starts)))]
+        values = self._vertex_scores + self._vertex_tallies @ multipliers
+        best = np.maximum.reduceat(values, self._vertex_starts)
+        at_best = np.flatnonzero(values == best[self._vertex_part])
+        first = np.searchsorted(self._vertex_part[at_best], np.arange(len(self.starts)))
+        choice = self._vertices[at_best[first]]
         tally = self.tallies[choice].sum(axis=0)
         return Support(multipliers, float(best.sum()), choice, tally, float(self.scores[choice].sum()))
 
