@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -49,7 +50,7 @@ class Scorer:
                 self._emissions.setdefault((word, tag), Counter())[label] += 1
                 self._tags.setdefault(tag, Counter())[label] += 1
             names = [label for _, _, label in sentence]
-            pairs.update(zip(names[:-1], names[1:], strict=True))
+            pairs.update(pairwise(names))
         counts = np.ones((len(self.labels), len(self.labels)))
         for (a, b), number in pairs.items():
             counts[self._numbers[a], self._numbers[b]] += number

@@ -16,7 +16,17 @@ import numpy as np
 import tallytree as tt
 from tallytree.kernels import native
 
-NAMES = ("rates", "scaling", "end_to_end", "memory", "certificate", "distribution", "kbest")
+NAMES = (
+    "rates",
+    "scaling",
+    "end_to_end",
+    "memory",
+    "certificate",
+    "distribution",
+    "kbest",
+    "losses",
+    "corpus",
+)
 
 
 def machine() -> dict[str, Any]:

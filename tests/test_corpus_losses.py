@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.strategies import generators, models
 
@@ -62,6 +62,7 @@ def test_the_best_of_all_combinations_is_found(kind, background, data, scaling, 
 
 @pytest.mark.parametrize("scaling", ["margin", "slack"])
 @pytest.mark.parametrize("margin", [1.0, 20.0])
+@settings(max_examples=25)
 @given(rng=generators(), count=st.integers(5, 12), fine=st.booleans())
 def test_a_plain_join_finds_the_same(scaling, margin, rng, count, fine):
     sizes = rng.integers(3, 8, count).tolist()

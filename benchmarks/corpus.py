@@ -1,0 +1,41 @@
+"""Losses of a whole corpus: how many tallies survive the bound, and how long it takes."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from chunking import CORPUS, corpus
+from common import Row, show
+
+import tallytree as tt
+
+
+def row(size: int, loss: Any, scaling: Any, margin: float) -> Row:
+    models, truths = corpus(size)
+    start = time.process_time()
+    found = tt.loss_augmented_corpus(models, truths, loss, scaling, margin=margin)
+    return {
+        "sentences": size,
+        "loss": type(loss).__name__,
+        "scaling": scaling,
+        "margin": margin,
+        "tallies": found.report.tallies,
+        "joined": found.report.joined,
+        "boxes": found.report.boxes,
+        "processor s": time.process_time() - start,
+    }
+
+
+def main(*, quick: bool = False) -> list[Row]:
+    if not CORPUS.is_file():
+        print(f"corpus: skipped, {CORPUS} is not there\n")
+        return []
+    f1, iou = tt.losses.FBeta(background="O"), tt.losses.IntersectionOverUnion(background="O")
+    rows = []
+    for size in (50, 100) if quick else (100, 300, 1000):
+        rows.append(row(size, f1, "margin", float(size)))
+        rows.append(row(size, f1, "slack", 1.0))
+        rows.append(row(size, iou, "slack", 1.0))
+    show("Losses of a corpus, CoNLL-2000, scores from counts", rows)
+    return rows
