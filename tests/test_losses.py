@@ -244,3 +244,14 @@ def test_folding_keeps_the_shape_of_the_model():
     assert found.tally.mismatches == 4
     assert found.score == 0.0
     assert found.loss == 1.0
+
+
+def test_labellings_of_a_grid_come_in_two_dimensions():
+    rng = np.random.default_rng(3)
+    model = tt.Model.grid(rng.normal(size=(2, 3, 2)), np.eye(2), np.eye(2))
+    truth = [[0, 1, 1], [0, 0, 1]]
+    loss = tt.losses.IntersectionOverUnion(np.array(truth), background=0)
+    check_loss(loss, model)
+    found = tt.loss_augmented(model, loss, "slack")
+    assert found.labels.shape == (2, 3)
+    assert loss(found.labels) == pytest.approx(found.loss)
