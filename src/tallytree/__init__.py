@@ -12,6 +12,7 @@ array([0, 1, 1])
 """
 
 from tallytree import io, losses
+from tallytree.core.certificate import Certificate
 from tallytree.core.cliquetree import CliqueTree, clique_tree
 from tallytree.core.counting import count, matches, mismatches
 from tallytree.core.distribution import Distribution, distribution
@@ -28,13 +29,19 @@ from tallytree.kbest import diverse_k_best, exclude, iter_best, k_best
 from tallytree.losses.augmented import loss_augmented, loss_augmented_path
 from tallytree.losses.corpus import loss_augmented_corpus
 from tallytree.relaxation import Relaxation, relax
-from tallytree.score_ranges import BoundedSolution, score_between
+from tallytree.score_ranges import (
+    BoundedSolution,
+    SufficientStatistics,
+    score_between,
+    sufficient_statistics,
+)
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BoundedSolution",
     "BudgetError",
+    "Certificate",
     "CliqueTree",
     "Constraint",
     "Distribution",
@@ -48,6 +55,7 @@ __all__ = [
     "Relaxation",
     "Solution",
     "Statistic",
+    "SufficientStatistics",
     "TallytreeError",
     "clique_tree",
     "count",
@@ -69,4 +77,5 @@ __all__ = [
     "relax",
     "score_between",
     "solve",
+    "sufficient_statistics",
 ]

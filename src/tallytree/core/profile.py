@@ -15,12 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.core.blocks import read_only
+from tallytree.core.certificate import BEST, IN_ORDER, SAME_TALLY
 from tallytree.core.elimination import Order
 from tallytree.core.expressions import Constraint, as_constraint
 from tallytree.core.messages import Backend, Messages, downward, pass_messages
 from tallytree.core.model import Model, checked_model
 from tallytree.core.objective import Objective, evaluate_objective
-from tallytree.core.plan import Mode, Plan, bind
+from tallytree.core.plan import Mode, Plan, bind, plan_of
+from tallytree.core.question import Question
 from tallytree.core.ranking import Ranked, by_objective, by_score
 from tallytree.core.restriction import Allowed, Fixed
 from tallytree.core.solution import Solution, certified, tally_type, unique_names
@@ -62,11 +64,13 @@ class Profile:
         backend: Backend = "native",
         *,
         shown: Sequence[Statistic] | None = None,
+        asked: Where = None,
     ) -> None:
         self.model = model
         self.statistics = tuple(statistics)
         self.plan = plan
         self._shown = shown  # what the tally of a solution has, where it is not what the messages carry
+        self._asked = asked  # the constraint that this profile is there to answer
         self.backend = backend
         self._names = unique_names(tuple(s.name for s in self.statistics))
         self._messages: Messages | None = pass_messages(plan, model, self.statistics, backend=backend)
@@ -158,8 +162,9 @@ class Profile:
                 f"the attainable tallies are {self._some_tallies()}"
             )
         rows = order if chosen is None else chosen[order].tolist()
+        reason = self._reason(BEST, where, objective)
         return [
-            self._solution(row, float(values[i]))
+            self._solution(row, reason if i == order[0] else (SAME_TALLY,), float(values[i]))
             for row, i in zip(rows, order, strict=True)
             if values[i] > -np.inf
         ]
@@ -196,7 +201,11 @@ class Profile:
             found = self._search(rows)
         else:
             found = self._by_objective(objective, rows)
-        return (self._certified(int(rows[r.position]), r.assignment, r.score, r.value) for r in found)
+        reason = self._reason(IN_ORDER, where, objective)
+        return (
+            self._certified(int(rows[r.position]), r.assignment, r.score, (*reason, rank), r.value)
+            for rank, r in enumerate(found)
+        )
 
     def _search(self, rows: NDArray[np.int64]) -> Iterator[Ranked]:
         with self._lock:
@@ -225,7 +234,7 @@ class Profile:
         >>> prof.at(1).assignment, prof.at(ones=1).score
         (array([0, 1]), 2.0)
         """
-        return self._solution(self._row(tally, named))
+        return self._solution(self._row(tally, named), (SAME_TALLY,))
 
     def max_marginals(self, *tally: int, **named: int) -> list[NDArray[np.float64]]:
         """Return, for each variable and state, the best score of a labelling with it; given a tally or not.
@@ -325,11 +334,22 @@ class Profile:
             )
         return rows
 
-    def _solution(self, row: int, value: float | None = None) -> Solution:
-        return self._certified(row, self._decode(int(self._cells[row])), float(self.scores[row]), value)
+    def _reason(self, claim: str, where: Where, objective: Objective | None) -> tuple[Any, ...]:
+        """Return what a proof has besides the plan and the score: the claim, the constraint, the noun."""
+        among = where if self._asked is None else self._asked
+        return claim, among, "score" if objective is None else "value"
+
+    def _solution(self, row: int, reason: tuple[Any, ...], value: float | None = None) -> Solution:
+        assignment, score = self._decode(int(self._cells[row])), float(self.scores[row])
+        return self._certified(row, assignment, score, reason, value)
 
     def _certified(
-        self, row: int, assignment: NDArray[np.int64], score: float, value: float | None = None
+        self,
+        row: int,
+        assignment: NDArray[np.int64],
+        score: float,
+        reason: tuple[Any, ...],
+        value: float | None = None,
     ) -> Solution:
         tally = self.tallies[row].tolist()
         exact, others = certified(
@@ -339,7 +359,8 @@ class Profile:
             reported = tally_type(self._names)(*tally)
         else:
             reported = tally_type(unique_names(tuple(s.name for s in self._shown)))(*others)
-        return Solution(score if value is None else value, exact, reported, assignment, self.model)
+        proof = (self.plan, score, *reason)
+        return Solution(score if value is None else value, exact, reported, assignment, self.model, proof)
 
     def _decode(self, cell: int) -> NDArray[np.int64]:
         with self._lock:  # decoding may load a segment of the tables
@@ -411,7 +432,8 @@ def profile(
     model = checked_model(model).restricted(fixed, allowed)
     bound = bind(model, statistics)
     if plan is None:
-        plan = Plan(model, bound, order=order, memory_limit=memory_limit, tallies=tallies)
+        every = Question(bound, None)
+        plan = plan_of(model, every, order=order, memory_limit=memory_limit, tallies=tallies)
     else:
         plan.check(model, bound)
     return Profile(model, bound, plan, backend)

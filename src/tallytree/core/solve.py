@@ -151,7 +151,7 @@ def pose(
     question = Question(seen, None if where is None else as_constraint(where).on(model))
     plan = plan_of(model, question, order=order, memory_limit=memory_limit, tallies=tallies)
     shown = None if question.carried is question.asked else question.asked
-    found = Profile(model, question.carried, plan, backend, shown=shown)
+    found = Profile(model, question.carried, plan, backend, shown=shown, asked=question.constraint)
     # only native layouts know windows, and only steps are cut by them: a model of no variables has none
     windowed = question.all_windowed and backend == "native" and len(model) > 0
     return Posed(found, None if windowed else question.remaining, len(seen))
