@@ -26,6 +26,8 @@ NAMES = (
     "kbest",
     "losses",
     "corpus",
+    "questions",
+    "segmentation",
 )
 
 
