@@ -234,7 +234,7 @@ class Profile:
         >>> prof.at(1).assignment, prof.at(ones=1).score
         (array([0, 1]), 2.0)
         """
-        return self._solution(self._row(tally, named), (SAME_TALLY,))
+        return self._solution(self._row(tally, named))
 
     def max_marginals(self, *tally: int, **named: int) -> list[NDArray[np.float64]]:
         """Return, for each variable and state, the best score of a labelling with it; given a tally or not.
@@ -339,7 +339,9 @@ class Profile:
         among = where if self._asked is None else self._asked
         return claim, among, "score" if objective is None else "value"
 
-    def _solution(self, row: int, reason: tuple[Any, ...], value: float | None = None) -> Solution:
+    def _solution(
+        self, row: int, reason: tuple[Any, ...] = (SAME_TALLY,), value: float | None = None
+    ) -> Solution:
         assignment, score = self._decode(int(self._cells[row])), float(self.scores[row])
         return self._certified(row, assignment, score, reason, value)
 

@@ -105,6 +105,16 @@ class Solution(Frozen):
             proof = Proof(*proof)._replace(claim=claim, **changes)
         return Solution(self.value, self.score, self.tally, self.assignment, self.model, proof)
 
+    def retold(
+        self, model: Model, assignment: NDArray[np.int64], value: float, score: float, tally: Any
+    ) -> Solution:
+        """Return the same optimum in terms of another model; the messages are as far off as they were."""
+        proof = self.proof
+        if isinstance(proof, tuple):
+            found = Proof(*proof)
+            proof = found._replace(promised=score + (found.promised - self.score))
+        return Solution(value, score, tally, assignment, model, proof)
+
     def __reduce__(self) -> tuple[Any, ...]:
         names = getattr(self.tally, "_fields", ())
         content = (self.value, self.score, names, tuple(self.tally), self.assignment, self.model)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallytree.core.blocks import Block, read_only, set_once
+from tallytree.core.certificate import BEST
 from tallytree.core.elimination import Order
 from tallytree.core.model import Model, checked_model
 from tallytree.core.profile import Where
@@ -53,12 +54,12 @@ class AugmentedSolution(Solution):
     truth_score: float
 
     def __init__(self, found: Solution, loss: float, truth_score: float) -> None:
-        super().__init__(found.value, found.score, found.tally, found.assignment, found.model)
+        super().__init__(found.value, found.score, found.tally, found.assignment, found.model, found.proof)
         set_once(self, "loss", loss)
         set_once(self, "truth_score", truth_score)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        found = Solution(self.value, self.score, self.tally, self.assignment, self.model)
+        found = Solution(self.value, self.score, self.tally, self.assignment, self.model, self.certificate)
         return AugmentedSolution, (found, self.loss, self.truth_score)
 
     def __repr__(self) -> str:
@@ -90,7 +91,7 @@ class _Question:
         assignment = self.reduction.lift(found.assignment)
         score = found.score if self.reduction.trivial else self._certified(assignment, found.score, loss)
         value = float(scaled(scaling, loss, score - self.truth_score, margin))
-        lifted = Solution(value, score, found.tally, assignment, self.model)
+        lifted = found.retold(self.model, assignment, value, score, found.tally)
         return AugmentedSolution(lifted, loss, self.truth_score)
 
     def _certified(self, assignment: NDArray[np.int64], score: float, loss: float) -> float:
@@ -346,8 +347,8 @@ def _folded(
     names = unique_names((*(s.name for s in reduction.statistics), *found.tally._fields))
     complete = tally_type(names)(*tally, *found.tally)
     score = reduction.model.score(found.assignment)
-    plain = Solution(found.value, score, complete, found.assignment, reduction.model)
-    return question.answer(plain, "margin", margin)
+    plain = found.retold(reduction.model, found.assignment, found.value, score, complete)
+    return question.answer(plain.claiming(BEST, noun="value"), "margin", margin)
 
 
 def _with_terms(model: Model, terms: Sequence[tuple[Any, float]]) -> Model:
