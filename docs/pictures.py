@@ -74,6 +74,23 @@ def score_range():
     return ax
 
 
+def within_margin():
+    """The loss of each (TP, FP) that is within the margin of one sentence."""
+    scores = [[0, 1.2], [0, -0.6], [0, 0.9], [0, 0.4], [0, -1.5], [0, 1.1], [0, -0.9], [0, 0.3]]
+    model = tt.Model.chain(2.0 * np.array(scores), 0.4 * np.eye(2), states=["O", "B"])
+    truth = ["B", "O", "B", "B", "O", "B", "O", "O"]
+    loss = tt.losses.FBeta(truth, background="O")
+
+    def counted(score, tp, fp):
+        within = model.score(truth) - score <= 4 - tp + fp
+        return np.where(within, loss.value(tp, fp), 0.0)
+
+    profile = tt.profile(model, loss.on(model).reduce(model).statistics)
+    ax = profile_curve(profile, counted)
+    ax.set_title("F1 loss of what is within the margin, 0 elsewhere", fontsize=10)
+    return ax
+
+
 PICTURES: dict[str, Callable] = {
     "constraint": constraint,
     "two-statistics": two_statistics,
@@ -81,6 +98,7 @@ PICTURES: dict[str, Callable] = {
     "diverse-grid": diverse_grid,
     "price": price,
     "score-range": score_range,
+    "within-margin": within_margin,
 }
 
 

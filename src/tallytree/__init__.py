@@ -11,7 +11,7 @@ labelling, and any ``H`` that does not decrease in the score.
 array([0, 1, 1])
 """
 
-from tallytree import io, losses
+from tallytree import bounds, io, losses
 from tallytree.core.certificate import Certificate
 from tallytree.core.cliquetree import CliqueTree, clique_tree
 from tallytree.core.counting import count, matches, mismatches
@@ -57,6 +57,7 @@ __all__ = [
     "Statistic",
     "SufficientStatistics",
     "TallytreeError",
+    "bounds",
     "clique_tree",
     "count",
     "distribution",
