@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from milp import Program, best
+from milp import IntegerProgram
 
 import tallytree as tt
 
@@ -38,6 +38,13 @@ def model(request):
     return request.param(np.random.default_rng(7))
 
 
+def best(model, narrow):
+    """Return a best labelling of the program of a model, after it has been narrowed."""
+    program = IntegerProgram(model)
+    narrow(program)
+    return program.solve()
+
+
 def same_score(model, found, labelling):
     assert labelling is not None
     assert found.score == pytest.approx(model.score(labelling), abs=TOLERANCE)
@@ -47,7 +54,7 @@ def test_a_fixed_count(model):
     ones = tt.count(model, state=1)
     target = len(model) // 4
     found = tt.solve(model, where=ones == target)
-    labelling = best(model, lambda p: p.add(p.tally(ones), target, target))
+    labelling = best(model, lambda p: p.between(ones, target, target))
     same_score(model, found, labelling)
     assert found.tally == (target,) == (int((found.assignment == 1).sum()),)
 
@@ -60,9 +67,8 @@ def test_a_combination_of_counts_and_changes(model):
     found = tt.solve(model, where=(ones - 2 * changes == 3) & (ones <= 30))
 
     def constraint(p):
-        count, steps = p.tally(ones), p.tally(changes)
-        p.add({**count, **{column: -2 * value for column, value in steps.items()}}, 3, 3)
-        p.add(count, -np.inf, 30)
+        p.between(tt.Statistic.combination(ones - 2 * changes), 3, 3)
+        p.between(ones, -np.inf, 30)
 
     same_score(model, found, best(model, constraint))
     assert found.tally.ones - 2 * found.tally.changes == 3
@@ -73,8 +79,8 @@ def test_fixed_and_allowed_states(model):
 
     def constraint(p):
         for v, a in ((3, 1), (20, 0), (7, 1)):
-            p.add({int(p.starts[v] + a): 1.0}, 1, 1)
-        p.add(p.tally(tt.count(model, state=0)), 25, np.inf)
+            p.fix(v, a)
+        p.between(tt.count(model, state=0), 25, np.inf)
 
     same_score(model, found, best(model, constraint))
 
@@ -89,8 +95,8 @@ def test_excluding_the_best_ones(model):
 def test_the_k_best_under_a_constraint(model):
     ones = tt.count(model, state=1)
     target = len(model) // 3
-    program = Program(model)
-    program.add(program.tally(ones), target, target)
+    program = IntegerProgram(model)
+    program.between(ones, target, target)
     for found in tt.k_best(model, 3, where=ones == target):
         labelling = program.solve()
         same_score(model, found, labelling)
@@ -99,7 +105,7 @@ def test_the_k_best_under_a_constraint(model):
 
 def test_diverse_labellings(model):
     first, second, third = tt.diverse_k_best(model, 3, distance=[9, 6])
-    same_score(model, first, best(model))
+    same_score(model, first, IntegerProgram(model).solve())
     same_score(model, second, best(model, lambda p: p.apart(first.assignment, 9)))
     labelling = best(model, lambda p: [p.apart(s.assignment, 6) for s in (first, second)])
     same_score(model, third, labelling)
@@ -111,7 +117,7 @@ def test_a_range_of_scores(model):
     high = round(0.6 * tt.solve(rounded).score)
     found = tt.score_between(rounded, high - 5, high)
     assert found.gap == 0
-    labelling = best(rounded, lambda p: p.add(p.score_terms, high - 5, high))
+    labelling = best(rounded, lambda p: p.score_between(high - 5, high))
     same_score(rounded, found, labelling)
 
 
@@ -122,9 +128,9 @@ def test_the_bound_of_a_relaxation_is_not_below_the_optimum(model):
     found = tt.relax(model, where)
 
     def constraint(p):
-        p.add(p.tally(ones), a, np.inf if model.cardinalities[0] > 2 else a)
+        p.between(ones, a, np.inf if model.cardinalities[0] > 2 else a)
         if model.cardinalities[0] > 2:
-            p.add(p.tally(zeros), -np.inf, b)
+            p.between(zeros, -np.inf, b)
 
     labelling = best(model, constraint)
     optimum = model.score(labelling)
@@ -137,6 +143,6 @@ def test_the_bound_of_a_relaxation_is_not_below_the_optimum(model):
 def test_nothing_to_find():
     model = chain(np.random.default_rng(0))
     ones = tt.count(model, state=1)
-    assert best(model, lambda p: p.add(p.tally(ones), 121, 200)) is None
+    assert best(model, lambda p: p.between(ones, 121, 200)) is None
     with pytest.raises(tt.InfeasibleError):
         tt.solve(model, where=ones >= 121)
