@@ -344,16 +344,16 @@ def _offer(model: Model, question: Question, order: Order | None, memory_limit: 
     if question.constraint is None:
         return (
             "If one constraint is all you ask, tallytree.solve(model, where=…) computes only the tallies "
-            "that it leaves, and tallytree.relax(model, where) bounds the best score without any"
+            "that it leaves, and tallytree.relax(model, where=…) bounds the best score without any"
         )
     if question.linear:
         return (
-            "Without tallies, tallytree.relax(model, where) gives an upper bound on the best score under "
+            "Without tallies, tallytree.relax(model, where=…) gives an upper bound on the best score under "
             "this constraint, and often the best labelling itself"
         )
     return (
-        "Without tallies, tallytree.relax(model, where) bounds the best score under comparisons joined by &; "
-        "relax the alternatives of this constraint one by one"
+        "Without tallies, tallytree.relax(model, where=…) bounds the best score under comparisons joined by "
+        "&; relax the alternatives of this constraint one by one"
     )
 
 
