@@ -20,6 +20,7 @@ from tallytree.core.model import Model
 from tallytree.core.objective import elementwise
 from tallytree.core.plan import Plan, plan
 from tallytree.core.profile import Profile, profile
+from tallytree.core.reduction import Reduction
 from tallytree.core.solution import Solution
 from tallytree.core.solve import solve
 from tallytree.core.statistics import Recipe, Statistic
@@ -29,6 +30,7 @@ from tallytree.losses.augmented import loss_augmented, loss_augmented_path
 from tallytree.losses.corpus import loss_augmented_corpus
 from tallytree.relaxation import Relaxation, relax
 from tallytree.score_ranges import BoundedSolution, score_between
+from tallytree.transducers import Machine, regular, transduce, valid_bio, valid_bioes
 
 __version__ = "0.1.0"
 
@@ -39,12 +41,14 @@ __all__ = [
     "Constraint",
     "Distribution",
     "InfeasibleError",
+    "Machine",
     "Model",
     "ModelError",
     "ObjectiveError",
     "Plan",
     "Profile",
     "Recipe",
+    "Reduction",
     "Relaxation",
     "Solution",
     "Statistic",
@@ -66,7 +70,11 @@ __all__ = [
     "mismatches",
     "plan",
     "profile",
+    "regular",
     "relax",
     "score_between",
     "solve",
+    "transduce",
+    "valid_bio",
+    "valid_bioes",
 ]

@@ -1,0 +1,284 @@
+"""Chain × machine, as a model: the machine's state becomes part of the states of the variables.
+
+Two ways, both exact; :func:`transduced` takes the one whose messages cost less
+(``docs/decisions/0010-transducers.md``).
+
+* **Pairs**: a variable's states are the pairs (label, state of the machine after it) that occur; two
+  neighbours fit if the second follows from the first. As good as free where the label nearly determines the
+  state.
+* **Split**: the machine's states are variables of their own between the labels, tied by factors over (state,
+  label, next state). Cheaper where many states go with each label.
+
+Either way a labelling that the machine accepts has one labelling of the new model, with the same score, and
+the outputs are statistics over the scopes of the moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.core.blocks import from_pairs
+from tallytree.core.model import Model
+from tallytree.core.plan import default_memory_limit
+from tallytree.core.reduction import Reduction, read_through
+from tallytree.core.statistics import Statistic
+from tallytree.errors import BudgetError, InfeasibleError, ModelError
+from tallytree.transducers.machine import Machine
+from tallytree.transducers.trellis import Alphabet, Layer, Trellis
+
+__all__ = ["EncodingName", "alphabets_of", "transduced"]
+
+EncodingName = Literal["pairs", "split"]
+Integers = NDArray[np.int64]
+Table = tuple[tuple[int, ...], NDArray[Any]]
+
+
+def transduced(
+    reduction: Reduction,
+    machine: Machine,
+    *,
+    encoding: EncodingName | None = None,
+    memory_limit: float | None = None,
+) -> Reduction:
+    """Return a further reduction whose labellings are accepted by the machine, with its outputs.
+
+    Raises
+    ------
+    ModelError
+        The original model is not a chain.
+    InfeasibleError
+        The machine accepts no labelling of this length.
+    BudgetError
+        The tables would be larger than the memory limit.
+    """
+    original = reduction.original
+    _check_chain(original)
+    alphabets = alphabets_of(original)
+    machine.check(frozenset(label for labels in set(alphabets) for label in labels))
+    trellis = machine.trellis(alphabets)
+    if trellis is None:
+        raise InfeasibleError(f"no labelling of {len(original)} variables is accepted by {machine!r}")
+    chosen = _chosen(reduction, _read(trellis, reduction), encoding)
+    limit = default_memory_limit() if memory_limit is None else memory_limit
+    if 8 * chosen.entries > limit:
+        raise BudgetError(
+            f"the moves of {type(machine).__name__}, with up to {max(trellis.states)} states at a position, "
+            f"need tables of {8 * chosen.entries / 2**20:,.0f} MiB, and the limit is {limit / 2**20:,.0f} "
+            "MiB. Use a machine that remembers less, a shorter chain or fewer labels"
+        )
+    return chosen.reduction(machine.outputs, trellis.constants)
+
+
+def _chosen(reduction: Reduction, layers: Sequence[Layer], name: EncodingName | None) -> _Split | _Pairs:
+    """Return the encoding that was asked for, or the cheaper one; pairs are there where the model is a chain."""
+    encodings: dict[EncodingName, _Split | _Pairs] = {"split": _Split(reduction, layers)}
+    if _is_chain(reduction.model) and np.array_equal(_sources(reduction), np.arange(len(reduction.model))):
+        encodings["pairs"] = _Pairs(reduction, layers)
+    if name is not None and name not in encodings:
+        raise ModelError(f"encoding must be {' or '.join(map(repr, encodings))} here, got {name!r}")
+    return min(encodings.values(), key=lambda one: one.cost) if name is None else encodings[name]
+
+
+def alphabets_of(model: Model) -> tuple[Alphabet, ...]:
+    """Return the labels of each variable: names where the model has them, else numbers."""
+    numbers = {n: tuple(range(n)) for n in set(model.cardinalities.tolist())}
+    return tuple(model.states_of(v) or numbers[n] for v, n in enumerate(model.cardinalities.tolist()))
+
+
+def _is_chain(model: Model) -> bool:
+    return all(
+        block.arity < 2 or (block.arity == 2 and (np.abs(np.diff(block.scopes, axis=1)) == 1).all())
+        for block in model.blocks
+    )
+
+
+def _check_chain(model: Model) -> None:
+    if not _is_chain(model):
+        scopes = (tuple(scope) for block in model.blocks for scope in block.scopes.tolist())
+        wrong = next(s for s in scopes if len(s) > 2 or (len(s) == 2 and abs(s[0] - s[1]) != 1))
+        raise ModelError(
+            f"a machine reads a chain: variables 0 to {len(model) - 1} in order, with factors of one "
+            f"variable or of two neighbours; this model has a factor over {wrong}"
+        )
+
+
+def _sources(reduction: Reduction) -> NDArray[np.int32]:
+    if reduction.sources is None:
+        return np.arange(len(reduction.original), dtype=np.int32)
+    return reduction.sources
+
+
+def _emissions(reduction: Reduction) -> Sequence[Integers]:
+    if reduction.emissions is None:
+        numbers = {n: np.arange(n) for n in set(reduction.original.cardinalities.tolist())}
+        return [numbers[n] for n in reduction.original.cardinalities.tolist()]
+    return reduction.emissions
+
+
+def _read(trellis: Trellis, reduction: Reduction) -> list[Layer]:
+    """Return the layers over the states that the labels are read off."""
+    if reduction.trivial:
+        return list(trellis.layers)
+    return [
+        Layer(layer.moves[:, emission], layer.outputs[:, emission])
+        for layer, emission in zip(trellis.layers, _emissions(reduction), strict=True)
+    ]
+
+
+def _forbidding(allowed: NDArray[np.bool_]) -> NDArray[np.float64]:
+    return np.where(allowed, 0.0, -np.inf)
+
+
+def _least_where_forbidden(outputs: Integers, allowed: NDArray[np.bool_]) -> Integers:
+    """Let no forbidden move widen the range of a statistic."""
+    if allowed.all():
+        return outputs
+    least = outputs[allowed].min(axis=0)
+    return np.where(allowed[..., np.newaxis], outputs, least)
+
+
+class _Split:
+    """Variables for the states of the machine between the labels: after label i comes ``first + i``."""
+
+    def __init__(self, reduction: Reduction, layers: Sequence[Layer]) -> None:
+        self.old, self.layers = reduction, layers
+        self.first = len(reduction.model)
+        self.sources = _sources(reduction).tolist()
+
+    @property
+    def _sizes(self) -> list[tuple[int, int, int]]:
+        """(states, labels, next states) at each position."""
+        after = [*(len(layer.moves) for layer in self.layers[1:]), 1]
+        return [(*layer.moves.shape, n) for layer, n in zip(self.layers, after, strict=True)]
+
+    @property
+    def cost(self) -> int:
+        """About how many operations the messages of plain MAP take."""
+        before = 1
+        total = 0
+        for states, labels, after in self._sizes:
+            total += states * labels * (before + after)
+            before = labels
+        return total
+
+    @property
+    def entries(self) -> int:
+        """How many entries the tables have."""
+        outputs = self.layers[0].outputs.shape[2] if self.layers else 0
+        return sum(states * labels * (after + outputs) for states, labels, after in self._sizes)
+
+    def reduction(self, names: Sequence[str], constants: Sequence[int]) -> Reduction:
+        """Build it."""
+        old = self.old
+        added = [len(layer.moves) for layer in self.layers[1:]]
+        sizes = np.concatenate([old.model.cardinalities, np.array(added, dtype=np.int32)])
+        blocks = from_pairs(self._structure(), np.float64, sizes)
+        model = Model.from_blocks(sizes, [*old.model.blocks, *blocks])
+        kept = [Statistic.from_blocks(s.blocks, s.name, s.cap, model.cardinalities) for s in old.statistics]
+        new = _statistics(list(self._outputs()), names, constants, model)
+        return Reduction(old.original, model, [*kept, *new], _sources(old), _emissions(old))
+
+    def _scope(self, position: int) -> tuple[int, ...]:
+        """Return the state before a label, and the label."""
+        label = self.sources[position]
+        return (self.first + position - 1, label) if position else (label,)
+
+    def _structure(self) -> Iterator[Table]:
+        for i, (layer, (_, _, after)) in enumerate(zip(self.layers, self._sizes, strict=True)):
+            moves = layer.moves if i else layer.moves[0]
+            if i + 1 < len(self.layers):
+                fits = moves[..., np.newaxis] == np.arange(after)
+                yield (*self._scope(i), self.first + i), _forbidding(fits)
+            elif (moves < 0).any():
+                yield self._scope(i), _forbidding(moves >= 0)
+
+    def _outputs(self) -> Iterator[Table]:
+        for i, layer in enumerate(self.layers):
+            outputs = _least_where_forbidden(layer.outputs, layer.moves >= 0)
+            yield self._scope(i), outputs if i else outputs[0]
+
+
+class _Column(NamedTuple):
+    """The pairs (state of the variable, state of the machine after it) at one position."""
+
+    labels: Integers
+    states: Integers
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+class _Pairs:
+    """Pairs of a label and the state after it, in the place of the labels."""
+
+    def __init__(self, reduction: Reduction, layers: Sequence[Layer]) -> None:
+        self.old, self.layers = reduction, layers
+        after = [*(len(layer.moves) for layer in layers[1:]), 1]
+        self.columns = [_column(layer, n) for layer, n in zip(layers, after, strict=True)]
+
+    @property
+    def cost(self) -> int:
+        """About how many operations the messages of plain MAP take."""
+        sizes = [1, *(len(column.labels) for column in self.columns)]
+        return sum(a * b for a, b in zip(sizes, sizes[1:], strict=False))
+
+    @property
+    def entries(self) -> int:
+        """How many entries the tables have."""
+        return self.cost * (2 + (self.layers[0].outputs.shape[2] if self.layers else 0))
+
+    def reduction(self, names: Sequence[str], constants: Sequence[int]) -> Reduction:
+        """Build it."""
+        old = self.old
+        sizes = np.array([len(column.labels) for column in self.columns], dtype=np.int32)
+        places, inner = np.arange(len(sizes), dtype=np.int32), [column.labels for column in self.columns]
+        tables = list(self._tables())
+        structure = [
+            (scope, _forbidding(allowed)) for scope, allowed, _ in tables if not allowed.all()
+        ]
+        blocks = read_through(old.model.blocks, places, inner, sizes)
+        model = Model.from_blocks(sizes, [*blocks, *from_pairs(structure, np.float64, sizes)])
+        sizes = model.cardinalities
+        kept = [
+            Statistic.from_blocks(read_through(s.blocks, places, inner, sizes), s.name, s.cap, sizes)
+            for s in old.statistics
+        ]
+        outputs = [(scope, _least_where_forbidden(given, allowed)) for scope, allowed, given in tables]
+        new = _statistics(outputs, names, constants, model)
+        emissions = [emission[labels] for emission, labels in zip(_emissions(old), inner, strict=True)]
+        return Reduction(old.original, model, [*kept, *new], places, emissions)
+
+    def _tables(self) -> Iterator[tuple[tuple[int, ...], NDArray[np.bool_], Integers]]:
+        """Yield scope, fit and outputs at each position: of a pair, or of a pair and the one before it."""
+        for i, (layer, column) in enumerate(zip(self.layers, self.columns, strict=True)):
+            before = self.columns[i - 1].states if i else np.zeros(1, dtype=np.int64)
+            moves = layer.moves[np.ix_(before, column.labels)]
+            outputs = layer.outputs[np.ix_(before, column.labels)]
+            fits = moves == column.states
+            yield ((i - 1, i), fits, outputs) if i else ((0,), fits[0], outputs[0])
+
+
+def _column(layer: Layer, after: int) -> _Column:
+    states, labels = np.nonzero(layer.moves >= 0)
+    pairs = np.unique(labels * after + layer.moves[states, labels])
+    return _Column(pairs // after, pairs % after)
+
+
+def _statistics(
+    tables: Sequence[Table], names: Sequence[str], constants: Sequence[int], model: Model
+) -> list[Statistic]:
+    """Make one statistic of each output."""
+    made = []
+    for p, (name, constant) in enumerate(zip(names, constants, strict=True)):
+        pairs: list[tuple[Sequence[Hashable], Any]] = [
+            (scope, outputs[..., p]) for scope, outputs in tables if outputs[..., p].any()
+        ]
+        if constant:
+            pairs.append(((), constant))
+        blocks = from_pairs(pairs, np.int64, model.cardinalities, noun=f"output {name!r}, part")
+        made.append(Statistic.from_blocks(blocks, name, None, model.cardinalities))
+    return made

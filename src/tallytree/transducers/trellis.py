@@ -1,0 +1,164 @@
+"""The moves of a machine, position by position, as arrays: only states that are reached and lead to the end.
+
+A layer holds ``moves[q, a]``, the state after label ``a`` in state ``q`` (-1: forbidden), and
+``outputs[q, a, p]``. States are numbered from 0 in every layer; the first layer has the start alone. The
+outputs of stopping are put on the last moves, after which all states are the same, so that a trellis ends in
+one state and stops without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.errors import BudgetError, ModelError
+
+if TYPE_CHECKING:
+    from tallytree.transducers.machine import Machine, Move, State
+
+__all__ = ["MOST_MOVES", "Alphabet", "Layer", "Trellis", "trimmed", "unrolled"]
+
+Alphabet = tuple[Hashable, ...]
+"""The labels at a position."""
+
+MOST_MOVES = 4_000_000
+"""A machine with more moves than this, over all positions, is refused: some ten seconds of Python."""
+
+
+class Layer(NamedTuple):
+    """The moves at one position."""
+
+    moves: NDArray[np.int64]
+    outputs: NDArray[np.int64]
+
+
+class Trellis(NamedTuple):
+    """The moves at all positions, and what is given out whatever the labelling is."""
+
+    layers: tuple[Layer, ...]
+    constants: tuple[int, ...]
+
+    @property
+    def states(self) -> list[int]:
+        """The number of states before each position."""
+        return [len(layer.moves) for layer in self.layers]
+
+
+def unrolled(machine: Machine, alphabets: Sequence[Alphabet]) -> Trellis | None:
+    """Follow all moves of a machine from its start, and keep those that lead to acceptance.
+
+    Raises
+    ------
+    BudgetError
+        There are more than ``MOST_MOVES``.
+    """
+    known: dict[tuple[Hashable, Alphabet], dict[State, list[Move | None]]] = {}
+    states: list[State] = [machine.start]
+    layers, total = [], 0
+    for position, labels in enumerate(alphabets):
+        at = machine.at(position)
+        rows = known.setdefault((at, labels), {})
+        total += len(states) * len(labels)
+        if total > MOST_MOVES:
+            raise BudgetError(_too_many(machine, position, len(states), len(labels)))
+        for state in states:
+            if state not in rows:
+                rows[state] = [_checked(machine, machine.step(state, label, at)) for label in labels]
+        layer, states = _layer([rows[state] for state in states], len(machine.outputs))
+        layers.append(layer)
+        if not states:
+            return None
+    ends = [machine.stop(state) for state in states]
+    nothing = (0,) * len(machine.outputs)
+    stops = np.array([nothing if end is None else end for end in ends], dtype=np.int64)
+    accepting = np.array([end is not None for end in ends], dtype=np.bool_)
+    return trimmed(layers, 0, accepting, stops.reshape(len(states), -1), merge=True)
+
+
+def _layer(rows: Sequence[Sequence[Move | None]], outputs: int) -> tuple[Layer, list[State]]:
+    """Number the states that the rows lead to, in order of appearance."""
+    numbers: dict[State, int] = {}
+    shape = (len(rows), len(rows[0]))
+    moves = [
+        -1 if move is None else numbers.setdefault(move[0], len(numbers)) for row in rows for move in row
+    ]
+    nothing = (0,) * outputs
+    given = [nothing if move is None else move[1] for row in rows for move in row]
+    layer = Layer(
+        np.array(moves, dtype=np.int64).reshape(shape),
+        np.array(given, dtype=np.int64).reshape(*shape, outputs),
+    )
+    return layer, list(numbers)
+
+
+def _checked(machine: Machine, move: Move | None) -> Move | None:
+    if move is not None and len(move[1]) != len(machine.outputs):
+        raise ModelError(
+            f"a move of {type(machine).__name__} gives out {move[1]!r}, but its outputs are "
+            f"{machine.outputs!r}: give out one integer for each"
+        )
+    return move
+
+
+def _too_many(machine: Machine, position: int, states: int, labels: int) -> str:
+    return (
+        f"{type(machine).__name__} reaches {states:,} states at position {position}, {labels} labels each: "
+        f"more than {MOST_MOVES:,} moves in all. Use a machine that remembers less"
+    )
+
+
+def trimmed(
+    layers: Sequence[Layer],
+    start: int,
+    accepting: NDArray[np.bool_],
+    stops: NDArray[np.int64],
+    *,
+    merge: bool = False,
+) -> Trellis | None:
+    """Keep the states that are reached from the start and lead to acceptance; None if none do.
+
+    Parameters
+    ----------
+    layers
+        With states numbered in any way; those of a layer's moves are those of the next layer.
+    start, accepting, stops
+        The first state; of each last state whether it accepts, and its ``(states, outputs)``.
+    merge
+        Whether to look for states that no future tells apart, and to keep one of each kind.
+    """
+    if not layers:
+        return Trellis((), tuple(stops[start].tolist())) if accepting[start] else None
+    reached = [np.array([start])]
+    for layer in layers[:-1]:
+        after = layer.moves[reached[-1]]
+        reached.append(np.unique(after[after >= 0]))
+    kept: list[Layer] = []
+    numbers = np.where(accepting, 0, -1)  # of the states of the layer after, as they will be
+    last = layers[-1]
+    layers = [*layers[:-1], Layer(last.moves, last.outputs + stops[last.moves])]
+    for layer, states in zip(reversed(layers), reversed(reached), strict=True):
+        trimmed_layer, numbers = _renumbered(layer, states, numbers, merge)
+        kept.append(trimmed_layer)
+    return Trellis(tuple(reversed(kept)), (0,) * stops.shape[1]) if len(kept[-1].moves) else None
+
+
+def _renumbered(
+    layer: Layer, states: NDArray[np.int64], after: NDArray[np.int64], merge: bool
+) -> tuple[Layer, NDArray[np.int64]]:
+    """Return a layer of the states that lead on, and the new numbers of all its states."""
+    moves = layer.moves[states]
+    moves = np.where(moves >= 0, after[moves], -1)
+    alive = (moves >= 0).any(axis=1)
+    moves, states = moves[alive], states[alive]
+    outputs = np.where(moves[:, :, np.newaxis] >= 0, layer.outputs[states], 0)
+    numbers = np.full(len(layer.moves), -1)
+    if merge and len(states) > 1:
+        futures = np.concatenate([moves, outputs.reshape(len(states), -1)], axis=1)
+        _, first, kind = np.unique(futures, axis=0, return_index=True, return_inverse=True)
+        numbers[states] = kind.reshape(-1)
+        return Layer(moves[first], outputs[first]), numbers
+    numbers[states] = np.arange(len(states))
+    return Layer(moves, outputs), numbers
