@@ -250,7 +250,7 @@ def _restored(shape: _Shape, statistics: Sequence[Statistic], *options: Any) -> 
 
 
 def bind(model: Model | Reduction, statistics: Iterable[Statistic | Recipe]) -> tuple[Statistic, ...]:
-    """Bind recipes to the model, refuse what does not fit it, and carry it over where there is a reduction."""
+    """Bind recipes to the model, refuse what does not fit it, and carry it over to a reduction."""
     reduction = as_reduction(model)
     if isinstance(statistics, (Statistic, Recipe)):
         statistics = (statistics,)

@@ -42,6 +42,8 @@ class Reduction(Frozen):
         For each original variable the variable of ``model`` that it is read off, no two the same.
     emissions : sequence of integer arrays
         For each original variable, and each state of that variable of ``model``, the original state.
+    after : Reduction, optional
+        The one that this one goes on from: its statistics come first, and are known under both forms.
 
     Examples
     --------
@@ -58,14 +60,15 @@ class Reduction(Frozen):
     array([1, 0])
     """
 
-    __slots__ = ("_origins", "emissions", "model", "original", "sources", "statistics")
+    __slots__ = ("_carried", "_origins", "emissions", "model", "original", "sources", "statistics")
 
     original: Model
     model: Model
     statistics: tuple[Statistic, ...]
     sources: NDArray[np.int32] | None
     emissions: tuple[NDArray[np.int64], ...] | None
-    _origins: dict[Statistic, Statistic]  # of what was carried over: a certificate looks at the original
+    _origins: dict[Statistic, Statistic]  # of what was pulled: a certificate looks at the original
+    _carried: dict[Statistic, Statistic]  # what became of the statistics of the reduction before this one
 
     def __init__(
         self,
@@ -74,11 +77,16 @@ class Reduction(Frozen):
         statistics: Iterable[Statistic],
         sources: ArrayLike,
         emissions: Sequence[ArrayLike],
+        *,
+        after: Reduction | None = None,
     ) -> None:
         places = owned(np.asarray(sources), np.int32)
         tables = _shared(emissions)
         _check(original, model, places, tables)
         self._fill(original, model, statistics, places, tables)
+        if after is not None:
+            kept = dict(zip(after.statistics, self.statistics, strict=False))
+            self._carried.update({old: kept[now] for old, now in after._carried.items()} | kept)
 
     @classmethod
     def identity(cls, model: Model, statistics: Iterable[Statistic | Recipe] = ()) -> Reduction:
@@ -96,6 +104,7 @@ class Reduction(Frozen):
         set_once(self, "sources", sources)
         set_once(self, "emissions", emissions)
         set_once(self, "_origins", {})
+        set_once(self, "_carried", {})
 
     @property
     def trivial(self) -> bool:
@@ -104,7 +113,7 @@ class Reduction(Frozen):
 
     def lift(self, assignment: ArrayLike) -> NDArray[np.int64]:
         """Bring a labelling of ``model`` back, as a labelling of the original."""
-        return self.lift_all(self.model.encode(assignment)[np.newaxis])[0]
+        return self.lift_all(self.model.encode(assignment).reshape(1, -1)).reshape(-1)
 
     def lift_all(self, assignments: NDArray[np.int64]) -> NDArray[np.int64]:
         """Bring many labellings back, one per row."""
@@ -130,8 +139,12 @@ class Reduction(Frozen):
 
     def bound(self, term: Statistic | Recipe) -> Statistic:
         """Return a statistic of the original, recipes bound to it, or one of the reduction's own."""
-        own = not self.trivial and isinstance(term, Statistic) and term in self.statistics
-        return term if own and isinstance(term, Statistic) else term.on(self.original)
+        if isinstance(term, Statistic) and not self.trivial:
+            if term in self.statistics:
+                return term
+            if term in self._carried:
+                return self._carried[term]
+        return term.on(self.original)
 
     def _pulled(self, term: Statistic | Recipe) -> Statistic:
         statistic = self.bound(term)
@@ -161,7 +174,7 @@ class Reduction(Frozen):
         }
         sizes = self.model.cardinalities
         model = Model.from_blocks(sizes, restricted_blocks(self.model.blocks, sizes, left))
-        return Reduction(original, model, self.statistics, self.sources, self.emissions)
+        return Reduction(original, model, self.statistics, self.sources, self.emissions, after=self)
 
     def fold(self, tables: Sequence[NDArray[Any]], ufunc: np.ufunc, initial: float) -> list[NDArray[Any]]:
         """Bring one number per state of each variable back; those of states read as the same are joined."""
@@ -176,7 +189,7 @@ class Reduction(Frozen):
         if self.sources is None or self.emissions is None:
             return Reduction.identity, (self.model, self.statistics)
         parts = (self.original, self.model, self.statistics, self.sources, self.emissions)
-        return _restored, (parts, tuple(self._origins.items()))
+        return _restored, (parts, tuple(self._origins.items()), tuple(self._carried.items()))
 
     def __repr__(self) -> str:
         names = ", ".join(s.name for s in self.statistics)
@@ -184,9 +197,13 @@ class Reduction(Frozen):
         return f"Reduction(to {kind}, statistics ({names}))"
 
 
-def _restored(parts: tuple[Any, ...], origins: Iterable[tuple[Statistic, Statistic]]) -> Reduction:
+_Pairs = Iterable[tuple[Statistic, Statistic]]
+
+
+def _restored(parts: tuple[Any, ...], origins: _Pairs, carried: _Pairs) -> Reduction:
     reduction = Reduction(*parts)
     reduction._origins.update(origins)
+    reduction._carried.update(carried)
     return reduction
 
 

@@ -78,7 +78,13 @@ def solve(
     array([0, 1, 0])
     """
     asked = pose(
-        as_reduction(model, fixed, allowed), statistics, where, order=order, memory_limit=memory_limit, tallies=tallies, backend=backend
+        as_reduction(model, fixed, allowed),
+        statistics,
+        where,
+        order=order,
+        memory_limit=memory_limit,
+        tallies=tallies,
+        backend=backend,
     )
     return best_of(asked, objective, where)
 

@@ -6,6 +6,7 @@ first, ``FBeta(truth, background="O")``.
 
 from tallytree.losses.augmented import AugmentedSolution, LossProfile
 from tallytree.losses.base import LabellingLoss, Loss
+from tallytree.losses.chunks import ChunkFBeta, chunks_of
 from tallytree.losses.corpus import CorpusSolution
 from tallytree.losses.nodes import FalsePositives, FBeta, IntersectionOverUnion, NodeLoss, Precision, Recall
 from tallytree.losses.path import MarginPath
@@ -15,6 +16,7 @@ from tallytree.losses.weighted import WeightedHamming
 
 __all__ = [
     "AugmentedSolution",
+    "ChunkFBeta",
     "CorpusSolution",
     "FBeta",
     "FalsePositives",
@@ -31,6 +33,7 @@ __all__ = [
     "Recall",
     "WeightedHamming",
     "ZeroOne",
+    "chunks_of",
     "objective",
     "scaled",
 ]

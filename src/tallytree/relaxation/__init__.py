@@ -79,6 +79,10 @@ def relax(
     (array([0, 1, 1]), 0.0)
     """
     constraint = as_constraint(where).on(model)
+    if constraint.reducing:
+        raise ModelError(
+            f"relax takes comparisons of statistics only, and '{constraint.reducing[0]}' is none; use solve"
+        )
     shown = bind(model, statistics)
     hidden = tuple(s for s in read_by(constraint) if s not in shown)
     ranges = ranges_of(constraint)

@@ -32,7 +32,8 @@ class Labels(NamedTuple):
     names: frozenset[str]
     negated: bool = False
 
-    def __contains__(self, label: object) -> bool:
+    def has(self, label: str | None) -> bool:
+        """Whether a label is in the set; None is one that nobody names."""
         return (label in self.names) != self.negated
 
 
@@ -79,10 +80,12 @@ class Automaton(Machine):
 
     def step(self, state: State, label: Hashable, at: Hashable) -> Move | None:
         """Look the move up."""
+        assert isinstance(state, int)
         return int(self.moves[state, self._columns.get(str(label), -1)]), ()
 
     def stop(self, state: State) -> tuple[int, ...] | None:
         """Accept in accepting states."""
+        assert isinstance(state, int)
         return () if self.accepting[state] else None
 
     def trellis(self, alphabets: tuple[Alphabet, ...]) -> Trellis | None:
@@ -145,7 +148,9 @@ class Nfa:
         for subset in waiting:
             row = []
             for label in (*named, None):  # None: any label that is not named
-                after = _closed({t for s in subset for labels, t in reading.get(s, ()) if label in labels}, free)
+                after = _closed(
+                    {t for s in subset for labels, t in reading.get(s, ()) if labels.has(label)}, free
+                )
                 if after not in numbers:
                     numbers[after] = len(numbers)
                     waiting.append(after)

@@ -1,8 +1,8 @@
 """Chunks in label sequences: what the labels of the BIO, BIOES and IO schemes say.
 
 A label is a tag and a type, ``B-NP``, or the outside label. A chunk of a type begins and ends where CoNLL's
-scorer says so, in invalid sequences too: between two labels there is a **boundary** if their types differ (the
-outside has no type), if the second begins a chunk (B, S) or if the first ends one (E, S).
+scorer says so, in invalid sequences too: between two labels there is a **boundary** if their types differ
+(the outside has no type), if the second begins a chunk (B, S) or if the first ends one (E, S).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import Any, final
 from tallytree.core.expressions import Constraint, Reducing
 from tallytree.core.model import Model
 from tallytree.core.reduction import Reduction, as_reduction
-from tallytree.errors import ModelError
+from tallytree.errors import InfeasibleError, ModelError
 from tallytree.transducers.chunks import ValidChunks
 from tallytree.transducers.encodings import EncodingName, alphabets_of, transduced
 from tallytree.transducers.machine import Complement, Machine
@@ -19,7 +19,7 @@ __all__ = ["Regular", "regular", "transduce", "valid_bio", "valid_bioes"]
 
 
 @final
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class Regular(Reducing):
     """The labellings that a machine accepts; made by :func:`regular` and :func:`valid_bio`.
 
@@ -32,7 +32,11 @@ class Regular(Reducing):
 
     def reduce(self, reduction: Reduction) -> Reduction:
         """Return a further reduction, which keeps to the labellings that the machine accepts."""
-        return transduced(reduction, self.machine)
+        try:
+            return transduced(reduction, self.machine)
+        except InfeasibleError:
+            size = len(reduction.original)
+            raise InfeasibleError(f"no labelling of {size} variables satisfies '{self}'") from None
 
     def accepts(self, labels: Iterable[Hashable]) -> bool:
         """Say whether a sequence of labels is accepted."""
@@ -51,7 +55,9 @@ class Regular(Reducing):
     def __invert__(self) -> Constraint:
         if isinstance(self.machine, Complement):
             return Regular(self.machine.machine, self.text.removeprefix("~"))
-        return Regular(Complement(self.machine), f"~{self.text}" if "&" not in self.text else f"~({self.text})")
+        return Regular(
+            Complement(self.machine), f"~{self.text}" if "&" not in self.text else f"~({self.text})"
+        )
 
     def __repr__(self) -> str:
         return self.text

@@ -15,7 +15,8 @@ the outputs are statistics over the scopes of the moves.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -60,9 +61,10 @@ def transduced(
     alphabets = alphabets_of(original)
     machine.check(frozenset(label for labels in set(alphabets) for label in labels))
     trellis = machine.trellis(alphabets)
-    if trellis is None:
+    layers = [] if trellis is None else _read(trellis, reduction)
+    if trellis is None or not all((layer.moves >= 0).any() for layer in layers):
         raise InfeasibleError(f"no labelling of {len(original)} variables is accepted by {machine!r}")
-    chosen = _chosen(reduction, _read(trellis, reduction), encoding)
+    chosen = _chosen(reduction, layers, encoding)
     limit = default_memory_limit() if memory_limit is None else memory_limit
     if 8 * chosen.entries > limit:
         raise BudgetError(
@@ -74,7 +76,7 @@ def transduced(
 
 
 def _chosen(reduction: Reduction, layers: Sequence[Layer], name: EncodingName | None) -> _Split | _Pairs:
-    """Return the encoding that was asked for, or the cheaper one; pairs are there where the model is a chain."""
+    """Return the encoding that was asked for, or the cheaper one; pairs need a chain."""
     encodings: dict[EncodingName, _Split | _Pairs] = {"split": _Split(reduction, layers)}
     if _is_chain(reduction.model) and np.array_equal(_sources(reduction), np.arange(len(reduction.model))):
         encodings["pairs"] = _Pairs(reduction, layers)
@@ -129,6 +131,11 @@ def _read(trellis: Trellis, reduction: Reduction) -> list[Layer]:
     ]
 
 
+def _after(layers: Sequence[Layer]) -> list[int]:
+    """Return the number of states after each position: one after the last."""
+    return [*(len(layer.moves) for layer in layers[1:]), 1] if layers else []
+
+
 def _forbidding(allowed: NDArray[np.bool_]) -> NDArray[np.float64]:
     return np.where(allowed, 0.0, -np.inf)
 
@@ -152,8 +159,7 @@ class _Split:
     @property
     def _sizes(self) -> list[tuple[int, int, int]]:
         """(states, labels, next states) at each position."""
-        after = [*(len(layer.moves) for layer in self.layers[1:]), 1]
-        return [(*layer.moves.shape, n) for layer, n in zip(self.layers, after, strict=True)]
+        return [(*layer.moves.shape, n) for layer, n in zip(self.layers, _after(self.layers), strict=True)]
 
     @property
     def cost(self) -> int:
@@ -180,7 +186,7 @@ class _Split:
         model = Model.from_blocks(sizes, [*old.model.blocks, *blocks])
         kept = [Statistic.from_blocks(s.blocks, s.name, s.cap, model.cardinalities) for s in old.statistics]
         new = _statistics(list(self._outputs()), names, constants, model)
-        return Reduction(old.original, model, [*kept, *new], _sources(old), _emissions(old))
+        return Reduction(old.original, model, [*kept, *new], _sources(old), _emissions(old), after=old)
 
     def _scope(self, position: int) -> tuple[int, ...]:
         """Return the state before a label, and the label."""
@@ -217,14 +223,13 @@ class _Pairs:
 
     def __init__(self, reduction: Reduction, layers: Sequence[Layer]) -> None:
         self.old, self.layers = reduction, layers
-        after = [*(len(layer.moves) for layer in layers[1:]), 1]
-        self.columns = [_column(layer, n) for layer, n in zip(layers, after, strict=True)]
+        self.columns = [_column(layer, n) for layer, n in zip(layers, _after(layers), strict=True)]
 
     @property
     def cost(self) -> int:
         """About how many operations the messages of plain MAP take."""
         sizes = [1, *(len(column.labels) for column in self.columns)]
-        return sum(a * b for a, b in zip(sizes, sizes[1:], strict=False))
+        return sum(a * b for a, b in pairwise(sizes))
 
     @property
     def entries(self) -> int:
@@ -237,9 +242,7 @@ class _Pairs:
         sizes = np.array([len(column.labels) for column in self.columns], dtype=np.int32)
         places, inner = np.arange(len(sizes), dtype=np.int32), [column.labels for column in self.columns]
         tables = list(self._tables())
-        structure = [
-            (scope, _forbidding(allowed)) for scope, allowed, _ in tables if not allowed.all()
-        ]
+        structure = [(scope, _forbidding(allowed)) for scope, allowed, _ in tables if not allowed.all()]
         blocks = read_through(old.model.blocks, places, inner, sizes)
         model = Model.from_blocks(sizes, [*blocks, *from_pairs(structure, np.float64, sizes)])
         sizes = model.cardinalities
@@ -250,7 +253,7 @@ class _Pairs:
         outputs = [(scope, _least_where_forbidden(given, allowed)) for scope, allowed, given in tables]
         new = _statistics(outputs, names, constants, model)
         emissions = [emission[labels] for emission, labels in zip(_emissions(old), inner, strict=True)]
-        return Reduction(old.original, model, [*kept, *new], places, emissions)
+        return Reduction(old.original, model, [*kept, *new], places, emissions, after=old)
 
     def _tables(self) -> Iterator[tuple[tuple[int, ...], NDArray[np.bool_], Integers]]:
         """Yield scope, fit and outputs at each position: of a pair, or of a pair and the one before it."""
@@ -274,7 +277,7 @@ def _statistics(
     """Make one statistic of each output."""
     made = []
     for p, (name, constant) in enumerate(zip(names, constants, strict=True)):
-        pairs: list[tuple[Sequence[Hashable], Any]] = [
+        pairs: list[tuple[tuple[int, ...], Any]] = [
             (scope, outputs[..., p]) for scope, outputs in tables if outputs[..., p].any()
         ]
         if constant:

@@ -147,9 +147,9 @@ class _Parser:
             build = self.alternatives()
             self.expect(")")
             return build
-        if self.took("["):
-            return _reading(self.choice())
-        self.refuse("expected a label, '.', '(' or '['")
+        if not self.took("["):
+            self.refuse("expected a label, '.', '(' or '['")
+        return _reading(self.choice())
 
     def choice(self) -> Labels:
         negated, names = self.took("^"), []
@@ -217,7 +217,7 @@ def _misunderstood(pattern: str, place: int, reason: str) -> ModelError:
     )
 
 
-# --- the moves of each kind of expression ---------------------------------------------------------------------
+# --- the moves of each kind of expression -------------------------------------------------------------------
 
 
 def _reading(labels: Labels) -> _Build:

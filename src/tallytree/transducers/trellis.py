@@ -79,7 +79,7 @@ def unrolled(machine: Machine, alphabets: Sequence[Alphabet]) -> Trellis | None:
 
 
 def _layer(rows: Sequence[Sequence[Move | None]], outputs: int) -> tuple[Layer, list[State]]:
-    """Number the states that the rows lead to, in order of appearance."""
+    """Give numbers to the states that the rows lead to, in order of appearance."""
     numbers: dict[State, int] = {}
     shape = (len(rows), len(rows[0]))
     moves = [
