@@ -1,5 +1,7 @@
 """Chunks and the F-measure of whole chunks."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,7 +10,7 @@ from strategies import generators
 
 import tallytree as tt
 from tallytree.losses.chunks import Chunk, ChunkMatches
-from tallytree.testing import check_loss, check_machine
+from tallytree.testing import brute_force, check_loss, check_machine
 
 LABELS = {
     "BIO": ["O", "B-x", "I-x", "B-y", "I-y"],
@@ -135,3 +137,30 @@ def test_what_is_wrong_is_said():
     with pytest.raises(tt.ModelError, match="'E-x' is no label of the BIO scheme"):
         loss(["O", "E-x"])
     assert loss.linear() is None and loss.size == 1
+
+
+@given(generators())
+@settings(max_examples=10, deadline=None)
+def test_chunks_of_a_corpus(rng):
+    """Counted over two sentences at once, against all pairs of labellings."""
+    models = [
+        tt.Model.chain(rng.normal(size=(3, 3)), rng.normal(size=(3, 3)), states=LABELS["BIO"][:3])
+        for _ in "ab"
+    ]
+    truths = [rng.choice(LABELS["BIO"][:3], size=3).tolist() for _ in models]
+    gold = [set(tt.losses.chunks_of(truth)) for truth in truths]
+    size = sum(map(len, gold))
+    options = []
+    for model, truth, right in zip(models, truths, gold, strict=True):
+        every = brute_force(model)
+        found = [set(tt.losses.chunks_of(model.labels(y).tolist())) for y in every.labellings]
+        counts = [(len(one & right), len(one)) for one in found]
+        options.append(list(zip(every.scores - model.score(truth), counts, strict=True)))
+    for scaling in ("margin", "slack"):
+        best = -np.inf
+        for (a, (tp, n)), (b, (tq, m)) in product(*options):
+            whole = size + n + m
+            loss = 1 - 2 * (tp + tq) / whole if whole else 0.0
+            best = max(best, loss + a + b if scaling == "margin" else loss * (1 + a + b))
+        found = tt.loss_augmented_corpus(models, truths, tt.losses.ChunkFBeta(), scaling)
+        assert found.value == pytest.approx(best, abs=1e-9)
