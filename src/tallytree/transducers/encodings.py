@@ -64,7 +64,7 @@ def transduced(
     layers = [] if trellis is None else _read(trellis, reduction)
     if trellis is None or not all((layer.moves >= 0).any() for layer in layers):
         raise InfeasibleError(f"no labelling of {len(original)} variables is accepted by {machine!r}")
-    chosen = _chosen(reduction, layers, encoding)
+    chosen = _chosen(reduction, layers, trellis.final, encoding)
     limit = default_memory_limit() if memory_limit is None else memory_limit
     if 8 * chosen.entries > limit:
         raise BudgetError(
@@ -75,11 +75,13 @@ def transduced(
     return chosen.reduction(machine.outputs, trellis.constants)
 
 
-def _chosen(reduction: Reduction, layers: Sequence[Layer], name: EncodingName | None) -> _Split | _Pairs:
+def _chosen(
+    reduction: Reduction, layers: Sequence[Layer], final: int, name: EncodingName | None
+) -> _Split | _Pairs:
     """Return the encoding that was asked for, or the cheaper one; pairs need a chain."""
     encodings: dict[EncodingName, _Split | _Pairs] = {"split": _Split(reduction, layers)}
     if _is_chain(reduction.model) and np.array_equal(_sources(reduction), np.arange(len(reduction.model))):
-        encodings["pairs"] = _Pairs(reduction, layers)
+        encodings["pairs"] = _Pairs(reduction, layers, final)
     if name is not None and name not in encodings:
         raise ModelError(f"encoding must be {' or '.join(map(repr, encodings))} here, got {name!r}")
     return min(encodings.values(), key=lambda one: one.cost) if name is None else encodings[name]
@@ -131,9 +133,9 @@ def _read(trellis: Trellis, reduction: Reduction) -> list[Layer]:
     ]
 
 
-def _after(layers: Sequence[Layer]) -> list[int]:
-    """Return the number of states after each position: one after the last."""
-    return [*(len(layer.moves) for layer in layers[1:]), 1] if layers else []
+def _after(layers: Sequence[Layer], final: int) -> list[int]:
+    """Return the number of states after each position."""
+    return [*(len(layer.moves) for layer in layers[1:]), final] if layers else []
 
 
 def _forbidding(allowed: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -142,14 +144,14 @@ def _forbidding(allowed: NDArray[np.bool_]) -> NDArray[np.float64]:
 
 def _least_where_forbidden(outputs: Integers, allowed: NDArray[np.bool_]) -> Integers:
     """Let no forbidden move widen the range of a statistic."""
-    if allowed.all():
-        return outputs
-    least = outputs[allowed].min(axis=0)
-    return np.where(allowed[..., np.newaxis], outputs, least)
+    return outputs if allowed.all() else np.where(allowed, outputs, outputs[allowed].min())
 
 
 class _Split:
-    """Variables for the states of the machine between the labels: after label i comes ``first + i``."""
+    """Variables for the states of the machine between the labels: after label i comes ``first + i``.
+
+    No variable is needed for the state after the last label.
+    """
 
     def __init__(self, reduction: Reduction, layers: Sequence[Layer]) -> None:
         self.old, self.layers = reduction, layers
@@ -159,17 +161,17 @@ class _Split:
     @property
     def _sizes(self) -> list[tuple[int, int, int]]:
         """(states, labels, next states) at each position."""
-        return [(*layer.moves.shape, n) for layer, n in zip(self.layers, _after(self.layers), strict=True)]
+        return [(*layer.moves.shape, n) for layer, n in zip(self.layers, _after(self.layers, 1), strict=True)]
 
     @property
     def cost(self) -> int:
         """About how many operations the messages of plain MAP take."""
-        before = 1
-        total = 0
-        for states, labels, after in self._sizes:
-            total += states * labels * (before + after)
-            before = labels
-        return total
+        sizes = self._sizes
+        labels_before = [1, *(labels for _, labels, _ in sizes)]
+        return sum(
+            states * labels * (before + after)
+            for (states, labels, after), before in zip(sizes, labels_before, strict=False)
+        )
 
     @property
     def entries(self) -> int:
@@ -185,7 +187,7 @@ class _Split:
         blocks = from_pairs(self._structure(), np.float64, sizes)
         model = Model.from_blocks(sizes, [*old.model.blocks, *blocks])
         kept = [Statistic.from_blocks(s.blocks, s.name, s.cap, model.cardinalities) for s in old.statistics]
-        new = _statistics(list(self._outputs()), names, constants, model)
+        new = _statistics(self, names, constants, model)
         return Reduction(old.original, model, [*kept, *new], _sources(old), _emissions(old), after=old)
 
     def _scope(self, position: int) -> tuple[int, ...]:
@@ -202,86 +204,106 @@ class _Split:
             elif (moves < 0).any():
                 yield self._scope(i), _forbidding(moves >= 0)
 
-    def _outputs(self) -> Iterator[Table]:
+    def outputs(self, p: int) -> Iterator[Table]:
+        """Yield what is given out at each position."""
         for i, layer in enumerate(self.layers):
-            outputs = _least_where_forbidden(layer.outputs, layer.moves >= 0)
-            yield self._scope(i), outputs if i else outputs[0]
+            given = _least_where_forbidden(layer.outputs[..., p], layer.moves >= 0)
+            yield self._scope(i), given if i else given[0]
 
 
 class _Column(NamedTuple):
-    """The pairs (state of the variable, state of the machine after it) at one position."""
+    """The pairs (state of the variable, state of the machine after it) at one position, and their outputs."""
 
     labels: Integers
     states: Integers
-
-    def __len__(self) -> int:
-        return len(self.labels)
+    given: Integers
+    settled: NDArray[np.bool_]  # of each output: whether the pair determines it, whatever comes before
 
 
 class _Pairs:
     """Pairs of a label and the state after it, in the place of the labels."""
 
-    def __init__(self, reduction: Reduction, layers: Sequence[Layer]) -> None:
+    def __init__(self, reduction: Reduction, layers: Sequence[Layer], final: int) -> None:
         self.old, self.layers = reduction, layers
-        self.columns = [_column(layer, n) for layer, n in zip(layers, _after(layers), strict=True)]
+        self.columns = [_column(layer, n) for layer, n in zip(layers, _after(layers, final), strict=True)]
 
     @property
     def cost(self) -> int:
         """About how many operations the messages of plain MAP take."""
-        sizes = [1, *(len(column.labels) for column in self.columns)]
-        return sum(a * b for a, b in pairwise(sizes))
+        return sum(a * b for a, b in pairwise(self._sizes))
+
+    @property
+    def _sizes(self) -> list[int]:
+        return [1, *(len(column.labels) for column in self.columns)]
 
     @property
     def entries(self) -> int:
         """How many entries the tables have."""
-        return self.cost * (2 + (self.layers[0].outputs.shape[2] if self.layers else 0))
+        return sum(
+            before * len(column.labels) * (2 + int((~column.settled).sum()))
+            for before, column in zip(self._sizes, self.columns, strict=False)
+        )
 
     def reduction(self, names: Sequence[str], constants: Sequence[int]) -> Reduction:
         """Build it."""
         old = self.old
-        sizes = np.array([len(column.labels) for column in self.columns], dtype=np.int32)
+        sizes = np.array(self._sizes[1:], dtype=np.int32)
         places, inner = np.arange(len(sizes), dtype=np.int32), [column.labels for column in self.columns]
-        tables = list(self._tables())
-        structure = [(scope, _forbidding(allowed)) for scope, allowed, _ in tables if not allowed.all()]
         blocks = read_through(old.model.blocks, places, inner, sizes)
-        model = Model.from_blocks(sizes, [*blocks, *from_pairs(structure, np.float64, sizes)])
+        model = Model.from_blocks(sizes, [*blocks, *from_pairs(self._structure(), np.float64, sizes)])
         sizes = model.cardinalities
         kept = [
             Statistic.from_blocks(read_through(s.blocks, places, inner, sizes), s.name, s.cap, sizes)
             for s in old.statistics
         ]
-        outputs = [(scope, _least_where_forbidden(given, allowed)) for scope, allowed, given in tables]
-        new = _statistics(outputs, names, constants, model)
+        new = _statistics(self, names, constants, model)
         emissions = [emission[labels] for emission, labels in zip(_emissions(old), inner, strict=True)]
         return Reduction(old.original, model, [*kept, *new], places, emissions, after=old)
 
-    def _tables(self) -> Iterator[tuple[tuple[int, ...], NDArray[np.bool_], Integers]]:
-        """Yield scope, fit and outputs at each position: of a pair, or of a pair and the one before it."""
+    def _before(self, position: int) -> Integers:
+        """Return the states of the pairs before a position."""
+        return self.columns[position - 1].states if position else np.zeros(1, dtype=np.int64)
+
+    def _fits(self, position: int) -> NDArray[np.bool_]:
+        """Say which pairs may follow which."""
+        column = self.columns[position]
+        moves = self.layers[position].moves[np.ix_(self._before(position), column.labels)]
+        return np.asarray(moves == column.states)
+
+    def _structure(self) -> Iterator[Table]:
+        for i in range(1, len(self.columns)):
+            fits = self._fits(i)
+            if not fits.all():
+                yield (i - 1, i), _forbidding(fits)
+
+    def outputs(self, p: int) -> Iterator[Table]:
+        """Yield what is given out at each position."""
         for i, (layer, column) in enumerate(zip(self.layers, self.columns, strict=True)):
-            before = self.columns[i - 1].states if i else np.zeros(1, dtype=np.int64)
-            moves = layer.moves[np.ix_(before, column.labels)]
-            outputs = layer.outputs[np.ix_(before, column.labels)]
-            fits = moves == column.states
-            yield ((i - 1, i), fits, outputs) if i else ((0,), fits[0], outputs[0])
+            if column.settled[p]:
+                yield (i,), column.given[:, p]
+            else:
+                given = layer.outputs[..., p][np.ix_(self._before(i), column.labels)]
+                yield (i - 1, i), _least_where_forbidden(given, self._fits(i))
 
 
 def _column(layer: Layer, after: int) -> _Column:
     states, labels = np.nonzero(layer.moves >= 0)
-    pairs = np.unique(labels * after + layer.moves[states, labels])
-    return _Column(pairs // after, pairs % after)
+    keys = labels * after + layer.moves[states, labels]
+    pairs, first, number = np.unique(keys, return_index=True, return_inverse=True)
+    outputs = layer.outputs[states, labels]
+    given = outputs[first]
+    return _Column(pairs // after, pairs % after, given, (outputs == given[number]).all(axis=0))
 
 
 def _statistics(
-    tables: Sequence[Table], names: Sequence[str], constants: Sequence[int], model: Model
+    encoding: _Split | _Pairs, names: Sequence[str], constants: Sequence[int], model: Model
 ) -> list[Statistic]:
     """Make one statistic of each output."""
     made = []
     for p, (name, constant) in enumerate(zip(names, constants, strict=True)):
-        pairs: list[tuple[tuple[int, ...], Any]] = [
-            (scope, outputs[..., p]) for scope, outputs in tables if outputs[..., p].any()
-        ]
+        pairs: list[Table] = [(scope, given) for scope, given in encoding.outputs(p) if given.any()]
         if constant:
-            pairs.append(((), constant))
+            pairs.append(((), np.array(constant)))
         blocks = from_pairs(pairs, np.int64, model.cardinalities, noun=f"output {name!r}, part")
         made.append(Statistic.from_blocks(blocks, name, None, model.cardinalities))
     return made

@@ -2,8 +2,7 @@
 
 A layer holds ``moves[q, a]``, the state after label ``a`` in state ``q`` (-1: forbidden), and
 ``outputs[q, a, p]``. States are numbered from 0 in every layer; the first layer has the start alone. The
-outputs of stopping are put on the last moves, after which all states are the same, so that a trellis ends in
-one state and stops without a word.
+outputs of stopping are put on the last moves, so that a trellis stops without a word.
 """
 
 from __future__ import annotations
@@ -36,9 +35,10 @@ class Layer(NamedTuple):
 
 
 class Trellis(NamedTuple):
-    """The moves at all positions, and what is given out whatever the labelling is."""
+    """The moves at all positions, the number of states at the end, and what is given out in any case."""
 
     layers: tuple[Layer, ...]
+    final: int
     constants: tuple[int, ...]
 
     @property
@@ -47,8 +47,15 @@ class Trellis(NamedTuple):
         return [len(layer.moves) for layer in self.layers]
 
 
-def unrolled(machine: Machine, alphabets: Sequence[Alphabet]) -> Trellis | None:
+def unrolled(machine: Machine, alphabets: Sequence[Alphabet], *, merge: bool = True) -> Trellis | None:
     """Follow all moves of a machine from its start, and keep those that lead to acceptance.
+
+    Parameters
+    ----------
+    machine, alphabets
+        The machine, and the labels of each position.
+    merge
+        As for :func:`trimmed`.
 
     Raises
     ------
@@ -75,7 +82,7 @@ def unrolled(machine: Machine, alphabets: Sequence[Alphabet]) -> Trellis | None:
     nothing = (0,) * len(machine.outputs)
     stops = np.array([nothing if end is None else end for end in ends], dtype=np.int64)
     accepting = np.array([end is not None for end in ends], dtype=np.bool_)
-    return trimmed(layers, 0, accepting, stops.reshape(len(states), -1), merge=True)
+    return trimmed(layers, 0, accepting, stops.reshape(len(states), -1), merge=merge)
 
 
 def _layer(rows: Sequence[Sequence[Move | None]], outputs: int) -> tuple[Layer, list[State]]:
@@ -127,22 +134,27 @@ def trimmed(
     start, accepting, stops
         The first state; of each last state whether it accepts, and its ``(states, outputs)``.
     merge
-        Whether to look for states that no future tells apart, and to keep one of each kind.
+        Whether to look for states that no future tells apart, and to keep one of each kind. Then a state no
+        longer tells what was given out on the way to it, which may be worth more.
     """
     if not layers:
-        return Trellis((), tuple(stops[start].tolist())) if accepting[start] else None
+        return Trellis((), 1, tuple(stops[start].tolist())) if accepting[start] else None
     reached = [np.array([start])]
     for layer in layers[:-1]:
         after = layer.moves[reached[-1]]
         reached.append(np.unique(after[after >= 0]))
     kept: list[Layer] = []
-    numbers = np.where(accepting, 0, -1)  # of the states of the layer after, as they will be
     last = layers[-1]
     layers = [*layers[:-1], Layer(last.moves, last.outputs + stops[last.moves])]
+    ends = last.moves[reached[-1]]
+    ends = np.unique(ends[(ends >= 0) & accepting[ends]])
+    numbers = np.full(len(accepting), -1)  # of the states of the layer after, as they will be
+    numbers[ends] = 0 if merge else np.arange(len(ends))
+    final = int(numbers.max()) + 1
     for layer, states in zip(reversed(layers), reversed(reached), strict=True):
         trimmed_layer, numbers = _renumbered(layer, states, numbers, merge)
         kept.append(trimmed_layer)
-    return Trellis(tuple(reversed(kept)), (0,) * stops.shape[1]) if len(kept[-1].moves) else None
+    return Trellis(tuple(reversed(kept)), final, (0,) * stops.shape[1]) if len(kept[-1].moves) else None
 
 
 def _renumbered(
