@@ -176,6 +176,14 @@ class Reduction(Frozen):
         model = Model.from_blocks(sizes, restricted_blocks(self.model.blocks, sizes, left))
         return Reduction(original, model, self.statistics, self.sources, self.emissions, after=self)
 
+    def with_statistics(self, statistics: Iterable[Statistic]) -> Reduction:
+        """Return the same reduction with other statistics of ``model``."""
+        if self.sources is None or self.emissions is None:
+            return Reduction.identity(self.model, statistics)
+        changed = Reduction(self.original, self.model, statistics, self.sources, self.emissions)
+        changed._origins.update(self._origins)
+        return changed
+
     def fold(self, tables: Sequence[NDArray[Any]], ufunc: np.ufunc, initial: float) -> list[NDArray[Any]]:
         """Bring one number per state of each variable back; those of states read as the same are joined."""
         if self.sources is None or self.emissions is None:

@@ -23,7 +23,7 @@ from tallytree.core.restriction import Allowed, Fixed
 from tallytree.core.solution import Solution, lifted, tally_type, unique_names
 from tallytree.core.solve import Posed, best_of, pose, solve
 from tallytree.core.statistics import read_by
-from tallytree.errors import ModelError, TallytreeError
+from tallytree.errors import BudgetError, ModelError, TallytreeError
 from tallytree.losses.base import Line, Loss
 from tallytree.losses.path import MarginPath
 from tallytree.losses.scaling import Scaling, checked_margin, checked_scaling, objective, scaled
@@ -162,9 +162,12 @@ class LossProfile:
         self._question = question
         self.model, self.loss, self.truth_score = question.model, question.loss, question.truth_score
         reduction, self._where = question.reduction, where
-        self._posed: Posed = pose(
-            reduction, reduction.statistics, where, order=order, memory_limit=memory_limit
-        )
+        try:
+            self._posed: Posed = pose(
+                reduction, reduction.statistics, where, order=order, memory_limit=memory_limit
+            )
+        except BudgetError as error:
+            raise BudgetError(f"{error}. {self.loss.remedy}" if self.loss.remedy else str(error)) from None
 
     @property
     def plan(self) -> Any:

@@ -15,14 +15,14 @@ the outputs are statistics over the scopes of the moves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.blocks import from_pairs
+from tallytree.core.blocks import Block, read_only
 from tallytree.core.model import Model
 from tallytree.core.plan import default_memory_limit
 from tallytree.core.reduction import Reduction, read_through
@@ -184,8 +184,7 @@ class _Split:
         old = self.old
         added = [len(layer.moves) for layer in self.layers[1:]]
         sizes = np.concatenate([old.model.cardinalities, np.array(added, dtype=np.int32)])
-        blocks = from_pairs(self._structure(), np.float64, sizes)
-        model = Model.from_blocks(sizes, [*old.model.blocks, *blocks])
+        model = Model.from_blocks(sizes, [*old.model.blocks, *_blocks(self._structure())])
         kept = [Statistic.from_blocks(s.blocks, s.name, s.cap, model.cardinalities) for s in old.statistics]
         new = _statistics(self, names, constants, model)
         return Reduction(old.original, model, [*kept, *new], _sources(old), _emissions(old), after=old)
@@ -250,7 +249,7 @@ class _Pairs:
         sizes = np.array(self._sizes[1:], dtype=np.int32)
         places, inner = np.arange(len(sizes), dtype=np.int32), [column.labels for column in self.columns]
         blocks = read_through(old.model.blocks, places, inner, sizes)
-        model = Model.from_blocks(sizes, [*blocks, *from_pairs(self._structure(), np.float64, sizes)])
+        model = Model.from_blocks(sizes, [*blocks, *_blocks(self._structure())])
         sizes = model.cardinalities
         kept = [
             Statistic.from_blocks(read_through(s.blocks, places, inner, sizes), s.name, s.cap, sizes)
@@ -301,9 +300,24 @@ def _statistics(
     """Make one statistic of each output."""
     made = []
     for p, (name, constant) in enumerate(zip(names, constants, strict=True)):
-        pairs: list[Table] = [(scope, given) for scope, given in encoding.outputs(p) if given.any()]
+        tables: list[Table] = [(scope, given) for scope, given in encoding.outputs(p) if given.any()]
         if constant:
-            pairs.append(((), np.array(constant)))
-        blocks = from_pairs(pairs, np.int64, model.cardinalities, noun=f"output {name!r}, part")
-        made.append(Statistic.from_blocks(blocks, name, None, model.cardinalities))
+            tables.append(((), np.array(constant)))
+        made.append(Statistic.from_blocks(_blocks(tables), name, None, model.cardinalities))
     return made
+
+
+def _blocks(tables: Iterable[Table]) -> list[Block]:
+    """Put tables of the same shape together."""
+    groups: dict[tuple[int, ...], tuple[list[tuple[int, ...]], list[NDArray[Any]]]] = {}
+    for scope, table in tables:
+        scopes, same = groups.setdefault(table.shape, ([], []))
+        scopes.append(scope)
+        same.append(table)
+    return [
+        Block(
+            read_only(np.array(scopes, dtype=np.int32).reshape(len(scopes), len(shape))),
+            read_only(np.stack(same) if len(same) > 1 else np.ascontiguousarray(same[0])[np.newaxis]),
+        )
+        for shape, (scopes, same) in groups.items()
+    ]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.core.blocks import LARGEST_INTEGER
 from tallytree.errors import BudgetError, ModelError
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ __all__ = ["MOST_MOVES", "Alphabet", "Layer", "Trellis", "trimmed", "unrolled"]
 Alphabet = tuple[Hashable, ...]
 """The labels at a position."""
 
-MOST_MOVES = 4_000_000
-"""A machine with more moves than this, over all positions, is refused: some ten seconds of Python."""
+MOST_MOVES = 1_000_000
+"""A machine with more moves than this, over all positions, is refused: some seconds of Python."""
 
 
 class Layer(NamedTuple):
@@ -79,6 +80,8 @@ def unrolled(machine: Machine, alphabets: Sequence[Alphabet], *, merge: bool = T
         if not states:
             return None
     ends = [machine.stop(state) for state in states]
+    for end in ends:
+        _check_given(machine, (0,) * len(machine.outputs) if end is None else end)
     nothing = (0,) * len(machine.outputs)
     stops = np.array([nothing if end is None else end for end in ends], dtype=np.int64)
     accepting = np.array([end is not None for end in ends], dtype=np.bool_)
@@ -102,12 +105,19 @@ def _layer(rows: Sequence[Sequence[Move | None]], outputs: int) -> tuple[Layer, 
 
 
 def _checked(machine: Machine, move: Move | None) -> Move | None:
-    if move is not None and len(move[1]) != len(machine.outputs):
-        raise ModelError(
-            f"a move of {type(machine).__name__} gives out {move[1]!r}, but its outputs are "
-            f"{machine.outputs!r}: give out one integer for each"
-        )
+    if move is not None:
+        _check_given(machine, move[1])
     return move
+
+
+def _check_given(machine: Machine, given: tuple[int, ...]) -> None:
+    """Refuse what are not as many integers as there are outputs."""
+    whole = all(isinstance(one, (int, np.integer)) and abs(one) < LARGEST_INTEGER for one in given)
+    if len(given) != len(machine.outputs) or not whole:
+        raise ModelError(
+            f"{type(machine).__name__} gives out {given!r}, but its outputs are {machine.outputs!r}: give "
+            "out one integer for each, below 2**40 in magnitude"
+        )
 
 
 def _too_many(machine: Machine, position: int, states: int, labels: int) -> str:
