@@ -1,4 +1,4 @@
-"""BLEU, ROUGE-N and ROUGE-L: the definitions, the well-known implementations, and inference by enumeration."""
+"""BLEU, ROUGE-N and ROUGE-L: the definitions, the well-known implementations, inference."""
 
 import math
 import warnings

@@ -92,7 +92,7 @@ class Automaton(Machine):
         """Return its moves position by position."""
         layers = {labels: self._layer(labels) for labels in set(alphabets)}
         stops = np.zeros((len(self.moves), 0), dtype=np.int64)
-        return trimmed([layers[labels] for labels in alphabets], 0, self.accepting, stops)
+        return trimmed([layers[labels] for labels in alphabets], 0, self.accepting, stops, merge=True)
 
     def _layer(self, labels: Alphabet) -> Layer:
         moves = self.moves[:, [self._columns.get(str(label), -1) for label in labels]]

@@ -16,6 +16,7 @@ the outputs are statistics over the scopes of the moves.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
@@ -263,16 +264,17 @@ class _Pairs:
         """Return the states of the pairs before a position."""
         return self.columns[position - 1].states if position else np.zeros(1, dtype=np.int64)
 
-    def _fits(self, position: int) -> NDArray[np.bool_]:
-        """Say which pairs may follow which."""
-        column = self.columns[position]
-        moves = self.layers[position].moves[np.ix_(self._before(position), column.labels)]
-        return np.asarray(moves == column.states)
+    @cached_property
+    def _fits(self) -> list[NDArray[np.bool_]]:
+        """For each position, which pairs may follow which."""
+        return [
+            layer.moves[np.ix_(self._before(i), column.labels)] == column.states
+            for i, (layer, column) in enumerate(zip(self.layers, self.columns, strict=True))
+        ]
 
     def _structure(self) -> Iterator[Table]:
-        for i in range(1, len(self.columns)):
-            fits = self._fits(i)
-            if not fits.all():
+        for i, fits in enumerate(self._fits):
+            if i and not fits.all():
                 yield (i - 1, i), _forbidding(fits)
 
     def outputs(self, p: int) -> Iterator[Table]:
@@ -282,7 +284,7 @@ class _Pairs:
                 yield (i,), column.given[:, p]
             else:
                 given = layer.outputs[..., p][np.ix_(self._before(i), column.labels)]
-                yield (i - 1, i), _least_where_forbidden(given, self._fits(i))
+                yield (i - 1, i), _least_where_forbidden(given, self._fits[i])
 
 
 def _column(layer: Layer, after: int) -> _Column:

@@ -63,61 +63,68 @@ def unrolled(machine: Machine, alphabets: Sequence[Alphabet], *, merge: bool = T
     BudgetError
         There are more than ``MOST_MOVES``.
     """
-    known: dict[tuple[Hashable, Alphabet], dict[State, list[Move | None]]] = {}
-    states: list[State] = [machine.start]
+    known: dict[tuple[Hashable, Alphabet], _Rows] = {}
+    states: tuple[State, ...] = (machine.start,)
     layers, total = [], 0
     for position, labels in enumerate(alphabets):
         at = machine.at(position)
-        rows = known.setdefault((at, labels), {})
         total += len(states) * len(labels)
         if total > MOST_MOVES:
             raise BudgetError(_too_many(machine, position, len(states), len(labels)))
-        for state in states:
-            if state not in rows:
-                rows[state] = [_checked(machine, machine.step(state, label, at)) for label in labels]
-        layer, states = _layer([rows[state] for state in states], len(machine.outputs))
+        layer, states = known.setdefault((at, labels), _Rows(machine, at, labels)).layer(states)
         layers.append(layer)
         if not states:
             return None
     ends = [machine.stop(state) for state in states]
-    for end in ends:
-        _check_given(machine, (0,) * len(machine.outputs) if end is None else end)
-    nothing = (0,) * len(machine.outputs)
-    stops = np.array([nothing if end is None else end for end in ends], dtype=np.int64)
     accepting = np.array([end is not None for end in ends], dtype=np.bool_)
-    return trimmed(layers, 0, accepting, stops.reshape(len(states), -1), merge=merge)
+    return trimmed(layers, 0, accepting, _integers(machine, ends), merge=merge)
 
 
-def _layer(rows: Sequence[Sequence[Move | None]], outputs: int) -> tuple[Layer, list[State]]:
-    """Give numbers to the states that the rows lead to, in order of appearance."""
-    numbers: dict[State, int] = {}
-    shape = (len(rows), len(rows[0]))
-    moves = [
-        -1 if move is None else numbers.setdefault(move[0], len(numbers)) for row in rows for move in row
-    ]
-    nothing = (0,) * outputs
-    given = [nothing if move is None else move[1] for row in rows for move in row]
-    layer = Layer(
-        np.array(moves, dtype=np.int64).reshape(shape),
-        np.array(given, dtype=np.int64).reshape(*shape, outputs),
-    )
-    return layer, list(numbers)
+class _Rows:
+    """The moves of a machine at positions that it does not tell apart: each is asked for once."""
+
+    def __init__(self, machine: Machine, at: Hashable, labels: Alphabet) -> None:
+        self.machine, self.at, self.labels = machine, at, labels
+        self.rows: dict[State, tuple[list[Move | None], NDArray[np.int64]]] = {}
+        self.layers: dict[tuple[State, ...], tuple[Layer, tuple[State, ...]]] = {}
+
+    def layer(self, states: tuple[State, ...]) -> tuple[Layer, tuple[State, ...]]:
+        """Return the moves of some states, and the states that they lead to in order of appearance."""
+        if states not in self.layers:
+            rows = [self._row(state) for state in states]
+            numbers: dict[State, int] = {}
+            after = [
+                [-1 if move is None else numbers.setdefault(move[0], len(numbers)) for move in moves]
+                for moves, _ in rows
+            ]
+            layer = Layer(np.array(after, dtype=np.int64), np.stack([outputs for _, outputs in rows]))
+            self.layers[states] = layer, tuple(numbers)
+        return self.layers[states]
+
+    def _row(self, state: State) -> tuple[list[Move | None], NDArray[np.int64]]:
+        if state not in self.rows:
+            moves = [self.machine.step(state, label, self.at) for label in self.labels]
+            outputs = _integers(self.machine, [None if move is None else move[1] for move in moves])
+            self.rows[state] = moves, outputs
+        return self.rows[state]
 
 
-def _checked(machine: Machine, move: Move | None) -> Move | None:
-    if move is not None:
-        _check_given(machine, move[1])
-    return move
-
-
-def _check_given(machine: Machine, given: tuple[int, ...]) -> None:
-    """Refuse what are not as many integers as there are outputs."""
-    whole = all(isinstance(one, (int, np.integer)) and abs(one) < LARGEST_INTEGER for one in given)
-    if len(given) != len(machine.outputs) or not whole:
+def _integers(machine: Machine, given: Sequence[tuple[int, ...] | None]) -> NDArray[np.int64]:
+    """Return what is given out, one row each, zeros for None; refuse what is no integer for each output."""
+    names = machine.outputs
+    nothing = (0,) * len(names)
+    rows = [nothing if one is None else one for one in given]
+    whole = [len(row) == len(names) and all(_is_integer(one) for one in row) for row in rows]
+    if not all(whole):
         raise ModelError(
-            f"{type(machine).__name__} gives out {given!r}, but its outputs are {machine.outputs!r}: give "
-            "out one integer for each, below 2**40 in magnitude"
+            f"{type(machine).__name__} gives out {rows[whole.index(False)]!r}, but its outputs are "
+            f"{names!r}: give out one integer for each, below 2**40 in magnitude"
         )
+    return np.array(rows, dtype=np.int64).reshape(len(rows), len(names))
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, (int, np.integer)) and abs(int(value)) < LARGEST_INTEGER
 
 
 def _too_many(machine: Machine, position: int, states: int, labels: int) -> str:
