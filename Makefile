@@ -15,7 +15,7 @@ SAN_BIN := $(SAN_VENV)/bin
 SAN_BUILD := build/sanitize
 SAN_SITE := $(SAN_BUILD)/site
 
-.PHONY: install demo test check format lint types layers stub symbols doctest sanitize bench clean
+.PHONY: install demo test check format lint types layers stub symbols doctest sanitize bench pictures clean
 
 install: $(VENV)/.native
 
@@ -39,6 +39,9 @@ test: install
 bench: install
 	$(PIP) install -qq $$($(BIN)/python tools/requirements.py bench)
 	$(BIN)/python benchmarks/run.py
+
+pictures: install
+	$(BIN)/python docs/pictures.py
 
 # ---------------------------------------------------------------- checks
 

@@ -27,6 +27,8 @@ NAMES = (
     "losses",
     "sequences",
     "corpus",
+    "questions",
+    "segmentation",
 )
 
 

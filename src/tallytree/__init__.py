@@ -11,7 +11,8 @@ labelling, and any ``H`` that does not decrease in the score.
 array([0, 1, 1])
 """
 
-from tallytree import io, losses
+from tallytree import bounds, io, losses
+from tallytree.core.certificate import Certificate
 from tallytree.core.cliquetree import CliqueTree, clique_tree
 from tallytree.core.counting import count, matches, mismatches
 from tallytree.core.distribution import Distribution, distribution
@@ -29,7 +30,12 @@ from tallytree.kbest import diverse_k_best, exclude, iter_best, k_best
 from tallytree.losses.augmented import loss_augmented, loss_augmented_path
 from tallytree.losses.corpus import loss_augmented_corpus
 from tallytree.relaxation import Relaxation, relax
-from tallytree.score_ranges import BoundedSolution, score_between
+from tallytree.score_ranges import (
+    BoundedSolution,
+    SufficientStatistics,
+    score_between,
+    sufficient_statistics,
+)
 from tallytree.transducers import Machine, regular, transduce, valid_bio, valid_bioes
 
 __version__ = "0.1.0"
@@ -37,6 +43,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BoundedSolution",
     "BudgetError",
+    "Certificate",
     "CliqueTree",
     "Constraint",
     "Distribution",
@@ -52,7 +59,9 @@ __all__ = [
     "Relaxation",
     "Solution",
     "Statistic",
+    "SufficientStatistics",
     "TallytreeError",
+    "bounds",
     "clique_tree",
     "count",
     "distribution",
@@ -74,6 +83,7 @@ __all__ = [
     "relax",
     "score_between",
     "solve",
+    "sufficient_statistics",
     "transduce",
     "valid_bio",
     "valid_bioes",

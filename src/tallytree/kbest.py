@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tallytree.core.certificate import OUTSIDE
 from tallytree.core.counting import mismatches
 from tallytree.core.elimination import Order
 from tallytree.core.expressions import And, Constraint, as_constraint
@@ -199,10 +200,11 @@ def exclude(
     reduction = as_reduction(model, fixed, allowed)
     unwanted = {y.tobytes(): y for y in (_encoded(reduction.original, output) for output in outputs)}
     if method == "statistics":
-        return _outside(reduction, list(unwanted.values()), statistics, objective, where, memory_limit)
+        found = _outside(reduction, list(unwanted.values()), statistics, objective, where, memory_limit)
+        return found.claiming(OUTSIDE, among=where, rank=len(unwanted))
     for solution in iter_best(reduction, statistics, objective, where=where, memory_limit=memory_limit):
         if solution.assignment.tobytes() not in unwanted:
-            return solution
+            return solution.claiming(OUTSIDE, rank=len(unwanted))
     raise InfeasibleError(_none_left(len(unwanted), where, objective))
 
 
@@ -226,7 +228,7 @@ def _outside(
         raise InfeasibleError(_none_left(len(outputs), where, objective)) from error
     names, count = found.tally._fields, len(shown) + len(hidden)
     tally = tally_type(names[:count])(*found.tally[:count])
-    return Solution(found.value, found.score, tally, np.array(found.assignment), original)
+    return Solution(found.value, found.score, tally, found.assignment, original, found.proof)
 
 
 def _none_left(count: int, where: Where, objective: Objective | None) -> str:
@@ -310,7 +312,9 @@ def _distances(distance: int | Sequence[int], count: int) -> list[int]:
 
 
 def _all(constraints: Sequence[Constraint]) -> Constraint | None:
-    return And(tuple(constraints)) if constraints else None
+    if len(constraints) > 1:
+        return And(tuple(constraints))
+    return constraints[0] if constraints else None
 
 
 def _encoded(model: Model, output: Labelling) -> NDArray[np.int64]:

@@ -26,7 +26,7 @@ from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
 
-__all__ = ["Plan", "bind", "default_memory_limit", "plan", "plan_of"]
+__all__ = ["Plan", "bind", "default_memory_limit", "plan", "plan_of", "readable_bytes", "readable_count"]
 
 Mode = Literal["auto", "rows", "cells"]
 Window = Mapping[int, tuple[int | None, int | None]]
@@ -105,8 +105,8 @@ class Plan:
             )
         _, step, _, size = reason.split()
         return BudgetError(
-            f"the plan needs {_bytes(float(size))} or more and the limit is {_bytes(self.limit)}; the step "
-            f"that weighs most: {self.steps[int(step)]}. {advice}"
+            f"the plan needs {readable_bytes(float(size))} or more and the limit is "
+            f"{readable_bytes(self.limit)}; the step that weighs most: {self.steps[int(step)]}. {advice}"
         )
 
     @property
@@ -201,11 +201,11 @@ class Plan:
 
     def __str__(self) -> str:
         costliest = self.layout.costliest
-        memory = f"{_bytes(self.peak_bytes)} at the peak (limit {_bytes(self.limit)})"
+        memory = f"{readable_bytes(self.peak_bytes)} at the peak (limit {readable_bytes(self.limit)})"
         lines = [
             f"plan for {len(self.order)} variables and {_statistics(self.names)}",
             f"  width τ = {self.width}, degree ν = {self.degree}, tallies R = {self.tallies:,} ({self.mode})",
-            f"  {len(self.steps):,} steps, {_count(self.operations)} add-max operations",
+            f"  {len(self.steps):,} steps, {readable_count(self.operations)} add-max operations",
             f"  {memory}; decoding keeps {self.kept}",
         ]
         if self.pruned is None:
@@ -319,13 +319,43 @@ def plan_of(
     model: Model, question: Question, *, order: Order | None, memory_limit: float | None, tallies: Mode
 ) -> Plan:
     """Plan what a question carries, pruned to the window that it leaves."""
-    return Plan(
-        model,
-        question.carried,
-        order=order,
-        memory_limit=memory_limit,
-        tallies=tallies,
-        window=question.window,
+    try:
+        return Plan(
+            model,
+            question.carried,
+            order=order,
+            memory_limit=memory_limit,
+            tallies=tallies,
+            window=question.window,
+        )
+    except BudgetError as error:
+        offer = _offer(model, question, order, memory_limit)
+        if not offer:
+            raise
+        raise BudgetError(f"{error}. {offer}") from None
+
+
+def _offer(model: Model, question: Question, order: Order | None, memory_limit: float | None) -> str:
+    """Say what needs no tallies; nothing where plain MAP does not fit either."""
+    if not question.carried:
+        return ""
+    try:
+        Plan(model, (), order=order, memory_limit=memory_limit)
+    except BudgetError:
+        return ""
+    if question.constraint is None:
+        return (
+            "If one constraint is all you ask, tallytree.solve(model, where=…) computes only the tallies "
+            "that it leaves, and tallytree.relax(model, where) bounds the best score without any"
+        )
+    if question.linear:
+        return (
+            "Without tallies, tallytree.relax(model, where) gives an upper bound on the best score under "
+            "this constraint, and often the best labelling itself"
+        )
+    return (
+        "Without tallies, tallytree.relax(model, where) bounds the best score under comparisons joined by &; "
+        "relax the alternatives of this constraint one by one"
     )
 
 
@@ -347,7 +377,8 @@ def _statistics(names: tuple[str, ...]) -> str:
     return f"{len(names)} statistic{'' if len(names) == 1 else 's'}" + (f" ({shown})" if names else "")
 
 
-def _bytes(size: float) -> str:
+def readable_bytes(size: float) -> str:
+    """Write a size for people."""
     for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
         if size < 1024 or unit == "TiB":
             return f"{size:,.0f} {unit}" if unit == "bytes" or size >= 100 else f"{size:.1f} {unit}"
@@ -355,7 +386,8 @@ def _bytes(size: float) -> str:
     raise AssertionError
 
 
-def _count(number: float) -> str:
+def readable_count(number: float) -> str:
+    """Write a large number for people."""
     for scale, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= scale:
             return f"{number / scale:.3g} {unit}"

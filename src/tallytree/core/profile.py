@@ -15,12 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.core.blocks import read_only
+from tallytree.core.certificate import BEST, IN_ORDER, SAME_TALLY
 from tallytree.core.elimination import Order
 from tallytree.core.expressions import Constraint, as_constraint
 from tallytree.core.messages import Backend, Messages, downward, pass_messages
 from tallytree.core.model import Model
 from tallytree.core.objective import Objective, evaluate_objective
-from tallytree.core.plan import Mode, Plan, bind
+from tallytree.core.plan import Mode, Plan, bind, plan_of
+from tallytree.core.question import Question
 from tallytree.core.ranking import Ranked, by_objective, by_score
 from tallytree.core.reduction import Reduction, as_reduction
 from tallytree.core.restriction import Allowed, Fixed
@@ -66,6 +68,7 @@ class Profile:
         backend: Backend = "native",
         *,
         shown: Sequence[Statistic] | None = None,
+        asked: Where = None,
         reduction: Reduction | None = None,
     ) -> None:
         self.model = model
@@ -73,6 +76,7 @@ class Profile:
         self.statistics = tuple(statistics)
         self.plan = plan
         self._shown = shown  # what the tally of a solution has, where it is not what the messages carry
+        self._asked = asked  # the constraint that this profile is there to answer
         self.backend = backend
         self._names = unique_names(tuple(s.name for s in self.statistics))
         self._messages: Messages | None = pass_messages(plan, model, self.statistics, backend=backend)
@@ -164,8 +168,9 @@ class Profile:
                 f"the attainable tallies are {self._some_tallies()}"
             )
         rows = order if chosen is None else chosen[order].tolist()
+        reason = self._reason(BEST, where, objective)
         return [
-            self._solution(row, float(values[i]))
+            self._solution(row, reason if i == order[0] else (SAME_TALLY,), float(values[i]))
             for row, i in zip(rows, order, strict=True)
             if values[i] > -np.inf
         ]
@@ -202,7 +207,11 @@ class Profile:
             found = self._search(rows)
         else:
             found = self._by_objective(objective, rows)
-        return (self._certified(int(rows[r.position]), r.assignment, r.score, r.value) for r in found)
+        reason = self._reason(IN_ORDER, where, objective)
+        return (
+            self._certified(int(rows[r.position]), r.assignment, r.score, (*reason, rank), r.value)
+            for rank, r in enumerate(found)
+        )
 
     def _search(self, rows: NDArray[np.int64]) -> Iterator[Ranked]:
         with self._lock:
@@ -334,11 +343,24 @@ class Profile:
             )
         return rows
 
-    def _solution(self, row: int, value: float | None = None) -> Solution:
-        return self._certified(row, self._decode(int(self._cells[row])), float(self.scores[row]), value)
+    def _reason(self, claim: str, where: Where, objective: Objective | None) -> tuple[Any, ...]:
+        """Return what a proof has besides the plan and the score: the claim, the constraint, the noun."""
+        among = where if self._asked is None else self._asked
+        return claim, among, "score" if objective is None else "value"
+
+    def _solution(
+        self, row: int, reason: tuple[Any, ...] = (SAME_TALLY,), value: float | None = None
+    ) -> Solution:
+        assignment, score = self._decode(int(self._cells[row])), float(self.scores[row])
+        return self._certified(row, assignment, score, reason, value)
 
     def _certified(
-        self, row: int, assignment: NDArray[np.int64], score: float, value: float | None = None
+        self,
+        row: int,
+        assignment: NDArray[np.int64],
+        score: float,
+        reason: tuple[Any, ...],
+        value: float | None = None,
     ) -> Solution:
         tally = self.tallies[row].tolist()
         exact, others = certified(
@@ -348,7 +370,8 @@ class Profile:
             reported = tally_type(self._names)(*tally)
         else:
             reported = tally_type(unique_names(tuple(s.name for s in self._shown)))(*others)
-        found = Solution(score if value is None else value, exact, reported, assignment, self.model)
+        proof = (self.plan, score, *reason)
+        found = Solution(score if value is None else value, exact, reported, assignment, self.model, proof)
         return lifted(found, self.reduction, self.statistics if self._shown is None else self._shown)
 
     def _decode(self, cell: int) -> NDArray[np.int64]:
@@ -421,7 +444,8 @@ def profile(
     reduction = as_reduction(model, fixed, allowed)
     bound = bind(reduction, statistics)
     if plan is None:
-        plan = Plan(reduction.model, bound, order=order, memory_limit=memory_limit, tallies=tallies)
+        every = Question(bound, None)
+        plan = plan_of(reduction.model, every, order=order, memory_limit=memory_limit, tallies=tallies)
     else:
         plan.check(reduction.model, bound)
     return Profile(reduction.model, bound, plan, backend, reduction=reduction)

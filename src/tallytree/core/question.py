@@ -43,12 +43,14 @@ class Question:
         The constraint in terms of ``carried``.
     all_windowed : bool
         Whether the window says as much as the constraint.
+    constraint : Constraint or None
+        As it was asked.
     """
 
     def __init__(self, seen: tuple[Statistic, ...], constraint: Constraint | None) -> None:
         self.asked = self.carried = seen
         self.window: dict[int, Bounds] = {}
-        self.remaining = constraint
+        self.constraint = self.remaining = constraint
         self.all_windowed = constraint is None
         if constraint is None:
             return
@@ -65,6 +67,11 @@ class Question:
         else:
             self.carried = self._read
         self.remaining = self._rewritten(combined)
+
+    @property
+    def linear(self) -> bool:
+        """Whether the constraint is a conjunction of ranges of uncapped statistics: what prices can reach."""
+        return self.constraint is not None and _linear(self.constraint)
 
     def _number(self, term: Term) -> int:
         found = self._numbers.get(id(term))
@@ -134,6 +141,13 @@ def _comparisons(constraint: Constraint) -> Iterator[Comparison]:
     elif isinstance(constraint, (And, Or)):
         for part in constraint.parts:
             yield from _comparisons(part)
+
+
+def _linear(constraint: Constraint) -> bool:
+    if isinstance(constraint, And):
+        return all(map(_linear, constraint.parts))
+    uncapped = all(s.cap is None for s in read_by(constraint))
+    return isinstance(constraint, Comparison) and constraint.relation != "!=" and uncapped
 
 
 def _threshold(comparison: Comparison) -> int:

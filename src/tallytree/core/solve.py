@@ -161,7 +161,9 @@ def pose(
     question = Question(seen, constraint)
     plan = plan_of(reduction.model, question, order=order, memory_limit=memory_limit, tallies=tallies)
     shown = None if question.carried is question.asked else question.asked
-    found = Profile(reduction.model, question.carried, plan, backend, shown=shown, reduction=reduction)
+    found = Profile(
+        reduction.model, question.carried, plan, backend, shown=shown, asked=where, reduction=reduction
+    )
     # only native layouts know windows, and only steps are cut by them: a model of no variables has none
     windowed = question.all_windowed and backend == "native" and len(reduction.model) > 0
     return Posed(found, None if windowed else question.remaining, len(seen), constraint)

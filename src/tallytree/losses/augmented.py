@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallytree.core.blocks import Block, read_only, set_once
+from tallytree.core.certificate import BEST
 from tallytree.core.elimination import Order
 from tallytree.core.model import Model, checked_model
 from tallytree.core.profile import Where
@@ -53,12 +54,12 @@ class AugmentedSolution(Solution):
     truth_score: float
 
     def __init__(self, found: Solution, loss: float, truth_score: float) -> None:
-        super().__init__(found.value, found.score, found.tally, found.assignment, found.model)
+        super().__init__(found.value, found.score, found.tally, found.assignment, found.model, found.proof)
         set_once(self, "loss", loss)
         set_once(self, "truth_score", truth_score)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        found = Solution(self.value, self.score, self.tally, self.assignment, self.model)
+        found = Solution(self.value, self.score, self.tally, self.assignment, self.model, self.certificate)
         return AugmentedSolution, (found, self.loss, self.truth_score)
 
     def __repr__(self) -> str:
@@ -89,7 +90,7 @@ class _Question:
         if not self.reduction.trivial:
             self._certify(found.assignment, loss)
         value = float(scaled(scaling, loss, found.score - self.truth_score, margin))
-        complete = Solution(value, found.score, found.tally, found.assignment, self.model)
+        complete = found.retold(self.model, found.assignment, value, found.score, found.tally)
         return AugmentedSolution(complete, loss, self.truth_score)
 
     def _certify(self, assignment: NDArray[np.int64], loss: float) -> None:
@@ -346,9 +347,10 @@ def _folded(
     names = unique_names((*(s.name for s in counted), *found.tally._fields))
     complete = tally_type(names)(*tally, *found.tally)
     score = reduction.model.score(found.assignment)
-    plain = Solution(found.value, score, complete, found.assignment, reduction.model)
+    plain = found.retold(reduction.model, found.assignment, found.value, score, complete)
     shown = (*counted, *(() if constraint is None else read_by(constraint)))
-    return question.answer(lifted(plain, reduction, shown), "margin", margin)
+    answer = lifted(plain.claiming(BEST, noun="value", among=where), reduction, shown)
+    return question.answer(answer, "margin", margin)
 
 
 def _with_terms(model: Model, terms: Sequence[tuple[Any, float]]) -> Model:

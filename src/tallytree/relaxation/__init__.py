@@ -90,7 +90,7 @@ def relax(
     plan = Plan(folded(model, model.blocks, ranges, None), (), order=order, memory_limit=memory_limit)
     search = Search(model, (*shown, *hidden), ranges, plan, limits, progress)
     search.run()
-    return search.known()
+    return search.answer()
 
 
 def _whole(value: object, noun: str, least: int) -> int:

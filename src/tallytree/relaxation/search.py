@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from math import inf
 from typing import NamedTuple
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.core.blocks import Block, evaluate
+from tallytree.core.certificate import Proof
 from tallytree.core.model import Model
 from tallytree.core.plan import Plan
 from tallytree.core.profile import Profile
@@ -55,6 +56,19 @@ class Relaxation:
     def optimal(self) -> bool:
         """Whether the solution is proven to be optimal."""
         return self.gap == 0.0
+
+    def explain(self) -> str:
+        """Say in a few lines what is proven, and by what."""
+        prices = ", ".join(f"{price:.6g}" for price in self.multipliers)
+        bound = (
+            f"no labelling that satisfies the constraint scores above {self.upper_bound:.10g}: the least "
+            f"dual value of {self.iterations} MAP problems, at the prices ({prices})"
+        )
+        if self.solution is None:
+            return f"bounded: {bound}\n  no labelling that satisfies it was met"
+        if self.optimal:
+            return f"optimal: {bound}\n  {self.solution!r} attains it"
+        return f"bounded: {bound}\n  {self.solution!r} is at most {self.gap:.6g} below the best"
 
 
 class Limits(NamedTuple):
@@ -117,6 +131,15 @@ class Search:
         multipliers = () if self.best is None else tuple(self.best.multipliers.tolist())
         return Relaxation(self.bound, self.solution, 0.0 if closed else gap, multipliers, self.passes)
 
+    def answer(self) -> Relaxation:
+        """Return what is known in the end: a solution that meets the bound says that it is optimal."""
+        found = self.known()
+        if found.solution is None or not found.optimal:
+            return found
+        bound = f"{found.upper_bound:.10g}, the least dual value"
+        claim = f"no labelling that satisfies the constraint scores above {bound}"
+        return replace(found, solution=found.solution.claiming(claim, optimal=True))
+
     def finished(self) -> bool:
         """Say whether the gap is small enough."""
         return self.known().gap <= self.limits.tolerance
@@ -166,7 +189,8 @@ class Search:
         if not self._excess(tallies).any() and (self.solution is None or score > self.solution.score):
             tally = tally_type(unique_names(tuple(s.name for s in self.shown)))
             numbers = tally(*(s.tally(assignment) for s in self.shown))
-            self.solution = Solution(score, score, numbers, assignment, self.model)
+            proof = Proof(self.plan, score, "it satisfies the constraint", optimal=False)
+            self.solution = Solution(score, score, numbers, assignment, self.model, proof)
         return score, tallies
 
     # --- what can be attained at all

@@ -1,0 +1,267 @@
+"""Answer a question with a general-purpose solver: ``python peer_questions.py SOLVER QUESTION.json TIMEOUT``.
+
+A question is a pairwise model, linear rows over its indicators, a range for the score, and how many
+labellings are wanted, how far apart. It prints the labellings, whether each is proven, and the seconds with
+model building and without imports. The formulations are those of ``../shared/limit/peers.py``; every further
+labelling is one more row that keeps away from those before it, and toulbar2 has diverse solutions of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+SCALE = 1000  # scores have three decimals
+Terms = list[tuple[int, int, int]]
+"""(variable, state, coefficient)."""
+
+
+def agreement(y: Sequence[int]) -> Terms:
+    return [(v, a, 1) for v, a in enumerate(y)]
+
+
+def rows_of(question: dict[str, Any], found: Sequence[Sequence[int]]) -> list[tuple[Terms, int, int]]:
+    """The rows of the constraint, and those that keep away from labellings."""
+    size = len(question["unary"])
+    away = [(y, 1) for y in question["avoid"]] + [(y, question["distance"]) for y in found]
+    rows = [(terms, low, high) for terms, low, high in question["rows"]]
+    return [*rows, *((agreement(y), 0, size - distance) for y, distance in away)]
+
+
+# --- HiGHS ------------------------------------------------------------------------------------------------
+
+
+def highs(question: dict[str, Any], timeout: float) -> Callable[[Sequence[Sequence[int]]], Any]:
+    import highspy
+    import scipy.sparse as sp
+
+    unary, pairs = question["unary"], question["pairs"]
+    binary = all(len(row) == 2 for row in unary) and not question["between"]
+    costs, entries, low, high = [], [], [], []
+    inf = highspy.kHighsInf
+
+    def column(cost: float) -> int:
+        costs.append(float(cost))
+        return len(costs) - 1
+
+    def row(terms: Sequence[tuple[int, float]], least: float, most: float) -> None:
+        entries.extend((len(low), number, value) for number, value in terms)
+        low.append(least)
+        high.append(most)
+
+    if binary:  # one column for each variable, one for each product
+        linear = [one - zero for zero, one in unary]
+        products = []
+        for i, j, t in pairs:
+            linear[i] += t[1][0] - t[0][0]
+            linear[j] += t[0][1] - t[0][0]
+            products.append((i, j, t[1][1] - t[1][0] - t[0][1] + t[0][0]))
+        x = [column(c) for c in linear]
+        for i, j, q in products:
+            z = column(q)
+            if q > 0:
+                row([(z, 1), (x[i], -1)], -inf, 0)
+                row([(z, 1), (x[j], -1)], -inf, 0)
+            else:
+                row([(x[i], 1), (x[j], 1), (z, -1)], -inf, 1)
+        integers = len(x)
+
+        def expand(terms: Terms, least: float, most: float) -> None:
+            constant = sum(c for _, a, c in terms if a == 0)
+            row([(x[v], c if a else -c) for v, a, c in terms], least - constant, most - constant)
+
+        def labels(solution: Any) -> list[int]:
+            return np.rint(np.array(solution[:integers])).astype(int).tolist()
+
+    else:  # indicators of states and of pairs of states
+        x2 = [[column(c) for c in states] for states in unary]
+        integers = len(costs)
+        for states in x2:
+            row([(number, 1) for number in states], 1, 1)
+        for i, j, t in pairs:
+            e = [[column(c) for c in line] for line in t]
+            for a, line in enumerate(e):
+                row([*((n, 1) for n in line), (x2[i][a], -1)], 0, 0)
+            for b in range(len(t[0])):
+                row([*((line[b], 1) for line in e), (x2[j][b], -1)], 0, 0)
+
+        def expand(terms: Terms, least: float, most: float) -> None:
+            row([(x2[v][a], c) for v, a, c in terms], least, most)
+
+        def labels(solution: Any) -> list[int]:
+            ends = np.cumsum([len(states) for states in x2])
+            return [int(p.argmax()) for p in np.split(np.array(solution[: ends[-1]]), ends[:-1])]
+
+    objective = list(enumerate(costs))
+    fixed = (len(low), len(entries))
+
+    def solve(found: Sequence[Sequence[int]], left: float) -> tuple[list[int] | None, bool]:
+        del low[fixed[0] :], high[fixed[0] :], entries[fixed[1] :]
+        for terms, least, most in rows_of(question, found):
+            expand(terms, least, most)
+        if question["between"]:
+            row(objective, *question["between"])
+        h = highspy.Highs()
+        h.setOptionValue("output_flag", False)
+        h.setOptionValue("mip_rel_gap", 0.0)
+        h.setOptionValue("mip_abs_gap", question["gap"])
+        h.setOptionValue("time_limit", left)
+        at, to, values = zip(*entries, strict=True)
+        matrix = sp.csc_matrix((values, (at, to)), shape=(len(low), len(costs)))
+        lp = highspy.HighsLp()
+        lp.num_col_, lp.num_row_ = len(costs), len(low)
+        lp.col_cost_, lp.col_lower_, lp.col_upper_ = (
+            np.array(costs),
+            np.zeros(len(costs)),
+            np.ones(len(costs)),
+        )
+        lp.row_lower_, lp.row_upper_ = np.array(low, float), np.array(high, float)
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = (
+            matrix.indptr,
+            matrix.indices,
+            matrix.data,
+        )
+        kinds = (highspy.HighsVarType.kInteger, highspy.HighsVarType.kContinuous)
+        lp.integrality_ = [kinds[number >= integers] for number in range(len(costs))]
+        lp.sense_ = highspy.ObjSense.kMaximize
+        h.passModel(lp)
+        h.run()
+        proven = h.getModelStatus() == highspy.HighsModelStatus.kOptimal
+        return (labels(list(h.getSolution().col_value)) if proven else None), proven
+
+    return solve
+
+
+# --- CP-SAT -----------------------------------------------------------------------------------------------
+
+
+def cpsat(question: dict[str, Any], timeout: float) -> Callable[[Sequence[Sequence[int]]], Any]:
+    from ortools.sat.python import cp_model
+
+    model = cp_model.CpModel()
+    x = [[model.new_bool_var("") for _ in states] for states in question["unary"]]
+    terms = []
+    for variables, states in zip(x, question["unary"], strict=True):
+        model.add_exactly_one(variables)
+        terms += [round(c * SCALE) * v for c, v in zip(states, variables, strict=True)]
+    for i, j, t in question["pairs"]:
+        e = [[model.new_bool_var("") for _ in line] for line in t]
+        for a, line in enumerate(e):
+            model.add(sum(line) == x[i][a])
+        for b in range(len(t[0])):
+            model.add(sum(line[b] for line in e) == x[j][b])
+        terms += [round(t[a][b] * SCALE) * v for a, line in enumerate(e) for b, v in enumerate(line)]
+    objective = sum(terms)
+    model.maximize(objective)
+    if question["between"]:
+        low, high = question["between"]
+        model.add_linear_constraint(objective, round(low * SCALE), round(high * SCALE))
+    done = 0
+
+    def solve(found: Sequence[Sequence[int]], left: float) -> tuple[list[int] | None, bool]:
+        nonlocal done
+        rows = rows_of(question, found)
+        for row, low, high in rows[done:]:
+            model.add_linear_constraint(sum(c * x[v][a] for v, a, c in row), low, high)
+        done = len(rows)
+        solver = cp_model.CpSolver()
+        solver.parameters.max_time_in_seconds = left
+        solver.parameters.relative_gap_limit = 0
+        solver.parameters.linearization_level = 2
+        solver.parameters.num_workers = 8
+        proven = solver.solve(model) == cp_model.OPTIMAL
+        if not proven:
+            return None, False
+        return [int(np.argmax([solver.value(v) for v in variables])) for variables in x], True
+
+    return solve
+
+
+# --- toulbar2 ---------------------------------------------------------------------------------------------
+
+
+def _network(question: dict[str, Any], found: Sequence[Sequence[int]]) -> Any:
+    from pytoulbar2 import CFN
+
+    network = CFN(None, resolution=3, verbose=-1)
+    for v, states in enumerate(question["unary"]):
+        network.AddVariable(f"y{v}", range(len(states)))
+    for v, states in enumerate(question["unary"]):
+        network.AddFunction([v], np.round(max(states) - np.array(states), 3).tolist())
+    for i, j, t in question["pairs"]:
+        table = np.array(t)
+        network.AddFunction([i, j], np.round(table.max() - table, 3).ravel().tolist())
+    for row, low, high in rows_of(question, found):
+        terms = [tuple(term) for term in row]
+        if low == high:
+            network.AddGeneralizedLinearConstraint(terms, "==", low)
+            continue
+        if low > -(10**6):
+            network.AddGeneralizedLinearConstraint(terms, ">=", low)
+        if high < 10**6:
+            network.AddGeneralizedLinearConstraint(terms, "<=", high)
+    return network
+
+
+def toulbar2(question: dict[str, Any], timeout: float) -> Callable[[Sequence[Sequence[int]]], Any]:
+    def solve(found: Sequence[Sequence[int]], left: float) -> tuple[list[int] | None, bool]:
+        start = time.perf_counter()
+        network = _network(question, found)
+        answer = network.Solve(timeLimit=int(max(1, left)))
+        stopped = bool(getattr(network, "Limit", False)) or time.perf_counter() - start > left - 0.5
+        if answer is None or stopped:
+            return None, False
+        return [int(a) for a in answer[0][: len(question["unary"])]], True
+
+    return solve
+
+
+def toulbar2_diverse(question: dict[str, Any], timeout: float) -> tuple[list[list[int]], bool]:
+    """All labellings in one call: toulbar2 keeps the distance itself.
+
+    It lists what it meets on the way, too: the cost falls until a labelling is optimal, then the next begins.
+    """
+    network = _network(question, [])
+    size = len(question["unary"])
+    network.Solve(allSolutions=question["k"], diversityBound=question["distance"], timeLimit=int(timeout))
+    met = [(cost, [int(a) for a in labels[:size]]) for cost, labels, *_ in network.GetSolutions()]
+    after = [*(cost for cost, _ in met[1:]), float("inf")]
+    found = [labels for (cost, labels), following in zip(met, after, strict=True) if following >= cost]
+    return found, len(found) == question["k"] and not network.Limit
+
+
+# --- one after the other ----------------------------------------------------------------------------------
+
+SOLVERS = {"highs": highs, "cpsat": cpsat, "toulbar2": toulbar2}
+IMPORTS = {
+    "highs": ("highspy", "scipy.sparse"),
+    "cpsat": ("ortools.sat.python.cp_model",),
+    "toulbar2": ("pytoulbar2",),
+}
+
+
+def answer(solver: str, question: dict[str, Any], timeout: float) -> dict[str, Any]:
+    for module in IMPORTS[solver]:
+        __import__(module)
+    start = time.perf_counter()
+    if solver == "toulbar2" and question["distance"] > 1:
+        found, proven = toulbar2_diverse(question, timeout)
+        return {"found": found, "proven": proven, "seconds": time.perf_counter() - start}
+    solve = SOLVERS[solver](question, timeout)
+    found, proven = [], True
+    while len(found) < question["k"] and proven:
+        left = timeout - (time.perf_counter() - start)
+        labelling, proven = solve(found, left) if left > 0 else (None, False)
+        found += [labelling] if proven else []
+    return {"found": found, "proven": proven, "seconds": time.perf_counter() - start}
+
+
+if __name__ == "__main__":
+    with open(sys.argv[2], encoding="ascii") as file:
+        print("\n" + json.dumps(answer(sys.argv[1], json.load(file), float(sys.argv[3]))))

@@ -1,0 +1,87 @@
+"""MAP with a given number of positives on image segmentations of a UAI competition, beside HiGHS.
+
+About 230 binary variables, width 18. The plan with the constraint is shown beside the one without it: tallies
+that can no longer end at the count are never computed. Both keep to one memory limit.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import peer_times
+import questions
+from common import ROOT, Row, best_time, show
+
+import tallytree as tt
+
+FOLDER = Path(os.environ.get("TALLYTREE_UAI", ROOT.parent / "shared" / "data" / "uai"))
+NAMES = ("Segmentation_11", "Segmentation_12")
+LIMIT = 2.0 * 2**30
+POSITIVES = (5, 20, 60, 114)
+MIB = 2**20
+
+
+def read(name: str) -> tt.Model:
+    return tt.io.read_uai(FOLDER / f"{name}.uai", evidence=FOLDER / f"{name}.uai.evid")
+
+
+def question(model: tt.Model, positives: int) -> questions.Question:
+    """The same question in rows: unary and pairwise factors with one bound on the sum."""
+    unary = np.zeros((len(model), 2))
+    pairs = []
+    for block in model.blocks:
+        tables = np.broadcast_to(block.tables, (len(block), *block.tables.shape[1:]))
+        if block.arity == 1:
+            np.add.at(unary, block.scopes[:, 0], tables)
+        elif block.arity == 2:
+            pairs += [(i, j, t) for (i, j), t in zip(block.scopes.tolist(), tables, strict=True)]
+    where = tt.count(model, state=1) == positives
+    rows = [(questions.counting(len(model), 1), positives, positives)]
+    return questions.Question(
+        "", unary, pairs, lambda: [tt.solve(model, where=where, memory_limit=LIMIT)], rows, gap=1e-7
+    )
+
+
+def row(name: str, model: tt.Model, positives: int, quick: bool) -> Row:
+    ones = tt.count(model, state=1)
+    everything = tt.plan(model, [ones], memory_limit=64 * LIMIT)
+    pruned = tt.plan(model, where=ones == positives, memory_limit=64 * LIMIT)
+    inside = tt.plan(model, where=ones == positives, memory_limit=LIMIT)
+    asked = question(model, positives)
+    found = asked.ask()[0]
+    result: Row = {
+        "instance": name.replace("Segmentation_", "S"),
+        "positives": positives,
+        "all tallies MiB": everything.peak_bytes / MIB,
+        "pruned MiB": pruned.peak_bytes / MIB,
+        "in the limit MiB": inside.peak_bytes / MIB,
+        "operations": pruned.operations / everything.operations,
+        "score": found.score,
+        "ms": best_time(asked.ask, rounds=1 if quick else 3, budget=1.0) * 1e3,
+    }
+    if "highs" in peer_times.available():
+        record = questions.peer("highs", asked, 60.0)
+        seconds = questions.seconds_of(record, model, [found.score])
+        result["HiGHS ms"] = seconds * 1e3 if seconds < float("inf") else "> 60 s"
+    return result
+
+
+def main(quick: bool = False) -> dict[str, Any]:
+    if not FOLDER.is_dir():
+        print(f"segmentation: skipped, {FOLDER} is not there (set TALLYTREE_UAI)\n")
+        return {}
+    chosen = POSITIVES[:2] if quick else POSITIVES
+    rows = [row(name, model, k, quick) for name in NAMES for model in [read(name)] for k in chosen]
+    show(
+        f"MAP with a given number of positives, memory limit {LIMIT / 2**30:.0f} GiB",
+        rows,
+        "operations: those of the pruned plan, as a share of all tallies'",
+    )
+    return {"segmentation": rows}
+
+
+if __name__ == "__main__":
+    main()

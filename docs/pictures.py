@@ -1,0 +1,113 @@
+"""Draw the pictures of the documentation: ``make pictures``, or ``python docs/pictures.py [names …]``."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+import tallytree as tt
+from tallytree.plot import profile_curve, side_by_side
+
+FOLDER = Path(__file__).parent / "pictures"
+
+EVIDENCE = [[0, 1.5], [0, -2.5], [0, 3.0], [0, -1.25], [0, 0.5], [0, -0.75], [0, 2.0]]
+WEEK = tt.Model.chain(EVIDENCE, np.eye(2), states=["dry", "wet"])
+WET = tt.count(WEEK, state="wet", name="wet")
+
+
+def constraint():
+    """Four wet days: worse than three and than five."""
+    return profile_curve(tt.profile(WEEK, [WET]), where=WET == 4)
+
+
+def two_statistics():
+    """Wet days and changes of the weather under two combinations of them."""
+    changes = tt.Statistic([((day, day + 1), [[0, 1], [1, 0]]) for day in range(6)], name="changes")
+    profile = tt.profile(WEEK, [WET, changes])
+    return profile_curve(profile, where=(WET + changes >= 6) & (WET - changes <= 2))
+
+
+def diverse():
+    """Four weeks, each at least three days from all before it."""
+    return side_by_side(tt.diverse_k_best(WEEK, 4, distance=3))[0]
+
+
+def diverse_grid():
+    """A noisy image, and readings of it that differ in at least 12 places."""
+    rng = np.random.default_rng(4)
+    truth = np.zeros((9, 12), dtype=int)
+    truth[2:7, 2:6], truth[3:8, 8:11] = 1, 1
+    noise = np.stack([-1.0 * truth, 1.0 * truth - 0.5], axis=-1) + 0.9 * rng.normal(size=(9, 12, 2))
+    model = tt.Model.grid(noise, 0.6 * np.eye(2), 0.6 * np.eye(2))
+    return side_by_side(tt.diverse_k_best(model, 3, distance=12))[0]
+
+
+def price():
+    """A price is a line above the profile: it touches three and six wet days, and passes over four."""
+    relaxed = tt.relax(WEEK, WET == 4, candidates=0)
+    ax = profile_curve(tt.profile(WEEK, [WET]), where=WET == 4)
+    days = np.arange(8)
+    line = relaxed.upper_bound - relaxed.multipliers[0] * (days - 4)
+    ax.plot(days, line, "--", color="#66a182", linewidth=1.5, label="bound at the best price")
+    ax.plot([4], [relaxed.upper_bound], "o", color="#66a182", markersize=7, fillstyle="none")
+    ax.legend(frameon=False, loc="lower center", fontsize=9)
+    return ax
+
+
+def score_range():
+    """Counts that determine the score: those whose score is in a range stand out."""
+    chain = tt.sufficient_statistics(
+        ["walk"] * 9, {"walk": [0.0, 0.37]}, [[0.0, -0.81], [-0.81, 0.0]], states=["sun", "rain"]
+    )
+    rain = chain.emission("walk", "rain")
+    turns = tt.Statistic.combination(
+        chain.transition("sun", "rain") + chain.transition("rain", "sun"), name="turns"
+    )
+
+    def in_range(score, rain, turns):
+        total = 0.37 * rain - 0.81 * turns
+        return np.where((total >= -1.0) & (total <= 1.0), score, -np.inf)
+
+    ax = profile_curve(tt.profile(chain.model, [rain, turns]), in_range)
+    ax.set_title("counts with a score from -1 to 1", fontsize=10)
+    return ax
+
+
+def within_margin():
+    """The loss of each (TP, FP) that is within the margin of one sentence."""
+    scores = [[0, 1.2], [0, -0.6], [0, 0.9], [0, 0.4], [0, -1.5], [0, 1.1], [0, -0.9], [0, 0.3]]
+    model = tt.Model.chain(2.0 * np.array(scores), 0.4 * np.eye(2), states=["O", "B"])
+    truth = ["B", "O", "B", "B", "O", "B", "O", "O"]
+    loss = tt.losses.FBeta(truth, background="O")
+
+    def counted(score, tp, fp):
+        within = model.score(truth) - score <= 4 - tp + fp
+        return np.where(within, loss.value(tp, fp), 0.0)
+
+    profile = tt.profile(model, loss.on(model).reduce(model).statistics)
+    ax = profile_curve(profile, counted)
+    ax.set_title("F1 loss of what is within the margin, 0 elsewhere", fontsize=10)
+    return ax
+
+
+PICTURES: dict[str, Callable] = {
+    "constraint": constraint,
+    "two-statistics": two_statistics,
+    "diverse": diverse,
+    "diverse-grid": diverse_grid,
+    "price": price,
+    "score-range": score_range,
+    "within-margin": within_margin,
+}
+
+
+def main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    for name in sys.argv[1:] or PICTURES:
+        PICTURES[name]().figure.savefig(FOLDER / f"{name}.png", metadata={"Software": None})
+        print(FOLDER / f"{name}.png")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,9 @@
+"""Pictures, for the extra ``plot`` (matplotlib). Each function returns the axes it drew on.
+
+Without ``ax=`` a figure is made; it belongs to no window, and ``ax.figure.savefig(…)`` writes it to a file.
+"""
+
+from tallytree.plot.profile import profile_curve
+from tallytree.plot.solutions import side_by_side
+
+__all__ = ["profile_curve", "side_by_side"]

@@ -1,0 +1,138 @@
+"""A profile as a curve (one statistic) or as a heat map (two), with a constraint marked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.core.blocks import counted
+from tallytree.core.expressions import as_constraint
+from tallytree.core.objective import Objective, evaluate_objective
+from tallytree.core.profile import Profile, Where
+from tallytree.errors import ModelError
+from tallytree.plot.canvas import ACCENT, INK, PALE, axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["profile_curve"]
+
+
+def profile_curve(
+    profile: Profile, objective: Objective | None = None, *, where: Where = None, ax: Axes | None = None
+) -> Axes:
+    """Draw the best score, or value, of every tally; tallies that are ruled out are pale.
+
+    Parameters
+    ----------
+    profile : Profile
+        Of one statistic, drawn as a curve, or of two, drawn as a heat map.
+    objective : callable, optional
+        As for :meth:`Profile.best`: its values are drawn instead of the scores.
+    where : Constraint, optional
+        The tallies that satisfy it stand out, and the best of them is marked.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tallytree as tt
+    >>> from tallytree.plot import profile_curve
+    >>> model = tt.Model.chain(np.array([[0., 1], [0, -2], [0, 4]]), np.eye(2))
+    >>> ones = tt.count(model, state=1, name="ones")
+    >>> ax = profile_curve(tt.profile(model, [ones]), where=ones == 1)
+    >>> ax.get_xlabel()
+    'ones'
+    """
+    if len(profile.names) not in (1, 2):
+        raise ModelError(
+            f"a profile is drawn over one statistic or two, and this one has {len(profile.names)}; make a "
+            "profile of those to look at"
+        )
+    values = _values(profile, objective)
+    allowed = _allowed(profile, where) & (values > -np.inf)
+    values = np.where(values > -np.inf, values, profile.scores)  # what is ruled out has a score, too
+    canvas = axes(ax)
+    draw = _curve if len(profile.names) == 1 else _map
+    draw(canvas, profile, values, allowed, "best score" if objective is None else "best value")
+    if where is not None:
+        canvas.set_title(f"where {where}", fontsize=10, color=ACCENT)
+    return canvas  # type: ignore[no-any-return]
+
+
+def _values(profile: Profile, objective: Objective | None) -> NDArray[np.float64]:
+    if objective is None:
+        return profile.scores
+    return evaluate_objective(objective, profile.scores, profile.tallies, profile.names)
+
+
+def _allowed(profile: Profile, where: Where) -> NDArray[np.bool_]:
+    if where is None:
+        return np.ones(len(profile), dtype=bool)
+    constraint = as_constraint(where).on(profile.model)
+    columns = dict(zip(profile.statistics, profile.tallies.T, strict=True))
+    missing = [s.name for s in constraint.statistics if s not in columns]
+    if missing:
+        raise ModelError(
+            f"the constraint '{constraint}' reads {', '.join(missing)}, and the picture shows "
+            f"{counted(len(profile.names), 'statistic')}: {', '.join(profile.names)}"
+        )
+    return np.broadcast_to(constraint.holds(columns), len(profile))
+
+
+def _curve(ax: Any, profile: Profile, values: NDArray[Any], allowed: NDArray[np.bool_], noun: str) -> None:
+    tallies = profile.tallies[:, 0]
+    ax.plot(tallies, values, color=PALE, linewidth=1.5, zorder=1)
+    for chosen, colour in ((~allowed, PALE), (allowed, INK)):
+        ax.plot(tallies[chosen], values[chosen], "o", color=colour, markersize=5, zorder=2)
+    if not allowed.all():
+        for tally in tallies[allowed]:
+            ax.axvspan(tally - 0.5, tally + 0.5, color=ACCENT, alpha=0.12, linewidth=0)
+    if allowed.any():
+        best = int(np.argmax(np.where(allowed, values, -np.inf)))
+        _star(ax, float(tallies[best]), float(values[best]), f"{values[best]:.4g} at {tallies[best]}")
+    ax.set_xlabel(profile.names[0])
+    ax.set_ylabel(noun)
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.margins(y=0.2)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def _map(ax: Any, profile: Profile, values: NDArray[Any], allowed: NDArray[np.bool_], noun: str) -> None:
+    first, second = profile.tallies.T
+    across = np.arange(first.min(), first.max() + 1)
+    up = np.arange(second.min(), second.max() + 1)
+    table = np.full((len(up), len(across)), np.nan)
+    table[second - up[0], first - across[0]] = values
+    inside = np.zeros(table.shape, dtype=bool)
+    inside[second - up[0], first - across[0]] = allowed
+    limits = {"vmin": np.nanmin(table), "vmax": np.nanmax(table), "cmap": "viridis", "shading": "nearest"}
+    ax.pcolormesh(across, up, np.where(inside, np.nan, table), alpha=0.25, **limits)
+    mesh = ax.pcolormesh(across, up, np.where(inside, table, np.nan), **limits)
+    ax.figure.colorbar(mesh, ax=ax, label=noun)
+    if allowed.any():
+        best = int(np.argmax(np.where(allowed, values, -np.inf)))
+        _star(ax, float(first[best]), float(second[best]), f"{values[best]:.4g}")
+    ax.set_xlabel(profile.names[0])
+    ax.set_ylabel(profile.names[1])
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.get_major_locator().set_params(integer=True)
+
+
+def _star(ax: Any, x: float, y: float, text: str) -> None:
+    ax.plot([x], [y], "*", color=ACCENT, markersize=14, markeredgecolor="white", zorder=3)
+    box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
+    ax.annotate(
+        text,
+        (x, y),
+        xytext=(0, 10),
+        textcoords="offset points",
+        ha="center",
+        color=ACCENT,
+        fontsize=9,
+        bbox=box,
+        zorder=4,
+    )

@@ -1,0 +1,108 @@
+"""The best labelling whose score lies in a range, ``max { F(y) : low <= F(y) <= high }``.
+
+An upper limit on the score is not monotone in the score, so no objective can express it. Four ways, in order
+of their price:
+
+1. the best labelling of all, if its score is in the range;
+2. the labellings in order, best first, until one is in the range;
+3. the score on a lattice. With a resolution ``r``, every entry of a factor is ``m_t + r·k + e``: the least
+   entry of its table, an integer multiple of ``r``, and what rounding leaves. The integers are the tables of
+   a statistic ``K``, and
+
+       F(y) = Σ_t m_t + r·K(y) + E(y),    E_low <= E(y) <= E_high,
+
+   the ends being the sums of the least and of the largest ``e`` of each table. A range of scores is a range
+   of tallies, widened by ``E_low`` and ``E_high``. Where the entries are decimals, ``E`` is nothing but
+   rounding, and the answer is exact;
+4. how often each distinct entry is taken (``values.py``): exact for any numbers, where few come again and
+   again. Whichever of the last two has the cheaper plan is run.
+"""
+
+from __future__ import annotations
+
+import operator
+from math import isfinite
+
+from tallytree.core.model import Model
+from tallytree.core.rounding import rounding
+from tallytree.errors import ModelError
+from tallytree.score_ranges.lattice import Lattice
+from tallytree.score_ranges.search import Search
+from tallytree.score_ranges.sufficient import SufficientStatistics, sufficient_statistics
+from tallytree.score_ranges.window import BoundedSolution, Window
+
+__all__ = ["BoundedSolution", "SufficientStatistics", "score_between", "sufficient_statistics"]
+
+
+def score_between(
+    model: Model,
+    low: float,
+    high: float,
+    *,
+    resolution: float | None = None,
+    labellings: int = 1000,
+    memory_limit: float | None = None,
+) -> BoundedSolution:
+    """Find the best labelling whose score lies in a closed range.
+
+    Parameters
+    ----------
+    model : Model
+        The factor graph.
+    low, high : float
+        The ends of the range. A score that differs from an end by rounding alone counts as inside.
+    resolution : float, optional
+        Round the entries of the factors to multiples of this, each counted from the least entry of its table.
+        By default the coarsest decimal resolution at which nothing is rounded, if there is one.
+    labellings : int
+        How many labellings to look through in order before a lattice is used, and once more among the
+        tallies of a lattice that the upper end of the range cuts.
+    memory_limit : float, optional
+        As for :func:`plan`.
+
+    Returns
+    -------
+    BoundedSolution
+        It lies in the range, whatever the resolution. Its ``gap`` is 0.0 where it is the best; otherwise its
+        ``upper_bound`` is ``high``, and the best is either this one or within ``E_high - E_low`` of ``high``.
+
+    Raises
+    ------
+    InfeasibleError
+        It is proven that no labelling has a score in the range.
+    BudgetError
+        Neither found nor ruled out: there are too many labellings above the range and too many tallies, or
+        the resolution is too coarse. The text offers a resolution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tallytree as tt
+    >>> model = tt.Model.chain(np.array([[0., 1.5], [0, 2.25], [0, 4]]), np.zeros((2, 2)))
+    >>> tt.score_between(model, 2, 5)
+    BoundedSolution(score=4, upper_bound=4)
+    >>> tt.score_between(model, 4.5, 5)
+    Traceback (most recent call last):
+    tallytree.errors.InfeasibleError: no labelling has a score from 4.5 to 5: ...
+    """
+    window = Window(low, high, rounding(model.blocks))
+    search = Search(model, window, _counted(labellings), memory_limit)
+    if resolution is not None:
+        return search.plain() or search.on_lattice(Lattice(model, _checked(resolution)))
+    return search.plain() or search.in_order() or search.by_tallies()
+
+
+def _counted(labellings: object) -> int:
+    try:
+        number = operator.index(labellings)  # type: ignore[arg-type]
+    except TypeError:
+        raise ModelError(f"labellings must be an integer, got {labellings!r}") from None
+    if number < 0:
+        raise ModelError(f"labellings must be at least 0, got {number}")
+    return number
+
+
+def _checked(resolution: float) -> float:
+    if not (isfinite(resolution) and resolution > 0):
+        raise ModelError(f"a resolution is a positive number, got {resolution!r}")
+    return float(resolution)

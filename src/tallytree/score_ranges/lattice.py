@@ -1,0 +1,97 @@
+"""The score as a statistic: ``F(y) = Σ_t m_t + r·K(y) + E(y)``.
+
+With a resolution ``r``, every entry of a factor is ``m_t + r·k + e``: the least entry of its table, an
+integer multiple of ``r``, and what rounding leaves. The integers are the tables of a statistic ``K``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from math import ceil, floor, inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.core.blocks import LARGEST_INTEGER, Block, read_only
+from tallytree.core.model import Model
+from tallytree.core.statistics import Statistic
+from tallytree.errors import BudgetError
+from tallytree.score_ranges.window import Window
+
+__all__ = ["Lattice", "decimal", "least_moved_out"]
+
+_DECIMALS = 6  # the most digits behind the point that are taken for a lattice
+
+
+class Lattice:
+    """``F(y) = base + resolution·K(y) + E(y)`` with ``least_error <= E(y) <= largest_error``.
+
+    Raises
+    ------
+    BudgetError
+        The integers are too large.
+    """
+
+    def __init__(self, model: Model, resolution: float) -> None:
+        self.resolution = resolution
+        self.base = self.least_error = self.largest_error = 0.0
+        blocks = [self._rounded(block) for block in model.blocks]
+        self.statistic = Statistic.from_blocks(blocks, "score", None, model.cardinalities)
+
+    def _rounded(self, block: Block) -> Block:
+        least, above = least_moved_out(block)
+        times = len(block) if len(above) == 1 else 1
+        steps = np.rint(above / self.resolution)
+        if steps.max(initial=0) >= LARGEST_INTEGER:
+            raise BudgetError(
+                f"a score is {steps.max():.3g} times the resolution {self.resolution:.3g}; give a coarser one"
+            )
+        errors = (above - steps * self.resolution).reshape(len(above), -1)
+        self.base += times * float(least.sum())
+        self.least_error += times * float(errors.min(axis=1).sum())
+        self.largest_error += times * float(errors.max(axis=1).sum())
+        return block.with_tables(read_only(steps.astype(np.int64)))
+
+    def least_scores(self, tallies: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return a score for each tally that no labelling of it falls below."""
+        return self.resolution * tallies.astype(np.float64) + (self.base + self.least_error)
+
+    def tallies(self, window: Window) -> tuple[int | None, int | None]:
+        """Return the tallies that scores in a window can have, and perhaps one more on each side."""
+        low = (window.least - self.base - self.largest_error) / self.resolution
+        high = (window.most - self.base - self.least_error) / self.resolution
+        return _end(floor, low), _end(ceil, high)
+
+
+def _end(whole: Callable[[float], int], number: float) -> int | None:
+    """Return the next integer outwards; None where there is no limit that matters."""
+    return whole(number) if abs(number) < 2.0**62 else None
+
+
+def least_moved_out(block: Block) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Split each table into its least score and what is above it; what is forbidden counts as the least."""
+    forbidden = np.isneginf(block.tables)
+    rows = np.where(forbidden, inf, block.tables).reshape(len(block.tables), -1)
+    least = rows.min(axis=1)
+    least[np.isinf(least)] = 0.0
+    lowest = least.reshape(-1, *(1,) * block.arity)
+    return least, np.where(forbidden, 0.0, block.tables - lowest)
+
+
+def decimal(model: Model) -> Lattice | None:
+    """Return the coarsest decimal lattice at which nothing is rounded but the last bits; None if none is."""
+    split = [least_moved_out(block)[1] for block in model.blocks]
+    above = np.concatenate([np.zeros(1), *(table.reshape(-1) for table in split)])
+    bits = 4 * float(np.finfo(np.float64).eps) * max(float(_largest(model.blocks)), 1.0)
+    for digits in range(_DECIMALS + 1):
+        scaled = above * 10.0**digits
+        steps = np.rint(scaled)
+        if steps.max() < LARGEST_INTEGER and (np.abs(scaled - steps) <= 1e-9 + bits * 10.0**digits).all():
+            shared = max(int(np.gcd.reduce(steps.astype(np.int64))), 1)
+            return Lattice(model, shared / 10.0**digits)
+    return None
+
+
+def _largest(blocks: Iterable[Block]) -> float:
+    sizes = (np.abs(np.where(np.isneginf(b.tables), 0.0, b.tables)) for b in blocks)
+    return max((float(size.max(initial=0.0)) for size in sizes), default=0.0)

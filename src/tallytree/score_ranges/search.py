@@ -1,0 +1,186 @@
+"""The search for the best labelling in a window of scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from math import inf
+
+import numpy as np
+
+from tallytree.core.blocks import counted, read_only
+from tallytree.core.model import Model
+from tallytree.core.plan import Mode, Plan
+from tallytree.core.plan import Window as TallyWindow
+from tallytree.core.profile import Profile, Where
+from tallytree.core.solution import Solution
+from tallytree.core.statistics import Statistic
+from tallytree.errors import BudgetError
+from tallytree.score_ranges.lattice import Lattice, decimal
+from tallytree.score_ranges.values import Values
+from tallytree.score_ranges.window import BoundedSolution, Window
+
+__all__ = ["Search"]
+
+_ORDERS = ("sweep", "natural", None)
+_MODES: tuple[Mode, ...] = ("rows", "cells")
+_DEAR = 1e9  # operations of a lattice from which on counts of distinct entries are priced, too
+_MOST_COUNTS = 2**24  # tallies by the bound; a few in a hundred are reachable
+_LISTED_BYTES = 2.0**29  # listing tallies takes some ten times longer than passing them on
+_TALLIES = 4096  # how fine a resolution to offer: about so many tallies in all
+
+
+class Search:
+    """The ways to find the best labelling in a window, cheapest first; None where one does not get there."""
+
+    def __init__(self, model: Model, window: Window, labellings: int, memory_limit: float | None) -> None:
+        self.model, self.window = model, window
+        self.labellings, self.limit = labellings, memory_limit
+        self.unconstrained = Profile(model, (), Plan(model, (), memory_limit=memory_limit))
+        self.best = self.unconstrained.best()
+        self.worst = 0.0 - Profile(_negated(model), (), self.unconstrained.plan).best().score
+
+    def plain(self) -> BoundedSolution | None:
+        """Take the best of all, or prove that all scores lie on one side of the window."""
+        if self.best.score < self.window.least:
+            raise self.window.infeasible(f"the best of all is {self.best.score:.10g}")
+        if self.worst > self.window.most:
+            raise self.window.infeasible(f"the least of all is {self.worst:.10g}")
+        inside = self.best.score <= self.window.most
+        return self._answer(self.best, "it is the best of all") if inside else None
+
+    def in_order(self) -> BoundedSolution | None:
+        """Go down from the best labelling until one is in the window, or below it."""
+        found, _ = self._below(self.unconstrained)
+        if found is not None and found.score < self.window.least:
+            raise self.window.infeasible(f"the best below it is {found.score:.10g}")
+        return None if found is None else self._answer(found, "all that score more were looked at")
+
+    def _below(self, profile: Profile, where: Where = None) -> tuple[Solution | None, bool]:
+        """Return the best labelling that is not above the window, and whether that is settled."""
+        if profile.plan.segments > 1:  # labellings in order need all tables
+            return None, False
+        ranking = profile.ranked(where=where)
+        for solution in islice(ranking, self.labellings):
+            if solution.score <= self.window.most:
+                return solution, True
+        return None, next(ranking, None) is None
+
+    def by_tallies(self) -> BoundedSolution:
+        """Put the range on tallies that determine the score: a lattice, or counts of distinct entries."""
+        lattice = decimal(self.model)
+        on_lattice = None if lattice is None else self._lattice_plan(lattice)
+        if on_lattice is None or on_lattice.operations > _DEAR:
+            values = Values(self.model)
+            by_counts = self._counting_plan(values)
+            if by_counts and (on_lattice is None or by_counts.operations < on_lattice.operations):
+                return self._by_counts(values, by_counts)
+        if lattice is None:
+            raise self._beyond("the factors lie on no decimal lattice")
+        return self._on(lattice, on_lattice)
+
+    def on_lattice(self, lattice: Lattice) -> BoundedSolution:
+        """Round the score to multiples of a resolution."""
+        return self._on(lattice, self._lattice_plan(lattice))
+
+    def _on(self, lattice: Lattice, plan: Plan | None) -> BoundedSolution:
+        """Take the best of the tallies that end in the window, then look into those that it cuts.
+
+        A tally whose best score lies in the window has no better labelling there, and one whose best score
+        lies below has none at all. Only where it lies above must further labellings be looked at.
+        """
+        if plan is None:
+            raise self._beyond(
+                f"a lattice of resolution {lattice.resolution:.3g} is too fine for the memory limit"
+            )
+        profile = Profile(self.model, (lattice.statistic,), plan)
+        scores, tallies = profile.scores, profile.tallies[:, 0]
+        found = self._inside(profile)
+        cut = tallies[(scores > self.window.most) & (lattice.least_scores(tallies) <= self.window.beyond)]
+        settled = True
+        if len(cut):
+            further, settled = self._below(profile, lattice.statistic >= int(cut.min()))
+            found += [further] if further is not None and further.score >= self.window.least else []
+        return self._best_of(found, settled, lattice)
+
+    def _best_of(self, found: Sequence[Solution], settled: bool, lattice: Lattice) -> BoundedSolution:
+        reason = f"the best score of every multiple of {lattice.resolution:.3g} in the range is known"
+        if found:
+            return self._answer(max(found, key=lambda solution: solution.score), reason, settled)
+        if settled:
+            raise self.window.infeasible("every tally of the lattice lies outside")
+        raise self._beyond(f"the resolution {lattice.resolution:.3g} is too coarse to tell")
+
+    def _by_counts(self, values: Values, plan: Plan) -> BoundedSolution:
+        """Take the best of the counts of distinct entries: all labellings of one tally have one score."""
+        entries = counted(len(values.statistics), "distinct entry").replace("entrys", "entries")
+        found = self._inside(Profile(self.model, values.statistics, plan))
+        if not found:
+            raise self.window.infeasible(f"no count of its {entries} has one")
+        return self._answer(found[0], f"the score of every count of its {entries} is known")
+
+    def _inside(self, profile: Profile) -> list[Solution]:
+        """Return the best labelling of the best tally in the window, if there is one."""
+        scores = profile.scores
+        inside = np.flatnonzero((scores >= self.window.least) & (scores <= self.window.most))
+        return [profile.at(*profile.tallies[inside[scores[inside].argmax()]])] if len(inside) else []
+
+    def _answer(self, found: Solution, reason: str, settled: bool = True) -> BoundedSolution:
+        if settled:
+            claim = f"no labelling {self.window} has a higher one: {reason}"
+            return BoundedSolution(found.claiming(claim), found.score)
+        claim = f"it is {self.window}, and nothing in that range is known to be out of reach"
+        return BoundedSolution(found.claiming(claim, optimal=False), self.window.high)
+
+    # --- plans
+
+    def _lattice_plan(self, lattice: Lattice) -> Plan | None:
+        """Return the cheapest plan of a few.
+
+        Tallies by the thousand make joins dear: an order that has none may be a hundred times cheaper than
+        one that is best for counts. Listing the reachable tallies takes long, and is the last resort.
+        """
+        window = {0: lattice.tallies(self.window)}
+        for mode in _MODES:
+            attempts = (
+                self._attempt((lattice.statistic,), order, mode, self.limit, window) for order in _ORDERS
+            )
+            plans = [plan for plan in attempts if plan is not None]
+            if plans:
+                return min(plans, key=lambda plan: plan.operations)
+        return None
+
+    def _counting_plan(self, values: Values) -> Plan | None:
+        """Return a plan that lists the counts; None where there are too many of them."""
+        if not values.few or values.most_tallies > _MOST_COUNTS:
+            return None
+        limit = _LISTED_BYTES if self.limit is None else self.limit
+        return self._attempt(values.statistics, "sweep", "cells", limit)
+
+    def _attempt(
+        self,
+        statistics: tuple[Statistic, ...],
+        order: str | None,
+        mode: Mode,
+        limit: float | None,
+        window: TallyWindow | None = None,
+    ) -> Plan | None:
+        try:
+            return Plan(self.model, statistics, order=order, memory_limit=limit, tallies=mode, window=window)
+        except BudgetError:
+            return None
+
+    def _beyond(self, reason: str) -> BudgetError:
+        offered = (self.best.score - self.worst) / _TALLIES
+        return BudgetError(
+            f"no labelling with a score from {self.window.low:.10g} to {self.window.high:.10g} was found, "
+            f"and none is ruled out: {reason}. Look through more labellings in order (labellings=, "
+            f"{self.labellings} now), or give a resolution, such as resolution={offered:.0e}"
+        )
+
+
+def _negated(model: Model) -> Model:
+    """Turn the signs of all scores; what is forbidden stays so."""
+    turned = [np.where(np.isneginf(block.tables), -inf, -block.tables) for block in model.blocks]
+    blocks = [block.with_tables(read_only(t)) for block, t in zip(model.blocks, turned, strict=True)]
+    return Model.from_blocks(model.cardinalities, blocks)

@@ -1,0 +1,65 @@
+"""A closed range of scores, and a labelling in it with a bound on all others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tallytree.core.solution import Solution, tally_type
+from tallytree.errors import InfeasibleError, ModelError
+
+__all__ = ["BoundedSolution", "Window"]
+
+
+class BoundedSolution(Solution):
+    """A labelling, and an upper bound on what any labelling of its kind can score.
+
+    Attributes
+    ----------
+    upper_bound : float
+        No labelling in the range scores more; the score itself where the labelling is proven to be the best.
+    gap : float
+        ``upper_bound - score``; 0.0 where the labelling is the best.
+    """
+
+    __slots__ = ("upper_bound",)
+
+    upper_bound: float
+
+    def __init__(self, solution: Solution, upper_bound: float) -> None:
+        score = solution.score
+        super().__init__(score, score, tally_type(())(), solution.assignment, solution.model, solution.proof)
+        object.__setattr__(self, "upper_bound", max(upper_bound, score))
+
+    @property
+    def gap(self) -> float:
+        """How much better the best labelling can be at most."""
+        return self.upper_bound - self.score
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        plain = Solution(
+            self.score, self.score, self.tally, np.array(self.assignment), self.model, self.certificate
+        )
+        return BoundedSolution, (plain, self.upper_bound)
+
+    def __repr__(self) -> str:
+        return f"BoundedSolution(score={self.score:.6g}, upper_bound={self.upper_bound:.6g})"
+
+
+class Window:
+    """A closed range of scores, up to rounding."""
+
+    def __init__(self, low: float, high: float, allowance: float) -> None:
+        if not low <= high:  # nan is not
+            raise ModelError(f"a range of scores goes from low to high, low <= high; got {low} and {high}")
+        self.low, self.high = float(low), float(high)
+        self.least, self.most = self.low - allowance, self.high + allowance
+        self.beyond = self.most + 2 * allowance  # where not even rounding reaches the window
+
+    def __str__(self) -> str:
+        return f"with a score from {self.low:.10g} to {self.high:.10g}"
+
+    def infeasible(self, reason: str) -> InfeasibleError:
+        """Say that nothing lies in the window, and why."""
+        return InfeasibleError(f"no labelling has a score from {self.low:.10g} to {self.high:.10g}: {reason}")
