@@ -25,6 +25,7 @@ NAMES = (
     "distribution",
     "kbest",
     "losses",
+    "sequences",
     "corpus",
     "questions",
     "segmentation",

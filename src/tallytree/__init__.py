@@ -21,6 +21,7 @@ from tallytree.core.model import Model
 from tallytree.core.objective import elementwise
 from tallytree.core.plan import Plan, plan
 from tallytree.core.profile import Profile, profile
+from tallytree.core.reduction import Reduction
 from tallytree.core.solution import Solution
 from tallytree.core.solve import solve
 from tallytree.core.statistics import Recipe, Statistic
@@ -35,6 +36,7 @@ from tallytree.score_ranges import (
     score_between,
     sufficient_statistics,
 )
+from tallytree.transducers import Machine, regular, transduce, valid_bio, valid_bioes
 
 __version__ = "0.1.0"
 
@@ -46,12 +48,14 @@ __all__ = [
     "Constraint",
     "Distribution",
     "InfeasibleError",
+    "Machine",
     "Model",
     "ModelError",
     "ObjectiveError",
     "Plan",
     "Profile",
     "Recipe",
+    "Reduction",
     "Relaxation",
     "Solution",
     "Statistic",
@@ -75,8 +79,12 @@ __all__ = [
     "mismatches",
     "plan",
     "profile",
+    "regular",
     "relax",
     "score_between",
     "solve",
     "sufficient_statistics",
+    "transduce",
+    "valid_bio",
+    "valid_bioes",
 ]

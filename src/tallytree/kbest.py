@@ -21,8 +21,9 @@ from tallytree.core.elimination import Order
 from tallytree.core.expressions import And, Constraint, as_constraint
 from tallytree.core.model import Model, checked_model
 from tallytree.core.objective import Objective
-from tallytree.core.plan import Mode, bind
+from tallytree.core.plan import Mode
 from tallytree.core.profile import Where
+from tallytree.core.reduction import Reduction, as_reduction
 from tallytree.core.restriction import Allowed, Fixed
 from tallytree.core.solution import Solution, tally_type
 from tallytree.core.solve import pose
@@ -37,7 +38,7 @@ Distance = Callable[[NDArray[np.int64]], Statistic | Recipe]
 
 
 def iter_best(
-    model: Model,
+    model: Model | Reduction,
     statistics: Iterable[Statistic | Recipe] = (),
     objective: Objective | None = None,
     *,
@@ -52,8 +53,8 @@ def iter_best(
 
     Parameters
     ----------
-    model : Model
-        The factor graph.
+    model : Model or Reduction
+        The factor graph; or a reduction, whose labellings come back as those of the original model.
     statistics : iterable of Statistic or Recipe
         What the objective gets and the solutions' tallies show.
     objective : callable, optional
@@ -91,7 +92,7 @@ def iter_best(
     """
     try:
         return pose(
-            checked_model(model).restricted(fixed, allowed),
+            as_reduction(model, fixed, allowed),
             statistics,
             where,
             order=order,
@@ -103,7 +104,7 @@ def iter_best(
 
 
 def k_best(
-    model: Model,
+    model: Model | Reduction,
     k: int | None = None,
     statistics: Iterable[Statistic | Recipe] = (),
     objective: Objective | None = None,
@@ -119,8 +120,8 @@ def k_best(
 
     Parameters
     ----------
-    model : Model
-        The factor graph.
+    model : Model or Reduction
+        The factor graph; or a reduction.
     k : int, optional
         How many; all of them by default.
     statistics, objective, where, fixed, allowed, order, memory_limit, tallies
@@ -152,7 +153,7 @@ def k_best(
 
 
 def exclude(
-    model: Model,
+    model: Model | Reduction,
     outputs: Iterable[Labelling],
     statistics: Iterable[Statistic | Recipe] = (),
     objective: Objective | None = None,
@@ -167,8 +168,8 @@ def exclude(
 
     Parameters
     ----------
-    model : Model
-        The factor graph.
+    model : Model or Reduction
+        The factor graph; or a reduction.
     outputs : iterable of labelling or Solution
         What to leave out; repeats are welcome.
     statistics, objective, where, fixed, allowed, memory_limit
@@ -196,38 +197,38 @@ def exclude(
     """
     if method not in (None, "ranking", "statistics"):
         raise ModelError(f"method must be 'ranking' or 'statistics', got {method!r}")
-    model = checked_model(model).restricted(fixed, allowed)
-    unwanted = {y.tobytes(): y for y in (_encoded(model, output) for output in outputs)}
-    shown = bind(model, statistics)
+    reduction = as_reduction(model, fixed, allowed)
+    unwanted = {y.tobytes(): y for y in (_encoded(reduction.original, output) for output in outputs)}
     if method == "statistics":
-        found = _outside(model, list(unwanted.values()), shown, objective, where, memory_limit)
+        found = _outside(reduction, list(unwanted.values()), statistics, objective, where, memory_limit)
         return found.claiming(OUTSIDE, among=where, rank=len(unwanted))
-    for solution in iter_best(model, shown, objective, where=where, memory_limit=memory_limit):
+    for solution in iter_best(reduction, statistics, objective, where=where, memory_limit=memory_limit):
         if solution.assignment.tobytes() not in unwanted:
             return solution.claiming(OUTSIDE, rank=len(unwanted))
     raise InfeasibleError(_none_left(len(unwanted), where, objective))
 
 
 def _outside(
-    model: Model,
+    reduction: Reduction,
     outputs: Sequence[NDArray[np.int64]],
-    shown: tuple[Statistic, ...],
+    statistics: Iterable[Statistic | Recipe],
     objective: Objective | None,
     where: Where,
     memory_limit: float | None,
 ) -> Solution:
     """Solve with one mismatch at least to each output; show the tally without these statistics."""
-    wanted = None if where is None else as_constraint(where).on(model)
-    outside = [mismatches(model, y, name=f"outside_{i}", cap=1) >= 1 for i, y in enumerate(outputs)]
+    original, shown = reduction.original, [reduction.bound(s) for s in statistics]
+    wanted = None if where is None else as_constraint(where).mapped(reduction.bound)
+    outside = [mismatches(original, y, name=f"outside_{i}", cap=1) >= 1 for i, y in enumerate(outputs)]
     hidden = () if wanted is None else tuple(s for s in read_by(wanted) if s not in shown)
     constraint = _all([*([] if wanted is None else [wanted]), *outside])
     try:
-        found = pose(model, shown, constraint, memory_limit=memory_limit).best(objective)
+        found = pose(reduction, shown, constraint, memory_limit=memory_limit).best(objective)
     except InfeasibleError as error:
         raise InfeasibleError(_none_left(len(outputs), where, objective)) from error
     names, count = found.tally._fields, len(shown) + len(hidden)
     tally = tally_type(names[:count])(*found.tally[:count])
-    return Solution(found.value, found.score, tally, found.assignment, model, found.proof)
+    return Solution(found.value, found.score, tally, found.assignment, original, found.proof)
 
 
 def _none_left(count: int, where: Where, objective: Objective | None) -> str:

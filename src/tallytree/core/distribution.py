@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from tallytree.core.blocks import read_only
 from tallytree.core.elimination import Order
 from tallytree.core.messages import Backend, Messages, downward, pass_messages
-from tallytree.core.model import Model, checked_model
+from tallytree.core.model import Model
 from tallytree.core.plan import Mode, Plan, bind
+from tallytree.core.reduction import Reduction, as_reduction
 from tallytree.core.restriction import Allowed, Fixed
 from tallytree.core.solution import tally_type, unique_names
 from tallytree.core.statistics import Recipe, Statistic
@@ -44,9 +45,16 @@ class Distribution:
     """
 
     def __init__(
-        self, model: Model, statistics: Sequence[Statistic], plan: Plan, backend: Backend = "native"
+        self,
+        model: Model,
+        statistics: Sequence[Statistic],
+        plan: Plan,
+        backend: Backend = "native",
+        *,
+        reduction: Reduction | None = None,
     ) -> None:
         self.model = model
+        self.reduction = Reduction.identity(model) if reduction is None else reduction
         self.statistics = tuple(statistics)
         self.plan = plan
         self.backend = backend
@@ -88,7 +96,7 @@ class Distribution:
         >>> sum(tt.distribution(model, [tt.count(state=1)]).counts) == 3**100
         True
         """
-        bits = sum(math.log2(n) for n in self.model.cardinalities.tolist())
+        bits = sum(math.log2(n) for n in self.reduction.original.cardinalities.tolist())
         primes = list(islice(_primes(), 1 + int(bits / 30.9)))
         tables = [block.tables for block in self.model.blocks]
         residues = [
@@ -126,7 +134,8 @@ class Distribution:
         with self._lock:
             logs = downward(self._messages, weights, self.model, self.plan)
         ends = np.cumsum(self.model.cardinalities)
-        return [_normalised(part, total) for part in np.split(logs, ends[:-1])] if len(ends) else []
+        tables = [_normalised(part, total) for part in np.split(logs, ends[:-1])] if len(ends) else []
+        return self.reduction.fold(tables, np.add, 0.0)
 
     def sample(
         self, size: int | None = None, *, tally: Iterable[int] | None = None, rng: Any = None
@@ -161,7 +170,8 @@ class Distribution:
             rows = np.full(count, self._row(tally))
         uniforms = generator.random((count, len(self.plan.tables)))
         with self._lock:
-            labellings = self._messages.sample(self._cells[rows].astype(np.int64), uniforms)
+            drawn = self._messages.sample(self._cells[rows].astype(np.int64), uniforms)
+        labellings = self.reduction.lift_all(drawn)
         return labellings[0] if size is None else labellings
 
     def _row(self, tally: Iterable[int]) -> int:
@@ -243,7 +253,7 @@ def _remainders(primes: Sequence[int], residues: Sequence[Sequence[int]]) -> lis
 
 
 def distribution(
-    model: Model,
+    model: Model | Reduction,
     statistics: Iterable[Statistic | Recipe] = (),
     *,
     fixed: Fixed | None = None,
@@ -270,10 +280,10 @@ def distribution(
     >>> d.probabilities, d.counts
     (array([0.25, 0.5 , 0.25]), (1, 2, 1))
     """
-    model = checked_model(model).restricted(fixed, allowed)
-    bound = bind(model, statistics)
+    reduction = as_reduction(model, fixed, allowed)
+    bound = bind(reduction, statistics)
     if plan is None:
-        plan = Plan(model, bound, order=order, memory_limit=memory_limit, tallies=tallies)
+        plan = Plan(reduction.model, bound, order=order, memory_limit=memory_limit, tallies=tallies)
     else:
-        plan.check(model, bound)
-    return Distribution(model, bound, plan, backend)
+        plan.check(reduction.model, bound)
+    return Distribution(reduction.model, bound, plan, backend, reduction=reduction)

@@ -31,9 +31,11 @@ __all__ = [
     "Linear",
     "Operand",
     "Or",
+    "Reducing",
     "Relation",
     "Term",
     "as_constraint",
+    "local_part",
 ]
 
 Relation = Literal["<=", ">=", "==", "!="]
@@ -309,6 +311,11 @@ class Constraint(ABC):
         """Bind all recipes in it to a model; itself if there are none."""
         return self.mapped(lambda term: term.on(model))
 
+    @property
+    def reducing(self) -> tuple[Reducing, ...]:
+        """The parts of it that no tally tells."""
+        return ()
+
     @abstractmethod
     def __invert__(self) -> Constraint: ...
 
@@ -351,7 +358,7 @@ class Constraint(ABC):
         return And((*_parts(self, And), *_parts(as_constraint(other), And)))
 
     def __or__(self, other: Constraint) -> Constraint:
-        return Or((*_parts(self, Or), *_parts(as_constraint(other), Or)))
+        return _any_of((*_parts(self, Or), *_parts(as_constraint(other), Or)))
 
     # reached from a left operand that is no constraint: the same refusal
     __rand__ = __and__
@@ -425,6 +432,11 @@ class _Compound(Constraint):
         """The distinct statistics it reads, in order of first use."""
         return tuple(dict.fromkeys(term for part in self.parts for term in part.statistics))
 
+    @property
+    def reducing(self) -> tuple[Reducing, ...]:
+        """The parts of it that no tally tells."""
+        return tuple(one for part in self.parts for one in part.reducing)
+
     def mapped(self, function: Callable[[Any], Term]) -> Constraint:
         """Put another statistic in the place of each; itself if they are the same ones."""
         others = tuple(part.mapped(function) for part in self.parts)
@@ -452,7 +464,7 @@ class And(_Compound):
     missed = np.add
 
     def __invert__(self) -> Constraint:
-        return Or(tuple(~part for part in self.parts))
+        return _any_of(tuple(~part for part in self.parts))
 
 
 @final
@@ -466,6 +478,70 @@ class Or(_Compound):
 
     def __invert__(self) -> Constraint:
         return And(tuple(~part for part in self.parts))
+
+
+class Reducing(Constraint):
+    """A constraint on the labelling as a whole, which no tally tells: another model meets it.
+
+    All labellings of that model satisfy it (``core/reduction.py``), so it joins other constraints by ``&``
+    only.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def reduce(self, reduction: Any) -> Any:
+        """Return a further reduction, which keeps to the labellings that satisfy this constraint."""
+
+    @abstractmethod
+    def satisfied(self, model: Any, labelling: ArrayLike) -> bool:
+        """Say whether a labelling of a model satisfies it."""
+
+    @property
+    def statistics(self) -> tuple[Term, ...]:
+        """No statistics: it reads none."""
+        return ()
+
+    @property
+    def reducing(self) -> tuple[Reducing, ...]:
+        """Itself."""
+        return (self,)
+
+    def mapped(self, function: Callable[[Any], Term]) -> Constraint:
+        """Return itself: it reads no statistic."""
+        return self
+
+    def _mask(self, values: Mapping[Any, ArrayLike]) -> NoReturn:
+        raise ModelError(
+            f"'{self}' is about the labelling as a whole, and no tally tells whether it holds. Give it to "
+            "solve, k_best, iter_best or exclude as where=, or make the profile of "
+            "tallytree.transduce(model, …)"
+        )
+
+    def violation(self, values: Mapping[Any, ArrayLike]) -> NoReturn:
+        """Refuse: no tally tells."""
+        self._mask(values)
+
+
+def local_part(constraint: Constraint) -> Constraint | None:
+    """Return what is left of a constraint without the parts that no tally tells; None if nothing is."""
+    if not constraint.reducing:
+        return constraint
+    if isinstance(constraint, Reducing):
+        return None
+    assert isinstance(constraint, And)
+    parts = tuple(part for part in map(local_part, constraint.parts) if part is not None)
+    return And(parts) if parts else None
+
+
+def _any_of(parts: tuple[Constraint, ...]) -> Or:
+    whole = [one for part in parts for one in part.reducing]
+    if whole:
+        raise ModelError(
+            f"'{whole[0]}' is about the labelling as a whole, and joins other constraints by & only; for an "
+            "alternative between patterns write | inside of one pattern"
+        )
+    return Or(parts)
 
 
 def _parts(constraint: Constraint, kind: type[_Compound]) -> tuple[Constraint, ...]:

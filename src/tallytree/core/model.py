@@ -473,11 +473,12 @@ class Model(Frozen):
         states, lists = checked_mapping(fixed, "fixed"), checked_mapping(allowed, "allowed")
         if not states and not lists:
             return self
-        choices = self._choices(states, lists)
+        choices = self.choices(states, lists)
         blocks = restricted_blocks(self.blocks, self.cardinalities, choices)
         return _restored(self.cardinalities, blocks, self.shape, self.states, self.variables, self.alike)
 
-    def _choices(self, fixed: Fixed, allowed: Allowed) -> dict[int, list[int]]:
+    def choices(self, fixed: Fixed, allowed: Allowed) -> dict[int, list[int]]:
+        """Return the numbers of the states that are left to the variables named."""
         choices = {}
         for variable, (given, states) in zip(
             self.variable_indices(allowed).tolist(), allowed.items(), strict=True

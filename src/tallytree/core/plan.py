@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from tallytree.core.blocks import Block
 from tallytree.core.elimination import UNCAPPED, Order, skeleton
-from tallytree.core.expressions import Constraint, as_constraint
-from tallytree.core.model import Model, checked_model
+from tallytree.core.expressions import Constraint
+from tallytree.core.model import Model
 from tallytree.core.program import Step, steps
 from tallytree.core.question import Question
+from tallytree.core.reduction import Reduction, as_reduction, meet
 from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
@@ -248,9 +249,9 @@ def _restored(shape: _Shape, statistics: Sequence[Statistic], *options: Any) -> 
     return Plan(shape.model(), statistics, order=order, memory_limit=limit, tallies=tallies, window=window)
 
 
-def bind(model: Model, statistics: Iterable[Statistic | Recipe]) -> tuple[Statistic, ...]:
-    """Bind recipes to the model, and refuse what does not fit it."""
-    checked_model(model)
+def bind(model: Model | Reduction, statistics: Iterable[Statistic | Recipe]) -> tuple[Statistic, ...]:
+    """Bind recipes to the model, refuse what does not fit it, and carry it over to a reduction."""
+    reduction = as_reduction(model)
     if isinstance(statistics, (Statistic, Recipe)):
         statistics = (statistics,)
     bound = []
@@ -259,12 +260,12 @@ def bind(model: Model, statistics: Iterable[Statistic | Recipe]) -> tuple[Statis
             raise ModelError(
                 f"statistics must be Statistic objects or recipes such as count(state=…), got {statistic!r}"
             )
-        bound.append(statistic.on(model))
+        bound.append(reduction.pull(statistic))
     return tuple(bound)
 
 
 def plan(
-    model: Model,
+    model: Model | Reduction,
     statistics: Iterable[Statistic | Recipe] = (),
     *,
     where: Constraint | None = None,
@@ -276,7 +277,7 @@ def plan(
 
     Parameters
     ----------
-    model : Model
+    model : Model or Reduction
         Only its scopes and cardinalities are looked at.
     statistics : iterable of Statistic or Recipe
         The statistics to carry along.
@@ -309,8 +310,9 @@ def plan(
       ... steps, ... add-max operations
     ...
     """
-    question = Question(bind(model, statistics), None if where is None else as_constraint(where).on(model))
-    return plan_of(model, question, order=order, memory_limit=memory_limit, tallies=tallies)
+    reduction, constraint = meet(as_reduction(model), where)
+    question = Question(bind(reduction, statistics), constraint)
+    return plan_of(reduction.model, question, order=order, memory_limit=memory_limit, tallies=tallies)
 
 
 def plan_of(

@@ -19,13 +19,14 @@ from tallytree.core.certificate import BEST, IN_ORDER, SAME_TALLY
 from tallytree.core.elimination import Order
 from tallytree.core.expressions import Constraint, as_constraint
 from tallytree.core.messages import Backend, Messages, downward, pass_messages
-from tallytree.core.model import Model, checked_model
+from tallytree.core.model import Model
 from tallytree.core.objective import Objective, evaluate_objective
 from tallytree.core.plan import Mode, Plan, bind, plan_of
 from tallytree.core.question import Question
 from tallytree.core.ranking import Ranked, by_objective, by_score
+from tallytree.core.reduction import Reduction, as_reduction
 from tallytree.core.restriction import Allowed, Fixed
-from tallytree.core.solution import Solution, certified, tally_type, unique_names
+from tallytree.core.solution import Solution, certified, lifted, tally_type, unique_names
 from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import InfeasibleError, ModelError
 
@@ -48,6 +49,9 @@ class Profile:
     Attributes
     ----------
     model : Model
+        The model that was solved.
+    reduction : Reduction
+        How its labellings are read: to the model itself, unless the profile was made of a reduction.
     statistics : tuple of Statistic
     plan : Plan
     tallies : (S, P) int64 array
@@ -65,8 +69,10 @@ class Profile:
         *,
         shown: Sequence[Statistic] | None = None,
         asked: Where = None,
+        reduction: Reduction | None = None,
     ) -> None:
         self.model = model
+        self.reduction = Reduction.identity(model) if reduction is None else reduction
         self.statistics = tuple(statistics)
         self.plan = plan
         self._shown = shown  # what the tally of a solution has, where it is not what the messages carry
@@ -257,7 +263,8 @@ class Profile:
             weights[self._cells if rows is None else self._cells[rows]] = 0.0
             scores = downward(messages, weights, self.model, self.plan)
         ends = np.cumsum(self.model.cardinalities)
-        return np.split(scores, ends[:-1]) if len(ends) else []
+        tables = np.split(scores, ends[:-1]) if len(ends) else []
+        return self.reduction.fold(tables, np.maximum, -np.inf)
 
     def row(self, row: int) -> Solution:
         """Return the best labelling with the tally of a row of ``tallies``."""
@@ -317,8 +324,10 @@ class Profile:
             raise InfeasibleError(_NONE_LEFT)
         if where is None:
             return None
-        constraint = as_constraint(where).on(self.model)
         columns = {statistic: self.tallies[:, i] for i, statistic in enumerate(self.statistics)}
+        constraint = as_constraint(where).mapped(
+            lambda term: term if term in columns else self.reduction.pull(term)
+        )
         missing = [s.name for s in constraint.statistics if s not in columns]
         if missing:
             raise ModelError(
@@ -362,7 +371,8 @@ class Profile:
         else:
             reported = tally_type(unique_names(tuple(s.name for s in self._shown)))(*others)
         proof = (self.plan, score, *reason)
-        return Solution(score if value is None else value, exact, reported, assignment, self.model, proof)
+        found = Solution(score if value is None else value, exact, reported, assignment, self.model, proof)
+        return lifted(found, self.reduction, self.statistics if self._shown is None else self._shown)
 
     def _decode(self, cell: int) -> NDArray[np.int64]:
         with self._lock:  # decoding may load a segment of the tables
@@ -393,7 +403,7 @@ def nearest_tallies(names: tuple[str, ...], tallies: NDArray[np.int64], missed: 
 
 
 def profile(
-    model: Model,
+    model: Model | Reduction,
     statistics: Iterable[Statistic | Recipe] = (),
     *,
     fixed: Fixed | None = None,
@@ -408,10 +418,10 @@ def profile(
 
     Parameters
     ----------
-    model : Model
-        The factor graph.
+    model : Model or Reduction
+        The factor graph; or a reduction, whose labellings come back as those of the original model.
     statistics : iterable of Statistic or Recipe
-        What to tally.
+        What to tally: statistics of the model, and a reduction's own.
     fixed, allowed : mapping, optional
         The state that a variable must take, the states it may take: the profile of
         ``model.restricted(fixed, allowed)``.
@@ -431,11 +441,11 @@ def profile(
     >>> prof.tallies.ravel(), prof.scores
     (array([0, 1, 2, 3]), array([0., 4., 6., 7.]))
     """
-    model = checked_model(model).restricted(fixed, allowed)
-    bound = bind(model, statistics)
+    reduction = as_reduction(model, fixed, allowed)
+    bound = bind(reduction, statistics)
     if plan is None:
         every = Question(bound, None)
-        plan = plan_of(model, every, order=order, memory_limit=memory_limit, tallies=tallies)
+        plan = plan_of(reduction.model, every, order=order, memory_limit=memory_limit, tallies=tallies)
     else:
-        plan.check(model, bound)
-    return Profile(model, bound, plan, backend)
+        plan.check(reduction.model, bound)
+    return Profile(reduction.model, bound, plan, backend, reduction=reduction)

@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from tallytree.core.blocks import Frozen, read_only, set_once
 from tallytree.core.certificate import Certificate, Proof
 from tallytree.core.model import Model
+from tallytree.core.reduction import Reduction
 from tallytree.core.statistics import Statistic
 from tallytree.errors import TallytreeError
 from tallytree.kernels import native
 
-__all__ = ["Solution", "certified", "tally_type", "unique_names"]
+__all__ = ["Solution", "certified", "lifted", "tally_type", "unique_names"]
 
 _EPSILON = float(np.finfo(np.float64).eps)
 
@@ -191,3 +192,20 @@ def certified(
             f"labelling has {got!r} and {found}. This is a bug in tallytree; please report it with the model"
         )
     return got, tuple(totals[len(statistics) :])
+
+
+def lifted(solution: Solution, reduction: Reduction, statistics: Sequence[Statistic]) -> Solution:
+    """Bring a solution back to the original model, and check it there as well."""
+    if reduction.trivial:
+        return solution
+    assignment = reduction.lift(solution.assignment)
+    known = [(reduction.origin(s), value) for s, value in zip(statistics, solution.tally, strict=True)]
+    originals = [(origin, value) for origin, value in known if origin is not None]
+    score, _ = certified(
+        reduction.original,
+        [origin for origin, _ in originals],
+        assignment,
+        solution.score,
+        [value for _, value in originals],
+    )
+    return solution.retold(reduction.original, assignment, solution.value, score, solution.tally)

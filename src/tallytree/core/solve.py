@@ -13,14 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.core.elimination import Order
-from tallytree.core.expressions import as_constraint
+from tallytree.core.expressions import Constraint
 from tallytree.core.infeasible import nearest
 from tallytree.core.messages import Backend
-from tallytree.core.model import Model, checked_model
+from tallytree.core.model import Model
 from tallytree.core.objective import Objective, called
 from tallytree.core.plan import Mode, bind, plan_of
 from tallytree.core.profile import Profile, Where
 from tallytree.core.question import Question
+from tallytree.core.reduction import Reduction, as_reduction, meet
 from tallytree.core.restriction import Allowed, Fixed
 from tallytree.core.solution import Solution
 from tallytree.core.statistics import Recipe, Statistic
@@ -30,7 +31,7 @@ __all__ = ["Posed", "best_of", "pose", "solve"]
 
 
 def solve(
-    model: Model,
+    model: Model | Reduction,
     statistics: Iterable[Statistic | Recipe] = (),
     objective: Objective | None = None,
     *,
@@ -46,8 +47,8 @@ def solve(
 
     Parameters
     ----------
-    model : Model
-        The factor graph.
+    model : Model or Reduction
+        The factor graph; or a reduction, whose labellings come back as those of the original model.
     statistics : iterable of Statistic or Recipe
         What the objective gets, in order.
     objective : callable, optional
@@ -76,19 +77,28 @@ def solve(
     >>> tt.solve(model, where=tt.count(state=1) == 1, fixed={2: 0}).assignment
     array([0, 1, 0])
     """
-    model = checked_model(model).restricted(fixed, allowed)
     asked = pose(
-        model, statistics, where, order=order, memory_limit=memory_limit, tallies=tallies, backend=backend
+        as_reduction(model, fixed, allowed),
+        statistics,
+        where,
+        order=order,
+        memory_limit=memory_limit,
+        tallies=tallies,
+        backend=backend,
     )
     return best_of(asked, objective, where)
 
 
 class Posed(NamedTuple):
-    """The profile that answers a question, what is left of the constraint, and how many statistics H gets."""
+    """The profile that answers a question, what is left of the constraint, and how many statistics H gets.
+
+    The constraint itself is there in terms of the model that was solved.
+    """
 
     profile: Profile
     remaining: Where
     seen: int
+    constraint: Constraint | None
 
     def best(self, objective: Objective | None) -> Solution:
         """Return the best labelling."""
@@ -128,16 +138,15 @@ def best_of(asked: Posed, objective: Objective | None, where: Where) -> Solution
     try:
         return asked.best(objective)
     except InfeasibleError:
-        if where is None or asked.satisfiable:
+        if asked.constraint is None or asked.satisfiable:
             raise
     model, plan = asked.profile.model, asked.profile.plan
-    constraint = as_constraint(where).on(model)
-    near = nearest(model, constraint, order=plan.options[0], memory_limit=plan.limit)
-    raise InfeasibleError(f"no labelling satisfies '{constraint}'; {near}")
+    near = nearest(model, asked.constraint, order=plan.options[0], memory_limit=plan.limit)
+    raise InfeasibleError(f"no labelling satisfies '{where}'; {near}")
 
 
 def pose(
-    model: Model,
+    model: Model | Reduction,
     statistics: Iterable[Statistic | Recipe],
     where: Where,
     *,
@@ -147,11 +156,14 @@ def pose(
     backend: Backend = "native",
 ) -> Posed:
     """Make the profile of the statistics and of what the constraint needs; it is empty if nothing is left."""
-    seen = bind(model, statistics)
-    question = Question(seen, None if where is None else as_constraint(where).on(model))
-    plan = plan_of(model, question, order=order, memory_limit=memory_limit, tallies=tallies)
+    reduction, constraint = meet(as_reduction(model), where)
+    seen = bind(reduction, statistics)
+    question = Question(seen, constraint)
+    plan = plan_of(reduction.model, question, order=order, memory_limit=memory_limit, tallies=tallies)
     shown = None if question.carried is question.asked else question.asked
-    found = Profile(model, question.carried, plan, backend, shown=shown, asked=question.constraint)
+    found = Profile(
+        reduction.model, question.carried, plan, backend, shown=shown, asked=where, reduction=reduction
+    )
     # only native layouts know windows, and only steps are cut by them: a model of no variables has none
-    windowed = question.all_windowed and backend == "native" and len(model) > 0
-    return Posed(found, None if windowed else question.remaining, len(seen))
+    windowed = question.all_windowed and backend == "native" and len(reduction.model) > 0
+    return Posed(found, None if windowed else question.remaining, len(seen), constraint)

@@ -6,15 +6,21 @@ first, ``FBeta(truth, background="O")``.
 
 from tallytree.losses.augmented import AugmentedSolution, LossProfile
 from tallytree.losses.base import LabellingLoss, Loss
+from tallytree.losses.bleu import Bleu
+from tallytree.losses.chunks import ChunkFBeta, chunks_of
 from tallytree.losses.corpus import CorpusSolution
 from tallytree.losses.nodes import FalsePositives, FBeta, IntersectionOverUnion, NodeLoss, Precision, Recall
 from tallytree.losses.path import MarginPath
 from tallytree.losses.positions import HammingDistance, HammingLoss, LabelCount, ZeroOne
+from tallytree.losses.rouge import RougeL, RougeN
 from tallytree.losses.scaling import objective, scaled
+from tallytree.losses.sequences import SequenceLoss
 from tallytree.losses.weighted import WeightedHamming
 
 __all__ = [
     "AugmentedSolution",
+    "Bleu",
+    "ChunkFBeta",
     "CorpusSolution",
     "FBeta",
     "FalsePositives",
@@ -29,8 +35,12 @@ __all__ = [
     "NodeLoss",
     "Precision",
     "Recall",
+    "RougeL",
+    "RougeN",
+    "SequenceLoss",
     "WeightedHamming",
     "ZeroOne",
+    "chunks_of",
     "objective",
     "scaled",
 ]

@@ -19,12 +19,12 @@ from tallytree.core.certificate import BEST
 from tallytree.core.elimination import Order
 from tallytree.core.model import Model, checked_model
 from tallytree.core.profile import Where
-from tallytree.core.reduction import Reduction
+from tallytree.core.reduction import Reduction, meet
 from tallytree.core.restriction import Allowed, Fixed
-from tallytree.core.rounding import rounding
-from tallytree.core.solution import Solution, tally_type, unique_names
+from tallytree.core.solution import Solution, lifted, tally_type, unique_names
 from tallytree.core.solve import Posed, best_of, pose, solve
-from tallytree.errors import ModelError, TallytreeError
+from tallytree.core.statistics import read_by
+from tallytree.errors import BudgetError, ModelError, TallytreeError
 from tallytree.losses.base import Line, Loss
 from tallytree.losses.path import MarginPath
 from tallytree.losses.scaling import Scaling, checked_margin, checked_scaling, objective, scaled
@@ -85,24 +85,22 @@ class _Question:
         self.reduction: Reduction = self.loss.reduce(self.model)
 
     def answer(self, found: Solution, scaling: Scaling, margin: float) -> AugmentedSolution:
-        """Bring a solution of the reduced model back, and certify its score and its loss."""
-        count = len(self.reduction.statistics)
-        loss = float(self.loss.value(*found.tally[:count]))
-        assignment = self.reduction.lift(found.assignment)
-        score = found.score if self.reduction.trivial else self._certified(assignment, found.score, loss)
-        value = float(scaled(scaling, loss, score - self.truth_score, margin))
-        lifted = found.retold(self.model, assignment, value, score, found.tally)
-        return AugmentedSolution(lifted, loss, self.truth_score)
+        """Put the loss to a solution, and certify it where it was counted on another model."""
+        loss = float(self.loss.value(*found.tally[: len(self.reduction.statistics)]))
+        if not self.reduction.trivial:
+            self._certify(found.assignment, loss)
+        value = float(scaled(scaling, loss, found.score - self.truth_score, margin))
+        complete = found.retold(self.model, found.assignment, value, found.score, found.tally)
+        return AugmentedSolution(complete, loss, self.truth_score)
 
-    def _certified(self, assignment: NDArray[np.int64], score: float, loss: float) -> float:
-        exact, defined = self.model.score(assignment), self.loss(assignment)
-        if abs(exact - score) > rounding(self.model.blocks) or abs(defined - loss) > 1e-9 * max(1.0, defined):
+    def _certify(self, assignment: NDArray[np.int64], loss: float) -> None:
+        defined = self.loss(assignment)
+        if abs(defined - loss) > 1e-9 * max(1.0, defined):
             raise TallytreeError(
-                f"the certificate failed: the reduced model promises score {score!r} and loss {loss!r}, the "
-                f"labelling has {exact!r} and {defined!r}. This is a bug in tallytree, or in the loss: check "
-                "that with tallytree.testing.check_loss"
+                f"the certificate failed: the reduced model promises loss {loss!r}, the labelling has "
+                f"{defined!r}. This is a bug in tallytree, or in the loss: check that with "
+                "tallytree.testing.check_loss"
             )
-        return exact
 
 
 class LossProfile:
@@ -164,11 +162,13 @@ class LossProfile:
     def _ask(self, question: _Question, where: Where, order: Any, memory_limit: float | None) -> None:
         self._question = question
         self.model, self.loss, self.truth_score = question.model, question.loss, question.truth_score
-        reduction = question.reduction
-        self._where = None if where is None else reduction.pull(where)
-        self._posed: Posed = pose(
-            reduction.model, reduction.statistics, self._where, order=order, memory_limit=memory_limit
-        )
+        reduction, self._where = question.reduction, where
+        try:
+            self._posed: Posed = pose(
+                reduction, reduction.statistics, where, order=order, memory_limit=memory_limit
+            )
+        except BudgetError as error:
+            raise BudgetError(f"{error}. {self.loss.remedy}" if self.loss.remedy else str(error)) from None
 
     @property
     def plan(self) -> Any:
@@ -338,17 +338,19 @@ def _folded(
     memory_limit: float | None,
 ) -> AugmentedSolution:
     """Maximise ``λ·loss + F`` as plain MAP: the loss is a sum of local terms, as the score is."""
-    reduction = question.reduction
+    reduction, constraint = meet(question.reduction, where)
+    counted = reduction.statistics
     weights = [margin * c for c in line[1]]
-    changed = _with_terms(reduction.model, list(zip(reduction.statistics, weights, strict=True)))
-    constraint = None if where is None else reduction.pull(where)
+    changed = _with_terms(reduction.model, list(zip(counted, weights, strict=True)))
     found = solve(changed, where=constraint, order=order, memory_limit=memory_limit)
-    tally = [s.tally(found.assignment) for s in reduction.statistics]
-    names = unique_names((*(s.name for s in reduction.statistics), *found.tally._fields))
+    tally = [s.tally(found.assignment) for s in counted]
+    names = unique_names((*(s.name for s in counted), *found.tally._fields))
     complete = tally_type(names)(*tally, *found.tally)
     score = reduction.model.score(found.assignment)
     plain = found.retold(reduction.model, found.assignment, found.value, score, complete)
-    return question.answer(plain.claiming(BEST, noun="value"), "margin", margin)
+    shown = (*counted, *(() if constraint is None else read_by(constraint)))
+    answer = lifted(plain.claiming(BEST, noun="value", among=where), reduction, shown)
+    return question.answer(answer, "margin", margin)
 
 
 def _with_terms(model: Model, terms: Sequence[tuple[Any, float]]) -> Model:

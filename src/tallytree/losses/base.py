@@ -98,6 +98,11 @@ class Loss(ABC):
     def bounds(self) -> Bounds:
         """The least and the largest value, as far as is known without a model."""
 
+    @property
+    def remedy(self) -> str:
+        """What to do where its tallies do not fit into memory: the end of the error; by default nothing."""
+        return ""
+
 
 def plain(labelling: Any) -> Any:
     """Return lists and arrays as tuples of plain values, so that equal losses are equal; others as is."""

@@ -87,6 +87,10 @@ def relax(
         raise ModelError("give the constraint as where=; statistics are what the solution's tally shows")
     model = checked_model(model).restricted(fixed, allowed)
     constraint = as_constraint(where).on(model)
+    if constraint.reducing:
+        raise ModelError(
+            f"relax takes comparisons of statistics only, and '{constraint.reducing[0]}' is none; use solve"
+        )
     shown = bind(model, statistics)
     hidden = tuple(s for s in read_by(constraint) if s not in shown)
     ranges = ranges_of(constraint)

@@ -4,7 +4,7 @@ Everything here follows the definitions and none of the recursions: a score is a
 capped sum over the entries of a statistic, and a profile the best score of each tally among all labellings.
 Code that extends the library can be held to the same contract: draw a problem with `random_model` and
 `random_statistics`, solve it, and pass the answer to `check_profile` or `check_distribution`; a loss
-of your own goes to `check_loss`.
+of your own goes to `check_loss`, a machine to `check_machine`.
 """
 
 from tallytree.testing.checkers import check_distribution, check_profile, check_solution
@@ -19,6 +19,7 @@ from tallytree.testing.enumeration import (
     tally_of,
 )
 from tallytree.testing.losses import check_loss
+from tallytree.testing.machines import accepted, check_machine, check_reduction
 from tallytree.testing.problems import SHAPES, random_model, random_statistics
 
 __all__ = [
@@ -26,10 +27,13 @@ __all__ = [
     "SHAPES",
     "Best",
     "Enumeration",
+    "accepted",
     "brute_force",
     "check_distribution",
     "check_loss",
+    "check_machine",
     "check_profile",
+    "check_reduction",
     "check_solution",
     "factors_of",
     "random_model",

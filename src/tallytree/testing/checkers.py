@@ -92,6 +92,7 @@ def check_profile(profile: ProfileLike, model: Model, statistics: Sequence[Stati
     Examples
     --------
     >>> import tallytree as tt
+    >>> from tallytree.testing import random_model, random_statistics
     >>> model = random_model(np.random.default_rng(0), "tree")
     >>> statistics = random_statistics(np.random.default_rng(1), model, 2)
     >>> check_profile(tt.profile(model, statistics), model, statistics)
@@ -118,6 +119,7 @@ def check_distribution(
     Examples
     --------
     >>> import tallytree as tt
+    >>> from tallytree.testing import random_model, random_statistics
     >>> model = random_model(np.random.default_rng(0), "grid", variables=4)
     >>> statistics = random_statistics(np.random.default_rng(1), model)
     >>> check_distribution(tt.distribution(model, statistics), model, statistics)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.core.blocks import Block
-from tallytree.core.expressions import Constraint
+from tallytree.core.expressions import Constraint, local_part
 from tallytree.core.model import Model
 from tallytree.core.statistics import Recipe, Statistic, read_by
 from tallytree.errors import InfeasibleError
@@ -170,7 +170,7 @@ class Enumeration:
         """
         rows = np.flatnonzero(self._possible)
         if where is not None:
-            rows = rows[_satisfied(where.on(self.model), self.labellings[rows])]
+            rows = rows[_satisfied(where.on(self.model), self.model, self.labellings[rows])]
         if not len(rows):
             raise InfeasibleError("no labelling has a score above -inf and satisfies the constraint")
         if self.statistics:
@@ -188,9 +188,15 @@ class Enumeration:
         )
 
 
-def _satisfied(constraint: Constraint, labellings: Integers) -> npt.NDArray[np.bool_]:
-    tallies = {statistic: tally_of(statistic, labellings) for statistic in read_by(constraint)}
-    return np.broadcast_to(constraint.holds(tallies), len(labellings))
+def _satisfied(constraint: Constraint, model: Model, labellings: Integers) -> npt.NDArray[np.bool_]:
+    satisfied = np.ones(len(labellings), dtype=np.bool_)
+    for part in constraint.reducing:
+        satisfied &= [part.satisfied(model, labelling) for labelling in labellings]
+    local = local_part(constraint)
+    if local is None:
+        return satisfied
+    tallies = {statistic: tally_of(statistic, labellings) for statistic in read_by(local)}
+    return np.asarray(satisfied & local.holds(tallies))
 
 
 def brute_force(model: Model, statistics: Sequence[Statistic | Recipe] = ()) -> Enumeration:

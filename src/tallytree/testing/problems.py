@@ -104,6 +104,7 @@ def random_model(
 
     Examples
     --------
+    >>> from tallytree.testing import brute_force
     >>> model = random_model(np.random.default_rng(0), "cycle", variables=4)
     >>> brute_force(model).labellings.shape[1]
     4

@@ -1,0 +1,117 @@
+"""BLEU, the precision of n-grams: ``BP · exp(mean over k of log p_k)``.
+
+``p_k`` is the share of the sentence's k-grams that the references have, and BP punishes short sentences:
+``exp(1 - r/c)`` where the length c is below r, the length of the closest reference (the shorter of two). A
+k-gram counts no more often than in the reference that has it most often. That **clipping** makes exact
+inference exponential in the number of distinct k-grams; without it a k-gram of a reference counts wherever it
+occurs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tallytree.core.model import Model
+from tallytree.core.reduction import Reduction
+from tallytree.losses.base import Values
+from tallytree.losses.grams import Group, Sentence, checked_order, clipped, counted, largest_counts, ngrams_of
+from tallytree.losses.sequences import SequenceLoss
+
+__all__ = ["Bleu"]
+
+
+@dataclass(frozen=True)
+class Bleu(SequenceLoss):
+    """One minus BLEU, of one sentence and without smoothing.
+
+    Where for some k up to ``max_order`` the sentence has no k-gram, or none that a reference has, the loss is
+    1; where the sentence and its closest reference are both empty, it is 0.
+
+    Parameters
+    ----------
+    truth : sequence of labels, or of such sequences
+        The references.
+    max_order : int
+        The length of the longest n-grams.
+    clip : bool
+        Whether an n-gram counts no more often than in one reference. Without clipping there are few tallies,
+        however long the references are.
+    end : str or int, optional
+        The label that ends a sentence; without it every sentence is as long as the chain.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> loss = tt.losses.Bleu("the cat sat on the mat".split(), max_order=2)
+    >>> loss("the cat sat on the mat".split()), round(loss("the cat sat on a mat".split()), 6)
+    (0.0, 0.292893)
+    """
+
+    max_order: int = 4
+    clip: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked_order(self.max_order, "max_order")
+
+    @property
+    def remedy(self) -> str:
+        """What makes it cheaper."""
+        return "clip=False counts all n-grams of one length together, which is cheap" if self.clip else ""
+
+    def __call__(self, y: Any) -> float:
+        """Compute the loss of a labelling from its definition."""
+        sentence, references = self.sentence(y), self.references
+        length = len(sentence)
+        closest = min((abs(len(one) - length), len(one)) for one in references)[1]
+        if not length:
+            return float(closest > 0)
+        mean = 0.0
+        for n in range(1, self.max_order + 1):
+            found, right = ngrams_of(sentence, n), 0
+            for gram, count in found.items():
+                most = max(ngrams_of(one, n)[gram] for one in references)
+                right += min(count, most) if self.clip else count * (most > 0)
+            if not right:
+                return 1.0
+            mean += math.log(right / found.total()) / self.max_order
+        return max(0.0, 1.0 - math.exp(mean + min(0.0, 1 - closest / length)))
+
+    @cached_property
+    def _counts(self) -> list[dict[Sentence, int]]:
+        """For each order the n-grams of the references, and how often each may count."""
+        return [largest_counts(self.references, n) for n in range(1, self.max_order + 1)]
+
+    def reduce(self, model: Model) -> Reduction:
+        """Count every n-gram as often as it may count, or those of each order together; and the length."""
+        loss = self.on(model)
+        groups = [group for counts in loss._counts for group in clipped(counts)]
+        if not self.clip:
+            groups = [Group(f"right{n}", dict.fromkeys(c, 1), None) for n, c in enumerate(loss._counts, 1)]
+        return counted(model, groups, loss.end, length=True)
+
+    def value(self, *tallies: ArrayLike) -> Values:
+        """Compute the loss from the counts of the n-grams, or of each order, and the length."""
+        *counts, length = np.broadcast_arrays(*(np.asarray(tally, dtype=np.int64) for tally in tallies))
+        ends = np.cumsum([len(one) if self.clip else 1 for one in self._counts]).tolist()
+        good, mean = length > 0, np.zeros(length.shape)
+        for n, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
+            right = np.sum(counts[start:end], axis=0, dtype=np.int64) + np.zeros_like(length)
+            good &= right > 0
+            mean += np.log(np.maximum(right, 1) / np.maximum(length - n, 1)) / self.max_order
+        closest = _closest([len(one) for one in self.references], length)
+        loss = 1.0 - np.exp(mean + np.minimum(0.0, 1 - closest / np.maximum(length, 1)))
+        nothing = (length == 0) & (closest == 0)
+        return np.maximum(np.where(good, loss, np.where(nothing, 0.0, 1.0)), 0.0)
+
+
+def _closest(lengths: list[int], length: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the one of some lengths that is closest to each; of two the shorter."""
+    ordered = np.array(sorted(lengths))
+    return np.asarray(ordered[np.abs(ordered - length[..., np.newaxis]).argmin(axis=-1)])

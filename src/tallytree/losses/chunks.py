@@ -1,0 +1,222 @@
+"""The F-measure of whole chunks, which is what CoNLL's scorer reports.
+
+A chunk is right if its type, its first and its last word are. That does not decompose over neighbouring
+labels, but a machine can count it (:mod:`tallytree.transducers`): while it reads the labels it remembers the
+last one, and whether the chunk that is open has agreed with a chunk of the truth so far.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from tallytree.core.model import Model
+from tallytree.core.reduction import Reduction
+from tallytree.errors import ModelError
+from tallytree.losses.base import Line, flat
+from tallytree.losses.nodes import FBeta
+from tallytree.transducers.chunks import Scheme, Tag, checked_scheme, tag_of
+from tallytree.transducers.encodings import transduced
+from tallytree.transducers.machine import Machine, Move, State
+from tallytree.transducers.trellis import Alphabet, Layer, Trellis, trimmed, unrolled
+
+__all__ = ["Chunk", "ChunkFBeta", "chunks_of"]
+
+
+class Chunk(NamedTuple):
+    """A chunk: its type, its first position and its last."""
+
+    type: str
+    first: int
+    last: int
+
+
+def chunks_of(labels: Sequence[Hashable], scheme: Scheme = "BIO", outside: str = "O") -> list[Chunk]:
+    """Return the chunks of a sequence of labels, valid or not, as CoNLL's scorer finds them.
+
+    Examples
+    --------
+    >>> chunks_of(["B-NP", "I-NP", "B-NP", "O", "I-VP"])
+    [Chunk(type='NP', first=0, last=1), Chunk(type='NP', first=2, last=2), Chunk(type='VP', first=4, last=4)]
+    """
+    found: list[Chunk] = []
+    open_ended = False  # whether the last chunk may go on
+    for position, label in enumerate(labels):
+        tag, kind = tag_of(label, scheme, outside)
+        if kind is None:
+            open_ended = False
+            continue
+        if open_ended and found[-1].type == kind and tag in ("I", "E"):
+            found[-1] = found[-1]._replace(last=position)
+        else:
+            found.append(Chunk(kind, position, position))
+        open_ended = tag in ("B", "I")
+    return found
+
+
+@dataclass(frozen=True)
+class ChunkFBeta(FBeta):
+    """One minus the F-measure of whole chunks: ``1 - (1 + β²)·TP / (β²·|y*| + TP + FP)``.
+
+    TP is the number of chunks that the truth has too (type, first and last position), FP the number of other
+    chunks, ``|y*|`` the number of chunks of the truth; no chunks at all: 0. Chunks are those that CoNLL's
+    scorer finds, in invalid sequences as well: ``I-NP`` after ``O`` begins a chunk. For chains, with named
+    states.
+
+    Parameters
+    ----------
+    truth : labelling, optional
+        What is right.
+    beta : float
+        How many times as much recall counts as precision; positive.
+    scheme : {"BIO", "BIOES", "IO"}
+        How labels say where chunks are.
+    background : str
+        The label outside of chunks.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> loss = tt.losses.ChunkFBeta(["B-NP", "I-NP", "O", "B-VP"])
+    >>> loss(["B-NP", "I-NP", "O", "B-VP"]), loss(["B-NP", "O", "O", "B-VP"])
+    (0.0, 0.5)
+    """
+
+    background: Any = field(default="O", kw_only=True)
+    scheme: Scheme = "BIO"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked_scheme(self.scheme)
+
+    def _encoded(self, model: Model) -> dict[str, Any]:
+        return {"truth": model.labels(self._required())}  # chunks are in the names
+
+    def nodes(self, y: Any) -> Counter[Any]:
+        """Return the chunks of a labelling."""
+        labels = flat(y) if self._model is None else self._model.labels(y).tolist()
+        if len(labels) != len(self.right):
+            raise ModelError(f"the truth labels {len(self.right)} variables, the labelling {len(labels)}")
+        return Counter(chunks_of(labels, self.scheme, self.background))
+
+    @cached_property
+    def gold(self) -> Counter[Any]:
+        """The chunks of the truth."""
+        return self.nodes(self._required())
+
+    @property
+    def one_tally(self) -> bool:
+        """No: it takes true positives and false positives."""
+        return False
+
+    def reduce(self, model: Model) -> Reduction:
+        """Count true and false positives with a machine."""
+        truth = model.labels(self._required()).tolist()
+        machine = ChunkMatches(
+            tuple(chunks_of(truth, self.scheme, self.background)), self.scheme, self.background
+        )
+        return transduced(Reduction.identity(model), machine)
+
+    def linear(self) -> Line | None:
+        """Return nothing: it is not linear."""
+        return None
+
+
+class _Place(NamedTuple):
+    """What the machine sees of a position.
+
+    The type of the chunk of the truth that begins there, if one does, and whether one ended right before it.
+    """
+
+    begins: str | None
+    ended: bool
+
+
+@final
+@dataclass(frozen=True)
+class ChunkMatches(Machine):
+    """Counts the chunks that are in ``gold`` and those that are not.
+
+    A chunk that is open is *matching* as long as a chunk of the truth of the same type began where it did and
+    has not ended. Its state is the last label, and whether there is a matching chunk.
+    """
+
+    gold: tuple[Chunk, ...]
+    scheme: Scheme
+    outside: str
+
+    outputs = ("tp", "fp")
+    start = (Tag("O", None), False)
+
+    @cached_property
+    def _begins(self) -> dict[int, str]:
+        return {chunk.first: chunk.type for chunk in self.gold}
+
+    @cached_property
+    def _ended(self) -> frozenset[int]:
+        return frozenset(chunk.last + 1 for chunk in self.gold)
+
+    def at(self, position: int) -> Hashable:
+        """Return what of the truth begins at a position, and whether something ended before it."""
+        return _Place(self._begins.get(position), position in self._ended)
+
+    def step(self, state: State, label: Hashable, at: Hashable) -> Move | None:
+        """Close a chunk, right or wrong, and open one."""
+        return _moved(state, tag_of(label, self.scheme, self.outside), at)
+
+    def stop(self, state: State) -> tuple[int, ...] | None:
+        """Close a chunk that matches to the end: it is right."""
+        return (int(_split(state)[1]), 0)
+
+    def trellis(self, alphabets: tuple[Alphabet, ...]) -> Trellis | None:
+        """Return its moves; those of one place are the same for every truth, and kept."""
+        if len(set(alphabets)) != 1:
+            return unrolled(self, alphabets)
+        tags = tuple(tag_of(label, self.scheme, self.outside) for label in alphabets[0])
+        layers = [_layer(tags, self.at(position)) for position in range(len(alphabets))]
+        accepting = np.ones(2 * len(tags) + 1, dtype=np.bool_)
+        stops = np.zeros((2 * len(tags) + 1, 2), dtype=np.int64)
+        stops[1 : 2 * len(tags) : 2, 0] = 1
+        return trimmed(layers, 2 * len(tags), accepting, stops)
+
+
+def _split(state: State) -> tuple[Tag, bool]:
+    assert isinstance(state, tuple)
+    return state[0], state[1]
+
+
+def _moved(state: State, tag: Tag, at: Hashable) -> Move:
+    (last, matching), tp, fp = _split(state), 0, 0
+    assert isinstance(at, _Place)
+    boundary = last.boundary(tag)
+    if matching and boundary:
+        tp, fp = int(at.ended), int(not at.ended)
+    elif matching and at.ended:
+        fp = 1
+    matching = matching and not boundary and not at.ended
+    if boundary and tag.type is not None:
+        matching = tag.type == at.begins
+        fp += not matching
+    return (tag, matching), (tp, fp)
+
+
+@lru_cache(maxsize=1024)
+def _layer(tags: tuple[Tag, ...], place: _Place) -> Layer:
+    """Return the moves at a place.
+
+    State ``2·a`` comes after label a, ``2·a + 1`` after label a with a match; the last one is the start.
+    """
+    numbers = {tag: number for number, tag in enumerate(tags)}
+    states = [*((tag, matching) for tag in tags for matching in (False, True)), ChunkMatches.start]
+    moves = [[_moved(state, tag, place) for tag in tags] for state in states]
+    after = [[2 * numbers[tag] + matching for (tag, matching), _ in map(_typed, row)] for row in moves]
+    return Layer(np.array(after), np.array([[given for _, given in row] for row in moves]))
+
+
+def _typed(move: Move) -> tuple[tuple[Tag, bool], tuple[int, ...]]:
+    return _split(move[0]), move[1]

@@ -1,0 +1,99 @@
+"""Losses of whole sentences: what is generated is compared with references, not label by label.
+
+A labelling of a chain is a sentence over a vocabulary. With an **end label** it may be shorter than the
+chain: the sentence is what comes before the first end label, and after that only end labels follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.core.model import Model
+from tallytree.errors import ModelError
+from tallytree.losses.base import Bounds, Loss, flat
+from tallytree.losses.grams import Sentence
+
+__all__ = ["SequenceLoss"]
+
+
+@dataclass(frozen=True)
+class SequenceLoss(Loss):
+    """A loss of sentences, against one reference or several; on chains.
+
+    Parameters
+    ----------
+    truth : sequence of labels, or of such sequences
+        The references, of any length.
+    end : str or int, optional
+        The label that ends a sentence; without it every sentence is as long as the chain.
+    """
+
+    end: Any = field(default=None, kw_only=True)
+    _model: Model | None = field(default=None, init=False, repr=False, compare=False)
+
+    def on(self, model: Model) -> Self:
+        """Return the same loss in terms of a model's labels, or refuse a model that does not fit."""
+        if self._model is model:
+            return self
+        if self.end is not None and len(model) and (model.state_codes(self.end) < 0).any():
+            raise ModelError(f"not every variable of this model has the end label {self.end!r}")
+        names = model.states_of(0) if len(model) else None
+        references = (tuple(_spoken(word, names) for word in one) for one in self.references)
+        bound = replace(self, truth=tuple(references), end=_spoken(self.end, names))
+        object.__setattr__(bound, "_model", model)
+        return bound
+
+    @cached_property
+    def references(self) -> tuple[Sentence, ...]:
+        """The references, without end labels."""
+        truth = self._required()
+        if not isinstance(truth, tuple):
+            raise ModelError(f"references are sequences of labels, such as text.split(); got {truth!r}")
+        several = [isinstance(one, tuple) for one in truth]
+        if any(several) and not all(several):
+            raise ModelError(
+                "references are one sequence of labels or several; these are labels and sequences"
+            )
+        return tuple(map(self._cut, truth if any(several) else (truth,)))
+
+    def _cut(self, labels: Iterable[Hashable]) -> Sentence:
+        """Return what comes before the first end label."""
+        sentence = tuple(labels)
+        ends = self.end is not None and self.end in sentence
+        return sentence[: sentence.index(self.end)] if ends else sentence
+
+    def sentence(self, y: Any) -> Sentence:
+        """Return the sentence of a labelling: what comes before the first end label."""
+        return self._cut(flat(y) if self._model is None else self._model.labels(y).tolist())
+
+    def anchor(self, model: Model) -> NDArray[np.int64]:
+        """Return the first reference, filled up with end labels."""
+        loss = self.on(model)
+        first, size = loss.references[0], len(model)
+        if len(first) > size or (len(first) < size and self.end is None):
+            raise ModelError(
+                f"the first reference has {len(first)} labels and the model {size} variables, so it has no "
+                "score; give the labelling to compare with as truth=, or an end label to fill it up with"
+            )
+        try:
+            return model.encode([*first, *[loss.end] * (size - len(first))])
+        except ModelError as error:
+            raise ModelError(
+                f"the first reference is no labelling of this model, give one as truth=: {error}"
+            ) from None
+
+    @property
+    def bounds(self) -> Bounds:
+        """From 0 to 1."""
+        return 0.0, 1.0
+
+
+def _spoken(word: Any, names: tuple[str, ...] | None) -> Any:
+    """Return a word as the model says it: by name where it has names."""
+    return names[word] if names is not None and isinstance(word, int) and 0 <= word < len(names) else word

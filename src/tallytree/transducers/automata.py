@@ -1,0 +1,234 @@
+"""Finite automata: sets of label sequences, as machines without outputs.
+
+An automaton is deterministic and complete over the labels it names and one more, which stands for all other
+labels. One that is not deterministic (:class:`Nfa`) is made so by the subset construction; of the states that
+no continuation tells apart one is kept (Moore's refinement).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.core.door import suggestion
+from tallytree.errors import BudgetError, ModelError
+from tallytree.transducers.machine import Machine, Move, State
+from tallytree.transducers.trellis import Alphabet, Layer, Trellis, trimmed
+
+__all__ = ["ANY", "MOST_STATES", "Automaton", "Labels", "Nfa", "dfa"]
+
+MOST_STATES = 20_000
+"""An automaton with more states than this is refused."""
+
+
+class Labels(NamedTuple):
+    """A set of labels: those named, or all but those."""
+
+    names: frozenset[str]
+    negated: bool = False
+
+    def has(self, label: str | None) -> bool:
+        """Whether a label is in the set; None is one that nobody names."""
+        return (label in self.names) != self.negated
+
+
+ANY = Labels(frozenset(), negated=True)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Automaton(Machine):
+    """A deterministic, complete automaton; made by ``Nfa.determinised``, :func:`dfa` or a pattern.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        The labels it tells apart; the numbers of states are written as text.
+    moves : int64 array of shape (states, labels + 1)
+        The next state; the last column is for all other labels.
+    accepting : boolean array
+        Of each state; state 0 is the start.
+    """
+
+    labels: tuple[str, ...]
+    moves: NDArray[np.int64]
+    accepting: NDArray[np.bool_]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Automaton) and self._content == other._content
+
+    def __hash__(self) -> int:
+        return hash(self._content)
+
+    @cached_property
+    def _content(self) -> tuple[object, ...]:
+        return self.labels, self.moves.tobytes(), self.accepting.tobytes()
+
+    @cached_property
+    def _columns(self) -> dict[str, int]:
+        return {label: column for column, label in enumerate(self.labels)}
+
+    @property
+    def start(self) -> State:
+        """State 0."""
+        return 0
+
+    def step(self, state: State, label: Hashable, at: Hashable) -> Move | None:
+        """Look the move up."""
+        assert isinstance(state, int)
+        return int(self.moves[state, self._columns.get(str(label), -1)]), ()
+
+    def stop(self, state: State) -> tuple[int, ...] | None:
+        """Accept in accepting states."""
+        assert isinstance(state, int)
+        return () if self.accepting[state] else None
+
+    def trellis(self, alphabets: tuple[Alphabet, ...]) -> Trellis | None:
+        """Return its moves position by position."""
+        layers = {labels: self._layer(labels) for labels in set(alphabets)}
+        stops = np.zeros((len(self.moves), 0), dtype=np.int64)
+        return trimmed([layers[labels] for labels in alphabets], 0, self.accepting, stops, merge=True)
+
+    def _layer(self, labels: Alphabet) -> Layer:
+        moves = self.moves[:, [self._columns.get(str(label), -1) for label in labels]]
+        return Layer(moves, np.zeros((*moves.shape, 0), dtype=np.int64))
+
+    def check(self, labels: frozenset[Hashable]) -> None:
+        """Refuse a model that does not have a label named here: it may be misspelt."""
+        known = tuple(sorted(map(str, labels)))
+        for label in self.labels:
+            if label not in known:
+                raise ModelError(
+                    f"no variable of this model has the label {label!r} of the pattern; its labels are "
+                    f"{', '.join(known[:12])}{', …' if len(known) > 12 else ''}{suggestion(label, known)}"
+                )
+
+    def __repr__(self) -> str:
+        return f"Automaton({len(self.moves)} states over {', '.join(self.labels)})"
+
+
+@dataclass
+class Nfa:
+    """An automaton that may have several moves for a label, and moves without one.
+
+    Parameters
+    ----------
+    moves : list of (state, Labels or None, state)
+        None moves without reading a label. States are numbers from 0.
+    start : int
+    accepting : set of int
+
+    Examples
+    --------
+    Sequences whose last label but one is B:
+
+    >>> b = Labels(frozenset({"B"}))
+    >>> automaton = Nfa([(0, ANY, 0), (0, b, 1), (1, ANY, 2)], 0, {2}).determinised()
+    >>> automaton
+    Automaton(4 states over B)
+    >>> automaton.run("OBO"), automaton.run("BOO")
+    ((), None)
+    """
+
+    moves: list[tuple[int, Labels | None, int]] = field(default_factory=list)
+    start: int = 0
+    accepting: set[int] = field(default_factory=set)
+
+    def determinised(self) -> Automaton:
+        """Return the smallest deterministic automaton that accepts the same sequences."""
+        named = sorted({name for _, labels, _ in self.moves if labels is not None for name in labels.names})
+        free, reading = self._split()
+        start = _closed({self.start}, free)
+        numbers, rows, waiting = {start: 0}, [], [start]
+        for subset in waiting:
+            row = []
+            for label in (*named, None):  # None: any label that is not named
+                after = _closed(
+                    {t for s in subset for labels, t in reading.get(s, ()) if labels.has(label)}, free
+                )
+                if after not in numbers:
+                    numbers[after] = len(numbers)
+                    waiting.append(after)
+                row.append(numbers[after])
+            rows.append(row)
+            if len(numbers) > MOST_STATES:
+                raise BudgetError(
+                    f"the automaton has more than {MOST_STATES:,} states once it is deterministic; use a "
+                    "pattern that remembers less, such as smaller counts in {m,n}"
+                )
+        accepting = [not self.accepting.isdisjoint(subset) for subset in numbers]
+        return _smallest(tuple(named), np.array(rows), np.array(accepting))
+
+    def _split(self) -> tuple[dict[int, list[int]], dict[int, list[tuple[Labels, int]]]]:
+        free: dict[int, list[int]] = {}
+        reading: dict[int, list[tuple[Labels, int]]] = {}
+        for source, labels, target in self.moves:
+            if labels is None:
+                free.setdefault(source, []).append(target)
+            else:
+                reading.setdefault(source, []).append((labels, target))
+        return free, reading
+
+
+def _closed(states: set[int], free: Mapping[int, Sequence[int]]) -> frozenset[int]:
+    """Add the states that are reached without reading."""
+    waiting = list(states)
+    while waiting:
+        for target in free.get(waiting.pop(), ()):
+            if target not in states:
+                states.add(target)
+                waiting.append(target)
+    return frozenset(states)
+
+
+def _smallest(labels: tuple[str, ...], moves: NDArray[Any], accepting: NDArray[np.bool_]) -> Automaton:
+    """Merge the states that no continuation tells apart: split classes until every move respects them."""
+    classes, count = accepting.astype(np.int64), 0
+    while classes.max() + 1 > count:
+        count = int(classes.max()) + 1
+        rows = np.column_stack([classes, classes[moves]])
+        _, first, classes = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        classes = classes.reshape(-1)
+        if len(first) == count:
+            break
+    # number the classes in the order in which the states were met, the start first
+    order = np.argsort(first, kind="stable")
+    numbers = np.empty_like(order)
+    numbers[order] = np.arange(len(order))
+    kept = first[order]
+    return Automaton(labels, numbers[classes[moves[kept]]], accepting[kept])
+
+
+def dfa(
+    moves: Mapping[tuple[Hashable, Hashable], Hashable], start: Hashable, accepting: Iterable[Hashable]
+) -> Automaton:
+    """Make an automaton of its moves ``{(state, label): next state}``; a missing move forbids.
+
+    Parameters
+    ----------
+    moves : mapping of (state, label) to state
+        Labels by name, or by number on models without names.
+    start : hashable
+    accepting : iterable of states
+
+    Examples
+    --------
+    An even number of B:
+
+    >>> even = dfa({(0, "O"): 0, (0, "B"): 1, (1, "O"): 1, (1, "B"): 0}, start=0, accepting=[0])
+    >>> even.run("OBOB"), even.run("OBO")
+    ((), None)
+    """
+    ends = set(accepting)
+    names = [start, *(s for s, _ in moves), *moves.values(), *ends]
+    numbers = {state: number for number, state in enumerate(dict.fromkeys(names))}
+    listed: list[tuple[int, Labels | None, int]] = [
+        (numbers[source], Labels(frozenset({str(label)})), numbers[target])
+        for (source, label), target in moves.items()
+    ]
+    return Nfa(listed, 0, {numbers[state] for state in ends}).determinised()

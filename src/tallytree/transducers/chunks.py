@@ -1,0 +1,100 @@
+"""Chunks in label sequences: what the labels of the BIO, BIOES and IO schemes say.
+
+A label is a tag and a type, ``B-NP``, or the outside label. A chunk of a type begins and ends where CoNLL's
+scorer says so, in invalid sequences too: between two labels there is a **boundary** if their types differ
+(the outside has no type), if the second begins a chunk (B, S) or if the first ends one (E, S).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, final
+
+from tallytree.errors import ModelError
+from tallytree.transducers.machine import Machine, Move, State
+
+__all__ = ["Scheme", "Tag", "ValidChunks", "checked_scheme", "tag_of"]
+
+Scheme = Literal["BIO", "BIOES", "IO"]
+
+_TAGS: dict[str, str] = {"BIO": "BI", "BIOES": "BIES", "IO": "I"}
+
+
+class Tag(NamedTuple):
+    """What a label says: its tag (``O`` outside), and the type of chunk (None outside)."""
+
+    tag: str
+    type: str | None
+
+    def boundary(self, after: Tag) -> bool:
+        """Whether there is a boundary between this label and the one after it."""
+        return self.type != after.type or (
+            self.type is not None and (after.tag in ("B", "S") or self.tag in ("E", "S"))
+        )
+
+
+def checked_scheme(scheme: object) -> Scheme:
+    """Return a scheme, or refuse it."""
+    if scheme not in ("BIO", "BIOES", "IO"):
+        raise ModelError(f"scheme must be 'BIO', 'BIOES' or 'IO', got {scheme!r}")
+    return scheme
+
+
+def tag_of(label: Hashable, scheme: Scheme, outside: str = "O") -> Tag:
+    """Return what a label says in a scheme.
+
+    Examples
+    --------
+    >>> tag_of("B-NP", "BIO"), tag_of("O", "BIO")
+    (Tag(tag='B', type='NP'), Tag(tag='O', type=None))
+    >>> tag_of("S-NP", "BIO")
+    Traceback (most recent call last):
+    tallytree.errors.ModelError: 'S-NP' is no label of the BIO scheme: expected 'O', or a label that begins
+    with B- or I-; ...
+    """
+    if label == outside:
+        return Tag("O", None)
+    text = label if isinstance(label, str) else ""
+    tag, dash, kind = text.partition("-")
+    if tag in _TAGS[scheme] and len(tag) == 1 and (kind or not dash):
+        return Tag(tag, kind)
+    if scheme == "IO" and text and not (dash and tag in ("B", "E", "S")):
+        return Tag("I", text)
+    wanted = " or ".join(f"{one}-" for one in _TAGS[scheme])
+    raise ModelError(
+        f"{label!r} is no label of the {scheme} scheme: expected {outside!r}, or a label that begins with "
+        f"{wanted}; the schemes are BIO, BIOES and IO, and the model's states need names"
+    )
+
+
+@final
+@dataclass(frozen=True)
+class ValidChunks(Machine):
+    """Accepts valid sequences of a scheme; its state is the type of a chunk that may go on."""
+
+    scheme: Scheme
+    outside: str = "O"
+
+    @property
+    def start(self) -> State:
+        """No chunk is open."""
+        return None
+
+    def step(self, state: State, label: Hashable, at: Hashable) -> Move | None:
+        """Forbid what continues no chunk, and in BIOES what leaves one open."""
+        tag, kind = tag_of(label, self.scheme, self.outside)
+        continues = tag in ("I", "E")
+        must_continue = self.scheme == "BIOES" and state is not None
+        if (continues and kind != state) or (must_continue and not continues):
+            return None
+        return (kind if tag in ("B", "I") else None), ()
+
+    def stop(self, state: State) -> tuple[int, ...] | None:
+        """Accept, in BIOES where no chunk is open."""
+        return None if self.scheme == "BIOES" and state is not None else ()
+
+    def check(self, labels: frozenset[Hashable]) -> None:
+        """Refuse labels of another scheme."""
+        for label in sorted(labels, key=str):
+            tag_of(label, self.scheme, self.outside)

@@ -1,0 +1,325 @@
+"""Chain × machine, as a model: the machine's state becomes part of the states of the variables.
+
+Two ways, both exact; :func:`transduced` takes the one whose messages cost less
+(``docs/decisions/0010-transducers.md``).
+
+* **Pairs**: a variable's states are the pairs (label, state of the machine after it) that occur; two
+  neighbours fit if the second follows from the first. As good as free where the label nearly determines the
+  state.
+* **Split**: the machine's states are variables of their own between the labels, tied by factors over (state,
+  label, next state). Cheaper where many states go with each label.
+
+Either way a labelling that the machine accepts has one labelling of the new model, with the same score, and
+the outputs are statistics over the scopes of the moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.core.blocks import Block, read_only
+from tallytree.core.model import Model
+from tallytree.core.plan import default_memory_limit
+from tallytree.core.reduction import Reduction, read_through
+from tallytree.core.statistics import Statistic
+from tallytree.errors import BudgetError, InfeasibleError, ModelError
+from tallytree.transducers.machine import Machine
+from tallytree.transducers.trellis import Alphabet, Layer, Trellis
+
+__all__ = ["EncodingName", "alphabets_of", "transduced"]
+
+EncodingName = Literal["pairs", "split"]
+Integers = NDArray[np.int64]
+Table = tuple[tuple[int, ...], NDArray[Any]]
+
+
+def transduced(
+    reduction: Reduction,
+    machine: Machine,
+    *,
+    encoding: EncodingName | None = None,
+    memory_limit: float | None = None,
+) -> Reduction:
+    """Return a further reduction whose labellings are accepted by the machine, with its outputs.
+
+    Raises
+    ------
+    ModelError
+        The original model is not a chain.
+    InfeasibleError
+        The machine accepts no labelling of this length.
+    BudgetError
+        The tables would be larger than the memory limit.
+    """
+    original = reduction.original
+    _check_chain(original)
+    alphabets = alphabets_of(original)
+    machine.check(frozenset(label for labels in set(alphabets) for label in labels))
+    trellis = machine.trellis(alphabets)
+    layers = [] if trellis is None else _read(trellis, reduction)
+    if trellis is None or not all((layer.moves >= 0).any() for layer in layers):
+        raise InfeasibleError(f"no labelling of {len(original)} variables is accepted by {machine!r}")
+    chosen = _chosen(reduction, layers, trellis.final, encoding)
+    limit = default_memory_limit() if memory_limit is None else memory_limit
+    if 8 * chosen.entries > limit:
+        raise BudgetError(
+            f"the moves of {type(machine).__name__}, with up to {max(trellis.states)} states at a position, "
+            f"need tables of {8 * chosen.entries / 2**20:,.0f} MiB, and the limit is {limit / 2**20:,.0f} "
+            "MiB. Use a machine that remembers less, a shorter chain or fewer labels"
+        )
+    return chosen.reduction(machine.outputs, trellis.constants)
+
+
+def _chosen(
+    reduction: Reduction, layers: Sequence[Layer], final: int, name: EncodingName | None
+) -> _Split | _Pairs:
+    """Return the encoding that was asked for, or the cheaper one; pairs need a chain."""
+    encodings: dict[EncodingName, _Split | _Pairs] = {"split": _Split(reduction, layers)}
+    if _is_chain(reduction.model) and np.array_equal(_sources(reduction), np.arange(len(reduction.model))):
+        encodings["pairs"] = _Pairs(reduction, layers, final)
+    if name is not None and name not in encodings:
+        raise ModelError(f"encoding must be {' or '.join(map(repr, encodings))} here, got {name!r}")
+    return min(encodings.values(), key=lambda one: one.cost) if name is None else encodings[name]
+
+
+def alphabets_of(model: Model) -> tuple[Alphabet, ...]:
+    """Return the labels of each variable: names where the model has them, else numbers."""
+    numbers = {n: tuple(range(n)) for n in set(model.cardinalities.tolist())}
+    return tuple(model.states_of(v) or numbers[n] for v, n in enumerate(model.cardinalities.tolist()))
+
+
+def _is_chain(model: Model) -> bool:
+    return all(
+        block.arity < 2 or (block.arity == 2 and (np.abs(np.diff(block.scopes, axis=1)) == 1).all())
+        for block in model.blocks
+    )
+
+
+def _check_chain(model: Model) -> None:
+    if not _is_chain(model):
+        scopes = (tuple(scope) for block in model.blocks for scope in block.scopes.tolist())
+        wrong = next(s for s in scopes if len(s) > 2 or (len(s) == 2 and abs(s[0] - s[1]) != 1))
+        raise ModelError(
+            f"a machine reads a chain: variables 0 to {len(model) - 1} in order, with factors of one "
+            f"variable or of two neighbours; this model has a factor over {wrong}"
+        )
+
+
+def _sources(reduction: Reduction) -> NDArray[np.int32]:
+    if reduction.sources is None:
+        return np.arange(len(reduction.original), dtype=np.int32)
+    return reduction.sources
+
+
+def _emissions(reduction: Reduction) -> Sequence[Integers]:
+    if reduction.emissions is None:
+        numbers = {n: np.arange(n) for n in set(reduction.original.cardinalities.tolist())}
+        return [numbers[n] for n in reduction.original.cardinalities.tolist()]
+    return reduction.emissions
+
+
+def _read(trellis: Trellis, reduction: Reduction) -> list[Layer]:
+    """Return the layers over the states that the labels are read off."""
+    if reduction.trivial:
+        return list(trellis.layers)
+    return [
+        Layer(layer.moves[:, emission], layer.outputs[:, emission])
+        for layer, emission in zip(trellis.layers, _emissions(reduction), strict=True)
+    ]
+
+
+def _after(layers: Sequence[Layer], final: int) -> list[int]:
+    """Return the number of states after each position."""
+    return [*(len(layer.moves) for layer in layers[1:]), final] if layers else []
+
+
+def _forbidding(allowed: NDArray[np.bool_]) -> NDArray[np.float64]:
+    return np.where(allowed, 0.0, -np.inf)
+
+
+def _least_where_forbidden(outputs: Integers, allowed: NDArray[np.bool_]) -> Integers:
+    """Let no forbidden move widen the range of a statistic."""
+    return outputs if allowed.all() else np.where(allowed, outputs, outputs[allowed].min())
+
+
+class _Split:
+    """Variables for the states of the machine between the labels: after label i comes ``first + i``.
+
+    No variable is needed for the state after the last label.
+    """
+
+    def __init__(self, reduction: Reduction, layers: Sequence[Layer]) -> None:
+        self.old, self.layers = reduction, layers
+        self.first = len(reduction.model)
+        self.sources = _sources(reduction).tolist()
+
+    @property
+    def _sizes(self) -> list[tuple[int, int, int]]:
+        """(states, labels, next states) at each position."""
+        return [(*layer.moves.shape, n) for layer, n in zip(self.layers, _after(self.layers, 1), strict=True)]
+
+    @property
+    def cost(self) -> int:
+        """About how many operations the messages of plain MAP take."""
+        sizes = self._sizes
+        labels_before = [1, *(labels for _, labels, _ in sizes)]
+        return sum(
+            states * labels * (before + after)
+            for (states, labels, after), before in zip(sizes, labels_before, strict=False)
+        )
+
+    @property
+    def entries(self) -> int:
+        """How many entries the tables have."""
+        outputs = self.layers[0].outputs.shape[2] if self.layers else 0
+        return sum(states * labels * (after + outputs) for states, labels, after in self._sizes)
+
+    def reduction(self, names: Sequence[str], constants: Sequence[int]) -> Reduction:
+        """Build it."""
+        old = self.old
+        added = [len(layer.moves) for layer in self.layers[1:]]
+        sizes = np.concatenate([old.model.cardinalities, np.array(added, dtype=np.int32)])
+        model = Model.from_blocks(sizes, [*old.model.blocks, *_blocks(self._structure())])
+        kept = [Statistic.from_blocks(s.blocks, s.name, s.cap, model.cardinalities) for s in old.statistics]
+        new = _statistics(self, names, constants, model)
+        return Reduction(old.original, model, [*kept, *new], _sources(old), _emissions(old), after=old)
+
+    def _scope(self, position: int) -> tuple[int, ...]:
+        """Return the state before a label, and the label."""
+        label = self.sources[position]
+        return (self.first + position - 1, label) if position else (label,)
+
+    def _structure(self) -> Iterator[Table]:
+        for i, (layer, (_, _, after)) in enumerate(zip(self.layers, self._sizes, strict=True)):
+            moves = layer.moves if i else layer.moves[0]
+            if i + 1 < len(self.layers):
+                fits = moves[..., np.newaxis] == np.arange(after)
+                yield (*self._scope(i), self.first + i), _forbidding(fits)
+            elif (moves < 0).any():
+                yield self._scope(i), _forbidding(moves >= 0)
+
+    def outputs(self, p: int) -> Iterator[Table]:
+        """Yield what is given out at each position."""
+        for i, layer in enumerate(self.layers):
+            given = _least_where_forbidden(layer.outputs[..., p], layer.moves >= 0)
+            yield self._scope(i), given if i else given[0]
+
+
+class _Column(NamedTuple):
+    """The pairs (state of the variable, state of the machine after it) at one position, and their outputs."""
+
+    labels: Integers
+    states: Integers
+    given: Integers
+    settled: NDArray[np.bool_]  # of each output: whether the pair determines it, whatever comes before
+
+
+class _Pairs:
+    """Pairs of a label and the state after it, in the place of the labels."""
+
+    def __init__(self, reduction: Reduction, layers: Sequence[Layer], final: int) -> None:
+        self.old, self.layers = reduction, layers
+        self.columns = [_column(layer, n) for layer, n in zip(layers, _after(layers, final), strict=True)]
+
+    @property
+    def cost(self) -> int:
+        """About how many operations the messages of plain MAP take."""
+        return sum(a * b for a, b in pairwise(self._sizes))
+
+    @property
+    def _sizes(self) -> list[int]:
+        return [1, *(len(column.labels) for column in self.columns)]
+
+    @property
+    def entries(self) -> int:
+        """How many entries the tables have."""
+        return sum(
+            before * len(column.labels) * (2 + int((~column.settled).sum()))
+            for before, column in zip(self._sizes, self.columns, strict=False)
+        )
+
+    def reduction(self, names: Sequence[str], constants: Sequence[int]) -> Reduction:
+        """Build it."""
+        old = self.old
+        sizes = np.array(self._sizes[1:], dtype=np.int32)
+        places, inner = np.arange(len(sizes), dtype=np.int32), [column.labels for column in self.columns]
+        blocks = read_through(old.model.blocks, places, inner, sizes)
+        model = Model.from_blocks(sizes, [*blocks, *_blocks(self._structure())])
+        sizes = model.cardinalities
+        kept = [
+            Statistic.from_blocks(read_through(s.blocks, places, inner, sizes), s.name, s.cap, sizes)
+            for s in old.statistics
+        ]
+        new = _statistics(self, names, constants, model)
+        emissions = [emission[labels] for emission, labels in zip(_emissions(old), inner, strict=True)]
+        return Reduction(old.original, model, [*kept, *new], places, emissions, after=old)
+
+    def _before(self, position: int) -> Integers:
+        """Return the states of the pairs before a position."""
+        return self.columns[position - 1].states if position else np.zeros(1, dtype=np.int64)
+
+    @cached_property
+    def _fits(self) -> list[NDArray[np.bool_]]:
+        """For each position, which pairs may follow which."""
+        return [
+            layer.moves[np.ix_(self._before(i), column.labels)] == column.states
+            for i, (layer, column) in enumerate(zip(self.layers, self.columns, strict=True))
+        ]
+
+    def _structure(self) -> Iterator[Table]:
+        for i, fits in enumerate(self._fits):
+            if i and not fits.all():
+                yield (i - 1, i), _forbidding(fits)
+
+    def outputs(self, p: int) -> Iterator[Table]:
+        """Yield what is given out at each position."""
+        for i, (layer, column) in enumerate(zip(self.layers, self.columns, strict=True)):
+            if column.settled[p]:
+                yield (i,), column.given[:, p]
+            else:
+                given = layer.outputs[..., p][np.ix_(self._before(i), column.labels)]
+                yield (i - 1, i), _least_where_forbidden(given, self._fits[i])
+
+
+def _column(layer: Layer, after: int) -> _Column:
+    states, labels = np.nonzero(layer.moves >= 0)
+    keys = labels * after + layer.moves[states, labels]
+    pairs, first, number = np.unique(keys, return_index=True, return_inverse=True)
+    outputs = layer.outputs[states, labels]
+    given = outputs[first]
+    return _Column(pairs // after, pairs % after, given, (outputs == given[number]).all(axis=0))
+
+
+def _statistics(
+    encoding: _Split | _Pairs, names: Sequence[str], constants: Sequence[int], model: Model
+) -> list[Statistic]:
+    """Make one statistic of each output."""
+    made = []
+    for p, (name, constant) in enumerate(zip(names, constants, strict=True)):
+        tables: list[Table] = [(scope, given) for scope, given in encoding.outputs(p) if given.any()]
+        if constant:
+            tables.append(((), np.array(constant)))
+        made.append(Statistic.from_blocks(_blocks(tables), name, None, model.cardinalities))
+    return made
+
+
+def _blocks(tables: Iterable[Table]) -> list[Block]:
+    """Put tables of the same shape together."""
+    groups: dict[tuple[int, ...], tuple[list[tuple[int, ...]], list[NDArray[Any]]]] = {}
+    for scope, table in tables:
+        scopes, same = groups.setdefault(table.shape, ([], []))
+        scopes.append(scope)
+        same.append(table)
+    return [
+        Block(
+            read_only(np.array(scopes, dtype=np.int32).reshape(len(scopes), len(shape))),
+            read_only(np.stack(same) if len(same) > 1 else np.ascontiguousarray(same[0])[np.newaxis]),
+        )
+        for shape, (scopes, same) in groups.items()
+    ]

@@ -1,0 +1,80 @@
+"""A machine that looks for many n-grams at once.
+
+Its state is the longest end of what it has read that some n-gram begins with (Aho and Corasick's automaton):
+each of the n-grams that end here is an end of it. With an end label, nothing else may follow the first one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+from tallytree.transducers.machine import Machine, Move, State
+from tallytree.transducers.trellis import Alphabet, Trellis, unrolled
+
+__all__ = ["Gram", "Ngrams"]
+
+Gram = tuple[Hashable, ...]
+
+_ENDED = "ended"
+
+
+@final
+@dataclass(frozen=True)
+class Ngrams(Machine):
+    """Adds up what n-grams are worth.
+
+    Parameters
+    ----------
+    grams : tuple of (n-gram, integers)
+        For each n-gram one integer for each output, given out wherever it occurs.
+    outputs : tuple of str
+        The names of the outputs.
+    end : hashable, optional
+        The label after which only itself follows; it ends the sequence, and counts for nothing.
+
+    Examples
+    --------
+    >>> machine = Ngrams(((("a", "b"), (1,)), (("b", "a"), (10,))), ("worth",))
+    >>> machine.run("abab")
+    (12,)
+    """
+
+    grams: tuple[tuple[Gram, tuple[int, ...]], ...]
+    outputs: tuple[str, ...]
+    end: Hashable = None
+
+    @cached_property
+    def _worth(self) -> dict[Gram, tuple[int, ...]]:
+        return dict(self.grams)
+
+    @cached_property
+    def _prefixes(self) -> frozenset[Gram]:
+        return frozenset(gram[:n] for gram, _ in self.grams for n in range(len(gram) + 1)) | {()}
+
+    @property
+    def start(self) -> State:
+        """Nothing has been read."""
+        return ()
+
+    def step(self, state: State, label: Hashable, at: Hashable) -> Move | None:
+        """Read a label: the state says which n-grams end with it."""
+        if self.end is not None and label == self.end:
+            return _ENDED, (0,) * len(self.outputs)
+        if state == _ENDED:
+            return None
+        assert isinstance(state, tuple)
+        read = (*state, label)
+        after = next(read[n:] for n in range(len(read) + 1) if read[n:] in self._prefixes)
+        found = [self._worth[after[n:]] for n in range(len(after)) if after[n:] in self._worth]
+        return after, tuple(map(sum, zip(*found, strict=True))) if found else (0,) * len(self.outputs)
+
+    def stop(self, state: State) -> tuple[int, ...] | None:
+        """Accept."""
+        return (0,) * len(self.outputs)
+
+    def trellis(self, alphabets: tuple[Alphabet, ...]) -> Trellis | None:
+        """Return its moves; states stay apart, since each of them tells what was given out last."""
+        return unrolled(self, alphabets, merge=False)

@@ -1,0 +1,193 @@
+"""The moves of a machine, position by position, as arrays: only states that are reached and lead to the end.
+
+A layer holds ``moves[q, a]``, the state after label ``a`` in state ``q`` (-1: forbidden), and
+``outputs[q, a, p]``. States are numbered from 0 in every layer; the first layer has the start alone. The
+outputs of stopping are put on the last moves, so that a trellis stops without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.core.blocks import LARGEST_INTEGER
+from tallytree.errors import BudgetError, ModelError
+
+if TYPE_CHECKING:
+    from tallytree.transducers.machine import Machine, Move, State
+
+__all__ = ["MOST_MOVES", "Alphabet", "Layer", "Trellis", "trimmed", "unrolled"]
+
+Alphabet = tuple[Hashable, ...]
+"""The labels at a position."""
+
+MOST_MOVES = 1_000_000
+"""A machine with more moves than this, over all positions, is refused: some seconds of Python."""
+
+
+class Layer(NamedTuple):
+    """The moves at one position."""
+
+    moves: NDArray[np.int64]
+    outputs: NDArray[np.int64]
+
+
+class Trellis(NamedTuple):
+    """The moves at all positions, the number of states at the end, and what is given out in any case."""
+
+    layers: tuple[Layer, ...]
+    final: int
+    constants: tuple[int, ...]
+
+    @property
+    def states(self) -> list[int]:
+        """The number of states before each position."""
+        return [len(layer.moves) for layer in self.layers]
+
+
+def unrolled(machine: Machine, alphabets: Sequence[Alphabet], *, merge: bool = True) -> Trellis | None:
+    """Follow all moves of a machine from its start, and keep those that lead to acceptance.
+
+    Parameters
+    ----------
+    machine, alphabets
+        The machine, and the labels of each position.
+    merge
+        As for :func:`trimmed`.
+
+    Raises
+    ------
+    BudgetError
+        There are more than ``MOST_MOVES``.
+    """
+    known: dict[tuple[Hashable, Alphabet], _Rows] = {}
+    states: tuple[State, ...] = (machine.start,)
+    layers, total = [], 0
+    for position, labels in enumerate(alphabets):
+        at = machine.at(position)
+        total += len(states) * len(labels)
+        if total > MOST_MOVES:
+            raise BudgetError(_too_many(machine, position, len(states), len(labels)))
+        layer, states = known.setdefault((at, labels), _Rows(machine, at, labels)).layer(states)
+        layers.append(layer)
+        if not states:
+            return None
+    ends = [machine.stop(state) for state in states]
+    accepting = np.array([end is not None for end in ends], dtype=np.bool_)
+    return trimmed(layers, 0, accepting, _integers(machine, ends), merge=merge)
+
+
+class _Rows:
+    """The moves of a machine at positions that it does not tell apart: each is asked for once."""
+
+    def __init__(self, machine: Machine, at: Hashable, labels: Alphabet) -> None:
+        self.machine, self.at, self.labels = machine, at, labels
+        self.rows: dict[State, tuple[list[Move | None], NDArray[np.int64]]] = {}
+        self.layers: dict[tuple[State, ...], tuple[Layer, tuple[State, ...]]] = {}
+
+    def layer(self, states: tuple[State, ...]) -> tuple[Layer, tuple[State, ...]]:
+        """Return the moves of some states, and the states that they lead to in order of appearance."""
+        if states not in self.layers:
+            rows = [self._row(state) for state in states]
+            numbers: dict[State, int] = {}
+            after = [
+                [-1 if move is None else numbers.setdefault(move[0], len(numbers)) for move in moves]
+                for moves, _ in rows
+            ]
+            layer = Layer(np.array(after, dtype=np.int64), np.stack([outputs for _, outputs in rows]))
+            self.layers[states] = layer, tuple(numbers)
+        return self.layers[states]
+
+    def _row(self, state: State) -> tuple[list[Move | None], NDArray[np.int64]]:
+        if state not in self.rows:
+            moves = [self.machine.step(state, label, self.at) for label in self.labels]
+            outputs = _integers(self.machine, [None if move is None else move[1] for move in moves])
+            self.rows[state] = moves, outputs
+        return self.rows[state]
+
+
+def _integers(machine: Machine, given: Sequence[tuple[int, ...] | None]) -> NDArray[np.int64]:
+    """Return what is given out, one row each, zeros for None; refuse what is no integer for each output."""
+    names = machine.outputs
+    nothing = (0,) * len(names)
+    rows = [nothing if one is None else one for one in given]
+    whole = [len(row) == len(names) and all(_is_integer(one) for one in row) for row in rows]
+    if not all(whole):
+        raise ModelError(
+            f"{type(machine).__name__} gives out {rows[whole.index(False)]!r}, but its outputs are "
+            f"{names!r}: give out one integer for each, below 2**40 in magnitude"
+        )
+    return np.array(rows, dtype=np.int64).reshape(len(rows), len(names))
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, (int, np.integer)) and abs(int(value)) < LARGEST_INTEGER
+
+
+def _too_many(machine: Machine, position: int, states: int, labels: int) -> str:
+    return (
+        f"{type(machine).__name__} reaches {states:,} states at position {position}, {labels} labels each: "
+        f"more than {MOST_MOVES:,} moves in all. Use a machine that remembers less"
+    )
+
+
+def trimmed(
+    layers: Sequence[Layer],
+    start: int,
+    accepting: NDArray[np.bool_],
+    stops: NDArray[np.int64],
+    *,
+    merge: bool = False,
+) -> Trellis | None:
+    """Keep the states that are reached from the start and lead to acceptance; None if none do.
+
+    Parameters
+    ----------
+    layers
+        With states numbered in any way; those of a layer's moves are those of the next layer.
+    start, accepting, stops
+        The first state; of each last state whether it accepts, and its ``(states, outputs)``.
+    merge
+        Whether to look for states that no future tells apart, and to keep one of each kind. Then a state no
+        longer tells what was given out on the way to it, which may be worth more.
+    """
+    if not layers:
+        return Trellis((), 1, tuple(stops[start].tolist())) if accepting[start] else None
+    reached = [np.array([start])]
+    for layer in layers[:-1]:
+        after = layer.moves[reached[-1]]
+        reached.append(np.unique(after[after >= 0]))
+    kept: list[Layer] = []
+    last = layers[-1]
+    layers = [*layers[:-1], Layer(last.moves, last.outputs + stops[last.moves])]
+    ends = last.moves[reached[-1]]
+    ends = np.unique(ends[(ends >= 0) & accepting[ends]])
+    numbers = np.full(len(accepting), -1)  # of the states of the layer after, as they will be
+    numbers[ends] = 0 if merge else np.arange(len(ends))
+    final = int(numbers.max()) + 1
+    for layer, states in zip(reversed(layers), reversed(reached), strict=True):
+        trimmed_layer, numbers = _renumbered(layer, states, numbers, merge)
+        kept.append(trimmed_layer)
+    return Trellis(tuple(reversed(kept)), final, (0,) * stops.shape[1]) if len(kept[-1].moves) else None
+
+
+def _renumbered(
+    layer: Layer, states: NDArray[np.int64], after: NDArray[np.int64], merge: bool
+) -> tuple[Layer, NDArray[np.int64]]:
+    """Return a layer of the states that lead on, and the new numbers of all its states."""
+    moves = layer.moves[states]
+    moves = np.where(moves >= 0, after[moves], -1)
+    alive = (moves >= 0).any(axis=1)
+    moves, states = moves[alive], states[alive]
+    outputs = np.where(moves[:, :, np.newaxis] >= 0, layer.outputs[states], 0)
+    numbers = np.full(len(layer.moves), -1)
+    if merge and len(states) > 1:
+        futures = np.concatenate([moves, outputs.reshape(len(states), -1)], axis=1)
+        _, first, kind = np.unique(futures, axis=0, return_index=True, return_inverse=True)
+        numbers[states] = kind.reshape(-1)
+        return Layer(moves[first], outputs[first]), numbers
+    numbers[states] = np.arange(len(states))
+    return Layer(moves, outputs), numbers

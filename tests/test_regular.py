@@ -1,0 +1,278 @@
+"""Regular expressions over labels, and constraints made of them, against enumeration and Python's own."""
+
+import re
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import generators
+
+import tallytree as tt
+from tallytree.testing import brute_force, random_statistics, score_tolerance
+from tallytree.transducers.automata import MOST_STATES
+from tallytree.transducers.patterns import compiled
+
+LABELS = "abc"
+
+
+def joined(left, right, sign):
+    return (f"({left[0]}) {sign} ({right[0]})", f"(?:{left[1]}){sign}(?:{right[1]})")
+
+
+def repeated(part, sign):
+    return (f"({part[0]}){sign}", f"(?:{part[1]}){sign}")
+
+
+SINGLE = st.one_of(
+    st.sampled_from([(label, label) for label in LABELS]),
+    st.sampled_from([(".", "[abc]"), ("[^a]", "[bc]"), ("[^ b c ]", "a"), ("[a c]", "[ac]"), ("()", "")]),
+)
+PATTERNS = st.recursive(
+    SINGLE,
+    lambda inner: st.one_of(
+        st.builds(joined, inner, inner, st.sampled_from(["", "|"])),
+        st.builds(repeated, inner, st.sampled_from(["*", "+", "?", "{2}", "{1,}", "{0,2}", "{,1}"])),
+    ),
+    max_leaves=6,
+)
+"""The same pattern in our signs and in Python's."""
+
+
+@given(PATTERNS)
+@settings(max_examples=150, deadline=None)
+def test_patterns_mean_what_they_mean_elsewhere(both):
+    ours, theirs = both
+    automaton, expression = compiled(ours), re.compile(theirs)
+    for length in range(5):
+        for labels in product(LABELS, repeat=length):
+            assert (automaton.run(labels) is not None) == bool(expression.fullmatch("".join(labels)))
+
+
+@given(PATTERNS)
+@settings(max_examples=60, deadline=None)
+def test_automata_are_minimal(both):
+    """Any two states are told apart by some continuation, and all are reached."""
+    moves, accepting = (lambda a: (a.moves, a.accepting))(compiled(both[0]))
+    count = len(moves)
+    apart = accepting[:, np.newaxis] != accepting
+    for _ in range(count):
+        for column in moves.T:
+            apart |= apart[np.ix_(column, column)]
+    assert (apart | np.eye(count, dtype=bool)).all()
+    reached = {0}
+    for _ in range(count):
+        reached |= {int(q) for state in reached for q in moves[state]}
+    assert len(reached) == count
+
+
+@pytest.mark.parametrize(
+    ("pattern", "yes", "no"),
+    [
+        ("(O | B-NP I-NP*)*", ["O B-NP I-NP I-NP O", ""], ["I-NP", "O I-NP"]),
+        ("'a b' \"|\" \"it's\" 'it\\'s'", [("a b", "|", "it's", "it's")], [("a", "b")]),
+        ("PRP$ , : `` <s>", [("PRP$", ",", ":", "``", "<s>")], []),
+        ("a{2,3}b", ["a a b", "a a a b"], ["a b", "a a a a b"]),
+        ("[^ 'x y' ]", ["z"], [("x y",)]),
+        ("", [""], ["a"]),
+        ("a||b", ["a", "", "b"], ["a b"]),
+    ],
+)
+def test_signs(pattern, yes, no):
+    wanted = tt.regular(pattern)
+    for labels in yes:
+        assert wanted.accepts(labels.split() if isinstance(labels, str) else labels)
+    for labels in no:
+        assert not wanted.accepts(labels.split() if isinstance(labels, str) else labels)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("(a | b", r"'\(a \| b' is not understood at its end: expected '\)'"),
+        ("a)", r"before '\)': nothing is open that this could close"),
+        ("* a", r"before '\* a': expected a label, '.', '\(' or '\['"),
+        ("a{3,2}", r"before '\{3,2\}': 3 is more than 2"),
+        ("a{}", r"before '\{\}': expected a number, as in \{2\}, "),
+        ("a{x}", "is not understood before '{x}'"),
+        ("[]", r"before '\]': expected a label"),
+        ("[a b", r"at its end: expected '\]'"),
+        ("a 'b", 'before "\'b"'),
+    ],
+)
+def test_patterns_that_are_not_understood(pattern, text):
+    with pytest.raises(tt.ModelError, match=text):
+        tt.regular(pattern)
+
+
+def test_patterns_that_remember_too_much():
+    with pytest.raises(tt.BudgetError, match=f"more than {MOST_STATES:,} states once it is deterministic"):
+        tt.regular(".* a .{20}")
+    with pytest.raises(tt.BudgetError, match=r"use smaller counts in \{m,n\}"):
+        tt.regular("((a{99}){99}){99}")
+    with pytest.raises(tt.ModelError, match=r"a pattern is a text such as .* got 3"):
+        tt.regular(3)
+
+
+def test_labels_that_no_variable_has():
+    named = tt.Model.chain(np.zeros((2, 2)), np.zeros((2, 2)), states=["O", "B-NP"])
+    with pytest.raises(tt.ModelError, match=r"has the label 'B-N' of the pattern; .* Did you mean 'B-NP'"):
+        tt.solve(named, where=tt.regular("O* B-N"))
+    numbered = tt.Model.chain(np.zeros((2, 2)), np.zeros((2, 2)))
+    with pytest.raises(tt.ModelError, match="has the label '2' of the pattern; its labels are 0, 1"):
+        tt.solve(numbered, where=tt.regular("0* 2"))
+
+
+# --- constraints --------------------------------------------------------------------------------------------
+
+
+@st.composite
+def small_chains(draw):
+    rng = draw(generators())
+    size, n = draw(st.integers(1, 4)), 3
+    unary, pairwise = rng.normal(size=(size, n)), rng.normal(size=(n, n))
+    if draw(st.booleans()):
+        unary, pairwise = np.rint(unary), np.rint(pairwise)
+    pairwise[rng.random((n, n)) < draw(st.sampled_from([0.0, 0.3]))] = -np.inf
+    return tt.Model.chain(unary, pairwise, states=list(LABELS))
+
+
+@given(small_chains(), PATTERNS, PATTERNS, st.sampled_from(["alone", "not", "and", "and not"]), generators())
+@settings(max_examples=60, deadline=None)
+def test_constraints_against_filtering(model, first, second, kind, rng):
+    """All labellings are filtered by Python's own expressions; all kinds of questions agree with that."""
+    everything = brute_force(model)
+    texts = ["".join(model.labels(y)) for y in everything.labellings]
+    one, two = (np.array([bool(re.fullmatch(p[1], text)) for text in texts]) for p in (first, second))
+    a, b = tt.regular(first[0]), tt.regular(second[0])
+    (own,) = random_statistics(rng, model, 1, arity=2, capped=0.5)
+    bound = int(rng.integers(-1, 2))
+    tallies = np.array([own.tally(y) for y in everything.labellings])
+    mask, where = {
+        "alone": (one, a),
+        "not": (~one, ~a),
+        "and": (one & two & (tallies >= bound), a & (own >= bound) & b),
+        "and not": (one & ~two & (tallies <= bound), (own <= bound) & (a & ~b)),
+    }[kind]
+    keep = mask & (everything.scores > -np.inf)
+    tolerance = score_tolerance(model)
+    found = tt.k_best(model, where=where)
+    got = {tuple(s.assignment.tolist()): s.score for s in found}
+    wanted = {
+        tuple(y): s
+        for y, s in zip(everything.labellings[keep].tolist(), everything.scores[keep], strict=True)
+    }
+    assert len(got) == len(found) and got.keys() == wanted.keys()
+    assert all(abs(got[y] - wanted[y]) <= tolerance for y in wanted)
+    if not keep.any():
+        with pytest.raises(tt.InfeasibleError):
+            tt.solve(model, where=where)
+        return
+    best = tt.solve(model, where=where)
+    assert abs(best.score - everything.scores[keep].max()) <= tolerance
+    assert everything.best(where=where).score == everything.scores[keep].max()
+    assert best.model is model
+    tt.plan(model, where=where)
+    assert tt.exclude(model, [], where=where).score == best.score
+
+
+@given(small_chains(), PATTERNS, generators())
+@settings(max_examples=25, deadline=None)
+def test_losses_with_a_regular_constraint(model, pattern, rng):
+    """Losses that fold, that count on the model itself and that have a machine of their own."""
+    named = tt.Model.from_blocks(model.cardinalities, model.blocks, states=["O", "B-x", "I-x"])
+    names = dict(zip(LABELS, ["O", "B-x", "I-x"], strict=True))
+    where = tt.regular("".join(names.get(sign, sign) if sign in LABELS else sign for sign in pattern[0]))
+    everything = brute_force(named)
+    possible = everything.scores > -np.inf
+    if not possible.any():
+        return
+    truth = everything.labellings[possible][int(rng.integers(possible.sum()))]
+    keep = possible & [where.satisfied(named, y) for y in everything.labellings]
+    count = tt.count(state="O", name="outside")
+    for loss in (
+        tt.losses.HammingLoss(truth),
+        tt.losses.FBeta(truth, background="O"),
+        tt.losses.ChunkFBeta(truth),
+    ):
+        bound = loss.on(named)
+        costs = np.array([bound(y) for y in everything.labellings[keep]])
+        difference = everything.scores[keep] - named.score(truth)
+        for scaling, values in (("margin", costs + difference), ("slack", costs * (1 + difference))):
+            if not keep.any():
+                with pytest.raises(tt.InfeasibleError):
+                    tt.loss_augmented(named, loss, scaling, where=where)
+                continue
+            for further in (where, where & (count >= 0)):
+                found = tt.loss_augmented(named, loss, scaling, where=further)
+                assert found.value == pytest.approx(values.max(), abs=1e-9)
+                assert where.satisfied(named, found.assignment)
+                assert found.loss == pytest.approx(bound(found.assignment), abs=1e-12)
+
+
+def test_constraints_join_by_and_only():
+    model = tt.Model.chain(np.zeros((3, 2)), np.zeros((2, 2)))
+    ones, some = tt.count(model, state=1, name="ones"), tt.regular("0* 1 .*")
+    for wrong in (
+        lambda: some | (ones >= 1),
+        lambda: (ones >= 1) | some,
+        lambda: ~(some & (ones >= 1)),
+        lambda: (ones >= 5) | ((ones >= 1) & some),
+    ):
+        with pytest.raises(
+            tt.ModelError, match=r"joins other constraints by & only; .* inside of one pattern"
+        ):
+            wrong()
+    with pytest.raises(tt.ModelError, match=r"no tally tells whether it holds\. Give it to solve"):
+        tt.profile(model, [ones]).best(where=some)
+    with pytest.raises(tt.ModelError, match="has no truth value"):
+        bool(some)
+    assert repr(~some & (ones >= 1)) == "(~regular('0* 1 .*')) & (ones >= 1)"
+    assert ~~some == some
+
+
+def test_when_nothing_is_accepted():
+    model = tt.Model.chain(np.zeros((3, 2)), np.zeros((2, 2)))
+    with pytest.raises(tt.InfeasibleError, match="no labelling of 3 variables satisfies 'regular"):
+        tt.solve(model, where=tt.regular("0 1"))
+    ones = tt.count(model, state=1, name="ones")
+    with pytest.raises(tt.InfeasibleError) as caught:
+        tt.solve(model, where=tt.regular("0 .*") & (ones == 3))
+    text = "satisfies '(regular('0 .*')) & (ones == 3)'; the nearest attainable tallies are (ones=2)"
+    assert text in str(caught.value)
+    assert tt.k_best(model, where=tt.regular("0 1")) == []
+    with pytest.raises(tt.ModelError, match="relax takes comparisons of statistics only"):
+        tt.relax(model, tt.regular("0*") & (ones >= 1))
+
+
+BIO = ["O", "B-x", "I-x", "B-y", "I-y"]
+BIOES = ["O", "B-x", "I-x", "E-x", "S-x"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "ready", "pattern"),
+    [
+        (BIO, tt.valid_bio(), "(O | B-x I-x* | B-y I-y*)*"),
+        (BIOES, tt.valid_bioes(), "(O | S-x | B-x I-x* E-x)*"),
+    ],
+)
+def test_valid_labellings(labels, ready, pattern):
+    same = tt.regular(pattern)
+    for length in range(5):
+        for y in product(labels, repeat=length):
+            assert ready.accepts(y) == same.accepts(y)
+    model = tt.Model.chain(np.random.default_rng(0).normal(size=(5, 5)), np.zeros((5, 5)), states=labels)
+    assert [s.labels.tolist() for s in tt.k_best(model, 20, where=ready)] == [
+        s.labels.tolist() for s in tt.k_best(model, 20, where=same)
+    ]
+
+
+def test_labels_of_another_scheme():
+    model = tt.Model.chain(np.zeros((2, 3)), np.zeros((3, 3)), states=["O", "B-x", "S-x"])
+    with pytest.raises(
+        tt.ModelError, match="'S-x' is no label of the BIO scheme: expected 'O', or a label that"
+    ):
+        tt.solve(model, where=tt.valid_bio())
+    with pytest.raises(tt.ModelError, match=r"0 is no label of the BIO scheme: .* states need names"):
+        tt.solve(tt.Model.chain(np.zeros((2, 3)), np.zeros((3, 3))), where=tt.valid_bio())
