@@ -46,7 +46,7 @@ WEEK = {
     "where": "1 <= wet <= most and (changes <= 3 or not weekend == 0)",
     "fixed": {"th": "dry"},
     "allowed": {"0": ["dry", "wet"], "we": [1]},
-}  # fmt: skip
+}
 
 
 def read(document: object) -> Problem:
@@ -96,8 +96,14 @@ def test_parameters_can_be_changed():
 
 
 def test_shapes():
-    tree = read({"tallytree": 1, "model": {"tree": {"parents": [-1, 0, 0], "unary": [[0, 1]] * 3,
-                 "pairwise": [[1, "-inf"], [0, 5]]}}})  # fmt: skip
+    tree = read(
+        {
+            "tallytree": 1,
+            "model": {
+                "tree": {"parents": [-1, 0, 0], "unary": [[0, 1]] * 3, "pairwise": [[1, "-inf"], [0, 5]]}
+            },
+        }
+    )
     assert tree.model.score([1, 1, 0]) == 2 + 5 + 0
     assert tree.model.score([0, 1, 0]) == -np.inf
     grid = {
@@ -251,7 +257,7 @@ def test_the_examples_follow_the_schema():
         ),
         ({"objective": "score + x"}, "file: the document: objective reads 'x', which is neither a statistic"),
         ({"objective": "wet > 1"}, "file: the document: objective must be a number, such as score - ones"),
-        ({"objective": "score +"}, "file: the document: objective: \"score +\", character 8: expected"),
+        ({"objective": "score +"}, 'file: the document: objective: "score +", character 8: expected'),
         ({"where": "wet"}, "file: the document: where must be a condition, such as ones >= 2; got 'wet'"),
         ({"where": "score > 1"}, "file: the document: where reads the score, but a constraint is about"),
         ({"where": "wet * tp <= 1"}, "file: the document: where: (wet) * (tp) is not linear"),
@@ -268,7 +274,7 @@ def test_the_examples_follow_the_schema():
         ({"fixed": {"mo": 5}}, "file: fixed: fixed['mo'] is 5, which is no state of variable 0"),
         ({"allowed": {"mo": []}}, "file: fixed: allowed['mo'] is empty"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_said_with_its_path(parts, message):
     with pytest.raises(tt.ModelError, match=re.escape(message)):
         read(changed(**parts))

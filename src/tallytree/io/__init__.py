@@ -1,16 +1,25 @@
 """Files: models and problems of our own, and in the formats that other tools write."""
 
+from .cfn import read_cfn
+from .cfn_writing import write_cfn
+from .network_writing import CostScale
 from .problem_reading import read_problem
 from .problem_writing import problem_schema, write_problem
 from .problems import Parameter, Problem
 from .uai import read_uai, write_uai
+from .wcsp import read_wcsp, write_wcsp
 
 __all__ = [
+    "CostScale",
     "Parameter",
     "Problem",
     "problem_schema",
+    "read_cfn",
     "read_problem",
     "read_uai",
+    "read_wcsp",
+    "write_cfn",
     "write_problem",
     "write_uai",
+    "write_wcsp",
 ]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
 from tallytree.errors import ModelError
@@ -12,6 +14,8 @@ __all__ = ["MOST_WHOLE", "Words"]
 
 LONGEST_WHOLE = 18
 MOST_WHOLE = 10**LONGEST_WHOLE
+LONGEST_INTEGER = 20
+MOST_INTEGER = 10**LONGEST_INTEGER
 
 
 class Words:
@@ -41,6 +45,14 @@ class Words:
             self.refuse(self.at - 1, expected)
         return int(word)
 
+    def integer(self, expected: str, low: int = -MOST_INTEGER, high: int = MOST_INTEGER) -> int:
+        """Take an integer, with or without a sign, from ``low`` to ``high``."""
+        word = self.word(expected)
+        digits = word[1:] if word[:1] in (b"-", b"+") else word
+        if not (digits.isdigit() and len(digits) <= LONGEST_INTEGER and low <= int(word) <= high):
+            self.refuse(self.at - 1, expected)
+        return int(word)
+
     def length(self, things: str, each: int = 1) -> int:
         """Take a whole number of things, for each of which at least ``each`` words must follow."""
         high = max(self.left - 1, 0) // each
@@ -56,6 +68,15 @@ class Words:
         got = "the end of the file" if at >= len(self.words) else _shown(self.words[at])
         line, column = self._position(at)
         raise ModelError(f"{self.path}, line {line}, column {column}: expected {expected}, got {got}")
+
+    @contextmanager
+    def blamed(self, at: int) -> Iterator[None]:
+        """Let an error begin with the place of word number ``at``."""
+        try:
+            yield
+        except ModelError as error:
+            line, column = self._position(at)
+            raise ModelError(f"{self.path}, line {line}, column {column}: {error}") from None
 
     def _position(self, at: int) -> tuple[int, int]:
         offset = len(self.data)
