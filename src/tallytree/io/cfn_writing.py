@@ -14,7 +14,7 @@ __all__ = ["write_cfn"]
 _PLAIN_NAME = re.compile(r'[^0-9\-.+\s/#\[\]{}",:][^\s/#\[\]{}",:]*')
 
 
-def write_cfn(problem: Problem, path: PathLike, *, decimals: int = 6) -> CostScale:
+def write_cfn(problem: Problem, path: PathLike, *, decimals: int | None = None) -> CostScale:
     """Write a problem as a cost function network, to be minimised.
 
     Costs are decimals: a score ``f`` of a table whose largest score is ``m`` costs ``m - f``, rounded to so
@@ -27,8 +27,8 @@ def write_cfn(problem: Problem, path: PathLike, *, decimals: int = 6) -> CostSca
         variable at a time. The format has no other objective than the score.
     path : path
         Where to. An existing file is replaced.
-    decimals : int
-        How many digits behind the point of a score are kept.
+    decimals : int, optional
+        How many digits behind the point of a score are kept; by default as many as there are, at most six.
 
     Returns
     -------
@@ -59,30 +59,30 @@ def write_cfn(problem: Problem, path: PathLike, *, decimals: int = 6) -> CostSca
     1.4
     """
     network = integer_network(problem, decimals)
-    write_atomically(path, _lines(problem, network, decimals))
+    write_atomically(path, _lines(problem, network))
     return CostScale(network.scale.offset, 1.0)
 
 
-def _lines(problem: Problem, network: IntegerNetwork, decimals: int) -> Iterator[str]:
+def _lines(problem: Problem, network: IntegerNetwork) -> Iterator[str]:
     model = problem.model
     variables = _written(model.variables, len(model), "x")
-    yield f'{{"problem": {{"name": "tallytree", "mustbe": "<{_decimal(network.top, decimals)}"}},'
+    yield f'{{"problem": {{"name": "tallytree", "mustbe": "<{_decimal(network.top, network.decimals)}"}},'
     domains = (
         f'"{name}": {_domain_text(model.states_of(v), n)}'
         for v, (name, n) in enumerate(zip(variables, network.cardinalities, strict=True))
     )
     yield f' "variables": {{{", ".join(domains)}}},'
     yield ' "functions": {'
-    functions = list(_function_lines(network, variables, decimals))
+    functions = list(_function_lines(network, variables))
     yield from (f"{line}," for line in functions[:-1])
     yield from functions[-1:]
     yield " }}"
 
 
-def _function_lines(network: IntegerNetwork, variables: Sequence[str], decimals: int) -> Iterator[str]:
+def _function_lines(network: IntegerNetwork, variables: Sequence[str]) -> Iterator[str]:
     for number, (scope, table) in enumerate(network.tables):
         names = ", ".join(f'"{variables[v]}"' for v in scope)
-        costs = ", ".join(_decimal(cost, decimals) for cost in table.ravel().tolist())
+        costs = ", ".join(_decimal(cost, network.decimals) for cost in table.ravel().tolist())
         yield f'  "f{number}": {{"scope": [{names}], "costs": [{costs}]}}'
     for number, knapsack in enumerate(network.knapsacks):
         names = ", ".join(f'"{variables[v]}"' for v in knapsack.variables)

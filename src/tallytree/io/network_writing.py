@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.core.expressions import And, Comparison, Constraint
+from tallytree.core.model import Model
 from tallytree.core.statistics import Statistic, read_by
 from tallytree.errors import ModelError
 from tallytree.io.factors import each_factor
@@ -20,6 +21,7 @@ from tallytree.io.problems import Problem
 __all__ = ["CostScale", "IntegerNetwork", "Knapsack", "integer_network"]
 
 LARGEST_COST = 2**60
+MOST_DECIMALS = 6
 
 
 class CostScale(NamedTuple):
@@ -53,15 +55,18 @@ class IntegerNetwork(NamedTuple):
     tables: list[tuple[tuple[int, ...], NDArray[np.int64]]]
     knapsacks: list[Knapsack]
     scale: CostScale
+    decimals: int
 
 
-def integer_network(problem: Problem, decimals: int) -> IntegerNetwork:
-    """Write scores as costs with so many decimals."""
+def integer_network(problem: Problem, decimals: int | None) -> IntegerNetwork:
+    """Write scores as costs with so many decimals; by default as many as they have, at most six."""
     if problem.objective is not None and problem.objective.text.strip() != "score":
         raise ModelError(
             f"a cost function network has no objective but the score, and this problem has "
             f"'{problem.objective.text}'; write a problem file instead"
         )
+    if decimals is None:
+        decimals = _decimals_of(problem.model)
     if not 0 <= decimals <= 15:
         raise ModelError(f"decimals must be 0 to 15, got {decimals}")
     scale = 10.0**decimals
@@ -82,7 +87,18 @@ def integer_network(problem: Problem, decimals: int) -> IntegerNetwork:
         tables.append(((), np.array(top)))  # what nothing can satisfy
     knapsacks = [knapsack for knapsack in knapsacks if knapsack.triples]
     sizes = problem.model.cardinalities.tolist()
-    return IntegerNetwork(sizes, top, tables, knapsacks, CostScale(float(sum(highs)), scale))
+    return IntegerNetwork(sizes, top, tables, knapsacks, CostScale(float(sum(highs)), scale), decimals)
+
+
+def _decimals_of(model: Model) -> int:
+    """Return the least number of decimals, up to six, that rounds nothing."""
+    scores = np.concatenate([block.tables.ravel() for block in model.blocks] or [np.zeros(1)])
+    scores = scores[np.isfinite(scores)]
+    for decimals in range(MOST_DECIMALS):
+        scaled = scores * 10.0**decimals
+        if (np.abs(scaled - np.rint(scaled)) <= 1e-12 * np.maximum(1.0, np.abs(scaled))).all():
+            return decimals
+    return MOST_DECIMALS
 
 
 def _knapsacks(constraint: Constraint) -> list[Knapsack]:

@@ -212,7 +212,7 @@ _PARAMETERS: dict[str, Callable[[Words, int], Parameters]] = {
 # --- writing ------------------------------------------------------------------------------------------------
 
 
-def write_wcsp(problem: Problem, path: PathLike, *, decimals: int = 6) -> CostScale:
+def write_wcsp(problem: Problem, path: PathLike, *, decimals: int | None = None) -> CostScale:
     """Write a problem as a cost function network.
 
     Costs are whole numbers that are not negative: a score ``f`` of a table whose largest score is ``m``
@@ -225,8 +225,8 @@ def write_wcsp(problem: Problem, path: PathLike, *, decimals: int = 6) -> CostSc
         variable at a time. The format has no other objective than the score.
     path : path
         Where to. An existing file is replaced.
-    decimals : int
-        How many digits behind the point of a score are kept.
+    decimals : int, optional
+        How many digits behind the point of a score are kept; by default as many as there are, at most six.
 
     Returns
     -------
