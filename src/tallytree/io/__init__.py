@@ -2,6 +2,7 @@
 
 from .cfn import read_cfn
 from .cfn_writing import write_cfn
+from .files import Source
 from .network_writing import CostScale
 from .problem_reading import read_problem
 from .problem_writing import problem_schema, write_problem
@@ -13,6 +14,7 @@ __all__ = [
     "CostScale",
     "Parameter",
     "Problem",
+    "Source",
     "problem_schema",
     "read_cfn",
     "read_problem",
