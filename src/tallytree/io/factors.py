@@ -10,13 +10,16 @@ from numpy.typing import NDArray
 
 from tallytree.core.model import Model
 
-__all__ = ["MOST_AXES", "Factor", "Table", "each_factor"]
+__all__ = ["LARGEST_SCORE", "MOST_AXES", "Factor", "Table", "each_factor"]
 
 Table: TypeAlias = NDArray[np.float64]
 Factor: TypeAlias = tuple[tuple[int, ...], Table]
 
 MOST_AXES = 31
 """What NumPy can index, less one axis for the stack of tables."""
+
+LARGEST_SCORE = 700.0
+"""``exp(±700)`` is a normal double, with room to spare."""
 
 
 def each_factor(model: Model) -> Iterator[Factor]:

@@ -27,7 +27,7 @@ import numpy as np
 
 from tallytree.core.model import Model
 from tallytree.errors import ModelError
-from tallytree.io.factors import MOST_AXES, Factor, Table, each_factor
+from tallytree.io.factors import LARGEST_SCORE, MOST_AXES, Factor, Table, each_factor
 from tallytree.io.files import PathLike, Readable, write_atomically
 from tallytree.io.words import Words
 
@@ -36,8 +36,6 @@ __all__ = ["read_uai", "write_uai"]
 MOST_STATES = 2**31 - 1
 # A variable in no table may declare any number of states; evidence would make a table of them.
 MOST_OBSERVED_STATES = 2**24
-# exp(±700) is a normal double, with room to spare.
-LARGEST_SCORE = 700.0
 MOST_COPIES = 1000
 
 
