@@ -6,7 +6,6 @@ import pickle
 import re
 from pathlib import Path
 
-import jsonschema
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,6 +17,7 @@ from tallytree.io import Parameter, Problem, problem_schema, read_problem, write
 from tallytree.io.files import Source
 from tallytree.testing import brute_force
 
+jsonschema = pytest.importorskip("jsonschema")
 VALIDATOR = jsonschema.Draft202012Validator(problem_schema())
 
 WEEK = {
