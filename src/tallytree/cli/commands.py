@@ -7,9 +7,11 @@ import os
 import re
 import shutil
 import sys
+import webbrowser
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Sequence
 from io import TextIOWrapper
+from pathlib import Path
 
 import tallytree
 from tallytree import demo
@@ -19,6 +21,7 @@ from tallytree.cli.exits import MEANINGS, Exit, exit_of
 from tallytree.cli.inputs import FORMATS, format_of_path, problem_of, write
 from tallytree.cli.progress import progress
 from tallytree.errors import ModelError, TallytreeError
+from tallytree.explorer import write_page
 from tallytree.io import problem_schema
 from tallytree.io.problems import MOST_OPERATIONS
 
@@ -126,6 +129,18 @@ def _convert(options: Namespace) -> int:
     return Exit.OK
 
 
+def _explore(options: Namespace) -> int:
+    problem = problem_of(options)
+    named = "problem" if options.file == "-" else Path(options.file).stem
+    output = options.output or f"{named}.html"
+    with progress("the profile and its labellings", shown=not options.quiet):
+        write_page(problem, output, title=options.title or named, **_budget(options))
+    print(output)
+    if options.open:
+        webbrowser.open(Path(output).resolve().as_uri())
+    return Exit.OK
+
+
 def _demo(options: Namespace) -> int:
     demo.main([] if options.png is None else ["--png", options.png])
     return Exit.OK
@@ -208,13 +223,7 @@ def parser() -> ArgumentParser:
     for one in (solve, plan, profile, k_best):
         one.add_argument("--json", action="store_true", help="print JSON")
     for one in (solve, profile, k_best):
-        one.add_argument(
-            "--operations",
-            type=_amount,
-            default=MOST_OPERATIONS,
-            metavar="N",
-            help="refuse to run more operations than this (default 1T; 0 for no limit)",
-        )
+        _operations_option(one)
     profile.add_argument(
         "--limit",
         type=_natural,
@@ -233,6 +242,20 @@ def parser() -> ArgumentParser:
         metavar="N",
         help="digits of costs in .wcsp and .cfn (default: as many as there are, at most 6)",
     )
+    explore = command(
+        "explore",
+        _explore,
+        "write a page for the browser, with sliders for parameters and constraints",
+        "problem.json",
+        "model.uai --count ones=1 -o ones.html --open",
+    )
+    _input_options(explore)
+    _operations_option(explore)
+    explore.add_argument(
+        "-o", "--output", metavar="FILE", help="the page (default: the file's name with .html)"
+    )
+    explore.add_argument("--title", help="the title of the page")
+    explore.add_argument("--open", action="store_true", help="show it in the browser")
     tour = command("demo", _demo, "show a tour in the terminal")
     tour.add_argument("--png", metavar="FILE", help="also draw the profile, with matplotlib")
     command("schema", _schema, "print the JSON Schema of problem files")
@@ -245,6 +268,16 @@ def parser() -> ArgumentParser:
     )
     completion.add_argument("shell", choices=SHELLS)
     return top
+
+
+def _operations_option(command: ArgumentParser) -> None:
+    command.add_argument(
+        "--operations",
+        type=_amount,
+        default=MOST_OPERATIONS,
+        metavar="N",
+        help="refuse to run more operations than this (default 1T; 0 for no limit)",
+    )
 
 
 def _input_options(command: ArgumentParser) -> None:

@@ -79,12 +79,13 @@ def _extended(problem: Problem, options: Namespace) -> Problem:
     counts = [_count(name, states) for name, states in _pairs(options.count, "--count")]
     values = {name: _value(name, value) for name, value in _pairs(options.set, "--set")}
     statistics: list[Statistic | Recipe] = [*problem.statistics, *counts]
-    where = [f"({text})" for text in (problem.where and problem.where.text, *options.where) if text]
+    where = [text for text in (problem.where and problem.where.text, *options.where) if text]
+    joined = " and ".join(where if len(where) == 1 else [f"({text})" for text in where])
     unknown = [name for name in values if name not in problem.parameters]
     parameters: dict[str, float | Parameter] = {**problem.parameters}
     parameters.update({name: values[name] for name in unknown})
     objective = options.objective or problem.objective
-    extended = Problem(model, statistics, objective, where=" and ".join(where) or None, parameters=parameters)
+    extended = Problem(model, statistics, objective, where=joined or None, parameters=parameters)
     return extended.with_parameters(**{n: v for n, v in values.items() if n not in unknown})
 
 
