@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.core import html
 from tallytree.core.blocks import Block
 from tallytree.core.elimination import UNCAPPED, Order, skeleton
 from tallytree.core.expressions import Constraint
@@ -221,6 +222,21 @@ class Plan:
                 f"{share:.0%} of the operations"
             )
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Show the price in a notebook."""
+        return html.described(
+            f"Plan for {len(self.order)} variables and {_statistics(self.names)}",
+            [
+                ("width τ", self.width),
+                ("degree ν", self.degree),
+                ("tallies R", f"{self.tallies:,} ({self.mode})"),
+                ("steps", f"{len(self.steps):,}"),
+                ("add-max operations", _count(self.operations)),
+                ("memory at the peak", f"{_bytes(self.peak_bytes)} (limit {_bytes(self.limit)})"),
+                ("decoding keeps", self.kept),
+            ],
+        )
 
     def __repr__(self) -> str:
         return (
