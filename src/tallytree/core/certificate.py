@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tallytree.core.blocks import counted
+from tallytree.core.budget import readable_bytes, readable_count
 from tallytree.core.model import Model
-from tallytree.core.plan import Plan, readable_bytes, readable_count
+from tallytree.core.plan import Plan
 from tallytree.core.rounding import rounding
 
 __all__ = ["BEST", "IN_ORDER", "OUTSIDE", "SAME_TALLY", "Certificate", "Proof"]

@@ -7,9 +7,8 @@ weight vector. A layout that would not fit ``memory_limit`` is refused before an
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +16,13 @@ from numpy.typing import NDArray
 
 from tallytree.core import html
 from tallytree.core.blocks import Block
+from tallytree.core.budget import (
+    ADVICE,
+    default_memory_limit,
+    readable_bytes,
+    readable_count,
+    without_tallies,
+)
 from tallytree.core.elimination import UNCAPPED, Order, skeleton
 from tallytree.core.expressions import Constraint
 from tallytree.core.model import Model
@@ -27,7 +33,7 @@ from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
 
-__all__ = ["Plan", "bind", "default_memory_limit", "plan", "plan_of", "readable_bytes", "readable_count"]
+__all__ = ["Plan", "bind", "plan", "plan_of"]
 
 Mode = Literal["auto", "rows", "cells"]
 Window = Mapping[int, tuple[int | None, int | None]]
@@ -95,19 +101,15 @@ class Plan:
             raise self._too_large(str(error)) from None
 
     def _too_large(self, reason: str) -> BudgetError:
-        advice = (
-            "Cap a statistic that only has to reach a bound, use fewer statistics, give a better "
-            "elimination order (order=), or raise memory_limit="
-        )
         if not self.skeleton.feasible:
             return BudgetError(
                 f"the graph is too dense: every order tried has a step over {self.skeleton.width + 1} "
-                f"variables or more, beyond any memory. {advice}"
+                f"variables or more, beyond any memory. {ADVICE}"
             )
         _, step, _, size = reason.split()
         return BudgetError(
             f"the plan needs {readable_bytes(float(size))} or more and the limit is "
-            f"{readable_bytes(self.limit)}; the step that weighs most: {self.steps[int(step)]}. {advice}"
+            f"{readable_bytes(self.limit)}; the step that weighs most: {self.steps[int(step)]}. {ADVICE}"
         )
 
     @property
@@ -348,66 +350,19 @@ def plan_of(
             window=question.window,
         )
     except BudgetError as error:
-        offer = _offer(model, question, order, memory_limit)
-        if not offer:
+        if not question.carried or not _plain_fits(model, order, memory_limit):
             raise
-        raise BudgetError(f"{error}. {offer}") from None
+        raise BudgetError(f"{error}. {without_tallies(question)}") from None
 
 
-def _offer(model: Model, question: Question, order: Order | None, memory_limit: float | None) -> str:
-    """Say what needs no tallies; nothing where plain MAP does not fit either."""
-    if not question.carried:
-        return ""
+def _plain_fits(model: Model, order: Order | None, memory_limit: float | None) -> bool:
     try:
         Plan(model, (), order=order, memory_limit=memory_limit)
     except BudgetError:
-        return ""
-    if question.constraint is None:
-        return (
-            "If one constraint is all you ask, tallytree.solve(model, where=…) computes only the tallies "
-            "that it leaves, and tallytree.relax(model, where=…) bounds the best score without any"
-        )
-    if question.linear:
-        return (
-            "Without tallies, tallytree.relax(model, where=…) gives an upper bound on the best score under "
-            "this constraint, and often the best labelling itself"
-        )
-    return (
-        "Without tallies, tallytree.relax(model, where=…) bounds the best score under comparisons joined by "
-        "&; relax the alternatives of this constraint one by one"
-    )
-
-
-@lru_cache(maxsize=1)
-def default_memory_limit() -> float:
-    """Half of the memory that this process may use: reproducible, whatever else is running."""
-    total = float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
-    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        try:
-            with open(path, encoding="ascii") as file:
-                total = min(total, float(file.read()))
-        except (OSError, ValueError):  # not there, or "max": no limit of its own
-            continue
-    return total / 2
+        return False
+    return True
 
 
 def _statistics(names: tuple[str, ...]) -> str:
     shown = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
     return f"{len(names)} statistic{'' if len(names) == 1 else 's'}" + (f" ({shown})" if names else "")
-
-
-def readable_bytes(size: float) -> str:
-    """Write a size for people."""
-    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
-        if size < 1024 or unit == "TiB":
-            return f"{size:,.0f} {unit}" if unit == "bytes" or size >= 100 else f"{size:.1f} {unit}"
-        size /= 1024
-    raise AssertionError
-
-
-def readable_count(number: float) -> str:
-    """Write a large number for people."""
-    for scale, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= scale:
-            return f"{number / scale:.3g} {unit}"
-    return f"{number:.0f}"
