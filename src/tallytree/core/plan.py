@@ -33,7 +33,7 @@ from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
 
-__all__ = ["Plan", "bind", "plan", "plan_of"]
+__all__ = ["Plan", "bind", "default_memory_limit", "plan", "plan_of"]
 
 Mode = Literal["auto", "rows", "cells"]
 Window = Mapping[int, tuple[int | None, int | None]]
