@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.counting import mismatches
+from tallytree.core.counting import matches, mismatches
 from tallytree.core.model import Model, checked_model
 from tallytree.core.reduction import Reduction
 from tallytree.core.rounding import rounding
@@ -113,7 +113,7 @@ class _Example:
 def _with_distance(example: _Example) -> tuple[tuple[Statistic, ...], Callable[..., Any]]:
     """Return the statistics to count, and the Hamming distance as a function of their tallies."""
     reduction, loss = example.reduction, example.loss
-    if isinstance(loss, NodeLoss) and reduction.trivial and _binary(example.model, loss):
+    if isinstance(loss, NodeLoss) and _binary(example, loss):
         return reduction.statistics, lambda tp, fp: loss.size - tp + fp
     wrong = reduction.pull(mismatches(example.model, example.truth, name="wrong"))
     for number, statistic in enumerate(reduction.statistics):
@@ -122,12 +122,16 @@ def _with_distance(example: _Example) -> tuple[tuple[Statistic, ...], Callable[.
     return (*reduction.statistics, wrong), lambda *tallies: tallies[-1]
 
 
-def _binary(model: Model, loss: NodeLoss) -> bool:
+def _binary(example: _Example, loss: NodeLoss) -> bool:
     """Whether each variable is a node or not, and nothing else: then all that is missed is ``|y*| - TP``."""
-    if loss.counted != ("tp", "fp") or (model.cardinalities > 2).any():
+    model, truth = example.model, example.truth
+    if loss.background is None or (model.cardinalities > 2).any():
         return False
     background = model.state_codes(loss.background)
-    return bool(((background >= 0) & (background < model.cardinalities)).all())
+    if ((background < 0) | (background >= model.cardinalities)).any():
+        return False
+    positions = [count(model, truth, loss.background) for count in (matches, mismatches)]
+    return list(example.reduction.statistics) == positions  # by content: a loss may have other nodes
 
 
 def _in_range(loss: Loss) -> Loss:
