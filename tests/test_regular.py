@@ -111,6 +111,10 @@ def test_patterns_that_remember_too_much():
         tt.regular(".* a .{20}")
     with pytest.raises(tt.BudgetError, match=r"use smaller counts in \{m,n\}"):
         tt.regular("((a{99}){99}){99}")
+    with pytest.raises(tt.BudgetError, match="the pattern needs more than 100,000 states"):
+        tt.regular("((){9999}){9999}")
+    with pytest.raises(tt.ModelError, match="nested too deeply"):
+        tt.regular("(" * 5000 + "a" + ")" * 5000)
     with pytest.raises(tt.ModelError, match=r"a pattern is a text such as .* got 3"):
         tt.regular(3)
 
