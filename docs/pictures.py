@@ -45,7 +45,7 @@ def diverse_grid():
 
 def price():
     """A price is a line above the profile: it touches three and six wet days, and passes over four."""
-    relaxed = tt.relax(WEEK, WET == 4, candidates=0)
+    relaxed = tt.relax(WEEK, where=WET == 4, candidates=0)
     ax = profile_curve(tt.profile(WEEK, [WET]), where=WET == 4)
     days = np.arange(8)
     line = relaxed.upper_bound - relaxed.multipliers[0] * (days - 4)

@@ -91,11 +91,11 @@ def test_ranges_of_scores_say_how_it_was_settled(week):
 
 
 def test_a_relaxation_explains_its_bound(week, wet):
-    closed = tt.relax(week, wet == 4)
+    closed = tt.relax(week, where=wet == 4)
     assert closed.solution.certificate.optimal
     assert "scores above 8" in closed.solution.explain()
     assert closed.explain().startswith("optimal: no labelling that satisfies the constraint scores above 8")
-    open_ = tt.relax(week, wet == 4, candidates=0)
+    open_ = tt.relax(week, where=wet == 4, candidates=0)
     assert open_.explain().endswith("no labelling that satisfies it was met")
 
 
@@ -103,7 +103,7 @@ def test_certificates_survive_pickling_without_a_plan(week, wet):
     for found in (
         tt.solve(week, where=wet == 4),
         tt.score_between(week, 4, 5),
-        tt.relax(week, wet == 4).solution,
+        tt.relax(week, where=wet == 4).solution,
     ):
         again = pickle.loads(pickle.dumps(found))
         assert again.certificate == found.certificate
@@ -130,7 +130,7 @@ def test_budget_errors_offer_relax(long):
     model, a, b = long
     linear = (a == 1000) & (b == 900)
     for call in (tt.plan, tt.solve):
-        with pytest.raises(tt.BudgetError, match=r"tallytree\.relax\(model, where\) gives an upper bound"):
+        with pytest.raises(tt.BudgetError, match=r"tallytree\.relax\(model, where=…\) gives an upper bound"):
             call(model, where=linear, memory_limit=1e7)
     with pytest.raises(tt.BudgetError, match="relax the alternatives of this constraint one by one"):
         tt.solve(model, where=linear | ((a == 900) & (b == 1000)), memory_limit=1e7)
@@ -138,7 +138,7 @@ def test_budget_errors_offer_relax(long):
         tt.plan(model, [a, b], memory_limit=1e7)
     with pytest.raises(tt.BudgetError, match=r"tallytree\.relax"):
         tt.profile(model, [a, b], memory_limit=1e7)
-    found = tt.relax(model, linear, memory_limit=1e7)  # what is offered works
+    found = tt.relax(model, where=linear, memory_limit=1e7)  # what is offered works
     assert found.upper_bound >= 0
 
 

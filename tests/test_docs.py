@@ -9,17 +9,22 @@ import ast
 import contextlib
 import io
 import re
+import shlex
 import tokenize
 from pathlib import Path
 
 import pytest
+
+from tallytree.cli import main
 
 ROOT = Path(__file__).parents[1]
 NOTATION = ROOT / "docs" / "architecture.md"  # signatures and shapes, not programs
 PAGES = [ROOT / "README.md", *sorted(set((ROOT / "docs").glob("*.md")) - {NOTATION})]
 TEXTS = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 
-FENCE = re.compile(r"^```(\w+)\n(.*?)^```\n(\n?)(?=(```text\n(.*?)^```)?)", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(
+    r'^```(\w+)(?: title="([\w.]+)")?\n(.*?)^```\n(\n?)(?=(```text\n(.*?)^```)?)', re.MULTILINE | re.DOTALL
+)
 DECIMAL = r"-?\d+\.\d*(?:e[-+]?\d+)?"
 PRICE = re.compile(
     r"limit [\d.,]+ \w+|(?<=ν = )\d+|[\d,]+ steps, .*? operations|[\d.,]+ \w+ at the peak"
@@ -79,6 +84,18 @@ def run_block(code: str, printed: str | None, page: Path, names: dict) -> None:
         raise AssertionError(f"{page.name}: no statement ends where these are promised: {promised}")
 
 
+def run_console(text: str) -> None:
+    """Run each ``$ tallytree …`` and compare what it says with what follows."""
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        line, _, shown = part.partition("\n")
+        program, *arguments = shlex.split(line)
+        assert program == "tallytree", f"only tallytree runs in a console block, got {line}"
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+            main(arguments)
+        check(shown, out.getvalue(), line)
+
+
 def check(shown: str | None, got: str, code: str | None) -> None:
     if shown is not None and not agrees(shown, got):
         raise AssertionError(f"{code}\n--- shows\n{shown}\n--- gives\n{got}")
@@ -90,7 +107,11 @@ def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch):
     names: dict = {}
     for block in FENCE.finditer(page.read_text(encoding="utf-8")):
         if block[1] == "python":
-            run_block(block[2], block[5], page, names)
+            run_block(block[3], block[6], page, names)
+        elif block[1] == "console":
+            run_console(block[3])
+        elif block[2]:
+            Path(block[2]).write_text(block[3], encoding="utf-8")
 
 
 @pytest.mark.parametrize("page", TEXTS, ids=relative)
@@ -133,6 +154,12 @@ def test_what_counts_as_shown(shown, got, right):
 def test_a_false_promise_is_found(code):
     with pytest.raises(AssertionError):
         run_block(code, None, ROOT, {})
+
+
+def test_a_false_console_is_found():
+    run_console("$ tallytree completion zsh\nautoload …\n")
+    with pytest.raises(AssertionError, match="gives"):
+        run_console("$ tallytree solve nowhere.json\nall is well\n")
 
 
 def test_false_print_is_found():

@@ -125,7 +125,7 @@ def test_the_bound_of_a_relaxation_is_not_below_the_optimum(model):
     ones, zeros = tt.count(model, state=1, name="ones"), tt.count(model, state=0, name="zeros")
     a, b = len(model) // 3, len(model) // 2
     where = (ones >= a) & (zeros <= b) if model.cardinalities[0] > 2 else ones == a
-    found = tt.relax(model, where)
+    found = tt.relax(model, where=where)
 
     def constraint(p):
         p.between(ones, a, np.inf if model.cardinalities[0] > 2 else a)

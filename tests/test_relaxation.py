@@ -58,7 +58,7 @@ def test_against_enumeration(problem, iterations, candidates):
     model, statistics, where = problem
     best = optimum(model, where)
     try:
-        found = tt.relax(model, where, statistics, iterations=iterations, candidates=candidates)
+        found = tt.relax(model, statistics, where=where, iterations=iterations, candidates=candidates)
     except InfeasibleError:
         assert best is None
         return
@@ -84,9 +84,9 @@ def test_looking_through_all_labellings_closes_every_gap(problem):
     best = optimum(model, where)
     if best is None:
         with pytest.raises(InfeasibleError):
-            tt.relax(model, where, candidates=10**6)
+            tt.relax(model, where=where, candidates=10**6)
         return
-    found = tt.relax(model, where, candidates=10**6)
+    found = tt.relax(model, where=where, candidates=10**6)
     assert found.optimal
     assert found.solution.score == pytest.approx(best, abs=1e-9)
 
@@ -104,11 +104,11 @@ def test_one_combination_reaches_the_least_dual_value(problem, at, upper):
     tallies, scores = profile.tallies[:, 0], profile.scores
     if not where.holds({statistic: tallies}).any():
         with pytest.raises(InfeasibleError):
-            tt.relax(model, where)
+            tt.relax(model, where=where)
         return
     # the least dual value is the concave hull of the profile, at the bound or beyond it
     hull = hull_at(tallies, scores, at, upper)
-    found = tt.relax(model, where, candidates=0)
+    found = tt.relax(model, where=where, candidates=0)
     assert found.upper_bound == pytest.approx(hull, abs=1e-9)
 
 
@@ -129,7 +129,7 @@ def test_a_long_chain_with_two_constraints():
     ones, twos = tt.count(model, state=1), tt.count(model, state=2)
     where = (ones == 30) & (twos <= 9)
     exact = tt.solve(model, where=where)
-    found = tt.relax(model, where)
+    found = tt.relax(model, where=where)
     assert found.upper_bound >= exact.score
     assert found.upper_bound - exact.score < 0.2
     assert found.solution is not None
@@ -142,7 +142,7 @@ def test_answers_are_always_the_same():
     rng = np.random.default_rng(1)
     model = tt.Model.chain(rng.normal(size=(20, 3)), rng.normal(size=(3, 3)))
     where = (tt.count(state=1) == 9) & (tt.count(state=0) >= 4)
-    once, again = tt.relax(model, where), tt.relax(model, where)
+    once, again = tt.relax(model, where=where), tt.relax(model, where=where)
     assert (once.upper_bound, once.multipliers, once.iterations) == (
         again.upper_bound,
         again.multipliers,
@@ -156,7 +156,7 @@ def test_progress_is_reported_and_bounds_never_rise():
     model = tt.Model.chain(rng.normal(size=(20, 3)), rng.normal(size=(3, 3)))
     seen = []
     where = (tt.count(state=1) == 9) & (tt.count(state=0) == 7)
-    found = tt.relax(model, where, iterations=30, progress=seen.append)
+    found = tt.relax(model, where=where, iterations=30, progress=seen.append)
     bounds = [state.upper_bound for state in seen]
     assert bounds == sorted(bounds, reverse=True)
     assert found.upper_bound <= bounds[-1]
@@ -169,14 +169,14 @@ def test_an_interrupt_passes_through():
 
     model = tt.Model.chain(np.zeros((3, 2)), np.eye(2))
     with pytest.raises(KeyboardInterrupt):
-        tt.relax(model, tt.count(state=1) == 1, progress=interrupt)
+        tt.relax(model, where=tt.count(state=1) == 1, progress=interrupt)
 
 
 def test_a_tolerance_stops_early():
     rng = np.random.default_rng(3)
     model = tt.Model.chain(rng.normal(size=(30, 3)), rng.normal(size=(3, 3)))
     where = (tt.count(state=1) <= 6) & (tt.count(state=0) <= 12)
-    exact, rough = tt.relax(model, where), tt.relax(model, where, tolerance=2.0)
+    exact, rough = tt.relax(model, where=where), tt.relax(model, where=where, tolerance=2.0)
     assert rough.gap <= 2.0
     assert rough.iterations <= exact.iterations
 
@@ -200,7 +200,7 @@ FLIPS = tt.Statistic([((i, i + 1), [[0, 1], [1, 0]]) for i in range(3)], name="f
 )
 def test_infeasible_where_it_is_proven(where, text):
     with pytest.raises(InfeasibleError, match=text):
-        tt.relax(MODEL, where)
+        tt.relax(MODEL, where=where)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_infeasible_where_it_is_proven(where, text):
 )
 def test_what_is_refused(where, text):
     with pytest.raises(ModelError, match=text):
-        tt.relax(MODEL, where)
+        tt.relax(MODEL, where=where)
 
 
 @pytest.mark.parametrize(
@@ -226,12 +226,12 @@ def test_what_is_refused(where, text):
 )
 def test_limits_are_checked(options, text):
     with pytest.raises(ModelError, match=text):
-        tt.relax(MODEL, ONES == 1, **options)
+        tt.relax(MODEL, where=ONES == 1, **options)
 
 
 @pytest.mark.parametrize("where", [ONES <= 10**400, ONES >= -(10**400), ONES - ONES <= 0])
 def test_constraints_that_say_nothing(where):
-    found = tt.relax(MODEL, where)
+    found = tt.relax(MODEL, where=where)
     assert found.optimal
     assert found.solution.score == 3
     assert found.iterations == 1
@@ -240,14 +240,14 @@ def test_constraints_that_say_nothing(where):
 def test_no_variables():
     nothing = tt.Model([], [((), 2.5)])
     constant = tt.Statistic([((), 3)], name="constant")
-    assert tt.relax(nothing, constant == 3).solution.score == 2.5
+    assert tt.relax(nothing, where=constant == 3).solution.score == 2.5
     with pytest.raises(InfeasibleError, match="at most 3"):
-        tt.relax(nothing, constant >= 4)
+        tt.relax(nothing, where=constant >= 4)
 
 
 def test_names_and_statistics_are_shown():
     named = tt.Model.chain(np.zeros((3, 2)), np.eye(2), states=["off", "on"])
-    found = tt.relax(named, tt.count(state="on") == 1, [tt.count(state="off", name="off")])
+    found = tt.relax(named, [tt.count(state="off", name="off")], where=tt.count(state="on") == 1)
     assert found.solution.tally._fields == ("off", "count_on")
     assert found.solution.tally == (2, 1)
     assert sorted(found.solution.labels) == ["off", "off", "on"]
@@ -261,3 +261,25 @@ def test_rounding_covers_every_order_of_summation(problem):
     for labelling, score in zip(everything.labellings[:20], everything.scores[:20], strict=True):
         if score > -np.inf:
             assert abs(model.score(labelling) - score) <= rounding(model.blocks)
+
+
+def test_a_constraint_in_the_place_of_statistics_is_refused():
+    with pytest.raises(ModelError, match="give the constraint as where="):
+        tt.relax(MODEL, ONES == 1, where=ONES == 1)
+
+
+@given(problem=problems(largest=5, most=1, capped=False), state=st.integers(0, 2))
+def test_fixed_states_are_those_of_a_restricted_model(problem, state):
+    model, statistics = problem
+    if not statistics or state >= model.cardinalities[0]:
+        return
+    where = statistics[0] >= 0
+    try:
+        wanted = tt.relax(model.restricted(fixed={0: state}), where=where)
+    except InfeasibleError:
+        with pytest.raises(InfeasibleError):
+            tt.relax(model, where=where, fixed={0: state})
+        return
+    found = tt.relax(model, where=where, fixed={0: state})
+    assert (found.upper_bound, found.gap) == (wanted.upper_bound, wanted.gap)
+    assert found.solution is None or found.solution.assignment[0] == state

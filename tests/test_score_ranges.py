@@ -225,3 +225,9 @@ def test_solutions_survive_pickling():
     found = pickle.loads(pickle.dumps(tt.score_between(model, 0, 2.5)))
     assert (found.score, found.upper_bound, found.gap, found.tally) == (2, 2, 0, ())
     assert list(found.labels) == ["off", "on"]
+
+
+def test_fixed_and_allowed_states():
+    model = tt.Model.chain([[0, 1.5], [0, 2.25], [0, 4]], np.zeros((2, 2)))
+    assert tt.score_between(model, 2, 5, fixed={2: 0}).score == 3.75
+    assert tt.score_between(model, 2, 5, allowed={0: [1], 1: [0, 1]}).score == 3.75

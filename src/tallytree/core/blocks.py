@@ -284,7 +284,7 @@ def numeric(value: ArrayLike, name: str) -> NDArray[Any]:
     """Return ``value`` as an array of booleans, integers or floats, or refuse it."""
     try:
         array = np.asarray(value)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:  # the last from tensors that carry a gradient
         raise ModelError(f"{name} is not a rectangular array of numbers: {error}") from None
     if array.dtype.kind not in "biuf":
         raise ModelError(f"{name} must hold numbers that fit 64 bits, got an array of dtype {array.dtype}")

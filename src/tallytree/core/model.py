@@ -16,6 +16,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tallytree.core import html
 from tallytree.core.blocks import (
     Block,
     Frozen,
@@ -510,6 +511,24 @@ class Model(Frozen):
             self.variables,
             self.alike,
         )
+
+    def _repr_html_(self) -> str:
+        """Show the model in a notebook: its variables, its states, and its factors by kind."""
+        kinds = [
+            (
+                f"factors of {counted(block.arity, 'variable')}",
+                f"{len(block)} of shape {block.tables.shape[1:]}",
+            )
+            for block in self.blocks
+        ]
+        names = self.variables or ()
+        some = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+        sizes = sorted(set(self.cardinalities.tolist()))
+        states = listed_states(self._common, self.alike) if self.alike is not None else str(sizes)[1:-1]
+        about = [("variables", f"{len(self)}" + (f": {some}" if some else "")), ("states", states)]
+        if len(self.shape) == 2:
+            about.append(("grid", " x ".join(map(str, self.shape))))
+        return html.described("Model", [*about, *kinds])
 
     def __repr__(self) -> str:
         factors = sum(map(len, self.blocks))

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.core import html
 from tallytree.core.blocks import Block
 from tallytree.core.elimination import UNCAPPED, Order, skeleton
 from tallytree.core.expressions import Constraint
@@ -222,6 +223,24 @@ class Plan:
             )
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        """Show the price in a notebook."""
+        return html.described(
+            f"Plan for {len(self.order)} variables and {_statistics(self.names)}",
+            [
+                ("width τ", self.width),
+                ("degree ν", self.degree),
+                ("tallies R", f"{self.tallies:,} ({self.mode})"),
+                ("steps", f"{len(self.steps):,}"),
+                ("add-max operations", readable_count(self.operations)),
+                (
+                    "memory at the peak",
+                    f"{readable_bytes(self.peak_bytes)} (limit {readable_bytes(self.limit)})",
+                ),
+                ("decoding keeps", self.kept),
+            ],
+        )
+
     def __repr__(self) -> str:
         return (
             f"Plan(width={self.width}, degree={self.degree}, tallies={self.tallies}, "
@@ -346,16 +365,16 @@ def _offer(model: Model, question: Question, order: Order | None, memory_limit: 
     if question.constraint is None:
         return (
             "If one constraint is all you ask, tallytree.solve(model, where=…) computes only the tallies "
-            "that it leaves, and tallytree.relax(model, where) bounds the best score without any"
+            "that it leaves, and tallytree.relax(model, where=…) bounds the best score without any"
         )
     if question.linear:
         return (
-            "Without tallies, tallytree.relax(model, where) gives an upper bound on the best score under "
+            "Without tallies, tallytree.relax(model, where=…) gives an upper bound on the best score under "
             "this constraint, and often the best labelling itself"
         )
     return (
-        "Without tallies, tallytree.relax(model, where) bounds the best score under comparisons joined by &; "
-        "relax the alternatives of this constraint one by one"
+        "Without tallies, tallytree.relax(model, where=…) bounds the best score under comparisons joined by "
+        "&; relax the alternatives of this constraint one by one"
     )
 
 

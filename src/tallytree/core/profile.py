@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.core import html
 from tallytree.core.blocks import read_only
 from tallytree.core.certificate import BEST, IN_ORDER, SAME_TALLY
 from tallytree.core.elimination import Order
@@ -389,6 +390,17 @@ class Profile:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _lock=Lock())
         self.tallies, self.scores = read_only(self.tallies), read_only(self.scores)
+
+    def _repr_html_(self) -> str:
+        """Show the profile in a notebook: the curve of a single statistic, and the best tallies."""
+        title = f"<b>{len(self)} tallies</b>"
+        if not len(self):
+            return title
+        best = np.argsort(-self.scores, kind="stable")[:10]
+        lines = [[*self.tallies[row].tolist(), f"{self.scores[row]:.6g}"] for row in best]
+        drawn = html.curve(self.tallies[:, 0].tolist(), self.scores.tolist()) if len(self._names) == 1 else ""
+        more = f"<i>the {len(best)} best of {len(self)}</i>" if len(self) > len(best) else ""
+        return f"{title}<br>{drawn}{html.rows([*self._names, 'score'], lines)}{more}"
 
     def __repr__(self) -> str:
         return f"Profile({len(self)} tallies of ({', '.join(self._names)}))"

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.core import html
 from tallytree.core.blocks import Frozen, read_only, set_once
 from tallytree.core.certificate import Certificate, Proof
 from tallytree.core.model import Model
@@ -120,6 +121,15 @@ class Solution(Frozen):
         names = getattr(self.tally, "_fields", ())
         content = (self.value, self.score, names, tuple(self.tally), self.assignment, self.model)
         return _restored, (*content, self.certificate)  # the numbers, and no plan to make again
+
+    def _repr_html_(self) -> str:
+        """Show the solution in a notebook: value, score, tally, and the labels on coloured ground."""
+        about: list[tuple[str, object]] = [("value", f"{self.value:.6g}"), ("score", f"{self.score:.6g}")]
+        about += zip(self.tally._fields, self.tally, strict=True)
+        columns = self.model.shape[1] if len(self.model.shape) == 2 else 0
+        labels = self.labels.ravel().tolist()
+        drawn = html.cells(self.assignment.tolist(), labels, self.model.variables, columns)
+        return html.described("Solution", about) + drawn
 
     def __repr__(self) -> str:
         tally = ", ".join(

@@ -1,5 +1,34 @@
-"""Files: models in the formats that other tools write."""
+"""Files: models and problems of our own, and in the formats that other tools write."""
 
+from .cfn import read_cfn
+from .cfn_writing import write_cfn
+from .files import Source
+from .graphs import ContractionPath, from_networkx, to_networkx
+from .network_writing import CostScale
+from .pgmpy import from_pgmpy, to_pgmpy
+from .problem_reading import read_problem
+from .problem_writing import problem_schema, write_problem
+from .problems import Parameter, Problem
 from .uai import read_uai, write_uai
+from .wcsp import read_wcsp, write_wcsp
 
-__all__ = ["read_uai", "write_uai"]
+__all__ = [
+    "ContractionPath",
+    "CostScale",
+    "Parameter",
+    "Problem",
+    "Source",
+    "from_networkx",
+    "from_pgmpy",
+    "problem_schema",
+    "read_cfn",
+    "read_problem",
+    "read_uai",
+    "read_wcsp",
+    "to_networkx",
+    "to_pgmpy",
+    "write_cfn",
+    "write_problem",
+    "write_uai",
+    "write_wcsp",
+]

@@ -20,39 +20,26 @@ it.
 from __future__ import annotations
 
 import math
-import os
-import re
-import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
-from pathlib import Path
-from typing import NoReturn, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tallytree.core.model import Model
 from tallytree.errors import ModelError
+from tallytree.io.factors import LARGEST_SCORE, MOST_AXES, Factor, Table, each_factor
+from tallytree.io.files import PathLike, Readable, write_atomically
+from tallytree.io.words import Words
 
 __all__ = ["read_uai", "write_uai"]
 
-Table: TypeAlias = NDArray[np.float64]
-Factor: TypeAlias = tuple[tuple[int, ...], Table]
-PathLike: TypeAlias = "str | os.PathLike[str]"
-
 MOST_STATES = 2**31 - 1
-LONGEST_WHOLE = 18
-MOST_WHOLE = 10**LONGEST_WHOLE
 # A variable in no table may declare any number of states; evidence would make a table of them.
 MOST_OBSERVED_STATES = 2**24
-# What NumPy can index, less one axis for the stack of tables.
-MOST_AXES = 31
-# exp(±700) is a normal double, with room to spare.
-LARGEST_SCORE = 700.0
 MOST_COPIES = 1000
 
 
-def read_uai(path: PathLike, evidence: PathLike | Mapping[int, int] | None = None) -> Model:
+def read_uai(path: Readable, evidence: Readable | Mapping[int, int] | None = None) -> Model:
     """Read a model, and condition it on evidence.
 
     Parameters
@@ -91,7 +78,7 @@ def read_uai(path: PathLike, evidence: PathLike | Mapping[int, int] | None = Non
     >>> round(float(np.exp(model.score([0, 0]))), 12), float(model.score([1, 1]))
     (0.25, -inf)
     """
-    words = _Words(path)
+    words = Words(path)
     cardinalities = _preamble(words)
     factors = _factors(words, cardinalities)
     observed = _observed(evidence, cardinalities)
@@ -143,72 +130,14 @@ def write_uai(model: Model, path: PathLike) -> None:
     0.25 0.75
     <BLANKLINE>
     """
-    factors = [share for factor in _each_factor(model) for share in _shares(*factor)]
-    _write_atomically(Path(path), _lines(model.cardinalities.tolist(), factors))
+    factors = [share for factor in each_factor(model) for share in _shares(*factor)]
+    write_atomically(path, _lines(model.cardinalities.tolist(), factors), encoding="ascii")
 
 
 # Reading
 
 
-class _Words:
-    """The words of a file, taken one after the other. Positions are worked out only for an error message."""
-
-    def __init__(self, path: PathLike) -> None:
-        self.path = os.fspath(path)
-        self.data = Path(path).read_bytes()
-        self.words = self.data.split()
-        self.at = 0
-
-    @property
-    def left(self) -> int:
-        """How many words have not been taken."""
-        return len(self.words) - self.at
-
-    def word(self, expected: str) -> bytes:
-        """Take the next word."""
-        if not self.left:
-            self.refuse(self.at, expected)
-        self.at += 1
-        return self.words[self.at - 1]
-
-    def whole(self, expected: str, low: int = 0, high: int = MOST_WHOLE) -> int:
-        """Take a whole number from ``low`` to ``high``."""
-        word = self.word(expected)
-        if not (word.isdigit() and len(word) <= LONGEST_WHOLE and low <= int(word) <= high):
-            self.refuse(self.at - 1, expected)
-        return int(word)
-
-    def length(self, things: str, each: int = 1) -> int:
-        """Take a whole number of things, for each of which at least ``each`` words must follow."""
-        high = max(self.left - 1, 0) // each
-        return self.whole(f"the number of {things}, at most {high} by the words that are left", 0, high)
-
-    def finish(self) -> None:
-        """Refuse anything that is left."""
-        if self.left:
-            self.refuse(self.at, "the end of the file")
-
-    def refuse(self, at: int, expected: str) -> NoReturn:
-        """Raise the error for word number ``at``, which may be the end of the file."""
-        got = "the end of the file" if at >= len(self.words) else _shown(self.words[at])
-        line, column = self._position(at)
-        raise ModelError(f"{self.path}, line {line}, column {column}: expected {expected}, got {got}")
-
-    def _position(self, at: int) -> tuple[int, int]:
-        offset = len(self.data)
-        for number, match in enumerate(re.finditer(rb"\S+", self.data)):
-            if number == at:
-                offset = match.start()
-                break
-        return self.data.count(b"\n", 0, offset) + 1, offset - self.data.rfind(b"\n", 0, offset)
-
-
-def _shown(word: bytes) -> str:
-    text = word.decode("ascii", "backslashreplace")
-    return f"'{text}'" if len(text) <= 40 else f"'{text[:40]}…'"
-
-
-def _preamble(words: _Words) -> list[int]:
+def _preamble(words: Words) -> list[int]:
     """Read the kind of network, which changes nothing (both are products of tables), and cardinalities."""
     if words.word("MARKOV or BAYES") not in (b"MARKOV", b"BAYES"):
         words.refuse(0, "MARKOV or BAYES")
@@ -217,7 +146,7 @@ def _preamble(words: _Words) -> list[int]:
     return [words.whole(f"{expected} for variable {v}", 1, MOST_STATES) for v in variables]
 
 
-def _factors(words: _Words, cardinalities: list[int]) -> list[Factor]:
+def _factors(words: Words, cardinalities: list[int]) -> list[Factor]:
     """Read the scopes, then the tables: all entries are converted at once, the tables are views."""
     # A factor has at least the size of its scope, the length of its table, and one entry.
     scopes = [_scope(words, t, cardinalities) for t in range(words.length("factors", each=3))]
@@ -233,7 +162,7 @@ def _factors(words: _Words, cardinalities: list[int]) -> list[Factor]:
     return list(zip(scopes, tables, strict=True))
 
 
-def _scope(words: _Words, factor: int, cardinalities: list[int]) -> tuple[int, ...]:
+def _scope(words: Words, factor: int, cardinalities: list[int]) -> tuple[int, ...]:
     """Read the size of a scope and its variables, all different."""
     start = words.at
     size = words.length(f"variables of factor {factor}")
@@ -247,7 +176,7 @@ def _scope(words: _Words, factor: int, cardinalities: list[int]) -> tuple[int, .
     return scope
 
 
-def _skip_table(words: _Words, factor: int, entries: int) -> int:
+def _skip_table(words: Words, factor: int, entries: int) -> int:
     """Check the length of a table and pass over its entries; returns where they start."""
     at = words.at
     if words.whole(f"the length of table {factor}, {entries}") != entries:
@@ -258,7 +187,7 @@ def _skip_table(words: _Words, factor: int, entries: int) -> int:
     return at + 1
 
 
-def _scores(words: _Words, places: list[int]) -> Table:
+def _scores(words: Words, places: list[int]) -> Table:
     """Take the logarithms of the weights at these places."""
     taken = [words.words[at] for at in places]
     convert = _plain_float if b"_" in words.data else float
@@ -286,7 +215,7 @@ def _is_number(word: bytes) -> bool:
     return True
 
 
-def _check_weights(words: _Words, places: list[int], weights: Table) -> None:
+def _check_weights(words: Words, places: list[int], weights: Table) -> None:
     """Zero forbids, so a weight that only rounds to zero must not pass for it."""
     wrong = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))
     if wrong.size:
@@ -306,12 +235,12 @@ def _has_digits(word: bytes) -> bool:
 # Evidence
 
 
-def _observed(evidence: PathLike | Mapping[int, int] | None, cardinalities: list[int]) -> dict[int, int]:
+def _observed(evidence: Readable | Mapping[int, int] | None, cardinalities: list[int]) -> dict[int, int]:
     if evidence is None:
         return {}
     if isinstance(evidence, Mapping):
         return _checked_evidence(evidence, cardinalities)
-    return _read_evidence(_Words(evidence), cardinalities)
+    return _read_evidence(Words(evidence), cardinalities)
 
 
 def _checked_evidence(evidence: Mapping[int, int], cardinalities: list[int]) -> dict[int, int]:
@@ -328,7 +257,7 @@ def _is_index(value: object, length: int) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 0 <= int(value) < length
 
 
-def _read_evidence(words: _Words, cardinalities: list[int]) -> dict[int, int]:
+def _read_evidence(words: Words, cardinalities: list[int]) -> dict[int, int]:
     """``k v s …`` has an odd number of words; a count of samples in front makes it even."""
     if not words.left:
         return {}
@@ -364,13 +293,6 @@ def _indicators(cardinalities: list[int], observed: Mapping[int, int]) -> Iterat
 # Writing
 
 
-def _each_factor(model: Model) -> Iterator[Factor]:
-    for block in model.blocks:
-        shape = (len(block.scopes), *block.tables.shape[1:])
-        for scope, table in zip(block.scopes.tolist(), np.broadcast_to(block.tables, shape), strict=True):
-            yield tuple(scope), np.asarray(table)
-
-
 def _shares(scope: tuple[int, ...], table: Table) -> list[Factor]:
     """Split a factor into equal shares whose weights are doubles; mostly one, the factor itself."""
     largest = float(np.max(np.abs(table), where=np.isfinite(table), initial=0.0))
@@ -394,16 +316,3 @@ def _lines(cardinalities: list[int], factors: list[Factor]) -> Iterator[str]:
     for _, table in factors:
         yield f"\n{table.size}"
         yield " ".join(map(repr, np.exp(table).ravel().tolist()))
-
-
-def _write_atomically(path: Path, lines: Iterable[str]) -> None:
-    """Write beside the file under another name, then rename; a link stays a link."""
-    path = path.resolve()
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with unfinished.open("x", encoding="ascii", newline="\n") as file:
-            file.writelines(line + "\n" for line in lines)
-        unfinished.replace(path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise

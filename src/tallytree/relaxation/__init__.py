@@ -19,8 +19,9 @@ from collections.abc import Callable, Iterable
 
 from tallytree.core.elimination import Order
 from tallytree.core.expressions import Constraint, as_constraint
-from tallytree.core.model import Model
+from tallytree.core.model import Model, checked_model
 from tallytree.core.plan import Plan, bind
+from tallytree.core.restriction import Allowed, Fixed
 from tallytree.core.statistics import Recipe, Statistic, read_by
 from tallytree.errors import ModelError
 from tallytree.relaxation.ranges import folded, ranges_of
@@ -31,9 +32,11 @@ __all__ = ["Relaxation", "relax"]
 
 def relax(
     model: Model,
-    where: Constraint,
     statistics: Iterable[Statistic | Recipe] = (),
     *,
+    where: Constraint,
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
     iterations: int = 200,
     tolerance: float = 0.0,
     candidates: int = 200,
@@ -47,10 +50,12 @@ def relax(
     ----------
     model : Model
         The factor graph.
-    where : Constraint
-        Comparisons by ``==``, ``<=``, ``>=`` of uncapped statistics or their combinations, joined by ``&``.
     statistics : iterable of Statistic or Recipe
         What the solution's tally shows, before the statistics of the constraint.
+    where : Constraint
+        Comparisons by ``==``, ``<=``, ``>=`` of uncapped statistics or their combinations, joined by ``&``.
+    fixed, allowed : mapping, optional
+        As for :func:`solve`: the state that a variable must take, the states it may take.
     iterations : int
         The most MAP problems to solve; those that look for the ends of ranges come on top.
     tolerance : float
@@ -74,10 +79,13 @@ def relax(
     >>> import numpy as np
     >>> import tallytree as tt
     >>> model = tt.Model.chain(np.array([[0., 1], [0, 2], [0, 4]]), np.zeros((2, 2)))
-    >>> found = tt.relax(model, tt.count(state=1) <= 2)
+    >>> found = tt.relax(model, where=tt.count(state=1) <= 2)
     >>> found.solution.assignment, found.gap
     (array([0, 1, 1]), 0.0)
     """
+    if isinstance(statistics, Constraint):
+        raise ModelError("give the constraint as where=; statistics are what the solution's tally shows")
+    model = checked_model(model).restricted(fixed, allowed)
     constraint = as_constraint(where).on(model)
     if constraint.reducing:
         raise ModelError(

@@ -23,7 +23,8 @@ from __future__ import annotations
 import operator
 from math import isfinite
 
-from tallytree.core.model import Model
+from tallytree.core.model import Model, checked_model
+from tallytree.core.restriction import Allowed, Fixed
 from tallytree.core.rounding import rounding
 from tallytree.errors import ModelError
 from tallytree.score_ranges.lattice import Lattice
@@ -39,6 +40,8 @@ def score_between(
     low: float,
     high: float,
     *,
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
     resolution: float | None = None,
     labellings: int = 1000,
     memory_limit: float | None = None,
@@ -51,6 +54,8 @@ def score_between(
         The factor graph.
     low, high : float
         The ends of the range. A score that differs from an end by rounding alone counts as inside.
+    fixed, allowed : mapping, optional
+        As for :func:`solve`: the state that a variable must take, the states it may take.
     resolution : float, optional
         Round the entries of the factors to multiples of this, each counted from the least entry of its table.
         By default the coarsest decimal resolution at which nothing is rounded, if there is one.
@@ -85,6 +90,7 @@ def score_between(
     Traceback (most recent call last):
     tallytree.errors.InfeasibleError: no labelling has a score from 4.5 to 5: ...
     """
+    model = checked_model(model).restricted(fixed, allowed)
     window = Window(low, high, rounding(model.blocks))
     search = Search(model, window, _counted(labellings), memory_limit)
     if resolution is not None:

@@ -1,7 +1,7 @@
 """Chain × machine, as a model: the machine's state becomes part of the states of the variables.
 
 Two ways, both exact; :func:`transduced` takes the one whose messages cost less
-(``docs/decisions/0010-transducers.md``).
+(``docs/decisions/0018-transducers.md``).
 
 * **Pairs**: a variable's states are the pairs (label, state of the machine after it) that occur; two
   neighbours fit if the second follows from the first. As good as free where the label nearly determines the

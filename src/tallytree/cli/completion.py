@@ -1,0 +1,81 @@
+"""Shell completion, written from the parser itself, so that the two cannot disagree."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, _SubParsersAction
+from collections.abc import Iterator
+
+__all__ = ["SHELLS", "script"]
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+def script(parser: ArgumentParser, shell: str) -> str:
+    """Return a script that completes commands, options, choices and file names in a shell."""
+    commands = _commands(parser)
+    return "\n".join({"bash": _bash, "zsh": _zsh, "fish": _fish}[shell](commands))
+
+
+def _commands(parser: ArgumentParser) -> dict[str, ArgumentParser]:
+    found = next(a for a in parser._actions if isinstance(a, _SubParsersAction))
+    return dict(found.choices)
+
+
+def _options(command: ArgumentParser) -> list[str]:
+    return [name for action in command._actions for name in action.option_strings]
+
+
+def _choices(command: ArgumentParser) -> dict[str, list[str]]:
+    """For options, and for a positional argument (``""``), what there is to choose from."""
+    found: dict[str, list[str]] = {}
+    for action in command._actions:
+        if action.choices is not None:
+            for name in action.option_strings or [""]:
+                found[name] = [str(choice) for choice in action.choices]
+    return found
+
+
+def _bash(commands: dict[str, ArgumentParser]) -> Iterator[str]:
+    yield "_tallytree() {"
+    yield '  local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}" words=""'
+    yield '  case "${COMP_WORDS[1]}:$before" in'
+    for name, command in commands.items():
+        for option, choices in _choices(command).items():
+            if option:
+                words = " ".join(choices)
+                yield f'    {name}:{option}) COMPREPLY=($(compgen -W "{words}" -- "$word")); return;;'
+    yield "  esac"
+    yield '  if [ "$COMP_CWORD" -eq 1 ]; then'
+    yield f'    COMPREPLY=($(compgen -W "{" ".join(commands)} --help --version" -- "$word")); return'
+    yield "  fi"
+    yield '  case "${COMP_WORDS[1]}" in'
+    for name, command in commands.items():
+        every = " ".join([*_options(command), *_choices(command).get("", [])])
+        yield f'    {name}) words="{every}";;'
+    yield "  esac"
+    yield '  case "$word" in'
+    yield '    -*) COMPREPLY=($(compgen -W "$words" -- "$word"));;'
+    yield '    *) COMPREPLY=($(compgen -f -- "$word") $(compgen -W "$words" -- "$word" | grep -v "^-"));;'
+    yield "  esac"
+    yield "}"
+    yield "complete -o filenames -F _tallytree tallytree"
+
+
+def _zsh(commands: dict[str, ArgumentParser]) -> Iterator[str]:
+    yield "autoload -U +X bashcompinit && bashcompinit"
+    yield from _bash(commands)
+
+
+def _fish(commands: dict[str, ArgumentParser]) -> Iterator[str]:
+    yield "complete -c tallytree -f -n __fish_use_subcommand"
+    for name, command in commands.items():
+        about = (command.description or "").partition(".")[0].replace("'", "")
+        yield f"complete -c tallytree -f -n __fish_use_subcommand -a {name} -d '{about}'"
+        seen = f"-n '__fish_seen_subcommand_from {name}'"
+        for action in command._actions:
+            choices = f" -x -a '{' '.join(map(str, action.choices))}'" if action.choices is not None else ""
+            for option in action.option_strings:
+                kind = f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
+                yield f"complete -c tallytree {seen} {kind}{choices}"
+            if not action.option_strings and choices:
+                yield f"complete -c tallytree {seen}{choices}"

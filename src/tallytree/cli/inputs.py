@@ -1,0 +1,136 @@
+"""From a file of any known format, and options that add to it, to a problem."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tallytree.core.counting import count
+from tallytree.core.model import Model
+from tallytree.core.statistics import Recipe, Statistic
+from tallytree.errors import ModelError
+from tallytree.io import (
+    Parameter,
+    Problem,
+    read_cfn,
+    read_problem,
+    read_uai,
+    read_wcsp,
+    write_cfn,
+    write_problem,
+    write_uai,
+    write_wcsp,
+)
+from tallytree.io.files import Source, read_stream, source
+
+__all__ = ["FORMATS", "format_of_path", "problem_of", "write"]
+
+FORMATS = ("json", "uai", "wcsp", "cfn")
+
+
+def problem_of(options: Namespace) -> Problem:
+    """Read the file, then add what the options say."""
+    origin = _source(options.file)
+    kind = options.format or format_of_path(options.file) or _sniffed(origin.data)
+    if options.evidence is not None and kind != "uai":
+        raise ModelError(f"--evidence goes with UAI files, and {origin.name} is read as {kind}; use --fix")
+    problem = _uai(origin, options) if kind == "uai" else _READERS[kind](origin)
+    return _extended(problem, options)
+
+
+def _source(place: str) -> Source:
+    return read_stream(sys.stdin.buffer, "standard input") if place == "-" else source(place)
+
+
+def format_of_path(path: str) -> str | None:
+    """Return the format that the end of a name stands for, if any."""
+    suffix = Path(path).suffix.lower().removeprefix(".")
+    return suffix if suffix in FORMATS else None
+
+
+def _sniffed(data: bytes) -> str:
+    start = data.lstrip()[:6]
+    if start.startswith((b"MARKOV", b"BAYES")):
+        return "uai"
+    if start.startswith((b"{", b"[")):
+        return "json" if b'"tallytree"' in data else "cfn"
+    return "wcsp"
+
+
+def _uai(origin: Source, options: Namespace) -> Problem:
+    evidence = None if options.evidence is None else _source(options.evidence)
+    return Problem(read_uai(origin, evidence))
+
+
+_READERS: Mapping[str, Callable[[Source], Problem]] = {
+    "json": read_problem,
+    "wcsp": read_wcsp,
+    "cfn": read_cfn,
+}
+
+
+# --- what the options add -----------------------------------------------------------------------------------
+
+
+def _extended(problem: Problem, options: Namespace) -> Problem:
+    model = problem.model.restricted({_number(v): _number(s) for v, s in _pairs(options.fix, "--fix")})
+    counts = [_count(name, states) for name, states in _pairs(options.count, "--count")]
+    values = {name: _value(name, value) for name, value in _pairs(options.set, "--set")}
+    statistics: list[Statistic | Recipe] = [*problem.statistics, *counts]
+    where = [text for text in (problem.where and problem.where.text, *options.where) if text]
+    joined = " and ".join(where if len(where) == 1 else [f"({text})" for text in where])
+    unknown = [name for name in values if name not in problem.parameters]
+    parameters: dict[str, float | Parameter] = {**problem.parameters}
+    parameters.update({name: values[name] for name in unknown})
+    objective = options.objective or problem.objective
+    extended = Problem(model, statistics, objective, where=joined or None, parameters=parameters)
+    return extended.with_parameters(**{n: v for n, v in values.items() if n not in unknown})
+
+
+def _pairs(given: list[str], option: str) -> list[tuple[str, str]]:
+    parts = [text.partition("=") for text in given]
+    for name, sign, value in parts:
+        if not (name.strip() and sign and value.strip()):
+            raise ModelError(f"{option} takes NAME=VALUE, got {name + sign + value!r}")
+    return [(name.strip(), value.strip()) for name, _, value in parts]
+
+
+def _number(text: str) -> str | int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else text
+
+
+def _count(name: str, states: str) -> Recipe:
+    return count(state=[_number(state.strip()) for state in states.split(",")], name=name)
+
+
+def _value(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ModelError(f"--set {name}: expected a number, got {text!r}") from None
+
+
+# --- writing ------------------------------------------------------------------------------------------------
+
+
+def write(problem: Problem, path: str, kind: str, decimals: int | None) -> str:
+    """Write a problem in a format; returns what is worth saying about it."""
+    if kind == "json":
+        write_problem(problem, path)
+        return ""
+    if kind == "uai":
+        write_uai(_plain(problem), path)
+        return ""
+    scale = {"wcsp": write_wcsp, "cfn": write_cfn}[kind](problem, path, decimals=decimals)
+    return f"score = {scale.offset:g} - cost / {scale.scale:g}"
+
+
+def _plain(problem: Problem) -> Model:
+    if problem.where is not None or problem.objective is not None:
+        raise ModelError(
+            "the UAI format holds a model and nothing else; this problem has a constraint or an objective. "
+            "Write a .json file, or a .cfn file if its constraint is a conjunction of counts"
+        )
+    return problem.model

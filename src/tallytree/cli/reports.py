@@ -1,0 +1,183 @@
+"""What the command prints: tables for people, JSON for machines."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from tallytree.core.plan import Plan
+from tallytree.core.profile import Profile
+from tallytree.core.solution import Solution
+from tallytree.io import Problem
+
+__all__ = [
+    "as_json",
+    "plan_json",
+    "profile_json",
+    "profile_lines",
+    "ranked_lines",
+    "solution_json",
+    "solution_lines",
+]
+
+MOST_ROWS = 40
+
+
+def as_json(value: Any) -> str:
+    """Write one JSON document; infinities, which JSON does not have, become texts."""
+    return json.dumps(_finite(value), allow_nan=False, ensure_ascii=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(one) for one in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+# --- solutions ----------------------------------------------------------------------------------------------
+
+
+def solution_json(problem: Problem, solution: Solution) -> dict[str, Any]:
+    """Return a solution as plain data."""
+    return {
+        "value": solution.value,
+        "score": solution.score,
+        "tally": dict(zip(problem.names, map(int, solution.tally), strict=True)),
+        "assignment": solution.assignment.tolist(),
+        "labels": solution.labels.tolist(),
+    }
+
+
+def solution_lines(problem: Problem, solution: Solution, width: int) -> Iterator[str]:
+    """Show a solution to a person."""
+    if problem.objective is not None:
+        yield f"value  {solution.value:.10g}"
+    yield f"score  {solution.score:.10g}"
+    if problem.names:
+        tally = zip(problem.names, solution.tally, strict=True)
+        yield "tally  " + ", ".join(f"{name} = {number}" for name, number in tally)
+    yield ""
+    yield from _labelling(solution, width)
+
+
+def _labelling(solution: Solution, width: int) -> Iterator[str]:
+    labels = solution.labels
+    if labels.ndim == 2:
+        size = max((len(str(label)) for label in labels.ravel()), default=0)
+        yield from (" ".join(f"{label!s:<{size}}" for label in row).rstrip() for row in labels)
+        return
+    names = solution.model.variables or [str(i) for i in range(len(labels))]
+    columns = [(name, str(label)) for name, label in zip(names, labels.tolist(), strict=True)]
+    yield from _wrapped(columns, width)
+
+
+def _wrapped(columns: Sequence[tuple[str, str]], width: int) -> Iterator[str]:
+    """Put names over labels, in as many pairs of lines as the width asks for."""
+    rest = iter(columns)
+    upper: list[str] = []
+    lower: list[str] = []
+    used = 0
+    for name, label in rest:
+        size = max(len(name), len(label)) + 1
+        if used + size > width and upper:
+            yield from ("".join(upper).rstrip(), "".join(lower).rstrip(), "")
+            upper, lower, used = [], [], 0
+        upper.append(name.ljust(size))
+        lower.append(label.ljust(size))
+        used += size
+    yield from ("".join(upper).rstrip(), "".join(lower).rstrip())
+
+
+def ranked_lines(problem: Problem, found: Sequence[Solution], width: int) -> Iterator[str]:
+    """Show several labellings, one in a line, with those that differ from the first marked."""
+    heads = ["", *(["value"] if problem.objective is not None else []), "score", *problem.names, "labelling"]
+    rows = []
+    for number, solution in enumerate(found, start=1):
+        numbers = [solution.value] if problem.objective is not None else []
+        values = [f"{value:.8g}" for value in (*numbers, solution.score)]
+        labels = " ".join(map(str, np.ravel(solution.labels).tolist()))
+        rows.append([str(number), *values, *map(str, solution.tally), labels])
+    yield from (line if len(line) <= width else f"{line[: width - 1]}…" for line in _table(heads, rows))
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Numbers to the right, the last column to the left."""
+    sizes = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    for row in (heads, *rows):
+        cells = [cell.rjust(size) for cell, size in zip(row[:-1], sizes, strict=False)]
+        yield "  ".join([*cells, row[-1]]).rstrip()
+
+
+# --- profiles and plans -------------------------------------------------------------------------------------
+
+
+def _columns(problem: Problem, profile: Profile) -> tuple[Any, Any, int | None]:
+    """Return the values (None without an objective), where the constraint holds, and the best row."""
+    values, holds = None, np.ones(len(profile), dtype=bool)
+    if problem.objective is not None:
+        function = problem.function(problem.statistics)
+        assert function is not None
+        values = np.broadcast_to(function(profile.scores, *profile.tallies.T), len(profile))
+    if problem.constraint is not None:
+        holds = problem.constraint.holds(dict(zip(profile.statistics, profile.tallies.T, strict=True)))
+        holds = np.broadcast_to(holds, len(profile))
+    ranked = np.where(holds, profile.scores if values is None else values, -np.inf)
+    best = int(np.argmax(ranked)) if len(ranked) and np.max(ranked) > -np.inf else None
+    return values, holds, best
+
+
+def profile_json(problem: Problem, profile: Profile) -> dict[str, Any]:
+    """Return a profile as plain data."""
+    values, holds, best = _columns(problem, profile)
+    document = {
+        "statistics": list(problem.names),
+        "tallies": profile.tallies.tolist(),
+        "scores": profile.scores.tolist(),
+        "allowed": holds.tolist(),
+        "best": best,
+    }
+    return document if values is None else {**document, "values": values.tolist()}
+
+
+def profile_lines(problem: Problem, profile: Profile, limit: int | None) -> Iterator[str]:
+    """Show a profile: a row for each tally, an arrow at the best one that is allowed."""
+    values, holds, best = _columns(problem, profile)
+    heads = [*problem.names, "score", *(["value"] if values is not None else []), ""]
+    shown = len(profile) if limit is None else min(limit, len(profile))
+    rows = list(islice(_rows(profile, values, holds, best), shown))
+    if best is not None and best >= shown:
+        rows.append(["…"] * (len(heads) - 1) + [""])
+        rows += list(islice(_rows(profile, values, holds, best), best, best + 1))
+    yield from _table(heads, rows)
+    if shown < len(profile):
+        yield f"{shown} of {len(profile)} tallies; --limit 0 shows all"
+
+
+def _rows(profile: Profile, values: Any, holds: Any, best: int | None) -> Iterator[list[str]]:
+    for row in range(len(profile)):
+        numbers = [profile.scores[row], *([values[row]] if values is not None else [])]
+        mark = "<- best" if row == best else "" if holds[row] else "not allowed"
+        yield [*map(str, profile.tallies[row].tolist()), *(f"{number:.8g}" for number in numbers), mark]
+
+
+def plan_json(plan: Plan) -> dict[str, Any]:
+    """Return a plan's price as plain data."""
+    return {
+        "variables": len(plan.order),
+        "statistics": list(plan.names),
+        "width": plan.width,
+        "degree": plan.degree,
+        "tallies": plan.tallies,
+        "operations": plan.operations,
+        "peak_bytes": plan.peak_bytes,
+        "memory_limit": plan.limit,
+        "segments": plan.segments,
+        "order": plan.order.tolist(),
+    }

@@ -1,0 +1,150 @@
+"""An explorer in the browser: one page, self-contained, that holds every answer a profile has.
+
+The profile has the best score for every tally, and the page gets the labelling behind each. So the optimum
+under any objective and any constraint on the same statistics is a look-up, which the page does by itself: the
+formulas travel as the postfix instructions that run here, too. No server, no network.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from tallytree.core.profile import Profile
+from tallytree.errors import BudgetError, InfeasibleError
+from tallytree.io import Parameter, Problem
+from tallytree.io.files import PathLike, write_atomically
+from tallytree.io.formulas import Formula
+from tallytree.io.problems import MOST_OPERATIONS
+
+__all__ = ["page", "write_page"]
+
+MOST_LABELS = 20_000_000
+"""The most labels that a page may hold, over all tallies; a page of some 20 MB."""
+
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def write_page(
+    problem: Problem,
+    path: PathLike,
+    *,
+    title: str = "tallytree explorer",
+    memory_limit: float | None = None,
+    operation_limit: float | None = MOST_OPERATIONS,
+) -> None:
+    """Write the page of a problem; it appears under its name only when it is complete.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its statistics become axes and ranges, its parameters sliders.
+    path : path
+        Where to. An existing file is replaced.
+    title : str
+        What the page is called.
+    memory_limit, operation_limit : float, optional
+        As for :meth:`Problem.plan`.
+
+    Raises
+    ------
+    InfeasibleError
+        Every labelling is forbidden.
+    BudgetError
+        There are too many tallies for one page, or a limit is passed.
+    """
+    found = problem.profile(memory_limit=memory_limit, operation_limit=operation_limit)
+    write_atomically(path, [page(problem, found, title=title)])
+
+
+def page(problem: Problem, profile: Profile, *, title: str = "tallytree explorer") -> str:
+    """Return the page of a problem and its profile as text.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> model = tt.Model.chain([[0, 1], [0, 2], [0, -4]], [[0, 0], [0, 0]])
+    >>> problem = Problem(model, [tt.count(state=1, name="ones")], where="ones >= 1")
+    >>> text = page(problem, problem.profile())
+    >>> text.startswith("<!doctype html>"), "http://" in text.replace("http://www.w3.org", "")
+    (True, False)
+    """
+    if not len(profile):
+        raise InfeasibleError("every labelling is forbidden, so there is nothing to explore")
+    labels = len(profile) * len(problem.model)
+    if labels > MOST_LABELS:
+        raise BudgetError(
+            f"{len(profile)} tallies of {len(problem.model)} variables are {labels} labels, and a page "
+            f"holds {MOST_LABELS}; use fewer statistics, or cap them"
+        )
+    data = json.dumps(_data(problem, profile, title), allow_nan=False, separators=(",", ":"))
+    parts = {name: _part(name) for name in ("style.css", "explorer.js")}
+    text = _part("page.html").replace("/*STYLE*/", parts["style.css"])
+    text = text.replace("/*SCRIPT*/", parts["explorer.js"])
+    return text.replace("/*DATA*/", data.replace("<", "\\u003c"))  # no name can end the script
+
+
+def _part(name: str) -> str:
+    return resources.files("tallytree.explorer").joinpath(name).read_text("utf-8")
+
+
+def _data(problem: Problem, profile: Profile, title: str) -> dict[str, Any]:
+    model = problem.model
+    sizes = model.cardinalities.tolist()
+    return {
+        "title": title,
+        "statistics": list(problem.names),
+        "tallies": profile.tallies.tolist(),
+        "scores": profile.scores.tolist(),
+        "labellings": _labellings(profile, max(sizes, default=1)),
+        "digits": DIGITS if max(sizes, default=1) <= len(DIGITS) else None,
+        "shape": list(model.shape),
+        "variables": list(model.variables) if model.variables is not None else None,
+        "states": [list(model.states_of(v) or map(str, range(n))) for v, n in enumerate(sizes)]
+        if model.alike is None
+        else [list(model.states_of(0) or map(str, range(model.alike)))]
+        if sizes
+        else [],
+        "parameters": [_parameter(name, p) for name, p in problem.parameters.items()],
+        "objective": _formula(problem.objective),
+        "where": _formula(problem.where),
+    }
+
+
+def _labellings(profile: Profile, states: int) -> list[Any]:
+    """Return the best labelling of each tally, in the order of the profile; one character per variable."""
+    found: list[Any] = [None] * len(profile)
+    rows = {tuple(tally): row for row, tally in enumerate(profile.tallies.tolist())}
+    for solution in profile.top(len(profile)):
+        codes: Sequence[int] = solution.assignment.tolist()
+        row = rows[tuple(map(int, solution.tally))]
+        found[row] = "".join(DIGITS[code] for code in codes) if states <= len(DIGITS) else codes
+    return found
+
+
+def _formula(formula: Formula | None) -> dict[str, Any] | None:
+    if formula is None:
+        return None
+    code = [[operation, _plain(argument)] for operation, argument in formula.code]
+    return {"text": formula.text, "code": code}
+
+
+def _plain(argument: Any) -> Any:
+    """JSON has no infinity; the page knows the word."""
+    return "inf" if argument == math.inf else argument
+
+
+def _parameter(name: str, parameter: Parameter) -> dict[str, Any]:
+    """Describe a slider: its ends are those that are given, or leave room around the value."""
+    value = parameter.value
+    low = min(0.0, 2 * value) if parameter.low is None else parameter.low
+    high = max(1.0, 2 * value) if parameter.high is None else parameter.high
+    low, high = min(low, value), max(high, value)
+    whole = all(float(number).is_integer() for number in (value, low, high)) and high - low >= 4
+    step = 1.0 if whole else float(f"{np.maximum((high - low) / 200, 1e-12):.1g}")
+    return {"name": name, "value": value, "low": low, "high": high, "step": step}

@@ -1,0 +1,113 @@
+"""Problems as cost function networks in toulbar2's ``.cfn`` format."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from tallytree.io.files import PathLike, write_atomically
+from tallytree.io.network_writing import CostScale, IntegerNetwork, integer_network
+from tallytree.io.problems import Problem
+
+__all__ = ["write_cfn"]
+
+_PLAIN_NAME = re.compile(r'[^0-9\-.+\s/#\[\]{}",:][^\s/#\[\]{}",:]*')
+
+
+def write_cfn(problem: Problem, path: PathLike, *, decimals: int | None = None) -> CostScale:
+    """Write a problem as a cost function network, to be minimised.
+
+    Costs are decimals: a score ``f`` of a table whose largest score is ``m`` costs ``m - f``, rounded to so
+    many decimals. The constraint is written as knapsacks. Names are kept if the format can hold them all.
+
+    Parameters
+    ----------
+    problem : Problem
+        A model, perhaps with a constraint: comparisons joined by ``and``, of statistics that look at one
+        variable at a time. The format has no other objective than the score.
+    path : path
+        Where to. An existing file is replaced.
+    decimals : int, optional
+        How many digits behind the point of a score are kept; by default as many as there are, at most six.
+
+    Returns
+    -------
+    CostScale
+        How to turn a cost back into a score.
+
+    Raises
+    ------
+    ModelError
+        The problem has an objective, or a constraint that the format has no words for.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from tallytree import Model, count
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "one.cfn"
+    >>> model = Model([2, 2], [((0,), [0, 1.5])], variables=["mo", "tu"])
+    >>> scale = write_cfn(Problem(model, [count(state=1, name="ones")], where="ones <= 1"), file, decimals=1)
+    >>> print(file.read_text().strip())
+    {"problem": {"name": "tallytree", "mustbe": "<1.6"},
+     "variables": {"mo": 2, "tu": 2},
+     "functions": {
+      "f0": {"scope": ["mo"], "costs": [1.5, 0.0]},
+      "c0": {"scope": ["mo", "tu"], "type": "knapsackv", "params": {"capacity": -1,
+       "weightedvalues": [["mo", 1, -1], ["tu", 1, -1]]}}
+     }}
+    >>> scale.score(0.1)
+    1.4
+    """
+    network = integer_network(problem, decimals)
+    write_atomically(path, _lines(problem, network))
+    return CostScale(network.scale.offset, 1.0)
+
+
+def _lines(problem: Problem, network: IntegerNetwork) -> Iterator[str]:
+    model = problem.model
+    variables = _written(model.variables, len(model), "x")
+    yield f'{{"problem": {{"name": "tallytree", "mustbe": "<{_decimal(network.top, network.decimals)}"}},'
+    domains = (
+        f'"{name}": {_domain_text(model.states_of(v), n)}'
+        for v, (name, n) in enumerate(zip(variables, network.cardinalities, strict=True))
+    )
+    yield f' "variables": {{{", ".join(domains)}}},'
+    yield ' "functions": {'
+    functions = list(_function_lines(network, variables))
+    yield from (f"{line}," for line in functions[:-1])
+    yield from functions[-1:]
+    yield " }}"
+
+
+def _function_lines(network: IntegerNetwork, variables: Sequence[str]) -> Iterator[str]:
+    for number, (scope, table) in enumerate(network.tables):
+        names = ", ".join(f'"{variables[v]}"' for v in scope)
+        costs = ", ".join(_decimal(cost, network.decimals) for cost in table.ravel().tolist())
+        yield f'  "f{number}": {{"scope": [{names}], "costs": [{costs}]}}'
+    for number, knapsack in enumerate(network.knapsacks):
+        names = ", ".join(f'"{variables[v]}"' for v in knapsack.variables)
+        triples = ", ".join(f'["{variables[v]}", {a}, {weight}]' for v, a, weight in knapsack.triples)
+        yield (
+            f'  "c{number}": {{"scope": [{names}], "type": "knapsackv", "params": '
+            f'{{"capacity": {knapsack.capacity},\n   "weightedvalues": [{triples}]}}}}'
+        )
+
+
+def _decimal(cost: int, decimals: int) -> str:
+    """Write ``cost / 10**decimals`` exactly."""
+    if decimals == 0:
+        return str(cost)
+    whole, rest = divmod(cost, 10**decimals)
+    return f"{whole}.{rest:0{decimals}d}"
+
+
+def _written(names: Sequence[str] | None, size: int, letter: str) -> list[str]:
+    if names is not None and all(_PLAIN_NAME.fullmatch(name) for name in names):
+        return list(names)
+    return [f"{letter}{i}" for i in range(size)]
+
+
+def _domain_text(names: Sequence[str] | None, size: int) -> str:
+    if names is None:
+        return str(size)
+    return "[" + ", ".join(f'"{name}"' for name in _written(names, size, "v")) + "]"

@@ -1,0 +1,189 @@
+"""Formulas as constraints: comparisons of whole combinations of statistics, joined by and, or, not.
+
+The instructions of a formula run over four kinds of values: doubles (numbers and parameters), ``Linear``
+combinations of statistics, constraints, and nothing else. What is not linear is refused; it has its place in
+the objective, which sees every tally.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tallytree.core.blocks import LARGEST_INTEGER
+from tallytree.core.expressions import And, Comparison, Constraint, Linear, Or
+from tallytree.core.statistics import Statistic
+from tallytree.errors import ModelError
+from tallytree.io.formulas import ARRAYS, Formula, execute
+
+__all__ = ["as_constraint_of", "as_text"]
+
+LARGEST_BOUND = 2**53
+"""Up to here doubles have all integers."""
+
+Value = Any  # float, Linear or Constraint: the parser has seen to it that each is where it belongs
+
+
+def as_constraint_of(
+    formula: Formula, statistics: Sequence[Statistic], parameters: Mapping[str, float]
+) -> Constraint:
+    """Make the constraint that a formula says.
+
+    Raises
+    ------
+    ModelError
+        It compares something that is not a whole combination of statistics.
+
+    Examples
+    --------
+    >>> a = Statistic([((0,), [0, 1])], name="a")
+    >>> b = Statistic([((1,), [0, 1])], name="b")
+    >>> as_constraint_of(Formula("not (2*a - b > low) or a == 1"), [a, b], {"low": 0.5})
+    (2*a - b <= 0) | (a == 1)
+    """
+    values: dict[str, Value] = {s.name: s.linear() for s in statistics}
+    result: Constraint = execute(formula.code, _OPERATIONS, float, {**parameters, **values})
+    return result
+
+
+def as_text(constraint: Constraint, names: Mapping[Statistic, str]) -> str:
+    """Write a constraint as a formula.
+
+    Examples
+    --------
+    >>> a = Statistic([((0,), [0, 1])], name="a")
+    >>> as_text((2 * a >= 1) & (a != 3), {a: "a"})
+    '(2*a >= 1) and (a != 3)'
+    """
+    if isinstance(constraint, Comparison):
+        missing = [term.name for term in constraint.statistics if term not in names]
+        if missing:
+            raise ModelError(
+                f"the constraint '{constraint}' reads {', '.join(missing)}, which is not among the "
+                "statistics of the problem; add it to them"
+            )
+        renamed = Linear((s.named(names[s]), c) for s, c in constraint.terms if isinstance(s, Statistic))
+        return f"{renamed} {constraint.relation} {constraint.bound}"
+    assert isinstance(constraint, (And, Or))
+    word = " and " if isinstance(constraint, And) else " or "
+    return word.join(f"({as_text(part, names)})" for part in constraint.parts)
+
+
+# --- the operations -----------------------------------------------------------------------------------------
+
+
+def _whole(number: float, what: str, limit: float) -> int:
+    if not (math.isfinite(number) and number == round(number) and abs(number) < limit):
+        raise ModelError(f"in a constraint {what} is a whole number below {limit:.4g}, got {number:g}")
+    return int(number)
+
+
+def _linear(value: Value) -> Linear:
+    if isinstance(value, Linear):
+        return value
+    return Linear((), _whole(value, "what is added to statistics", LARGEST_BOUND))
+
+
+def _checked(linear: Linear) -> Linear:
+    for term, c in linear.terms:
+        _whole(c, f"the coefficient of {term.name}", LARGEST_INTEGER)
+    _whole(linear.constant, "what is added to statistics", LARGEST_BOUND)
+    return linear
+
+
+def _on_numbers(operation: str, *values: float) -> float:
+    with np.errstate(all="ignore"):
+        return float(ARRAYS[operation](*map(np.float64, values)))
+
+
+def _add(a: Value, b: Value) -> Value:
+    return _checked(_linear(a) + _linear(b))
+
+
+def _subtract(a: Value, b: Value) -> Value:
+    return _checked(_linear(a) - _linear(b))
+
+
+def _multiply(a: Value, b: Value) -> Value:
+    if isinstance(a, Linear) and isinstance(b, Linear):
+        raise ModelError(
+            f"({a}) * ({b}) is not linear; in a constraint statistics are scaled by whole numbers only. "
+            f"{_INSTEAD}"
+        )
+    number, linear = (b, a) if isinstance(a, Linear) else (a, b)
+    return _checked(linear * _whole(number, "the coefficient of a statistic", LARGEST_INTEGER))
+
+
+_INSTEAD = "Put the condition into the objective instead, as where(condition, score, -inf)"
+_LINEAR: dict[str, Callable[..., Value]] = {
+    "+": _add,
+    "-": _subtract,
+    "*": _multiply,
+    "negate": lambda a: -a,
+}
+
+
+def _arithmetic(operation: str) -> Callable[..., Value]:
+    def apply(*values: Value) -> Value:
+        if not any(isinstance(value, (Linear, Constraint)) for value in values):
+            return _on_numbers(operation, *values)
+        if operation not in _LINEAR:
+            raise ModelError(
+                f"'{operation}' of statistics is not linear, so it has no place in a constraint. {_INSTEAD}"
+            )
+        return _LINEAR[operation](*values)
+
+    return apply
+
+
+_MIRRORED = {"<=": ">=", ">=": "<=", "<": ">", ">": "<", "==": "==", "!=": "!="}
+_COMPARED: dict[str, Callable[[Linear, Any], Constraint]] = {
+    "<=": lambda a, b: a <= b,
+    ">=": lambda a, b: a >= b,
+    "<": lambda a, b: a < b,
+    ">": lambda a, b: a > b,
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+}
+
+
+def _always(truth: bool) -> Constraint:
+    return Linear((), 0) <= (0 if truth else -1)
+
+
+def _relation(relation: str) -> Callable[[Value, Value], Constraint]:
+    def compare(a: Value, b: Value) -> Constraint:
+        if not isinstance(a, Linear) and not isinstance(b, Linear):
+            return _always(bool(_on_numbers(relation, a, b)))
+        if not isinstance(a, Linear):
+            return _with_number(b, _MIRRORED[relation], a)
+        if not isinstance(b, Linear):
+            return _with_number(a, relation, b)
+        return _COMPARED[relation](_checked(a - b), 0)
+
+    return compare
+
+
+def _with_number(left: Linear, relation: str, bound: float) -> Constraint:
+    """Compare with any number: tallies are whole, so ``a <= 2.5`` is ``a <= 2`` and ``a == 2.5`` is false."""
+    if math.isnan(bound):
+        raise ModelError(f"'{left} {relation} nan' says nothing; a bound of the constraint is not a number")
+    if abs(bound) >= LARGEST_BOUND:  # no tally comes near
+        return _always(bool(_on_numbers(relation, 0.0, bound)))
+    if bound == round(bound):
+        return _COMPARED[relation](left, int(bound))
+    if relation in ("==", "!="):
+        return _always(relation == "!=")
+    return left <= math.floor(bound) if relation in ("<", "<=") else left >= math.ceil(bound)
+
+
+_OPERATIONS: dict[str, Callable[..., Value]] = {
+    **{operation: _arithmetic(operation) for operation in ARRAYS},
+    **{relation: _relation(relation) for relation in _MIRRORED},
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
+    "not": lambda a: ~a,
+}

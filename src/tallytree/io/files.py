@@ -1,0 +1,63 @@
+"""How files come in and go out: read whole, if they are no larger than memory allows, and replaced whole."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterable
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, TypeAlias
+
+from tallytree.core.plan import default_memory_limit
+from tallytree.errors import BudgetError
+
+__all__ = ["PathLike", "Readable", "Source", "source", "write_atomically"]
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+EXPANSION = 40
+"""How many bytes of Python objects a parser may make of one byte of text: ``1 1 1 …`` comes near."""
+
+
+class Source(NamedTuple):
+    """The bytes of a file, and what to call it in errors."""
+
+    name: str
+    data: bytes
+
+
+Readable: TypeAlias = PathLike | Source
+"""What readers take: a path, or bytes that are here already."""
+
+
+def source(place: Readable) -> Source:
+    """Read a file; one that would not fit the memory once it is parsed is refused unread."""
+    if isinstance(place, Source):
+        return place
+    with Path(place).open("rb") as file:
+        return read_stream(file, os.fspath(place))
+
+
+def read_stream(stream: BinaryIO, name: str) -> Source:
+    """Read a stream to its end, or refuse it as soon as it is too long."""
+    most = int(default_memory_limit() / EXPANSION)
+    data = stream.read(most + 1)
+    if len(data) > most:
+        raise BudgetError(
+            f"{name} has more than {most} bytes; reading it could take {EXPANSION} times as much memory, "
+            "which is beyond half of the memory of this machine"
+        )
+    return Source(name, data)
+
+
+def write_atomically(path: PathLike, lines: Iterable[str], *, encoding: str = "utf-8") -> None:
+    """Write beside the file under another name, then rename; a link stays a link."""
+    target = Path(path).resolve()
+    unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with unfinished.open("x", encoding=encoding, newline="\n") as file:
+            file.writelines(line + "\n" for line in lines)
+        unfinished.replace(target)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,146 @@
+"""Problems as cost function networks: whole costs, and knapsacks for constraints.
+
+Every table gives away its largest score ``m_t``; what is left, ``m_t - f``, is a cost that is not negative.
+With ``scale = 10**decimals``, a labelling of score ``F`` costs ``scale · (Σ m_t - F)`` up to rounding.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.core.expressions import And, Comparison, Constraint
+from tallytree.core.model import Model
+from tallytree.core.statistics import Statistic, read_by
+from tallytree.errors import ModelError
+from tallytree.io.factors import each_factor
+from tallytree.io.problems import Problem
+
+__all__ = ["CostScale", "IntegerNetwork", "Knapsack", "integer_network"]
+
+LARGEST_COST = 2**60
+MOST_DECIMALS = 6
+
+
+class CostScale(NamedTuple):
+    """How costs and scores belong together: ``score = offset - cost / scale``."""
+
+    offset: float
+    scale: float
+
+    def score(self, cost: float) -> float:
+        """Turn a cost back into a score."""
+        return self.offset - cost / self.scale
+
+
+class Knapsack(NamedTuple):
+    """``Σ weight · [y_variable = value] >= capacity`` over (variable, value, weight)."""
+
+    triples: list[tuple[int, int, int]]
+    capacity: int
+
+    @property
+    def variables(self) -> list[int]:
+        """The scope."""
+        return sorted({variable for variable, _, _ in self.triples})
+
+
+class IntegerNetwork(NamedTuple):
+    """A problem in whole costs; an entry of ``top`` forbids."""
+
+    cardinalities: list[int]
+    top: int
+    tables: list[tuple[tuple[int, ...], NDArray[np.int64]]]
+    knapsacks: list[Knapsack]
+    scale: CostScale
+    decimals: int
+
+
+def integer_network(problem: Problem, decimals: int | None) -> IntegerNetwork:
+    """Write scores as costs with so many decimals; by default as many as they have, at most six."""
+    if problem.objective is not None and problem.objective.text.strip() != "score":
+        raise ModelError(
+            f"a cost function network has no objective but the score, and this problem has "
+            f"'{problem.objective.text}'; write a problem file instead"
+        )
+    if decimals is None:
+        decimals = _decimals_of(problem.model)
+    if not 0 <= decimals <= 15:
+        raise ModelError(f"decimals must be 0 to 15, got {decimals}")
+    scale = 10.0**decimals
+    highs, costs = [], []
+    for scope, table in each_factor(problem.model):
+        high = float(table.max(initial=-np.inf))
+        high = 0.0 if high == -np.inf else high
+        highs.append(high)
+        costs.append((scope, np.rint((high - table) * scale)))
+    finite = sum(float(np.max(table, where=np.isfinite(table), initial=0.0)) for _, table in costs)
+    if finite >= LARGEST_COST:
+        raise ModelError(f"the costs add up to {finite:.3g}, more than 64 bits hold; use fewer decimals")
+    top = int(finite) + 1
+    tables = [(scope, np.where(np.isinf(table), top, table).astype(np.int64)) for scope, table in costs]
+    constraint = problem.constraint
+    knapsacks = [] if constraint is None else _knapsacks(constraint)
+    if any(not knapsack.triples and knapsack.capacity > 0 for knapsack in knapsacks):
+        tables.append(((), np.array(top)))  # what nothing can satisfy
+    knapsacks = [knapsack for knapsack in knapsacks if knapsack.triples]
+    sizes = problem.model.cardinalities.tolist()
+    return IntegerNetwork(sizes, top, tables, knapsacks, CostScale(float(sum(highs)), scale), decimals)
+
+
+def _decimals_of(model: Model) -> int:
+    """Return the least number of decimals, up to six, that rounds nothing."""
+    scores = np.concatenate([block.tables.ravel() for block in model.blocks] or [np.zeros(1)])
+    scores = scores[np.isfinite(scores)]
+    for decimals in range(MOST_DECIMALS):
+        scaled = scores * 10.0**decimals
+        if (np.abs(scaled - np.rint(scaled)) <= 1e-12 * np.maximum(1.0, np.abs(scaled))).all():
+            return decimals
+    return MOST_DECIMALS
+
+
+def _knapsacks(constraint: Constraint) -> list[Knapsack]:
+    if isinstance(constraint, And):
+        return [knapsack for part in constraint.parts for knapsack in _knapsacks(part)]
+    if isinstance(constraint, Comparison) and constraint.relation != "!=":
+        return _knapsacks_of(constraint)
+    raise ModelError(
+        f"a cost function network has no words for '{constraint}'; comparisons with <=, >= and == joined by "
+        "`and` can be written"
+    )
+
+
+def _knapsacks_of(comparison: Comparison) -> list[Knapsack]:
+    read_by(comparison)
+    combined = Statistic.combination(comparison.left)
+    constant, triples = 0, []
+    for block in combined.blocks:
+        tables = np.broadcast_to(block.tables, (len(block), *block.tables.shape[1:]))
+        if block.arity > 1:
+            raise ModelError(
+                f"'{comparison}' counts over {block.arity} variables at a time, for which a cost function "
+                "network has no words; statistics of single variables can be written"
+            )
+        if block.arity == 0:
+            constant += int(tables.sum())
+        else:
+            triples += [
+                (int(block.scopes[k, 0]), a, int(tables[k, a])) for k, a in np.argwhere(tables).tolist()
+            ]
+    bound = comparison.bound - constant
+    found = []
+    if comparison.relation in (">=", "=="):
+        found.append(Knapsack(_merged(triples, 1), bound))
+    if comparison.relation in ("<=", "=="):
+        found.append(Knapsack(_merged(triples, -1), -bound))
+    return found
+
+
+def _merged(triples: list[tuple[int, int, int]], sign: int) -> list[tuple[int, int, int]]:
+    """Add up the weights of each (variable, value)."""
+    weights: dict[tuple[int, int], int] = {}
+    for variable, value, weight in triples:
+        weights[variable, value] = weights.get((variable, value), 0) + sign * weight
+    return [(variable, value, weight) for (variable, value), weight in sorted(weights.items()) if weight]

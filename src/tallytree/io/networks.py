@@ -1,0 +1,184 @@
+"""Cost function networks, as toulbar2 has them: what both of its formats are read into.
+
+A network asks for the labelling of least cost below an upper bound: ``min { C(y) : C(y) < top }``. Scores are
+costs with the sign turned. With the least cost ``m_t`` of each table, an entry ``c`` of table ``t`` cannot be
+part of a solution if ``c + Σ_{s ≠ t} m_s >= top``: it is forbidden. What the entries leave open of ``C(y) <
+top`` is said in the objective, which may be ``-inf``.
+
+A constraint on a count becomes a statistic and a condition, a price for missing it a term of the objective.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.core.blocks import LARGEST_INTEGER
+from tallytree.core.model import Model
+from tallytree.core.plan import default_memory_limit
+from tallytree.core.statistics import Statistic
+from tallytree.errors import BudgetError, ModelError
+from tallytree.io.formulas import is_name
+from tallytree.io.problems import Problem
+
+__all__ = ["Counted", "Metric", "Network"]
+
+Metric = Literal["hard", "lin", "quad", "pairs"]
+Scope = tuple[int, ...]
+
+
+class Counted(NamedTuple):
+    """A count that should lie in a range, ``low <= K(y) <= high``, or should not be one number.
+
+    A hard one must. Otherwise every step outside costs ``cost`` (lin), or the square of the steps does
+    (quad), or every pair above one does (pairs).
+    """
+
+    entries: tuple[tuple[int, tuple[int, ...]], ...]
+    """For some variables what each state adds."""
+    low: int | None = None
+    high: int | None = None
+    other_than: int | None = None
+    metric: Metric = "hard"
+    cost: float = 0.0
+
+    def condition(self, name: str) -> str:
+        """Say what must hold, as a formula."""
+        ends = [(f"{name} >= {self.low}", self.low), (f"{name} <= {self.high}", self.high)]
+        parts = [text for text, end in ends if end is not None]
+        if self.other_than is not None:
+            parts.append(f"{name} != {self.other_than}")
+        return " and ".join(parts) or "0 <= 0"
+
+    def price(self, name: str) -> str:
+        """Say what missing it costs, as a formula."""
+        if self.metric == "pairs":
+            return f"{self.cost!r}*{name}*({name} - 1)/2"
+        ends = [(f"{self.low} - {name}", self.low), (f"{name} - {self.high}", self.high)]
+        gap = ", ".join(["0", *(text for text, end in ends if end is not None)])
+        return f"{self.cost!r}*max({gap})" + ("**2" if self.metric == "quad" else "")
+
+
+@final
+class Network:
+    """A cost function network while it is being read.
+
+    Parameters
+    ----------
+    cardinalities : sequence of int
+        The number of states of each variable.
+    top : float
+        The upper bound; infinite for none.
+    maximise : bool
+        Whether costs are gains, and ``top`` a lower bound.
+    """
+
+    def __init__(self, cardinalities: Sequence[int], top: float, *, maximise: bool = False) -> None:
+        self.cardinalities = list(cardinalities)
+        self.top = -top if maximise else top
+        self.sign = -1.0 if maximise else 1.0
+        self.step = 1.0
+        self.cells = 0
+        self.tables: list[tuple[Scope, NDArray[np.float64]]] = []
+        self.counted: list[tuple[str, Counted]] = []
+
+    def shape(self, scope: Scope) -> tuple[int, ...]:
+        """Return the shape of a table, if such a table can be afforded."""
+        shape = tuple(self.cardinalities[v] for v in scope)
+        self._afford(math.prod(shape), scope)
+        return shape
+
+    def sizes(self, scope: Scope, keyword: str, parameters: Mapping[str, Any]) -> tuple[int, ...]:
+        """Return the numbers of states of a scope, if the tables of such a count can be afforded."""
+        sizes = tuple(self.cardinalities[v] for v in scope)
+        counts = max(sizes, default=0) if "alldiff" in keyword else len(parameters.get("bounds", "1"))
+        self._afford(sum(sizes) * counts, scope)
+        return sizes
+
+    def _afford(self, cells: int, scope: Scope) -> None:
+        self.cells += cells
+        limit = default_memory_limit()
+        if 64 * self.cells > limit:
+            raise BudgetError(
+                f"the cost function over {len(scope)} variables has {cells} entries; with those before it "
+                f"this is beyond the memory limit of {limit:.3g} bytes"
+            )
+
+    def add(self, scope: Scope, costs: NDArray[np.float64]) -> None:
+        """Add a table of costs."""
+        self.tables.append((scope, self.sign * costs))
+
+    def count(self, name: str, counted: Counted) -> None:
+        """Add a count."""
+        if self.sign < 0 and counted.metric != "hard":
+            raise ModelError("a price on a count can only be read where costs are minimised")
+        self.counted.append((name, counted))
+
+    @property
+    def _least(self) -> float:
+        return float(sum(table.min(initial=np.inf) for _, table in self.tables))
+
+    @property
+    def _highest(self) -> float:
+        """Half a step below the upper bound: rounding does not carry a cost across it."""
+        return self.top - self.step / 2
+
+    def problem(
+        self, *, variables: Sequence[str] | None = None, states: Sequence[Sequence[str]] | None = None
+    ) -> Problem:
+        """Return the problem, once everything has been added."""
+        model = Model(self.cardinalities, self._factors(), variables=variables, states=states)
+        names = list(self._names())
+        pairs = list(zip(names, map(self._settled, self.counted), strict=True))
+        statistics = [_statistic(model, name, counted) for name, counted in pairs]
+        hard = [f"({counted.condition(name)})" for name, counted in pairs if counted.metric == "hard"]
+        prices = [counted.price(name) for name, counted in pairs if counted.metric != "hard"]
+        return Problem(model, statistics, self._objective(prices), where=" and ".join(hard) or None)
+
+    def _settled(self, given: tuple[str, Counted]) -> Counted:
+        """Return the count; a price that no solution can pay is no price."""
+        _, counted = given
+        beyond = counted.cost + self._least >= self._highest
+        return counted._replace(metric="hard") if beyond else counted
+
+    def _factors(self) -> list[tuple[Scope, NDArray[np.float64]]]:
+        least, factors = self._least, []
+        for scope, table in self.tables:
+            with np.errstate(invalid="ignore"):  # inf - inf, where all is forbidden
+                hopeless = ~(table - table.min(initial=np.inf) + least < self._highest)
+            factors.append((scope, np.where(hopeless, -np.inf, -table)))
+        return factors
+
+    def _objective(self, prices: Iterable[str]) -> str | None:
+        """``-C(y)``, and -inf from the upper bound on where finite entries can add up to it."""
+        value = " - ".join(["score", *prices])
+        dearest = (np.max(-table, where=table > -np.inf, initial=-np.inf) for _, table in self._factors())
+        if value == "score" and sum(map(float, dearest)) < self._highest:
+            return None
+        if not np.isfinite(self.top):
+            return value
+        return f"where({value} > {-self._highest!r}, {value}, -inf)"
+
+    def _names(self) -> Iterable[str]:
+        taken = {"score"}
+        for number, (name, _) in enumerate(self.counted):
+            chosen = name if is_name(name) and name not in taken else f"count_{number}"
+            while chosen in taken:
+                chosen += "_"
+            taken.add(chosen)
+            yield chosen
+
+
+def _statistic(model: Model, name: str, counted: Counted) -> Statistic:
+    sizes: Any = model.cardinalities
+    pairs = []
+    for variable, weights in counted.entries:
+        assert len(weights) == sizes[variable]
+        if max(map(abs, weights)) >= LARGEST_INTEGER:
+            raise ModelError(f"a weight of the count {name!r} is beyond 2**40")
+        pairs.append(((variable,), np.array(weights, dtype=np.int64)))
+    return Statistic(pairs, name=name)

@@ -1,0 +1,229 @@
+"""The explorer: the page holds every answer, and a real browser finds the same optimum as the library."""
+
+import json
+import random
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tallytree as tt
+from tallytree.cli import main
+from tallytree.explorer import page, write_page
+from tallytree.io import Parameter, Problem, write_problem
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+in_a_browser = pytest.mark.skipif(BROWSER is None, reason="no chromium")
+
+
+def chain() -> Problem:
+    rng = np.random.default_rng(5)
+    model = tt.Model.chain(
+        rng.normal(size=(9, 3)), rng.normal(size=(3, 3)), states=["O", "B", "</script><b>"]
+    )
+    return Problem(
+        model,
+        [tt.count(state=1, name="b")],
+        "where(b < 8, score, -inf) + w*exp(-abs(b - t)/2) - log(1 + b**2) + max(0, min(b, 2), -1)",
+        where="not (b == skip) and b <= most",
+        parameters={
+            "w": Parameter(1.5, 0, 5),
+            "t": Parameter(3, 0, 9),
+            "skip": Parameter(4, 0, 9),
+            "most": Parameter(8, 0, 9),
+        },
+    )
+
+
+def grid() -> Problem:
+    rng = np.random.default_rng(6)
+    model = tt.Model.grid(rng.normal(size=(3, 4, 2)), 0.5 * np.eye(2), 0.5 * np.eye(2))
+    truth = rng.integers(0, 2, size=(3, 4))
+    return Problem(
+        model,
+        [
+            tt.matches(model, truth, background=0, name="tp"),
+            tt.mismatches(model, truth, background=0, name="fp"),
+            tt.count(model, state=1, variables=[0, 1], name="corner"),
+        ],
+        "score + w*(1 - 2*tp/(5 + tp + fp))",
+        where="tp - fp >= 0 or corner == 2",
+        parameters={"w": 2.0},
+    )
+
+
+def embedded(text: str) -> dict:
+    return json.loads(
+        re.search(r'<script id="data" type="application/json">(.*?)</script>', text, re.DOTALL)[1]
+    )
+
+
+@pytest.mark.parametrize("make", [chain, grid])
+def test_the_page_has_the_best_labelling_of_every_tally(make):
+    problem = make()
+    data = embedded(page(problem, problem.profile()))
+    for tally, score, text in zip(data["tallies"], data["scores"], data["labellings"], strict=True):
+        labelling = [data["digits"].index(digit) for digit in text]
+        assert [s.tally(labelling) for s in problem.statistics] == tally
+        assert problem.model.score(labelling) == pytest.approx(score)
+
+
+def test_the_page_loads_nothing():
+    text = page(chain(), chain().profile(), title="</script><script>alert(1)</script>")
+    assert "default-src 'none'" in text
+    assert not re.search(r"(src|href)\s*=|url\(|fetch\(|XMLHttp|import ", text)
+    assert text.count("<script") == 2
+    assert text.count("</script") == 2
+
+
+def test_sliders_have_ends():
+    problem = Problem(
+        tt.Model([2], [((0,), [0.0, 1.0])]), parameters={"a": 0.25, "b": -3.0, "c": Parameter(2, 5)}
+    )
+    found = {
+        p["name"]: (p["low"], p["high"], p["step"])
+        for p in embedded(page(problem, problem.profile()))["parameters"]
+    }
+    assert found == {
+        "a": (0.0, 1.0, 0.005),
+        "b": (-6.0, 1.0, 1.0),
+        "c": (2.0, 4.0, 0.01),
+    }
+
+
+def test_many_states_are_written_as_numbers():
+    problem = Problem(tt.Model([100], [((0,), np.arange(100.0))]))
+    data = embedded(page(problem, problem.profile()))
+    assert data["labellings"] == [[99]]
+    assert data["digits"] is None
+
+
+def test_what_is_too_much_for_a_page(monkeypatch):
+    problem = chain()
+    monkeypatch.setattr("tallytree.explorer.MOST_LABELS", 50)
+    with pytest.raises(tt.BudgetError, match="10 tallies of 9 variables are 90 labels, and a page holds 50"):
+        page(problem, problem.profile())
+    nothing = Problem(tt.Model([2], [((0,), [-np.inf, -np.inf])]))
+    with pytest.raises(tt.InfeasibleError, match="nothing to explore"):
+        page(nothing, nothing.profile())
+
+
+def test_on_the_command_line(tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    write_problem(chain(), "chain.json")
+    assert main(["explore", "chain.json"]) == 0
+    assert capsys.readouterr().out == "chain.html\n"
+    assert embedded(Path("chain.html").read_text())["title"] == "chain"
+    assert main(["explore", "chain.json", "-o", "x.html", "--title", "mine", "--open"]) == 0
+    assert embedded(Path("x.html").read_text())["title"] == "mine"
+    assert opened == [(tmp_path / "x.html").as_uri()]
+
+
+# --- in a browser -------------------------------------------------------------------------------------------
+
+ASK = """
+<pre id="results"></pre>
+<script>
+const results = [];
+for (const settings of SETTINGS) {
+  for (const [id, value] of Object.entries(settings)) {
+    document.getElementById(id).value = value;
+    document.getElementById(id).dispatchEvent(new Event("input"));
+  }
+  results.push({
+    answer: document.getElementById("answer").textContent,
+    labels: [...document.querySelectorAll(".cell")].map((cell) => cell.lastChild.textContent),
+    rings: document.querySelectorAll(".ring").length,
+    address: location.hash,
+  });
+}
+document.getElementById("results").textContent = JSON.stringify(results);
+</script>
+"""
+
+
+def browsed(path: Path, fragment: str = "") -> str:
+    flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000", "--dump-dom"]
+    profile = f"--user-data-dir={path.parent / 'browser'}"
+    done = subprocess.run(
+        [BROWSER, *flags, profile, path.as_uri() + fragment],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    return done.stdout
+
+
+def asked(problem: Problem, settings: list[dict[str, float]], folder: Path) -> list[dict]:
+    """Move sliders in a browser; return what the page says after each setting."""
+    path = folder / "page.html"
+    script = ASK.replace("SETTINGS", json.dumps(settings))
+    path.write_text(page(problem, problem.profile()).replace("</body>", script + "</body>"), encoding="utf-8")
+    found = re.search(r'<pre id="results">(.*?)</pre>', browsed(path), re.DOTALL)[1]
+    return json.loads(found.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+
+
+def solved(problem: Problem, setting: dict[str, float]) -> tt.Solution | None:
+    """The library's answer to the same question."""
+    values = {key.removeprefix("parameter-"): v for key, v in setting.items() if key.startswith("parameter-")}
+    parts = [f"({problem.where.text})"]
+    for key, value in setting.items():
+        end, _, name = key.partition("-")
+        if end in ("low", "high"):
+            parts.append(f"{name} {'>=' if end == 'low' else '<='} {value}")
+    asked = problem.with_parameters(**values)
+    asked = Problem(
+        asked.model, asked.statistics, asked.objective, where=" and ".join(parts), parameters=asked.parameters
+    )
+    profile = asked.profile()
+    try:
+        return profile.best(asked.function(asked.statistics), where=asked.constraint)
+    except tt.InfeasibleError:
+        return None
+
+
+@in_a_browser
+@pytest.mark.parametrize("make", [chain, grid])
+def test_the_browser_finds_the_same_optimum(make, tmp_path: Path):
+    problem = make()
+    data = embedded(page(problem, problem.profile()))
+    draw = random.Random(3)
+    settings = []
+    for _ in range(60):
+        setting = {}
+        for p in data["parameters"]:
+            steps = round((p["high"] - p["low"]) / p["step"])
+            setting[f"parameter-{p['name']}"] = round(p["low"] + p["step"] * draw.randint(0, steps), 6)
+        for i, name in enumerate(data["statistics"]):
+            low, high = (f(tally[i] for tally in data["tallies"]) for f in (min, max))
+            a, b = draw.randint(low, high), draw.randint(low, high)
+            setting |= {f"low-{name}": min(a, b), f"high-{name}": max(a, b)}
+        settings.append(setting)
+    infeasible = 0
+    for setting, shown in zip(settings, asked(problem, settings, tmp_path), strict=True):
+        best = solved(problem, setting)
+        if best is None:
+            infeasible += 1
+            assert shown["answer"] == "no labelling satisfies all this"
+            assert shown["labels"] == []
+            continue
+        tally = "".join(f"{name} {number}" for name, number in zip(problem.names, best.tally, strict=True))
+        assert shown["answer"] == f"value {best.value:.6g}score {best.score:.6g}{tally}"
+        assert shown["labels"] == [str(label) for label in np.ravel(best.labels)]
+        assert shown["rings"] == 1
+    assert 0 < infeasible < len(settings)
+
+
+@in_a_browser
+def test_the_address_keeps_the_state(tmp_path: Path):
+    problem = chain()
+    write_page(problem, tmp_path / "page.html")
+    best = solved(problem, {"parameter-w": 0.5, "high-b": 2})
+    text = browsed(tmp_path / "page.html", "#w=0.5&high.b=2")
+    assert f'<b id="score">{best.score:.6g}</b>' in text
