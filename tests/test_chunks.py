@@ -116,6 +116,14 @@ def test_variables_that_have_other_labels():
     check_loss(tt.losses.ChunkFBeta(["B-x", "I-x", "O"]), model)
 
 
+def test_a_grid_of_one_row_is_a_chain():
+    labels = LABELS["BIO"][:3]
+    row = tt.Model.grid(np.eye(3).reshape(1, 3, 3), np.eye(3), np.eye(3), states=labels)
+    loss, truth = tt.losses.ChunkFBeta(), ["B-x", "I-x", "O"]
+    check_loss(loss.against(truth), row)
+    check_loss(tt.losses.RougeL(truth), row)
+
+
 def test_few_states_are_added():
     """One or two pairs a position beside the labels."""
     rng = np.random.default_rng(0)

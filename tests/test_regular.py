@@ -111,6 +111,10 @@ def test_patterns_that_remember_too_much():
         tt.regular(".* a .{20}")
     with pytest.raises(tt.BudgetError, match=r"use smaller counts in \{m,n\}"):
         tt.regular("((a{99}){99}){99}")
+    with pytest.raises(tt.BudgetError, match="the pattern needs more than 100,000 states"):
+        tt.regular("((){9999}){9999}")
+    with pytest.raises(tt.ModelError, match="nested too deeply"):
+        tt.regular("(" * 5000 + "a" + ")" * 5000)
     with pytest.raises(tt.ModelError, match=r"a pattern is a text such as .* got 3"):
         tt.regular(3)
 
@@ -276,3 +280,16 @@ def test_labels_of_another_scheme():
         tt.solve(model, where=tt.valid_bio())
     with pytest.raises(tt.ModelError, match=r"0 is no label of the BIO scheme: .* states need names"):
         tt.solve(tt.Model.chain(np.zeros((2, 3)), np.zeros((3, 3))), where=tt.valid_bio())
+
+
+def test_plans_and_explanations():
+    model = tt.Model.chain(np.eye(4, 3), np.eye(3), states=["O", "B-x", "I-x"])
+    valid, outside = tt.valid_bio(), tt.count(state="O", name="outside")
+    found = tt.solve(model, where=valid & (outside >= 1))
+    assert "no labelling that satisfies '(valid_bio()) & (outside >= 1)' has a higher" in found.explain()
+    assert found.certificate.score == found.score == model.score(found.assignment)
+    reduction = tt.transduce(model, valid)
+    plan = tt.plan(reduction, [outside])
+    again = tt.profile(reduction, [outside], plan=plan)
+    assert again.scores.tolist() == tt.profile(reduction, [outside]).scores.tolist()
+    assert tt.plan(model, [outside], where=valid).operations <= plan.operations

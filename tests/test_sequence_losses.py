@@ -253,6 +253,10 @@ def test_what_is_wrong_is_said():
         tt.losses.Bleu("the cat")(["a"])
     with pytest.raises(tt.ModelError, match="one sequence of labels or several"):
         tt.losses.RougeL([["a"], "b"])(["a"])
+    with pytest.raises(
+        tt.ModelError, match="not in the same terms, one has names where the other has numbers"
+    ):
+        tt.losses.Bleu(["a"])([0])
     with pytest.raises(tt.ModelError, match="max_order is a whole number, at least 1, got 0"):
         tt.losses.Bleu(["a"], max_order=0)
     with pytest.raises(tt.ModelError, match=r"n is a whole number, at least 1, got 1\.5"):

@@ -99,7 +99,7 @@ class ChunkFBeta(FBeta):
 
     def nodes(self, y: Any) -> Counter[Any]:
         """Return the chunks of a labelling."""
-        labels = flat(y) if self._model is None else self._model.labels(y).tolist()
+        labels = flat(y if self._model is None else self._model.labels(y))
         if len(labels) != len(self.right):
             raise ModelError(f"the truth labels {len(self.right)} variables, the labelling {len(labels)}")
         return Counter(chunks_of(labels, self.scheme, self.background))
@@ -116,7 +116,7 @@ class ChunkFBeta(FBeta):
 
     def reduce(self, model: Model) -> Reduction:
         """Count true and false positives with a machine."""
-        truth = model.labels(self._required()).tolist()
+        truth = flat(model.labels(self._required()))
         machine = ChunkMatches(
             tuple(chunks_of(truth, self.scheme, self.background)), self.scheme, self.background
         )

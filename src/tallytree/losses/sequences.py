@@ -70,7 +70,15 @@ class SequenceLoss(Loss):
 
     def sentence(self, y: Any) -> Sentence:
         """Return the sentence of a labelling: what comes before the first end label."""
-        return self._cut(flat(y) if self._model is None else self._model.labels(y).tolist())
+        if self._model is not None:
+            return self._cut(flat(self._model.labels(y)))
+        labels = flat(y)
+        if _mixed([*labels, *(word for one in self.references for word in one)]):
+            raise ModelError(
+                "the references and the labelling are not in the same terms, one has names where the other "
+                "has numbers; use loss.on(model), which knows both"
+            )
+        return self._cut(labels)
 
     def anchor(self, model: Model) -> NDArray[np.int64]:
         """Return the first reference, filled up with end labels."""
@@ -92,6 +100,10 @@ class SequenceLoss(Loss):
     def bounds(self) -> Bounds:
         """From 0 to 1."""
         return 0.0, 1.0
+
+
+def _mixed(labels: Iterable[Hashable]) -> bool:
+    return len({isinstance(label, str) for label in labels}) > 1
 
 
 def _spoken(word: Any, names: tuple[str, ...] | None) -> Any:

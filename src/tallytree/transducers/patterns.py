@@ -88,10 +88,11 @@ def compiled(pattern: str) -> Automaton:
     """
     if not isinstance(pattern, str):
         raise ModelError(f"a pattern is a text such as '(O | B-NP I-NP*)*', got {pattern!r}")
-    build = _Parser(pattern).whole()
     writer = _Writer()
-    end = build(writer, 0)
-    writer.nfa.accepting = {end}
+    try:
+        writer.nfa.accepting = {_Parser(pattern).whole()(writer, 0)}
+    except RecursionError:
+        raise ModelError("the groups of the pattern are nested too deeply; use fewer parentheses") from None
     return writer.nfa.determinised()
 
 
@@ -246,8 +247,8 @@ def _either(branches: list[_Build]) -> _Build:
 
 def _repeated(part: _Build, least: int, most: int | None) -> _Build:
     def build(writer: _Writer, start: int) -> int:
-        for _ in range(least):
-            start = part(writer, start)
+        for _ in range(least):  # each with a state of its own, so that large counts run into the limit
+            start = part(writer, writer.move(start, None))
         if most is None:
             again = writer.move(start, None)
             writer.move(part(writer, again), None, again)
@@ -255,7 +256,7 @@ def _repeated(part: _Build, least: int, most: int | None) -> _Build:
         end = writer.state()
         for _ in range(most - least):
             writer.move(start, None, end)
-            start = part(writer, start)
+            start = part(writer, writer.move(start, None))
         return writer.move(start, None, end)
 
     return build
