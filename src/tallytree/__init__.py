@@ -12,6 +12,7 @@ array([0, 1, 1])
 """
 
 from tallytree import bounds, io, losses
+from tallytree.core.augment import AugmentedModel, augment
 from tallytree.core.batch import profile_batch, solve_batch
 from tallytree.core.certificate import Certificate
 from tallytree.core.cliquetree import CliqueTree, clique_tree
@@ -43,6 +44,7 @@ from tallytree.transducers import Machine, regular, transduce, valid_bio, valid_
 __version__ = "0.1.0"
 
 __all__ = [
+    "AugmentedModel",
     "BoundedSolution",
     "BudgetError",
     "Certificate",
@@ -63,6 +65,7 @@ __all__ = [
     "Statistic",
     "SufficientStatistics",
     "TallytreeError",
+    "augment",
     "bounds",
     "clique_tree",
     "count",
