@@ -33,7 +33,7 @@ from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
 
-__all__ = ["Plan", "bind", "default_memory_limit", "plan", "plan_of"]
+__all__ = ["Plan", "bind", "checked_mode", "default_memory_limit", "plan", "plan_of", "tally_limits"]
 
 Mode = Literal["auto", "rows", "cells"]
 Window = Mapping[int, tuple[int | None, int | None]]
@@ -78,23 +78,17 @@ class Plan:
         tallies: Mode = "auto",
         window: Window | None = None,
     ) -> None:
-        if tallies not in _MODES:
-            raise ModelError(f"tallies must be 'auto', 'rows' or 'cells', got {tallies!r}")
+        mode = checked_mode(tallies)
         self.limit = default_memory_limit() if memory_limit is None else float(memory_limit)
         self.options = (order, tallies, window)
         self.statistics = tuple(statistics)
         self._shape = _Shape(model)
         self.skeleton = skeleton(model, statistics, order)
-        self.layout = self._laid_out(statistics, _MODES[tallies], window or {})
+        self.layout = self._laid_out(statistics, mode, window or {})
 
     def _laid_out(self, statistics: Sequence[Statistic], mode: int, window: Window) -> native.Layout:
-        count = len(statistics)
-        low, high = np.full(count, _LOWEST), np.full(count, _HIGHEST)
-        for position, (least, most) in window.items():
-            low[position] = _LOWEST if least is None else max(least, _LOWEST)
-            high[position] = _HIGHEST if most is None else min(most, _HIGHEST)
-        caps = np.array([UNCAPPED if s.cap is None else s.cap for s in statistics], dtype=np.int64)
         tables = [block.tables for s in statistics for block in s.blocks]
+        caps, low, high = (np.array(n, dtype=np.int64) for n in tally_limits(statistics, window))
         try:
             return native.Layout(self.skeleton, tables, caps, low, high, mode, self.limit)
         except native.BudgetExceededError as error:
@@ -263,6 +257,23 @@ class _Shape:
         shapes = [tuple(self.cardinalities[scopes[0]].tolist()) for scopes in self.scopes]
         blocks = [Block(scopes, np.zeros((1, *n))) for scopes, n in zip(self.scopes, shapes, strict=True)]
         return Model.from_blocks(self.cardinalities, blocks)
+
+
+def checked_mode(tallies: str) -> int:
+    """Return the number of a way to store tallies, or refuse what is none."""
+    if tallies not in _MODES:
+        raise ModelError(f"tallies must be 'auto', 'rows' or 'cells', got {tallies!r}")
+    return _MODES[tallies]
+
+
+def tally_limits(statistics: Sequence[Statistic], window: Window) -> tuple[list[int], list[int], list[int]]:
+    """Return the cap of each statistic, and the least and the largest tally that is of use."""
+    caps = [UNCAPPED if s.cap is None else s.cap for s in statistics]
+    low, high = [_LOWEST] * len(caps), [_HIGHEST] * len(caps)
+    for position, (least, most) in window.items():
+        low[position] = _LOWEST if least is None else max(least, _LOWEST)
+        high[position] = _HIGHEST if most is None else min(most, _HIGHEST)
+    return caps, low, high
 
 
 def _restored(shape: _Shape, statistics: Sequence[Statistic], *options: Any) -> Plan:
