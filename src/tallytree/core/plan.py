@@ -231,8 +231,11 @@ class Plan:
                 ("degree ν", self.degree),
                 ("tallies R", f"{self.tallies:,} ({self.mode})"),
                 ("steps", f"{len(self.steps):,}"),
-                ("add-max operations", _count(self.operations)),
-                ("memory at the peak", f"{_bytes(self.peak_bytes)} (limit {_bytes(self.limit)})"),
+                ("add-max operations", readable_count(self.operations)),
+                (
+                    "memory at the peak",
+                    f"{readable_bytes(self.peak_bytes)} (limit {readable_bytes(self.limit)})",
+                ),
                 ("decoding keeps", self.kept),
             ],
         )
