@@ -12,9 +12,11 @@ from typing import NamedTuple, TextIO
 
 from tallytree.errors import ModelError
 
-__all__ = ["Token", "iter_conll", "read_conll", "read_conllu"]
+__all__ = ["Row", "Token", "iter_conll", "read_conll", "read_conllu"]
 
 Row = tuple[str, ...]
+"""The columns of a token."""
+
 Source = str | os.PathLike[str] | TextIO
 
 

@@ -14,6 +14,7 @@ except ImportError as error:
     ) from error
 
 from tallytree.learning.checks import check_problem
+from tallytree.learning.corpus import sample_sentences
 from tallytree.learning.cutting_planes import CuttingPlanes
 from tallytree.learning.decoding import Best, Decoder, ExpectedFBeta, KBest
 from tallytree.learning.frank_wolfe import FrankWolfe
@@ -64,6 +65,7 @@ __all__ = [
     "label_graphs",
     "load",
     "path",
+    "sample_sentences",
     "save",
     "templated",
     "train",

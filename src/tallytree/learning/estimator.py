@@ -44,6 +44,7 @@ class StructuredSVM(RecipeEstimator):
         tolerance: float = 0.01,
         max_passes: int = 100,
         max_seconds: float = np.inf,
+        n_jobs: int | None = None,
         warm_start: bool = False,
         checkpoint: str | os.PathLike[str] | None = None,
         verbose: bool = False,
@@ -56,6 +57,7 @@ class StructuredSVM(RecipeEstimator):
         self.tolerance = tolerance
         self.max_passes = max_passes
         self.max_seconds = max_seconds
+        self.n_jobs = n_jobs
         self.warm_start = warm_start
         self.checkpoint = checkpoint
         self.verbose = verbose
@@ -97,7 +99,7 @@ class StructuredSVM(RecipeEstimator):
         if known is not None:
             self._check_same(problem, known)
         trained = train(
-            ExactOracle(problem, self.scaling, self.extra),
+            ExactOracle(problem, self.scaling, self.extra, self.n_jobs),
             self.solver,
             C=self.C,
             tolerance=self.tolerance,

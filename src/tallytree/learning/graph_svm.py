@@ -20,7 +20,7 @@ class GraphSVM(StructuredSVM):
 
     Parameters
     ----------
-    loss, scaling, C, solver, extra, tolerance, max_passes, max_seconds, warm_start, checkpoint, verbose
+    loss, scaling, C, solver, extra, tolerance, max_passes, max_seconds, n_jobs, warm_start, checkpoint, verbose
         As for :class:`SequenceSVM`.
 
     Examples

@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import Literal, Protocol
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from tallytree.core.model import Model
 from tallytree.errors import ModelError
@@ -25,6 +26,12 @@ from tallytree.losses.augmented import LossProfile, loss_augmented
 __all__ = ["Diverse", "ExactOracle", "Oracle", "Scaling", "TopTallies"]
 
 Scaling = Literal["margin", "slack"]
+
+Found = list[tuple[Integers, float]]
+"""Labellings of an example and their losses, the most violated one first."""
+
+_PIECE = 64
+"""The examples that a process is given at a time."""
 
 
 class Oracle(Protocol):
@@ -79,6 +86,9 @@ class ExactOracle:
         How the loss enters the hinge.
     extra : TopTallies or Diverse, optional
         Where further planes of each call come from; by default there is one.
+    n_jobs : int, optional
+        The processes that inference is spread over, by joblib and its current backend; the answers are the
+        same. It pays where batches are large: ``FrankWolfe(batch=512)``.
 
     Attributes
     ----------
@@ -89,11 +99,15 @@ class ExactOracle:
     """
 
     def __init__(
-        self, problem: Problem, scaling: Scaling = "margin", extra: TopTallies | Diverse | None = None
+        self,
+        problem: Problem,
+        scaling: Scaling = "margin",
+        extra: TopTallies | Diverse | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         if scaling not in ("margin", "slack"):
             raise ModelError(f"scaling must be 'margin' or 'slack', got {scaling!r}")
-        self.problem, self.scaling, self.extra = problem, scaling, extra
+        self.problem, self.scaling, self.extra, self.n_jobs = problem, scaling, extra, n_jobs
         self.dimension = problem.dimension
         self.calls, self.seconds = 0, 0.0
         self._losses: list[Loss | None] = [None] * len(problem)
@@ -113,27 +127,25 @@ class ExactOracle:
         """Return planes of each example, the most violated one first."""
         started = perf_counter()
         models = self.problem.models(examples, weights)
-        found = [self._planes(*pair) for pair in zip(examples, models, strict=True)]
+        losses = [self._loss(*pair) for pair in zip(examples, models, strict=True)]
+        found = self._found(models, losses)
         self.calls += len(found)
         self.seconds += perf_counter() - started
-        return found
+        return [
+            [scaled_plane(self.problem.difference(example, y), cost, self.scaling) for y, cost in one]
+            for example, one in zip(examples, found, strict=True)
+        ]
 
-    def _planes(self, example: int, model: Model) -> list[Plane]:
-        loss = self._loss(example, model)
-        found = self._solutions(model, loss)
-        return [scaled_plane(self.problem.difference(example, y), cost, self.scaling) for y, cost in found]
-
-    def _solutions(self, model: Model, loss: Loss) -> list[tuple[Integers, float]]:
-        """Return labellings and their losses, the most violated one first."""
-        if isinstance(self.extra, TopTallies):
-            top = LossProfile(model, loss).top(self.extra.count, self.scaling)
-            return [(one.assignment, one.loss) for one in top]
-        best = loss_augmented(model, loss, self.scaling)
-        found = [(best.assignment, best.loss)]
-        if isinstance(self.extra, Diverse):
-            others = diverse_k_best(model, self.extra.count - 1, self.extra.distance)
-            found += [(one.assignment, float(loss(one.assignment))) for one in others]
-        return found
+    def _found(self, models: list[Model], losses: list[Loss]) -> list[Found]:
+        """Solve in this process, or in those of joblib's backend. They get models and give labellings."""
+        if self.n_jobs in (None, 1):
+            return _solved(models, losses, self.scaling, self.extra)
+        cuts = range(0, len(models), _PIECE)
+        pieces = Parallel(n_jobs=self.n_jobs)(
+            delayed(_solved)(models[i : i + _PIECE], losses[i : i + _PIECE], self.scaling, self.extra)
+            for i in cuts
+        )
+        return [one for piece in pieces for one in piece]
 
     def _loss(self, example: int, model: Model | None = None) -> Loss:
         known = self._losses[example]
@@ -141,3 +153,22 @@ class ExactOracle:
             model = self.problem.model(example, self._zero) if model is None else model
             known = self._losses[example] = self.problem.loss_of(example).on(model)
         return known
+
+
+def _solved(
+    models: Sequence[Model], losses: Sequence[Loss], scaling: Scaling, extra: TopTallies | Diverse | None
+) -> list[Found]:
+    return [_solutions(model, loss, scaling, extra) for model, loss in zip(models, losses, strict=True)]
+
+
+def _solutions(model: Model, loss: Loss, scaling: Scaling, extra: TopTallies | Diverse | None) -> Found:
+    """Return labellings and their losses, the most violated one first."""
+    if isinstance(extra, TopTallies):
+        top = LossProfile(model, loss).top(extra.count, scaling)
+        return [(one.assignment, one.loss) for one in top]
+    best = loss_augmented(model, loss, scaling)
+    found = [(best.assignment, best.loss)]
+    if isinstance(extra, Diverse):
+        others = diverse_k_best(model, extra.count - 1, extra.distance)
+        found += [(one.assignment, float(loss(one.assignment))) for one in others]
+    return found

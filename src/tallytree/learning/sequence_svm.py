@@ -41,6 +41,9 @@ class SequenceSVM(StructuredSVM):
         Stop at this certified relative gap.
     max_passes, max_seconds
         Stop after as many passes over the data, or after the first that ends later than that.
+    n_jobs : int, optional
+        Processes for inference while training, through joblib and its current backend; the weights are the
+        same. It pays with large batches, as in ``FrankWolfe(batch=512)``.
     warm_start : bool
         Go on from the last fit, on the same examples; C, the tolerance and the passes may be others.
     checkpoint : path, optional
@@ -86,6 +89,7 @@ class SequenceSVM(StructuredSVM):
         tolerance: float = 0.01,
         max_passes: int = 100,
         max_seconds: float = np.inf,
+        n_jobs: int | None = None,
         warm_start: bool = False,
         checkpoint: str | os.PathLike[str] | None = None,
         verbose: bool = False,
@@ -101,6 +105,7 @@ class SequenceSVM(StructuredSVM):
             tolerance=tolerance,
             max_passes=max_passes,
             max_seconds=max_seconds,
+            n_jobs=n_jobs,
             warm_start=warm_start,
             checkpoint=checkpoint,
             verbose=verbose,

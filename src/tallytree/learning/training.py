@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -104,6 +105,7 @@ def train(
     C: float = 1.0,
     scaling: Scaling = "margin",
     extra: TopTallies | Diverse | None = None,
+    n_jobs: int | None = None,
     tolerance: float = 0.01,
     max_passes: int = 100,
     max_seconds: float = np.inf,
@@ -125,6 +127,8 @@ def train(
         How the loss enters the hinge.
     extra : TopTallies or Diverse, optional
         Further planes of each oracle call.
+    n_jobs : int, optional
+        Processes for inference, as for :class:`ExactOracle`; the result does not depend on it.
     tolerance : float
         Stop when ``(P − D) / P``, certified, is not above it.
     max_passes, max_seconds
@@ -146,7 +150,7 @@ def train(
     """
     if not C > 0.0 or not np.isfinite(C):
         raise ModelError(f"C must be a positive number, got {C!r}")
-    oracle = problem if isinstance(problem, ExactOracle) else ExactOracle(problem, scaling, extra)
+    oracle = problem if isinstance(problem, ExactOracle) else ExactOracle(problem, scaling, extra, n_jobs)
     if not len(oracle):
         raise ModelError("there are no examples to learn from")
     solver = FrankWolfe() if solver is None else solver
@@ -170,7 +174,7 @@ def train(
 
 
 def path(
-    problem: Problem | ExactOracle, values: Iterable[float], solver: Solver | None = None, **options: object
+    problem: Problem | ExactOracle, values: Iterable[float], solver: Solver | None = None, **options: Any
 ) -> Iterator[tuple[float, Trained]]:
     """Train for one C after another, each from where the last one ended.
 
@@ -186,13 +190,10 @@ def path(
     (float, Trained)
         C and what was found for it.
     """
-    given: dict[str, object] = dict(options)
-    oracle = problem
-    if not isinstance(oracle, ExactOracle):
-        oracle = ExactOracle(oracle, given.pop("scaling", "margin"), given.pop("extra", None))  # type: ignore[arg-type]
     result: Trained | None = None
     for C in values:
-        result = train(oracle, solver, C=C, start=result, **given)  # type: ignore[arg-type]
+        asked = problem if result is None else result.run.oracle  # it keeps the losses of the examples
+        result = train(asked, solver, C=C, start=result, **options)
         yield C, result
 
 
