@@ -113,9 +113,7 @@ class StructuredSVM(RecipeEstimator):
         return self
 
     def _check_same(self, problem: Problem, known: Trained) -> None:
-        if not isinstance(known.run.oracle, ExactOracle) or (
-            known.run.oracle.problem.fingerprint() != problem.fingerprint()
-        ):
+        if known.oracle.problem.fingerprint() != problem.fingerprint():
             raise ModelError(
                 "warm_start goes on with the examples of the last fit, whose planes it has, but these are "
                 "others, or the loss is; set warm_start=False"

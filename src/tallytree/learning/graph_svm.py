@@ -20,7 +20,9 @@ class GraphSVM(StructuredSVM):
 
     Parameters
     ----------
-    loss, scaling, C, solver, extra, tolerance, max_passes, max_seconds, n_jobs, warm_start, checkpoint, verbose
+    loss, scaling, C, solver, extra, tolerance, max_passes, max_seconds
+        As for :class:`SequenceSVM`.
+    n_jobs, warm_start, checkpoint, verbose
         As for :class:`SequenceSVM`.
 
     Examples

@@ -58,8 +58,6 @@ class Run(ABC):
     A pass is a function of this state and of its number, so that a run can be stored and taken up again.
     """
 
-    oracle: Any
-
     def __init__(self, oracle: Oracle, C: float) -> None:
         self.oracle, self.C = oracle, C
 

@@ -73,8 +73,11 @@ class Trained:
         Whether the user stopped the run.
     run : Run
         The solver's state, to go on from.
+    oracle : ExactOracle
+        What it asked.
     """
 
+    oracle: ExactOracle
     run: Run
     weights: Floats
     primal: float = np.inf
@@ -192,7 +195,7 @@ def path(
     """
     result: Trained | None = None
     for C in values:
-        asked = problem if result is None else result.run.oracle  # it keeps the losses of the examples
+        asked = problem if result is None else result.oracle  # it keeps the losses of the examples
         result = train(asked, solver, C=C, start=result, **options)
         yield C, result
 
@@ -203,7 +206,7 @@ def _started(solver: Solver, oracle: ExactOracle, C: float, start: Trained | Non
         run.restore(start.run.arrays())
         run.C = start.run.C
         run.rescale(C)
-    return Trained(run, run.weights)
+    return Trained(oracle, run, run.weights)
 
 
 def _passes(result: Trained, oracle: ExactOracle, stop: Stop) -> Iterator[Progress]:
