@@ -280,6 +280,21 @@ def test_predictions_can_be_constrained_and_ranked():
     assert [one.tolist() for one in sharp] == [one.tolist() for one in svm.predict(X)]
 
 
+def test_the_bound_is_that_of_the_weights():
+    words, y = sentences(20)
+    X = [strings(sentence) for sentence in words]
+    svm = SequenceSVM(tt.losses.FBeta(background="P"), scaling="slack", C=0.1).fit(X, y)
+    bound = svm.bound(X, y, 0.1)
+    assert bound.squared_norm == pytest.approx(2 * (svm.primal_ - 0.1 * 20 * svm.history_[-1].loss))
+    assert (bound.dimension, bound.delta, len(bound.maxima)) == (len(svm.weights_), 0.1, 20)
+    assert "the expected loss is at most" in str(bound)
+    wrong = [
+        tt.losses.FBeta(one, background="P")(found) for one, found in zip(y, svm.predict(X), strict=True)
+    ]
+    assert bound.empirical >= np.mean(wrong)
+    assert svm.bound(X, y, loss=tt.losses.HammingLoss()).value != bound.value
+
+
 def test_nothing_is_predicted_before_a_fit():
     with pytest.raises(NotFittedError):
         SequenceSVM().predict([])

@@ -1,4 +1,4 @@
-"""Files: models and problems of our own, and in the formats that other tools write; and sentences in columns."""
+"""Files: models and problems of our own, and in the formats of other tools; and sentences in columns."""
 
 from .cfn import read_cfn
 from .cfn_writing import write_cfn

@@ -38,7 +38,7 @@ class CuttingPlanes(Solver):
     """
 
     slacks: Literal["one", "each"] = "one"
-    room: int = 200
+    room: int = 50
 
     def start(self, oracle: Oracle, C: float) -> CuttingPlanesRun:
         """Return a run at ``w = 0``."""

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from tallytree.bounds import PacBayesBound, pac_bayes
 from tallytree.core.model import Model
 from tallytree.core.profile import Where
 from tallytree.errors import ModelError
@@ -163,6 +164,30 @@ class StructuredSVM(RecipeEstimator):
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Return the part of the labels that are predicted right."""
         return accuracy((np.asarray(one) for one in y), self.predict(X))
+
+    def bound(
+        self, X: Sequence[Any], y: Sequence[Any], delta: float = 0.05, *, loss: Loss | None = None
+    ) -> PacBayesBound:
+        """Bound the expected loss of the learned weights on examples that they have not seen; print it.
+
+        Parameters
+        ----------
+        X, y
+            Examples and their labellings; the bound holds for those of the fit too.
+        delta : float
+            How likely the bound may be wrong.
+        loss : Loss, optional
+            From 0 to 1; by default the one of the fit.
+        """
+        check_is_fitted(self, "weights_")
+        return pac_bayes(
+            self._models(X),
+            y,
+            self._recipe() if loss is None else loss,
+            squared_norm=float(self.weights_ @ self.weights_),
+            dimension=len(self.weights_),
+            delta=delta,
+        )
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "weights_")

@@ -32,7 +32,7 @@ from tallytree.learning.working_sets import WorkingSet
 __all__ = ["FrankWolfe", "FrankWolfeRun"]
 
 _SETTLED = 0.1
-"""The part of a pass's gap that may be left on the planes at hand."""
+"""The part of a pass's gap that may be left on the planes at hand, spread evenly over the examples."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class FrankWolfe(Solver):
         For the order of the examples in each pass.
     """
 
-    room: int = 8
+    room: int = 20
     batch: int = 16
     cached_passes: int = 100
     averaging: bool = False
@@ -104,10 +104,12 @@ class FrankWolfeRun(Run):
         return report._replace(dual=self.dual)
 
     def _settle(self, order: Sequence[int], gap: float) -> None:
-        """Go over the planes at hand until their part of the gap is small."""
+        """Go over the planes at hand; an example whose part of the gap is small is left in peace."""
+        share = _SETTLED * gap / len(order)
+        busy = [self.sets[example] for example in order if len(self.sets[example]) > 1]
         for _ in range(self.solver.cached_passes):
-            left = sum(self._move(self.sets[example]) for example in order if len(self.sets[example]) > 1)
-            if left <= _SETTLED * gap:
+            busy = [one for one in busy if self._move(one) > share]
+            if not busy:
                 break
 
     def _moving(self, order: np.ndarray) -> Report:
