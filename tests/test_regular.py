@@ -247,7 +247,7 @@ def test_when_nothing_is_accepted():
     assert text in str(caught.value)
     assert tt.k_best(model, where=tt.regular("0 1")) == []
     with pytest.raises(tt.ModelError, match="relax takes comparisons of statistics only"):
-        tt.relax(model, tt.regular("0*") & (ones >= 1))
+        tt.relax(model, where=tt.regular("0*") & (ones >= 1))
 
 
 BIO = ["O", "B-x", "I-x", "B-y", "I-y"]
