@@ -15,7 +15,7 @@ SAN_BIN := $(SAN_VENV)/bin
 SAN_BUILD := build/sanitize
 SAN_SITE := $(SAN_BUILD)/site
 
-.PHONY: install demo test check format lint types layers stub symbols doctest sanitize bench pictures clean
+.PHONY: docs install demo test check format lint types layers stub symbols doctest sanitize bench pictures clean
 
 install: $(VENV)/.native
 
@@ -42,6 +42,12 @@ bench: install
 
 pictures: install
 	$(BIN)/python docs/pictures.py
+
+# The site, in build/site: strict, so a broken link fails. Examples are run by the tests.
+docs: install
+	$(PIP) install -qq $$($(BIN)/python tools/requirements.py docs)
+	$(BIN)/python tools/stage_docs.py build/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # ---------------------------------------------------------------- checks
 

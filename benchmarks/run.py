@@ -1,4 +1,7 @@
-"""Run the benchmarks: ``python benchmarks/run.py [--quick] [--json FILE] [names …]``."""
+"""Run the benchmarks: ``python benchmarks/run.py [--quick] [--json FILE] [--forget] [names …]``.
+
+What was measured is stored as ratios and compared with the last run of each benchmark: see ``history.py``.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import history
 import numpy as np
 
 import tallytree as tt
@@ -29,6 +33,8 @@ NAMES = (
     "corpus",
     "questions",
     "segmentation",
+    "batches",
+    "transformations",
 )
 
 
@@ -44,21 +50,33 @@ def machine() -> dict[str, Any]:
     }
 
 
+def keep(data: dict[str, Any], references: dict[str, float], *, quick: bool, forget: bool) -> None:
+    """Compare the run with those before it, then store it."""
+    found = history.figures(data, references)
+    history.compare(history.before(quick, list(references)), found)
+    if not forget:
+        print(f"stored in {history.store(data['machine'], found, quick)}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Run the benchmarks, all or some.")
     parser.add_argument("names", nargs="*", metavar="name", help=f"any of {', '.join(NAMES)}; default: all")
     parser.add_argument("--quick", action="store_true", help="smaller sizes, fewer repeats")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured here, too")
+    parser.add_argument("--forget", action="store_true", help="compare with the last run, but store nothing")
     args = parser.parse_args()
     unknown = set(args.names) - set(NAMES)
     if unknown:
         parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
     data: dict[str, Any] = {"machine": machine()}
+    references: dict[str, float] = {}
     print(", ".join(f"{key} {value}" for key, value in data["machine"].items()), end="\n\n")
     for name in args.names or NAMES:
-        start = time.perf_counter()
+        start, unit = time.perf_counter(), history.reference()
         data[name] = importlib.import_module(name).main(quick=args.quick)
+        references[name] = min(unit, history.reference())
         print(f"({name}: {time.perf_counter() - start:.0f} s)\n", flush=True)
+    keep(data, references, quick=args.quick, forget=args.forget)
     if args.json:
         args.json.write_text(json.dumps(data, indent=1))
 

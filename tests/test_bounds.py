@@ -117,6 +117,22 @@ def test_mismatches_are_counted_only_where_the_loss_does_not_know_them(loss, sta
     assert worst_within_margin(model, loss.against(truth), truth).solution.tally._fields == names
 
 
+@given(rng=generators(), labels=st.sampled_from([["O", "B-X"], ["O", "B-X", "I-X"], ["O", "I-X", "I-Y"]]))
+@settings(max_examples=40)
+def test_losses_of_whole_chunks(rng, labels):
+    """A loss that is reduced to a longer-labelled chain: its true positives are not positions."""
+    model = tt.Model.chain(rng.normal(size=(5, len(labels))), np.zeros((len(labels),) * 2), states=labels)
+    truth = [labels[k] for k in rng.integers(len(labels), size=5)]
+    loss = tt.losses.ChunkFBeta(truth, scheme="BIO")
+    found = worst_within_margin(model, loss, truth)
+    everything = brute_force(model)
+    distance = (everything.labellings != model.encode(truth)).sum(axis=1)
+    within = model.score(truth) - everything.scores <= distance + 1e-12
+    wanted = max(loss(model.labels(y).tolist()) for y in everything.labellings[within])
+    assert found.loss == pytest.approx(wanted, abs=1e-12)
+    assert found.solution.model is model
+
+
 def corpus(count=4):
     rng = np.random.default_rng(5)
     stay = 0.3 * np.eye(3)

@@ -87,7 +87,8 @@ def test_ranges_of_scores_say_how_it_was_settled(week):
     high = tt.solve(coarse).score / 2
     unsettled = tt.score_between(coarse, high - 3, high, resolution=0.1, labellings=0)
     assert not unsettled.certificate.optimal
-    assert unsettled.explain().startswith("attained: it is with a score from")
+    assert unsettled.explain().startswith("attained: it is one with a score from")
+    assert "up to the end of the range, is not ruled out" in unsettled.explain()
 
 
 def test_a_relaxation_explains_its_bound(week, wet):

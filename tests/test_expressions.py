@@ -331,3 +331,15 @@ def test_binding_refuses_a_model_of_another_shape():
     longer = Model.chain(np.zeros((4, 2)), np.zeros((2, 2)))
     with pytest.raises(ModelError, match="'count_1' was made for a model with 3 variables"):
         (count(CHAIN, state=1) >= 1).on(longer)
+
+
+@pytest.mark.parametrize("number", [3, 40])  # few are told apart by comparing them, many by their digests
+def test_distinct_statistics_in_order_of_first_use(number):
+    made = [Statistic([((0,), [0, i]), ((1,), [i, 0])], name=f"s{i}") for i in range(number)]
+    again = [Statistic([((0,), [0, i]), ((1,), [i, 0])], name="other") for i in range(number)]
+    recipes = [count(state=i) for i in range(number)]
+    terms = [*made, *again, *recipes, *made]
+    found = And(tuple(term >= 1 for term in terms)).statistics
+    assert [term is wanted for term, wanted in zip(found, [*made, *recipes], strict=True)] == [
+        True
+    ] * 2 * number

@@ -367,3 +367,13 @@ def test_wrong_distances_are_refused():
         tt.diverse_k_best(model, 4, 1.5)
     assert tt.diverse_k_best(model, 0, 1) == []
     assert tt.diverse_k_best(tt.Model([1], [((0,), [-np.inf])]), 2, 1) == []
+
+
+def test_hundreds_of_exclusions_both_ways():
+    rng = np.random.default_rng(0)
+    model = tt.Model.chain(rng.normal(size=(120, 3)), rng.normal(size=(3, 3)))
+    best = tt.k_best(model, 301)
+    outputs = [s.assignment for s in best[:300]] * 2
+    for method in ("ranking", "statistics"):
+        found = tt.exclude(model, outputs, method=method)
+        assert found.score == pytest.approx(best[300].score, abs=1e-12)

@@ -340,6 +340,19 @@ WORK = {
         model = tt.Model.chain(rng.normal(size=(2000, 60)), rng.normal(size=(60, 60)))
         work = lambda: tt.profile(model, [tt.count(state=1)], tallies="cells")
     """,
+    "batch": """
+        models = [tt.Model.chain(rng.normal(size=(1500, 30)), rng.normal(size=(30, 30))) for _ in range(12)]
+        work = lambda: tt.solve_batch(models, [tt.count(state=1)], threads=3)
+    """,
+    "batch of small ones": """
+        models = [tt.Model.chain(rng.normal(size=(4, 3)), rng.normal(size=(3, 3)))] * 40_000
+        choose = lambda item, tallies, scores: 0
+        batch = native.Batch(0, 1e9)
+        plan = tt.plan(models[0])
+        for model in models:
+            batch.add(plan.skeleton, [], [], [], [], [b.tables for b in model.blocks], [], [], True)
+        work = lambda: [batch.run(2, choose) for _ in range(1000)]
+    """,
     "ranking": """
         model = tt.Model.chain(rng.normal(size=(40, 4)), rng.normal(size=(4, 4)))
         profile = tt.profile(model)

@@ -1,6 +1,8 @@
 """Pictures show what they are given: checked by what is on the axes, not by pixels."""
 
+import runpy
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -121,3 +123,11 @@ def test_without_matplotlib_the_extra_is_named(week, wet, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(tt.TallytreeError, match=r"pip install 'tallytree\[plot\]'"):
         profile_curve(tt.profile(week, [wet]))
+
+
+def test_every_picture_of_the_documentation_has_a_maker_and_a_place():
+    docs = Path(__file__).parents[1] / "docs"
+    made = {f"{name}.png" for name in runpy.run_path(str(docs / "pictures.py"))["PICTURES"]}
+    kept = {path.name for path in (docs / "pictures").iterdir()}
+    pages = "".join(page.read_text(encoding="utf-8") for page in docs.glob("*.md"))
+    assert made == kept == {name for name in made | kept if f"(pictures/{name})" in pages}

@@ -48,6 +48,20 @@ def exercise(model, statistics, **options):
         np.testing.assert_allclose([m.sum() for m in d.marginals(tally)], 1.0, atol=1e-9)
 
 
+@given(some=st.lists(problems(largest=6, feasible=False), max_size=6), threads=st.integers(1, 3))
+@settings(max_examples=40, deadline=None)
+def test_batches(some, threads):
+    models, statistics = [model for model, _ in some], [statistics for _, statistics in some]
+    objectives = [None, lambda score, *tallies: score - sum(tallies)] * 3
+    for memory in (None, 2000):
+        options = {"memory_limit": memory, "threads": threads, "errors": "return"}
+        tt.profile_batch(models, statistics, **options)
+        found = tt.solve_batch(models, statistics, objectives[: len(some)], **options)
+        for solution, model, given_statistics in zip(found, models, statistics, strict=True):
+            if isinstance(solution, tt.Solution):
+                check_solution(solution, model, given_statistics)
+
+
 @pytest.mark.parametrize("tallies", ["rows", "cells"])
 @given(problem=problems(largest=8, states=4, feasible=False))
 @settings(max_examples=120, deadline=None)

@@ -12,6 +12,8 @@ array([0, 1, 1])
 """
 
 from tallytree import bounds, io, losses
+from tallytree.core.augment import AugmentedModel, augment
+from tallytree.core.batch import profile_batch, solve_batch
 from tallytree.core.certificate import Certificate
 from tallytree.core.cliquetree import CliqueTree, clique_tree
 from tallytree.core.counting import count, matches, mismatches
@@ -28,6 +30,7 @@ from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import BudgetError, InfeasibleError, ModelError, ObjectiveError, TallytreeError
 from tallytree.kbest import diverse_k_best, exclude, iter_best, k_best
 from tallytree.losses.augmented import loss_augmented, loss_augmented_path
+from tallytree.losses.batch import loss_augmented_batch
 from tallytree.losses.corpus import loss_augmented_corpus
 from tallytree.relaxation import Relaxation, relax
 from tallytree.score_ranges import (
@@ -41,6 +44,7 @@ from tallytree.transducers import Machine, regular, transduce, valid_bio, valid_
 __version__ = "0.1.0"
 
 __all__ = [
+    "AugmentedModel",
     "BoundedSolution",
     "BudgetError",
     "Certificate",
@@ -61,6 +65,7 @@ __all__ = [
     "Statistic",
     "SufficientStatistics",
     "TallytreeError",
+    "augment",
     "bounds",
     "clique_tree",
     "count",
@@ -72,6 +77,7 @@ __all__ = [
     "iter_best",
     "k_best",
     "loss_augmented",
+    "loss_augmented_batch",
     "loss_augmented_corpus",
     "loss_augmented_path",
     "losses",
@@ -79,10 +85,12 @@ __all__ = [
     "mismatches",
     "plan",
     "profile",
+    "profile_batch",
     "regular",
     "relax",
     "score_between",
     "solve",
+    "solve_batch",
     "sufficient_statistics",
     "transduce",
     "valid_bio",

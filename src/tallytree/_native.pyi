@@ -1,6 +1,6 @@
 """Native planner and executor: arrays in, arrays out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,6 +83,43 @@ class Run:
     def decode(self, cell: int) -> NDArray[np.int64]: ...
     def sample(self, cells: NDArray[np.int64], uniforms: NDArray[np.float64]) -> NDArray[np.int64]: ...
     def downward(self, weights: NDArray[np.float64]) -> NDArray[np.float64]: ...
+
+class LossTable:
+    def __init__(
+        self, losses: NDArray[np.float64], low: Sequence[int], slack: bool, margin: float
+    ) -> None: ...
+
+class Batch:
+    def __init__(self, mode: int, memory_limit: float) -> None: ...
+    def add(
+        self,
+        skeleton: Skeleton,
+        shifts: Sequence[NDArray[np.int64]],
+        caps: Sequence[int],
+        low: Sequence[int],
+        high: Sequence[int],
+        tables: Sequence[NDArray[np.float64]],
+        shown_scopes: Sequence[NDArray[np.int32]],
+        shown: Sequence[NDArray[np.int64]],
+        asks: bool,
+    ) -> None: ...
+    def augment(self, losses: LossTable, truth: NDArray[np.int64]) -> None: ...
+    def run(
+        self,
+        threads: int,
+        choose: Callable[[int, NDArray[np.int64], NDArray[np.float64]], int] | None,
+    ) -> None: ...
+    @property
+    def refused(self) -> list[int]: ...
+    def roots(
+        self,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]: ...
+    def labellings(
+        self,
+    ) -> tuple[
+        NDArray[np.int64],
+        list[tuple[float, list[int], float, float, tuple[float, float, int, list[int]]] | None],
+    ]: ...
 
 class KBest:
     def __init__(self, run: Run, root_cells: NDArray[np.int64]) -> None: ...

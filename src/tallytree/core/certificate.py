@@ -8,12 +8,14 @@ numbers are put together when somebody asks for them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tallytree.core.blocks import counted
+from tallytree.core.budget import readable_bytes, readable_count
 from tallytree.core.model import Model
-from tallytree.core.plan import Plan, readable_bytes, readable_count
+from tallytree.core.plan import Plan
 from tallytree.core.rounding import rounding
 
 __all__ = ["BEST", "IN_ORDER", "OUTSIDE", "SAME_TALLY", "Certificate", "Proof"]
@@ -27,7 +29,7 @@ OUTSIDE = "no labelling{among} outside the {rank} excluded ones has a higher {no
 class Proof(NamedTuple):
     """What a solution remembers of how it was found."""
 
-    plan: Plan
+    plan: Plan | Callable[[], Plan]  # made when it is asked for
     promised: float  # the score that the messages hold
     claim: str
     among: object = None  # the constraint, if there is one
@@ -38,7 +40,7 @@ class Proof(NamedTuple):
     def certificate(self, model: Model, score: float, tally: Any) -> Certificate:
         """Put the certificate of a labelling together."""
         among = "" if self.among is None else f" that satisfies '{self.among}'"
-        plan = self.plan
+        plan = self.plan if isinstance(self.plan, Plan) else self.plan()
         return Certificate(
             optimal=self.optimal,
             claim=self.claim.format(among=among, noun=self.noun, rank=self.rank),

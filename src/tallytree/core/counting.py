@@ -60,7 +60,7 @@ class CountRecipe(Recipe):
             blocks = _count_alike(model, self.states)
         else:
             blocks = _count_some(model, self.states, self.variables)
-        return Statistic.from_blocks(blocks, self.name, self.cap, model.cardinalities)
+        return Statistic.from_blocks(blocks, self.name, self.cap, model.cardinalities, scale=1)
 
     def __reduce__(self) -> tuple[type[CountRecipe], tuple[object, ...]]:
         return CountRecipe, (self.states, self.variables, self.name, self.cap)
@@ -293,4 +293,4 @@ def _agreement(
         blocks = _by_cardinality(model, np.arange(len(codes)), tables)
     else:
         blocks = _all_alike(model, tables(slice(None), model.alike).astype(np.int64))
-    return Statistic.from_blocks(blocks, name, cap, model.cardinalities)
+    return Statistic.from_blocks(blocks, name, cap, model.cardinalities, scale=1)

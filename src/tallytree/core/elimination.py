@@ -72,8 +72,8 @@ def skeleton(model: Model, statistics: Sequence[Statistic], order: Order | None 
         A heuristic by name, the variables in the order in which they are to be eliminated, or a clique tree.
     """
     chosen = _checked_order(order, len(model))
-    shapes = tuple(tuple(block.key for block in s.blocks) for s in statistics)
-    key = (model.key, shapes, tuple((s.cap, s.scale) for s in statistics), chosen)
+    shapes = [(s.cap, s.scale, *[block.key for block in s.blocks]) for s in statistics]
+    key = (model.key, *shapes, chosen)
     found = _CACHE.get(key)
     if found is None:
         found = _Search(model, statistics).run(chosen)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from numbers import Number
@@ -37,6 +37,8 @@ __all__ = [
     "as_constraint",
     "local_part",
 ]
+
+_FEW_TERMS = 16  # terms that are told apart without their digests
 
 Relation = Literal["<=", ">=", "==", "!="]
 
@@ -419,6 +421,20 @@ class Comparison(Constraint):
         return f"{self.left} {self.relation} {self.bound}"
 
 
+def _distinct(terms: Sequence[Term]) -> tuple[Term, ...]:
+    """Keep the first of equal terms.
+
+    Hashes do not read tables, which is quick for a few terms; many that differ in their tables alone would
+    all have to be compared with each other, and digests are quicker then.
+    """
+    if len(terms) <= _FEW_TERMS:
+        return tuple(dict.fromkeys(terms))
+    first: dict[tuple[type[Term], bytes], Term] = {}
+    for term in terms:
+        first.setdefault((type(term), term.key), term)
+    return tuple(first.values())
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class _Compound(Constraint):
     parts: tuple[Constraint, ...]
@@ -430,7 +446,7 @@ class _Compound(Constraint):
     @property
     def statistics(self) -> tuple[Term, ...]:
         """The distinct statistics it reads, in order of first use."""
-        return tuple(dict.fromkeys(term for part in self.parts for term in part.statistics))
+        return _distinct([term for part in self.parts for term in part.statistics])
 
     @property
     def reducing(self) -> tuple[Reducing, ...]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tallytree.core.budget import default_memory_limit
 from tallytree.core.elimination import Order
 from tallytree.core.expressions import Constraint
 from tallytree.core.model import Model
-from tallytree.core.plan import Plan, default_memory_limit
+from tallytree.core.plan import Plan
 from tallytree.core.profile import Profile, nearest_tallies
 from tallytree.core.statistics import Statistic, read_by
 from tallytree.errors import BudgetError

@@ -24,7 +24,6 @@ from tallytree.core.blocks import (
     check_blocks,
     counted,
     digest,
-    evaluate,
     from_pairs,
     read_only,
     set_once,
@@ -49,6 +48,7 @@ from tallytree.core.door import (
 )
 from tallytree.core.restriction import Allowed, Fixed, checked_mapping, listed, restricted_blocks
 from tallytree.errors import ModelError
+from tallytree.kernels import native
 
 __all__ = ["Model", "checked_model"]
 
@@ -297,7 +297,8 @@ class Model(Frozen):
 
     def score(self, labelling: ArrayLike) -> float:
         """Compute ``F(y)``, the sum of all factors at a labelling; -inf if it is forbidden."""
-        return float(evaluate(self.blocks, self.encode(labelling)))
+        scopes, tables = [b.scopes for b in self.blocks], [b.tables for b in self.blocks]
+        return native.evaluate(self.cardinalities, scopes, tables, [], [], self.encode(labelling))[0]
 
     def states_of(self, variable: int) -> Names | None:
         """Return the names of the states of one variable, None if the model has no names."""

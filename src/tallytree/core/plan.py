@@ -7,9 +7,8 @@ weight vector. A layout that would not fit ``memory_limit`` is refused before an
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +16,13 @@ from numpy.typing import NDArray
 
 from tallytree.core import html
 from tallytree.core.blocks import Block
+from tallytree.core.budget import (
+    ADVICE,
+    default_memory_limit,
+    readable_bytes,
+    readable_count,
+    without_tallies,
+)
 from tallytree.core.elimination import UNCAPPED, Order, skeleton
 from tallytree.core.expressions import Constraint
 from tallytree.core.model import Model
@@ -27,7 +33,7 @@ from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
 
-__all__ = ["Plan", "bind", "default_memory_limit", "plan", "plan_of", "readable_bytes", "readable_count"]
+__all__ = ["Plan", "bind", "checked_mode", "default_memory_limit", "plan", "plan_of", "tally_limits"]
 
 Mode = Literal["auto", "rows", "cells"]
 Window = Mapping[int, tuple[int | None, int | None]]
@@ -72,42 +78,32 @@ class Plan:
         tallies: Mode = "auto",
         window: Window | None = None,
     ) -> None:
-        if tallies not in _MODES:
-            raise ModelError(f"tallies must be 'auto', 'rows' or 'cells', got {tallies!r}")
+        mode = checked_mode(tallies)
         self.limit = default_memory_limit() if memory_limit is None else float(memory_limit)
         self.options = (order, tallies, window)
         self.statistics = tuple(statistics)
         self._shape = _Shape(model)
         self.skeleton = skeleton(model, statistics, order)
-        self.layout = self._laid_out(statistics, _MODES[tallies], window or {})
+        self.layout = self._laid_out(statistics, mode, window or {})
 
     def _laid_out(self, statistics: Sequence[Statistic], mode: int, window: Window) -> native.Layout:
-        count = len(statistics)
-        low, high = np.full(count, _LOWEST), np.full(count, _HIGHEST)
-        for position, (least, most) in window.items():
-            low[position] = _LOWEST if least is None else max(least, _LOWEST)
-            high[position] = _HIGHEST if most is None else min(most, _HIGHEST)
-        caps = np.array([UNCAPPED if s.cap is None else s.cap for s in statistics], dtype=np.int64)
         tables = [block.tables for s in statistics for block in s.blocks]
+        caps, low, high = (np.array(n, dtype=np.int64) for n in tally_limits(statistics, window))
         try:
             return native.Layout(self.skeleton, tables, caps, low, high, mode, self.limit)
         except native.BudgetExceededError as error:
             raise self._too_large(str(error)) from None
 
     def _too_large(self, reason: str) -> BudgetError:
-        advice = (
-            "Cap a statistic that only has to reach a bound, use fewer statistics, give a better "
-            "elimination order (order=), or raise memory_limit="
-        )
         if not self.skeleton.feasible:
             return BudgetError(
                 f"the graph is too dense: every order tried has a step over {self.skeleton.width + 1} "
-                f"variables or more, beyond any memory. {advice}"
+                f"variables or more, beyond any memory. {ADVICE}"
             )
         _, step, _, size = reason.split()
         return BudgetError(
             f"the plan needs {readable_bytes(float(size))} or more and the limit is "
-            f"{readable_bytes(self.limit)}; the step that weighs most: {self.steps[int(step)]}. {advice}"
+            f"{readable_bytes(self.limit)}; the step that weighs most: {self.steps[int(step)]}. {ADVICE}"
         )
 
     @property
@@ -263,6 +259,23 @@ class _Shape:
         return Model.from_blocks(self.cardinalities, blocks)
 
 
+def checked_mode(tallies: str) -> int:
+    """Return the number of a way to store tallies, or refuse what is none."""
+    if tallies not in _MODES:
+        raise ModelError(f"tallies must be 'auto', 'rows' or 'cells', got {tallies!r}")
+    return _MODES[tallies]
+
+
+def tally_limits(statistics: Sequence[Statistic], window: Window) -> tuple[list[int], list[int], list[int]]:
+    """Return the cap of each statistic, and the least and the largest tally that is of use."""
+    caps = [UNCAPPED if s.cap is None else s.cap for s in statistics]
+    low, high = [_LOWEST] * len(caps), [_HIGHEST] * len(caps)
+    for position, (least, most) in window.items():
+        low[position] = _LOWEST if least is None else max(least, _LOWEST)
+        high[position] = _HIGHEST if most is None else min(most, _HIGHEST)
+    return caps, low, high
+
+
 def _restored(shape: _Shape, statistics: Sequence[Statistic], *options: Any) -> Plan:
     order, limit, tallies, window = options
     return Plan(shape.model(), statistics, order=order, memory_limit=limit, tallies=tallies, window=window)
@@ -348,66 +361,19 @@ def plan_of(
             window=question.window,
         )
     except BudgetError as error:
-        offer = _offer(model, question, order, memory_limit)
-        if not offer:
+        if not question.carried or not _plain_fits(model, order, memory_limit):
             raise
-        raise BudgetError(f"{error}. {offer}") from None
+        raise BudgetError(f"{error}. {without_tallies(question)}") from None
 
 
-def _offer(model: Model, question: Question, order: Order | None, memory_limit: float | None) -> str:
-    """Say what needs no tallies; nothing where plain MAP does not fit either."""
-    if not question.carried:
-        return ""
+def _plain_fits(model: Model, order: Order | None, memory_limit: float | None) -> bool:
     try:
         Plan(model, (), order=order, memory_limit=memory_limit)
     except BudgetError:
-        return ""
-    if question.constraint is None:
-        return (
-            "If one constraint is all you ask, tallytree.solve(model, where=…) computes only the tallies "
-            "that it leaves, and tallytree.relax(model, where=…) bounds the best score without any"
-        )
-    if question.linear:
-        return (
-            "Without tallies, tallytree.relax(model, where=…) gives an upper bound on the best score under "
-            "this constraint, and often the best labelling itself"
-        )
-    return (
-        "Without tallies, tallytree.relax(model, where=…) bounds the best score under comparisons joined by "
-        "&; relax the alternatives of this constraint one by one"
-    )
-
-
-@lru_cache(maxsize=1)
-def default_memory_limit() -> float:
-    """Half of the memory that this process may use: reproducible, whatever else is running."""
-    total = float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
-    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        try:
-            with open(path, encoding="ascii") as file:
-                total = min(total, float(file.read()))
-        except (OSError, ValueError):  # not there, or "max": no limit of its own
-            continue
-    return total / 2
+        return False
+    return True
 
 
 def _statistics(names: tuple[str, ...]) -> str:
     shown = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
     return f"{len(names)} statistic{'' if len(names) == 1 else 's'}" + (f" ({shown})" if names else "")
-
-
-def readable_bytes(size: float) -> str:
-    """Write a size for people."""
-    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
-        if size < 1024 or unit == "TiB":
-            return f"{size:,.0f} {unit}" if unit == "bytes" or size >= 100 else f"{size:.1f} {unit}"
-        size /= 1024
-    raise AssertionError
-
-
-def readable_count(number: float) -> str:
-    """Write a large number for people."""
-    for scale, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= scale:
-            return f"{number / scale:.3g} {unit}"
-    return f"{number:.0f}"

@@ -7,7 +7,8 @@ attained at some ``(μ(l), l)``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, repeat
 from threading import Lock
 from typing import Any
 
@@ -27,13 +28,15 @@ from tallytree.core.question import Question
 from tallytree.core.ranking import Ranked, by_objective, by_score
 from tallytree.core.reduction import Reduction, as_reduction
 from tallytree.core.restriction import Allowed, Fixed
-from tallytree.core.solution import Solution, certified, lifted, tally_type, unique_names
+from tallytree.core.solution import Solution, certified, lifted, unique_names
 from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import InfeasibleError, ModelError
 
 __all__ = ["Profile", "nearest_tallies", "profile"]
 
 Where = Constraint | None
+Root = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+"""Cells of the last table, with their tallies and scores."""
 
 _NONE_LEFT = (
     "every labelling is forbidden by a -inf factor, the model's own or one from fixed= or allowed=: the "
@@ -72,18 +75,57 @@ class Profile:
         asked: Where = None,
         reduction: Reduction | None = None,
     ) -> None:
+        messages = pass_messages(plan, model, statistics, backend=backend)
+        self._fill(model, statistics, plan, backend, shown, asked, reduction, messages, messages.root())
+
+    @classmethod
+    def without_tables(
+        cls,
+        model: Model,
+        statistics: Sequence[Statistic],
+        plan: Callable[[], Plan],
+        root: Root,
+        *,
+        shown: Sequence[Statistic] | None = None,
+        asked: Where = None,
+        reduction: Reduction | None = None,
+    ) -> Profile:
+        """Make a profile of root cells, tallies and scores that are known; the rest is made when needed."""
+        profile = cls.__new__(cls)
+        profile._fill(model, statistics, plan, "native", shown, asked, reduction, None, root)
+        return profile
+
+    def _fill(
+        self,
+        model: Model,
+        statistics: Sequence[Statistic],
+        plan: Plan | Callable[[], Plan],
+        backend: Backend,
+        shown: Sequence[Statistic] | None,
+        asked: Where,
+        reduction: Reduction | None,
+        messages: Messages | None,
+        root: Root,
+    ) -> None:
         self.model = model
         self.reduction = Reduction.identity(model) if reduction is None else reduction
         self.statistics = tuple(statistics)
-        self.plan = plan
+        self._plan = plan
         self._shown = shown  # what the tally of a solution has, where it is not what the messages carry
         self._asked = asked  # the constraint that this profile is there to answer
         self.backend = backend
-        self._names = unique_names(tuple(s.name for s in self.statistics))
-        self._messages: Messages | None = pass_messages(plan, model, self.statistics, backend=backend)
+        self._names = unique_names(tuple([s.name for s in self.statistics]))
+        self._messages = messages
         self._lock = Lock()
-        self._cells, tallies, scores = self._messages.root()
+        self._cells, tallies, scores = root
         self.tallies, self.scores = read_only(tallies), read_only(scores)
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the messages."""
+        if not isinstance(self._plan, Plan):
+            self._plan = self._plan()
+        return self._plan
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -131,7 +173,12 @@ class Profile:
         >>> prof.best(where=ones <= 2).tally
         Tally(ones=2)
         """
-        return self._top(1, objective, where)[0]
+        row, value = self.best_row(objective, where=where)
+        return self._solution(row, self._reason(BEST, where, objective), value)
+
+    def best_row(self, objective: Objective | None = None, *, where: Where = None) -> tuple[int, float]:
+        """Return the row of ``tallies`` that :meth:`best` takes, and its value; nothing is decoded."""
+        return self._best_rows(1, objective, where)[0]
 
     def top(self, count: int, objective: Objective | None = None, *, where: Where = None) -> list[Solution]:
         """Return the best labelling of each of the best tallies, best first; fewer if there are fewer.
@@ -146,9 +193,13 @@ class Profile:
         """
         if count < 1:
             raise ModelError(f"the number of tallies must be at least 1, got {count}")
-        return self._top(count, objective, where)
+        reasons = chain([self._reason(BEST, where, objective)], repeat((SAME_TALLY,)))
+        found = self._best_rows(count, objective, where)
+        return [
+            self._solution(row, reason, value) for (row, value), reason in zip(found, reasons, strict=False)
+        ]
 
-    def _top(self, count: int, objective: Objective | None, where: Where) -> list[Solution]:
+    def _best_rows(self, count: int, objective: Objective | None, where: Where) -> list[tuple[int, float]]:
         chosen = self._allowed(where)
         scores, tallies = (
             (self.scores, self.tallies)
@@ -169,12 +220,7 @@ class Profile:
                 f"the attainable tallies are {self._some_tallies()}"
             )
         rows = order if chosen is None else chosen[order].tolist()
-        reason = self._reason(BEST, where, objective)
-        return [
-            self._solution(row, reason if i == order[0] else (SAME_TALLY,), float(values[i]))
-            for row, i in zip(rows, order, strict=True)
-            if values[i] > -np.inf
-        ]
+        return [(row, float(values[i])) for row, i in zip(rows, order, strict=True) if values[i] > -np.inf]
 
     def ranked(self, objective: Objective | None = None, *, where: Where = None) -> Iterator[Solution]:
         """Go through all labellings in order of value, best first, each found when it is asked for.
@@ -364,15 +410,16 @@ class Profile:
         value: float | None = None,
     ) -> Solution:
         tally = self.tallies[row].tolist()
-        exact, others = certified(
-            self.model, self.statistics, assignment, score, tally, () if self._shown is None else self._shown
+        found = certified(
+            self.model,
+            self.statistics,
+            assignment,
+            score,
+            tally,
+            self._shown,
+            value=value,
+            proof=(self._plan, score, *reason),
         )
-        if self._shown is None:
-            reported = tally_type(self._names)(*tally)
-        else:
-            reported = tally_type(unique_names(tuple(s.name for s in self._shown)))(*others)
-        proof = (self.plan, score, *reason)
-        found = Solution(score if value is None else value, exact, reported, assignment, self.model, proof)
         return lifted(found, self.reduction, self.statistics if self._shown is None else self._shown)
 
     def _decode(self, cell: int) -> NDArray[np.int64]:

@@ -24,7 +24,10 @@ from tallytree.core.statistics import Statistic
 from tallytree.errors import TallytreeError
 from tallytree.kernels import native
 
-__all__ = ["Solution", "certified", "lifted", "tally_type", "unique_names"]
+__all__ = ["Evaluation", "Solution", "certified", "lifted", "tally_type", "unique_names"]
+
+Evaluation = tuple[float, float, int, list[int]]
+"""A labelling's score, the size of its local scores, their number, and the sum of each block of integers."""
 
 _EPSILON = float(np.finfo(np.float64).eps)
 
@@ -112,7 +115,7 @@ class Solution(Frozen):
     ) -> Solution:
         """Return the same optimum in terms of another model; the messages are as far off as they were."""
         proof = self.proof
-        if isinstance(proof, tuple):
+        if isinstance(proof, tuple) and score != self.score:
             found = Proof(*proof)
             proof = found._replace(promised=score + (found.promised - self.score))
         return Solution(value, score, tally, assignment, model, proof)
@@ -173,16 +176,53 @@ def certified(
     assignment: NDArray[np.int64],
     score: float,
     tally: Sequence[int],
-    shown: Sequence[Statistic] = (),
-) -> tuple[float, tuple[int, ...]]:
-    """Check a decoded labelling against the model; return its score, and its tally of the statistics shown.
+    shown: Sequence[Statistic] | None = None,
+    *,
+    value: float | None = None,
+    evaluation: Evaluation | None = None,
+    proof: tuple[Any, ...] | None = None,
+) -> Solution:
+    """Check a decoded labelling against the model, and return it with its own score.
 
-    The score of the messages is the sum of the same local scores in another order, so the two differ by at
-    most the rounding of that many additions.
+    Parameters
+    ----------
+    model, statistics
+        What the messages were passed for.
+    assignment, score, tally
+        The labelling, and what the messages promise of it.
+    shown : sequence of Statistic, optional
+        What the tally of the solution has, where it is not what the messages carry.
+    value : float, optional
+        The objective; by default the score as the messages have it.
+    evaluation : Evaluation, optional
+        What the model says of it, where that is known: the sums of ``statistics``, then of ``shown``.
+    proof : tuple, optional
+        What the certificate is made from.
     """
-    every = (*statistics, *shown)
-    blocks = [block for statistic in every for block in statistic.blocks]
-    got, magnitude, terms, sums = native.evaluate(
+    every = (*statistics, *(shown or ()))
+    got, magnitude, terms, sums = evaluate(model, every, assignment) if evaluation is None else evaluation
+    totals, at = [], 0
+    for statistic in every:
+        total = sum(sums[at : at + len(statistic.blocks)])
+        totals.append(total if statistic.cap is None else min(total, statistic.cap))
+        at += len(statistic.blocks)
+    found = totals[: len(statistics)]
+    # the messages' score is the sum of the same local scores in another order: rounding apart, they are equal
+    if found != list(tally) or not abs(got - score) <= _EPSILON * (4 + terms) * magnitude:
+        raise TallytreeError(
+            f"the certificate failed: messages promise score {score!r} and tally {list(tally)}, the decoded "
+            f"labelling has {got!r} and {found}. This is a bug in tallytree; please report it with the model"
+        )
+    reported = statistics if shown is None else shown
+    names = unique_names(tuple([s.name for s in reported]))
+    named = tally_type(names)(*totals[-len(reported) :] if reported else ())
+    return Solution(score if value is None else value, got, named, assignment, model, proof)
+
+
+def evaluate(model: Model, statistics: Sequence[Statistic], assignment: NDArray[np.int64]) -> Evaluation:
+    """Look a labelling up in the tables of a model and of statistics."""
+    blocks = [block for statistic in statistics for block in statistic.blocks]
+    return native.evaluate(
         model.cardinalities,
         [block.scopes for block in model.blocks],
         [block.tables for block in model.blocks],
@@ -190,18 +230,6 @@ def certified(
         [block.tables for block in blocks],
         assignment,
     )
-    totals, at = [], 0
-    for statistic in every:
-        total = sum(sums[at : at + len(statistic.blocks)])
-        totals.append(total if statistic.cap is None else min(total, statistic.cap))
-        at += len(statistic.blocks)
-    found = totals[: len(statistics)]
-    if found != list(tally) or not abs(got - score) <= _EPSILON * (4 + terms) * magnitude:
-        raise TallytreeError(
-            f"the certificate failed: messages promise score {score!r} and tally {list(tally)}, the decoded "
-            f"labelling has {got!r} and {found}. This is a bug in tallytree; please report it with the model"
-        )
-    return got, tuple(totals[len(statistics) :])
 
 
 def lifted(solution: Solution, reduction: Reduction, statistics: Sequence[Statistic]) -> Solution:
@@ -211,11 +239,11 @@ def lifted(solution: Solution, reduction: Reduction, statistics: Sequence[Statis
     assignment = reduction.lift(solution.assignment)
     known = [(reduction.origin(s), value) for s, value in zip(statistics, solution.tally, strict=True)]
     originals = [(origin, value) for origin, value in known if origin is not None]
-    score, _ = certified(
+    found = certified(
         reduction.original,
         [origin for origin, _ in originals],
         assignment,
         solution.score,
         [value for _, value in originals],
     )
-    return solution.retold(reduction.original, assignment, solution.value, score, solution.tally)
+    return solution.retold(reduction.original, assignment, solution.value, found.score, solution.tally)

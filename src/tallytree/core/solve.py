@@ -7,7 +7,7 @@ only; the tally of the solution has all that were asked for, as the user wrote t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from tallytree.core.solution import Solution
 from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import InfeasibleError
 
-__all__ = ["Posed", "best_of", "pose", "solve"]
+__all__ = ["Inquiry", "Posed", "best_of", "inquire", "pose", "solve"]
 
 
 def solve(
@@ -104,6 +104,10 @@ class Posed(NamedTuple):
         """Return the best labelling."""
         return self.profile.best(self._narrowed(objective), where=self.remaining)
 
+    def best_row(self, objective: Objective | None) -> tuple[int, float]:
+        """Return the row of the profile that :meth:`best` takes, and its value."""
+        return self.profile.best_row(self._narrowed(objective), where=self.remaining)
+
     def top(self, count: int, objective: Objective | None) -> list[Solution]:
         """Return the best labelling of each of the best tallies."""
         return self.profile.top(count, self._narrowed(objective), where=self.remaining)
@@ -156,14 +160,52 @@ def pose(
     backend: Backend = "native",
 ) -> Posed:
     """Make the profile of the statistics and of what the constraint needs; it is empty if nothing is left."""
+    inquiry = inquire(model, statistics, where)
+    plan = plan_of(inquiry.model, inquiry.question, order=order, memory_limit=memory_limit, tallies=tallies)
+    found = Profile(inquiry.model, inquiry.question.carried, plan, backend, **inquiry.context)
+    return inquiry.posed(found)
+
+
+class Inquiry(NamedTuple):
+    """A question about a model, before any message is passed."""
+
+    reduction: Reduction
+    question: Question
+    seen: int
+    where: Where
+    constraint: Constraint | None  # in terms of the model that is solved
+
+    @property
+    def model(self) -> Model:
+        """The model that is solved."""
+        return self.reduction.model
+
+    @property
+    def shown(self) -> tuple[Statistic, ...] | None:
+        """What the tally of a solution has, where it is not what the messages carry."""
+        return None if self.question.carried is self.question.asked else self.question.asked
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """What a profile has to know besides the statistics that it carries."""
+        return {"shown": self.shown, "asked": self.where, "reduction": self.reduction}
+
+    @property
+    def windowed(self) -> bool:
+        """Whether a native layout leaves nothing of the constraint.
+
+        Only steps are cut by a window, and a model of no variables has none.
+        """
+        return self.question.remaining is None or (self.question.all_windowed and len(self.model) > 0)
+
+    def posed(self, found: Profile) -> Posed:
+        """Return what the profile of the carried statistics leaves to be asked."""
+        done = self.windowed and found.backend == "native"
+        return Posed(found, None if done else self.question.remaining, self.seen, self.constraint)
+
+
+def inquire(model: Model | Reduction, statistics: Iterable[Statistic | Recipe], where: Where) -> Inquiry:
+    """Bind statistics and constraint to a model, or carry them over to a reduction's."""
     reduction, constraint = meet(as_reduction(model), where)
     seen = bind(reduction, statistics)
-    question = Question(seen, constraint)
-    plan = plan_of(reduction.model, question, order=order, memory_limit=memory_limit, tallies=tallies)
-    shown = None if question.carried is question.asked else question.asked
-    found = Profile(
-        reduction.model, question.carried, plan, backend, shown=shown, asked=where, reduction=reduction
-    )
-    # only native layouts know windows, and only steps are cut by them: a model of no variables has none
-    windowed = question.all_windowed and backend == "native" and len(reduction.model) > 0
-    return Posed(found, None if windowed else question.remaining, len(seen), constraint)
+    return Inquiry(reduction, Question(seen, constraint), len(seen), where, constraint)

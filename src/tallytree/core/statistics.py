@@ -89,10 +89,14 @@ class Statistic(Term):
         name: str = "statistic",
         cap: int | None = None,
         cardinalities: NDArray[np.int32] | None = None,
+        scale: int = 0,
     ) -> Statistic:
-        """Make a statistic of int64 blocks that are known to be well formed, for a model shape if given."""
+        """Make a statistic of int64 blocks that are known to be well formed, for a model shape if given.
+
+        The scale, too, may be known: it is 1 where all entries are 0 or 1.
+        """
         statistic: Statistic = object.__new__(cls)
-        statistic._fill(tuple(blocks), name, cap, cardinalities)
+        statistic._fill(tuple(blocks), name, cap, cardinalities, scale)
         return statistic
 
     @classmethod
@@ -118,7 +122,12 @@ class Statistic(Term):
         return cls.from_blocks(blocks, name or repr(linear))
 
     def _fill(
-        self, blocks: tuple[Block, ...], name: str, cap: int | None, cardinalities: NDArray[np.int32] | None
+        self,
+        blocks: tuple[Block, ...],
+        name: str,
+        cap: int | None,
+        cardinalities: NDArray[np.int32] | None,
+        scale: int = 0,
     ) -> None:
         set_once(self, "blocks", blocks)
         set_once(self, "name", checked_name(name))
@@ -127,7 +136,7 @@ class Statistic(Term):
             self, "cardinalities", cardinalities if cardinalities is None else owned(cardinalities, np.int32)
         )
         set_once(self, "_key", None)
-        set_once(self, "_scale", 0)
+        set_once(self, "_scale", scale)
 
     @property
     def key(self) -> bytes:

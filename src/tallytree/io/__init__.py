@@ -1,7 +1,8 @@
-"""Files: models and problems of our own, and in the formats that other tools write."""
+"""Files: models and problems of our own, and in the formats of other tools; and sentences in columns."""
 
 from .cfn import read_cfn
 from .cfn_writing import write_cfn
+from .conll import Token, iter_conll, read_conll, read_conllu
 from .files import Source
 from .graphs import ContractionPath, from_networkx, to_networkx
 from .network_writing import CostScale
@@ -18,10 +19,14 @@ __all__ = [
     "Parameter",
     "Problem",
     "Source",
+    "Token",
     "from_networkx",
     "from_pgmpy",
+    "iter_conll",
     "problem_schema",
     "read_cfn",
+    "read_conll",
+    "read_conllu",
     "read_problem",
     "read_uai",
     "read_wcsp",

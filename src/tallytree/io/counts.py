@@ -61,7 +61,10 @@ def _metric(family: str, parameters: Parameters) -> tuple[Metric, float]:
     metric, known = str(parameters.get("metric", "hard")), _METRICS[family]
     if metric not in known:
         raise ModelError(f"the metric {metric!r} is not among those that can be read, {', '.join(known)}")
-    return known[metric], parameters.get("cost", 0.0)
+    cost = parameters.get("cost", 0.0)
+    if not isinstance(cost, (int, float)) or cost < 0:
+        raise ModelError(f"a cost is a number that is not negative, got {cost!r}")
+    return known[metric], cost
 
 
 def _whole(number: Any) -> int:

@@ -148,6 +148,8 @@ class At:
         """Take a string."""
         if not isinstance(self.value, str):
             self.refuse(what)
+        if any("\ud800" <= character <= "\udfff" for character in self.value):
+            raise self.error(f"{self.value!a} has half a character, which no file can hold")
         return str(self.value)
 
     def whole(self, what: str, low: int, high: int) -> int:
@@ -168,9 +170,7 @@ class At:
 
     def label(self, what: str) -> str | int:
         """Take a name or a number."""
-        if isinstance(self.value, str):
-            return self.value
-        return self.whole(what, 0, 2**31 - 1)
+        return self.text() if isinstance(self.value, str) else self.whole(what, 0, 2**31 - 1)
 
     def entries(self, shape: tuple[int, ...], convert: Callable[[Any], Any], what: str) -> list[Any]:
         """Take nested lists of this shape, flat; ``convert`` raises ValueError for what is no entry."""

@@ -7,9 +7,11 @@ choice of the instruction set is made once: ``TALLYTREE_INSTRUCTION_SET`` overri
 import os
 
 from tallytree._native import (
+    Batch,
     BudgetExceededError,
     KBest,
     Layout,
+    LossTable,
     Run,
     Skeleton,
     elimination_order,
@@ -24,9 +26,11 @@ __all__ = [
     "COUNTING",
     "LOG_SUM_EXP",
     "MAX_PLUS",
+    "Batch",
     "BudgetExceededError",
     "KBest",
     "Layout",
+    "LossTable",
     "Run",
     "Skeleton",
     "elimination_order",

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from tallytree.core.blocks import Block, read_only, set_once
 from tallytree.core.certificate import BEST
 from tallytree.core.elimination import Order
+from tallytree.core.expressions import Constraint
 from tallytree.core.model import Model, checked_model
 from tallytree.core.profile import Where
 from tallytree.core.reduction import Reduction, meet
@@ -29,7 +30,15 @@ from tallytree.losses.base import Line, Loss
 from tallytree.losses.path import MarginPath
 from tallytree.losses.scaling import Scaling, checked_margin, checked_scaling, objective, scaled
 
-__all__ = ["AugmentedSolution", "LossProfile", "loss_augmented", "loss_augmented_path"]
+__all__ = [
+    "AugmentedSolution",
+    "LossProfile",
+    "LossQuestion",
+    "folded_model",
+    "loss_augmented",
+    "loss_augmented_path",
+    "unfolded",
+]
 
 
 class AugmentedSolution(Solution):
@@ -53,8 +62,9 @@ class AugmentedSolution(Solution):
     loss: float
     truth_score: float
 
-    def __init__(self, found: Solution, loss: float, truth_score: float) -> None:
-        super().__init__(found.value, found.score, found.tally, found.assignment, found.model, found.proof)
+    def __init__(self, found: Solution, loss: float, truth_score: float, value: float | None = None) -> None:
+        worth = found.value if value is None else value
+        super().__init__(worth, found.score, found.tally, found.assignment, found.model, found.proof)
         set_once(self, "loss", loss)
         set_once(self, "truth_score", truth_score)
 
@@ -66,7 +76,7 @@ class AugmentedSolution(Solution):
         return f"AugmentedSolution(loss={self.loss:.6g}, {super().__repr__().removeprefix('Solution(')}"
 
 
-class _Question:
+class LossQuestion:
     """A loss on a model: the loss in the model's terms, the score of the truth, the reduction."""
 
     def __init__(
@@ -151,15 +161,15 @@ class LossProfile:
         order: Order | None = None,
         memory_limit: float | None = None,
     ) -> None:
-        self._ask(_Question(model, loss, truth, fixed, allowed), where, order, memory_limit)
+        self._ask(LossQuestion(model, loss, truth, fixed, allowed), where, order, memory_limit)
 
     @classmethod
-    def _of(cls, question: _Question, where: Where, order: Any, memory_limit: float | None) -> LossProfile:
+    def _of(cls, question: LossQuestion, where: Where, order: Any, memory_limit: float | None) -> LossProfile:
         profile: LossProfile = object.__new__(cls)
         profile._ask(question, where, order, memory_limit)
         return profile
 
-    def _ask(self, question: _Question, where: Where, order: Any, memory_limit: float | None) -> None:
+    def _ask(self, question: LossQuestion, where: Where, order: Any, memory_limit: float | None) -> None:
         self._question = question
         self.model, self.loss, self.truth_score = question.model, question.loss, question.truth_score
         reduction, self._where = question.reduction, where
@@ -268,7 +278,7 @@ def loss_augmented(
     >>> found.labels.tolist(), found.loss, found.value
     (['B', 'B', 'B'], 0.5, 2.0)
     """
-    question = _Question(model, loss, truth, fixed, allowed)
+    question = LossQuestion(model, loss, truth, fixed, allowed)
     checked_scaling(scaling, question.loss)
     line = question.loss.linear() if scaling == "margin" else None
     if line is None:
@@ -330,7 +340,7 @@ def loss_augmented_path(
 
 
 def _folded(
-    question: _Question,
+    question: LossQuestion,
     line: Line,
     where: Where,
     margin: float,
@@ -339,10 +349,27 @@ def _folded(
 ) -> AugmentedSolution:
     """Maximise ``λ·loss + F`` as plain MAP: the loss is a sum of local terms, as the score is."""
     reduction, constraint = meet(question.reduction, where)
-    counted = reduction.statistics
-    weights = [margin * c for c in line[1]]
-    changed = _with_terms(reduction.model, list(zip(counted, weights, strict=True)))
+    changed = folded_model(reduction, line, margin)
     found = solve(changed, where=constraint, order=order, memory_limit=memory_limit)
+    return unfolded(question, reduction, found, margin, where, constraint)
+
+
+def folded_model(reduction: Reduction, line: Line, margin: float) -> Model:
+    """Return the model with a multiple of the loss in its score."""
+    weights = [margin * c for c in line[1]]
+    return _with_terms(reduction.model, list(zip(reduction.statistics, weights, strict=True)))
+
+
+def unfolded(
+    question: LossQuestion,
+    reduction: Reduction,
+    found: Solution,
+    margin: float,
+    where: Where,
+    constraint: Constraint | None,
+) -> AugmentedSolution:
+    """Return a labelling of the folded model with score and tallies of its own."""
+    counted = reduction.statistics
     tally = [s.tally(found.assignment) for s in counted]
     names = unique_names((*(s.name for s in counted), *found.tally._fields))
     complete = tally_type(names)(*tally, *found.tally)

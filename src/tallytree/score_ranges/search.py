@@ -129,7 +129,7 @@ class Search:
         if settled:
             claim = f"no labelling {self.window} has a higher one: {reason}"
             return BoundedSolution(found.claiming(claim), found.score)
-        claim = f"it is {self.window}, and nothing in that range is known to be out of reach"
+        claim = f"it is one {self.window}; a better one, up to the end of the range, is not ruled out"
         return BoundedSolution(found.claiming(claim, optimal=False), self.window.high)
 
     # --- plans

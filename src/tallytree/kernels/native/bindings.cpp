@@ -1,98 +1,16 @@
 // The border to Python: arrays in, arrays out. Everything runs with the GIL released and looks up for
 // signals now and then.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
-
-#include <cmath>
 #include <cstdlib>
 #include <mutex>
 
+#include "border.h"
+#include "evaluate.h"
 #include "joining.h"
 #include "kbest.h"
 #include "order.h"
-#include "run.h"
-
-namespace nb = nanobind;
-using namespace nb::literals;
 
 namespace tallytree {
 namespace {
-
-using Scopes = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Ints32 = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Ints = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using IntTables = nb::ndarray<const std::int64_t, nb::c_contig, nb::device::cpu>;
-using Tables = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
-using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Doubles2 = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Doubles3 = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
-
-void check_signals() {
-    nb::gil_scoped_acquire gil;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-}
-const Poll kPoll = check_signals;
-
-template <class T>
-nb::object to_numpy(std::vector<T> values, std::vector<std::size_t> shape = {}) {
-    auto *kept = new std::vector<T>(std::move(values));
-    nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
-    if (shape.empty()) shape = {kept->size()};
-    nb::object array = nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), shape.size(), shape.data(), owner));
-    // NumPy has two 64-bit integers where long is one; users expect the one that is called int64.
-    if constexpr (std::is_same_v<T, std::int64_t>) return array.attr("view")("int64");
-    return array;
-}
-
-template <class Array>
-auto as_span(const Array &array) {
-    return std::span(array.data(), array.size());
-}
-
-std::vector<ScopeBlock> scope_blocks(const std::vector<Scopes> &arrays) {
-    std::vector<ScopeBlock> blocks;
-    for (const auto &a : arrays)
-        blocks.push_back({a.data(), static_cast<Index>(a.shape(0)), static_cast<Index>(a.shape(1))});
-    return blocks;
-}
-
-template <class T, class Array>
-TableBlock<T> table_block(const Array &array) {
-    if (array.ndim() == 0) throw nb::value_error("tables need a leading axis");
-    const auto count = static_cast<Index>(array.shape(0));
-    return {array.data(), count, count ? static_cast<Index>(array.size()) / count : 0};
-}
-
-// What the tables must agree with: a wrong shape here would read past the end.
-template <class T>
-void check_tables(const Skeleton &skeleton, const std::vector<ScopeBlock> &scopes,
-                  const std::vector<TableBlock<T>> &tables) {
-    if (scopes.size() != tables.size()) throw nb::value_error("one array of tables per block of scopes is needed");
-    for (std::size_t i = 0; i < scopes.size(); i++) {
-        if (tables[i].count != 1 && tables[i].count != scopes[i].count)
-            throw nb::value_error("a block has neither one table nor one per scope");
-        for (Index k = 0; k < scopes[i].count; k++) {
-            Index size = 1;
-            for (auto v : scopes[i].row(k)) size *= skeleton.cardinalities[v];
-            if (size != tables[i].size) throw nb::value_error("a table's size does not fit its scope");
-        }
-    }
-}
-
-void check_scopes(const std::vector<ScopeBlock> &scopes, std::size_t variables) {
-    for (const auto &block : scopes) {
-        for (Index i = 0; i < block.count * block.arity; i++)
-            if (block.data[i] < 0 || static_cast<std::size_t>(block.data[i]) >= variables)
-                throw nb::value_error("a scope names a variable that is not there");
-        for (Index k = 0; k < block.count && block.arity > 1; k++)
-            for (Index i = 0; i < block.arity; i++)
-                for (Index j = 0; j < i; j++)
-                    if (block.row(k)[i] == block.row(k)[j]) throw nb::value_error("a scope names a variable twice");
-    }
-}
 
 void check_cardinalities(std::span<const std::int32_t> cardinalities) {
     for (auto n : cardinalities)
@@ -109,25 +27,11 @@ void check_order(std::span<const std::int32_t> order, std::size_t variables) {
     }
 }
 
-constexpr Index kNoLimit = Index{1} << 62;  // what Python passes for an open end of the window
-
-const MaxPlusKernels *chosen_kernels = nullptr;
-
 void choose_kernels(const char *name) {
     const auto *found = maxplus_kernels(name && *name ? name : nullptr);
     if (!found) throw nb::value_error("no such instruction set on this machine");
     chosen_kernels = found;
 }
-
-// ---- wrappers that keep what they point into alive -----------------------------------------------------------------
-
-struct PySkeleton {
-    std::shared_ptr<Skeleton> skeleton;
-};
-
-struct PyLayout {
-    std::shared_ptr<const Layout> layout;
-};
 
 struct PyRun {
     std::vector<Tables> tables;  // before `run`: destroyed after it
@@ -153,29 +57,14 @@ PySkeleton make_skeleton(Ints32 cardinalities, const std::vector<Scopes> &scores
 
 PyLayout make_layout(const PySkeleton &skeleton, const std::vector<IntTables> &shifts, Ints caps, Ints low, Ints high,
                      int mode, double memory_limit) {
-    LayoutRequest request;
-    for (const auto &array : shifts) request.shifts.push_back(table_block<std::int64_t>(array));
-    check_tables(*skeleton.skeleton, skeleton.skeleton->shift_scopes.blocks, request.shifts);
-    if (!skeleton.skeleton->feasible) throw BudgetExceeded("skeleton");
-    if (static_cast<Index>(caps.size()) != skeleton.skeleton->statistics || low.size() != caps.size() ||
-        high.size() != caps.size())
-        throw nb::value_error("caps and window need one entry per statistic");
-    request.caps.assign(caps.data(), caps.data() + caps.size());
-    request.window.low.assign(low.data(), low.data() + low.size());
-    request.window.high.assign(high.data(), high.data() + high.size());
-    for (std::size_t i = 0; i < low.size(); i++)
-        request.window.open &= low.data()[i] <= -kNoLimit && high.data()[i] >= kNoLimit;
-    request.mode = static_cast<Mode>(mode);
-    request.memory_limit = memory_limit;
-    request.poll = kPoll;
+    const auto request =
+        layout_request(*skeleton.skeleton, shifts, as_span(caps), as_span(low), as_span(high), mode, memory_limit);
     nb::gil_scoped_release release;
-    return {std::make_shared<const Layout>(build_layout(skeleton.skeleton, request))};
+    return {std::make_shared<const Layout>(build_layout(skeleton.skeleton, request, kPoll))};
 }
 
 PyRun make_run(const PyLayout &layout, std::vector<Tables> tables, int algebra, std::uint64_t prime) {
-    std::vector<TableBlock<double>> blocks;
-    for (const auto &array : tables) blocks.push_back(table_block<double>(array));
-    check_tables(*layout.layout->skeleton, layout.layout->skeleton->score_scopes.blocks, blocks);
+    auto blocks = score_blocks(*layout.layout->skeleton, tables);
     if (algebra < 0 || algebra > static_cast<int>(AlgebraKind::Counting)) throw nb::value_error("no such algebra");
     if (algebra == static_cast<int>(AlgebraKind::Counting) && (prime < 2 || prime >= (std::uint64_t{1} << 31)))
         throw nb::value_error("counting needs a prime below 2^31");
@@ -242,20 +131,6 @@ auto next_labellings(PyKBest &self, std::int64_t count) {
                           to_numpy(std::move(found.assignments), {rows, variables}));
 }
 
-// Where a labelling meets each factor of a block.
-template <class T, class Use>
-void at_labelling(const ScopeBlock &scopes, const TableBlock<T> &table, Ints32 cardinalities, Ints assignment,
-                  Use use) {
-    if (table.count != 1 && table.count != scopes.count)
-        throw nb::value_error("a block has neither one table nor one per scope");
-    for (Index k = 0; k < scopes.count; k++) {
-        Index at = 0;
-        for (auto v : scopes.row(k)) at = at * cardinalities.data()[v] + assignment.data()[v];
-        if (at < 0 || at >= table.size) throw nb::value_error("a table's size does not fit its scope");
-        use(table.row(k)[at]);
-    }
-}
-
 // The score of a labelling, the sum of its local scores' sizes, their number, and the sum of every block of
 // integer tables, straight from the model.
 auto evaluate(Ints32 cardinalities, const std::vector<Scopes> &score_scopes, const std::vector<Tables> &scores,
@@ -269,19 +144,12 @@ auto evaluate(Ints32 cardinalities, const std::vector<Scopes> &score_scopes, con
     for (std::size_t i = 0; i < cardinalities.size(); i++)
         if (assignment.data()[i] < 0 || assignment.data()[i] >= cardinalities.data()[i])
             throw nb::value_error("a state is out of range");
-    double score = 0, magnitude = 0;
-    Index terms = 0;
-    for (std::size_t i = 0; i < score_blocks.size(); i++)
-        at_labelling(score_blocks[i], table_block<double>(scores[i]), cardinalities, assignment, [&](double f) {
-            score += f;
-            magnitude += std::abs(f);
-            terms++;
-        });
-    std::vector<std::int64_t> sums(shift_blocks.size(), 0);
-    for (std::size_t i = 0; i < shift_blocks.size(); i++)
-        at_labelling(shift_blocks[i], table_block<std::int64_t>(shifts[i]), cardinalities, assignment,
-                     [&](std::int64_t g) { sums[i] += g; });
-    return std::tuple(score, magnitude, terms, sums);
+    const auto score_tables = table_blocks<double>(scores);
+    const auto shift_tables = table_blocks<std::int64_t>(shifts);
+    Evaluation found;
+    evaluate_scores(as_span(cardinalities), assignment.data(), {score_blocks, score_tables}, found);
+    evaluate_shifts(as_span(cardinalities), assignment.data(), {shift_blocks, shift_tables}, found);
+    return std::tuple(found.score, found.magnitude, found.terms, found.sums);
 }
 
 auto join_arrays(Doubles3 a, Doubles3 b, std::int64_t repeats) {
@@ -449,5 +317,6 @@ NB_MODULE(_native, m) {
             if (maxplus_kernels(name)) names.emplace_back(name);
         return names;
     });
+    bind_batch(m);
     choose_kernels(nullptr);
 }

@@ -14,12 +14,52 @@ namespace {
 
 constexpr Index kShortRange = 3;   // a statistic with fewer tallies gives rows that waste most of a vector
 constexpr double kShortRow = 1.5;  // cells on average below which rows are no better than cells
+
+// Inline, for the few numbers that a tally has.
+bool same(const Index *x, const Index *y, Index n) {
+    for (Index i = 0; i < n; i++)
+        if (x[i] != y[i]) return false;
+    return true;
+}
+
+// A layout with nothing in it but the memory of another one.
+Layout emptied(Layout used) {
+    Layout fresh;
+    const auto recycle = [](auto &to, auto &from) {
+        from.clear();
+        to = std::move(from);
+    };
+    recycle(fresh.permutation, used.permutation);
+    recycle(fresh.caps, used.caps);
+    recycle(fresh.floors, used.floors);
+    recycle(fresh.user_caps, used.user_caps);
+    recycle(fresh.tables, used.tables);
+    recycle(fresh.steps, used.steps);
+    recycle(fresh.class_of, used.class_of);
+    recycle(fresh.pair_a, used.pair_a);
+    recycle(fresh.pair_b, used.pair_b);
+    recycle(fresh.class_prefix, used.class_prefix);
+    recycle(fresh.class_shift, used.class_shift);
+    recycle(fresh.pair_begin, used.pair_begin);
+    recycle(fresh.low, used.low);
+    recycle(fresh.length, used.length);
+    recycle(fresh.natural, used.natural);
+    recycle(fresh.start, used.start);
+    recycle(fresh.prefix, used.prefix);
+    recycle(fresh.segment_begin, used.segment_begin);
+    return fresh;
+}
+
 // ---- the builder -----------------------------------------------------------------------------------------
 
 class Builder {
   public:
-    Builder(std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &request)
-        : request_(request), skeleton_(*skeleton), scopes_(skeleton_.shift_scopes.blocks), meter_(request.poll) {
+    Builder(std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &request, const Poll &poll, Layout used = {})
+        : request_(request),
+          skeleton_(*skeleton),
+          scopes_(skeleton_.shift_scopes.blocks),
+          meter_(poll),
+          l_(emptied(std::move(used))) {
         l_.skeleton = std::move(skeleton);
         l_.statistics = static_cast<Index>(request.caps.size());
         l_.clipped = !request.window.open;
@@ -52,17 +92,19 @@ class Builder {
 
     // ---- what the integer tables say ------------------------------------------------------------------
     void measure_blocks() {
-        low_of_.resize(request_.shifts.size());
-        high_of_.resize(request_.shifts.size());
         total_low_.assign(count(), 0);
         total_high_.assign(count(), 0);
         for (std::size_t block = 0; block < request_.shifts.size(); block++) {
             const auto &tables = request_.shifts[block];
+            first_of_.push_back(static_cast<Index>(range_of_.size()));
             for (Index k = 0; k < tables.count; k++) {
                 const auto *row = tables.row(k);
-                const auto [low, high] = std::minmax_element(row, row + tables.size);
-                low_of_[block].push_back(tables.size ? *low : 0);
-                high_of_[block].push_back(tables.size ? *high : 0);
+                Index low = tables.size ? row[0] : 0, high = low;
+                for (Index i = 1; i < tables.size; i++) {
+                    low = std::min(low, row[i]);
+                    high = std::max(high, row[i]);
+                }
+                range_of_.emplace_back(low, high);
             }
             const auto statistic = skeleton_.statistic_of[block];
             for (Index k = 0; k < scopes_[block].count; k++) {
@@ -71,8 +113,11 @@ class Builder {
             }
         }
     }
-    Index row_low(std::size_t block, Index k) const { return low_of_[block][low_of_[block].size() == 1 ? 0 : k]; }
-    Index row_high(std::size_t block, Index k) const { return high_of_[block][high_of_[block].size() == 1 ? 0 : k]; }
+    std::pair<Index, Index> range(std::size_t block, Index k) const {
+        return range_of_[first_of_[block] + (request_.shifts[block].count == 1 ? 0 : k)];
+    }
+    Index row_low(std::size_t block, Index k) const { return range(block, k).first; }
+    Index row_high(std::size_t block, Index k) const { return range(block, k).second; }
     Index width(Index k) const {
         const Index spread = total_high_[k] - total_low_[k];
         return capped(k) ? std::min(spread, std::max<Index>(request_.caps[k] - total_low_[k], 0)) : spread;
@@ -216,7 +261,7 @@ class Builder {
         Index found = 0;
         for (Index e = 0; e < entries; e++) {
             Index d = 0;
-            while (d < found && !std::equal(&sums_[e * n], &sums_[e * n] + n, &distinct_[d * n])) d++;
+            while (d < found && !same(&sums_[e * n], &distinct_[d * n], n)) d++;
             if (d == found && ++found > kFew) return number_many_classes(entries, numbers);
             if (d == found - 1 && static_cast<Index>(distinct_.size()) < found * n)
                 distinct_.insert(distinct_.end(), sums_.begin() + e * n, sums_.begin() + (e + 1) * n);
@@ -347,9 +392,10 @@ class Builder {
     Meter meter_;
     Layout l_;
     bool gaps_ = false;
-    std::vector<std::vector<Index>> low_of_, high_of_;  // per block and row
-    std::vector<Index> total_low_, total_high_;         // per statistic
-    std::vector<Index> position_;                       // statistic -> internal position
+    std::vector<Index> first_of_;                    // per block: its place in range_of_
+    std::vector<std::pair<Index, Index>> range_of_;  // per table of a block: least and largest entry
+    std::vector<Index> total_low_, total_high_;      // per statistic
+    std::vector<Index> position_;                    // statistic -> internal position
     std::vector<Index> below_low_, below_high_;
     Bounds window_;
     std::unique_ptr<RunSums> sums_of_runs_;
@@ -376,29 +422,26 @@ double total_cells(const Layout &layout) {
 
 }  // namespace
 
-Layout build_layout(std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &request) {
-    const auto build = [&](bool rows, bool *gaps = nullptr) {
-        Builder builder(skeleton, request);
-        Layout layout = builder.build(rows);
-        if (gaps) *gaps = builder.has_gaps();
-        return layout;
-    };
-    if (request.mode == Mode::Cells || request.caps.empty()) return build(false);
-    if (request.mode == Mode::Rows) return build(true);
+Layout build_layout(std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &request, const Poll &poll,
+                    Layout used) {
+    if (!skeleton->feasible) throw BudgetExceeded("skeleton");
+    Builder builder(skeleton, request, poll, std::move(used));
+    if (request.mode == Mode::Cells || request.caps.empty()) return builder.build(false);
+    if (request.mode == Mode::Rows) return builder.build(true);
     // Rows unless runs are too short to be worth a vector, or mostly holes.
-    if (Builder(skeleton, request).all_short()) return build(false);
-    bool gaps = false;
+    if (builder.all_short()) return builder.build(false);
+    const auto cells = [&] { return Builder(skeleton, request, poll).build(false); };
     Layout rows;
     try {
-        rows = build(true, &gaps);
+        rows = builder.build(true);
     } catch (const BudgetExceeded &) {
-        return build(false);
+        return cells();
     }
     const double length = average_length(rows);
-    if (length >= kShortRow && !gaps) return rows;
+    if (length >= kShortRow && !builder.has_gaps()) return rows;
     try {
-        Layout cells = build(false);
-        if (length < kShortRow || 3 * total_cells(cells) < total_cells(rows)) return cells;
+        Layout other = cells();
+        if (length < kShortRow || 3 * total_cells(other) < total_cells(rows)) return other;
     } catch (const BudgetExceeded &) {
     }
     return rows;

@@ -102,9 +102,10 @@ struct LayoutRequest {
     Window window;            // on the tallies as the user sees them
     Mode mode = Mode::Automatic;
     double memory_limit = 0;  // bytes
-    Poll poll;
 };
 
-Layout build_layout(std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &request);
+// The memory of a layout that is no longer needed, `used`, goes into the new one.
+Layout build_layout(std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &request, const Poll &poll,
+                    Layout used = {});
 
 }  // namespace tallytree

@@ -58,14 +58,15 @@ class Placement {
         const auto &table = l_.tables[t];
         const StepView s = l_.step(consumer);
         const Index out = l_.tables[consumer].runs_begin;
-        for (Index group = 0; group < s.pairs.groups; group++)
-            for (Index p = s.pairs.begin[group]; p < s.pairs.begin[group + 1]; p++) {
-                const Index r = s.pairs.a[p], to = out + group / s.classes;
-                const Index offset = l_.low[table.runs_begin + r] + s.class_shift[s.pairs.b[p]] - l_.low[to];
+        const Index *low = l_.low.data() + table.runs_begin, *length = l_.length.data() + table.runs_begin;
+        for (Index to = out, p = 0; to < out + l_.tables[consumer].runs; to++) {
+            const Index bottom = l_.low[to], end = round_up(std::max(l_.length[to], l_.natural[to]));
+            for (const Index last = s.pairs.begin[(to - out + 1) * s.classes]; p < last; p++) {
+                const Index r = s.pairs.a[p], offset = low[r] + s.class_shift[s.pairs.b[p]] - bottom;
                 front_[r] = std::max(front_[r], offset);
-                const Index reads = round_up(std::max(l_.length[to], l_.natural[to])) - offset;
-                back_[r] = std::max(back_[r], reads - l_.length[table.runs_begin + r]);
+                back_[r] = std::max(back_[r], end - offset - length[r]);
             }
+        }
     }
 
     // All tables side by side where they fit; otherwise the program is cut into segments: tables that cross

@@ -42,9 +42,14 @@ Spare spare;
 
 }  // namespace
 
-Arena::Arena(Index doubles) {
+Arena::Arena(Index doubles, Arena &&used) {
     bytes_ = (static_cast<std::size_t>(std::max<Index>(doubles, 1)) * sizeof(double) + kAlignment - 1) / kAlignment *
              kAlignment;
+    if (used.bytes_ >= bytes_ && used.bytes_ <= std::max(kKeepBytes, bytes_)) {
+        bytes_ = 0;
+        swap(used);
+        return;
+    }
     {
         const std::lock_guard guard(spare.lock);
         if (spare.data && spare.bytes >= bytes_ && spare.bytes <= 16 * bytes_ + 4096) {
@@ -58,6 +63,7 @@ Arena::Arena(Index doubles) {
 }
 
 Arena::~Arena() {
+    if (!data_) return;
     void *data = data_;
     if (bytes_ <= kKeepBytes) {
         const std::lock_guard guard(spare.lock);
@@ -105,14 +111,14 @@ const MaxPlusKernels *maxplus_kernels(const char *name) {
 // -----------------------------------------------------------------------------------------------------------
 
 Run::Run(std::shared_ptr<const Layout> layout, std::vector<TableBlock<double>> scores, AlgebraKind algebra,
-         std::uint64_t prime, const MaxPlusKernels *kernels)
+         std::uint64_t prime, const MaxPlusKernels *kernels, Arena used)
     : layout_(std::move(layout)),
       skeleton_(*layout_->skeleton),
       scores_(std::move(scores)),
       kind_(algebra),
       prime_(prime),
       kernels_(kernels),
-      arena_(layout_->arena) {}
+      arena_(layout_->arena, std::move(used)) {}
 
 template <class Algebra>
 void Run::run_segment(Algebra &algebra, Index segment, const Poll &poll, bool again) {
@@ -202,22 +208,26 @@ Run::Root Run::root() const {
         return layout_->user_caps[i] == kUncapped ? total : std::min(total, layout_->user_caps[i]);
     };
     Root root;
-    root.cells.reserve(values.size());
-    root.values.reserve(values.size());
-    root.tallies.reserve(values.size() * n);
+    root.cells.resize(values.size());
+    root.values.resize(values.size());
+    root.tallies.resize(values.size() * n);
     std::vector<Index> row(n);
-    Index cell = 0;
+    Index cell = 0, found = 0;
     for (Index r = 0; r < runs.count; r++) {
         const Index *prefix = layout_->prefix.data() + (layout_->tables[last].runs_begin + r) * q;
         for (Index i = 0; i < q; i++) row[layout_->permutation[i]] = tally(i, prefix[i]);
         for (Index c = 0; c < runs.length[r]; c++, cell++) {
             if (values[cell] == kNegativeInfinity) continue;
             if (layout_->rows) row[layout_->permutation[q]] = tally(q, runs.low[r] + c);
-            root.cells.push_back(cell);
-            root.values.push_back(values[cell]);
-            root.tallies.insert(root.tallies.end(), row.begin(), row.end());
+            root.cells[found] = cell;
+            root.values[found] = values[cell];
+            for (Index i = 0; i < n; i++) root.tallies[found * n + i] = row[i];
+            found++;
         }
     }
+    root.cells.resize(found);
+    root.values.resize(found);
+    root.tallies.resize(found * n);
     if (!std::is_sorted(layout_->permutation.begin(), layout_->permutation.end())) sort_root(root, n);
     return root;
 }

@@ -7,16 +7,26 @@
 
 namespace tallytree {
 
-// Memory for the tables of a run, recycled between runs so that small problems do not pay for fresh pages.
+// Memory for the tables of a run, recycled between runs so that small problems do not pay for fresh pages: from a
+// given one that is large enough, or else from the last one that was given up.
 class Arena {
   public:
-    explicit Arena(Index doubles);
+    Arena() = default;
+    explicit Arena(Index doubles) : Arena(doubles, Arena()) {}
+    Arena(Index doubles, Arena &&used);
     ~Arena();
-    Arena(const Arena &) = delete;
-    Arena &operator=(const Arena &) = delete;
+    Arena(Arena &&other) noexcept { swap(other); }
+    Arena &operator=(Arena &&other) noexcept {
+        swap(other);
+        return *this;
+    }
     double *data() const { return data_; }
 
   private:
+    void swap(Arena &other) noexcept {
+        std::swap(data_, other.data_);
+        std::swap(bytes_, other.bytes_);
+    }
     double *data_ = nullptr;
     std::size_t bytes_ = 0;
 };
@@ -26,7 +36,7 @@ enum class AlgebraKind : int { MaxPlus = 0, LogSumExp = 1, Counting = 2 };
 class Run {
   public:
     Run(std::shared_ptr<const Layout> layout, std::vector<TableBlock<double>> scores, AlgebraKind algebra,
-        std::uint64_t prime, const MaxPlusKernels *kernels);
+        std::uint64_t prime, const MaxPlusKernels *kernels, Arena used = {});
 
     void upward(const Poll &poll);
 
@@ -52,6 +62,7 @@ class Run {
     Index native_steps() const { return native_steps_; }
     const Layout &layout() const { return *layout_; }
     double *memory() const { return arena_.data(); }
+    Arena release() { return std::move(arena_); }  // ends the run's life
 
   private:
     friend class Upward;

@@ -174,6 +174,7 @@ void RunSums::add_checked(RunView a, RunView b, const Bounds &w) {
 void RunSums::number_dense(Index volume) {
     const Index q = prefix_size_;
     rank_.assign(volume, -1);
+    prefixes_.resize(volume * q);
     runs_ = 0;
     for (Index id = 0; id < volume; id++) {
         if (hull_low_[id] == kLarge) continue;
@@ -181,12 +182,12 @@ void RunSums::number_dense(Index volume) {
         hull_low_[runs_] = hull_low_[id];
         hull_high_[runs_] = hull_high_[id];
         hull_natural_[runs_] = hull_natural_[id];
-        runs_++;
-        prefixes_.resize(runs_ * q);
+        Index *prefix = prefixes_.data() + runs_++ * q;
         Index rest = id;
-        for (Index i = q; i-- > 0; rest /= box_extent_[i])
-            prefixes_[(runs_ - 1) * q + i] = box_low_[i] + rest % box_extent_[i];
+        for (Index i = q; i-- > 1; rest /= box_extent_[i]) prefix[i] = box_low_[i] + rest % box_extent_[i];
+        prefix[0] = box_low_[0] + rest;
     }
+    prefixes_.resize(runs_ * q);
     renumber_targets();
 }
 

@@ -1,0 +1,144 @@
+"""The worst labelling within the margin: ``max_y 1[F(y*) - F(y) <= Hamming(y*, y)] · loss(y*, y)``.
+
+All labellings count that score close to the truth ``y*``, or above it, for how far they are from it. The
+indicator does not decrease in the score F(y), so this is an objective like any other, on the statistics of
+the loss and the number of mismatches. Where the loss's own statistics determine that number, no further one
+is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.core.counting import matches, mismatches
+from tallytree.core.model import Model, checked_model
+from tallytree.core.reduction import Reduction
+from tallytree.core.rounding import rounding
+from tallytree.core.solution import Solution
+from tallytree.core.solve import solve
+from tallytree.core.statistics import Statistic
+from tallytree.errors import ModelError, TallytreeError
+from tallytree.losses.base import Loss, Values
+from tallytree.losses.nodes import NodeLoss
+
+__all__ = ["Maximum", "worst_within_margin"]
+
+
+@dataclass(frozen=True, slots=True)
+class Maximum:
+    """The largest loss of a labelling that the margin does not keep away from the truth.
+
+    Attributes
+    ----------
+    loss : float
+        ``M_i``; 0.0 where every labelling that is wrong scores far enough below the truth.
+    difference : float
+        ``F(y*) - F(y)`` of the labelling that attains it.
+    mismatches : int
+        Its Hamming distance from the truth.
+    solution : Solution
+        The labelling itself, on the model that was asked about. Where the maximum is 0, any would do.
+    """
+
+    loss: float
+    difference: float
+    mismatches: int
+    solution: Solution
+
+
+def worst_within_margin(
+    model: Model, loss: Loss, truth: Any, *, memory_limit: float | None = None
+) -> Maximum:
+    """Find the labelling of largest loss among those with ``F(y*) - F(y) <= Hamming(y*, y)``.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> model = tt.Model.chain([[0, 3.0], [0, -3.0], [0, 0.4]], [[0.5, 0.0], [0.0, 0.5]])
+    >>> worst = worst_within_margin(model, tt.losses.HammingLoss([1, 0, 1]), [1, 0, 1])
+    >>> worst.loss, worst.mismatches, worst.difference
+    (0.3333333333333333, 1, -0.1)
+    """
+    asked = _Example(checked_model(model), loss, truth)
+    return asked.maximum(
+        solve(asked.reduction.model, asked.statistics, asked.objective, memory_limit=memory_limit)
+    )
+
+
+class _Example:
+    """One example: the statistics of its loss, and the number of mismatches in terms of them."""
+
+    def __init__(self, model: Model, loss: Loss, truth: Any) -> None:
+        self.model = model
+        self.loss = _in_range(loss.on(model))
+        self.truth = model.encode(truth).reshape(-1)
+        self.truth_score = model.score(self.truth)
+        if self.truth_score == -np.inf:
+            raise ModelError(
+                "the truth scores -inf: the model forbids it, so nothing can be compared with it"
+            )
+        self.allowance = 2 * rounding(model.blocks)  # of the truth's score, and of the labelling's
+        self.reduction: Reduction = self.loss.reduce(model)
+        self.statistics, self.distance = _with_distance(self)
+
+    def objective(self, score: NDArray[np.float64], *tallies: NDArray[np.int64]) -> Values:
+        """Compute the loss of what is within the margin; 0 elsewhere."""
+        within = self.truth_score - score <= self.distance(*tallies) + self.allowance
+        return np.where(within, self.loss.value(*tallies[: len(self.reduction.statistics)]), 0.0)
+
+    def maximum(self, found: Solution) -> Maximum:
+        """Bring the labelling back, and check what is said of it by the definitions."""
+        assignment = self.reduction.lift(found.assignment)
+        score, loss = self.model.score(assignment), self.loss(assignment)
+        wrong, difference = int((assignment != self.truth).sum()), self.truth_score - score
+        beyond = (
+            difference - wrong - self.allowance
+        )  # how far it is from counting, up to the messages' rounding
+        counts = abs(loss - found.value) <= 1e-9 and beyond <= self.allowance
+        if not counts and not (found.value == 0 and beyond >= -self.allowance):
+            raise TallytreeError(
+                f"the certificate failed: the messages promise the value {found.value!r}, the labelling has "
+                f"the loss {loss!r} and is {beyond:.3g} beyond the margin. This is a bug in tallytree, or in "
+                "the loss: check that with tallytree.testing.check_loss"
+            )
+        solution = found.retold(self.model, assignment, found.value, score, found.tally)
+        return Maximum(found.value, difference, wrong, solution)
+
+
+def _with_distance(example: _Example) -> tuple[tuple[Statistic, ...], Callable[..., Any]]:
+    """Return the statistics to count, and the Hamming distance as a function of their tallies."""
+    reduction, loss = example.reduction, example.loss
+    if isinstance(loss, NodeLoss) and _binary(example, loss):
+        return reduction.statistics, lambda tp, fp: loss.size - tp + fp
+    wrong = reduction.pull(mismatches(example.model, example.truth, name="wrong"))
+    for number, statistic in enumerate(reduction.statistics):
+        if statistic == wrong:  # such as false positives where every variable is a node
+            return reduction.statistics, lambda *tallies, at=number: tallies[at]
+    return (*reduction.statistics, wrong), lambda *tallies: tallies[-1]
+
+
+def _binary(example: _Example, loss: NodeLoss) -> bool:
+    """Whether each variable is a node or not, and nothing else: then all that is missed is ``|y*| - TP``."""
+    model, truth = example.model, example.truth
+    if loss.background is None or (model.cardinalities > 2).any():
+        return False
+    background = model.state_codes(loss.background)
+    if ((background < 0) | (background >= model.cardinalities)).any():
+        return False
+    positions = [count(model, truth, loss.background) for count in (matches, mismatches)]
+    return list(example.reduction.statistics) == positions  # by content: a loss may have other nodes
+
+
+def _in_range(loss: Loss) -> Loss:
+    low, high = loss.bounds
+    if low < 0 or high > 1:
+        raise ModelError(
+            f"the bound is for losses from 0 to 1, and this {type(loss).__name__} goes from {low:.6g} to "
+            f"{high:.6g}; use one that is a share, such as HammingLoss instead of HammingDistance"
+        )
+    return loss

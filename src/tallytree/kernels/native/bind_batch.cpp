@@ -1,0 +1,158 @@
+// Batches at the border to Python: many problems go in one by one, and come out as a few long arrays.
+#include "batch.h"
+#include "border.h"
+
+namespace tallytree {
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+
+struct PyLossTable {
+    std::shared_ptr<const LossTable> table;
+};
+
+PyLossTable make_loss_table(Tables losses, const Numbers &low, bool slack, double margin) {
+    LossTable table;
+    table.losses.assign(losses.data(), losses.data() + losses.size());
+    table.low = low;
+    for (std::size_t i = 0; i < losses.ndim(); i++) table.extent.push_back(static_cast<Index>(losses.shape(i)));
+    if (table.low.size() != table.extent.size()) throw nb::value_error("a table of losses has one axis per statistic");
+    table.slack = slack;
+    table.margin = margin;
+    return {std::make_shared<const LossTable>(std::move(table))};
+}
+
+struct Kept {  // what an item points into
+    std::vector<IntTables> shifts, shown;
+    std::vector<Tables> tables;
+    std::vector<Scopes> shown_scopes;
+};
+
+struct PyBatch {
+    int mode;
+    double memory_limit;
+    std::vector<Kept> kept;
+    Batch batch;
+    std::vector<BatchAnswer> answers;
+};
+
+void add_item(PyBatch &self, const PySkeleton &skeleton, std::vector<IntTables> shifts, const Numbers &caps,
+              const Numbers &low, const Numbers &high, std::vector<Tables> tables, std::vector<Scopes> shown_scopes,
+              std::vector<IntTables> shown, bool asks) {
+    BatchItem item;
+    item.asks = asks;
+    item.skeleton = skeleton.skeleton;
+    item.request = layout_request(*item.skeleton, shifts, caps, low, high, self.mode, self.memory_limit);
+    item.scores = score_blocks(*item.skeleton, tables);
+    item.shown_scopes = scope_blocks(shown_scopes);
+    check_scopes(item.shown_scopes, item.skeleton->cardinalities.size());
+    item.shown = table_blocks<std::int64_t>(shown);
+    check_tables(*item.skeleton, item.shown_scopes, item.shown);
+    self.kept.push_back({std::move(shifts), std::move(shown), std::move(tables), std::move(shown_scopes)});
+    self.batch.add(std::move(item));
+}
+
+// The last item that was added maximises a loss of its tallies together with its score.
+void augment_last(PyBatch &self, const PyLossTable &losses, Ints truth) {
+    if (self.batch.size() == 0) throw nb::index_error("there is no item yet");
+    BatchItem &item = self.batch.last();
+    const auto &cardinalities = item.skeleton->cardinalities;
+    if (static_cast<Index>(losses.table->low.size()) != item.skeleton->statistics)
+        throw nb::value_error("a table of losses has one axis per statistic");
+    if (truth.size() != cardinalities.size()) throw nb::value_error("one state per variable is needed");
+    for (std::size_t i = 0; i < truth.size(); i++)
+        if (truth.data()[i] < 0 || truth.data()[i] >= cardinalities[i])
+            throw nb::value_error("a state is out of range");
+    item.losses = losses.table;
+    item.truth.assign(truth.data(), truth.data() + truth.size());
+}
+
+// A Python thread state of its own for a thread that calls back, made once.
+void inside_python(const std::function<void()> &body) {
+    nb::gil_scoped_acquire state;
+    nb::gil_scoped_release release;
+    body();
+}
+
+void run_batch(PyBatch &self, std::int64_t threads, nb::object choose) {
+    Batch::Choose chosen;
+    if (!choose.is_none())
+        chosen = [&](Index item, const Run::Root &root) {
+            nb::gil_scoped_acquire gil;
+            const auto columns = static_cast<std::size_t>(self.batch.item(item).skeleton->statistics);
+            nb::object tallies = to_numpy(Numbers(root.tallies), {root.cells.size(), columns});
+            return nb::cast<Index>(choose(item, tallies, to_numpy(std::vector<double>(root.values))));
+        };
+    nb::gil_scoped_release release;
+    self.answers = self.batch.run(threads, chosen_kernels, chosen, kPoll, inside_python);
+}
+
+template <class T>
+void append(std::vector<T> &to, const std::vector<T> &from) {
+    to.insert(to.end(), from.begin(), from.end());
+}
+
+// How many rows each root has, then cells, tallies and values of all of them, one after the other.
+auto roots(const PyBatch &self) {
+    Numbers rows, cells, tallies;
+    std::vector<double> values;
+    for (const auto &answer : self.answers) {
+        rows.push_back(static_cast<std::int64_t>(answer.root.cells.size()));
+        append(cells, answer.root.cells);
+        append(tallies, answer.root.tallies);
+        append(values, answer.root.values);
+    }
+    return nb::make_tuple(to_numpy(std::move(rows)), to_numpy(std::move(cells)), to_numpy(std::move(tallies)),
+                          to_numpy(std::move(values)));
+}
+
+// The labellings that were decoded, one after the other, and for each item None or what is known of its labelling:
+// score and tally as the messages have them, loss and truth's score, then what the model says: score, size of the local
+// scores, their number, and the sums of its blocks of integer tables.
+auto labellings(const PyBatch &self) {
+    Numbers assignments;
+    nb::list known;
+    for (const auto &answer : self.answers) {
+        append(assignments, answer.assignment);
+        const auto &[score, magnitude, terms, sums] = answer.evaluation;
+        if (answer.decoded)
+            known.append(nb::make_tuple(answer.score, answer.tally, answer.loss, answer.truth_score,
+                                        nb::make_tuple(score, magnitude, terms, sums)));
+        else known.append(nb::none());
+    }
+    return nb::make_tuple(to_numpy(std::move(assignments)), known);
+}
+
+auto refused(const PyBatch &self) {
+    Numbers items;
+    for (std::size_t i = 0; i < self.answers.size(); i++)
+        if (self.answers[i].refused) items.push_back(static_cast<std::int64_t>(i));
+    return items;
+}
+
+}  // namespace
+
+void bind_batch(nb::module_ &m) {
+    nb::class_<PyLossTable>(m, "LossTable")
+        .def(
+            "__init__",
+            [](PyLossTable *self, Tables losses, const Numbers &low, bool slack, double margin) {
+                new (self) PyLossTable(make_loss_table(losses, low, slack, margin));
+            },
+            "losses"_a.noconvert(), "low"_a, "slack"_a, "margin"_a);
+
+    nb::class_<PyBatch>(m, "Batch")
+        .def(
+            "__init__",
+            [](PyBatch *self, int mode, double memory_limit) { new (self) PyBatch{mode, memory_limit, {}, {}, {}}; },
+            "mode"_a, "memory_limit"_a)
+        .def("add", &add_item, "skeleton"_a, "shifts"_a.noconvert(), "caps"_a, "low"_a, "high"_a,
+             "tables"_a.noconvert(), "shown_scopes"_a.noconvert(), "shown"_a.noconvert(), "asks"_a)
+        .def("augment", &augment_last, "losses"_a, "truth"_a.noconvert())
+        .def("run", &run_batch, "threads"_a, "choose"_a.none())
+        .def_prop_ro("refused", &refused)
+        .def("roots", &roots)
+        .def("labellings", &labellings);
+}
+
+}  // namespace tallytree

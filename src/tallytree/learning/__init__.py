@@ -1,0 +1,73 @@
+"""Learning: structural SVMs on the loss that counts, with exact inference and a certified gap.
+
+It needs more than the rest of the library: ``pip install "tallytree[learn]"``.
+"""
+
+try:
+    import clarabel as _clarabel  # noqa: F401
+    import scipy as _scipy  # noqa: F401
+    import sklearn as _sklearn  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        f"tallytree.learning needs {error.name}: install the extra, pip install 'tallytree[learn]'",
+        name=error.name,
+    ) from error
+
+from tallytree.learning.checks import check_problem
+from tallytree.learning.corpus import sample_sentences
+from tallytree.learning.cutting_planes import CuttingPlanes
+from tallytree.learning.decoding import Best, Decoder, ExpectedFBeta, KBest
+from tallytree.learning.frank_wolfe import FrankWolfe
+from tallytree.learning.graph_svm import GraphSVM
+from tallytree.learning.graphs import Graph, GraphProblem, grid_graph, label_graphs
+from tallytree.learning.metrics import CorpusScore, accuracy, corpus_f
+from tallytree.learning.oracle import Diverse, ExactOracle, Oracle, TopTallies
+from tallytree.learning.planes import Plane
+from tallytree.learning.problem import Problem
+from tallytree.learning.progress import Progress
+from tallytree.learning.sequence_svm import SequenceSVM
+from tallytree.learning.sequences import SequenceProblem
+from tallytree.learning.solver import Solver
+from tallytree.learning.storage import load, save
+from tallytree.learning.subgradient import Subgradient
+from tallytree.learning.templates import CHUNKING, TAGGING, templated, word_parts
+from tallytree.learning.training import Trained, path, train
+
+__all__ = [
+    "Best",
+    "CHUNKING",
+    "CorpusScore",
+    "CuttingPlanes",
+    "Decoder",
+    "Diverse",
+    "ExactOracle",
+    "ExpectedFBeta",
+    "FrankWolfe",
+    "Graph",
+    "GraphProblem",
+    "GraphSVM",
+    "KBest",
+    "Oracle",
+    "Plane",
+    "Problem",
+    "Progress",
+    "SequenceProblem",
+    "SequenceSVM",
+    "Solver",
+    "Subgradient",
+    "TAGGING",
+    "TopTallies",
+    "Trained",
+    "accuracy",
+    "check_problem",
+    "corpus_f",
+    "grid_graph",
+    "label_graphs",
+    "load",
+    "path",
+    "sample_sentences",
+    "save",
+    "templated",
+    "train",
+    "word_parts",
+]

@@ -1,0 +1,184 @@
+"""From what a user gives for each position to rows of a sparse matrix.
+
+A position is a row of a dense or sparse matrix, a list of strings, or a dictionary, as sklearn-crfsuite
+takes them: ``{"word": "the", "capital": False, "length": 3.0}`` has the attributes ``word:the``, ``capital``
+(0) and ``length`` (3). Strings become columns by a vocabulary, learned from the training data, or by hashing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.feature_extraction import FeatureHasher
+
+from tallytree.errors import ModelError
+
+__all__ = ["Columns", "Encoder", "Hashed", "Vocabulary", "attributes", "encoder_of", "is_symbolic"]
+
+Rows = Any
+"""A sparse matrix in row order, one row for each position."""
+
+
+def attributes(position: Any) -> Iterator[tuple[str, float]]:
+    """Go through the attributes of a position and their values.
+
+    Examples
+    --------
+    >>> list(attributes({"word": "the", "capital": True, "length": 3, "tags": ["DT", "IN"]}))
+    [('word:the', 1.0), ('capital', 1.0), ('length', 3.0), ('tags:DT', 1.0), ('tags:IN', 1.0)]
+    >>> list(attributes(["the", "DT"]))
+    [('the', 1.0), ('DT', 1.0)]
+    """
+    if isinstance(position, Mapping):
+        for name, value in position.items():
+            yield from _named(str(name), value)
+    elif isinstance(position, str) or not isinstance(position, Iterable):
+        raise ModelError(
+            "a position is a list of strings, a dictionary of attributes or a row of numbers, got "
+            f"{position!r}"
+        )
+    else:
+        for name in position:
+            if not isinstance(name, str):
+                raise ModelError(f"the attributes of a position are strings, got {name!r} in {position!r}")
+            yield name, 1.0
+
+
+def _named(name: str, value: Any) -> Iterator[tuple[str, float]]:
+    if isinstance(value, str):
+        yield f"{name}:{value}", 1.0
+    elif isinstance(value, (bool, int, float, np.number, np.bool_)):
+        yield name, float(value)
+    elif isinstance(value, (Mapping, list, tuple, set, frozenset)):
+        for inner, weight in attributes(sorted(value) if isinstance(value, (set, frozenset)) else value):
+            yield f"{name}:{inner}", weight
+    else:
+        raise ModelError(
+            f"attribute {name!r} has the value {value!r}; strings, numbers, booleans, and lists or "
+            "dictionaries of them are understood"
+        )
+
+
+class Encoder:
+    """Turns the positions of an example into rows of a sparse matrix."""
+
+    size: int
+
+    def rows(self, positions: Any) -> Rows:
+        """Return one row for each position."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Columns(Encoder):
+    """Rows that are numbers already: a matrix, dense or sparse, with a fixed number of columns."""
+
+    size: int
+
+    def rows(self, positions: Any) -> Rows:
+        """Return the matrix as a sparse one."""
+        matrix = sparse.csr_matrix(
+            positions if sparse.issparse(positions) else _dense(positions), dtype=np.float64
+        )
+        if matrix.shape[1] != self.size:
+            raise ModelError(f"positions have {self.size} features in training, got {matrix.shape[1]}")
+        if not np.isfinite(matrix.data).all():
+            raise ModelError(
+                "features must be finite numbers, got nan or infinity; impute or drop them first"
+            )
+        return matrix
+
+
+def _dense(positions: Any) -> np.ndarray:
+    try:
+        array = np.asarray(positions, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ModelError(
+            f"rows of numbers of the same length are needed, got {type(positions).__name__}"
+        ) from None
+    if array.ndim != 2:
+        raise ModelError(f"an example has the shape (positions, features), got {array.shape}")
+    return array
+
+
+@dataclass(frozen=True)
+class Vocabulary(Encoder):
+    """A column for each attribute seen in training; others are ignored."""
+
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_columns", {name: column for column, name in enumerate(self.names)})
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        """The number of columns."""
+        return len(self.names)
+
+    @classmethod
+    def of(cls, examples: Iterable[Sequence[Any]], min_count: int = 1) -> Vocabulary:
+        """Return the attributes that come often enough, in the order in which they come first."""
+        counts = Counter(name for positions in examples for one in positions for name, _ in attributes(one))
+        return cls(tuple(name for name, count in counts.items() if count >= min_count))
+
+    def rows(self, positions: Sequence[Any]) -> Rows:
+        """Return one row for each position."""
+        columns: dict[str, int] = self._columns  # type: ignore[attr-defined]
+        indices: list[int] = []
+        values: list[float] = []
+        ends = [0]
+        for position in positions:
+            for name, value in attributes(position):
+                column = columns.get(name)
+                if column is not None and value != 0.0:
+                    indices.append(column)
+                    values.append(value)
+            ends.append(len(indices))
+        return sparse.csr_matrix((values, indices, ends), shape=(len(positions), self.size), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Hashed(Encoder):
+    """A column by a hash of the attribute: no vocabulary to learn or to keep; some attributes collide."""
+
+    size: int
+
+    def rows(self, positions: Sequence[Any]) -> Rows:
+        """Return one row for each position."""
+        hasher = FeatureHasher(self.size, input_type="pair", alternate_sign=False)
+        return hasher.transform([list(attributes(position)) for position in positions]).tocsr()
+
+
+def is_symbolic(positions: Any) -> bool:
+    """Return whether an example's positions are lists of strings or dictionaries, and not rows of numbers."""
+    if sparse.issparse(positions) or isinstance(positions, np.ndarray):
+        return isinstance(positions, np.ndarray) and positions.dtype == object
+    first = next(iter(positions), None)
+    if isinstance(first, np.ndarray) and first.dtype.kind in "biuf":
+        return False
+    return isinstance(first, Mapping) or (
+        isinstance(first, Iterable) and all(isinstance(name, str) for name in first)
+    )
+
+
+def encoder_of(examples: Sequence[Any], hashed: int | None = None, min_count: int = 1) -> Encoder:
+    """Choose the encoder that fits the training data."""
+    if not len(examples):
+        raise ModelError("there are no examples to learn from")
+    filled = next((one for one in examples if _length(one)), examples[0])
+    if not is_symbolic(filled):
+        return Columns(_width(filled))
+    return Vocabulary.of(examples, min_count) if hashed is None else Hashed(hashed)
+
+
+def _length(positions: Any) -> int:
+    return int(positions.shape[0]) if hasattr(positions, "shape") else len(positions)
+
+
+def _width(positions: Any) -> int:
+    return int(positions.shape[1]) if sparse.issparse(positions) else int(_dense(positions).shape[1])

@@ -1,0 +1,63 @@
+"""A check for problems of your own: that models, features and truths say the same."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tallytree.errors import ModelError
+from tallytree.learning.planes import Integers, collected
+from tallytree.learning.problem import Problem
+
+__all__ = ["check_problem"]
+
+_CLOSE = 1e-9
+
+
+def check_problem(problem: Problem, *, labellings: int = 5, rng: int | np.random.Generator = 0) -> None:
+    """Check that a problem keeps its contract, on random weights and labellings of each example.
+
+    The score of a labelling must be ``⟨w, Ψ(x, y)⟩``, the truth must be a labelling of the model with loss 0,
+    and what is overridden for speed (``models``, ``difference``) must agree with what it replaces.
+
+    Raises
+    ------
+    ModelError
+        Naming the example and what disagrees.
+    """
+    generator = np.random.default_rng(rng)
+    everyone = range(len(problem))
+    weights = generator.normal(size=problem.dimension)
+    for example, model in zip(everyone, problem.models(everyone, weights), strict=True):
+        truth = model.encode(problem.truth(example))
+        alone = problem.model(example, weights)
+        loss = problem.loss_of(example).on(model)
+        _agree(example, "the loss of the truth", float(loss(truth)), 0.0)
+        for _ in range(labellings):
+            y = generator.integers(0, model.cardinalities).astype(np.int64)
+            indices, values = _features(problem, example, y)
+            score = model.score(y)
+            _agree(example, "the score of a labelling", score, float(values @ weights[indices]))
+            _agree(example, "the score in models() and in model()", score, alone.score(y))
+            given = collected(*problem.difference(example, y))
+            right = _features(problem, example, truth)
+            wanted = collected(np.concatenate((right[0], indices)), np.concatenate((right[1], -values)))
+            _agree(example, "difference()", *(float(v @ weights[i]) for i, v in (given, wanted)))
+
+
+def _features(problem: Problem, example: int, y: Integers) -> tuple[Integers, np.ndarray]:
+    indices, values = problem.features(example, y)
+    index, value = np.asarray(indices, dtype=np.int64), np.asarray(values, dtype=np.float64)
+    if index.shape != value.shape or index.ndim != 1:
+        raise ModelError(
+            f"example {example}: features() gives indices of shape {index.shape} and values of {value.shape}"
+        )
+    if index.size and not (index.min() >= 0 and index.max() < problem.dimension):
+        raise ModelError(
+            f"example {example}: features() names weight {int(index.max())} of {problem.dimension}"
+        )
+    return index, value
+
+
+def _agree(example: int, what: str, got: float, wanted: float) -> None:
+    if abs(got - wanted) > _CLOSE * (1.0 + abs(wanted)):
+        raise ModelError(f"example {example}: {what} is {got!r}, and should be {wanted!r}")

@@ -1,0 +1,23 @@
+"""A small corpus to try things on: 60 plain sentences with tags and chunks, written for this library."""
+
+from __future__ import annotations
+
+import io
+from importlib.resources import files
+
+from tallytree.io.conll import Row, read_conll
+
+__all__ = ["sample_sentences"]
+
+
+def sample_sentences() -> list[list[Row]]:
+    """Return 60 sentences, each a list of (word, tag, chunk); chunks are marked by B, I and O.
+
+    Examples
+    --------
+    >>> sentences = sample_sentences()
+    >>> len(sentences), sentences[0][:3]
+    (60, [('The', 'DT', 'B-NP'), ('baker', 'NN', 'I-NP'), ('opens', 'VBZ', 'B-VP')])
+    """
+    text = (files("tallytree.learning") / "data" / "sentences.txt").read_text(encoding="utf-8")
+    return read_conll(io.StringIO(text))

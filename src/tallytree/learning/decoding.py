@@ -1,0 +1,132 @@
+"""Choices of what to predict from a model: the best labelling, the k best, or the best one in expectation.
+
+The labelling of largest expected F is not the most probable one. With ``p(y) ∝ exp(scale · F(y))`` and
+``|y|`` the number of nodes (positions that are not background), predicting ``h`` with ``k`` nodes is worth
+
+    E[F_β] = Σ_(i : h_i is a node) Σ_s (1 + β²) P(y_i = h_i, |y| = s) / (β² s + k)
+
+and for ``k = 0`` it is ``P(|y| = 0)``. For given ``k`` the best ``h`` takes the best label at each position
+and the ``k`` positions where that is worth most, so that trying every ``k`` is exact (Dembczyński, Waegeman,
+Cheng and Hüllermeier, 2011). The probabilities come from the distribution that carries ``|y|`` as its tally.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tallytree.core.blocks import read_only
+from tallytree.core.counting import mismatches
+from tallytree.core.distribution import distribution
+from tallytree.core.model import Model
+from tallytree.core.profile import Where
+from tallytree.core.solve import solve
+from tallytree.errors import ModelError
+from tallytree.kbest import k_best
+from tallytree.learning.planes import Floats, Integers
+
+__all__ = ["Best", "Decoder", "ExpectedFBeta", "KBest"]
+
+
+class Decoder(ABC):
+    """A way to make a prediction from a model."""
+
+    @abstractmethod
+    def __call__(self, model: Model, where: Where = None) -> Any:
+        """Return the prediction, among the labellings that satisfy a constraint."""
+
+
+@dataclass(frozen=True)
+class Best(Decoder):
+    """The labelling of the highest score."""
+
+    def __call__(self, model: Model, where: Where = None) -> Any:
+        """Return its labels."""
+        return solve(model, where=where).labels
+
+
+@dataclass(frozen=True)
+class KBest(Decoder):
+    """The k labellings of the highest scores, best first."""
+
+    k: int = 5
+
+    def __call__(self, model: Model, where: Where = None) -> Any:
+        """Return a list of their labels."""
+        return [solution.labels for solution in k_best(model, self.k, where=where)]
+
+
+@dataclass(frozen=True)
+class ExpectedFBeta(Decoder):
+    """The labelling of the largest expected F under ``p(y) ∝ exp(scale · F(y))``, exactly.
+
+    Parameters
+    ----------
+    beta : float
+        How much recall counts against precision.
+    background : str or int
+        The label of positions that are no nodes.
+    scale : float
+        What scores are multiplied by to be log-probabilities. Those of an SVM are not calibrated: choose it
+        on held-out data.
+
+    Examples
+    --------
+    Three positions that are likely background one by one, but one of them rarely all together:
+
+    >>> import tallytree as tt
+    >>> model = tt.Model.chain([[0.5, 0.0]] * 3, np.zeros((2, 2)), states=["O", "B"])
+    >>> Best()(model).tolist(), ExpectedFBeta(background="O")(model).tolist()
+    (['O', 'O', 'O'], ['B', 'B', 'B'])
+    """
+
+    beta: float = 1.0
+    background: str | int = 0
+    scale: float = 1.0
+
+    def __call__(self, model: Model, where: Where = None) -> Any:
+        """Return its labels. The expectation is over all labellings: a constraint is refused."""
+        if where is not None:
+            raise ModelError(
+                "the best expected F is found over all labellings; leave out where=, or use decode=Best()"
+            )
+        return model.labels(self.assignment(model))
+
+    def assignment(self, model: Model) -> Integers:
+        """Return the labelling as state numbers."""
+        nothing = model.state_codes(self.background)
+        if (nothing < 0).any():
+            raise ModelError(f"every variable needs the background {self.background!r} among its states")
+        sizes, sized, joint = _joint(_times(model, self.scale), nothing)
+        labels, best = nothing.copy(), float(sized[sizes == 0].sum())
+        square = self.beta**2
+        for k in range(1, len(model) + 1):
+            worth = np.tensordot((1.0 + square) / (square * sizes + k), joint, axes=1)
+            choice, value = worth.argmax(axis=1), worth.max(axis=1)
+            nodes = np.argsort(-value, kind="stable")[:k]
+            total = float(value[nodes].sum())
+            if total > best:
+                labels, best = nothing.copy(), total
+                labels[nodes] = choice[nodes]
+        return labels
+
+
+def _times(model: Model, scale: float) -> Model:
+    if not 0.0 < scale < np.inf:
+        raise ModelError(f"scale must be a positive number, got {scale!r}")
+    blocks = [block.with_tables(read_only(block.tables * scale)) for block in model.blocks]
+    return Model.from_blocks(model.cardinalities, blocks)
+
+
+def _joint(model: Model, nothing: Integers) -> tuple[Integers, Floats, Floats]:
+    """Return all ``s``, ``P(|y| = s)``, and ``P(y_i = a, |y| = s)``, which is -inf where ``a`` is no node."""
+    found = distribution(model, [mismatches(model, nothing)])
+    joint = np.full((len(found.tallies), len(model), int(model.cardinalities.max())), -np.inf)
+    for row, (tally, probability) in enumerate(zip(found.tallies, found.probabilities, strict=True)):
+        for variable, marginal in enumerate(found.marginals(tally=tally.tolist())):
+            joint[row, variable, : len(marginal)] = probability * marginal
+    joint[:, np.arange(len(model)), nothing] = -np.inf
+    return found.tallies[:, 0], found.probabilities, joint

@@ -1,0 +1,206 @@
+"""What estimators have in common: the parameters of training, the state of a fit, decoding and scoring."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from tallytree.bounds import PacBayesBound, pac_bayes
+from tallytree.core.model import Model
+from tallytree.core.profile import Where
+from tallytree.errors import ModelError
+from tallytree.learning.decoding import Best, Decoder
+from tallytree.learning.labels import Labels
+from tallytree.learning.metrics import accuracy
+from tallytree.learning.oracle import Diverse, ExactOracle, Scaling, TopTallies
+from tallytree.learning.problem import Problem
+from tallytree.learning.progress import Progress
+from tallytree.learning.recipes import RecipeEstimator
+from tallytree.learning.solver import Solver
+from tallytree.learning.training import Trained, train
+from tallytree.losses import HammingDistance, Loss
+
+__all__ = ["StructuredSVM"]
+
+
+class StructuredSVM(RecipeEstimator):
+    """The base of the estimators; use one of its subclasses."""
+
+    def __init__(
+        self,
+        loss: Loss | None = None,
+        *,
+        scaling: Scaling = "margin",
+        C: float = 1.0,
+        solver: Solver | None = None,
+        extra: TopTallies | Diverse | None = None,
+        tolerance: float = 0.01,
+        max_passes: int = 100,
+        max_seconds: float = np.inf,
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        checkpoint: str | os.PathLike[str] | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.loss = loss
+        self.scaling = scaling
+        self.C = C
+        self.solver = solver
+        self.extra = extra
+        self.tolerance = tolerance
+        self.max_passes = max_passes
+        self.max_seconds = max_seconds
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.verbose = verbose
+
+    # --- what a subclass says of its examples -------------------------------------------------------------
+
+    @abstractmethod
+    def _learn_features(self, X: Sequence[Any]) -> None:
+        """Learn what the features of examples are."""
+
+    @abstractmethod
+    def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> Problem:
+        """Return the training problem."""
+
+    @abstractmethod
+    def _models(self, X: Sequence[Any]) -> list[Model]:
+        """Return the models of examples at the weights that were learned."""
+
+    # --- scikit-learn's verbs -----------------------------------------------------------------------------
+
+    def fit(self, X: Sequence[Any], y: Sequence[Any]) -> Self:
+        """Learn weights from examples and their labellings.
+
+        Parameters
+        ----------
+        X : sequence of examples
+        y : sequence of labellings
+            Labels are strings, or numbers from 0.
+        """
+        if len(X) != len(y):
+            raise ModelError(f"there are {len(X)} examples and {len(y)} labellings; each needs its own")
+        if not len(X):
+            raise ModelError("there are no examples to learn from")
+        known = getattr(self, "_trained", None) if self.warm_start else None
+        if known is None:
+            self.labels_ = Labels.of(y)
+            self._learn_features(X)
+        problem = self._problem(X, [self.labels_.encode(one) for one in y], self._recipe())
+        if known is not None:
+            self._check_same(problem, known)
+        trained = train(
+            ExactOracle(problem, self.scaling, self.extra, self.n_jobs),
+            self.solver,
+            C=self.C,
+            tolerance=self.tolerance,
+            max_passes=self.max_passes,
+            max_seconds=self.max_seconds,
+            start=known,
+            checkpoint=self.checkpoint,
+            callback=_show if self.verbose else None,
+        )
+        self._note(trained)
+        return self
+
+    def _check_same(self, problem: Problem, known: Trained) -> None:
+        if known.oracle.problem.fingerprint() != problem.fingerprint():
+            raise ModelError(
+                "warm_start goes on with the examples of the last fit, whose planes it has, but these are "
+                "others, or the loss is; set warm_start=False"
+            )
+
+    def _recipe(self) -> Loss:
+        return HammingDistance() if self.loss is None else self.loss
+
+    def _note(self, trained: Trained) -> None:
+        self._trained = trained
+        self.weights_ = trained.weights
+        self.history_ = trained.history
+        self.primal_, self.dual_ = trained.primal, trained.dual
+        self.converged_, self.interrupted_ = trained.converged, trained.interrupted
+        self.classes_ = self.labels_.classes
+        if not trained.converged:
+            why = "was interrupted" if trained.interrupted else "stopped"
+            warnings.warn(
+                f"training {why} at a relative gap of {_last_gap(trained)}, above the tolerance of "
+                f"{self.tolerance:g}: the weights are the best so far. Raise max_passes, lower C, or accept "
+                "it by a larger tolerance",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    @property
+    def gap_(self) -> float:
+        """How far the training objective is from its optimum, at most."""
+        return self.primal_ - self.dual_
+
+    def predict(self, X: Sequence[Any], *, decode: Decoder | None = None, where: Where = None) -> list[Any]:
+        """Predict a labelling for each example.
+
+        Parameters
+        ----------
+        X : sequence of examples
+        decode : Decoder, optional
+            :class:`Best` by default; :class:`KBest` gives lists, :class:`ExpectedFBeta` the labelling of the
+            largest expected F.
+        where : Constraint, optional
+            What every labelling must satisfy, written with recipes, as ``tt.count(state="B-NP") >= 1``.
+        """
+        check_is_fitted(self, "weights_")
+        decoder = Best() if decode is None else decode
+        return [decoder(model, where) for model in self._models(X)]
+
+    def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
+        """Return the part of the labels that are predicted right."""
+        return accuracy((np.asarray(one) for one in y), self.predict(X))
+
+    def bound(
+        self, X: Sequence[Any], y: Sequence[Any], delta: float = 0.05, *, loss: Loss | None = None
+    ) -> PacBayesBound:
+        """Bound the expected loss of the learned weights on examples that they have not seen; print it.
+
+        Parameters
+        ----------
+        X, y
+            Examples and their labellings; the bound holds for those of the fit too.
+        delta : float
+            How likely the bound may be wrong.
+        loss : Loss, optional
+            From 0 to 1; by default the one of the fit.
+        """
+        check_is_fitted(self, "weights_")
+        return pac_bayes(
+            self._models(X),
+            y,
+            self._recipe() if loss is None else loss,
+            squared_norm=float(self.weights_ @ self.weights_),
+            dimension=len(self.weights_),
+            delta=delta,
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "weights_")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_trained"}
+
+
+def _show(progress: Progress) -> None:
+    sys.stderr.write(f"{progress}\n")
+
+
+def _last_gap(trained: Trained) -> str:
+    if trained.primal == np.inf:
+        return "unknown size"
+    return f"{max(trained.gap, 0.0) / max(trained.primal, sys.float_info.min):.3g}"

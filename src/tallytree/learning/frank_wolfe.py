@@ -1,0 +1,174 @@
+"""Block-coordinate Frank-Wolfe with working sets.
+
+A visit to an example asks the oracle for its most violated plane, takes it in, and moves weight between the
+planes at hand by pairwise steps with exact line search. The dual rises with every step. With room for a
+single plane, all that was found before is one mean plane, and a visit is the textbook step from it towards
+the new one (Lacoste-Julien, Jaggi, Schmidt and Pletscher, 2013); more room makes it converge faster, because
+planes that turn out to be wrong can lose their weight again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tallytree.learning.oracle import Oracle
+from tallytree.learning.planes import Floats, Plane
+from tallytree.learning.sets_io import packed, unpacked
+from tallytree.learning.solver import (
+    Arrays,
+    Report,
+    Run,
+    Solver,
+    batches,
+    half_square,
+    hinge_sum,
+    shuffled,
+)
+from tallytree.learning.working_sets import WorkingSet
+
+__all__ = ["FrankWolfe", "FrankWolfeRun"]
+
+_SETTLED = 0.1
+"""The part of a pass's gap that may be left on the planes at hand, spread evenly over the examples."""
+
+
+@dataclass(frozen=True)
+class FrankWolfe(Solver):
+    """Block-coordinate Frank-Wolfe.
+
+    Parameters
+    ----------
+    room : int
+        The planes that each example keeps: 1 is the textbook method.
+    batch : int
+        The examples that the oracle is asked for at the same weights.
+    cached_passes : int
+        Passes over the planes at hand after each pass of the oracle, at most; they cost no inference, and
+        end when there is little left to gain from them.
+    averaging : bool
+        Certify, and return, the average of the weights of all visits, the t-th weighted by t, instead of the
+        last ones. It predicts better where few passes are made; the last weights have the smaller gap later.
+    seed : int
+        For the order of the examples in each pass.
+    """
+
+    room: int = 20
+    batch: int = 16
+    cached_passes: int = 100
+    averaging: bool = False
+    seed: int = 0
+
+    def start(self, oracle: Oracle, C: float) -> FrankWolfeRun:
+        """Return a run at ``w = 0``."""
+        return FrankWolfeRun(self, oracle, C)
+
+
+class FrankWolfeRun(Run):
+    """Block-coordinate Frank-Wolfe at work."""
+
+    def __init__(self, solver: FrankWolfe, oracle: Oracle, C: float) -> None:
+        super().__init__(oracle, C)
+        self.solver = solver
+        full = np.full(1, C)
+        self.sets = [
+            WorkingSet([oracle.base(example)], full, np.zeros((1, 1))) for example in range(len(oracle))
+        ]
+        self._weights = np.zeros(oracle.dimension)
+        self._workspace = np.zeros(oracle.dimension)
+        # Σ_s s(s−1)/2 · change_s: the sum of t·w_t over T visits is T(T+1)/2 · w_T less this
+        self._lag = np.zeros(oracle.dimension if solver.averaging else 0)
+        self._visits = 0
+
+    @property
+    def weights(self) -> Floats:
+        """The weights as they are now, or their average."""
+        if not self.solver.averaging or not self._visits:
+            return self._weights
+        average: Floats = self._weights - self._lag / (0.5 * self._visits * (self._visits + 1))
+        return average
+
+    @property
+    def dual(self) -> float:
+        """``D(α)``."""
+        linear = sum(float(one.alpha @ one.offsets) for one in self.sets)
+        return linear - half_square(self._weights)
+
+    def advance(self, number: int, certify: bool) -> Report:
+        """Make one pass over the examples, and some over the planes at hand."""
+        order = shuffled(self.solver.seed, number, len(self.sets))
+        report = self._certified(order.tolist()) if certify else self._moving(order)
+        self._settle(order.tolist(), report.gap)
+        return report._replace(dual=self.dual)
+
+    def _settle(self, order: Sequence[int], gap: float) -> None:
+        """Go over the planes at hand; an example whose part of the gap is small is left in peace."""
+        share = _SETTLED * gap / len(order)
+        busy = [self.sets[example] for example in order if len(self.sets[example]) > 1]
+        for _ in range(self.solver.cached_passes):
+            busy = [one for one in busy if self._move(one) > share]
+            if not busy:
+                break
+
+    def _moving(self, order: np.ndarray) -> Report:
+        hinges = gap = 0.0
+        for chunk in batches(order, self.solver.batch):
+            for example, planes in zip(chunk, self.oracle.planes(chunk, self._weights), strict=True):
+                hinges += planes[0].at(self._weights)
+                gap += self._visit(self.sets[example], planes)
+        dual = self.dual
+        return Report(dual, dual + gap, hinges / len(order), None)
+
+    def _certified(self, order: list[int]) -> Report:
+        """Ask the oracle for all examples at the same weights, then visit them."""
+        self._weights[:] = 0.0  # sums of many small changes drift; here they start anew
+        for one in self.sets:
+            one.apply(one.alpha, (self._weights, 1.0))
+        weights = self.weights.copy()
+        found = self.oracle.planes(order, weights)
+        hinges = hinge_sum(found, weights)
+        for example, planes in zip(order, found, strict=True):
+            self._visit(self.sets[example], planes)
+        primal = half_square(weights) + self.C * hinges
+        return Report(self.dual, primal, hinges / len(order), weights)
+
+    def _visit(self, one: WorkingSet, planes: Sequence[Plane]) -> float:
+        for plane in planes:
+            one.add(plane, self._workspace)
+        gap = self._move(one)
+        if len(one) > self.solver.room:
+            one.trim(self.solver.room, one.gradients(self._weights))
+        return gap
+
+    def _move(self, one: WorkingSet) -> float:
+        """Improve one block; return how far it was from its best before, on the planes at hand."""
+        gap, change = one.improve(self._weights)
+        self._visits += 1
+        if self.solver.averaging:
+            lag = 0.5 * self._visits * (self._visits - 1)
+            one.apply(change, (self._weights, 1.0), (self._lag, lag))
+        else:
+            one.apply(change, (self._weights, 1.0))
+        return gap
+
+    def arrays(self) -> Arrays:
+        """Return the state as arrays."""
+        state = {"weights": self._weights, "lag": self._lag, "visits": np.array(self._visits)}
+        return {**state, **packed(self.sets)}
+
+    def restore(self, arrays: Arrays) -> None:
+        """Take up the state of another run."""
+        self._weights, self._lag = arrays["weights"].copy(), arrays["lag"].copy()
+        self._visits = int(arrays["visits"])
+        self.sets = unpacked(arrays)
+
+    def rescale(self, C: float) -> None:
+        """Go on with another C."""
+        factor = C / self.C
+        for one in self.sets:
+            one.alpha *= factor
+        self._weights *= factor
+        self._lag[:] = 0.0
+        self._visits, self.C = 0, C

@@ -1,0 +1,217 @@
+"""Graphs: a label for each node, scored by features of nodes and of edges.
+
+The weights are a table of F node features by N labels, then one of E edge features by N by N labels:
+``F(y) = Σ_v ⟨W_node[:, y_v], x_v⟩ + Σ_(u,v) ⟨W_edge[:, y_u, y_v], x_uv⟩``. Inference is exact, so the graphs
+must be of small width: trees, bands, grids with a short side.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from tallytree.core.blocks import Block, read_only, unary_scopes
+from tallytree.core.model import Model
+from tallytree.errors import ModelError
+from tallytree.learning.planes import Features, Floats, Integers
+from tallytree.learning.problem import Problem
+from tallytree.losses import Loss
+
+__all__ = ["Graph", "GraphProblem", "grid_graph", "label_graphs"]
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """The features of an example whose variables are the nodes of a graph.
+
+    Parameters
+    ----------
+    nodes : matrix of shape (M, F), dense or sparse
+        The features of each node.
+    edges : integer array-like of shape (K, 2)
+        Pairs of nodes. The table of an edge has the labels of its first node first.
+    edge_features : matrix of shape (K, E), dense or sparse, optional
+        By default the number 1 for each edge.
+    shape : tuple of int, optional
+        The shape of a labelling, as (rows, columns) of a grid; (M,) by default.
+    """
+
+    nodes: Any
+    edges: ArrayLike
+    edge_features: Any = None
+    shape: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        nodes = _matrix(self.nodes, "nodes")
+        edges = np.asarray(self.edges, dtype=np.int32).reshape(-1, 2)
+        given = np.ones((len(edges), 1)) if self.edge_features is None else self.edge_features
+        features = _matrix(given, "edge_features")
+        if edges.size and (edges.min() < 0 or edges.max() >= nodes.shape[0]):
+            raise ModelError(
+                f"edges join nodes 0 to {nodes.shape[0] - 1}, got {int(edges.min())} to {int(edges.max())}"
+            )
+        if features.shape[0] != len(edges):
+            raise ModelError(f"there are {len(edges)} edges and {features.shape[0]} rows of edge features")
+        object.__setattr__(self, "nodes", nodes)
+        object.__setattr__(self, "edges", read_only(edges))
+        object.__setattr__(self, "edge_features", features)
+        object.__setattr__(self, "shape", (nodes.shape[0],) if self.shape is None else tuple(self.shape))
+
+    def model(self, weights: Floats, labels: int, states: Sequence[str] | None = None) -> Model:
+        """Return the model of this graph at given weights."""
+        size = self.nodes.shape[1] * labels
+        single = np.asarray(self.nodes @ weights[:size].reshape(-1, labels))
+        pairs = np.asarray(self.edge_features @ weights[size:].reshape(-1, labels * labels))
+        scopes, key = unary_scopes(len(single))
+        blocks = [
+            Block(scopes, read_only(single), key),
+            Block(np.asarray(self.edges), read_only(pairs.reshape(-1, labels, labels))),
+        ]
+        return Model.from_blocks(np.full(len(single), labels), blocks, shape=self.shape, states=states)
+
+
+def _matrix(values: Any, name: str) -> sparse.csr_matrix:
+    dense = values if sparse.issparse(values) else np.asarray(values, dtype=np.float64)
+    if dense.ndim != 2:
+        raise ModelError(f"{name} must have two axes, got shape {dense.shape}")
+    matrix = sparse.csr_matrix(dense, dtype=np.float64)
+    if not np.isfinite(matrix.data).all():
+        raise ModelError(f"{name} must be finite numbers, got nan or infinity; impute or drop them first")
+    return matrix
+
+
+def grid_graph(features: ArrayLike) -> Graph:
+    """Return the graph of an image: pixels with features, joined to their neighbours below and to the right.
+
+    Parameters
+    ----------
+    features : array-like of shape (R, C, F)
+        The features of each pixel. The shorter side is the width of the model: keep it small.
+
+    Notes
+    -----
+    Vertical and horizontal edges have weights of their own.
+
+    Examples
+    --------
+    >>> grid_graph(np.zeros((2, 3, 1))).edges.tolist()
+    [[0, 3], [1, 4], [2, 5], [0, 1], [1, 2], [3, 4], [4, 5]]
+    """
+    pixels = np.asarray(features, dtype=np.float64)
+    rows, columns, size = pixels.shape
+    places = np.arange(rows * columns).reshape(rows, columns)
+    below = np.column_stack((places[:-1].ravel(), places[1:].ravel()))
+    beside = np.column_stack((places[:, :-1].ravel(), places[:, 1:].ravel()))
+    kinds = np.repeat(np.eye(2), [len(below), len(beside)], axis=0)
+    return Graph(pixels.reshape(-1, size), np.concatenate((below, beside)), kinds, (rows, columns))
+
+
+def label_graphs(X: ArrayLike, labels: int, edges: ArrayLike) -> list[Graph]:
+    """Return graphs for multi-label classification: a node of two states for each label.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, D)
+        The features of each example.
+    labels : int
+        The number of labels.
+    edges : array-like of shape (K, 2)
+        The pairs of labels that are scored together, best a tree.
+
+    Notes
+    -----
+    Every label has weights of its own for the D features and a bias, and so has every pair.
+
+    Examples
+    --------
+    >>> graphs = label_graphs([[0.5, 2.0]], labels=2, edges=[[0, 1]])
+    >>> graphs[0].nodes.toarray()
+    array([[0.5, 2. , 1. , 0. , 0. , 0. ],
+           [0. , 0. , 0. , 0.5, 2. , 1. ]])
+    """
+    rows = np.column_stack((np.asarray(X, dtype=np.float64), np.ones(len(np.asarray(X)))))
+    pairs = np.asarray(edges, dtype=np.int32).reshape(-1, 2)
+    own = sparse.identity(len(pairs), format="csr")
+    return [
+        Graph(sparse.kron(sparse.identity(labels), row[None, :], format="csr"), pairs, own) for row in rows
+    ]
+
+
+class GraphProblem(Problem):
+    """Graphs with features of nodes and edges.
+
+    Parameters
+    ----------
+    graphs : sequence of Graph
+        All with the same numbers of node and of edge features.
+    truths : sequence of integer arrays
+        The right labels, by number, one for each node.
+    labels : int
+        N, the number of labels.
+    loss : Loss
+        A recipe.
+    states : sequence of str, optional
+        The names of the labels, where the loss uses them.
+    """
+
+    def __init__(
+        self,
+        graphs: Sequence[Graph],
+        truths: Sequence[Integers],
+        labels: int,
+        loss: Loss,
+        states: Sequence[str] | None = None,
+    ) -> None:
+        widths = {(graph.nodes.shape[1], graph.edge_features.shape[1]) for graph in graphs}
+        if len(widths) != 1:
+            raise ModelError(
+                f"all graphs need the same numbers of node and edge features, got {sorted(widths)}"
+            )
+        self.graphs, self.labels, self.loss, self.states = list(graphs), labels, loss, states
+        self._truths = [np.asarray(truth, dtype=np.int64).reshape(-1) for truth in truths]
+        ((nodes, edges),) = widths
+        self._node_weights = nodes * labels
+        self.dimension = nodes * labels + edges * labels * labels
+
+    def __len__(self) -> int:
+        """Return the number of graphs."""
+        return len(self.graphs)
+
+    def truth(self, example: int) -> Integers:
+        """Return the right labels of a graph."""
+        return self._truths[example]
+
+    def model(self, example: int, weights: Floats) -> Model:
+        """Return the model of a graph."""
+        return self.graphs[example].model(weights, self.labels, self.states)
+
+    def features(self, example: int, labelling: Integers) -> Features:
+        """Return the features of a labelled graph."""
+        graph = self.graphs[example]
+        edges = np.asarray(graph.edges)
+        kinds = labelling[edges[:, 0]] * self.labels + labelling[edges[:, 1]]
+        single, first = _labelled(graph.nodes, labelling, self.labels)
+        pairs, second = _labelled(graph.edge_features, kinds, self.labels**2)
+        return np.concatenate((single, self._node_weights + pairs)), np.concatenate((first, second))
+
+    def fingerprint(self) -> str:
+        """Return a digest of the features, the truths and the loss."""
+        digest = hashlib.sha256(super().fingerprint().encode())
+        for graph in self.graphs:
+            digest.update(np.ascontiguousarray(graph.edges).tobytes())
+            for matrix in (graph.nodes, graph.edge_features):
+                for array in (matrix.indptr, matrix.indices, matrix.data):
+                    digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+
+def _labelled(matrix: sparse.csr_matrix, labels: Integers, count: int) -> Features:
+    """Return the entries of rows in the columns of their labels."""
+    chosen = np.repeat(labels, np.diff(matrix.indptr))
+    return matrix.indices.astype(np.int64) * count + chosen, matrix.data

@@ -1,0 +1,79 @@
+"""Labels as users write them, and as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tallytree.errors import ModelError
+from tallytree.learning.planes import Integers
+
+__all__ = ["Labels"]
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The labels of a task.
+
+    Attributes
+    ----------
+    names : tuple of str or None
+        Sorted; None where labels are numbers from 0.
+    count : int
+        How many there are.
+
+    Examples
+    --------
+    >>> labels = Labels.of([["O", "B"], ["B"]])
+    >>> labels.names, labels.encode(["O", "O", "B"])
+    (('B', 'O'), array([1, 1, 0]))
+    """
+
+    names: tuple[str, ...] | None
+    count: int
+
+    @classmethod
+    def of(cls, labellings: Iterable[Any]) -> Labels:
+        """Return the labels that come in some labellings."""
+        found = {label for labelling in labellings for label in _flat(labelling)}
+        if not found:
+            raise ModelError("the labellings are all empty; there is nothing to learn")
+        if all(isinstance(label, str) for label in found):
+            return cls(tuple(sorted(found)), len(found))
+        if all(isinstance(label, int) for label in found) and min(found) >= 0:
+            return cls(None, int(max(found)) + 1)
+        odd = next(
+            (
+                one
+                for one in found
+                if not isinstance(one, (str, int)) or (not isinstance(one, str) and one < 0)
+            ),
+            "strings and numbers",
+        )
+        raise ModelError(f"labels are all strings, or all whole numbers from 0; got {odd!r}")
+
+    @property
+    def classes(self) -> np.ndarray:
+        """The labels as an array."""
+        return np.arange(self.count) if self.names is None else np.array(self.names, dtype=object)
+
+    def encode(self, labelling: Any) -> Integers:
+        """Return a labelling as numbers, flat."""
+        flat = _flat(labelling)
+        if self.names is None:
+            return np.array(flat, dtype=np.int64)
+        numbers = {name: number for number, name in enumerate(self.names)}
+        try:
+            return np.array([numbers[label] for label in flat], dtype=np.int64)
+        except KeyError as error:
+            raise ModelError(f"label {error.args[0]!r} was not among those of the first fit") from None
+
+
+def _flat(labelling: Any) -> list[Any]:
+    if isinstance(labelling, str):
+        raise ModelError(f"a labelling is a sequence of labels, got the string {labelling!r}")
+    flat: list[Any] = np.asarray(labelling, dtype=object).reshape(-1).tolist()
+    return [one.item() if isinstance(one, np.generic) else one for one in flat]

@@ -1,0 +1,91 @@
+"""Planes: the linear pieces of the hinge losses that training minimises.
+
+The hinge loss of an example is the largest of many linear functions of the weights, ``b − ⟨w, a⟩``, one for
+each labelling ``y``. With ``δ = Ψ(x, truth) − Ψ(x, y)`` and the loss ``Δ(y)``, margin scaling has
+``(a, b) = (δ, Δ)`` and slack scaling ``(Δ·δ, Δ)``. Slopes ``a`` are sparse; a mean of planes is one too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Features", "Floats", "Integers", "Plane", "collected", "combined", "scaled_plane"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+Features = tuple[Integers, Floats]
+"""A sparse vector: indices, perhaps repeated, and the values to be added up there."""
+
+
+class Plane(NamedTuple):
+    """One linear piece of a hinge loss, ``offset − ⟨w, a⟩``.
+
+    Attributes
+    ----------
+    indices, values : arrays of shape (K,)
+        The entries of ``a`` that are not zero, in ascending order, each index once.
+    offset : float
+        The value at ``w = 0``.
+    """
+
+    indices: Integers
+    values: Floats
+    offset: float
+
+    def at(self, weights: Floats) -> float:
+        """Return the value at some weights.
+
+        Examples
+        --------
+        >>> plane = Plane(np.array([0, 3]), np.array([1.0, -2.0]), 0.5)
+        >>> plane.at(np.array([1.0, 0.0, 0.0, 1.0]))
+        1.5
+        """
+        return self.offset - float(self.values @ weights[self.indices])
+
+
+def collected(indices: ArrayLike, values: ArrayLike) -> Features:
+    """Add up the values of equal indices; sort them, and leave out what adds up to zero.
+
+    Examples
+    --------
+    >>> collected([4, 1, 4, 2], [1.0, 2.0, 1.0, 0.0])
+    (array([1, 4]), array([2., 2.]))
+    """
+    found, place = np.unique(np.asarray(indices, dtype=np.int64), return_inverse=True)
+    sums = np.bincount(place, weights=np.asarray(values, dtype=np.float64), minlength=len(found))
+    kept = sums != 0.0
+    return found[kept], sums[kept]
+
+
+def scaled_plane(difference: Features, loss: float, scaling: str) -> Plane:
+    """Return the plane of a labelling from ``Ψ(x, truth) − Ψ(x, y)`` and its loss."""
+    indices, values = collected(*difference)
+    if scaling == "margin":
+        return Plane(indices, values, loss)
+    if loss == 0.0:
+        return Plane(indices[:0], values[:0], 0.0)
+    return Plane(indices, loss * values, loss)
+
+
+def combined(planes: Sequence[Plane], factors: Sequence[float] | Floats) -> Plane:
+    """Return the sum of planes times factors.
+
+    Examples
+    --------
+    >>> first, second = (Plane(np.array([k]), np.array([1.0]), 1.0) for k in (0, 1))
+    >>> combined([first, second], [0.5, 0.5])
+    Plane(indices=array([0, 1]), values=array([0.5, 0.5]), offset=1.0)
+    """
+    parts = [(plane.indices, plane.values * factor) for plane, factor in zip(planes, factors, strict=True)]
+    indices, values = collected(
+        np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+    )
+    return Plane(
+        indices, values, float(sum(p.offset * float(f) for p, f in zip(planes, factors, strict=True)))
+    )

@@ -1,0 +1,113 @@
+"""What training needs to know of a task: joint features, a model for given weights, truths and a loss.
+
+The score of a labelling is linear in the weights, ``F(y) = ⟨w, Ψ(x, y)⟩``, and decomposes over small scopes,
+so that for given weights it is a :class:`tallytree.Model`. A task of your own is a class with four methods.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tallytree.core.model import Model
+from tallytree.learning.planes import Features, Floats, Integers
+from tallytree.losses import Loss
+
+__all__ = ["Problem"]
+
+
+class Problem(ABC):
+    """A training set, as solvers see it.
+
+    Attributes
+    ----------
+    dimension : int
+        The number of weights.
+    loss : Loss
+        A recipe: the loss of an example is ``loss.against(truth)``. Override :meth:`loss_of` for losses that
+        need more than the truth.
+
+    Examples
+    --------
+    Spins in a row that like to agree with what is seen and with each other, with one weight for each:
+
+    >>> import numpy as np
+    >>> import tallytree as tt
+    >>> from tallytree.learning import Problem, train
+    >>> class Spins(Problem):
+    ...     dimension = 2
+    ...     loss = tt.losses.HammingDistance()
+    ...
+    ...     def __init__(self, seen, truths):
+    ...         self.seen, self.truths = seen, truths
+    ...
+    ...     def __len__(self):
+    ...         return len(self.seen)
+    ...
+    ...     def truth(self, example):
+    ...         return self.truths[example]
+    ...
+    ...     def model(self, example, weights):
+    ...         evidence = np.eye(2)[self.seen[example]]
+    ...         return tt.Model.chain(weights[0] * evidence, weights[1] * np.eye(2))
+    ...
+    ...     def features(self, example, labelling):
+    ...         agree = np.sum(labelling == self.seen[example])
+    ...         return [0, 1], [agree, np.sum(labelling[1:] == labelling[:-1])]
+    >>> seen = np.array([[0, 1, 0, 0], [1, 1, 0, 1]])
+    >>> truths = np.array([[0, 0, 0, 0], [1, 1, 1, 1]])
+    >>> result = train(Spins(seen, truths), C=10.0, tolerance=1e-6)
+    >>> result.weights.round(3)
+    array([2., 2.])
+    """
+
+    dimension: int
+    loss: Loss
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the number of examples."""
+
+    @abstractmethod
+    def truth(self, example: int) -> Integers:
+        """Return the right labelling of an example, as state numbers."""
+
+    @abstractmethod
+    def model(self, example: int, weights: Floats) -> Model:
+        """Return the model whose scores are ``⟨w, Ψ(x, y)⟩``."""
+
+    @abstractmethod
+    def features(self, example: int, labelling: Integers) -> tuple[ArrayLike, ArrayLike]:
+        """Return ``Ψ(x, y)``: the indices that are not zero, perhaps repeated, and their values."""
+
+    def models(self, examples: Sequence[int], weights: Floats) -> list[Model]:
+        """Return the models of several examples; override it where that can be had at once."""
+        return [self.model(example, weights) for example in examples]
+
+    def difference(self, example: int, labelling: Integers) -> Features:
+        """Return ``Ψ(x, truth) − Ψ(x, y)``; override it where it has few entries that are easily found."""
+        right, wrong = (
+            (np.asarray(indices, dtype=np.int64), np.asarray(values, dtype=np.float64))
+            for indices, values in (
+                self.features(example, self.truth(example)),
+                self.features(example, labelling),
+            )
+        )
+        return np.concatenate((right[0], wrong[0])), np.concatenate((right[1], -wrong[1]))
+
+    def loss_of(self, example: int) -> Loss:
+        """Return the loss of an example, bound to its truth."""
+        return self.loss.against(self.truth(example))
+
+    def fingerprint(self) -> str:
+        """Return a digest by which a checkpoint knows that it belongs to this problem."""
+        digest = hashlib.sha256(
+            f"{type(self).__qualname__} {len(self)} {self.dimension} {self.loss}".encode()
+        )
+        for example in range(len(self)):
+            digest.update(np.ascontiguousarray(self.truth(example), dtype=np.int64).tobytes())
+        return digest.hexdigest()

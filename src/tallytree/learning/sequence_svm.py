@@ -1,0 +1,143 @@
+"""The estimator for sequences."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tallytree.core.model import Model
+from tallytree.errors import ModelError
+from tallytree.learning.attributes import Encoder, encoder_of
+from tallytree.learning.estimator import StructuredSVM
+from tallytree.learning.oracle import Diverse, Scaling, TopTallies
+from tallytree.learning.problem import Problem
+from tallytree.learning.sequences import SequenceProblem, chains
+from tallytree.learning.solver import Solver
+from tallytree.losses import Loss
+
+__all__ = ["SequenceSVM"]
+
+
+class SequenceSVM(StructuredSVM):
+    """A structural SVM for sequences: tagging, chunking, segmentation.
+
+    Parameters
+    ----------
+    loss : Loss, optional
+        What to train for, a recipe: ``FBeta(background="O")``; by default the Hamming distance. In grids, its
+        parameters are ``loss__beta`` and so on.
+    scaling : {"margin", "slack"}
+        How the loss enters the hinge.
+    C : float
+        How much the hinge losses, added up over the examples, count against ``½‖w‖²``.
+    solver : Solver, optional
+        :class:`FrankWolfe` by default.
+    extra : TopTallies or Diverse, optional
+        Further planes of each oracle call.
+    tolerance : float
+        Stop at this certified relative gap.
+    max_passes, max_seconds
+        Stop after as many passes over the data, or after the first that ends later than that.
+    n_jobs : int, optional
+        Processes for inference while training, through joblib and its current backend; the weights are the
+        same. It pays with large batches, as in ``FrankWolfe(batch=512)``.
+    warm_start : bool
+        Go on from the last fit, on the same examples; C, the tolerance and the passes may be others.
+    checkpoint : path, optional
+        A file that keeps the state of a fit after each pass; a fit that was killed goes on from it.
+    verbose : bool
+        Report every pass on standard error.
+    hashed : int, optional
+        Map strings to as many columns by a hash, instead of keeping a vocabulary.
+    min_count : int
+        How often an attribute must come to be in the vocabulary.
+
+    Attributes
+    ----------
+    weights_ : array
+        Of features by labels, then of labels by labels; see ``emissions_`` and ``transitions_``.
+    classes_ : array
+        The labels.
+    primal_, dual_, gap_ : float
+        The objective, a lower bound on its optimum, and their difference.
+    history_ : list of Progress
+        One entry for each pass.
+    converged_, interrupted_ : bool
+        Whether the gap is within the tolerance; whether Ctrl-C ended the fit.
+
+    Examples
+    --------
+    >>> from tallytree.learning import SequenceSVM
+    >>> X = [[["the"], ["cat"], ["sat"]], [["a"], ["dog"]]]
+    >>> y = [["D", "N", "V"], ["D", "N"]]
+    >>> svm = SequenceSVM(C=10.0).fit(X, y)
+    >>> svm.predict([[["a"], ["cat"]]])
+    [array(['D', 'N'], dtype=object)]
+    """
+
+    def __init__(
+        self,
+        loss: Loss | None = None,
+        *,
+        scaling: Scaling = "margin",
+        C: float = 1.0,
+        solver: Solver | None = None,
+        extra: TopTallies | Diverse | None = None,
+        tolerance: float = 0.01,
+        max_passes: int = 100,
+        max_seconds: float = np.inf,
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        checkpoint: str | os.PathLike[str] | None = None,
+        verbose: bool = False,
+        hashed: int | None = None,
+        min_count: int = 1,
+    ) -> None:
+        super().__init__(
+            loss,
+            scaling=scaling,
+            C=C,
+            solver=solver,
+            extra=extra,
+            tolerance=tolerance,
+            max_passes=max_passes,
+            max_seconds=max_seconds,
+            n_jobs=n_jobs,
+            warm_start=warm_start,
+            checkpoint=checkpoint,
+            verbose=verbose,
+        )
+        self.hashed = hashed
+        self.min_count = min_count
+
+    encoder_: Encoder
+
+    @property
+    def emissions_(self) -> np.ndarray:
+        """The weights of features by labels."""
+        return self.weights_[: self.encoder_.size * self.labels_.count].reshape(-1, self.labels_.count)
+
+    @property
+    def transitions_(self) -> np.ndarray:
+        """The weights of a label followed by another."""
+        return self.weights_[-(self.labels_.count**2) :].reshape(self.labels_.count, self.labels_.count)
+
+    def _learn_features(self, X: Sequence[Any]) -> None:
+        self.encoder_ = encoder_of(X, self.hashed, self.min_count)
+
+    def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> Problem:
+        rows = [self.encoder_.rows(positions) for positions in X]
+        for number, (matrix, truth) in enumerate(zip(rows, truths, strict=True)):
+            if matrix.shape[0] != len(truth):
+                raise ModelError(
+                    f"example {number} has {matrix.shape[0]} positions and {len(truth)} labels; each "
+                    "position needs one"
+                )
+        return SequenceProblem(rows, truths, self.labels_.count, loss, self.labels_.names)
+
+    def _models(self, X: Sequence[Any]) -> list[Model]:
+        rows = [self.encoder_.rows(positions) for positions in X]
+        return chains(rows, self.weights_, self.labels_.count, self.labels_.names)

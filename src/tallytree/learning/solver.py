@@ -1,0 +1,113 @@
+"""What all solvers have in common.
+
+They minimise ``P(w) = ½‖w‖² + C Σ_i ξ_i(w)``, where ``ξ_i(w)`` is the value of the highest plane of example
+``i``. Its dual gives the planes weights, ``α ≥ 0`` and ``Σ_k α_ik = C``: with ``w = Σ α a``,
+
+    D(α) = Σ α b − ½‖w‖² ≤ min P ≤ P(w').
+
+So the gap ``P(w') − D(α)`` bounds how far any weights ``w'`` are from the optimum.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.learning.oracle import Oracle
+from tallytree.learning.planes import Floats, Plane
+
+__all__ = ["Arrays", "Report", "Run", "Solver", "batches", "half_square", "hinge_sum", "shuffled"]
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+class Report(NamedTuple):
+    """What a pass has found out.
+
+    Attributes
+    ----------
+    dual : float
+        ``D(α)`` at the end of the pass.
+    primal : float
+        ``P`` of `weights`; an estimate where there are none, from planes met while the weights moved.
+    hinge : float
+        The mean hinge loss that goes with it.
+    weights : array or None
+        The weights that the primal was computed for, by one oracle call for each example.
+    """
+
+    dual: float
+    primal: float
+    hinge: float
+    weights: Floats | None
+
+    @property
+    def gap(self) -> float:
+        """The difference of the two; a bound on the distance to the optimum where there are weights."""
+        return self.primal - self.dual
+
+
+class Run(ABC):
+    """One solver at work on one problem: its state between passes.
+
+    A pass is a function of this state and of its number, so that a run can be stored and taken up again.
+    """
+
+    def __init__(self, oracle: Oracle, C: float) -> None:
+        self.oracle, self.C = oracle, C
+
+    @property
+    @abstractmethod
+    def weights(self) -> Floats:
+        """The weights as they are now."""
+
+    @abstractmethod
+    def advance(self, number: int, certify: bool) -> Report:
+        """Make one pass over the examples; where asked to, find the primal of fixed weights in it."""
+
+    @abstractmethod
+    def arrays(self) -> Arrays:
+        """Return the state as arrays."""
+
+    @abstractmethod
+    def restore(self, arrays: Arrays) -> None:
+        """Take up the state of a run of the same solver on the same problem."""
+
+    @abstractmethod
+    def rescale(self, C: float) -> None:
+        """Go on with another C, starting from what was found: ``α`` times a constant is feasible again."""
+
+
+@dataclass(frozen=True)
+class Solver(ABC):
+    """The settings of a solver; :meth:`start` sets one to work."""
+
+    @abstractmethod
+    def start(self, oracle: Oracle, C: float) -> Run:
+        """Return a run at ``w = 0``."""
+
+
+def half_square(weights: Floats) -> float:
+    """Return ``½‖w‖²``."""
+    return 0.5 * float(weights @ weights)
+
+
+def hinge_sum(found: list[list[Plane]], weights: Floats) -> float:
+    """Return ``Σ_i ξ_i(w)`` from the planes that the oracle found at these weights."""
+    return float(sum(planes[0].at(weights) for planes in found))
+
+
+def batches(order: NDArray[Any], size: int) -> Iterator[list[int]]:
+    """Cut an order of examples into batches."""
+    for start in range(0, len(order), size):
+        yield order[start : start + size].tolist()
+
+
+def shuffled(seed: int, number: int, count: int) -> NDArray[np.int64]:
+    """Return the order of examples in a pass, which depends on its number and the seed alone."""
+    return np.random.default_rng([seed, number]).permutation(count)

@@ -1,0 +1,138 @@
+"""Fitted estimators in files: arrays and JSON, nothing that runs.
+
+Frozen values (losses, solvers, encoders) are written as the name of their class and their parameters; when
+they are read, the name is looked up among those of this library, and anything else is refused.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import is_dataclass
+from typing import Any
+
+import numpy as np
+
+import tallytree.losses
+from tallytree.errors import ModelError
+from tallytree.learning.attributes import Columns, Hashed, Vocabulary
+from tallytree.learning.cutting_planes import CuttingPlanes
+from tallytree.learning.estimator import StructuredSVM
+from tallytree.learning.files import read_arrays, write_arrays
+from tallytree.learning.frank_wolfe import FrankWolfe
+from tallytree.learning.graph_svm import GraphSVM
+from tallytree.learning.labels import Labels
+from tallytree.learning.oracle import Diverse, TopTallies
+from tallytree.learning.progress import Progress
+from tallytree.learning.recipes import recipe_parameters
+from tallytree.learning.sequence_svm import SequenceSVM
+from tallytree.learning.subgradient import Subgradient
+
+__all__ = ["load", "save"]
+
+_ESTIMATORS = {kind.__name__: kind for kind in (GraphSVM, SequenceSVM)}
+_VALUES: dict[str, type] = {
+    kind.__name__: kind
+    for kind in (
+        Columns,
+        CuttingPlanes,
+        Diverse,
+        FrankWolfe,
+        Hashed,
+        Labels,
+        Subgradient,
+        TopTallies,
+        Vocabulary,
+    )
+}
+_VALUES |= {
+    name: kind
+    for name, kind in vars(tallytree.losses).items()
+    if isinstance(kind, type) and issubclass(kind, tallytree.losses.Loss)
+}
+
+_FEATURES = {"SequenceSVM": ("encoder_",), "GraphSVM": ("widths_",)}
+_RESULTS = ("primal_", "dual_", "converged_", "interrupted_")
+
+
+def save(estimator: StructuredSVM, path: str | os.PathLike[str]) -> None:
+    """Write a fitted estimator to a file, under a temporary name first.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from tallytree.learning import SequenceSVM
+    >>> svm = SequenceSVM(C=10.0).fit([[["a"], ["b"]]], [["x", "y"]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(svm, f"{folder}/model.npz")
+    ...     load(f"{folder}/model.npz").predict([[["b"]]])
+    [array(['y'], dtype=object)]
+    """
+    kind = type(estimator).__name__
+    if _ESTIMATORS.get(kind) is not type(estimator):
+        raise ModelError(f"only {', '.join(_ESTIMATORS)} can be saved, got {kind}")
+    if not hasattr(estimator, "weights_"):
+        raise ModelError(f"this {kind} has not been fitted; there is nothing to save")
+    attributes = ("labels_", *_FEATURES[kind], *_RESULTS)
+    header = {
+        "kind": "estimator",
+        "class": kind,
+        "parameters": {k: _plain(v, k) for k, v in estimator.get_params(deep=False).items()},
+        "attributes": {name: _plain(getattr(estimator, name), name) for name in attributes},
+        "history": [list(entry) for entry in estimator.history_],
+    }
+    write_arrays(path, header, {"weights": estimator.weights_})
+
+
+def load(path: str | os.PathLike[str]) -> StructuredSVM:
+    """Read an estimator that :func:`save` has written.
+
+    Raises
+    ------
+    ModelError
+        The file is damaged, or holds something else.
+    """
+    header, arrays = read_arrays(path, "estimator")
+    kind = _ESTIMATORS.get(header.get("class", ""))
+    if kind is None:
+        raise ModelError(
+            f"{os.fspath(path)!r} holds an estimator {header.get('class')!r}, which is not known here"
+        )
+    estimator = kind(**{name: _restored(value) for name, value in header["parameters"].items()})
+    for name, value in header["attributes"].items():
+        if name not in ("labels_", *_FEATURES[kind.__name__], *_RESULTS):
+            raise ModelError(f"{os.fspath(path)!r} sets {name!r}, which no saved estimator does")
+        setattr(estimator, name, _restored(value))
+    estimator.history_ = [Progress(*entry) for entry in header["history"]]
+    estimator.weights_ = arrays["weights"]
+    estimator.classes_ = estimator.labels_.classes
+    return estimator
+
+
+def _plain(value: Any, name: str) -> Any:
+    """Return a value as JSON has it."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, (tuple, list)):
+        return [_plain(one, name) for one in value]
+    if is_dataclass(value) and _VALUES.get(type(value).__name__) is type(value):
+        parameters = {key: _plain(one, name) for key, one in recipe_parameters(value).items()}
+        return {"class": type(value).__name__, "parameters": parameters}
+    raise ModelError(
+        f"{name} is {value!r}, which cannot be saved: losses and solvers of tallytree can, others not; "
+        "replace it before saving, or keep the weights_ yourself"
+    )
+
+
+def _restored(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(map(_restored, value))
+    if not isinstance(value, dict):
+        return value
+    kind = _VALUES.get(value.get("class", ""))
+    if kind is None:
+        raise ModelError(f"the file names {value.get('class')!r}, which is no loss or solver of this library")
+    return kind(**{key: _restored(one) for key, one in value["parameters"].items()})

@@ -1,0 +1,278 @@
+"""Training: passes until the certified gap is small enough.
+
+``train`` brings a problem, a solver and a stopping rule together. It can be interrupted, and keeps the best
+weights it has certified; it can be killed, and goes on from the last pass that was written down.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from tallytree.errors import ModelError
+from tallytree.learning.files import read_arrays, write_arrays
+from tallytree.learning.frank_wolfe import FrankWolfe
+from tallytree.learning.oracle import Diverse, ExactOracle, Scaling, TopTallies
+from tallytree.learning.planes import Floats
+from tallytree.learning.problem import Problem
+from tallytree.learning.progress import Progress, time_left
+from tallytree.learning.solver import Report, Run, Solver
+
+__all__ = ["Stop", "Trained", "path", "train"]
+
+Callback = Callable[[Progress], object]
+
+_CHECK_EVERY = 10
+"""Passes between certificates while the estimates are far from the tolerance."""
+
+
+@dataclass(frozen=True)
+class Stop:
+    """When to stop: at a relative gap, after so many passes, or after the first pass that ends too late."""
+
+    tolerance: float = 0.01
+    max_passes: int = 100
+    max_seconds: float = np.inf
+
+    def reached(self, history: list[Progress]) -> bool:
+        """Return whether the last certified gap is small enough."""
+        return bool(history) and history[-1].certified and history[-1].relative_gap <= self.tolerance
+
+    def exhausted(self, history: list[Progress]) -> bool:
+        """Return whether passes or time are used up."""
+        return len(history) >= self.max_passes or (bool(history) and history[-1].seconds >= self.max_seconds)
+
+    def certify(self, history: list[Progress]) -> bool:
+        """Return whether the next pass should be one with a certificate."""
+        following = len(history) + 1
+        near = bool(history) and not history[-1].certified and history[-1].relative_gap <= self.tolerance
+        return near or following % _CHECK_EVERY == 0 or following >= self.max_passes
+
+
+@dataclass
+class Trained:
+    """What training has found.
+
+    Attributes
+    ----------
+    weights : array
+        The weights of the smallest certified objective; the last ones where there is no certificate.
+    primal, dual : float
+        Their objective, and the largest lower bound on the optimum.
+    history : list of Progress
+        One entry for each pass.
+    converged : bool
+        Whether the gap is within the tolerance.
+    interrupted : bool
+        Whether the user stopped the run.
+    run : Run
+        The solver's state, to go on from.
+    oracle : ExactOracle
+        What it asked.
+    """
+
+    oracle: ExactOracle
+    run: Run
+    weights: Floats
+    primal: float = np.inf
+    dual: float = -np.inf
+    history: list[Progress] = field(default_factory=list)
+    converged: bool = False
+    interrupted: bool = False
+
+    @property
+    def gap(self) -> float:
+        """How far the objective of the weights is from the optimum, at most."""
+        return self.primal - self.dual
+
+    def note(self, report: Report, progress: Progress) -> None:
+        """Take down what a pass has found."""
+        self.history.append(progress)
+        self.dual = max(self.dual, report.dual)
+        if report.weights is not None and report.primal < self.primal:
+            self.primal, self.weights = report.primal, report.weights
+        elif self.primal == np.inf:
+            self.weights = self.run.weights
+
+
+def train(
+    problem: Problem | ExactOracle,
+    solver: Solver | None = None,
+    *,
+    C: float = 1.0,
+    scaling: Scaling = "margin",
+    extra: TopTallies | Diverse | None = None,
+    n_jobs: int | None = None,
+    tolerance: float = 0.01,
+    max_passes: int = 100,
+    max_seconds: float = np.inf,
+    start: Trained | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    callback: Callback | None = None,
+) -> Trained:
+    """Minimise ``½‖w‖² + C Σ_i ξ_i(w)`` to a certified gap.
+
+    Parameters
+    ----------
+    problem : Problem
+        The examples; or an oracle made of them before, to be used again.
+    solver : Solver, optional
+        :class:`FrankWolfe` by default.
+    C : float
+        How much the hinge losses count.
+    scaling : {"margin", "slack"}
+        How the loss enters the hinge.
+    extra : TopTallies or Diverse, optional
+        Further planes of each oracle call.
+    n_jobs : int, optional
+        Processes for inference, as for :class:`ExactOracle`; the result does not depend on it.
+    tolerance : float
+        Stop when ``(P − D) / P``, certified, is not above it.
+    max_passes, max_seconds
+        Stop after as many passes, or after the first pass that ends later than that.
+    start : Trained, optional
+        Where to start from: a former result of the same solver on the same problem, perhaps for another C.
+    checkpoint : path, optional
+        A file that is written after each pass, and read at the beginning where it exists.
+    callback : callable, optional
+        Gets a :class:`Progress` after each pass.
+
+    Notes
+    -----
+    Ctrl-C ends training with the best weights so far, and ``interrupted`` set.
+
+    Examples
+    --------
+    See :class:`Problem`.
+    """
+    if not C > 0.0 or not np.isfinite(C):
+        raise ModelError(f"C must be a positive number, got {C!r}")
+    oracle = problem if isinstance(problem, ExactOracle) else ExactOracle(problem, scaling, extra, n_jobs)
+    if not len(oracle):
+        raise ModelError("there are no examples to learn from")
+    solver = FrankWolfe() if solver is None else solver
+    stop = Stop(tolerance, max_passes, max_seconds)
+    result = _started(solver, oracle, C, start)
+    memory = None if checkpoint is None else Checkpoint(checkpoint, _settings(solver, oracle, C))
+    if memory is not None:
+        memory.restore(result)
+    try:
+        for progress in _passes(result, oracle, stop):
+            if memory is not None:
+                memory.write(result)
+            if callback is not None:
+                callback(progress)
+    except KeyboardInterrupt:
+        result.interrupted = True
+        if result.primal == np.inf:
+            result.weights = result.run.weights
+    result.converged = stop.reached(result.history)
+    return result
+
+
+def path(
+    problem: Problem | ExactOracle, values: Iterable[float], solver: Solver | None = None, **options: Any
+) -> Iterator[tuple[float, Trained]]:
+    """Train for one C after another, each from where the last one ended.
+
+    Parameters
+    ----------
+    problem, solver, options
+        As for :func:`train`.
+    values : iterable of float
+        The values of C, best in ascending order.
+
+    Yields
+    ------
+    (float, Trained)
+        C and what was found for it.
+    """
+    result: Trained | None = None
+    for C in values:
+        asked = problem if result is None else result.oracle  # it keeps the losses of the examples
+        result = train(asked, solver, C=C, start=result, **options)
+        yield C, result
+
+
+def _started(solver: Solver, oracle: ExactOracle, C: float, start: Trained | None) -> Trained:
+    run = solver.start(oracle, C)
+    if start is not None:
+        run.restore(start.run.arrays())
+        run.C = start.run.C
+        run.rescale(C)
+    return Trained(oracle, run, run.weights)
+
+
+def _passes(result: Trained, oracle: ExactOracle, stop: Stop) -> Iterator[Progress]:
+    before = result.history[-1].seconds if result.history else 0.0
+    calls = result.history[-1].calls if result.history else 0
+    began, asked = perf_counter() - before, oracle.calls - calls
+    while not stop.reached(result.history) and not stop.exhausted(result.history):
+        number = len(result.history) + 1
+        report = result.run.advance(number, stop.certify(result.history))
+        certified = report.weights is not None
+        dual = max(result.dual, report.dual)
+        progress = Progress(
+            number,
+            min(report.primal, result.primal) if certified else report.primal,
+            dual,
+            certified,
+            report.hinge,
+            oracle.calls - asked,
+            perf_counter() - began,
+            None,
+        )
+        progress = progress._replace(left=time_left([*result.history, progress], stop.tolerance))
+        result.note(report, progress)
+        yield progress
+
+
+def _settings(solver: Solver, oracle: ExactOracle, C: float) -> dict[str, object]:
+    return {
+        "solver": repr(solver),
+        "C": C,
+        "scaling": oracle.scaling,
+        "extra": repr(oracle.extra),
+        "problem": oracle.problem.fingerprint(),
+    }
+
+
+class Checkpoint:
+    """A file with the state of a run after its last pass."""
+
+    def __init__(self, path: str | os.PathLike[str], settings: dict[str, object]) -> None:
+        self.path, self.settings = Path(path), settings
+
+    def write(self, result: Trained) -> None:
+        """Write the state, under another name first."""
+        header = {
+            "kind": "checkpoint",
+            "settings": self.settings,
+            "history": [list(entry) for entry in result.history],
+            "primal": result.primal,
+            "dual": result.dual,
+        }
+        state = {f"run_{name}": array for name, array in result.run.arrays().items()}
+        write_arrays(self.path, header, {"best": result.weights, **state})
+
+    def restore(self, result: Trained) -> None:
+        """Take up the state, if there is one."""
+        if not self.path.exists():
+            return
+        header, arrays = read_arrays(self.path, "checkpoint")
+        for name, value in self.settings.items():
+            if header["settings"].get(name) != value:
+                raise ModelError(
+                    f"the checkpoint {str(self.path)!r} is of another run: its {name} is "
+                    f"{header['settings'].get(name)}, not {value}; delete the file or name another one"
+                )
+        result.weights = arrays.pop("best")
+        result.run.restore({name.removeprefix("run_"): array for name, array in arrays.items()})
+        result.history = [Progress(*entry) for entry in header["history"]]
+        result.primal, result.dual = header["primal"], header["dual"]

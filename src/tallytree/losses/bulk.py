@@ -1,0 +1,254 @@
+"""The problems of a batch of losses, and the statistics of many truths made at once.
+
+Losses of nodes (F, precision, recall, intersection over union) depend on the truth through its size alone, so
+one table of losses serves all truths of one size, and it is read natively, without a callback. Their
+statistics are made for all truths together: a few operations on long arrays instead of many on short ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.core.batch import Found, Losses, Options, Problem
+from tallytree.core.blocks import Block, read_only, unary_scopes
+from tallytree.core.door import code_in, numbers_of
+from tallytree.core.model import Model
+from tallytree.core.objective import Objective
+from tallytree.core.profile import Where
+from tallytree.core.question import Question
+from tallytree.core.reduction import Reduction, meet
+from tallytree.core.restriction import Allowed, Fixed
+from tallytree.core.solve import Inquiry, inquire
+from tallytree.core.statistics import Statistic
+from tallytree.kernels import native
+from tallytree.losses.augmented import (
+    AugmentedSolution,
+    LossQuestion,
+    folded_model,
+    loss_augmented,
+    unfolded,
+)
+from tallytree.losses.base import Loss
+from tallytree.losses.nodes import NodeLoss
+from tallytree.losses.scaling import Scaling, checked_scaling, objective, scaled
+
+__all__ = ["Augmented", "in_bulk"]
+
+
+class Augmented:
+    """A loss on a model, as :func:`loss_augmented` takes them."""
+
+    losses: Losses | None = None
+    objective: Objective | None = None
+
+    def __init__(
+        self,
+        model: Model,
+        loss: Loss,
+        truth: Any,
+        where: Where,
+        fixed: Fixed | None,
+        allowed: Allowed | None,
+        scaling: Scaling,
+        margin: float,
+    ) -> None:
+        self.model, self.recipe, self.truth = model, loss, truth
+        self.where, self.fixed, self.allowed = where, fixed, allowed
+        self.scaling, self.margin = scaling, margin
+
+    @property
+    def loss(self) -> Loss:
+        """The loss with its truth."""
+        return self.recipe if self.truth is None else self.recipe.against(self.truth)
+
+    def inquire(self) -> Inquiry:
+        """Reduce the loss, and fold it into the score where that can be done."""
+        self._question = LossQuestion(self.model, self.loss, None, self.fixed, self.allowed)
+        checked_scaling(self.scaling, self._question.loss)
+        self._line = self._question.loss.linear() if self.scaling == "margin" else None
+        reduction = self._question.reduction
+        if self._line is not None:
+            self._reduction, self._constraint = meet(reduction, self.where)
+            return inquire(folded_model(self._reduction, self._line, self.margin), (), self._constraint)
+        self.objective = objective(self._question.loss, self.scaling, self._question.truth_score, self.margin)
+        return inquire(reduction, reduction.statistics, self.where)
+
+    def answer(self, found: Found) -> AugmentedSolution:
+        """Bring a labelling back to the model that was asked about, with its loss."""
+        if self._line is not None:
+            return unfolded(
+                self._question,
+                self._reduction,
+                found.solution,
+                self.margin,
+                self.where,
+                self._constraint,
+            )
+        return self._question.answer(found.solution, self.scaling, self.margin)
+
+    def alone(self, options: Options) -> AugmentedSolution:
+        """Solve it on its own."""
+        return loss_augmented(
+            self.model,
+            self.loss,
+            self.scaling,
+            margin=self.margin,
+            where=self.where,
+            fixed=self.fixed,
+            allowed=self.allowed,
+            order=options.order,
+            memory_limit=options.memory_limit,
+        )
+
+
+class _Nodes:
+    """A loss of nodes whose statistics and table of losses are made."""
+
+    objective: Objective | None = None
+
+    def __init__(self, single: Augmented, statistics: tuple[Statistic, ...], losses: Losses) -> None:
+        self.single = single
+        self.statistics = statistics
+        self.losses = losses
+
+    def inquire(self) -> Inquiry:
+        checked_scaling(self.single.scaling, self.single.recipe)
+        reduction = Reduction.identity(self.single.model)
+        return Inquiry(reduction, Question(self.statistics, None), len(self.statistics), None, None)
+
+    def answer(self, found: Found) -> AugmentedSolution:
+        solution, loss, truth_score = found
+        value = float(scaled(self.single.scaling, loss, solution.score - truth_score, self.single.margin))
+        return AugmentedSolution(solution, loss, truth_score, value)
+
+    def alone(self, options: Options) -> AugmentedSolution:
+        return self.single.alone(options)
+
+
+def in_bulk(problems: Sequence[Augmented]) -> list[Problem]:
+    """Replace the problems whose statistics can be made together; all others stay as they are."""
+    groups: dict[Any, list[int]] = {}
+    kinds: dict[int, Any] = {}  # of each recipe: often it is the same one
+    for number, problem in enumerate(problems):
+        recipe = problem.recipe
+        if id(recipe) not in kinds:
+            kinds[id(recipe)] = _kind(recipe)
+        if kinds[id(recipe)] is not None and _is_plain(problem):
+            key = (kinds[id(recipe)], problem.model.states, problem.model.alike)
+            groups.setdefault(key, []).append(number)
+    result: list[Problem] = list(problems)
+    for numbers in groups.values():
+        made = _Bulk([problems[number] for number in numbers]).made()
+        for number, one in zip(numbers, made, strict=True):
+            result[number] = one
+    return result
+
+
+def _kind(loss: Loss) -> Any:
+    """Return what losses of nodes of labellings have in common but for the truth; None for other losses."""
+    kind = type(loss)
+    if issubclass(kind, NodeLoss) and kind.reduce is NodeLoss.reduce and kind.nodes is NodeLoss.nodes:
+        return kind, tuple(loss.parameters().items())
+    return None
+
+
+def _is_plain(problem: Augmented) -> bool:
+    """Whether a problem has variables that are alike, and no constraint."""
+    return (
+        isinstance(problem.model, Model)
+        and problem.model.alike is not None
+        and len(problem.model) > 0
+        and problem.where is None
+        and not problem.fixed
+        and not problem.allowed
+    )
+
+
+class _Bulk:
+    """Problems with one loss of nodes, on models whose variables all have the same states."""
+
+    def __init__(self, problems: Sequence[Augmented]) -> None:
+        self.problems = problems
+        self.first = problems[0]
+        self.loss: Any = self.first.recipe
+        self.states = self.first.model.alike or 0
+        self.names = self.first.model.states_of(0)
+        self.lengths = [len(problem.model) for problem in problems]
+        self.ends = np.cumsum(self.lengths)
+
+    def made(self) -> Sequence[Problem]:
+        """Return the problems with statistics and losses; as they are where a truth needs a closer look."""
+        codes, background = self._codes(), self._background()
+        if codes is None or background is None or self._folds():
+            return self.problems
+        of_node = np.arange(self.states) != background
+        same = codes[:, None] == np.arange(self.states)
+        tables = {"tp": same & of_node, "fp": ~same & of_node}
+        counted = {name: read_only(tables[name].astype(np.int64)) for name in self.loss.counted}
+        sizes = np.diff(np.cumsum(codes != background)[self.ends - 1], prepend=0).tolist()
+        losses = {size: self._losses(size) for size in set(sizes)}
+        starts = (self.ends - self.lengths).tolist()
+        return [
+            _Nodes(problem, _statistics(problem.model, counted, at, end), (losses[size], codes[at:end]))
+            for problem, at, end, size in zip(self.problems, starts, self.ends.tolist(), sizes, strict=True)
+        ]
+
+    def _codes(self) -> NDArray[np.int64] | None:
+        """Return the states of all truths, one after the other; None if one is not as it should be."""
+        truths = [p.recipe.truth if p.truth is None else p.truth for p in self.problems]
+        try:
+            if list(map(len, truths)) != self.lengths:
+                return None
+        except TypeError:
+            return None
+        codes = _numbers(truths, numbers_of(self.names or ()))
+        return codes if codes is not None and codes.min() >= 0 and codes.max() < self.states else None
+
+    def _background(self) -> int | None:
+        """Return the number of the state that is no node, -1 if there is none; None if it is unknown."""
+        if self.loss.background is None:
+            return -1
+        code = code_in(self.loss.background, self.names, self.states)
+        return None if code < 0 else code
+
+    def _folds(self) -> bool:
+        return self.first.scaling == "margin" and self.first.loss.on(self.first.model).linear() is not None
+
+    def _losses(self, size: int) -> native.LossTable:
+        """Return the losses of all tallies that a truth of this size allows."""
+        most = {"tp": size, "fp": max(self.lengths)}
+        box = np.indices([most[name] + 1 for name in self.loss.counted])
+        tallies = dict(zip(self.loss.counted, box, strict=True))
+        losses = self.loss.of_counts(*self.loss.positives(tallies, size), size)
+        low = [0] * len(box)
+        return native.LossTable(losses, low, self.first.scaling == "slack", self.first.margin)
+
+
+def _numbers(truths: Sequence[Any], names: dict[str, int]) -> NDArray[np.int64] | None:
+    """Return labellings as one array: all in numbers, or all in names (-1 for an unknown one), or None."""
+    if all(
+        isinstance(truth, np.ndarray) and truth.dtype.kind in "iu" and truth.ndim == 1 for truth in truths
+    ):
+        return np.concatenate(truths, dtype=np.int64)
+    labels = list(chain.from_iterable(t.tolist() if isinstance(t, np.ndarray) else t for t in truths))
+    kinds = set(map(type, labels))
+    if kinds == {str}:
+        labels = [names.get(label, -1) for label in labels]
+    return np.array(labels, dtype=np.int64) if kinds in ({str}, {int}) else None
+
+
+def _statistics(
+    model: Model, counted: dict[str, NDArray[np.int64]], at: int, end: int
+) -> tuple[Statistic, ...]:
+    scopes, key = unary_scopes(end - at)
+    return tuple(
+        [
+            Statistic.from_blocks((Block(scopes, tables[at:end], key),), name, None, model.cardinalities, 1)
+            for name, tables in counted.items()
+        ]
+    )

@@ -1,0 +1,122 @@
+"""What fuzzing and hard thinking found: each of these once broke a reader, or was meant to."""
+
+import json
+
+import pytest
+
+import tallytree as tt
+from tallytree.io import Problem, Source, read_cfn, read_problem, read_uai, read_wcsp
+
+BIG = 1.7e308
+
+
+def problem(**parts: object) -> bytes:
+    return json.dumps({"tallytree": 1, **parts}).encode()
+
+
+CASES = {
+    # a cost that is a word was added to numbers
+    "cost is a word": (
+        read_cfn,
+        b"{{p <9} {x 2} {k {scope [x] type wgcc params {metric quad cost 1iii bounds [[0 1 1]]}}}}",
+        "a cost is a number that is not negative, got '1iii'",
+    ),
+    # sums of such scores are infinite, which said that all labellings are forbidden
+    "scores that add up to infinity": (
+        read_problem,
+        problem(model={"cardinalities": [2], "factors": [{"scopes": [[0]] * 3, "table": [-BIG, -BIG]}]}),
+        "divide all scores by a constant",
+    ),
+    "a negative price": (
+        read_cfn,
+        b"{{p <9} {x 2} {k {scope [x] type wamong params {metric lin cost -1 values [0] min 0 max 0}}}}",
+        "a cost is a number that is not negative, got -1",
+    ),
+    "variables of a tree in a circle": (
+        read_problem,
+        problem(model={"tree": {"parents": [1, 0], "unary": [[0], [0]], "pairwise": [[0]]}}),
+        "parents run in a circle",
+    ),
+    "a labelling of dictionaries": (
+        read_problem,
+        problem(
+            model={"cardinalities": [2]}, statistics=[{"name": "a", "matches": {"labelling": [{"x": 1}]}}]
+        ),
+        "expected a state",
+    ),
+    "surrogates in a name": (
+        read_problem,
+        b'{"tallytree": 1, "model": {"cardinalities": [2], "variables": ["\\ud800"]}}',
+        "model.variables[0]: '\\ud800' has half a character",
+    ),
+    "a shared function that is not there yet": (
+        read_wcsp,
+        b"p 1 2 2 5 2 1 0 0 -2 -1 0 0 1 1 1",
+        "the number of a shared function of the same shape",
+    ),
+    "an upper bound of no digits": (read_wcsp, b"p 1 2 0 - 2", "the upper bound"),
+    "weights as lists": (
+        read_cfn,
+        b"{{p <9} {x 2} {k {scope [x] type knapsack params {capacity 1 weights [[1]]}}}}",
+        "do not have the form",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_found_cases(name):
+    read, data, message = CASES[name]
+    with pytest.raises(tt.ModelError) as error:
+        read(Source("file", data))
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        problem(model={"cardinalities": []}),
+        problem(model={"cardinalities": [1000000] * 3}, where="1 <= 2"),
+        problem(
+            model={"cardinalities": [2, 2]},
+            statistics=[
+                {"name": "a", "tables": [{"scopes": [[0]] * 50, "table": [0, 2**40 - 1]}], "cap": -(2**61)},
+                {"name": "b", "tables": [{"scopes": [[1]] * 50, "table": [1 - 2**40, 2**40 - 1]}]},
+            ],
+            where="1000000*b >= 5 or a + b == 3",
+        ),
+        problem(
+            model={"cardinalities": [2] * 60},
+            statistics=[
+                {"name": f"s{i}", "tables": [{"scopes": [[j] for j in range(60)], "table": [0, i + 1]}]}
+                for i in range(8)
+            ],
+        ),
+    ],
+)
+def test_odd_files_that_have_an_answer(data):
+    found = read_problem(Source("file", data))
+    assert found.solve().score == 0.0
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        problem(model={"cardinalities": [2147483647]}),
+        problem(
+            model={"cardinalities": [30] * 31, "factors": [{"scope": list(range(31)), "table": []}]},
+        ),
+        b'{"tallytree": 1, "model": {"cardinalities": [' + b"2," * 400 + b'2], "factors": ['
+        + b",".join(
+            b'{"scope": [%d, %d], "table": [[0, 1], [1, 0]]}' % (a, b) for a in range(40) for b in range(a)
+        )
+        + b"]}}",
+    ],
+)  # fmt: skip
+def test_the_budget_speaks_before_the_memory(data):
+    with pytest.raises(tt.BudgetError):
+        read_problem(Source("file", data)).solve(memory_limit=1e9)
+
+
+def test_an_uai_file_goes_through_a_problem():
+    model = read_uai(Source("file", b"MARKOV 1 2 1 1 0 2 1 0"))
+    assert Problem(model).solve().assignment.tolist() == [0]

@@ -1,0 +1,60 @@
+"""The labelling of best expected F is the best of all labellings, by enumeration."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+pytest.importorskip("clarabel")
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import models
+
+import tallytree as tt
+from tallytree.learning import Best, ExpectedFBeta, KBest
+from tallytree.testing import brute_force
+
+
+def expected(model, nothing, beta, scale):
+    """Return the expected F of every labelling, allowed or not, from its definition."""
+    found = brute_force(model)
+    scores = scale * found.scores
+    weights = np.exp(scores - scores.max())
+    weights /= weights.sum()
+    worth = []
+    for h in found.labellings:
+        right = ((found.labellings == h) & (h != nothing)).sum(axis=1)
+        size, count = (found.labellings != nothing).sum(axis=1), int((h != nothing).sum())
+        bottom = beta**2 * size + count
+        f = np.where(bottom == 0, 1.0, (1 + beta**2) * right / np.maximum(bottom, 1e-300))
+        worth.append(weights @ f)
+    return found.labellings, np.array(worth)
+
+
+@settings(max_examples=60, deadline=None)
+@given(models(largest=5), st.sampled_from([0.5, 1.0, 2.0]), st.sampled_from([0.3, 1.0]), st.data())
+def test_no_labelling_has_a_larger_expected_f(model, beta, scale, data):
+    background = data.draw(st.integers(0, int(model.cardinalities.min()) - 1))
+    decoder = ExpectedFBeta(beta, background, scale)
+    chosen = decoder.assignment(model)
+    labellings, worth = expected(model, background, beta, scale)
+    (row,) = np.flatnonzero((labellings == chosen).all(axis=1))
+    assert worth[row] == pytest.approx(worth.max(), abs=1e-9)
+
+
+def test_what_it_cannot_do_is_refused():
+    model = tt.Model.chain(np.zeros((2, 2)), np.zeros((2, 2)), states=["O", "B"])
+    with pytest.raises(tt.ModelError, match="leave out where="):
+        ExpectedFBeta(background="O")(model, where=tt.count(state="B") >= 1)
+    with pytest.raises(tt.ModelError, match="scale must be a positive number, got 0"):
+        ExpectedFBeta(background="O", scale=0.0)(model)
+    with pytest.raises(tt.ModelError, match="no variable of this model has the state 'X'"):
+        ExpectedFBeta(background="X")(model)
+    with pytest.raises(tt.ModelError, match="every variable needs the background 1"):
+        ExpectedFBeta(background=1)(tt.Model([1, 2], []))
+
+
+def test_best_and_k_best_agree():
+    model = tt.Model.chain([[0.0, 1.0], [2.0, 0.0]], np.zeros((2, 2)), states=["O", "B"])
+    assert Best()(model).tolist() == KBest(2)(model)[0].tolist() == ["B", "O"]
+    assert KBest(9)(model, tt.count(state="B") == 0)[0].tolist() == ["O", "O"]

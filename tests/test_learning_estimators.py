@@ -1,0 +1,357 @@
+"""The estimators keep scikit-learn's contract: parameters, clones, pipelines, grids, pickles and files."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+pytest.importorskip("clarabel")
+
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import make_scorer
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import tallytree as tt
+from tallytree.learning import (
+    CuttingPlanes,
+    ExpectedFBeta,
+    FrankWolfe,
+    Graph,
+    GraphSVM,
+    KBest,
+    SequenceSVM,
+    Subgradient,
+    TopTallies,
+    corpus_f,
+    grid_graph,
+    label_graphs,
+    load,
+    save,
+    templated,
+)
+from tallytree.learning.files import read_arrays, write_arrays
+
+WORDS = {
+    "D": ["the", "a", "this"],
+    "N": ["cat", "dog", "run", "tree"],
+    "V": ["sees", "run", "likes"],
+    "P": ["on", "under"],
+}
+
+
+def sentences(count, seed=0):
+    rng = np.random.default_rng(seed)
+    y = [list("DNVDN") if rng.random() < 0.5 else list("DNVPDN") for _ in range(count)]
+    return [[str(rng.choice(WORDS[label])) for label in labels] for labels in y], y
+
+
+def strings(words):
+    return templated([(word,) for word in words], [((0, 0),), ((0, -1),)])
+
+
+def dictionaries(words):
+    return [{"word": word, "length": len(word), "first": i == 0} for i, word in enumerate(words)]
+
+
+def one_hot(words):
+    known = sorted({word for group in WORDS.values() for word in group})
+    return np.array([[float(word == other) for other in known] for word in words])
+
+
+ENCODINGS = {
+    "strings": strings,
+    "dictionaries": dictionaries,
+    "dense": one_hot,
+    "sparse": lambda words: sparse.csr_matrix(one_hot(words)),
+    "lists of numbers": lambda words: one_hot(words).tolist(),
+}
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_sequences_are_learned_from_every_kind_of_features(encoding):
+    words, y = sentences(20)
+    X = [ENCODINGS[encoding](sentence) for sentence in words]
+    svm = SequenceSVM(C=1.0).fit(X, y)
+    assert svm.score(X, y) == 1.0
+    assert svm.converged_ and not svm.interrupted_
+    assert svm.gap_ <= svm.tolerance * svm.primal_
+    assert svm.classes_.tolist() == ["D", "N", "P", "V"]
+    assert svm.transitions_.shape == (4, 4)
+    assert svm.emissions_.shape == (svm.encoder_.size, 4)
+
+
+def test_hashed_strings_need_no_vocabulary():
+    words, y = sentences(20)
+    X = [strings(sentence) for sentence in words]
+    svm = SequenceSVM(hashed=2**10).fit(X, y)
+    assert svm.emissions_.shape == (2**10, 4)
+    assert svm.score(X, y) == 1.0
+
+
+def test_rare_attributes_can_be_left_out():
+    words, y = sentences(20)
+    X = [strings(sentence) for sentence in words]
+    X[0][0].append("only here")
+    assert "only here" in SequenceSVM().fit(X, y).encoder_.names
+    assert "only here" not in SequenceSVM(min_count=2).fit(X, y).encoder_.names
+
+
+def test_unseen_attributes_are_ignored():
+    words, y = sentences(20)
+    svm = SequenceSVM().fit([strings(sentence) for sentence in words], y)
+    assert len(svm.predict([[["never seen"], []]])[0]) == 2
+
+
+def test_labels_may_be_numbers():
+    words, y = sentences(20)
+    numbers = [["DNVP".index(label) for label in labels] for labels in y]
+    svm = SequenceSVM(tt.losses.FBeta(background=0)).fit([strings(s) for s in words], numbers)
+    assert svm.predict([strings(words[0])])[0].tolist() == numbers[0]
+
+
+def test_parameters_are_those_of_the_constructor():
+    svm = SequenceSVM(tt.losses.FBeta(beta=2.0, background="O"), C=3.0, solver=FrankWolfe(room=4))
+    parameters = svm.get_params()
+    assert parameters["loss__beta"] == 2.0
+    assert parameters["solver__room"] == 4
+    assert "loss__truth" not in parameters
+    svm.set_params(loss__beta=0.5, C=1.0, solver__room=5)
+    assert (svm.loss.beta, svm.loss.background, svm.C, svm.solver.room) == (0.5, "O", 1.0, 5)
+    copy = clone(svm)
+    assert copy is not svm and copy.get_params() == svm.get_params()
+    assert "FBeta" in repr(svm)
+    svm.set_params(loss=tt.losses.HammingDistance())
+    with pytest.raises(tt.ModelError, match="there is no parameter 'loss__beta'"):
+        svm.set_params(loss__beta=1.0)
+    with pytest.raises(ValueError, match="Invalid parameter 'nonsense'"):
+        svm.set_params(nonsense=1)
+
+
+def test_a_whole_recipe_and_its_field_can_be_set_at_once():
+    svm = SequenceSVM().set_params(loss__beta=2.0, loss=tt.losses.FBeta(background="O"))
+    assert svm.loss == tt.losses.FBeta(beta=2.0, background="O")
+
+
+def test_grids_go_over_the_loss():
+    words, y = sentences(12)
+    X = [strings(sentence) for sentence in words]
+    svm = SequenceSVM(tt.losses.FBeta(background="P"), scaling="slack", tolerance=0.1)
+    grid = GridSearchCV(svm, {"loss__beta": [0.5, 2.0], "C": [0.01, 1.0]}, cv=2).fit(X, y)
+    assert grid.best_params_["C"] == 1.0
+    assert grid.best_estimator_.loss.beta == grid.best_params_["loss__beta"]
+    scorer = make_scorer(lambda truths, found: corpus_f(truths, found, tt.losses.FBeta(background="P")).f)
+    assert cross_val_score(svm, X, y, cv=2, scoring=scorer).shape == (2,)
+
+
+def test_pipelines_transform_the_examples():
+    words, y = sentences(12)
+    steps = [("features", FunctionTransformer(lambda X: [strings(one) for one in X])), ("svm", SequenceSVM())]
+    pipeline = Pipeline(steps).fit(words, y)
+    assert pipeline.score(words, y) == 1.0
+    pipeline.set_params(svm__C=2.0)
+    assert pipeline.named_steps["svm"].C == 2.0
+
+
+@pytest.mark.parametrize(
+    "svm",
+    [
+        SequenceSVM(tt.losses.FBeta(beta=2.0, background="P"), scaling="slack", extra=TopTallies(2)),
+        SequenceSVM(solver=CuttingPlanes("one"), hashed=64),
+        SequenceSVM(solver=Subgradient(), tolerance=0.4),
+    ],
+    ids=repr,
+)
+def test_estimators_survive_pickles_and_files(svm, tmp_path):
+    words, y = sentences(12)
+    X = [strings(sentence) for sentence in words]
+    svm.fit(X, y)
+    save(svm, tmp_path / "svm.npz")
+    for other in (load(tmp_path / "svm.npz"), pickle.loads(pickle.dumps(svm))):
+        assert other.get_params() == svm.get_params()
+        assert other.weights_.tobytes() == svm.weights_.tobytes()
+        assert [one.tolist() for one in other.predict(X)] == [one.tolist() for one in svm.predict(X)]
+        assert other.classes_.tolist() == svm.classes_.tolist()
+        assert (other.gap_, other.history_) == (svm.gap_, svm.history_)
+
+
+def test_graphs_survive_files_too(tmp_path):
+    graph = Graph(np.array([[1.0, 1.0], [-1.0, 1.0]]), [[0, 1]])
+    svm = GraphSVM(C=10.0).fit([graph], [["on", "off"]])
+    save(svm, tmp_path / "svm.npz")
+    assert load(tmp_path / "svm.npz").predict([graph])[0].tolist() == ["on", "off"]
+
+
+class Mine(tt.losses.HammingDistance):
+    pass
+
+
+def test_what_cannot_be_read_back_is_not_written(tmp_path):
+    words, y = sentences(4)
+    svm = SequenceSVM(Mine(), tolerance=0.5)
+    with pytest.raises(tt.ModelError, match="this SequenceSVM has not been fitted"):
+        save(svm, tmp_path / "svm.npz")
+    with pytest.raises(tt.ModelError, match=r"loss is Mine.* which cannot be saved"):
+        save(svm.fit([strings(s) for s in words], y), tmp_path / "svm.npz")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("header", "text"),
+    [
+        ({"class": "os.system"}, "which is not known here"),
+        (
+            {"class": "SequenceSVM", "parameters": {"loss": {"class": "eval"}}},
+            "names 'eval', which is no loss",
+        ),
+        (
+            {"class": "SequenceSVM", "parameters": {}, "attributes": {"predict": 1}, "history": []},
+            "sets 'predict', which no saved estimator does",
+        ),
+    ],
+)
+def test_files_with_something_else_in_them_are_refused(header, text, tmp_path):
+    write_arrays(tmp_path / "svm.npz", {"kind": "estimator", **header}, {"weights": np.zeros(1)})
+    with pytest.raises(tt.ModelError, match=text):
+        load(tmp_path / "svm.npz")
+
+
+def test_a_stopped_fit_warns_and_can_go_on():
+    words, y = sentences(12)
+    X = [strings(sentence) for sentence in words]
+    svm = SequenceSVM(max_passes=1, warm_start=True, tolerance=1e-3)
+    with pytest.warns(ConvergenceWarning, match="training stopped at a relative gap of"):
+        svm.fit(X, y)
+    first = svm.primal_
+    svm.set_params(max_passes=100).fit(X, y)
+    assert svm.converged_ and svm.primal_ < first
+    tighter = svm.set_params(C=2.0, tolerance=1e-4).fit(X, y)
+    fresh = clone(svm).fit(X, y)
+    assert tighter.primal_ == pytest.approx(fresh.primal_, rel=2e-4)
+
+
+def test_a_warm_start_is_on_the_same_examples():
+    words, y = sentences(12)
+    X = [strings(sentence) for sentence in words]
+    svm = SequenceSVM(warm_start=True).fit(X, y)
+    with pytest.raises(tt.ModelError, match="warm_start goes on with the examples of the last fit"):
+        svm.fit(X[1:], y[1:])
+
+
+def test_a_fit_resumes_from_its_checkpoint(tmp_path):
+    words, y = sentences(12)
+    X = [strings(sentence) for sentence in words]
+    file = tmp_path / "fit.npz"
+    with pytest.warns(ConvergenceWarning):
+        SequenceSVM(max_passes=2, tolerance=0.0, checkpoint=file).fit(X, y)
+    with pytest.warns(ConvergenceWarning):
+        svm = SequenceSVM(max_passes=5, tolerance=0.0, checkpoint=Path(file)).fit(X, y)
+    with pytest.warns(ConvergenceWarning):
+        whole = SequenceSVM(max_passes=5, tolerance=0.0).fit(X, y)
+    assert len(svm.history_) == 5
+    assert len(read_arrays(file, "checkpoint")[0]["history"]) == 5
+    assert svm._trained.run.weights.tobytes() != b""
+    assert svm._trained.dual == pytest.approx(whole._trained.dual, rel=1e-2)
+
+
+def test_progress_is_shown(capsys):
+    words, y = sentences(12)
+    SequenceSVM(verbose=True).fit([strings(s) for s in words], y)
+    shown = capsys.readouterr().err.splitlines()
+    assert shown[0].startswith("pass 1: loss ")
+    assert "objective" in shown[-1] and "gap" in shown[-1] and "oracle calls" in shown[-1]
+
+
+def test_predictions_can_be_constrained_and_ranked():
+    words, y = sentences(20)
+    X = [strings(sentence) for sentence in words]
+    svm = SequenceSVM().fit(X, y)
+    verbs = svm.predict(X[:3], where=tt.count(state="V") == 2)
+    assert [(one == "V").sum() for one in verbs] == [2, 2, 2]
+    ranked = svm.predict(X[:2], decode=KBest(3))
+    assert [len(one) for one in ranked] == [3, 3]
+    assert ranked[0][0].tolist() == svm.predict(X[:1])[0].tolist()
+    sharp = svm.predict(X, decode=ExpectedFBeta(background="P", scale=50.0))
+    assert [one.tolist() for one in sharp] == [one.tolist() for one in svm.predict(X)]
+
+
+def test_the_bound_is_that_of_the_weights():
+    words, y = sentences(20)
+    X = [strings(sentence) for sentence in words]
+    svm = SequenceSVM(tt.losses.FBeta(background="P"), scaling="slack", C=0.1).fit(X, y)
+    bound = svm.bound(X, y, 0.1)
+    assert bound.squared_norm == pytest.approx(2 * (svm.primal_ - 0.1 * 20 * svm.history_[-1].loss))
+    assert (bound.dimension, bound.delta, len(bound.maxima)) == (len(svm.weights_), 0.1, 20)
+    assert "the expected loss is at most" in str(bound)
+    wrong = [
+        tt.losses.FBeta(one, background="P")(found) for one, found in zip(y, svm.predict(X), strict=True)
+    ]
+    assert bound.empirical >= np.mean(wrong)
+    assert svm.bound(X, y, loss=tt.losses.HammingLoss()).value != bound.value
+
+
+def test_nothing_is_predicted_before_a_fit():
+    with pytest.raises(NotFittedError):
+        SequenceSVM().predict([])
+
+
+def test_no_examples_give_no_predictions():
+    words, y = sentences(3)
+    assert SequenceSVM(tolerance=0.5).fit([strings(s) for s in words], y).predict([]) == []
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "text"),
+    [
+        ([], [], "no examples to learn from"),
+        ([[["a"]]], [["x"], ["y"]], "1 examples and 2 labellings"),
+        ([[["a"], ["b"]]], [["x"]], "example 0 has 2 positions and 1 labels"),
+        ([[["a"]]], [[0.5]], "labels are all strings, or all whole numbers from 0; got 0.5"),
+        ([[["a"]]], [[-1]], "got -1"),
+        ([[["a"], ["b"]]], [["x", 1]], "labels are all strings, or all whole numbers"),
+        ([[["a"]]], ["x"], "a labelling is a sequence of labels, got the string 'x'"),
+        ([[{"a": object()}]], [["x"]], "attribute 'a' has the value"),
+        ([[["a"], "bc"]], [["x", "y"]], "a position is a list of strings, a dictionary"),
+        ([np.array([[np.nan]])], [["x"]], "features must be finite numbers"),
+    ],
+)
+def test_malformed_data_is_refused(X, y, text):
+    with pytest.raises(tt.ModelError, match=text):
+        SequenceSVM().fit(X, y)
+
+
+def test_other_widths_are_refused_when_predicting():
+    svm = SequenceSVM().fit([np.eye(2)], [["x", "y"]])
+    with pytest.raises(tt.ModelError, match="positions have 2 features in training, got 3"):
+        svm.predict([np.eye(3)])
+    graphs = GraphSVM(C=10.0).fit([Graph(np.eye(2), [[0, 1]])], [["x", "y"]])
+    with pytest.raises(tt.ModelError, match=r"example 0 has \(3, 1\) features of nodes and edges"):
+        graphs.predict([Graph(np.eye(3), [[0, 1]])])
+    with pytest.raises(tt.ModelError, match="the examples are Graphs, got list"):
+        graphs.predict([[1]])
+
+
+def test_images_are_segmented():
+    rng = np.random.default_rng(3)
+    truths = [np.pad(np.ones((2, 3), dtype=int), ((0, 1), (k, 3 - k))) for k in range(4)]
+    clean = np.array(truths)
+    noisy = clean + 0.7 * rng.normal(size=clean.shape)
+    X = [grid_graph(np.stack((image, np.ones_like(image)), axis=-1)) for image in noisy]
+    svm = GraphSVM(tt.losses.IntersectionOverUnion(background=0), scaling="slack", C=10.0).fit(X, truths)
+    assert svm.predict(X)[0].shape == (3, 6)
+    assert svm.score(X, truths) > 0.9
+
+
+def test_label_sets_are_learned_with_their_dependence():
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(40, 3))
+    first = features[:, 0] > 0
+    Y = np.column_stack((first, ~first, first)).astype(int)
+    X = label_graphs(features, 3, [[0, 1], [1, 2]])
+    svm = GraphSVM(tt.losses.FBeta(background=0), scaling="slack", C=1.0).fit(X, Y)
+    assert svm.score(X, Y) > 0.95

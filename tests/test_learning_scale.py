@@ -1,0 +1,61 @@
+"""Training on several processes gives the weights of one, bit for bit, even where a machine goes away."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+pytest.importorskip("clarabel")
+
+from joblib import parallel_config
+from learning_problems import LOSSES, sequences
+
+from tallytree.learning import FrankWolfe, Subgradient, TopTallies, train
+
+
+@pytest.mark.parametrize(
+    ("solver", "backend"), [(FrankWolfe(batch=100), "loky"), (Subgradient(batch=100), "threading")]
+)
+def test_threads_and_processes_give_the_same_weights(solver, backend):
+    problem = sequences(1, LOSSES["f1"], examples=150)
+    options = {"C": 0.1, "scaling": "slack", "extra": TopTallies(2), "tolerance": 0.0, "max_passes": 2}
+    alone = train(problem, solver, **options).run.weights
+    with parallel_config(backend=backend):
+        assert train(problem, solver, n_jobs=2, **options).run.weights.tobytes() == alone.tobytes()
+
+
+def test_a_cluster_that_loses_a_worker_gives_the_same_weights():
+    distributed = pytest.importorskip("distributed")
+    problem = sequences(4, LOSSES["f1"], examples=2000)
+    options = {"C": 0.01, "scaling": "slack", "tolerance": 0.0, "max_passes": 3}
+    solver = FrankWolfe(batch=500)
+    alone = train(problem, solver, **options)
+    at_step = int(np.random.default_rng().integers(1, 10))  # two passes of four steps, and the certificate
+
+    class Cursed(type(problem)):
+        """Kills a worker while the models of some step are on their way."""
+
+        steps = 0
+
+        def models(self, examples, weights):
+            if len(examples) == 1:  # the start
+                return super().models(examples, weights)
+            Cursed.steps += 1
+            if Cursed.steps == at_step:
+                os.kill(victim, signal.SIGKILL)
+            return super().models(examples, weights)
+
+    settings = {"n_workers": 3, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with (
+        distributed.LocalCluster(**settings) as cluster,
+        distributed.Client(cluster) as client,
+        parallel_config(backend="dask", wait_for_workers_timeout=60),
+    ):
+        victim = next(iter(client.run(os.getpid).values()))
+        problem.__class__ = Cursed
+        found = train(problem, solver, n_jobs=-1, **options)
+    assert Cursed.steps == 9
+    assert found.run.weights.tobytes() == alone.run.weights.tobytes(), f"killed at step {at_step}"
+    assert found.history[-1].primal == alone.history[-1].primal

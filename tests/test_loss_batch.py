@@ -1,0 +1,146 @@
+"""Loss-augmented batches: each answer is the one that loss_augmented gives, bit for bit."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import generators, models
+from test_batch import alone, assert_same
+
+import tallytree as tt
+from tallytree import losses
+from tallytree.testing import brute_force
+
+KINDS = [losses.FBeta, losses.Precision, losses.Recall, losses.FalsePositives, losses.IntersectionOverUnion]
+OTHERS = [losses.HammingLoss, losses.HammingDistance, losses.ZeroOne]
+
+
+def assert_same_answer(one, other):
+    assert_same(one, other)
+    if isinstance(one, losses.AugmentedSolution):
+        assert (one.loss, one.truth_score) == (other.loss, other.truth_score)
+
+
+@st.composite
+def chains(draw, states=3):
+    """Draw a chain whose states may have names, and a truth in names or numbers."""
+    rng = draw(generators())
+    length, n = draw(st.integers(1, 6)), draw(st.integers(1, states))
+    names = [f"s{i}" for i in range(n)] if draw(st.booleans()) else None
+    unary, pair = rng.normal(size=(length, n)), rng.normal(size=(n, n))
+    if draw(st.booleans()):
+        unary, pair = np.round(unary), np.round(pair)
+    unary[rng.random(unary.shape) < draw(st.sampled_from([0.0, 0.1]))] = -np.inf
+    truth = rng.integers(0, n, length)
+    if names is not None and draw(st.booleans()):
+        truth = [names[i] for i in truth]
+    elif draw(st.booleans()):
+        truth = truth.tolist()
+    return tt.Model.chain(unary, pair, states=names), truth
+
+
+def check(pairs, recipes, scaling, **options):
+    batch = [model for model, _ in pairs]
+    truths = [truth for _, truth in pairs]
+    found = tt.loss_augmented_batch(batch, recipes, scaling, truths=truths, errors="return", **options)
+    options.pop("threads", None)
+    each = recipes if isinstance(recipes, list) else [recipes] * len(pairs)
+    for answer, (model, truth), recipe in zip(found, pairs, each, strict=True):
+        expected = alone(lambda m=model, r=recipe, t=truth: r.against(t))
+        if isinstance(expected, losses.Loss):
+            expected = alone(tt.loss_augmented, model, expected, scaling, **options)
+        assert_same_answer(answer, expected)
+    return found
+
+
+@given(
+    pairs=st.lists(chains(), max_size=6),
+    kind=st.sampled_from([*KINDS, *OTHERS]),
+    background=st.sampled_from([None, 0, 1]),
+    scaling=st.sampled_from(["margin", "slack"]),
+    margin=st.sampled_from([1.0, 0.0, 2.5]),
+    threads=st.integers(1, 3),
+)
+@settings(max_examples=250, deadline=None)
+def test_one_recipe_for_many_truths(pairs, kind, background, scaling, margin, threads):
+    recipe = kind() if kind in OTHERS else kind(background=background)
+    found = check(pairs, recipe, scaling, margin=margin, threads=threads)
+    for answer, (model, truth) in zip(found, pairs, strict=True):
+        if isinstance(answer, losses.AugmentedSolution):
+            loss = recipe.against(truth).on(model)
+            every = brute_force(model, ())
+            possible = every.labellings[every.scores > -np.inf]
+            difference = every.scores[every.scores > -np.inf] - model.score(truth)
+            values = losses.scaled(scaling, np.array([loss(y) for y in possible]), difference, margin)
+            assert answer.value == pytest.approx(values.max(), abs=1e-9)
+
+
+@given(
+    some=st.lists(st.tuples(models(largest=5), st.sampled_from(KINDS), generators()), max_size=5),
+    scaling=st.sampled_from(["margin", "slack"]),
+    constrained=st.booleans(),
+)
+@settings(max_examples=100, deadline=None)
+def test_models_of_any_shape_with_a_loss_each(some, scaling, constrained):
+    pairs = [(model, rng.integers(0, model.cardinalities)) for model, _, rng in some]
+    recipes = [kind(background=0) for _, kind, _ in some]
+    zeros = tt.count(state=0, name="zeros")
+    options = {"where": zeros <= 1, "fixed": {0: 0}} if constrained else {}
+    check(pairs, recipes, scaling, **options)
+    bound = [recipe.against(truth) for recipe, (_, truth) in zip(recipes, pairs, strict=True)]
+    found = tt.loss_augmented_batch([m for m, _ in pairs], bound, scaling, errors="return", **options)
+    for answer, (model, _), loss in zip(found, pairs, bound, strict=True):
+        assert_same_answer(answer, alone(tt.loss_augmented, model, loss, scaling, **options))
+
+
+def test_what_is_wrong_is_said_as_for_one():
+    model = tt.Model.chain(np.zeros((2, 2)), np.zeros((2, 2)), states=["O", "B"])
+    forbidden = tt.Model.chain(np.array([[0.0, -np.inf]] * 2), np.zeros((2, 2)), states=["O", "B"])
+    recipe = losses.FBeta(background="O")
+    truths = [["B", "B"], ["B"], ["B", "X"], ["B", "B"], None]
+    batch = [model, model, model, forbidden, model]
+    found = tt.loss_augmented_batch(batch, recipe, "slack", truths=truths, errors="return")
+    assert found[0].loss == 1.0
+    for answer, text in zip(
+        found[1:],
+        ["shape", "'X', which is no state", "the truth scores -inf", "has no truth yet"],
+        strict=True,
+    ):
+        assert isinstance(answer, tt.ModelError) and text in str(answer)
+    with pytest.raises(tt.ModelError, match="scaling must be 'margin' or 'slack', got 'wide'"):
+        tt.loss_augmented_batch([model], recipe, "wide", truths=truths[:1])
+    with pytest.raises(tt.ModelError, match="truths has 1 entries for 2 models"):
+        tt.loss_augmented_batch([model, model], recipe, truths=truths[:1])
+    with pytest.raises(tt.ModelError, match="loss must be one for all models or a list"):
+        tt.loss_augmented_batch([model], "hamming", truths=truths[:1])
+    with pytest.raises(tt.ModelError, match="a loss such as"):
+        tt.loss_augmented_batch([model], ["hamming"])
+    with pytest.raises(tt.ModelError, match="a margin is"):
+        tt.loss_augmented_batch([model], recipe, truths=truths[:1], margin=-1.0)
+    with pytest.raises(tt.ModelError, match="no variable of this model has the state 'Z'"):
+        tt.loss_augmented_batch([model], losses.FBeta(background="Z"), truths=truths[:1])
+
+
+def test_a_table_of_losses_must_fit():
+    from tallytree.kernels import native
+
+    batch = native.Batch(0, 1e9)
+    table = native.LossTable(np.zeros((2,)), [0], False, 1.0)
+    with pytest.raises(IndexError, match="no item"):
+        batch.augment(table, np.zeros(1, dtype=np.int64))
+    model = tt.Model([2, 2], [((0,), [0.0, 1.0])])
+    ones = [tt.count(model, state=1)]
+    plan = tt.plan(model, ones)
+    batch.add(plan.skeleton, [b.tables for b in ones[0].blocks], [2**63 - 1], [-(2**62)], [2**62],
+              [b.tables for b in model.blocks], [], [], False)  # fmt: skip
+    with pytest.raises(ValueError, match="one state per variable"):
+        batch.augment(table, np.zeros(1, dtype=np.int64))
+    with pytest.raises(ValueError, match="out of range"):
+        batch.augment(table, np.array([0, 2]))
+    with pytest.raises(ValueError, match="one axis per statistic"):
+        batch.augment(native.LossTable(np.zeros((2, 2)), [0, 0], False, 1.0), np.array([0, 1]))
+    with pytest.raises(ValueError, match="one axis per statistic"):
+        native.LossTable(np.zeros((2, 2)), [0], False, 1.0)
+    batch.augment(table, np.array([0, 1]))
+    with pytest.raises(ValueError, match="outside the table"):
+        batch.run(1, lambda *_: 0)
