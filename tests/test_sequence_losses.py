@@ -168,6 +168,14 @@ def test_the_contract_of_losses(make, rng, size, ties, end, data):
     check_loss(make(references, END if end else None), model, margins=(0.5, 1.0))
 
 
+@pytest.mark.parametrize("references", [["aaba"], ["ab", "aabb"], ["", "bbbb"]], ids=str)
+@pytest.mark.parametrize("make", LOSSES, ids=KINDS)
+def test_sentences_shorter_than_their_references(make, references):
+    """All sentences of up to four words: brevity, clipping and the closest reference all matter."""
+    model = chain(np.random.default_rng(0), 4, False, end=True, forbid=True)
+    check_loss(make(list(map(list, references)), END), model, margins=(1.0,))
+
+
 @pytest.mark.parametrize("make", LOSSES, ids=KINDS)
 @given(rng=generators(), size=st.integers(1, 4), data=st.data())
 @settings(max_examples=8, deadline=None)

@@ -34,6 +34,7 @@ __all__ = [
     "owned",
     "read_only",
     "set_once",
+    "stacked",
     "unary_scopes",
 ]
 
@@ -189,6 +190,22 @@ def _block_sum(block: Block, y: NDArray[np.int64]) -> Any:
     row: Any = np.arange(size) if len(block.tables) == size else 0
     entries = block.tables[(row, *y[block.scopes].T)]
     return np.broadcast_to(entries, (size,)).sum().item()
+
+
+def stacked(tables: Iterable[tuple[Sequence[int], NDArray[Any]]]) -> tuple[Block, ...]:
+    """Put (scope, table) pairs of our own, which are known to be well formed, together by shape."""
+    groups: dict[tuple[int, ...], tuple[list[Sequence[int]], list[NDArray[Any]]]] = {}
+    for scope, table in tables:
+        scopes, same = groups.setdefault(table.shape, ([], []))
+        scopes.append(scope)
+        same.append(table)
+    return tuple(
+        Block(
+            read_only(np.array(scopes, dtype=np.int32).reshape(len(scopes), len(shape))),
+            read_only(np.stack(same) if len(same) > 1 else np.ascontiguousarray(same[0])[np.newaxis]),
+        )
+        for shape, (scopes, same) in groups.items()
+    )
 
 
 # --- the door: (scope, table) pairs come in -----------------------------------------------------------------

@@ -15,7 +15,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tallytree.core.blocks import Block, Frozen, from_pairs, owned, read_only, set_once
+from tallytree.core.blocks import Block, Frozen, owned, read_only, set_once, stacked
 from tallytree.core.expressions import Constraint, as_constraint, local_part
 from tallytree.core.model import Model, checked_model
 from tallytree.core.restriction import Allowed, Fixed, checked_mapping, restricted_blocks
@@ -151,7 +151,7 @@ class Reduction(Frozen):
         if self.sources is None or self.emissions is None or statistic in self.statistics:
             return statistic
         sizes = self.model.cardinalities
-        blocks = read_through(statistic.blocks, self.sources, self.emissions, sizes)
+        blocks = read_through(statistic.blocks, self.sources, self.emissions)
         pulled = Statistic.from_blocks(blocks, statistic.name, statistic.cap, sizes)
         self._origins[pulled] = statistic
         return pulled
@@ -242,17 +242,15 @@ def read_through(
     blocks: Iterable[Block],
     sources: NDArray[np.int32],
     emissions: Sequence[NDArray[np.int64]],
-    cardinalities: NDArray[np.int32],
 ) -> tuple[Block, ...]:
     """Return the factors over the variables and states that the original ones are read off."""
-    return tuple(part for block in blocks for part in _read_block(block, sources, emissions, cardinalities))
+    return tuple(part for block in blocks for part in _read_block(block, sources, emissions))
 
 
 def _read_block(
     block: Block,
     sources: NDArray[np.int32],
     emissions: Sequence[NDArray[np.int64]],
-    cardinalities: NDArray[np.int32],
 ) -> tuple[Block, ...]:
     common = [_common([emissions[v] for v in variables]) for variables in block.scopes.T.tolist()]
     tables = [table for table in common if table is not None]
@@ -261,7 +259,7 @@ def _read_block(
         for axis, table in enumerate(tables, start=1):
             entries = entries.take(table, axis=axis)
         return (Block(sources[block.scopes], read_only(np.ascontiguousarray(entries))),)
-    return from_pairs(_pairs(block, sources, emissions), block.tables.dtype.type, cardinalities)
+    return stacked(_pairs(block, sources, emissions))
 
 
 def _common(tables: Sequence[NDArray[np.int64]]) -> NDArray[np.int64] | None:
@@ -274,7 +272,9 @@ def _pairs(
 ) -> Iterator[tuple[tuple[int, ...], NDArray[Any]]]:
     tables = np.broadcast_to(block.tables, (len(block), *block.tables.shape[1:]))
     for scope, table in zip(block.scopes.tolist(), tables, strict=True):
-        entries = table[np.ix_(*(emissions[v] for v in scope))] if scope else table
+        entries = table
+        for axis, v in enumerate(scope):
+            entries = entries.take(emissions[v], axis=axis)
         yield tuple(sources[scope].tolist()), entries
 
 

@@ -15,7 +15,7 @@ the outputs are statistics over the scopes of the moves.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.blocks import Block, read_only
+from tallytree.core.blocks import stacked
 from tallytree.core.model import Model
 from tallytree.core.plan import default_memory_limit
 from tallytree.core.reduction import Reduction, read_through
@@ -185,7 +185,7 @@ class _Split:
         old = self.old
         added = [len(layer.moves) for layer in self.layers[1:]]
         sizes = np.concatenate([old.model.cardinalities, np.array(added, dtype=np.int32)])
-        model = Model.from_blocks(sizes, [*old.model.blocks, *_blocks(self._structure())])
+        model = Model.from_blocks(sizes, [*old.model.blocks, *stacked(self._structure())])
         kept = [Statistic.from_blocks(s.blocks, s.name, s.cap, model.cardinalities) for s in old.statistics]
         new = _statistics(self, names, constants, model)
         return Reduction(old.original, model, [*kept, *new], _sources(old), _emissions(old), after=old)
@@ -249,11 +249,11 @@ class _Pairs:
         old = self.old
         sizes = np.array(self._sizes[1:], dtype=np.int32)
         places, inner = np.arange(len(sizes), dtype=np.int32), [column.labels for column in self.columns]
-        blocks = read_through(old.model.blocks, places, inner, sizes)
-        model = Model.from_blocks(sizes, [*blocks, *_blocks(self._structure())])
+        blocks = read_through(old.model.blocks, places, inner)
+        model = Model.from_blocks(sizes, [*blocks, *stacked(self._structure())])
         sizes = model.cardinalities
         kept = [
-            Statistic.from_blocks(read_through(s.blocks, places, inner, sizes), s.name, s.cap, sizes)
+            Statistic.from_blocks(read_through(s.blocks, places, inner), s.name, s.cap, sizes)
             for s in old.statistics
         ]
         new = _statistics(self, names, constants, model)
@@ -268,7 +268,7 @@ class _Pairs:
     def _fits(self) -> list[NDArray[np.bool_]]:
         """For each position, which pairs may follow which."""
         return [
-            layer.moves[np.ix_(self._before(i), column.labels)] == column.states
+            layer.moves[self._before(i)[:, np.newaxis], column.labels] == column.states
             for i, (layer, column) in enumerate(zip(self.layers, self.columns, strict=True))
         ]
 
@@ -283,17 +283,19 @@ class _Pairs:
             if column.settled[p]:
                 yield (i,), column.given[:, p]
             else:
-                given = layer.outputs[..., p][np.ix_(self._before(i), column.labels)]
+                given = layer.outputs[self._before(i)[:, np.newaxis], column.labels, p]
                 yield (i - 1, i), _least_where_forbidden(given, self._fits[i])
 
 
 def _column(layer: Layer, after: int) -> _Column:
     states, labels = np.nonzero(layer.moves >= 0)
     keys = labels * after + layer.moves[states, labels]
-    pairs, first, number = np.unique(keys, return_index=True, return_inverse=True)
+    example = np.full(layer.moves.shape[1] * after, -1)  # for each pair a move that leads to it
+    example[keys] = np.arange(len(keys))
+    pairs = np.flatnonzero(example >= 0)
     outputs = layer.outputs[states, labels]
-    given = outputs[first]
-    return _Column(pairs // after, pairs % after, given, (outputs == given[number]).all(axis=0))
+    settled = (outputs == outputs[example[keys]]).all(axis=0)
+    return _Column(pairs // after, pairs % after, outputs[example[pairs]], settled)
 
 
 def _statistics(
@@ -305,21 +307,5 @@ def _statistics(
         tables: list[Table] = [(scope, given) for scope, given in encoding.outputs(p) if given.any()]
         if constant:
             tables.append(((), np.array(constant)))
-        made.append(Statistic.from_blocks(_blocks(tables), name, None, model.cardinalities))
+        made.append(Statistic.from_blocks(stacked(tables), name, None, model.cardinalities))
     return made
-
-
-def _blocks(tables: Iterable[Table]) -> list[Block]:
-    """Put tables of the same shape together."""
-    groups: dict[tuple[int, ...], tuple[list[tuple[int, ...]], list[NDArray[Any]]]] = {}
-    for scope, table in tables:
-        scopes, same = groups.setdefault(table.shape, ([], []))
-        scopes.append(scope)
-        same.append(table)
-    return [
-        Block(
-            read_only(np.array(scopes, dtype=np.int32).reshape(len(scopes), len(shape))),
-            read_only(np.stack(same) if len(same) > 1 else np.ascontiguousarray(same[0])[np.newaxis]),
-        )
-        for shape, (scopes, same) in groups.items()
-    ]
