@@ -80,6 +80,7 @@ def test_a_file_means_what_it_says():
     assert found.value == pytest.approx(best.value)
     assert found.tally._fields == ("wet", "weekend", "tp", "fp", "changes")
     assert found.tally == tuple(s.tally(found.assignment) for s in problem.statistics)
+    assert found.certificate.optimal
     ranked = problem.k_best(3)
     assert ranked[0].value == found.value
     assert ranked[0].tally._fields == found.tally._fields
