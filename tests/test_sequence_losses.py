@@ -13,6 +13,7 @@ from strategies import generators
 import tallytree as tt
 from tallytree.losses.grams import ngrams_of
 from tallytree.testing import brute_force, check_loss, check_machine
+from tallytree.transducers import trellis
 from tallytree.transducers.ngrams import Ngrams
 from tallytree.transducers.subsequences import Subsequences
 
@@ -285,6 +286,28 @@ def test_clipping_beyond_the_budget_says_what_to_do():
         with pytest.raises(tt.BudgetError, match=text):
             tt.loss_augmented(model, loss, memory_limit=1e5)
         tt.loss_augmented(model, loss.replace(clip=False), memory_limit=1e8)
+
+
+def test_a_large_vocabulary_needs_few_more_states():
+    """One state for each n-gram that may just have been completed, and no clique of n words."""
+    rng = np.random.default_rng(0)
+    model = tt.Model.chain(rng.normal(size=(20, 150)), rng.normal(size=(150, 150)))
+    loss = tt.losses.Bleu(rng.permutation(150)[:20].tolist(), 3, clip=False)
+    reduction = loss.on(model).reduce(model)
+    assert reduction.model.cardinalities.max() <= 150 + 19 + 18
+    best = tt.profile(reduction, reduction.statistics[:1]).best()
+    assert best.score == pytest.approx(tt.solve(model).score)
+    assert best.tally[0] == sum(word in loss.truth for word in best.assignment.tolist())
+
+
+def test_too_many_states_say_what_to_do(monkeypatch):
+    monkeypatch.setattr(trellis, "MOST_MOVES", 2_000)
+    model = tt.Model.chain(np.zeros((9, 9)), np.zeros((9, 9)))
+    with pytest.raises(
+        tt.BudgetError, match=r"Subsequences reaches .* use shorter ones, or RougeN\(clip=False\)"
+    ):
+        tt.loss_augmented(model, tt.losses.RougeL([*range(9)]))
+    tt.loss_augmented(model, tt.losses.RougeN([*range(9)], clip=False))
 
 
 def test_references_of_several_lengths():

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from tallytree.core.model import Model
 from tallytree.core.reduction import Reduction
+from tallytree.errors import BudgetError
 from tallytree.losses.base import Values, check_positive
 from tallytree.losses.grams import Group, Sentence, checked_order, clipped, counted, largest_counts, ngrams_of
 from tallytree.losses.sequences import SequenceLoss
@@ -146,7 +147,13 @@ class RougeL(SequenceLoss):
     def reduce(self, model: Model) -> Reduction:
         """Compute the lengths of longest common subsequences with a machine, and the length."""
         loss = self.on(model)
-        return transduced(Reduction.identity(model), Subsequences(loss.references, loss.end))
+        try:
+            return transduced(Reduction.identity(model), Subsequences(loss.references, loss.end))
+        except BudgetError as error:
+            raise BudgetError(
+                f"{error}. There are exponentially many in the length of the references: use shorter ones, "
+                "or RougeN(clip=False)"
+            ) from None
 
     def value(self, *tallies: ArrayLike) -> Values:
         """Compute the loss from the lengths of the common subsequences, and the length of the sentence."""

@@ -25,7 +25,7 @@ Alphabet = tuple[Hashable, ...]
 """The labels at a position."""
 
 MOST_MOVES = 1_000_000
-"""A machine with more moves than this, over all positions, is refused: some seconds of Python."""
+"""A machine with more moves than this, over all positions that differ, is refused: some seconds of Python."""
 
 
 class Layer(NamedTuple):
@@ -68,10 +68,11 @@ def unrolled(machine: Machine, alphabets: Sequence[Alphabet], *, merge: bool = T
     layers, total = [], 0
     for position, labels in enumerate(alphabets):
         at = machine.at(position)
-        total += len(states) * len(labels)
+        rows = known.setdefault((at, labels), _Rows(machine, at, labels))
+        total += 0 if states in rows.layers else len(states) * len(labels)
         if total > MOST_MOVES:
             raise BudgetError(_too_many(machine, position, len(states), len(labels)))
-        layer, states = known.setdefault((at, labels), _Rows(machine, at, labels)).layer(states)
+        layer, states = rows.layer(states)
         layers.append(layer)
         if not states:
             return None
