@@ -420,7 +420,7 @@ def mutated(document: dict, data: st.DataObject) -> dict:
     return document
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(base=st.sampled_from([WEEK, GENERAL]), data=st.data())
 def test_mutations_are_read_or_refused(base, data):
     document = mutated(base, data)
