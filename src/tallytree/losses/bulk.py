@@ -195,7 +195,8 @@ class _Bulk:
             return self.problems
         sizes = np.diff(np.cumsum(codes != background)[self.ends - 1], prepend=0).tolist()
         losses = {size: self._losses(size) for size in set(sizes)}
-        shapes = {len(p.model): self._shape(p.model) for p in self.problems}
+        models = dict(zip(self.lengths, (p.model for p in self.problems), strict=True))
+        shapes = {length: self._shape(model) for length, model in models.items()}
         right = [name == "tp" for name in self.loss.counted]
         starts = (self.ends - self.lengths).tolist()
         return [
