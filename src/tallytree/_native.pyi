@@ -103,7 +103,15 @@ class Batch:
         shown: Sequence[NDArray[np.int64]],
         asks: bool,
     ) -> None: ...
-    def augment(self, losses: LossTable, truth: NDArray[np.int64]) -> None: ...
+    def add_nodes(
+        self,
+        skeleton: Skeleton,
+        counts_right: Sequence[bool],
+        background: int,
+        truth: NDArray[np.int64],
+        losses: LossTable,
+        tables: Sequence[NDArray[np.float64]],
+    ) -> None: ...
     def run(
         self,
         threads: int,
