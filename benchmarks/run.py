@@ -35,6 +35,7 @@ NAMES = (
     "segmentation",
     "batches",
     "transformations",
+    "parsing",
 )
 
 
