@@ -36,6 +36,7 @@ NAMES = (
     "batches",
     "transformations",
     "widths",
+    "parsing",
 )
 
 
