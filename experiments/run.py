@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import sklearn_crfsuite
 from data import Task, base_noun_phrases, chunking, tagging
+from planes import compare
 from sklearn.exceptions import ConvergenceWarning
 
 import tallytree as tt
@@ -21,6 +22,7 @@ from tallytree.learning import FrankWolfe, SequenceSVM, accuracy, corpus_f
 DATA = Path(__file__).parents[2] / "shared" / "data"
 TOKENS = tt.losses.FBeta(background="O")
 CHUNKS = tt.losses.ChunkFBeta()
+TASKS = ["chunking", "tagging", "base-np", "planes"]
 
 
 class Row(NamedTuple):
@@ -91,11 +93,11 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, help="learn from as many sentences only")
     parser.add_argument("--passes", type=int, default=40)
     parser.add_argument("--tolerance", type=float, default=0.02, help="the relative gap to stop at")
-    parser.add_argument("--task", choices=["chunking", "tagging", "base-np"], action="append")
+    parser.add_argument("--task", choices=TASKS, action="append")
     parser.add_argument("--only", help="only what has this in its name")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
-    wanted = arguments.task or ["chunking", "tagging", "base-np"]
+    wanted = arguments.task or TASKS
     if not arguments.data.exists():
         sys.exit(f"there is no data in {arguments.data}; name its folder with --data")
     if "chunking" in wanted:
@@ -107,6 +109,8 @@ def main() -> None:
     if "base-np" in wanted:
         task = base_noun_phrases(arguments.data / "wsj", arguments.sentences)
         experiment("Base noun phrases, treebank sample", task, "chunks", arguments)
+    if "planes" in wanted:
+        compare(arguments.data / "conll2000" / "train.txt", arguments.sentences or 300, 0.05)
 
 
 if __name__ == "__main__":

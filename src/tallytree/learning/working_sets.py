@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tallytree.learning.planes import Floats, Plane, combined
+from tallytree.learning.planes import Floats, Plane, combined, dot
 
 __all__ = ["WorkingSet"]
 
@@ -162,9 +162,9 @@ class WorkingSet:
 
 def _inner(first: Plane, second: Plane) -> float:
     if first is second:
-        return float(first.values @ first.values)
+        return dot(first.values, first.values)
     _, here, there = np.intersect1d(first.indices, second.indices, assume_unique=True, return_indices=True)
-    return float(first.values[here] @ second.values[there])
+    return dot(first.values[here], second.values[there])
 
 
 def _equal(first: Plane, second: Plane) -> bool:
