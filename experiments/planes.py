@@ -13,6 +13,7 @@ EXTRAS = {
     "4 top tallies": TopTallies(4),
     "3, diverse": Diverse(3, 3),
 }
+TOKENS = tt.losses.FBeta(background="O")
 SOLVERS = {"Frank-Wolfe": FrankWolfe(), "cutting planes, one slack": CuttingPlanes("one")}
 
 
@@ -25,7 +26,8 @@ def compare(path: Path, sentences: int, tolerance: float) -> None:
     print("| solver | planes | oracle calls | seconds |\n| --- | --- | ---: | ---: |")
     for solver_name, solver in SOLVERS.items():
         for name, extra in EXTRAS.items():
-            loss = tt.losses.FBeta(background="O")
-            svm = SequenceSVM(loss, scaling="slack", C=0.03, solver=solver, extra=extra, tolerance=tolerance)
-            last = svm.fit(task.train_features, task.train_labels).history_[-1]
+            svm = SequenceSVM(TOKENS, scaling="slack", C=0.03, solver=solver, extra=extra)
+            last = (
+                svm.set_params(tolerance=tolerance).fit(task.train_features, task.train_labels).history_[-1]
+            )
             print(f"| {solver_name} | {name} | {last.calls:,} | {last.seconds:.0f} |", flush=True)
