@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import tallytree as tt
-from tallytree.plot import profile_curve, side_by_side
+from tallytree.plot import clique_tree_picture, profile_curve, side_by_side
 
 FOLDER = Path(__file__).parent / "pictures"
 
@@ -91,6 +91,12 @@ def within_margin():
     return ax
 
 
+def clique_tree():
+    """A grid of three by six: the cliques are as wide as its shorter side."""
+    grid = tt.Model.grid(np.zeros((3, 6, 3)), np.eye(3), np.eye(3))
+    return clique_tree_picture(grid, [tt.count(state=1)])
+
+
 PICTURES: dict[str, Callable] = {
     "constraint": constraint,
     "two-statistics": two_statistics,
@@ -99,6 +105,7 @@ PICTURES: dict[str, Callable] = {
     "price": price,
     "score-range": score_range,
     "within-margin": within_margin,
+    "clique-tree": clique_tree,
 }
 
 

@@ -88,6 +88,11 @@ def test_options_add_to_the_file(files, capsys, arguments, score):
     assert found["score"] == pytest.approx(score)
 
 
+def test_solve_explains(files, capsys):
+    assert "optimal: no labelling" in said(capsys, "solve", "week.json", "--explain")
+    assert "optimal" in json.loads(said(capsys, "solve", "week.json", "--explain", "--json"))["explanation"]
+
+
 def test_a_narrow_terminal(files, capsys, monkeypatch):
     monkeypatch.setattr("tallytree.cli.commands._width", lambda: 12)
     assert said(capsys, "solve", "week.uai").splitlines()[2:5] == ["0 1 2 3 4 5", "1 0 1 1 1 1", ""]

@@ -13,7 +13,8 @@ from tallytree.core.expressions import Constraint
 from tallytree.core.statistics import Statistic
 from tallytree.errors import ModelError
 from tallytree.io.constraints import as_constraint_of, as_text
-from tallytree.io.formulas import DEEPEST, LONGEST_TEXT, MOST_INSTRUCTIONS, Formula, is_name
+from tallytree.io.formula_parser import DEEPEST, LONGEST_TEXT, MOST_INSTRUCTIONS
+from tallytree.io.formulas import Formula, is_name
 
 A = Statistic([((0,), [0, 1, 2, 3])], name="a")
 B = Statistic([((1,), [-1, 0, 1, 2])], name="b")
@@ -156,6 +157,7 @@ def test_nothing_warns_and_nothing_grows():
         ("not", "expected a number"),
         ("and", "expected a number"),
         ("é", "has no meaning"),
+        ("\u0663", "has no meaning"),
     ],
 )
 def test_what_is_no_formula_is_refused(text, message):

@@ -20,7 +20,9 @@ import tallytree as tt
 from tallytree.io import Problem, read_cfn, read_wcsp, write_cfn, write_wcsp
 from tallytree.io.files import Source
 
-in_a_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+in_a_folder = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60
+)
 
 
 def wcsp(text: str | bytes) -> Problem:
@@ -337,7 +339,7 @@ def by_definition(sizes, top, functions) -> float | None:
     return min(costs) if min(costs) < top else None
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=100)
 @given(networks())
 def test_the_least_cost_is_that_of_the_definition(network):
     expected = by_definition(*network)
@@ -671,7 +673,7 @@ ODD = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 @given(network=networks(), data=st.data())
 def test_mutations_are_read_or_refused(network, data):
     for read, text in ((wcsp, as_wcsp(*network)), (cfn, as_cfn(*network))):

@@ -125,9 +125,10 @@ def test_without_matplotlib_the_extra_is_named(week, wet, monkeypatch):
         profile_curve(tt.profile(week, [wet]))
 
 
-def test_every_picture_of_the_documentation_has_a_maker_and_a_place():
+def test_every_picture_of_the_documentation_is_kept_and_shown():
     docs = Path(__file__).parents[1] / "docs"
     made = {f"{name}.png" for name in runpy.run_path(str(docs / "pictures.py"))["PICTURES"]}
     kept = {path.name for path in (docs / "pictures").iterdir()}
     pages = "".join(page.read_text(encoding="utf-8") for page in docs.glob("*.md"))
-    assert made == kept == {name for name in made | kept if f"(pictures/{name})" in pages}
+    assert made <= kept
+    assert all(f"(pictures/{name})" in pages for name in kept)

@@ -1,6 +1,6 @@
 """Take the pictures of the explorer that the documentation shows; needs chromium.
 
-python tools/screenshots.py docs/pictures
+python tools/screenshots.py docs/images
 """
 
 import argparse

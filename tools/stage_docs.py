@@ -20,22 +20,25 @@ FROM_ROOT = {
 LINK = re.compile(r"(\]\()([^)#\s]+)(#[^)]*)?(\))")
 
 
-def rewritten(text: str, folder: Path) -> str:
-    """Rewrite links to pages of the root, and drop those to files that are no pages."""
+def rewritten(text: str, folder: Path, others: set[Path]) -> str:
+    """Rewrite links to pages of the root and to files outside docs/, which are collected in `others`."""
+    up = "../" * len(folder.relative_to(ROOT).parts[1:])
 
     def target(match: re.Match[str]) -> str:
         start, link, anchor, end = match[1], match[2], match[3] or "", match[4]
         if re.match(r"\w+:", link):
             return match[0]
         place = (folder / link).resolve()
-        if place.parent == ROOT and place.name in FROM_ROOT:
-            up = "../" * len(folder.relative_to(ROOT).parts[1:])
-            return f"{start}{up}{FROM_ROOT[place.name]}{anchor}{end}"
-        if folder == ROOT and place.is_relative_to(ROOT / "docs"):
-            return f"{start}{place.relative_to(ROOT / 'docs').as_posix()}{anchor}{end}"
-        if not place.is_relative_to(ROOT / "docs"):
-            return f"{start}changelog.md{end}" if place.suffix == ".md" else f"{start}readme-page.md{end}"
-        return match[0]
+        if place.is_relative_to(ROOT / "docs"):
+            if folder != ROOT:
+                return match[0]
+            new = place.relative_to(ROOT / "docs").as_posix()
+        elif place.parent == ROOT and place.name in FROM_ROOT:
+            new = up + FROM_ROOT[place.name]
+        else:
+            others.add(place)
+            new = up + place.name
+        return f"{start}{new}{anchor}{end}"
 
     return LINK.sub(target, text)
 
@@ -57,12 +60,16 @@ def main() -> None:
     target = Path(sys.argv[1])
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(ROOT / "docs", target, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    others: set[Path] = set()
     for page in target.rglob("*.md"):
         folder = ROOT / "docs" / page.relative_to(target).parent
-        page.write_text(rewritten(page.read_text(encoding="utf-8"), folder), encoding="utf-8")
+        page.write_text(rewritten(page.read_text(encoding="utf-8"), folder, others), encoding="utf-8")
     for name, new in FROM_ROOT.items():
         text = (ROOT / name).read_text(encoding="utf-8")
-        (target / new).write_text(rewritten(text, ROOT), encoding="utf-8")
+        (target / new).write_text(rewritten(text, ROOT, others), encoding="utf-8")
+    for place in others:
+        if place.is_file():
+            shutil.copy(place, target / place.name)
     (target / "reference.md").write_text(reference(), encoding="utf-8")
 
 

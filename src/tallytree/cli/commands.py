@@ -82,9 +82,12 @@ def _solve(options: Namespace) -> int:
     with progress("solving", shown=_shown(options)):
         solution = problem.solve(**_budget(options))
     if options.json:
-        print(reports.as_json(reports.solution_json(problem, solution)))
+        told = {"explanation": solution.explain()} if options.explain else {}
+        print(reports.as_json({**reports.solution_json(problem, solution), **told}))
     else:
         _print(reports.solution_lines(problem, solution, _width()))
+        if options.explain:
+            _print(["", solution.explain()])
     return Exit.OK
 
 
@@ -224,6 +227,7 @@ def parser() -> ArgumentParser:
         one.add_argument("--json", action="store_true", help="print JSON")
     for one in (solve, profile, k_best):
         _operations_option(one)
+    solve.add_argument("--explain", action="store_true", help="say why the answer is optimal")
     profile.add_argument(
         "--limit",
         type=_natural,

@@ -276,7 +276,7 @@ class Problem:
     def _tallied(self, solution: Solution) -> Solution:
         """Add the statistics that the question did not read."""
         tally = tally_type(self.names)(*(s.tally(solution.assignment) for s in self.statistics))
-        return Solution(solution.value, solution.score, tally, np.array(solution.assignment), self.model)
+        return solution.retold(self.model, solution.assignment, solution.value, solution.score, tally)
 
     def __repr__(self) -> str:
         parts = [repr(self.model), f"statistics=({', '.join(self.names)})"]

@@ -3,7 +3,8 @@
 Without ``ax=`` a figure is made; it belongs to no window, and ``ax.figure.savefig(…)`` writes it to a file.
 """
 
+from tallytree.plot.cliques import clique_tree_picture
 from tallytree.plot.profile import profile_curve
 from tallytree.plot.solutions import side_by_side
 
-__all__ = ["profile_curve", "side_by_side"]
+__all__ = ["clique_tree_picture", "profile_curve", "side_by_side"]

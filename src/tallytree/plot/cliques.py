@@ -1,0 +1,153 @@
+"""A clique tree, drawn from its root down: each clique as large as its table is dear.
+
+The table of a clique ``C`` has ``Π_{v in C} N_v`` rows, and for every row as many tallies as the sub-tree
+below can have. Areas grow with the square root of their product: they would not fit on a page otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import prod, sqrt
+from typing import TYPE_CHECKING, Any
+
+from tallytree.core.budget import readable_count
+from tallytree.core.cliquetree import CliqueTree, clique_tree
+from tallytree.core.model import Model
+from tallytree.core.plan import bind
+from tallytree.core.statistics import Recipe, Statistic
+from tallytree.errors import ModelError
+from tallytree.plot.canvas import ACCENT, INK, PALE, axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["clique_tree_picture"]
+
+_MOST_NAMED = 40  # cliques whose variables are written out
+_MOST = 2000
+
+
+def clique_tree_picture(
+    model: Model,
+    statistics: Iterable[Statistic | Recipe] = (),
+    *,
+    tree: CliqueTree | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the clique tree of a model; the area of a clique grows with the cost of its table.
+
+    Parameters
+    ----------
+    model : Model
+        The factor graph.
+    statistics : iterable of Statistic or Recipe
+        What is tallied: tallies of the part below a clique multiply its cost.
+    tree : CliqueTree, optional
+        The tree to draw; by default :func:`clique_tree` of the model and the statistics.
+    ax : matplotlib axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib axes
+        The dearest clique is marked with its cost: states times tallies.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tallytree as tt
+    >>> from tallytree.plot import clique_tree_picture
+    >>> model = tt.Model.tree([-1, 0, 0, 1], np.zeros((4, 3)), np.zeros((3, 3)))
+    >>> ax = clique_tree_picture(model, [tt.count(state=1)])
+    >>> ax.get_title()
+    '3 cliques, width τ = 1; the dearest has 45 entries'
+    """
+    bound = bind(model, statistics)
+    drawn = clique_tree(model, bound) if tree is None else tree
+    if len(drawn.cliques) > _MOST:
+        raise ModelError(f"a tree of {len(drawn.cliques)} cliques is no picture; the most are {_MOST}")
+    places, costs = _places(drawn), _costs(drawn, model, bound)
+    leaves, depth = 1 + max(x for x, _ in places), 1 - min(y for _, y in places)
+    canvas = axes(ax, min(max(1.3 * leaves, 4.0), 14.0), min(max(0.62 * depth, 2.5), 14.0))
+    _draw(canvas, drawn, places, costs, model)
+    dearest = readable_count(float(max(costs)))
+    canvas.set_title(
+        f"{len(drawn.cliques)} cliques, width τ = {drawn.width}; the dearest has {dearest} entries",
+        fontsize=10,
+    )
+    return canvas  # type: ignore[no-any-return]
+
+
+def _upwards(tree: CliqueTree) -> list[int]:
+    """Return the cliques, children before their parents."""
+    order, waiting = [], [tree.root]
+    children = tree.children
+    while waiting:
+        clique = waiting.pop()
+        order.append(clique)
+        waiting += children[clique]
+    return order[::-1]
+
+
+def _places(tree: CliqueTree) -> list[tuple[float, float]]:
+    """Put leaves side by side, parents over the middle of their children, the root at the top."""
+    children, order = tree.children, _upwards(tree)
+    across, depth = [0.0] * len(order), [0] * len(order)
+    for clique in reversed(order):
+        if tree.parent[clique] >= 0:
+            depth[clique] = depth[tree.parent[clique]] + 1
+    leaves = 0
+    for clique in order:
+        below = children[clique]
+        if below:
+            across[clique] = sum(across[child] for child in below) / len(below)
+        else:
+            across[clique], leaves = float(leaves), leaves + 1
+    return [(x, -float(y)) for x, y in zip(across, depth, strict=True)]
+
+
+def _costs(tree: CliqueTree, model: Model, statistics: Sequence[Statistic]) -> list[int]:
+    """States times tallies of each clique; a statistic adds its range in every scope of the sub-tree."""
+    sizes = model.cardinalities.tolist()
+    spread = [dict[tuple[int, ...], int]() for _ in statistics]
+    for ranges, statistic in zip(spread, statistics, strict=True):
+        for block in statistic.blocks:
+            widths = block.tables.reshape(len(block.tables), -1)
+            reach = (widths.max(axis=1) - widths.min(axis=1)).tolist()
+            for k, scope in enumerate(block.scopes.tolist()):
+                key = tuple(sorted(scope))
+                ranges[key] = ranges.get(key, 0) + reach[k if len(reach) > 1 else 0]
+    below = [[1] * len(statistics) for _ in tree.cliques]
+    costs = [0] * len(tree.cliques)
+    for clique in _upwards(tree):
+        for p, ranges in enumerate(spread):
+            own = sum(ranges.get(tuple(sorted(scope)), 0) for scope in tree.scopes[clique])
+            cap = statistics[p].cap
+            total = below[clique][p] + own
+            below[clique][p] = total if cap is None else min(total, max(cap, 0) + 1)
+            if tree.parent[clique] >= 0:
+                below[tree.parent[clique]][p] += below[clique][p] - 1
+        costs[clique] = prod(sizes[v] for v in tree.cliques[clique]) * prod(below[clique])
+    return costs
+
+
+def _draw(
+    ax: Any, tree: CliqueTree, places: Sequence[tuple[float, float]], costs: Sequence[int], model: Model
+) -> None:
+    named = len(tree.cliques) <= _MOST_NAMED
+    for child, parent in enumerate(tree.parent):
+        if parent >= 0:
+            (x, y), (u, v) = places[child], places[parent]
+            ax.plot([x, u], [y, v], color=PALE, linewidth=1.5, zorder=1)
+    dearest = max(costs)
+    largest = 420.0 if named else max(8000.0 / len(costs), 12.0)
+    for clique, (x, y) in enumerate(places):
+        area = largest * max(sqrt(costs[clique] / dearest), 0.04)
+        colour = ACCENT if costs[clique] == dearest else INK
+        ax.scatter([x], [y], s=area, color=colour, zorder=2, linewidths=0)
+        if named:
+            text = " ".join(model.variables[v] if model.variables else str(v) for v in tree.cliques[clique])
+            beside = {"xytext": (3 + sqrt(area) / 2, 0), "textcoords": "offset points"}
+            ax.annotate(text, (x, y), va="center", color=INK, fontsize=8, zorder=3, **beside)
+    ax.margins(0.16, 0.1)
+    ax.set_axis_off()
