@@ -351,10 +351,14 @@ def test_budget_is_kept_before_the_chart_is_built() -> None:
 
 
 def test_profile_pickles_without_its_chart() -> None:
-    profile = parsing.profile(toy(), [count()])
-    del profile.plan, profile.model  # native plans stay where they are
-    state = profile.__getstate__()
-    assert state["_run"] is None
+    profile = parsing.profile(toy(9), [count(), count("M", max_depth=2, name="m")])
+    text = pickle.dumps(profile)
+    assert len(text) < profile.plan.peak_bytes / 5
+    back = pickle.loads(text)
+    assert back.scores.tolist() == profile.scores.tolist()
+    assert [back.row(i) for i in range(3)] == [profile.row(i) for i in range(3)]
+    assert back.plan.operations == profile.plan.operations
+    assert back.model.best() == toy(9).best()
 
 
 def test_wrong_arguments() -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallytree.core.blocks import read_only
-from tallytree.core.plan import default_memory_limit
+from tallytree.core.budget import default_memory_limit
 from tallytree.errors import BudgetError, InfeasibleError, ModelError, TallytreeError
 from tallytree.kernels import native
 from tallytree.parsing.binarise import labels_of
@@ -308,6 +308,12 @@ class Forest:
             crossing |= (s < self.starts) & (self.starts < e) & (e < self.ends)
             crossing |= (self.starts < s) & (s < self.ends) & (self.ends < e)
         return crossing
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k not in ("compiled", "_layout")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, compiled=compiled(state["grammar"]))
 
     def __repr__(self) -> str:
         return f"Forest({len(self.words)} words, {self.grammar!r})"

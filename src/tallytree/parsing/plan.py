@@ -12,11 +12,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from copy import copy
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.plan import default_memory_limit, listed, readable_bytes, readable_count
+from tallytree.core.budget import default_memory_limit, readable_bytes, readable_count
+from tallytree.core.plan import listed
 from tallytree.errors import BudgetError
 from tallytree.kernels import native
 from tallytree.parsing.forest import Forest
@@ -61,6 +63,12 @@ class TreePlan:
         self.forest = forest
         self.statistics = tuple(statistics)
         self.limit = default_memory_limit() if memory_limit is None else float(memory_limit)
+        self._floor, self._window = floor, window or {}
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Make what follows from the rest."""
+        forest = self.forest
         levels = max((s.levels for s in self.statistics), default=1)
         self.compiled, self.scores = forest.levelled(levels)
         chart = Chart(self.compiled, forest.starts, forest.ends)
@@ -68,14 +76,15 @@ class TreePlan:
         self._order = _run_last(self.statistics, weights)
         shape = (len(self.compiled.bags), len(forest.starts), len(weights))
         shifts = np.stack([weights[i] for i in self._order], axis=2) if weights else np.zeros(shape)
-        self._shifts, self._window = np.ascontiguousarray(shifts, dtype=np.int32), window or {}
+        self._shifts = np.ascontiguousarray(shifts, dtype=np.int32)
         self._best = self._marginals()
-        self.layout = self._laid_out(floor)
+        self.layout = self._laid_out()
 
     def raised(self, floor: float) -> TreePlan:
         """Return the plan with only the items whose best tree scores no less than this."""
         other: TreePlan = copy(self)
-        other.layout = other._laid_out(floor)
+        other._floor = floor
+        other.layout = other._laid_out()
         return other
 
     def _marginals(self) -> NDArray[np.float64]:
@@ -85,8 +94,8 @@ class TreePlan:
         s = self.scores
         return native.ChartRun(plain, s.words, s.rules, s.chains, native.MAX_PLUS).marginals()
 
-    def _laid_out(self, floor: float) -> native.ChartLayout:
-        items = ((self._best > -np.inf) & (self._best >= floor)).astype(np.uint8)
+    def _laid_out(self) -> native.ChartLayout:
+        items = ((self._best > -np.inf) & (self._best >= self._floor)).astype(np.uint8)
         ends = [self._window.get(i, (None, None)) for i in self._order]
         caps = [self.statistics[i].cap for i in self._order]
         with _Budget(self):
@@ -142,6 +151,14 @@ class TreePlan:
     def peak_bytes(self) -> int:
         """Memory of the chart and its plan."""
         return self.layout.arena_bytes + self.layout.plan_bytes
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = ("forest", "statistics", "limit", "_floor", "_window")  # the rest follows
+        return {name: self.__dict__[name] for name in kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._prepare()
 
     def __str__(self) -> str:
         forest, layout = self.forest, self.layout

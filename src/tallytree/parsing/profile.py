@@ -51,12 +51,17 @@ class TreeProfile(TallyTable[Parse]):
     def __init__(self, plan: TreePlan, *, shown: Sequence[TreeStatistic] | None = None) -> None:
         self.model: Forest = plan.forest
         self.statistics = plan.statistics
-        self.plan = plan
+        self._plan = plan
         self._shown = shown
         self._names = unique_names(tuple(s.name for s in self.statistics))
         self._run: native.ChartRun | None = plan.run()
         self._cells, tallies, scores = plan.root(self._run)
         self.tallies, self.scores = read_only(tallies), read_only(scores)
+
+    @property
+    def plan(self) -> TreePlan:
+        """The plan of the chart."""
+        return self._plan
 
     def ranked(self, objective: Objective | None = None, *, where: Where = None) -> Iterator[Parse]:
         """Go through all trees in order of value, best first, each found when it is asked for, each once."""
