@@ -20,9 +20,7 @@ SOLVERS = {"Frank-Wolfe": FrankWolfe(), "cutting planes, one slack": CuttingPlan
 def compare(path: Path, sentences: int, tolerance: float) -> None:
     """Train for F1 of tokens on the first sentences, with every solver and every source of planes."""
     task = chunking(path, sentences)
-    print(
-        f"\n## Planes per call: F1 of tokens, slack, {sentences} sentences, to a gap of {100 * tolerance:g} %\n"
-    )
+    print(f"\n## Planes per call: F1 of tokens, slack, {sentences} sentences, gap of {100 * tolerance:g} %\n")
     print("| solver | planes | oracle calls | seconds |\n| --- | --- | ---: | ---: |")
     for solver_name, solver in SOLVERS.items():
         for name, extra in EXTRAS.items():

@@ -89,7 +89,7 @@ class Problem(Protocol):
     def nodes(self) -> Nodes | None:
         """What to count and to maximise natively, where the statistics compare variables with a truth."""
 
-    def question(self, inquiry: Inquiry) -> Question:
+    def question(self, inquiry: Inquiry) -> Question[Statistic]:
         """Return the question itself: what is handed over may only have its shape."""
 
     def inquire(self) -> Inquiry:
@@ -245,7 +245,7 @@ class _ProfileOf(NamedTuple):
     objective: None = None
     nodes: None = None
 
-    def question(self, inquiry: Inquiry) -> Question:
+    def question(self, inquiry: Inquiry) -> Question[Statistic]:
         return inquiry.question
 
     def inquire(self) -> Inquiry:
@@ -267,7 +267,7 @@ class _SolutionOf(NamedTuple):
     where: Where
     nodes: None = None
 
-    def question(self, inquiry: Inquiry) -> Question:
+    def question(self, inquiry: Inquiry) -> Question[Statistic]:
         return inquiry.question
 
     def inquire(self) -> Inquiry:

@@ -78,7 +78,7 @@ class Augmented:
         self.objective = objective(self._question.loss, self.scaling, self._question.truth_score, self.margin)
         return inquire(reduction, reduction.statistics, self.where)
 
-    def question(self, inquiry: Inquiry) -> Question:
+    def question(self, inquiry: Inquiry) -> Question[Statistic]:
         """Return the question as it was handed over."""
         return inquiry.question
 
@@ -115,7 +115,7 @@ class _Nodes:
 
     objective: Objective | None = None
 
-    def __init__(self, single: Augmented, shape: Question, nodes: Nodes) -> None:
+    def __init__(self, single: Augmented, shape: Question[Statistic], nodes: Nodes) -> None:
         self.single = single
         self.shape = shape  # of statistics like those that are meant
         self.nodes = nodes
@@ -125,7 +125,7 @@ class _Nodes:
         reduction = Reduction.identity(self.single.model)
         return Inquiry(reduction, self.shape, len(self.shape.carried), None, None)
 
-    def question(self, inquiry: Inquiry) -> Question:
+    def question(self, inquiry: Inquiry) -> Question[Statistic]:
         return Question(self.single.loss.on(inquiry.model).reduce(inquiry.model).statistics, None)
 
     def answer(self, found: Found) -> AugmentedSolution:
@@ -204,7 +204,7 @@ class _Bulk:
             for problem, at, end, size in zip(self.problems, starts, self.ends.tolist(), sizes, strict=True)
         ]
 
-    def _shape(self, model: Model) -> Question:
+    def _shape(self, model: Model) -> Question[Statistic]:
         """Return statistics of every variable by itself, for all models of one length."""
         scopes, key = unary_scopes(len(model))
         block = Block(scopes, np.zeros((1, self.states), dtype=np.int64), key)
