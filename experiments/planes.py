@@ -20,12 +20,11 @@ SOLVERS = {"Frank-Wolfe": FrankWolfe(), "cutting planes, one slack": CuttingPlan
 def compare(path: Path, sentences: int, tolerance: float) -> None:
     """Train for F1 of tokens on the first sentences, with every solver and every source of planes."""
     task = chunking(path, sentences)
-    print(f"\n## Planes per call: F1 of tokens, slack, {sentences} sentences, gap of {100 * tolerance:g} %\n")
+    print(f"\n## Planes per call, F1 of tokens, slack: {sentences} sentences to {100 * tolerance:g} %\n")
     print("| solver | planes | oracle calls | seconds |\n| --- | --- | ---: | ---: |")
     for solver_name, solver in SOLVERS.items():
         for name, extra in EXTRAS.items():
-            svm = SequenceSVM(TOKENS, scaling="slack", C=0.03, solver=solver, extra=extra)
-            last = (
-                svm.set_params(tolerance=tolerance).fit(task.train_features, task.train_labels).history_[-1]
-            )
+            svm = SequenceSVM(TOKENS, scaling="slack", C=0.03, tolerance=tolerance)
+            svm.set_params(solver=solver, extra=extra).fit(task.train_features, task.train_labels)
+            last = svm.history_[-1]
             print(f"| {solver_name} | {name} | {last.calls:,} | {last.seconds:.0f} |", flush=True)
