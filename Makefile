@@ -15,7 +15,7 @@ SAN_BIN := $(SAN_VENV)/bin
 SAN_BUILD := build/sanitize
 SAN_SITE := $(SAN_BUILD)/site
 
-.PHONY: docs install demo test check format lint types layers stub symbols doctest sanitize bench pictures clean
+.PHONY: docs install demo test check format lint types layers stub symbols doctest sanitize bench experiments pictures clean
 
 install: $(VENV)/.native
 
@@ -48,6 +48,10 @@ docs: install
 	$(PIP) install -qq $$($(BIN)/python tools/requirements.py docs)
 	$(BIN)/python tools/stage_docs.py build/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+experiments: install
+	$(PIP) install -qq $$($(BIN)/python tools/requirements.py experiments)
+	$(BIN)/python experiments/run.py
 
 # ---------------------------------------------------------------- checks
 

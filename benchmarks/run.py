@@ -35,6 +35,8 @@ NAMES = (
     "segmentation",
     "batches",
     "transformations",
+    "widths",
+    "parsing",
 )
 
 

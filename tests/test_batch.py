@@ -140,6 +140,27 @@ def test_the_number_of_threads_changes_nothing(name):
         assert_same(solution, tt.solve(model, given_statistics, ratio))
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_reductions_and_machines_are_solved_as_one_by_one(threads):
+    rng = np.random.default_rng(1)
+    pair = rng.normal(size=(3, 3))
+    models = [tt.Model.chain(rng.normal(size=(n, 3)), pair, states=["O", "B", "I"]) for n in (1, 3, 6)]
+    inside = tt.count(state="I", name="inside")
+    where = tt.regular("(O|B I*)*") & (inside >= 1)
+    found = tt.solve_batch(models, [inside], penalty, where=where, threads=threads, errors="return")
+    for solution, model in zip(found, models, strict=True):
+        assert_same(solution, alone(tt.solve, model, [inside], penalty, where=where))
+    assert isinstance(found[0], tt.InfeasibleError) and isinstance(found[2], tt.Solution)
+    truths = [rng.integers(0, 3, len(model)) for model in models]
+    recipe = tt.losses.FBeta(background="O")
+    answers = tt.loss_augmented_batch(
+        models, recipe, "slack", truths=truths, where=where, threads=threads, errors="return"
+    )
+    for answer, model, truth in zip(answers, models, truths, strict=True):
+        expected = alone(tt.loss_augmented, model, recipe.against(truth), "slack", where=where)
+        assert_same(answer, expected)
+
+
 # ---------------------------------------------------------------- arguments
 
 

@@ -125,6 +125,12 @@ def test_profile(files, capsys):
     assert said(capsys, "profile", "week.uai").split() == ["score", "9", "<-", "best"]
 
 
+def test_a_profile_of_nothing(files, capsys):
+    write_problem(Problem(tt.Model([2], [((0,), [-np.inf, -np.inf])])), "none.json")
+    assert run("profile", "none.json") == Exit.INFEASIBLE
+    assert "every labelling is forbidden" in capsys.readouterr().err
+
+
 def test_k_best(files, capsys):
     lines = said(capsys, "k-best", "week.json", "-k", "3").splitlines()
     assert lines[0].split() == ["value", "score", "wet", "labelling"]

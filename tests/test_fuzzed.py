@@ -1,6 +1,7 @@
 """What fuzzing and hard thinking found: each of these once broke a reader, or was meant to."""
 
 import json
+import tracemalloc
 
 import pytest
 
@@ -115,6 +116,40 @@ def test_odd_files_that_have_an_answer(data):
 def test_the_budget_speaks_before_the_memory(data):
     with pytest.raises(tt.BudgetError):
         read_problem(Source("file", data)).solve(memory_limit=1e9)
+
+
+DIGITS = {
+    "json": (read_problem, b'{"tallytree": 1, "model": {"cardinalities": [' + b"2," * 50_000 + b"2]}}", 64),
+    "scopes": (
+        read_problem,
+        b'{"tallytree": 1, "model": {"cardinalities": [2], "factors": [{"table": [0, 1], "scopes": ['
+        + b"[0]," * 50_000
+        + b"[0]]}]}}",
+        64,
+    ),
+    "uai": (read_uai, b"MARKOV 1 2 20000 " + b"1 0 " * 20_000 + b"2 1 1 " * 20_000, 64),
+    "wcsp": (read_wcsp, b"p 1 2 20000 9 2 " + b"1 0 0 0 " * 20_000, 128),
+    "cfn": (read_cfn, b"{{p <9} [" + b"2 " * 50_000 + b"] {}}", 200),
+}
+
+
+@pytest.mark.parametrize("name", DIGITS)
+def test_a_parser_takes_no_more_memory_than_its_limit_on_length_supposes(name):
+    read, data, expansion = DIGITS[name]
+    tracemalloc.start()
+    try:
+        read(Source("file", data))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < expansion * len(data)
+
+
+def test_a_file_that_is_too_long_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("tallytree.io.files.default_memory_limit", lambda: 64e3)
+    (tmp_path / "long.json").write_bytes(b" " * 1001)
+    with pytest.raises(tt.BudgetError, match="has more than 1000 bytes; reading it could take 64 times"):
+        read_problem(tmp_path / "long.json")
 
 
 def test_an_uai_file_goes_through_a_problem():

@@ -9,6 +9,7 @@ from test_batch import alone, assert_same
 
 import tallytree as tt
 from tallytree import losses
+from tallytree.kernels import native
 from tallytree.testing import brute_force
 
 KINDS = [losses.FBeta, losses.Precision, losses.Recall, losses.FalsePositives, losses.IntersectionOverUnion]
@@ -121,26 +122,27 @@ def test_what_is_wrong_is_said_as_for_one():
         tt.loss_augmented_batch([model], losses.FBeta(background="Z"), truths=truths[:1])
 
 
-def test_a_table_of_losses_must_fit():
-    from tallytree.kernels import native
-
-    batch = native.Batch(0, 1e9)
-    table = native.LossTable(np.zeros((2,)), [0], False, 1.0)
-    with pytest.raises(IndexError, match="no item"):
-        batch.augment(table, np.zeros(1, dtype=np.int64))
+def test_what_is_counted_natively_must_fit():
     model = tt.Model([2, 2], [((0,), [0.0, 1.0])])
-    ones = [tt.count(model, state=1)]
-    plan = tt.plan(model, ones)
-    batch.add(plan.skeleton, [b.tables for b in ones[0].blocks], [2**63 - 1], [-(2**62)], [2**62],
-              [b.tables for b in model.blocks], [], [], False)  # fmt: skip
-    with pytest.raises(ValueError, match="one state per variable"):
-        batch.augment(table, np.zeros(1, dtype=np.int64))
-    with pytest.raises(ValueError, match="out of range"):
-        batch.augment(table, np.array([0, 2]))
-    with pytest.raises(ValueError, match="one axis per statistic"):
-        batch.augment(native.LossTable(np.zeros((2, 2)), [0, 0], False, 1.0), np.array([0, 1]))
+    tables = [b.tables for b in model.blocks]
+    batch = native.Batch(0, 1e9)
+    losses_of = native.LossTable(np.zeros(2), [0], False, 1.0)
+    unary = tt.plan(model, [tt.count(model, state=1)]).skeleton
+
+    def refused(text, skeleton=unary, right=(True,), truth=(0, 1), table=losses_of):
+        with pytest.raises(ValueError, match=text):
+            batch.add_nodes(skeleton, list(right), -1, np.array(truth, dtype=np.int64), table, tables)
+
+    refused("one state per variable", truth=(0,))
+    refused("out of range", truth=(0, 2))
+    refused("one axis per statistic", table=native.LossTable(np.zeros((2, 2)), [0, 0], False, 1.0))
+    refused("one block for each statistic", right=(True, False))
+    refused("by itself", tt.plan(model, [tt.Statistic([((1,), [0, 1]), ((0,), [0, 1])])]).skeleton)
+    refused("by itself", tt.plan(model, [tt.Statistic([((0, 1), np.eye(2, dtype=int))])]).skeleton)
+    uneven = tt.Model([2, 3], [((0,), [0.0, 1.0])])
+    refused("not alike", tt.plan(uneven, [tt.Statistic([((0,), [0, 1])])]).skeleton)
     with pytest.raises(ValueError, match="one axis per statistic"):
         native.LossTable(np.zeros((2, 2)), [0], False, 1.0)
-    batch.augment(table, np.array([0, 1]))
+    batch.add_nodes(unary, [True], -1, np.array([0, 1]), losses_of, tables)
     with pytest.raises(ValueError, match="outside the table"):
         batch.run(1, lambda *_: 0)

@@ -62,6 +62,18 @@ def test_batches(some, threads):
                 check_solution(solution, model, given_statistics)
 
 
+@pytest.mark.parametrize("scaling", ["margin", "slack"])
+def test_batches_of_losses(instruction_set, scaling):
+    rng = np.random.default_rng(0)
+    pair = rng.normal(size=(4, 4))
+    models = [tt.Model.chain(rng.normal(size=(n, 4)), pair) for n in (1, 2, 3, 9, 17, 30)]
+    truths = [rng.integers(0, 4, len(model)) for model in models]
+    loss = tt.losses.FBeta(background=0)
+    for threads in (1, 2):
+        found = tt.loss_augmented_batch(models, loss, scaling, truths=truths, threads=threads)
+        assert all(0 <= s.loss <= 1 for s in found)
+
+
 @pytest.mark.parametrize("tallies", ["rows", "cells"])
 @given(problem=problems(largest=8, states=4, feasible=False))
 @settings(max_examples=120, deadline=None)

@@ -11,7 +11,7 @@ labelling, and any ``H`` that does not decrease in the score.
 array([0, 1, 1])
 """
 
-from tallytree import bounds, io, losses
+from tallytree import bounds, io, losses, parsing
 from tallytree.core.augment import AugmentedModel, augment
 from tallytree.core.batch import profile_batch, solve_batch
 from tallytree.core.certificate import Certificate
@@ -83,6 +83,7 @@ __all__ = [
     "losses",
     "matches",
     "mismatches",
+    "parsing",
     "plan",
     "profile",
     "profile_batch",

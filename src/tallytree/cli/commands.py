@@ -20,7 +20,7 @@ from tallytree.cli.completion import SHELLS, script
 from tallytree.cli.exits import MEANINGS, Exit, exit_of
 from tallytree.cli.inputs import FORMATS, format_of_path, problem_of, write
 from tallytree.cli.progress import progress
-from tallytree.errors import ModelError, TallytreeError
+from tallytree.errors import InfeasibleError, ModelError, TallytreeError
 from tallytree.explorer import write_page
 from tallytree.io import problem_schema
 from tallytree.io.problems import MOST_OPERATIONS
@@ -102,6 +102,8 @@ def _profile(options: Namespace) -> int:
     problem = problem_of(options)
     with progress("profile", shown=_shown(options)):
         profile = problem.profile(**_budget(options))
+    if not len(profile):
+        raise InfeasibleError("every labelling is forbidden by a -inf factor, so there is no profile")
     if options.json:
         print(reports.as_json(reports.profile_json(problem, profile)))
     else:

@@ -25,6 +25,7 @@ from tallytree.core.model import Model
 from tallytree.core.objective import Objective
 from tallytree.core.plan import Mode, Plan, checked_mode, default_memory_limit, plan_of, tally_limits
 from tallytree.core.profile import Profile, Root, Where, profile
+from tallytree.core.question import Question
 from tallytree.core.reduction import Reduction, as_reduction
 from tallytree.core.restriction import Allowed, Fixed
 from tallytree.core.solution import Solution, certified, lifted
@@ -36,7 +37,7 @@ from tallytree.kernels import native
 __all__ = [
     "Errors",
     "Found",
-    "Losses",
+    "Nodes",
     "Options",
     "Problem",
     "one_each",
@@ -48,8 +49,8 @@ __all__ = [
 Errors = Literal["raise", "return"]
 Statistics = Iterable[Statistic | Recipe]
 
-Losses = tuple[native.LossTable, NDArray[np.int64]]
-"""The losses of all tallies, and the truth that is compared with."""
+Nodes = tuple[list[bool], int, NDArray[np.int64], native.LossTable]
+"""For each statistic whether it counts what is right; the background; the truth; the losses of tallies."""
 
 _NO_CELLS = np.zeros(0, dtype=np.int64)
 
@@ -85,11 +86,14 @@ class Problem(Protocol):
         """What to maximise."""
 
     @property
-    def losses(self) -> Losses | None:
-        """What to maximise natively: a loss of the tallies together with the score."""
+    def nodes(self) -> Nodes | None:
+        """What to count and to maximise natively, where the statistics compare variables with a truth."""
+
+    def question(self, inquiry: Inquiry) -> Question[Statistic]:
+        """Return the question itself: what is handed over may only have its shape."""
 
     def inquire(self) -> Inquiry:
-        """Bind everything to the model; comes before the objective and the losses are asked for."""
+        """Bind everything to the model; comes before the objective is asked for."""
 
     def answer(self, found: Found) -> Any:
         """Make the answer of a labelling of the inquiry's model."""
@@ -239,7 +243,10 @@ class _ProfileOf(NamedTuple):
     fixed: Fixed | None
     allowed: Allowed | None
     objective: None = None
-    losses: None = None
+    nodes: None = None
+
+    def question(self, inquiry: Inquiry) -> Question[Statistic]:
+        return inquiry.question
 
     def inquire(self) -> Inquiry:
         return inquire(as_reduction(self.model, self.fixed, self.allowed), self.statistics, None)
@@ -258,7 +265,10 @@ class _SolutionOf(NamedTuple):
     allowed: Allowed | None
     objective: Objective | None
     where: Where
-    losses: None = None
+    nodes: None = None
+
+    def question(self, inquiry: Inquiry) -> Question[Statistic]:
+        return inquiry.question
 
     def inquire(self) -> Inquiry:
         return inquire(as_reduction(self.model, self.fixed, self.allowed), self.statistics, self.where)
@@ -300,6 +310,7 @@ class _Batch:
         limit = default_memory_limit() if options.memory_limit is None else float(options.memory_limit)
         self.handle = native.Batch(checked_mode(options.tallies), limit)
         self.items: list[_Item] = []
+        self.skeletons: dict[Any, native.Skeleton] = {}
         self.answers: list[Any] = [None] * len(problems)
         for number in range(len(problems)):
             self._put(number, partial(self._hand_over, number))
@@ -317,21 +328,35 @@ class _Batch:
     def _hand_over(self, number: int) -> None:
         problem = self.problems[number]
         inquiry = problem.inquire()
+        if problem.nodes is None:
+            self._add(inquiry, problem.objective is not None)
+        else:
+            right, background, truth, losses = problem.nodes
+            tables = [block.tables for block in inquiry.model.blocks]
+            self.handle.add_nodes(self._skeleton(inquiry), right, background, truth, losses, tables)
+        plain = problem.objective is None and problem.nodes is None
+        self.items.append(_Item(number, inquiry, "score" if plain else "value"))
+
+    def _add(self, inquiry: Inquiry, has_objective: bool) -> None:
         model, question = inquiry.model, inquiry.question
         shown = [block for s in inquiry.shown or () for block in s.blocks]
         self.handle.add(
-            skeleton(model, question.carried, self.options.order),
+            self._skeleton(inquiry),
             [block.tables for s in question.carried for block in s.blocks],
             *tally_limits(question.carried, question.window),
             [block.tables for block in model.blocks],
             [block.scopes for block in shown],
             [block.tables for block in shown],
-            problem.objective is not None or not inquiry.windowed,
+            has_objective or not inquiry.windowed,
         )
-        if problem.losses is not None:
-            self.handle.augment(*problem.losses)
-        plain = problem.objective is None and problem.losses is None
-        self.items.append(_Item(number, inquiry, "score" if plain else "value"))
+
+    def _skeleton(self, inquiry: Inquiry) -> native.Skeleton:
+        carried = inquiry.question.carried
+        key = inquiry.model.key, id(carried)  # the inquiries are kept, so no other tuple has the same number
+        found = self.skeletons.get(key)
+        if found is None:
+            found = self.skeletons[key] = skeleton(inquiry.model, carried, self.options.order)
+        return found
 
     def choose(self, place: int, tallies: NDArray[np.int64], scores: NDArray[np.float64]) -> int:
         """Return the row of a root that is to be decoded; -1 where the problem has no answer."""
@@ -344,12 +369,13 @@ class _Batch:
         return row
 
     def _profile(self, inquiry: Inquiry, root: Root) -> Profile:
+        make_plan = partial(plan_of, inquiry.model, inquiry.question, **self.options.of_plan)
         return Profile.without_tables(
-            inquiry.model, inquiry.question.carried, self._plan(inquiry), root, **inquiry.context
+            inquiry.model, inquiry.question.carried, make_plan, root, **inquiry.context
         )
 
-    def _plan(self, inquiry: Inquiry) -> Callable[[], Plan]:
-        return partial(plan_of, inquiry.model, inquiry.question, **self.options.of_plan)
+    def _plan(self, item: _Item) -> Callable[[], Plan]:
+        return partial(_planned, self.problems[item.number], item.inquiry, self.options)
 
     def profiles(self) -> Iterator[tuple[int, Profile | None]]:
         """Go through the roots that were computed; None for a problem that was refused."""
@@ -383,7 +409,7 @@ class _Batch:
                 inquiry.shown,
                 value=item.value,
                 evaluation=evaluation,
-                proof=(self._plan(inquiry), score, BEST, inquiry.where, item.noun),
+                proof=(self._plan(item), score, BEST, inquiry.where, item.noun),
             )
             original = lifted(found, inquiry.reduction, inquiry.shown or inquiry.question.carried)
             yield item.number, Found(original, loss, truth_score)
@@ -396,6 +422,10 @@ class _Batch:
                 number, partial(problem.alone, self.options) if one is None else partial(problem.answer, one)
             )
         return self.answers
+
+
+def _planned(problem: Problem, inquiry: Inquiry, options: Options) -> Plan:
+    return plan_of(inquiry.model, problem.question(inquiry), **options.of_plan)
 
 
 def _threads(threads: int | None) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache
+from typing import Any
 
 from tallytree.core.question import Question
 
@@ -15,7 +16,7 @@ ADVICE = (
 )
 
 
-def without_tallies(question: Question) -> str:
+def without_tallies(question: Question[Any]) -> str:
     """Say what answers a question, or bounds its answer, without tallies."""
     if question.constraint is None:
         return (

@@ -26,6 +26,7 @@ __all__ = [
     "And",
     "Comparison",
     "Constraint",
+    "Counted",
     "Domain",
     "Expression",
     "Linear",
@@ -164,6 +165,28 @@ class Term(Expression):
 
     def __hash__(self) -> int:
         return hash(self.key)
+
+
+class Counted(Term):
+    """A statistic, bound to what it is counted on: what messages can carry."""
+
+    __slots__ = ()
+
+    cap: int | None
+
+    @property
+    @abstractmethod
+    def largest_entry(self) -> int:
+        """The most, in magnitude, that one part of a labelling adds."""
+
+    @abstractmethod
+    def capped(self, cap: int | None) -> Counted:
+        """Return the same statistic with another cap, or with none."""
+
+    @classmethod
+    @abstractmethod
+    def combination(cls, expression: Expression, name: str | None = None) -> Counted:
+        """Make one statistic of an integer combination of uncapped ones."""
 
 
 @final

@@ -33,7 +33,16 @@ from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
 
-__all__ = ["Plan", "bind", "checked_mode", "default_memory_limit", "plan", "plan_of", "tally_limits"]
+__all__ = [
+    "Plan",
+    "bind",
+    "checked_mode",
+    "default_memory_limit",
+    "listed",
+    "plan",
+    "plan_of",
+    "tally_limits",
+]
 
 Mode = Literal["auto", "rows", "cells"]
 Window = Mapping[int, tuple[int | None, int | None]]
@@ -200,7 +209,7 @@ class Plan:
         costliest = self.layout.costliest
         memory = f"{readable_bytes(self.peak_bytes)} at the peak (limit {readable_bytes(self.limit)})"
         lines = [
-            f"plan for {len(self.order)} variables and {_statistics(self.names)}",
+            f"plan for {len(self.order)} variables and {listed(self.names)}",
             f"  width τ = {self.width}, degree ν = {self.degree}, tallies R = {self.tallies:,} ({self.mode})",
             f"  {len(self.steps):,} steps, {readable_count(self.operations)} add-max operations",
             f"  {memory}; decoding keeps {self.kept}",
@@ -222,7 +231,7 @@ class Plan:
     def _repr_html_(self) -> str:
         """Show the price in a notebook."""
         return html.described(
-            f"Plan for {len(self.order)} variables and {_statistics(self.names)}",
+            f"Plan for {len(self.order)} variables and {listed(self.names)}",
             [
                 ("width τ", self.width),
                 ("degree ν", self.degree),
@@ -348,7 +357,12 @@ def plan(
 
 
 def plan_of(
-    model: Model, question: Question, *, order: Order | None, memory_limit: float | None, tallies: Mode
+    model: Model,
+    question: Question[Statistic],
+    *,
+    order: Order | None,
+    memory_limit: float | None,
+    tallies: Mode,
 ) -> Plan:
     """Plan what a question carries, pruned to the window that it leaves."""
     try:
@@ -374,6 +388,7 @@ def _plain_fits(model: Model, order: Order | None, memory_limit: float | None) -
     return True
 
 
-def _statistics(names: tuple[str, ...]) -> str:
+def listed(names: tuple[str, ...]) -> str:
+    """Return how many statistics there are, and what they are called."""
     shown = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
     return f"{len(names)} statistic{'' if len(names) == 1 else 's'}" + (f" ({shown})" if names else "")

@@ -13,22 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import gcd
-from typing import NamedTuple, cast
-
-import numpy as np
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from tallytree.core.blocks import LARGEST_INTEGER
-from tallytree.core.expressions import And, Comparison, Constraint, Linear, Or, Term
-from tallytree.core.statistics import Statistic, read_by
+from tallytree.core.expressions import And, Comparison, Constraint, Counted, Linear, Or, Term
 
 __all__ = ["Question"]
 
 Bounds = tuple[int | None, int | None]
 Terms = tuple[tuple[Term, int], ...]
 Direction = frozenset[frozenset[tuple[Term, int]]]
+S = TypeVar("S", bound=Counted)
 
 
-class Question:
+class Question(Generic[S]):
     """A constraint in terms of what the messages carry for it.
 
     Attributes
@@ -47,7 +45,7 @@ class Question:
         As it was asked.
     """
 
-    def __init__(self, seen: tuple[Statistic, ...], constraint: Constraint | None) -> None:
+    def __init__(self, seen: tuple[S, ...], constraint: Constraint | None) -> None:
         self.asked = self.carried = seen
         self.window: dict[int, Bounds] = {}
         self.constraint = self.remaining = constraint
@@ -131,8 +129,12 @@ class Question:
         return type(constraint)(tuple(map(self._rewritten, constraint.parts)))
 
 
-def _with_those_read(seen: tuple[Statistic, ...], constraint: Constraint) -> tuple[Statistic, ...]:
-    return (*seen, *(s for s in read_by(constraint) if s not in seen))
+def _with_those_read(seen: tuple[Any, ...], constraint: Constraint) -> tuple[Any, ...]:
+    return (*seen, *(s for s in _counted(constraint) if s not in seen))
+
+
+def _counted(constraint: Constraint) -> tuple[Counted, ...]:
+    return cast(tuple[Counted, ...], constraint.statistics)  # bound: no recipes are left
 
 
 def _comparisons(constraint: Constraint) -> Iterator[Comparison]:
@@ -146,7 +148,7 @@ def _comparisons(constraint: Constraint) -> Iterator[Comparison]:
 def _linear(constraint: Constraint) -> bool:
     if isinstance(constraint, And):
         return all(map(_linear, constraint.parts))
-    uncapped = all(s.cap is None for s in read_by(constraint))
+    uncapped = all(s.cap is None for s in _counted(constraint))
     return isinstance(constraint, Comparison) and constraint.relation != "!=" and uncapped
 
 
@@ -164,13 +166,13 @@ def _threshold(comparison: Comparison) -> int:
 class _Combination(NamedTuple):
     """One statistic for several: ``c · whole`` is their part of a comparison in which ``first`` has ``c``."""
 
-    whole: Statistic
+    whole: Counted
     first: Term
     unit: int
     parts: frozenset[Term]
 
 
-def _combined(constraint: Constraint, seen: Sequence[Statistic]) -> Constraint:
+def _combined(constraint: Constraint, seen: Sequence[Counted]) -> Constraint:
     """Return the constraint with one statistic for all those that are read in one combination only.
 
     Statistics that the objective gets, that are capped, or that are read in two different combinations stay
@@ -183,7 +185,7 @@ def _combined(constraint: Constraint, seen: Sequence[Statistic]) -> Constraint:
     for comparison in _comparisons(constraint):
         for term, _ in comparison.terms:
             directions.setdefault(term, set()).add(_direction(comparison.terms))
-    free = {s for s in read_by(constraint) if s.cap is None and s not in seen and len(directions[s]) == 1}
+    free = {s for s in _counted(constraint) if s.cap is None and s not in seen and len(directions[s]) == 1}
     combinations: dict[Direction, _Combination] = {}
     for comparison in several:
         parts = tuple((term, c) for term, c in comparison.terms if term in free)
@@ -203,14 +205,11 @@ def _combination(parts: Terms) -> _Combination | None:
     """Make one statistic of several, without their common divisor; None where its entries would not fit."""
     divisor = gcd(*(c for _, c in parts))
     scaled = [(term, c // divisor) for term, c in parts]
-    if any(abs(c) * _largest_entry(cast(Statistic, term)) >= LARGEST_INTEGER for term, c in scaled):
-        return None
     first, unit = scaled[0]
-    return _Combination(Statistic.combination(Linear(scaled)), first, unit, frozenset(t for t, _ in scaled))
-
-
-def _largest_entry(statistic: Statistic) -> int:
-    return max((int(np.abs(block.tables).max(initial=0)) for block in statistic.blocks), default=0)
+    kind = cast(Any, type(first))
+    if any(abs(c) * cast(Counted, term).largest_entry >= LARGEST_INTEGER for term, c in scaled):
+        return None
+    return _Combination(kind.combination(Linear(scaled)), first, unit, frozenset(t for t, _ in scaled))
 
 
 def _in_terms_of(constraint: Constraint, combinations: dict[Direction, _Combination]) -> Constraint:

@@ -19,7 +19,7 @@ from tallytree.core.plan import Plan
 from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
 
-__all__ = ["Ranked", "by_objective", "by_score"]
+__all__ = ["Ranked", "by_objective", "by_score", "drawn"]
 
 _BATCH = 64  # the most labellings that are found ahead
 
@@ -44,7 +44,7 @@ def by_score(messages: Messages, cells: NDArray[np.int64], plan: Plan) -> Iterat
     if not isinstance(messages, native.Run):
         raise ModelError("labellings in order come from the native executor; leave out backend=")
     try:
-        return _drawn(native.KBest(messages, cells))
+        return drawn(native.KBest(messages, cells))
     except native.BudgetExceededError:
         raise BudgetError(
             "labellings in order need every table, and this plan keeps only checkpoints "
@@ -52,7 +52,8 @@ def by_score(messages: Messages, cells: NDArray[np.int64], plan: Plan) -> Iterat
         ) from None
 
 
-def _drawn(search: native.KBest) -> Iterator[Ranked]:
+def drawn(search: native.KBest | native.ChartKBest) -> Iterator[Ranked]:
+    """Go through what a search finds, one by one."""
     count = 1  # in growing batches: the first comes at once, and many cost few calls
     while True:
         scores, positions, assignments = search.next(count)

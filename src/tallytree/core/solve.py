@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from tallytree.core.elimination import Order
 from tallytree.core.expressions import Constraint
 from tallytree.core.infeasible import nearest
+from tallytree.core.lookup import TallyTable, Where
 from tallytree.core.messages import Backend
 from tallytree.core.model import Model
 from tallytree.core.objective import Objective, called
 from tallytree.core.plan import Mode, bind, plan_of
-from tallytree.core.profile import Profile, Where
+from tallytree.core.profile import Profile
 from tallytree.core.question import Question
 from tallytree.core.reduction import Reduction, as_reduction, meet
 from tallytree.core.restriction import Allowed, Fixed
@@ -95,12 +96,12 @@ class Posed(NamedTuple):
     The constraint itself is there in terms of the model that was solved.
     """
 
-    profile: Profile
+    profile: TallyTable[Any]
     remaining: Where
     seen: int
     constraint: Constraint | None
 
-    def best(self, objective: Objective | None) -> Solution:
+    def best(self, objective: Objective | None) -> Any:
         """Return the best labelling."""
         return self.profile.best(self._narrowed(objective), where=self.remaining)
 
@@ -108,7 +109,7 @@ class Posed(NamedTuple):
         """Return the row of the profile that :meth:`best` takes, and its value."""
         return self.profile.best_row(self._narrowed(objective), where=self.remaining)
 
-    def top(self, count: int, objective: Objective | None) -> list[Solution]:
+    def top(self, count: int, objective: Objective | None) -> list[Any]:
         """Return the best labelling of each of the best tallies."""
         return self.profile.top(count, self._narrowed(objective), where=self.remaining)
 
@@ -117,7 +118,7 @@ class Posed(NamedTuple):
         rows = self.profile.allowed(self.remaining)
         return rows, self.profile.scores[rows], self.profile.tallies[rows]
 
-    def ranked(self, objective: Objective | None) -> Iterator[Solution]:
+    def ranked(self, objective: Objective | None) -> Iterator[Any]:
         """Go through the labellings, best first."""
         return self.profile.ranked(self._narrowed(objective), where=self.remaining)
 
@@ -140,7 +141,8 @@ class Posed(NamedTuple):
 def best_of(asked: Posed, objective: Objective | None, where: Where) -> Solution:
     """Return the best labelling; where the constraint leaves none, say what comes nearest."""
     try:
-        return asked.best(objective)
+        found: Solution = asked.best(objective)
+        return found
     except InfeasibleError:
         if asked.constraint is None or asked.satisfiable:
             raise
@@ -170,7 +172,7 @@ class Inquiry(NamedTuple):
     """A question about a model, before any message is passed."""
 
     reduction: Reduction
-    question: Question
+    question: Question[Statistic]
     seen: int
     where: Where
     constraint: Constraint | None  # in terms of the model that is solved

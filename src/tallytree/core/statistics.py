@@ -26,7 +26,7 @@ from tallytree.core.blocks import (
     read_only,
     set_once,
 )
-from tallytree.core.expressions import Constraint, Domain, Expression, Term
+from tallytree.core.expressions import Constraint, Counted, Domain, Expression, Term
 from tallytree.errors import ModelError
 
 __all__ = ["Recipe", "State", "Statistic", "checked_cap", "checked_name", "read_by", "shared"]
@@ -36,7 +36,7 @@ State = str | int
 
 
 @final
-class Statistic(Term):
+class Statistic(Counted):
     """An integer statistic of labellings.
 
     Parameters
@@ -185,6 +185,11 @@ class Statistic(Term):
         """
         total = int(_evaluated(self, y))
         return total if self.cap is None else min(self.cap, total)
+
+    @property
+    def largest_entry(self) -> int:
+        """The largest magnitude in its tables."""
+        return max((int(np.abs(block.tables).max(initial=0)) for block in self.blocks), default=0)
 
     def capped(self, cap: int | None) -> Statistic:
         """Return the same statistic with another cap, or with none."""

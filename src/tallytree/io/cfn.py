@@ -33,6 +33,7 @@ __all__ = ["read_cfn"]
 
 MOST_STATES = 2**31 - 1
 LONGEST_NUMBER = 40
+EXPANSION = 200  # a word of two bytes becomes two objects with their place
 
 Scope = tuple[int, ...]
 
@@ -74,7 +75,7 @@ def read_cfn(path: Readable) -> Problem:
     >>> problem.solve()
     Solution(value=-0.5, score=-0.5, tally=(wet=1))
     """
-    origin = source(path)
+    origin = source(path, EXPANSION)
     reader = _Reader(origin.name)
     return reader.problem(tree(origin))
 

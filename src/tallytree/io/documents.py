@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import Any, NoReturn, final
+from typing import Any, NoReturn, final, overload
 
 from tallytree.errors import ModelError
 from tallytree.io.files import Source
@@ -138,11 +138,11 @@ class At:
             self.refuse("an object")
         return {key: At(value, self.file, f"{self.path}.{key}"[:200]) for key, value in self.value.items()}
 
-    def items(self, length: int | None = None, what: str = "a list") -> list[At]:
+    def items(self, length: int | None = None, what: str = "a list") -> Items:
         """Take a list, of this length if one is given."""
         if not isinstance(self.value, list) or length not in (None, len(self.value)):
             self.refuse(what if length is None else f"a list of {length}")
-        return [self.item(i) for i in range(len(self.value))]
+        return Items(self)
 
     def text(self, what: str = "a text") -> str:
         """Take a string."""
@@ -192,6 +192,28 @@ class At:
             return convert(self.value)
         except ValueError:
             self.refuse(what)
+
+
+@final
+class Items(Sequence[At]):
+    """The items of a list with their paths, made one by one: a list of a million numbers stays small."""
+
+    __slots__ = ("_whole",)
+
+    def __init__(self, whole: At) -> None:
+        self._whole = whole
+
+    def __len__(self) -> int:
+        return len(self._whole.value)
+
+    @overload
+    def __getitem__(self, key: int) -> At: ...
+    @overload
+    def __getitem__(self, key: slice) -> list[At]: ...
+    def __getitem__(self, key: int | slice) -> At | list[At]:
+        if isinstance(key, slice):
+            return [self._whole.item(i) for i in range(len(self))[key]]
+        return self._whole.item(key)
 
 
 def _fits(value: float) -> bool:

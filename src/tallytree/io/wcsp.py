@@ -31,6 +31,7 @@ from tallytree.io.words import Words
 __all__ = ["read_wcsp", "write_wcsp"]
 
 MOST_STATES = 2**31 - 1
+EXPANSION = 128  # a function of eight bytes becomes a table of its own
 Scope = tuple[int, ...]
 
 
@@ -62,7 +63,7 @@ def read_wcsp(path: Readable) -> Problem:
     >>> problem.where.text, problem.solve()
     ('(wsum_1 >= 1 and wsum_1 <= 1)', Solution(value=0, score=0, tally=(wsum_1=1)))
     """
-    words = Words(path)
+    words = Words(path, EXPANSION)
     words.word("the name of the problem")
     variables = words.length("variables")
     words.whole("the largest number of states")

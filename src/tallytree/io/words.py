@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from tallytree.errors import ModelError
-from tallytree.io.files import Readable, source
+from tallytree.io.files import EXPANSION, Readable, source
 
 __all__ = ["MOST_WHOLE", "Words"]
 
@@ -21,8 +21,8 @@ MOST_INTEGER = 10**LONGEST_INTEGER
 class Words:
     """The words of a file, taken one after the other. Positions are worked out only for an error message."""
 
-    def __init__(self, place: Readable) -> None:
-        self.path, self.data = source(place)
+    def __init__(self, place: Readable, expansion: int = EXPANSION) -> None:
+        self.path, self.data = source(place, expansion)
         self.words = self.data.split()
         self.at = 0
 

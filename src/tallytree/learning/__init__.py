@@ -29,6 +29,7 @@ from tallytree.learning.sequence_svm import SequenceSVM
 from tallytree.learning.sequences import SequenceProblem
 from tallytree.learning.solver import Solver
 from tallytree.learning.storage import load, save
+from tallytree.learning.stored import StoredSequences, store_sequences
 from tallytree.learning.subgradient import Subgradient
 from tallytree.learning.templates import CHUNKING, TAGGING, templated, word_parts
 from tallytree.learning.training import Trained, path, train
@@ -54,6 +55,7 @@ __all__ = [
     "SequenceProblem",
     "SequenceSVM",
     "Solver",
+    "StoredSequences",
     "Subgradient",
     "TAGGING",
     "TopTallies",
@@ -67,6 +69,7 @@ __all__ = [
     "path",
     "sample_sentences",
     "save",
+    "store_sequences",
     "templated",
     "train",
     "word_parts",

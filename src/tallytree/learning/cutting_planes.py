@@ -16,7 +16,7 @@ import numpy as np
 
 from tallytree.errors import ModelError
 from tallytree.learning.oracle import Oracle
-from tallytree.learning.planes import Floats, Plane, combined
+from tallytree.learning.planes import Floats, Plane, combined, dot
 from tallytree.learning.qp import best_alpha
 from tallytree.learning.sets_io import packed, unpacked
 from tallytree.learning.solver import Arrays, Report, Run, Solver, half_square, hinge_sum
@@ -98,7 +98,7 @@ class CuttingPlanesRun(Run):
             one.apply(one.alpha, (self._weights, 1.0))
 
     def _dual(self) -> float:
-        return sum(float(one.alpha @ one.offsets) for one in self.sets) - half_square(self._weights)
+        return sum(dot(one.alpha, one.offsets) for one in self.sets) - half_square(self._weights)
 
     def arrays(self) -> Arrays:
         """Return the state as arrays."""

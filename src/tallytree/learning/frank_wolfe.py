@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tallytree.learning.oracle import Oracle
-from tallytree.learning.planes import Floats, Plane
+from tallytree.learning.planes import Floats, Plane, dot
 from tallytree.learning.sets_io import packed, unpacked
 from tallytree.learning.solver import (
     Arrays,
@@ -93,7 +93,7 @@ class FrankWolfeRun(Run):
     @property
     def dual(self) -> float:
         """``D(α)``."""
-        linear = sum(float(one.alpha @ one.offsets) for one in self.sets)
+        linear = sum(dot(one.alpha, one.offsets) for one in self.sets)
         return linear - half_square(self._weights)
 
     def advance(self, number: int, certify: bool) -> Report:

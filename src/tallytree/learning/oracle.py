@@ -21,7 +21,8 @@ from tallytree.kbest import diverse_k_best
 from tallytree.learning.planes import Floats, Integers, Plane, scaled_plane
 from tallytree.learning.problem import Problem
 from tallytree.losses import Loss
-from tallytree.losses.augmented import LossProfile, loss_augmented
+from tallytree.losses.augmented import LossProfile
+from tallytree.losses.batch import loss_augmented_batch
 
 __all__ = ["Diverse", "ExactOracle", "Oracle", "Scaling", "TopTallies"]
 
@@ -87,8 +88,9 @@ class ExactOracle:
     extra : TopTallies or Diverse, optional
         Where further planes of each call come from; by default there is one.
     n_jobs : int, optional
-        The processes that inference is spread over, by joblib and its current backend; the answers are the
-        same. It pays where batches are large: ``FrankWolfe(batch=512)``.
+        The processes that inference is spread over, by joblib and its current backend; by default native
+        threads of this one. The answers are the same. It pays for whole machines, and where batches are
+        large: ``FrankWolfe(batch=512)``.
 
     Attributes
     ----------
@@ -110,7 +112,6 @@ class ExactOracle:
         self.problem, self.scaling, self.extra, self.n_jobs = problem, scaling, extra, n_jobs
         self.dimension = problem.dimension
         self.calls, self.seconds = 0, 0.0
-        self._losses: list[Loss | None] = [None] * len(problem)
         self._zero = np.zeros(self.dimension)
 
     def __len__(self) -> int:
@@ -120,15 +121,15 @@ class ExactOracle:
     def base(self, example: int) -> Plane:
         """Return the plane of the truth: its loss, which is 0 where the loss compares with it."""
         nothing = np.zeros(0, dtype=np.int64)
-        loss = self._loss(example)(self.problem.truth(example))
+        model = self.problem.model(example, self._zero)
+        loss = self.problem.loss_of(example).on(model)(self.problem.truth(example))
         return Plane(nothing, nothing.astype(np.float64), float(loss))
 
     def planes(self, examples: Sequence[int], weights: Floats) -> list[list[Plane]]:
         """Return planes of each example, the most violated one first."""
         started = perf_counter()
         models = self.problem.models(examples, weights)
-        losses = [self._loss(*pair) for pair in zip(examples, models, strict=True)]
-        found = self._found(models, losses)
+        found = self._found(models, [self.problem.truth(example) for example in examples], examples)
         self.calls += len(found)
         self.seconds += perf_counter() - started
         return [
@@ -136,39 +137,60 @@ class ExactOracle:
             for example, one in zip(examples, found, strict=True)
         ]
 
-    def _found(self, models: list[Model], losses: list[Loss]) -> list[Found]:
-        """Solve in this process, or in those of joblib's backend. They get models and give labellings."""
+    def _found(self, models: list[Model], truths: list[Integers], examples: Sequence[int]) -> list[Found]:
+        """Solve on native threads, or in joblib's workers, which get models and give labellings."""
+        losses = self._losses(examples)
         if self.n_jobs in (None, 1):
-            return _solved(models, losses, self.scaling, self.extra)
-        cuts = range(0, len(models), _PIECE)
+            return _solved(models, truths, losses, self.scaling, self.extra, None)
         pieces = Parallel(n_jobs=self.n_jobs)(
-            delayed(_solved)(models[i : i + _PIECE], losses[i : i + _PIECE], self.scaling, self.extra)
-            for i in cuts
+            delayed(_solved)(
+                models[i : i + _PIECE],
+                truths[i : i + _PIECE],
+                losses if isinstance(losses, Loss) else losses[i : i + _PIECE],
+                self.scaling,
+                self.extra,
+                1,
+            )
+            for i in range(0, len(models), _PIECE)
         )
         return [one for piece in pieces for one in piece]
 
-    def _loss(self, example: int, model: Model | None = None) -> Loss:
-        known = self._losses[example]
-        if known is None:
-            model = self.problem.model(example, self._zero) if model is None else model
-            known = self._losses[example] = self.problem.loss_of(example).on(model)
-        return known
+    def _losses(self, examples: Sequence[int]) -> Loss | list[Loss]:
+        """Return the recipe where it serves all examples: it is bound in bulk; else a loss for each."""
+        if type(self.problem).loss_of is Problem.loss_of:
+            return self.problem.loss
+        return [self.problem.loss_of(example) for example in examples]
 
 
 def _solved(
-    models: Sequence[Model], losses: Sequence[Loss], scaling: Scaling, extra: TopTallies | Diverse | None
+    models: Sequence[Model],
+    truths: Sequence[Integers],
+    losses: Loss | Sequence[Loss],
+    scaling: Scaling,
+    extra: TopTallies | Diverse | None,
+    threads: int | None,
 ) -> list[Found]:
-    return [_solutions(model, loss, scaling, extra) for model, loss in zip(models, losses, strict=True)]
-
-
-def _solutions(model: Model, loss: Loss, scaling: Scaling, extra: TopTallies | Diverse | None) -> Found:
-    """Return labellings and their losses, the most violated one first."""
+    """Return labellings of each model and their losses, the most violated one first."""
     if isinstance(extra, TopTallies):
-        top = LossProfile(model, loss).top(extra.count, scaling)
-        return [(one.assignment, one.loss) for one in top]
-    best = loss_augmented(model, loss, scaling)
-    found = [(best.assignment, best.loss)]
+        return [_top(*pair, scaling, extra) for pair in zip(models, _bound(losses, truths), strict=True)]
+    unbound = truths if isinstance(losses, Loss) else None
+    best = loss_augmented_batch(models, losses, scaling, truths=unbound, threads=threads)
+    found: list[Found] = [[(one.assignment, one.loss)] for one in best]
     if isinstance(extra, Diverse):
-        others = diverse_k_best(model, extra.count - 1, extra.distance)
-        found += [(one.assignment, float(loss(one.assignment))) for one in others]
+        others = [_others(*pair, extra) for pair in zip(models, _bound(losses, truths), strict=True)]
+        return [[*first, *more] for first, more in zip(found, others, strict=True)]
     return found
+
+
+def _bound(losses: Loss | Sequence[Loss], truths: Sequence[Integers]) -> Sequence[Loss]:
+    return [losses.against(truth) for truth in truths] if isinstance(losses, Loss) else losses
+
+
+def _top(model: Model, loss: Loss, scaling: Scaling, extra: TopTallies) -> Found:
+    return [(one.assignment, one.loss) for one in LossProfile(model, loss).top(extra.count, scaling)]
+
+
+def _others(model: Model, loss: Loss, extra: Diverse) -> Found:
+    bound = loss.on(model)
+    others = diverse_k_best(model, extra.count - 1, extra.distance)
+    return [(one.assignment, float(bound(one.assignment))) for one in others]

@@ -8,15 +8,18 @@ each labelling ``y``. With ``δ = Ψ(x, truth) − Ψ(x, y)`` and the loss ``Δ(
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Features", "Floats", "Integers", "Plane", "collected", "combined", "scaled_plane"]
+__all__ = ["Features", "Floats", "Integers", "Plane", "collected", "combined", "dot", "scaled_plane"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+_DENSE = 4
+"""Up to so many places for each entry it is quicker to go through all places than to sort the entries."""
 
 Features = tuple[Integers, Floats]
 """A sparse vector: indices, perhaps repeated, and the values to be added up there."""
@@ -46,7 +49,12 @@ class Plane(NamedTuple):
         >>> plane.at(np.array([1.0, 0.0, 0.0, 1.0]))
         1.5
         """
-        return self.offset - float(self.values @ weights[self.indices])
+        return self.offset - dot(self.values, weights[self.indices])
+
+
+def dot(first: Floats, second: Floats) -> float:
+    """Return ``⟨a, b⟩``, added up in the same order whatever the number of processors (BLAS's is another)."""
+    return float(np.einsum("i,i->", first, second))
 
 
 def collected(indices: ArrayLike, values: ArrayLike) -> Features:
@@ -57,10 +65,17 @@ def collected(indices: ArrayLike, values: ArrayLike) -> Features:
     >>> collected([4, 1, 4, 2], [1.0, 2.0, 1.0, 0.0])
     (array([1, 4]), array([2., 2.]))
     """
-    found, place = np.unique(np.asarray(indices, dtype=np.int64), return_inverse=True)
-    sums = np.bincount(place, weights=np.asarray(values, dtype=np.float64), minlength=len(found))
-    kept = sums != 0.0
-    return found[kept], sums[kept]
+    places, terms = np.asarray(indices, dtype=np.int64), np.asarray(values, dtype=np.float64)
+    if len(places) and int(places.max()) < _DENSE * len(places):
+        return _nonzero(np.bincount(places, weights=terms))
+    found, ranks = np.unique(places, return_inverse=True)
+    kept, sums = _nonzero(np.bincount(ranks, weights=terms, minlength=len(found)))
+    return found[kept], sums
+
+
+def _nonzero(sums: NDArray[Any]) -> Features:
+    kept = np.flatnonzero(sums)
+    return kept, sums[kept]
 
 
 def scaled_plane(difference: Features, loss: float, scaling: str) -> Plane:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from tallytree.core.model import Model
@@ -18,7 +20,9 @@ from tallytree.learning.planes import Features, Floats, Integers
 from tallytree.learning.problem import Problem
 from tallytree.losses import Loss
 
-__all__ = ["SequenceProblem", "chains"]
+__all__ = ["Entries", "SequenceProblem", "chains"]
+
+Entries = tuple[NDArray[Any], NDArray[Any], Floats]
 
 
 def chains(
@@ -102,11 +106,14 @@ class SequenceProblem(Problem):
         lengths = [matrix.shape[0] for matrix in sequences]
         if lengths != [len(truth) for truth in truths]:
             raise ModelError("each sequence needs one label for each of its positions, and each its labels")
-        self.loss, self.labels, self.states = loss, labels, states
         self._rows = sparse.vstack(sequences, format="csr")
         self._starts = np.cumsum([0, *lengths])
         self._truths = np.concatenate(truths).astype(np.int64)
-        self._emissions = self._rows.shape[1] * labels
+        self._configure(self._rows.shape[1], labels, loss, states)
+
+    def _configure(self, width: int, labels: int, loss: Loss, states: Sequence[str] | None) -> None:
+        self.loss, self.labels, self.states = loss, labels, states
+        self._emissions = width * labels
         self.dimension = self._emissions + labels * labels
 
     def __len__(self) -> int:
@@ -132,8 +139,8 @@ class SequenceProblem(Problem):
 
     def features(self, example: int, labelling: Integers) -> Features:
         """Return the features of a labelled sequence."""
-        everywhere = np.arange(len(labelling))
-        indices, values = self._at(example, everywhere, labelling)
+        columns, values, sizes = self._at(example, np.arange(len(labelling)))
+        indices = columns + np.repeat(labelling, sizes)
         pairs = self._pairs(labelling)
         return np.concatenate((indices, pairs)), np.concatenate((values, np.ones(len(pairs))))
 
@@ -141,8 +148,8 @@ class SequenceProblem(Problem):
         """Return the features of the truth less those of a labelling: only positions that differ count."""
         truth = self.truth(example)
         differs = np.flatnonzero(truth != labelling)
-        right, values = self._at(example, differs, truth)
-        wrong, _ = self._at(example, differs, labelling)
+        columns, values, sizes = self._at(example, differs)
+        right, wrong = (columns + np.repeat(labels[differs], sizes) for labels in (truth, labelling))
         before, after = self._pairs(truth), self._pairs(labelling)
         changed = before != after
         ones = np.ones(int(changed.sum()))
@@ -151,14 +158,18 @@ class SequenceProblem(Problem):
             np.concatenate((values, -values, ones, -ones)),
         )
 
-    def _at(self, example: int, positions: Integers, labelling: Integers) -> Features:
-        """Return the emission features of some positions with their labels."""
-        starts = self._rows.indptr[self._starts[example] + positions].astype(np.int64)
-        sizes = self._rows.indptr[self._starts[example] + positions + 1] - starts
+    def _at(self, example: int, positions: Integers) -> tuple[Integers, Floats, Integers]:
+        """Return the entries of some positions: where the weights of their columns begin, values, sizes."""
+        ends, columns, values = self._entries(example)
+        starts = ends[positions].astype(np.int64)
+        sizes = ends[positions + 1] - starts
         places = np.arange(int(sizes.sum())) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
-        chosen = np.repeat(labelling[positions], sizes)
-        columns = self._rows.indices[places].astype(np.int64)
-        return columns * self.labels + chosen, self._rows.data[places]
+        return columns[places].astype(np.int64) * self.labels, values[places], sizes
+
+    def _entries(self, example: int) -> Entries:
+        """Return where the entries of each position begin, and the columns and values they are in."""
+        own = slice(int(self._starts[example]), int(self._starts[example + 1]) + 1)
+        return self._rows.indptr[own], self._rows.indices, self._rows.data
 
     def _pairs(self, labelling: Integers) -> Integers:
         pairs: Integers = self._emissions + labelling[:-1] * self.labels + labelling[1:]

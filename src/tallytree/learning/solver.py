@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.learning.oracle import Oracle
-from tallytree.learning.planes import Floats, Plane
+from tallytree.learning.planes import Floats, Plane, dot
 
 __all__ = ["Arrays", "Report", "Run", "Solver", "batches", "half_square", "hinge_sum", "shuffled"]
 
@@ -94,7 +94,7 @@ class Solver(ABC):
 
 def half_square(weights: Floats) -> float:
     """Return ``½‖w‖²``."""
-    return 0.5 * float(weights @ weights)
+    return 0.5 * dot(weights, weights)
 
 
 def hinge_sum(found: list[list[Plane]], weights: Floats) -> float:

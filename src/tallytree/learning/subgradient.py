@@ -58,7 +58,7 @@ class SubgradientRun(Run):
         self._visits = 0
         self._average = np.zeros(oracle.dimension if solver.averaging else 0)
         self._steps = 0
-        self._best_dual = sum(oracle.base(example).offset for example in range(len(oracle))) * C
+        self._best_dual = -np.inf
 
     @property
     def weights(self) -> Floats:
@@ -99,7 +99,10 @@ class SubgradientRun(Run):
 
     def _certified(self) -> Report:
         weights = self.weights.copy()
-        hinges = hinge_sum(self.oracle.planes(range(len(self.oracle)), weights), weights)
+        hinges = sum(  # batch by batch, because the examples may be on disk
+            hinge_sum(self.oracle.planes(chunk, weights), weights)
+            for chunk in batches(np.arange(len(self.oracle)), self.solver.batch)
+        )
         primal = half_square(weights) + self.C * hinges
         return Report(self._best_dual, primal, hinges / len(self.oracle), weights)
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tallytree.learning.planes import Floats, Plane, combined
+from tallytree.learning.planes import Floats, Plane, combined, dot
 
 __all__ = ["WorkingSet"]
 
@@ -102,25 +102,26 @@ class WorkingSet:
         change : array
             What was added to alpha. The weight vector is left as it is: :meth:`apply` changes it.
         """
-        slopes = self.gradients(weights)
-        gap = float(self.alpha @ (slopes.max() - slopes))
-        before = self.alpha.copy()
-        alpha, gram = self.alpha, self.gram
+        slopes, alpha = self.gradients(weights).tolist(), self.alpha.tolist()
+        highest = max(slopes)
+        gap = sum(share * (highest - slope) for share, slope in zip(alpha, slopes, strict=True))
         least = _ROUNDING * (1.0 + float(np.abs(self.offsets).max()))
+        places = range(len(alpha))
         for _ in range(_STEPS):
-            up = int(slopes.argmax())
-            down = int(np.where(alpha > 0.0, slopes, np.inf).argmin())
-            slope = float(slopes[up] - slopes[down])
+            up = max(places, key=slopes.__getitem__)
+            down = min((k for k in places if alpha[k] > 0.0), key=slopes.__getitem__)
+            slope = slopes[up] - slopes[down]
             if slope <= least:
                 break
             least = max(least, _ENOUGH * slope)  # from the first one, the largest, on
-            curvature = float(gram[up, up] - 2.0 * gram[up, down] + gram[down, down])
-            most = float(alpha[down])
-            step = min(most, slope / curvature) if curvature > 0.0 else most
+            above, below = self.gram[up].tolist(), self.gram[down].tolist()
+            curvature = above[up] - 2.0 * above[down] + below[down]
+            step = min(alpha[down], slope / curvature) if curvature > 0.0 else alpha[down]
             alpha[up] += step
-            alpha[down] = 0.0 if step == most else most - step
-            slopes -= step * (gram[:, up] - gram[:, down])
-        return gap, alpha - before
+            alpha[down] -= step
+            slopes = [g - step * (a - b) for g, a, b in zip(slopes, above, below, strict=True)]
+        before, self.alpha = self.alpha, np.array(alpha)
+        return gap, self.alpha - before
 
     def apply(self, change: Floats, *targets: tuple[Floats, float]) -> None:
         """Add ``factor · Σ change_k a_k`` to each of the given vectors, in place."""
@@ -161,9 +162,9 @@ class WorkingSet:
 
 def _inner(first: Plane, second: Plane) -> float:
     if first is second:
-        return float(first.values @ first.values)
+        return dot(first.values, first.values)
     _, here, there = np.intersect1d(first.indices, second.indices, assume_unique=True, return_indices=True)
-    return float(first.values[here] @ second.values[there])
+    return dot(first.values[here], second.values[there])
 
 
 def _equal(first: Plane, second: Plane) -> bool:

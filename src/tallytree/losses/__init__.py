@@ -7,6 +7,7 @@ first, ``FBeta(truth, background="O")``.
 from tallytree.losses.augmented import AugmentedSolution, LossProfile
 from tallytree.losses.base import LabellingLoss, Loss
 from tallytree.losses.bleu import Bleu
+from tallytree.losses.brackets import CrossingBrackets, CrossingBracketsRate
 from tallytree.losses.chunks import ChunkFBeta, chunks_of
 from tallytree.losses.corpus import CorpusSolution
 from tallytree.losses.nodes import FalsePositives, FBeta, IntersectionOverUnion, NodeLoss, Precision, Recall
@@ -21,6 +22,8 @@ __all__ = [
     "AugmentedSolution",
     "Bleu",
     "ChunkFBeta",
+    "CrossingBrackets",
+    "CrossingBracketsRate",
     "CorpusSolution",
     "FBeta",
     "FalsePositives",

@@ -1,8 +1,8 @@
-"""The problems of a batch of losses, and the statistics of many truths made at once.
+"""The problems of a batch of losses, and those whose statistics and losses are looked after natively.
 
 Losses of nodes (F, precision, recall, intersection over union) depend on the truth through its size alone, so
 one table of losses serves all truths of one size, and it is read natively, without a callback. Their
-statistics are made for all truths together: a few operations on long arrays instead of many on short ones.
+statistics are made natively too, from the truths: Python only knows their shape.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.batch import Found, Losses, Options, Problem
-from tallytree.core.blocks import Block, read_only, unary_scopes
+from tallytree.core.batch import Found, Nodes, Options, Problem
+from tallytree.core.blocks import Block, unary_scopes
 from tallytree.core.door import code_in, numbers_of
 from tallytree.core.model import Model
 from tallytree.core.objective import Objective
@@ -43,7 +43,7 @@ __all__ = ["Augmented", "in_bulk"]
 class Augmented:
     """A loss on a model, as :func:`loss_augmented` takes them."""
 
-    losses: Losses | None = None
+    nodes: Nodes | None = None
     objective: Objective | None = None
 
     def __init__(
@@ -78,6 +78,10 @@ class Augmented:
         self.objective = objective(self._question.loss, self.scaling, self._question.truth_score, self.margin)
         return inquire(reduction, reduction.statistics, self.where)
 
+    def question(self, inquiry: Inquiry) -> Question[Statistic]:
+        """Return the question as it was handed over."""
+        return inquiry.question
+
     def answer(self, found: Found) -> AugmentedSolution:
         """Bring a labelling back to the model that was asked about, with its loss."""
         if self._line is not None:
@@ -107,19 +111,22 @@ class Augmented:
 
 
 class _Nodes:
-    """A loss of nodes whose statistics and table of losses are made."""
+    """A loss of nodes: its statistics are made natively, from the truth."""
 
     objective: Objective | None = None
 
-    def __init__(self, single: Augmented, statistics: tuple[Statistic, ...], losses: Losses) -> None:
+    def __init__(self, single: Augmented, shape: Question[Statistic], nodes: Nodes) -> None:
         self.single = single
-        self.statistics = statistics
-        self.losses = losses
+        self.shape = shape  # of statistics like those that are meant
+        self.nodes = nodes
 
     def inquire(self) -> Inquiry:
         checked_scaling(self.single.scaling, self.single.recipe)
         reduction = Reduction.identity(self.single.model)
-        return Inquiry(reduction, Question(self.statistics, None), len(self.statistics), None, None)
+        return Inquiry(reduction, self.shape, len(self.shape.carried), None, None)
+
+    def question(self, inquiry: Inquiry) -> Question[Statistic]:
+        return Question(self.single.loss.on(inquiry.model).reduce(inquiry.model).statistics, None)
 
     def answer(self, found: Found) -> AugmentedSolution:
         solution, loss, truth_score = found
@@ -131,7 +138,7 @@ class _Nodes:
 
 
 def in_bulk(problems: Sequence[Augmented]) -> list[Problem]:
-    """Replace the problems whose statistics can be made together; all others stay as they are."""
+    """Replace the problems whose statistics are made natively; all others stay as they are."""
     groups: dict[Any, list[int]] = {}
     kinds: dict[int, Any] = {}  # of each recipe: often it is the same one
     for number, problem in enumerate(problems):
@@ -182,21 +189,29 @@ class _Bulk:
         self.ends = np.cumsum(self.lengths)
 
     def made(self) -> Sequence[Problem]:
-        """Return the problems with statistics and losses; as they are where a truth needs a closer look."""
+        """Return the problems as native ones; as they are where a truth needs a closer look."""
         codes, background = self._codes(), self._background()
         if codes is None or background is None or self._folds():
             return self.problems
-        of_node = np.arange(self.states) != background
-        same = codes[:, None] == np.arange(self.states)
-        tables = {"tp": same & of_node, "fp": ~same & of_node}
-        counted = {name: read_only(tables[name].astype(np.int64)) for name in self.loss.counted}
         sizes = np.diff(np.cumsum(codes != background)[self.ends - 1], prepend=0).tolist()
         losses = {size: self._losses(size) for size in set(sizes)}
+        models = dict(zip(self.lengths, (p.model for p in self.problems), strict=True))
+        shapes = {length: self._shape(model) for length, model in models.items()}
+        right = [name == "tp" for name in self.loss.counted]
         starts = (self.ends - self.lengths).tolist()
         return [
-            _Nodes(problem, _statistics(problem.model, counted, at, end), (losses[size], codes[at:end]))
+            _Nodes(problem, shapes[end - at], (right, background, codes[at:end], losses[size]))
             for problem, at, end, size in zip(self.problems, starts, self.ends.tolist(), sizes, strict=True)
         ]
+
+    def _shape(self, model: Model) -> Question[Statistic]:
+        """Return statistics of every variable by itself, for all models of one length."""
+        scopes, key = unary_scopes(len(model))
+        block = Block(scopes, np.zeros((1, self.states), dtype=np.int64), key)
+        statistics = (
+            Statistic.from_blocks((block,), name, None, model.cardinalities, 1) for name in self.loss.counted
+        )
+        return Question(tuple(statistics), None)
 
     def _codes(self) -> NDArray[np.int64] | None:
         """Return the states of all truths, one after the other; None if one is not as it should be."""
@@ -240,15 +255,3 @@ def _numbers(truths: Sequence[Any], names: dict[str, int]) -> NDArray[np.int64] 
     if kinds == {str}:
         labels = [names.get(label, -1) for label in labels]
     return np.array(labels, dtype=np.int64) if kinds in ({str}, {int}) else None
-
-
-def _statistics(
-    model: Model, counted: dict[str, NDArray[np.int64]], at: int, end: int
-) -> tuple[Statistic, ...]:
-    scopes, key = unary_scopes(end - at)
-    return tuple(
-        [
-            Statistic.from_blocks((Block(scopes, tables[at:end], key),), name, None, model.cardinalities, 1)
-            for name, tables in counted.items()
-        ]
-    )

@@ -52,9 +52,26 @@ class Pass {  // through the gate
 struct Workspace {
     std::shared_ptr<Layout> layout = std::make_shared<Layout>();
     Arena arena;
+    LayoutRequest request;
+    std::vector<std::int64_t> tables;
 
     void lay_out(const BatchItem &item, const Poll &poll) {
-        *layout = build_layout(item.skeleton, item.request, poll, std::move(*layout));
+        request = item.request;
+        if (!item.counts_right.empty()) make_tables(item);
+        *layout = build_layout(item.skeleton, request, poll, std::move(*layout));
+    }
+
+    void make_tables(const BatchItem &item) {
+        const Index variables = static_cast<Index>(item.truth.size()), states = item.skeleton->cardinalities[0];
+        tables.resize(item.counts_right.size() * variables * states);
+        std::int64_t *to = tables.data();
+        request.shifts.clear();
+        for (const bool right : item.counts_right) {
+            request.shifts.push_back({to, variables, states});
+            for (const auto truth : item.truth)
+                for (Index state = 0; state < states; state++)
+                    *to++ = state != item.background && (state == truth) == right;
+        }
     }
 };
 
@@ -70,11 +87,12 @@ double bytes_of(const Layout &layout) {
     return 8 * static_cast<double>(layout.arena + layout.scratch) + static_cast<double>(layout.plan_bytes);
 }
 
-Evaluation evaluated(const BatchItem &item, const std::int64_t *assignment) {
+Evaluation evaluated(const BatchItem &item, std::span<const TableBlock<std::int64_t>> shifts,
+                     const std::int64_t *assignment) {
     const Skeleton &skeleton = *item.skeleton;
     Evaluation found;
     evaluate_scores(skeleton.cardinalities, assignment, {skeleton.score_scopes.blocks, item.scores}, found);
-    evaluate_shifts(skeleton.cardinalities, assignment, {skeleton.shift_scopes.blocks, item.request.shifts}, found);
+    evaluate_shifts(skeleton.cardinalities, assignment, {skeleton.shift_scopes.blocks, shifts}, found);
     evaluate_shifts(skeleton.cardinalities, assignment, {item.shown_scopes, item.shown}, found);
     return found;
 }
@@ -92,14 +110,15 @@ Index best_row(const BatchItem &item, const Run::Root &root, BatchAnswer &answer
     return row;
 }
 
-void decode(Run &run, const Run::Root &root, Index row, const BatchItem &item, BatchAnswer &answer, const Poll &poll) {
+void decode(Run &run, const Run::Root &root, Index row, const BatchItem &item,
+            std::span<const TableBlock<std::int64_t>> shifts, BatchAnswer &answer, const Poll &poll) {
     const Index statistics = item.skeleton->statistics;
     answer.decoded = true;
     answer.score = root.values.at(row);
     answer.tally.assign(root.tallies.begin() + row * statistics, root.tallies.begin() + (row + 1) * statistics);
     answer.assignment.assign(item.skeleton->cardinalities.size(), 0);
     run.decode(root.cells[row], answer.assignment.data(), poll);
-    answer.evaluation = evaluated(item, answer.assignment.data());
+    answer.evaluation = evaluated(item, shifts, answer.assignment.data());
 }
 
 }  // namespace
@@ -127,7 +146,7 @@ std::vector<BatchAnswer> Batch::run(Index threads, const MaxPlusKernels *kernels
             answer.root = std::move(root);
         } else if (!root.cells.empty()) {
             const Index row = item.asks ? choose(i, root) : best_row(item, root, answer);
-            if (row >= 0) decode(run, root, row, item, answer, worker.poll);
+            if (row >= 0) decode(run, root, row, item, space.request.shifts, answer, worker.poll);
         }
         space.arena = run.release();
     };

@@ -16,6 +16,10 @@ struct BatchItem {
     bool asks = false;                        // whether `choose` has the choice; otherwise the best score is taken,
     std::shared_ptr<const LossTable> losses;  // or, where there are losses, the best together with them,
     std::vector<std::int64_t> truth;          // compared with the score of this labelling
+    // Statistics that compare each variable with the truth are made by the thread that needs them: one entry for each,
+    // whether states that are right are counted or those that are not. The background never is.
+    std::vector<bool> counts_right;
+    Index background = -1;
 };
 
 struct BatchAnswer {
@@ -34,7 +38,6 @@ class Batch {
     using Choose = std::function<Index(Index item, const Run::Root &root)>;
 
     void add(BatchItem item) { items_.push_back(std::move(item)); }
-    BatchItem &last() { return items_.back(); }
     Index size() const { return static_cast<Index>(items_.size()); }
     const BatchItem &item(Index i) const { return items_[i]; }
 

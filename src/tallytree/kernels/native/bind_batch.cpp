@@ -52,19 +52,44 @@ void add_item(PyBatch &self, const PySkeleton &skeleton, std::vector<IntTables> 
     self.batch.add(std::move(item));
 }
 
-// The last item that was added maximises a loss of its tallies together with its score.
-void augment_last(PyBatch &self, const PyLossTable &losses, Ints truth) {
-    if (self.batch.size() == 0) throw nb::index_error("there is no item yet");
-    BatchItem &item = self.batch.last();
-    const auto &cardinalities = item.skeleton->cardinalities;
-    if (static_cast<Index>(losses.table->low.size()) != item.skeleton->statistics)
+// Statistics of single variables, all of them alike, in the order of the variables.
+void check_alike(const Skeleton &skeleton, std::size_t statistics) {
+    const auto &blocks = skeleton.shift_scopes.blocks;
+    const auto variables = static_cast<Index>(skeleton.cardinalities.size());
+    if (blocks.size() != statistics || skeleton.statistics != static_cast<Index>(statistics) || variables == 0)
+        throw nb::value_error("one block for each statistic, and a variable, are needed");
+    for (auto n : skeleton.cardinalities)
+        if (n != skeleton.cardinalities[0]) throw nb::value_error("the variables are not alike");
+    for (const auto &block : blocks)
+        for (Index k = 0; k < variables; k++)
+            if (block.count != variables || block.arity != 1 || block.data[k] != k)
+                throw nb::value_error("a statistic does not look at each variable by itself");
+}
+
+// An item whose statistics compare each variable with the truth, and that maximises a loss of their tallies together
+// with its score.
+void add_nodes(PyBatch &self, const PySkeleton &skeleton, std::vector<bool> counts_right, std::int64_t background,
+               Ints truth, const PyLossTable &losses, std::vector<Tables> tables) {
+    BatchItem item;
+    item.skeleton = skeleton.skeleton;
+    check_alike(*item.skeleton, counts_right.size());
+    if (losses.table->low.size() != counts_right.size())
         throw nb::value_error("a table of losses has one axis per statistic");
-    if (truth.size() != cardinalities.size()) throw nb::value_error("one state per variable is needed");
-    for (std::size_t i = 0; i < truth.size(); i++)
-        if (truth.data()[i] < 0 || truth.data()[i] >= cardinalities[i])
-            throw nb::value_error("a state is out of range");
+    if (truth.size() != item.skeleton->cardinalities.size()) throw nb::value_error("one state per variable is needed");
+    for (auto state : as_span(truth))
+        if (state < 0 || state >= item.skeleton->cardinalities[0]) throw nb::value_error("a state is out of range");
+    item.scores = score_blocks(*item.skeleton, tables);
+    item.request.caps.assign(counts_right.size(), kUncapped);
+    item.request.window.low.assign(counts_right.size(), -kNoLimit);
+    item.request.window.high.assign(counts_right.size(), kNoLimit);
+    item.request.mode = static_cast<Mode>(self.mode);
+    item.request.memory_limit = self.memory_limit;
     item.losses = losses.table;
     item.truth.assign(truth.data(), truth.data() + truth.size());
+    item.counts_right = std::move(counts_right);
+    item.background = background;
+    self.kept.push_back({{}, {}, std::move(tables), {}});
+    self.batch.add(std::move(item));
 }
 
 // A Python thread state of its own for a thread that calls back, made once.
@@ -148,7 +173,8 @@ void bind_batch(nb::module_ &m) {
             "mode"_a, "memory_limit"_a)
         .def("add", &add_item, "skeleton"_a, "shifts"_a.noconvert(), "caps"_a, "low"_a, "high"_a,
              "tables"_a.noconvert(), "shown_scopes"_a.noconvert(), "shown"_a.noconvert(), "asks"_a)
-        .def("augment", &augment_last, "losses"_a, "truth"_a.noconvert())
+        .def("add_nodes", &add_nodes, "skeleton"_a, "counts_right"_a, "background"_a, "truth"_a.noconvert(), "losses"_a,
+             "tables"_a.noconvert())
         .def("run", &run_batch, "threads"_a, "choose"_a.none())
         .def_prop_ro("refused", &refused)
         .def("roots", &roots)

@@ -318,5 +318,6 @@ NB_MODULE(_native, m) {
         return names;
     });
     bind_batch(m);
+    bind_charts(m);
     choose_kernels(nullptr);
 }

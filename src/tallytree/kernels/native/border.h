@@ -133,5 +133,6 @@ inline std::vector<TableBlock<double>> score_blocks(const Skeleton &skeleton, co
 }
 
 void bind_batch(nb::module_ &m);
+void bind_charts(nb::module_ &m);
 
 }  // namespace tallytree

@@ -210,6 +210,66 @@ void add_exponentials(const double *x, double f, const double *largest, double *
     for (int l = 0; i + l < n; l++) sum[i + l] += part[l];
 }
 
+// ---- sums of two rows ----------------------------------------------------------------------------------------------
+
+template <bool Y, bool Z>
+INLINE Vector sum_of(const double *x, const double *y, const double *z, Vector f, Int i) {
+    Vector v = load(x + i);
+    if (Y) v = v + load(y + i);
+    if (Z) v = v + load(z + i);
+    return v + f;
+}
+
+// In the same order as the vectors, so that a cell does not depend on where it lies.
+template <bool Y, bool Z>
+INLINE double single_sum(const double *x, const double *y, const double *z, double f, Int i) {
+    double v = x[i];
+    if (Y) v += y[i];
+    if (Z) v += z[i];
+    return v + f;
+}
+
+template <bool Y, bool Z>
+INLINE void raise_any(const double *x, const double *y, const double *z, double f, double *out, Int n) {
+    const Vector add = splat(f);
+    Int i = 0;
+    for (; i + W <= n; i += W) store(out + i, max(sum_of<Y, Z>(x, y, z, add, i), load(out + i)));
+    for (; i < n; i++) {
+        const double v = single_sum<Y, Z>(x, y, z, f, i);
+        out[i] = v > out[i] ? v : out[i];
+    }
+}
+
+void raise_sum(const double *x, const double *y, const double *z, double f, double *out, Int n) {
+    if (y && z) raise_any<true, true>(x, y, z, f, out, n);
+    else if (y) raise_any<true, false>(x, y, z, f, out, n);
+    else if (z) raise_any<false, true>(x, y, z, f, out, n);
+    else raise_any<false, false>(x, y, z, f, out, n);
+}
+
+template <bool Y, bool Z>
+INLINE void add_exponentials_any(const double *x, const double *y, const double *z, double f, const double *largest,
+                                 double *sum, Int n) {
+    const Vector add = splat(f);
+    Int i = 0;
+    for (; i + W <= n; i += W)
+        store(sum + i, load(sum + i) + exponential(sum_of<Y, Z>(x, y, z, add, i) - load(largest + i)));
+    if (i == n) return;
+    double rest[W], part[W];
+    for (int l = 0; l < W; l++)
+        rest[l] = i + l < n ? single_sum<Y, Z>(x, y, z, f, i + l) - largest[i + l] : -__builtin_inf();
+    store(part, exponential(load(rest)));
+    for (int l = 0; i + l < n; l++) sum[i + l] += part[l];
+}
+
+void add_exponentials_of_sum(const double *x, const double *y, const double *z, double f, const double *largest,
+                             double *sum, Int n) {
+    if (y && z) add_exponentials_any<true, true>(x, y, z, f, largest, sum, n);
+    else if (y) add_exponentials_any<true, false>(x, y, z, f, largest, sum, n);
+    else if (z) add_exponentials_any<false, true>(x, y, z, f, largest, sum, n);
+    else add_exponentials_any<false, false>(x, y, z, f, largest, sum, n);
+}
+
 // ---- convolve --------------------------------------------------------------------------------------------------
 
 // A tile of NV vectors of the output; 4 cells of `a` are in flight so that no sum waits for the one before.
@@ -279,7 +339,8 @@ void convolve_long(const double *a, Int a_vectors, const double *b, Int b_vector
 
 extern const MaxPlusKernels kernels;
 const MaxPlusKernels kernels = {
-    TALLYTREE_TEXT(TALLYTREE_ISA), mix, mix_exact, offset_rows, add, raise, add_exponentials, convolve, convolve_long};
+    TALLYTREE_TEXT(TALLYTREE_ISA), mix,      mix_exact,    offset_rows, add, raise, add_exponentials, raise_sum,
+    add_exponentials_of_sum,       convolve, convolve_long};
 
 }  // namespace TALLYTREE_ISA
 }  // namespace tallytree

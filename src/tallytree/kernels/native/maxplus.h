@@ -42,6 +42,13 @@ struct MaxPlusKernels {
     // on every instruction set.
     void (*add_exponentials)(const double *x, double f, const double *largest, double *sum, std::int64_t n);
 
+    // out[i] = max(out[i], x[i] + y[i] + z[i] + f); y and z may be null.
+    void (*raise_sum)(const double *x, const double *y, const double *z, double f, double *out, std::int64_t n);
+
+    // sum[i] += exp(x[i] + y[i] + z[i] + f - largest[i]), likewise.
+    void (*add_exponentials_of_sum)(const double *x, const double *y, const double *z, double f, const double *largest,
+                                    double *sum, std::int64_t n);
+
     // out[l] = max over the pairs, for first <= l < last rounded up to whole tiles of 16.
     void (*convolve)(const Convolution *pairs, std::int64_t count, double *out, std::int64_t first, std::int64_t last);
 

@@ -1,0 +1,185 @@
+"""Sequences on disk, for training sets that are larger than memory.
+
+A folder holds the features of all positions as raw arrays, one sequence after the other, and a header that is
+written last. Training reads the examples of each batch when it needs them and keeps none. Of the solvers,
+:class:`Subgradient` has a state that does not grow with the number of examples.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from tallytree.core.model import Model
+from tallytree.errors import ModelError
+from tallytree.learning.planes import Floats, Integers
+from tallytree.learning.sequences import Entries, SequenceProblem, chains
+from tallytree.losses import Loss
+
+__all__ = ["StoredSequences", "store_sequences"]
+
+_HEADER = "header.json"
+_INTEGERS, _FLOATS = np.dtype("<i4"), np.dtype("<f8")
+_TYPES: dict[str, np.dtype[Any]] = {
+    "sizes": _INTEGERS,  # the number of entries of each position
+    "columns": _INTEGERS,
+    "values": _FLOATS,
+    "labels": _INTEGERS,
+}
+
+
+def store_sequences(
+    folder: str | os.PathLike[str], examples: Iterable[tuple[sparse.csr_matrix, Sequence[int]]]
+) -> None:
+    """Write sequences to a new folder, one at a time.
+
+    Parameters
+    ----------
+    folder : path
+        Made here; it must not exist.
+    examples : iterable of (rows, labels)
+        The features of the positions, as encoders give them, and the numbers of their labels. It may be a
+        generator that reads a corpus.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import tallytree as tt
+    >>> from tallytree.learning.attributes import Hashed
+    >>> encoder = Hashed(16)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store_sequences(f"{folder}/corpus", [(encoder.rows([["a"], ["b"]]), [0, 1])])
+    ...     problem = StoredSequences(f"{folder}/corpus", labels=2, loss=tt.losses.HammingDistance())
+    ...     len(problem), problem.truth(0)
+    (1, array([0, 1]))
+    """
+    place = Path(folder)
+    place.mkdir()
+    digest, positions, entries, width = hashlib.sha256(), [0], [0], 0
+    files = {name: (place / name).open("xb") for name in _TYPES}
+    try:
+        for rows, labels in examples:
+            if rows.shape[0] != len(labels):
+                raise ModelError(f"a sequence has {rows.shape[0]} positions and {len(labels)} labels")
+            width = max(width, rows.shape[1])
+            parts = dict(zip(_TYPES, (np.diff(rows.indptr), rows.indices, rows.data, labels), strict=True))
+            for name, part in parts.items():
+                data = np.ascontiguousarray(part, dtype=_TYPES[name]).tobytes()
+                digest.update(data)
+                files[name].write(data)
+            positions.append(positions[-1] + rows.shape[0])
+            entries.append(entries[-1] + rows.nnz)
+    finally:
+        for file in files.values():
+            file.close()
+    np.save(place / "positions.npy", np.array(positions))
+    np.save(place / "entries.npy", np.array(entries))
+    header = {"kind": "sequences", "width": width, "digest": digest.hexdigest()}
+    unfinished = place / f"{_HEADER}.part"
+    unfinished.write_text(json.dumps(header), encoding="utf-8")
+    unfinished.replace(place / _HEADER)
+
+
+class _Example(NamedTuple):
+    rows: sparse.csr_matrix
+    labels: Integers
+
+
+class StoredSequences(SequenceProblem):
+    """Sequences in a folder that :func:`store_sequences` has written.
+
+    Parameters
+    ----------
+    folder : path
+        Where they are.
+    labels : int
+        N, the number of labels.
+    loss : Loss
+        A recipe.
+    states : sequence of str, optional
+        The names of the labels, where the loss uses them.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        labels: int,
+        loss: Loss,
+        states: Sequence[str] | None = None,
+    ) -> None:
+        self.folder = Path(folder)
+        try:
+            header = json.loads((self.folder / _HEADER).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ModelError(
+                f"{str(folder)!r} has no complete set of sequences ({error}); write one with store_sequences"
+            ) from error
+        self._positions = np.load(self.folder / "positions.npy", allow_pickle=False)
+        self._ends = np.load(self.folder / "entries.npy", allow_pickle=False)
+        self._width, self._digest = int(header["width"]), str(header["digest"])
+        self._recent: dict[int, _Example] = {}
+        self._configure(self._width, labels, loss, states)
+
+    def __len__(self) -> int:
+        """Return the number of sequences."""
+        return len(self._positions) - 1
+
+    def truth(self, example: int) -> Integers:
+        """Return the right labels of a sequence."""
+        return self._example(example).labels
+
+    def models(self, examples: Sequence[int], weights: Floats) -> list[Model]:
+        """Read these examples, forget others, and return their models."""
+        self._recent = {example: self._read(example) for example in examples}
+        rows = [self._recent[example].rows for example in examples]
+        return chains(rows, weights, self.labels, self.states)
+
+    def _example(self, example: int) -> _Example:
+        known = self._recent.get(example)
+        return self._read(example) if known is None else known
+
+    def _entries(self, example: int) -> Entries:
+        rows = self._example(example).rows
+        return rows.indptr, rows.indices, rows.data
+
+    def _read(self, example: int) -> _Example:
+        first, last = self._positions[example : example + 2].tolist()
+        begin, end = self._ends[example : example + 2].tolist()
+        sizes, columns, values, labels = (
+            self._part(name, *span)
+            for name, span in (
+                ("sizes", (first, last)),
+                ("columns", (begin, end)),
+                ("values", (begin, end)),
+                ("labels", (first, last)),
+            )
+        )
+        indptr = np.concatenate(([0], np.cumsum(sizes)))
+        rows = sparse.csr_matrix((values, columns, indptr), shape=(last - first, self._width))
+        return _Example(rows, labels.astype(np.int64))
+
+    def _part(self, name: str, first: int, last: int) -> NDArray[Any]:
+        kind = _TYPES[name]
+        with (self.folder / name).open("rb") as file:
+            return _taken(file, kind, first, last)
+
+    def fingerprint(self) -> str:
+        """Return a digest of the features, the truths and the loss."""
+        return hashlib.sha256(f"{self._digest} {self.labels} {self.loss}".encode()).hexdigest()
+
+
+def _taken(file: BinaryIO, kind: np.dtype[Any], first: int, last: int) -> NDArray[Any]:
+    """Read a range of an array. Read, not mapped: pages of a mapping would count as memory of the process."""
+    file.seek(first * kind.itemsize)
+    found = np.fromfile(file, dtype=kind, count=last - first)
+    if len(found) != last - first:
+        raise ModelError(f"{file.name!r} ends too early; the set of sequences is damaged")
+    return found

@@ -1,0 +1,95 @@
+"""Losses of parse trees that count crossing brackets.
+
+A constituent crosses another tree's where they overlap and neither is inside the other. Labels do not matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tallytree.core.model import Model
+from tallytree.errors import ModelError
+from tallytree.losses.base import Bounds, Line, Loss, Values
+
+__all__ = ["CrossingBrackets", "CrossingBracketsRate"]
+
+
+@dataclass(frozen=True)
+class _BracketLoss(Loss):
+    """A loss of the constituents that cross one of the truth."""
+
+    def _crossing(self, y: Any) -> int:
+        right = {(start, end) for _, start, end in self._required().constituents()}
+        return sum(
+            count
+            for (_, start, end), count in y.constituents().items()
+            if any(s < start < e < end or start < s < end < e for s, e in right)
+        )
+
+    def reduce(self, model: Model) -> NoReturn:
+        """Refuse: labellings have no brackets."""
+        raise ModelError(
+            f"{type(self).__name__} is a loss of parse trees; use tallytree.parsing.loss_augmented"
+        )
+
+
+@dataclass(frozen=True)
+class CrossingBrackets(_BracketLoss):
+    """The number of constituents that cross one of the truth.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> truth = tt.parsing.parse_tree("(S (X (a a) (b b)) (c c))")
+    >>> tt.losses.CrossingBrackets(truth)(tt.parsing.parse_tree("(S (a a) (Y (b b) (c c)))"))
+    1.0
+    """
+
+    def __call__(self, y: Any) -> float:
+        """Count the constituents that cross one of the truth."""
+        return float(self._crossing(y))
+
+    def value(self, *tallies: ArrayLike) -> Values:
+        """Return the tally."""
+        return np.asarray(tallies[0], dtype=np.float64)
+
+    def linear(self) -> Line | None:
+        """Return it all: the loss is the tally."""
+        return 0.0, (1.0,)
+
+    @property
+    def bounds(self) -> Bounds:
+        """From 0; how far up depends on the grammar."""
+        return 0.0, np.inf
+
+
+@dataclass(frozen=True)
+class CrossingBracketsRate(_BracketLoss):
+    """The share of constituents that cross one of the truth; 0 where there are none.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> truth = tt.parsing.parse_tree("(S (X (a a) (b b)) (c c))")
+    >>> tt.losses.CrossingBracketsRate(truth)(tt.parsing.parse_tree("(S (a a) (Y (b b) (c c)))"))
+    0.5
+    """
+
+    def __call__(self, y: Any) -> float:
+        """Divide the number of crossing constituents by that of all."""
+        size = y.constituents().total()
+        return self._crossing(y) / size if size else 0.0
+
+    def value(self, *tallies: ArrayLike) -> Values:
+        """Divide the first tally by the second."""
+        crossing, size = (np.asarray(tally, dtype=np.float64) for tally in tallies)
+        return np.asarray(crossing / np.maximum(size, 1), dtype=np.float64)
+
+    @property
+    def bounds(self) -> Bounds:
+        """From 0 to 1."""
+        return 0.0, 1.0

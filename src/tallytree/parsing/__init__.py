@@ -1,0 +1,66 @@
+"""Constituency parsing: grammars, forests of parses, and trees with global statistics."""
+
+from tallytree.parsing.augmented import AugmentedParse, CountedLoss, counted_loss, loss_augmented
+from tallytree.parsing.binarise import binarise, labels_of, unbinarise
+from tallytree.parsing.forest import Expectations, Forest, Parse
+from tallytree.parsing.grammar import Grammar
+from tallytree.parsing.lexicon import CountedWords, TaggedWords
+from tallytree.parsing.plan import TreePlan
+from tallytree.parsing.profile import TreeProfile
+from tallytree.parsing.scoring import BracketScores, score_brackets
+from tallytree.parsing.solve import diverse_k_best, iter_best, k_best, plan, profile, solve
+from tallytree.parsing.statistics import (
+    TreeStatistic,
+    count,
+    crossing_brackets,
+    false_positives,
+    true_positives,
+    wrong_nodes,
+)
+from tallytree.parsing.treebank import (
+    parse_tree,
+    read_treebank,
+    without_functions,
+    without_traces,
+    write_treebank,
+)
+from tallytree.trees import Constituent, Tree
+
+__all__ = [
+    "AugmentedParse",
+    "BracketScores",
+    "Constituent",
+    "CountedLoss",
+    "CountedWords",
+    "Expectations",
+    "Forest",
+    "Grammar",
+    "Parse",
+    "TaggedWords",
+    "Tree",
+    "TreePlan",
+    "TreeProfile",
+    "TreeStatistic",
+    "binarise",
+    "count",
+    "counted_loss",
+    "crossing_brackets",
+    "diverse_k_best",
+    "false_positives",
+    "iter_best",
+    "k_best",
+    "labels_of",
+    "loss_augmented",
+    "parse_tree",
+    "plan",
+    "profile",
+    "read_treebank",
+    "score_brackets",
+    "solve",
+    "true_positives",
+    "unbinarise",
+    "without_functions",
+    "without_traces",
+    "write_treebank",
+    "wrong_nodes",
+]

@@ -1,0 +1,181 @@
+"""A grammar as charts want it: binary rules, and chains of unary rules with the labels they put on a span.
+
+Over each span a tree has one **chain**: the symbol that is seen from above, the unary rules below it, and the
+symbol that a binary rule or the lexicon made. Its labels are the constituents over that span, all of them
+together (its **bag**), so that a statistic sees how often a label comes over the same words.
+
+For statistics of depth, symbols are told apart by the number of constituents above them (their **level**), up
+to a largest one: the depth of a node is known from the tree alone, so each tree still has one derivation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.errors import ModelError
+from tallytree.kernels import native
+from tallytree.parsing.binarise import labels_of
+from tallytree.parsing.grammar import Grammar
+
+__all__ = ["Compiled", "compiled"]
+
+_MOST_CHAINS = 500_000
+
+
+class Bag(NamedTuple):
+    """What a chain puts on a span.
+
+    Attributes
+    ----------
+    labels : tuple of (label, level)
+        Constituents, from the top.
+    tag : int
+        The label of the tag below them, -1 where the span has several words.
+    """
+
+    labels: tuple[tuple[int, int], ...]
+    tag: int = -1
+
+
+_NOTHING = Bag(())
+
+
+class _Path(NamedTuple):
+    """A chain: the symbols at its ends, its unary rules, and its labels from the top."""
+
+    target: int
+    source: int
+    rules: tuple[int, ...]
+    labels: tuple[int, ...]
+    from_closed: bool = False
+
+
+class Compiled:
+    """A compiled grammar.
+
+    Attributes
+    ----------
+    levels : int
+        How many levels symbols are told apart by.
+    symbol_of, binary_of : int32 arrays
+        For each symbol and binary rule of the chart, the one of the grammar.
+    chains : list of _Path
+        In terms of the grammar's symbols, one for each chain of the chart.
+    names : tuple of str
+        The grammar's labels, then those that only tags have.
+    bags : list of Bag
+        The different bags of labels; ``bag_of`` and ``word_bag_of`` say which one each chain has.
+    native : ChartGrammar
+    """
+
+    def __init__(self, grammar: Grammar, levels: int) -> None:
+        self.grammar, self.levels = grammar, levels
+        symbols = len(grammar.symbols)
+        self.symbol_of = np.repeat(np.arange(symbols, dtype=np.int32), levels)
+        self.binary_of = np.repeat(np.arange(len(grammar.binary), dtype=np.int32), levels)
+        level = np.tile(np.arange(levels, dtype=np.int32), len(grammar.binary))
+        rules = grammar.binary[self.binary_of] * levels + level[:, None]
+        self.bags: list[Bag] = []
+        self.chains: list[_Path] = []
+        numbers: dict[Bag, int] = {_NOTHING: -1}
+        rows = []
+        parents = set(grammar.binary[:, 0].tolist())
+        self.names = _names(grammar)
+        self.tags = {i for i, name in enumerate(grammar.symbols) if name in grammar.lexicon.tags}
+        for path in _paths(grammar, self.names, self.tags):
+            for top in range(levels):
+                inside = min(levels - 1, top + len(path.labels))
+                labels = tuple((label, min(levels - 1, top + i)) for i, label in enumerate(path.labels))
+                bags = [Bag(labels) if path.source in parents else _NOTHING, _NOTHING]
+                if labels and path.source in self.tags:  # the lowest label above a word is its tag
+                    bags[1] = Bag(labels[:-1], path.labels[-1])
+                for bag in bags:
+                    if bag not in numbers:
+                        numbers[bag] = len(self.bags)
+                        self.bags.append(bag)
+                ends = (path.target * levels + top, path.source * levels + inside)
+                rows.append((*ends, *(numbers[bag] for bag in bags), path.from_closed))
+                self.chains.append(path)
+        table = np.array(rows, dtype=np.int32).reshape(len(rows), 5)
+        self.bag_of, self.word_bag_of = table[:, 2].copy(), table[:, 3].copy()
+        self.path_rules = np.array([r for path in self.chains for r in path.rules], dtype=np.int64)
+        self.path_chains = np.repeat(np.arange(len(rows)), [len(path.rules) for path in self.chains])
+        self.native = native.ChartGrammar(
+            symbols * levels, len(self.bags), grammar.root * levels, np.ascontiguousarray(rules), table
+        )
+
+    def chain_sums(self, unary: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Add up scores of unary rules, ``[rule][1 or span]``, along each chain."""
+        sums = np.zeros((len(self.chains), unary.shape[1]))
+        np.add.at(sums, self.path_chains, unary[self.path_rules])
+        return sums
+
+    def spread(self, by_bag: NDArray[np.float64], words: int) -> NDArray[np.float64]:
+        """Give each chain the numbers of its bag, ``[bag][span]``; nothing to those without labels."""
+        table = np.concatenate([by_bag, np.zeros((1, by_bag.shape[1]))])  # bag -1
+        return np.concatenate([table[self.word_bag_of, :words], table[self.bag_of, words:]], axis=1)
+
+    def gather(self, by_chain: NDArray[np.float64], words: int) -> NDArray[np.float64]:
+        """Add up the numbers of all chains with the same bag, ``[chain][span]``."""
+        table = np.zeros((len(self.bags) + 1, by_chain.shape[1]))
+        np.add.at(table[:, :words], self.word_bag_of, by_chain[:, :words])
+        np.add.at(table[:, words:], self.bag_of, by_chain[:, words:])
+        return table[:-1]
+
+    @cached_property
+    def counts(self) -> NDArray[np.int32]:
+        """How often each bag has each label at each level."""
+        result = np.zeros((len(self.bags), len(self.grammar.labels), self.levels), dtype=np.int32)
+        for number, bag in enumerate(self.bags):
+            for label, level in bag.labels:
+                result[number, label, level] += 1
+        return result
+
+
+@lru_cache(maxsize=16)
+def compiled(grammar: Grammar, levels: int = 1) -> Compiled:
+    """Compile a grammar, or remember that it was."""
+    return Compiled(grammar, levels)
+
+
+def _names(grammar: Grammar) -> tuple[str, ...]:
+    every = {label for name in grammar.symbols for label in labels_of(name)}
+    return (*grammar.labels, *sorted(every.difference(grammar.labels)))
+
+
+def _paths(grammar: Grammar, names: tuple[str, ...], tags: set[int]) -> Iterator[_Path]:
+    """Go through all chains that a tree can have over one span."""
+    numbers = {label: i for i, label in enumerate(names)}
+    labels = [tuple(numbers[label] for label in labels_of(name)) for name in grammar.symbols]
+    bottoms = tags | set(grammar.binary[:, 0].tolist())
+    below: dict[int, list[tuple[int, int]]] = {}
+    for rule, (parent, child) in enumerate(grammar.unary.tolist()):
+        below.setdefault(parent, []).append((rule, child))
+    bare = {parent for parent in below if not labels[parent]}
+    tops = {grammar.root, *grammar.binary[:, 1:].ravel().tolist()}
+    tops |= {child for parent in bare for _, child in below[parent]}
+    count = 0
+    for top in sorted(tops):
+        if not labels[top]:
+            yield from (_Path(top, child, (rule,), (), True) for rule, child in below.get(top, []))
+        waiting: list[_Path] = [_Path(top, top, (), labels[top])]
+        while waiting:
+            path = waiting.pop()
+            if path.source in bottoms:
+                yield path
+                count += 1
+            if count > _MOST_CHAINS:
+                raise ModelError(
+                    f"the unary rules make more than {_MOST_CHAINS:,} chains of up to {grammar.max_chain}; "
+                    "lower max_chain, or collapse the unary chains of the treebank"
+                )
+            if labels[path.source] and len(path.rules) < grammar.max_chain:
+                waiting += (
+                    _Path(top, child, (*path.rules, rule), path.labels + labels[child])
+                    for rule, child in below.get(path.source, [])
+                )

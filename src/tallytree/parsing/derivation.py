@@ -1,0 +1,93 @@
+"""From the steps of a chart to trees.
+
+A derivation is an array with a row for each step, top down and left to right: a word below its tag, a chain
+of unary rules, or a binary rule. Symbols without a label vanish on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.parsing.compiled import Compiled
+from tallytree.trees import Tree
+
+__all__ = ["Scores", "spans", "steps_score", "steps_tree"]
+
+WORD, CHAIN, SPLIT = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a chart adds up: scores of words, of binary rules and of chains.
+
+    Attributes
+    ----------
+    words : float64 array, [word][symbol]
+    rules, chains : float64 arrays, [rule][1] or [rule][span]
+    """
+
+    words: NDArray[np.float64]
+    rules: NDArray[np.float64]
+    chains: NDArray[np.float64]
+
+    def allowing(self) -> Scores:
+        """Return scores that forbid the same, and are 0 everywhere else."""
+        return Scores(*(np.where(np.isneginf(a), a, 0.0) for a in (self.words, self.rules, self.chains)))
+
+
+def spans(words: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the starts and the ends of all spans, in the chart's order: by width, then by start.
+
+    Examples
+    --------
+    >>> [span.tolist() for span in spans(2)]
+    [[0, 1, 0], [1, 2, 2]]
+    """
+    starts = np.concatenate([np.arange(words - width + 1) for width in range(1, words + 1)])
+    widths = np.repeat(np.arange(1, words + 1), np.arange(words, 0, -1))
+    return starts, starts + widths
+
+
+def steps_tree(compiled: Compiled, steps: NDArray[np.int32], words: Sequence[str]) -> Tree:
+    """Build the tree that the steps derive, as it was before it was binarised."""
+    names = compiled.names
+    built: list[Any] = []  # a word, or the trees side by side over a span
+    for kind, number, start, *_ in reversed(steps.tolist()):
+        if kind == WORD:
+            built.append(words[start])
+        elif kind == SPLIT:
+            left = built.pop()
+            built.append(left + built.pop())
+        else:
+            for label in reversed(compiled.chains[number].labels):
+                built.append([Tree(names[label], built.pop())])
+    (top,) = built
+    return top[0] if len(top) == 1 else Tree("", top)
+
+
+def steps_score(scores: Scores, steps: NDArray[np.int32]) -> tuple[float, float]:
+    """Add up the scores of the steps; return the sum, and the sum of their magnitudes."""
+    n = len(scores.words)
+    kinds, numbers, starts, widths = steps.T[:4]
+    places = (widths - 1) * (2 * n - widths + 2) // 2 + starts
+
+    def taken(array: NDArray[np.float64], kind: int) -> NDArray[np.float64]:
+        chosen = kinds == kind
+        columns = places[chosen] if array.shape[1] > 1 else np.zeros(chosen.sum(), dtype=np.int64)
+        values: NDArray[np.float64] = array[numbers[chosen], columns]
+        return values
+
+    word_steps = kinds == WORD
+    parts = np.concatenate(
+        [
+            scores.words[starts[word_steps], numbers[word_steps]],
+            taken(scores.rules, SPLIT),
+            taken(scores.chains, CHAIN),
+        ]
+    )
+    return float(parts.sum()), float(np.abs(parts).sum())

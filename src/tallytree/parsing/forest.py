@@ -1,0 +1,319 @@
+"""All parses of one sentence, with their scores: what a model is to labellings.
+
+A :class:`Forest` has a grammar, words and scores. It answers plain questions by itself: the best tree, the
+sum over all trees, expected counts, and the tree with the most expected constituents. Questions about
+statistics go through a profile, as for models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from copy import copy
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tallytree.core.blocks import read_only
+from tallytree.core.budget import default_memory_limit
+from tallytree.errors import BudgetError, InfeasibleError, ModelError, TallytreeError
+from tallytree.kernels import native
+from tallytree.parsing.binarise import labels_of
+from tallytree.parsing.compiled import Compiled, compiled
+from tallytree.parsing.derivation import Scores, spans, steps_score, steps_tree
+from tallytree.parsing.grammar import Grammar
+from tallytree.trees import Tree
+
+__all__ = ["Expectations", "Forest", "Parse"]
+
+_EPSILON = float(np.finfo(np.float64).eps)
+
+
+class Parse(NamedTuple):
+    """A tree with its certificate.
+
+    Attributes
+    ----------
+    value : float
+        The objective at the optimum; the score where there was no objective.
+    score : float
+        The score of the tree.
+    tally : named tuple of int
+        Its statistics, by name and in order.
+    tree : Tree
+    """
+
+    value: float
+    score: float
+    tally: Any
+    tree: Tree
+
+
+class Expectations(NamedTuple):
+    """Expected counts when a tree is drawn with probability proportional to ``exp(score)``.
+
+    Attributes
+    ----------
+    constituents : float64 array, [start][end][label]
+        Labels in the grammar's order.
+    binary, unary : float64 arrays
+        For each rule of the grammar, over the whole sentence.
+    tags : float64 array, [word][symbol]
+        How likely each word has each tag.
+    """
+
+    constituents: NDArray[np.float64]
+    binary: NDArray[np.float64]
+    unary: NDArray[np.float64]
+    tags: NDArray[np.float64]
+
+
+class Forest:
+    """All trees that a grammar has for a sentence.
+
+    Parameters
+    ----------
+    grammar : Grammar
+    words : str or sequence of str
+        The sentence; a string is split at spaces.
+    span_scores : array, [start][end][label], optional
+        Added for each constituent ``(label, start, end)``, labels in the grammar's order, ``end`` one behind
+        the last word: shape ``(n + 1, n + 1, len(grammar.labels))``.
+    binary_scores, unary_scores : arrays, [start][end][rule], optional
+        Added for each rule over each span.
+    word_scores : array, [word][symbol], optional
+        In the place of the lexicon's scores; ``-inf`` where a symbol is no tag.
+    """
+
+    def __init__(
+        self,
+        grammar: Grammar,
+        words: str | Sequence[str],
+        *,
+        span_scores: ArrayLike | None = None,
+        binary_scores: ArrayLike | None = None,
+        unary_scores: ArrayLike | None = None,
+        word_scores: ArrayLike | None = None,
+    ) -> None:
+        self.grammar = grammar
+        self.words = tuple(words.split() if isinstance(words, str) else words)
+        if not self.words:
+            raise ModelError("a sentence has at least one word")
+        self.compiled = compiled(grammar)
+        n, c = len(self.words), self.compiled
+        self.starts, self.ends = spans(n)
+        rules = grammar.binary_scores[:, None]
+        if binary_scores is not None:
+            rules = rules + self._anchored(binary_scores, "binary_scores", len(grammar.binary))
+        unary = grammar.unary_scores[:, None]
+        if unary_scores is not None:
+            unary = unary + self._anchored(unary_scores, "unary_scores", len(grammar.unary))
+        chains = c.chain_sums(unary)
+        if span_scores is not None:
+            chains = chains + self._bag_scores(
+                self._anchored(span_scores, "span_scores", len(grammar.labels))
+            )
+        given = grammar.word_scores(self.words) if word_scores is None else self._words(word_scores)
+        self.scores = Scores(*(read_only(np.ascontiguousarray(a)) for a in (given, rules, chains)))
+
+    # --- scores -------------------------------------------------------------------------------------------
+
+    def _anchored(self, scores: ArrayLike, name: str, last: int) -> NDArray[np.float64]:
+        n = len(self.words)
+        array = np.asarray(scores, dtype=np.float64)
+        if array.shape != (n + 1, n + 1, last):
+            raise ModelError(
+                f"{name} has shape {array.shape}; for {n} words it must be {(n + 1, n + 1, last)}"
+            )
+        chosen = array[self.starts, self.ends].T
+        if np.isnan(chosen).any() or np.isposinf(chosen).any():
+            raise ModelError(f"{name} has nan or +inf in it; scores are finite, or -inf to forbid")
+        return chosen
+
+    def _words(self, scores: ArrayLike) -> NDArray[np.float64]:
+        array = np.array(scores, dtype=np.float64)
+        shape = (len(self.words), len(self.grammar.symbols))
+        if array.shape != shape or np.isnan(array).any() or np.isposinf(array).any():
+            raise ModelError(f"word_scores must have shape {shape} and no nan or +inf, got {array.shape}")
+        tags = [name in self.grammar.lexicon.tags for name in self.grammar.symbols]
+        if (array[:, ~np.array(tags)] > -np.inf).any():
+            raise ModelError("word_scores may be above -inf for tags of the lexicon only")
+        return array
+
+    def _bag_scores(self, span_scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return for each chain the sum of the scores of its labels over each span."""
+        labels = ([label for label, _ in bag.labels] for bag in self.compiled.bags)
+        sums = np.array([span_scores[chosen].sum(axis=0) for chosen in labels])  # no product: 0 · -inf
+        return self.compiled.spread(sums.reshape(-1, len(self.starts)), len(self.words))
+
+    def rescored(self, scores: Scores) -> Forest:
+        """Return the same trees with other scores."""
+        other: Forest = copy(self)
+        other.scores = scores
+        return other
+
+    def levelled(self, levels: int) -> tuple[Compiled, Scores]:
+        """Return grammar and scores with symbols told apart by depth."""
+        if levels == 1:
+            return self.compiled, self.scores
+        c, s = compiled(self.grammar, levels), self.scores
+        chains = s.chains[np.arange(len(c.chains)) // levels]
+        return c, Scores(
+            *(np.ascontiguousarray(a) for a in (s.words[:, c.symbol_of], s.rules[c.binary_of], chains))
+        )
+
+    # --- plain questions ----------------------------------------------------------------------------------
+
+    @cached_property
+    def _layout(self) -> native.ChartLayout:
+        limit = default_memory_limit()
+        try:
+            return native.ChartLayout.plain(self.compiled.native, len(self.words), limit)
+        except native.BudgetExceededError as error:
+            raise BudgetError(
+                f"the chart of {len(self.words)} words and {len(self.grammar.symbols)} symbols does not fit: "
+                f"{error}; the limit is {limit:,.0f} bytes. Use a smaller grammar or a shorter sentence"
+            ) from None
+
+    def _run(self, algebra: int, scores: Scores | None = None) -> native.ChartRun:
+        s = self.scores if scores is None else scores
+        return native.ChartRun(self._layout, s.words, s.rules, s.chains, algebra)
+
+    def _no_parse(self) -> InfeasibleError:
+        text = " ".join(self.words[:8]) + (" …" if len(self.words) > 8 else "")
+        return InfeasibleError(
+            f"the grammar has no tree for '{text}': rules are missing, or scores of -inf forbid every tree"
+        )
+
+    def best(self) -> Parse:
+        """Return the tree with the best score.
+
+        Raises
+        ------
+        InfeasibleError
+            The grammar has no tree for the sentence.
+        """
+        return self._best(self.scores)
+
+    def _best(self, scores: Scores) -> Parse:
+        run = self._run(native.MAX_PLUS, scores)
+        cells, _, values = run.root()
+        if not len(cells):
+            raise self._no_parse()
+        steps = run.decode(int(cells[0]))
+        exact, magnitude = steps_score(scores, steps)
+        if not abs(exact - values[0]) <= _EPSILON * (4 + len(steps)) * magnitude:
+            raise TallytreeError(
+                f"the certificate failed: the chart promises score {values[0]!r}, the tree has {exact!r}. "
+                "This is a bug in tallytree; please report it with the grammar"
+            )
+        return Parse(exact, exact, (), steps_tree(self.compiled, steps, self.words))
+
+    def log_partition(self) -> float:
+        """Return the logarithm of the sum of ``exp(score)`` over all trees: the inside score.
+
+        For a probabilistic grammar that is the log-probability of the sentence; ``-inf`` if it has no tree.
+        """
+        values = self._run(native.LOG_SUM_EXP).root()[2]
+        return float(values[0]) if len(values) else -np.inf
+
+    def expectations(self) -> Expectations:
+        """Return expected counts of constituents, rules and tags: the inside-outside algorithm."""
+        c, g, n = self.compiled, self.grammar, len(self.words)
+        words, rules, chains = self._expected()
+        constituents = np.zeros((n + 1, n + 1, len(g.labels)))
+        constituents[self.starts, self.ends] = c.gather(chains, n).T @ c.counts[:, :, 0]
+        unary = np.zeros(len(g.unary))
+        np.add.at(unary, c.path_rules, chains.sum(axis=1)[c.path_chains])
+        return Expectations(constituents, rules, unary, words)
+
+    def _expected(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Return how often words have each tag, each rule is used, and each chain stands over each span."""
+        run = self._run(native.LOG_SUM_EXP)
+        if not len(run.root()[0]):
+            raise self._no_parse()
+        return run.expectations()
+
+    def max_bracket(self, penalty: float = 0.0) -> Parse:
+        """Return the tree with the largest expected number of correct constituents.
+
+        Parameters
+        ----------
+        penalty : float
+            What each constituent must earn. At 0 the expected number of true positives is maximised, and
+            constituents that are hardly ever right still pay; larger values leave them out.
+
+        Returns
+        -------
+        Parse
+            Its value is the expected number of true positives, less the penalty of each constituent.
+        """
+        c, n = self.compiled, len(self.words)
+        by_bag = c.gather(self._expected()[2], n)
+        counts = c.counts[:, :, 0]
+        gains = np.repeat(-float(penalty) * counts.sum(axis=1, keepdims=True), len(self.starts), axis=1)
+        for often in range(1, int(counts.max(initial=0)) + 1):  # the k-th of a label is right if there are k
+            has = (counts >= often).astype(np.float64)
+            gains += has @ (has.T @ by_bag)
+        plain = self.scores.allowing()
+        chains = np.ascontiguousarray(plain.chains + c.spread(gains, n))
+        found = self._best(Scores(plain.words, plain.rules, chains))
+        return found._replace(score=self.score(found.tree))
+
+    def score(self, tree: Tree) -> float:
+        """Return the score of a tree, that of its best derivation if it has several; ``-inf`` if none."""
+        if tree.words != self.words:
+            raise ModelError(f"the tree is over the words {tree.words}, the forest over {self.words}")
+        values = self._run(native.MAX_PLUS, self._only(tree)).root()[2]
+        return float(values[0]) if len(values) else -np.inf
+
+    def _only(self, tree: Tree) -> Scores:
+        """Return scores that forbid all other trees.
+
+        Over each span the labels must be the tree's, and no span may cross one of the tree's: a smallest span
+        around one that is left out would be split into two of which one crosses it.
+        """
+        g, c, n = self.grammar, self.compiled, len(self.words)
+        numbers = {label: i for i, label in enumerate(c.names)}
+        found: dict[tuple[int, int], list[int]] = {}
+        for node in tree.nodes():
+            if node.tree.label and not node.tree.is_tag:
+                found.setdefault((node.start, node.end), []).append(numbers.get(node.tree.label, -1))
+        signatures: dict[tuple[int, ...], int] = {}
+
+        def signed(labels: tuple[int, ...]) -> int:
+            return signatures.setdefault(labels, len(signatures))
+
+        wanted = np.array(
+            [
+                signed(tuple(found.get(s, ())))
+                for s in zip(self.starts.tolist(), self.ends.tolist(), strict=True)
+            ]
+        )
+        free = np.array([path.from_closed for path in c.chains])
+        inner = np.array([signed(path.labels) for path in c.chains])
+        outer = np.array([signed(path.labels[:-1]) for path in c.chains])
+        right = np.concatenate([outer[:, None] == wanted[:n], inner[:, None] == wanted[n:]], axis=1)
+        possible = (right | free[:, None]) & ~self._crossing(found)
+        chains = np.where(possible, self.scores.chains, -np.inf)
+        tags = [(labels_of(name) or ("",))[-1] for name in g.symbols]
+        same = np.array([[tag == mine for mine in tags] for tag in tree.tags])
+        return Scores(np.where(same, self.scores.words, -np.inf), self.scores.rules, chains)
+
+    def _crossing(self, brackets: Iterable[tuple[int, int]]) -> NDArray[np.bool_]:
+        """Say which spans overlap with one of these, neither inside the other."""
+        crossing = np.zeros(len(self.starts), dtype=np.bool_)
+        for s, e in brackets:
+            crossing |= (s < self.starts) & (self.starts < e) & (e < self.ends)
+            crossing |= (self.starts < s) & (s < self.ends) & (self.ends < e)
+        return crossing
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k not in ("compiled", "_layout")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, compiled=compiled(state["grammar"]))
+
+    def __repr__(self) -> str:
+        return f"Forest({len(self.words)} words, {self.grammar!r})"

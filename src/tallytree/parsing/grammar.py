@@ -1,0 +1,198 @@
+"""Weighted context-free grammars: rules with one or two children, and a lexicon.
+
+The score of a tree is the sum of the scores of its rules and words; log-probabilities make it a probabilistic
+grammar. Symbols are named as :func:`binarise` names them, so that trees come out as they were before:
+``@…`` puts no label on a tree, ``NP^S`` the label NP, ``S+VP`` two labels.
+
+Unary rules can be applied again and again, so a tree with ``k`` of them above each other over the same words
+is refused for ``k > max_chain``: otherwise the number of constituents, and with positive scores the score,
+would have no bound. Rules of symbols without a label do not count.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from math import log
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.core.blocks import read_only
+from tallytree.errors import ModelError
+from tallytree.parsing.binarise import Tail, Unaries, binarise, labels_of
+from tallytree.parsing.lexicon import CountedWords, Lexicon, TaggedWords
+from tallytree.trees import Tree
+
+__all__ = ["Grammar"]
+
+ROOT = ""  # above the trees of a treebank, without a label
+
+
+class Grammar:
+    """A weighted grammar.
+
+    Parameters
+    ----------
+    binary : mapping of (parent, left, right) to score
+        Rules with two children.
+    unary : mapping of (parent, child) to score
+        Rules with one child.
+    words : mapping of tag to mapping of word to score, or Lexicon
+        The words below each tag.
+    root : str
+        The symbol on top of every tree.
+    unknown : mapping of tag to score, optional
+        For words that are not in ``words``.
+    max_chain : int
+        How many unary rules may be applied above each other.
+
+    Attributes
+    ----------
+    symbols : tuple of str
+        In order of their numbers.
+    labels : tuple of str
+        What constituents can be called, in order of their numbers.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> grammar = tt.parsing.Grammar(
+    ...     {("S", "NP", "VP"): 0.0, ("VP", "VB", "NP"): -0.5},
+    ...     {("NP", "NN"): -0.1, ("VP", "VB"): -0.9},
+    ...     {"NN": {"fish": -1.0, "eels": -2.0}, "VB": {"fish": -3.0, "eat": -1.0}},
+    ...     root="S",
+    ... )
+    >>> tt.parsing.Forest(grammar, "eels eat fish").best().tree
+    Tree('(S (NP (NN eels)) (VP (VB eat) (NP (NN fish))))')
+    """
+
+    symbols: tuple[str, ...]
+    labels: tuple[str, ...]
+    root: int
+    max_chain: int
+    lexicon: Lexicon
+    binary: NDArray[np.int32]
+    unary: NDArray[np.int32]
+    binary_scores: NDArray[np.float64]
+    unary_scores: NDArray[np.float64]
+
+    def __init__(
+        self,
+        binary: Mapping[tuple[str, str, str], float],
+        unary: Mapping[tuple[str, str], float],
+        words: Mapping[str, Mapping[str, float]] | Lexicon,
+        *,
+        root: str,
+        unknown: Mapping[str, float] | None = None,
+        max_chain: int = 2,
+    ) -> None:
+        if max_chain < 0:
+            raise ModelError(f"max_chain is the number of unary rules above each other, got {max_chain}")
+        self.lexicon = TaggedWords(words, unknown) if isinstance(words, Mapping) else words
+        self.max_chain = max_chain
+        names = {root, *self.lexicon.tags, *(s for rule in (*binary, *unary) for s in rule)}
+        self.symbols = tuple(sorted(names))
+        numbers = {name: i for i, name in enumerate(self.symbols)}
+        self.root = numbers[root]
+        self.binary, self.binary_scores = _rules(binary, numbers, 3)
+        self.unary, self.unary_scores = _rules(unary, numbers, 2)
+        parents = {rule[0] for rule in (*binary, *unary)}
+        self.labels = tuple(
+            sorted({label for name in names for label in labels_of(name)[: None if name in parents else -1]})
+        )
+        self._check_unaries()
+
+    def _check_unaries(self) -> None:
+        for parent, child in self.unary.tolist():
+            if not labels_of(self.symbols[child]):
+                raise ModelError(
+                    f"the rule {self.symbols[parent]!r} → {self.symbols[child]!r} has a symbol without a "
+                    "label as its only child; let the symbol above have that one's rules"
+                )
+
+    @classmethod
+    def from_treebank(
+        cls,
+        trees: Iterable[Tree],
+        *,
+        horizontal: int | None = 2,
+        vertical: int = 2,
+        unaries: Unaries = "collapse",
+        tail: Tail = "pair",
+        max_chain: int = 2,
+        smoothing: float = 1.0,
+        rare: int = 5,
+    ) -> Grammar:
+        """Count the rules of a treebank: scores are logarithms of relative frequencies.
+
+        Parameters
+        ----------
+        trees : iterable of Tree
+            As :func:`read_treebank` gives them.
+        horizontal, vertical, unaries, tail
+            How trees are binarised, see :func:`binarise`.
+        max_chain : int
+            How many unary rules may be applied above each other, where they are kept.
+        smoothing, rare
+            For words, see :class:`CountedWords`.
+
+        Examples
+        --------
+        >>> import tallytree as tt
+        >>> tree = tt.parsing.parse_tree("(S (NP (NN fish)) (VP (VB swim)))")
+        >>> grammar = tt.parsing.Grammar.from_treebank([tree])
+        >>> tt.parsing.Forest(grammar, "eels swim").best().tree
+        Tree('(S (NP (NN eels)) (VP (VB swim)))')
+        """
+        binary: Counter[tuple[str, ...]] = Counter()
+        unary: Counter[tuple[str, ...]] = Counter()
+        tagged: list[tuple[str, str]] = []
+        for tree in trees:
+            whole = Tree(ROOT, [tree])
+            options: dict[str, Any] = {"horizontal": horizontal, "vertical": vertical}
+            for node in binarise(whole, unaries=unaries, tail=tail, **options).nodes():
+                children = node.tree.children
+                if children:
+                    counts = binary if len(children) == 2 else unary
+                    counts[(node.tree.label, *(child.label for child in children))] += 1
+            tagged += tree.tagged
+        if not tagged:
+            raise ModelError("a grammar needs at least one tree to count rules on")
+        parents = Counter[str]()
+        for counts in (binary, unary):
+            for rule, count in counts.items():
+                parents[rule[0]] += count
+
+        def scores(counts: Counter[tuple[str, ...]]) -> dict[Any, float]:
+            return {rule: log(count / parents[rule[0]]) for rule, count in counts.items()}
+
+        lexicon = CountedWords(tagged, smoothing=smoothing, rare=rare)
+        return cls(scores(binary), scores(unary), lexicon, root=ROOT, max_chain=max_chain)
+
+    def word_scores(self, words: Sequence[str]) -> NDArray[np.float64]:
+        """Return the score of each word below each symbol, ``-inf`` where it cannot be."""
+        numbers = {name: i for i, name in enumerate(self.symbols)}
+        result = np.full((len(words), len(self.symbols)), -np.inf)
+        for i, word in enumerate(words):
+            for tag, score in self.lexicon.scores(word, i == 0).items():
+                result[i, numbers[tag]] = score
+        return result
+
+    def __repr__(self) -> str:
+        rules = f"{len(self.binary)} binary and {len(self.unary)} unary rules"
+        return f"Grammar({len(self.symbols)} symbols, {rules})"
+
+
+def _rules(
+    rules: Mapping[Any, float], numbers: Mapping[str, int], size: int
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    for rule, score in rules.items():
+        if not isinstance(rule, tuple) or len(rule) != size:
+            raise ModelError(f"a rule here is a tuple of {size} symbols, got {rule!r}")
+        if np.isnan(score) or score == np.inf:
+            raise ModelError(f"the score of rule {rule} is {score}; scores are finite, or -inf to forbid")
+    rows = sorted(([numbers[name] for name in rule], float(score)) for rule, score in rules.items())
+    array = np.array([row for row, _ in rows], dtype=np.int32).reshape(len(rows), size)
+    return read_only(array), read_only(np.array([score for _, score in rows], dtype=np.float64))

@@ -1,0 +1,149 @@
+"""Scores of words below tags.
+
+``TaggedWords`` is a table of your own. ``CountedWords`` comes from a treebank: with relative frequencies
+alone, words that were seen rarely would have too few tags and new ones none, so the tags of a word are
+smoothed by those of rare words that look like it,
+
+    p(tag | word) = (c(tag, word) + a · p(tag | look)) / (c(word) + a)
+    p(word | tag) = p(tag | word) · p(word) / p(tag)
+
+with the look of a word made of its capitals, digits, hyphen and ending, and ``p(tag | look)`` counted on the
+words that were seen once. Words seen often keep the tags that they were seen with.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from math import log
+from typing import Protocol
+
+from tallytree.errors import ModelError
+
+__all__ = ["CountedWords", "Lexicon", "TaggedWords", "look"]
+
+_ENDINGS = ("ing", "ed", "ion", "er", "est", "ly", "ity", "able", "al", "ous", "ive", "s", "y")
+
+
+class Lexicon(Protocol):
+    """What a grammar knows about words."""
+
+    @property
+    def tags(self) -> frozenset[str]:
+        """All tags that some word may have."""
+
+    def scores(self, word: str, first: bool) -> Mapping[str, float]:
+        """Return the score of a word below each tag that it may have; ``first``: in a sentence."""
+
+
+class TaggedWords:
+    """A table of words.
+
+    Parameters
+    ----------
+    words : mapping of tag to mapping of word to score
+        What each tag may stand above.
+    unknown : mapping of tag to score, optional
+        For words that are not in the table; without it they are refused.
+
+    Examples
+    --------
+    >>> lexicon = TaggedWords({"NN": {"fish": -1.0}, "VB": {"fish": -2.0}}, unknown={"NN": -5.0})
+    >>> lexicon.scores("fish"), lexicon.scores("eel")
+    ({'NN': -1.0, 'VB': -2.0}, {'NN': -5.0})
+    """
+
+    def __init__(
+        self, words: Mapping[str, Mapping[str, float]], unknown: Mapping[str, float] | None = None
+    ) -> None:
+        self._scores: dict[str, dict[str, float]] = defaultdict(dict)
+        for tag, row in words.items():
+            for word, score in row.items():
+                self._scores[word][tag] = float(score)
+        self._unknown = dict(unknown or {})
+        self.tags = frozenset(words) | frozenset(self._unknown)
+
+    def scores(self, word: str, first: bool = False) -> Mapping[str, float]:
+        """Return the score of a word below each tag that it may have."""
+        if word in self._scores:
+            return self._scores[word]
+        if not self._unknown:
+            raise ModelError(
+                f"the word {word!r} is not in the lexicon; give scores for unknown words (unknown=), or for "
+                "the words of this sentence (word_scores=)"
+            )
+        return self._unknown
+
+
+class CountedWords:
+    """Log-probabilities of words from a treebank, smoothed for rare and unknown ones.
+
+    Parameters
+    ----------
+    tagged : iterable of (word, tag)
+        The words of the treebank; ``None`` ends a sentence.
+    smoothing : float
+        How much the look of a word counts, in words.
+    rare : int
+        Words seen less often may have other tags than they were seen with.
+    """
+
+    def __init__(self, tagged: Iterable[tuple[str, str]], *, smoothing: float = 1.0, rare: int = 5) -> None:
+        if not smoothing > 0:
+            raise ModelError(f"smoothing must be positive, got {smoothing}")
+        self.smoothing, self.rare = smoothing, rare
+        pairs = Counter(tagged)
+        self._words: Counter[str] = Counter()
+        self._tags: Counter[str] = Counter()
+        self._seen: dict[str, dict[str, int]] = defaultdict(dict)
+        for (word, tag), count in pairs.items():
+            self._words[word] += count
+            self._tags[tag] += count
+            self._seen[word][tag] = count
+        self._total = sum(self._tags.values())
+        self._looks: dict[str, Counter[str]] = defaultdict(Counter)
+        for word, row in self._seen.items():
+            if self._words[word] == 1:
+                for shape in (look(word), _ANY):
+                    self._looks[shape].update(row)
+        self._looks.setdefault(_ANY, self._tags)
+        self.tags = frozenset(self._tags)
+
+    def scores(self, word: str, first: bool = False) -> Mapping[str, float]:
+        """Return the log-probability of a word given each tag that it may have."""
+        known = self._known(word, first)
+        seen, count = self._seen.get(known, {}), self._words.get(known, 0)
+        alike = self._looks.get(look(word), self._looks[_ANY])
+        tags = set(seen) | (set(alike) if count < self.rare else set())
+        mass, every = sum(alike.values()), self._total
+        result = {}
+        for tag in sorted(tags):
+            share = (seen.get(tag, 0) + self.smoothing * alike[tag] / mass) / (count + self.smoothing)
+            if share > 0:
+                result[tag] = log(share) + log(max(count, 1) / every) - log(self._tags[tag] / every)
+        return result
+
+    def _known(self, word: str, first: bool) -> str:
+        """Return the word as the treebank has it: the first one may be there without its capital."""
+        small = word[:1].lower() + word[1:]
+        return small if first and word not in self._words and small in self._words else word
+
+
+_ANY = ""
+
+
+def look(word: str) -> str:
+    """Return what an unknown word looks like.
+
+    Examples
+    --------
+    >>> look("Elsevier"), look("re-elected"), look("1990s"), look("quickly")
+    ('Xer', 'x-ed', '9s', 'xly')
+    """
+    kind = "9" if re.search(r"\d", word) else "X" if word[:1].isupper() else "x"
+    if kind == "X" and word.isupper() and len(word) > 1:
+        kind = "XX"
+    hyphen = "-" if "-" in word[1:-1] else ""
+    ending = next((e for e in _ENDINGS if len(word) > len(e) + 2 and word.lower().endswith(e)), "")
+    return f"{kind}{hyphen}{ending}"

@@ -1,0 +1,222 @@
+"""The plan of a chart with statistics: which items it has, which tallies each span can have, what that costs.
+
+Three things keep it small, and none of them changes an answer. Items that are part of no tree are left out;
+so are those whose best tree scores below a floor, where one is known. The tallies of a span are those that
+trees over it can have: at most as many true positives as the truth has constituents inside it, no more
+constituents than it can hold. And tallies that can no longer end inside the window of a constraint are left
+out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.core.budget import default_memory_limit, readable_bytes, readable_count
+from tallytree.core.plan import listed
+from tallytree.errors import BudgetError
+from tallytree.kernels import native
+from tallytree.parsing.forest import Forest
+from tallytree.parsing.statistics import Chart, TreeStatistic
+
+__all__ = ["TreePlan"]
+
+_OPEN = 2**62
+_UNCAPPED = np.iinfo(np.int64).max
+
+Window = Mapping[int, tuple[int | None, int | None]]
+
+
+class TreePlan:
+    """What a chart will cost; print it.
+
+    Made by :func:`tallytree.parsing.plan`.
+
+    Attributes
+    ----------
+    forest : Forest
+    statistics : tuple of TreeStatistic
+    items : int
+        Symbols over spans that are part of some tree.
+    tallies : int
+        The most that a span has.
+    operations : float
+        Additions and comparisons of the upward pass.
+    peak_bytes : int
+        Memory of the chart and its plan.
+    """
+
+    def __init__(
+        self,
+        forest: Forest,
+        statistics: Sequence[TreeStatistic],
+        *,
+        window: Window | None = None,
+        memory_limit: float | None = None,
+        floor: float = -np.inf,
+    ) -> None:
+        self.forest = forest
+        self.statistics = tuple(statistics)
+        self.limit = default_memory_limit() if memory_limit is None else float(memory_limit)
+        self._floor, self._window = floor, window or {}
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Make what follows from the rest."""
+        forest = self.forest
+        levels = max((s.levels for s in self.statistics), default=1)
+        self.compiled, self.scores = forest.levelled(levels)
+        chart = Chart(self.compiled, forest.starts, forest.ends)
+        weights = [s.weights(chart) for s in self.statistics]
+        self._order = _run_last(self.statistics, weights)
+        shape = (len(self.compiled.bags), len(forest.starts), len(weights))
+        shifts = np.stack([weights[i] for i in self._order], axis=2) if weights else np.zeros(shape)
+        self._shifts = np.ascontiguousarray(shifts, dtype=np.int32)
+        self._best = self._marginals()
+        self.layout = self._laid_out()
+
+    def raised(self, floor: float) -> TreePlan:
+        """Return the plan with only the items whose best tree scores no less than this."""
+        other: TreePlan = copy(self)
+        other._floor = floor
+        other.layout = other._laid_out()
+        return other
+
+    def _marginals(self) -> NDArray[np.float64]:
+        """Return the score of the best tree with each item, ``[layer][span][symbol]``."""
+        with _Budget(self):
+            plain = native.ChartLayout.plain(self.compiled.native, len(self.forest.words), self.limit)
+        s = self.scores
+        return native.ChartRun(plain, s.words, s.rules, s.chains, native.MAX_PLUS).marginals()
+
+    def _laid_out(self) -> native.ChartLayout:
+        items = ((self._best > -np.inf) & (self._best >= self._floor)).astype(np.uint8)
+        ends = [self._window.get(i, (None, None)) for i in self._order]
+        caps = [self.statistics[i].cap for i in self._order]
+        with _Budget(self):
+            return native.ChartLayout.tallies(
+                self.compiled.native,
+                len(self.forest.words),
+                self._shifts,
+                np.array([_UNCAPPED if cap is None else cap for cap in caps], dtype=np.int64),
+                np.array([-_OPEN if low is None else low for low, _ in ends], dtype=np.int64),
+                np.array([_OPEN if high is None else high for _, high in ends], dtype=np.int64),
+                items,
+                self.limit,
+            )
+
+    def run(self, algebra: int = native.MAX_PLUS) -> native.ChartRun:
+        """Build the chart."""
+        return native.ChartRun(self.layout, self.scores.words, self.scores.rules, self.scores.chains, algebra)
+
+    def root(self, run: native.ChartRun) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Return the root cells by lexicographic tally, with their tallies and values."""
+        cells, stored, values = run.root()
+        tallies = np.empty_like(stored)
+        tallies[:, self._order] = stored
+        if not self.statistics:
+            return cells, tallies, values
+        order = np.lexsort(tallies.T[::-1])
+        return cells[order], tallies[order], values[order]
+
+    @property
+    def root_tallies(self) -> NDArray[np.int64]:
+        """The tallies that trees may have, as far as is known without the chart: one row each."""
+        stored = self.layout.root_tallies
+        tallies = np.empty_like(stored)
+        tallies[:, self._order] = stored
+        return tallies
+
+    @property
+    def items(self) -> int:
+        """The number of symbols over spans that are part of some tree."""
+        return self.layout.items
+
+    @property
+    def tallies(self) -> int:
+        """The most tallies that a span has."""
+        return self.layout.most_cells
+
+    @property
+    def operations(self) -> float:
+        """Additions and comparisons of the upward pass."""
+        return self.layout.operations
+
+    @property
+    def peak_bytes(self) -> int:
+        """Memory of the chart and its plan."""
+        return self.layout.arena_bytes + self.layout.plan_bytes
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = ("forest", "statistics", "limit", "_floor", "_window")  # the rest follows
+        return {name: self.__dict__[name] for name in kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._prepare()
+
+    def __str__(self) -> str:
+        forest, layout = self.forest, self.layout
+        lines = [
+            f"plan for {len(forest.words)} words and {listed(tuple(s.name for s in self.statistics))}",
+            f"  {len(self.compiled.symbol_of):,} symbols, {self.items:,} items over "
+            f"{len(forest.starts):,} spans, tallies R = {self.tallies:,}",
+            f"  {readable_count(self.operations)} add-max operations, {readable_bytes(self.peak_bytes)}",
+        ]
+        if layout.pruned:
+            lines.append(f"  the constraint rules out {layout.pruned:,} pairs of rows of tallies")
+        if layout.costliest_operations > 0:
+            share = layout.costliest_operations / max(self.operations, 1)
+            start, end = forest.starts[layout.costliest], forest.ends[layout.costliest]
+            cells = layout.cells[layout.costliest, 0]
+            lines.append(
+                f"  costliest span: words {start} to {end}, {cells:,} tallies, {share:.0%} of the operations"
+            )
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return (
+            f"TreePlan(items={self.items}, tallies={self.tallies}, operations={self.operations:.4g}, "
+            f"peak_bytes={self.peak_bytes})"
+        )
+
+
+def _run_last(statistics: Sequence[TreeStatistic], weights: Sequence[NDArray[np.int64]]) -> list[int]:
+    """Return the statistics in the order of the chart: the one with the longest range goes along its rows."""
+
+    def reach(i: int) -> float:
+        largest = float(np.abs(weights[i]).max(axis=0, initial=0).sum())
+        cap = statistics[i].cap
+        return largest if cap is None else min(largest, cap)
+
+    return sorted(range(len(statistics)), key=lambda i: (reach(i), i))
+
+
+class _Budget:
+    """Turns a chart that does not fit into an error that says what to do."""
+
+    def __init__(self, plan: TreePlan) -> None:
+        self._plan = plan
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if not isinstance(error, native.BudgetExceededError):
+            return
+        plan, found = self._plan, re.match(r"step (\d+) bytes ([\d.e+]+)", str(error))
+        place = ""
+        if found and int(found[1]):
+            span = int(found[1])
+            place = f" at words {plan.forest.starts[span]} to {plan.forest.ends[span]}"
+        size = readable_bytes(float(found[2])) if found else "more"
+        raise BudgetError(
+            f"the chart of {len(plan.forest.words)} words needs {size}{place}, and is not finished then; the "
+            f"limit is {readable_bytes(plan.limit)}. Bound or cap statistics (where=), leave some out, use a "
+            'grammar with fewer symbols (horizontal=0, vertical=1, tail="single"), or raise memory_limit='
+        ) from None

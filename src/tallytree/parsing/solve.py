@@ -1,0 +1,250 @@
+"""Questions about the trees of a forest: profiles, objectives, constraints, the k best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from tallytree.core.expressions import Constraint, as_constraint
+from tallytree.core.lookup import Where, nearest_tallies
+from tallytree.core.objective import Objective
+from tallytree.core.question import Question
+from tallytree.core.solve import Posed
+from tallytree.errors import BudgetError, InfeasibleError, ModelError
+from tallytree.parsing.forest import Forest, Parse
+from tallytree.parsing.plan import TreePlan
+from tallytree.parsing.profile import TreeProfile
+from tallytree.parsing.statistics import TreeStatistic, false_positives, true_positives
+
+__all__ = ["best_of", "diverse_k_best", "iter_best", "k_best", "plan", "pose", "profile", "solve"]
+
+Statistics = Iterable[TreeStatistic]
+
+
+def profile(forest: Forest, statistics: Statistics = (), *, memory_limit: float | None = None) -> TreeProfile:
+    """Compute the best score for every attainable tally, in one pass over the chart.
+
+    Parameters
+    ----------
+    forest : Forest
+        A sentence with a grammar.
+    statistics : iterable of TreeStatistic
+        What to tally.
+    memory_limit : float, optional
+        Bytes. By default half of the machine's (or the control group's) memory.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> grammar = tt.parsing.Grammar(
+    ...     {("S", "NP", "VP"): 0.0, ("VP", "VB", "NP"): -0.5},
+    ...     {("NP", "NN"): -0.1, ("VP", "VB"): -0.9},
+    ...     {"NN": {"fish": -1.0, "eat": -9.0}, "VB": {"fish": -3.0, "eat": -1.0}},
+    ...     root="S",
+    ... )
+    >>> forest = tt.parsing.Forest(grammar, "fish eat fish")
+    >>> found = tt.parsing.profile(forest, [tt.parsing.count("NP", name="nps")])
+    >>> found.tallies.ravel(), found.best().tally
+    (array([2]), Tally(nps=2))
+    """
+    return TreeProfile(TreePlan(forest, _checked(forest, statistics), memory_limit=memory_limit))
+
+
+def plan(
+    forest: Forest,
+    statistics: Statistics = (),
+    *,
+    where: Where = None,
+    memory_limit: float | None = None,
+) -> TreePlan:
+    """Plan a profile, or with ``where`` what :func:`solve` would run, without building the chart.
+
+    Raises
+    ------
+    BudgetError
+        It does not fit the memory limit. Nothing of the chart has been allocated.
+    """
+    question = _question(forest, statistics, where)
+    return TreePlan(forest, question.carried, window=question.window, memory_limit=memory_limit)
+
+
+def solve(
+    forest: Forest,
+    statistics: Statistics = (),
+    objective: Objective | None = None,
+    *,
+    where: Where = None,
+    memory_limit: float | None = None,
+) -> Parse:
+    """Find the tree that maximises an objective, subject to a constraint.
+
+    Parameters
+    ----------
+    forest : Forest
+        A sentence with a grammar.
+    statistics : iterable of TreeStatistic
+        What the objective gets, in order.
+    objective : callable, optional
+        ``H(score, *tallies)``; by default the score.
+    where : Constraint, optional
+        It may read statistics that the objective does not get.
+    memory_limit : float, optional
+        As for :func:`profile`.
+
+    Raises
+    ------
+    InfeasibleError
+        No tree satisfies the constraint.
+    """
+    return best_of(pose(forest, statistics, where, memory_limit=memory_limit), objective, where)
+
+
+def pose(
+    forest: Forest,
+    statistics: Statistics,
+    where: Where,
+    *,
+    memory_limit: float | None = None,
+) -> Posed:
+    """Make the profile of the statistics and of what the constraint needs; empty if nothing is left."""
+    seen = _checked(forest, statistics)
+    question = _question(forest, seen, where)
+    made = TreePlan(forest, question.carried, window=question.window, memory_limit=memory_limit)
+    shown = None if question.carried is question.asked else question.asked
+    remaining = None if question.all_windowed else question.remaining
+    return Posed(TreeProfile(made, shown=shown), remaining, len(seen), question.constraint)
+
+
+def best_of(asked: Posed, objective: Objective | None, where: Where) -> Parse:
+    """Return the best tree; where the constraint leaves none, say what comes nearest."""
+    try:
+        found: Parse = asked.best(objective)
+        return found
+    except InfeasibleError:
+        if asked.constraint is None or asked.satisfiable:
+            raise
+    raise InfeasibleError(f"no tree satisfies '{where}'{_nearest(asked, asked.constraint)}")
+
+
+def _nearest(asked: Posed, constraint: Constraint) -> str:
+    """Return which tallies come nearest, for the end of an error."""
+    statistics = constraint.statistics
+    try:
+        every = profile(asked.profile.model, statistics, memory_limit=asked.profile.plan.limit)  # type: ignore[arg-type]
+    except BudgetError:
+        return ""
+    if not len(every):
+        return ": the grammar has no tree for the sentence"
+    missed = constraint.violation(dict(zip(statistics, every.tallies.T, strict=True)))
+    return f"; {nearest_tallies(every.names, every.tallies, missed)}"
+
+
+def iter_best(
+    forest: Forest,
+    statistics: Statistics = (),
+    objective: Objective | None = None,
+    *,
+    where: Where = None,
+    memory_limit: float | None = None,
+) -> Iterator[Parse]:
+    """Go through all trees in order of value, best first, each found when it is asked for.
+
+    Trees are told apart as they are before they are binarised: none comes twice. Parameters are those of
+    :func:`solve`.
+
+    Raises
+    ------
+    InfeasibleError
+        No tree satisfies the constraint.
+    """
+    return pose(forest, statistics, where, memory_limit=memory_limit).ranked(objective)
+
+
+def k_best(
+    forest: Forest,
+    k: int,
+    statistics: Statistics = (),
+    objective: Objective | None = None,
+    *,
+    where: Where = None,
+    memory_limit: float | None = None,
+) -> list[Parse]:
+    """Return the k best trees, best first; fewer if there are fewer.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> rules = {("N", "N", "N"): -1.0}
+    >>> forest = tt.parsing.Forest(tt.parsing.Grammar(rules, {}, {"N": {"a": 0.0}}, root="N"), "a a a")
+    >>> [str(parse.tree) for parse in tt.parsing.k_best(forest, 5)]
+    ['(N (N a) (N (N a) (N a)))', '(N (N (N a) (N a)) (N a))']
+    """
+    if k < 0:
+        raise ModelError(f"k must be at least 0, got {k}")
+    try:
+        found = iter_best(forest, statistics, objective, where=where, memory_limit=memory_limit)
+    except InfeasibleError:
+        return []
+    return list(islice(found, k))
+
+
+def diverse_k_best(
+    forest: Forest, k: int, distance: int, *, where: Where = None, memory_limit: float | None = None
+) -> list[Parse]:
+    """Return k trees, each the best of those that are far enough from all before it.
+
+    Parameters
+    ----------
+    forest : Forest
+        A sentence with a grammar.
+    k : int
+        How many; the list is shorter where no tree is far enough any more.
+    distance : int
+        The least number of constituents that one of two trees has and the other has not.
+    where : Constraint, optional
+        Only trees that satisfy it.
+    memory_limit : float, optional
+        As for :func:`profile`. The i-th tree carries ``i - 1`` statistics.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> rules = {("N", "N", "N"): -1.0}
+    >>> forest = tt.parsing.Forest(tt.parsing.Grammar(rules, {}, {"N": {"a": 0.0}}, root="N"), "a a a")
+    >>> [str(parse.tree) for parse in tt.parsing.diverse_k_best(forest, 5, distance=2)]
+    ['(N (N a) (N (N a) (N a)))', '(N (N (N a) (N a)) (N a))']
+    """
+    if k < 0 or distance < 1:
+        raise ModelError(f"k must be at least 0 and the distance at least 1, got {k} and {distance}")
+    found: list[Parse] = []
+    constraint = None if where is None else as_constraint(where)
+    try:
+        for _ in range(k):
+            best = pose(forest, (), constraint, memory_limit=memory_limit).best(None)
+            found.append(best._replace(tally=()))
+            tp, fp = true_positives(best.tree), false_positives(best.tree)
+            away = fp - tp >= distance - best.tree.constituents().total()
+            constraint = away if constraint is None else constraint & away
+    except InfeasibleError:
+        pass
+    return found
+
+
+def _question(forest: Forest, statistics: Statistics, where: Where) -> Question[TreeStatistic]:
+    constraint = None if where is None else as_constraint(where)
+    if constraint is not None:
+        _checked(forest, constraint.statistics)
+    return Question(_checked(forest, statistics), constraint)
+
+
+def _checked(forest: Forest, statistics: Iterable[object]) -> tuple[TreeStatistic, ...]:
+    if not isinstance(forest, Forest):
+        raise ModelError(f"trees are those of a tallytree.parsing.Forest, got {forest!r}")
+    checked = (statistics,) if isinstance(statistics, TreeStatistic) else tuple(statistics)
+    for statistic in checked:
+        if not isinstance(statistic, TreeStatistic):
+            raise ModelError(
+                "statistics of trees are made by tallytree.parsing.count, true_positives and so on; got "
+                f"{statistic!r}"
+            )
+    return tuple(s for s in checked if isinstance(s, TreeStatistic))

@@ -1,0 +1,186 @@
+"""Bracketed treebank files, as the Penn Treebank has them.
+
+A file is a sequence of trees, ``(S (NP (NN fish)) (VP (VB swim)))``, over any number of lines. Each may stand
+in an outer bracket without a label, which is taken off. Traces (tags ``-NONE-``) go, with the constituents
+that they leave empty; of a label such as ``NP-SBJ-1`` or ``NP=2`` only the category stays. Both can be kept.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NoReturn
+
+from tallytree.errors import ModelError
+from tallytree.trees import Tree
+
+__all__ = ["parse_tree", "read_treebank", "without_functions", "without_traces", "write_treebank"]
+
+TRACE = "-NONE-"
+
+_TOKEN = re.compile(r"[()]|[^\s()]+")
+_CATEGORY = re.compile(r"^[^-=]+")  # -NONE-, -LRB- and -RRB- begin with the mark themselves
+
+
+def read_treebank(
+    path: str | os.PathLike[str], *, traces: bool = False, functions: bool = False
+) -> list[Tree]:
+    """Read all trees of a file.
+
+    Parameters
+    ----------
+    path : path
+        The file, in UTF-8.
+    traces, functions : bool
+        Whether to keep traces, and what follows the category in a label. A tree of traces alone is left out.
+
+    Raises
+    ------
+    ModelError
+        A bracket is broken; the error names the line and the column.
+    """
+    text = Path(path).read_text(encoding="utf-8")
+    trees = (_prepared(tree, traces, functions) for tree in _read(text, str(path)))
+    return [tree for tree in trees if tree is not None]
+
+
+def parse_tree(text: str, *, traces: bool = False, functions: bool = False) -> Tree:
+    """Read the one tree of a text.
+
+    Examples
+    --------
+    >>> parse_tree("( (S (NP-SBJ (NN fish)) (VP (VB eat) (NP (-NONE- *)))) )")
+    Tree('(S (NP (NN fish)) (VP (VB eat)))')
+    >>> parse_tree("(S (NN fish)")
+    Traceback (most recent call last):
+    tallytree.errors.ModelError: text, line 1, column 1: the bracket '(S' is never closed
+    """
+    trees = list(_read(text, "text"))
+    if len(trees) != 1:
+        raise ModelError(f"expected the brackets of one tree, got {len(trees)}")
+    tree = _prepared(trees[0], traces, functions)
+    if tree is None:
+        raise ModelError("the tree has no word that is not a trace; read it with traces=True")
+    return tree
+
+
+def write_treebank(path: str | os.PathLike[str], trees: Iterable[Tree]) -> None:
+    """Write trees to a file, one on each line; brackets in words become ``-LRB-`` and ``-RRB-``."""
+    lines = [_written(tree) for tree in trees]
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.writelines(line + "\n" for line in lines)
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def without_traces(tree: Tree) -> Tree | None:
+    """Return the tree without traces and what they leave empty; None where nothing is left."""
+    if tree.is_tag:
+        return None if tree.label == TRACE else tree
+    children = [child for child in map(without_traces, tree.children) if child is not None]
+    return Tree(tree.label, children) if children else None
+
+
+def without_functions(tree: Tree) -> Tree:
+    """Return the tree with nothing but the category in each label.
+
+    Examples
+    --------
+    >>> without_functions(Tree("NP-SBJ-1", [Tree("NN", "fish"), Tree("-LRB-", "(")])).label
+    'NP'
+    """
+    found = _CATEGORY.match(tree.label)
+    label = found.group() if found else tree.label
+    return Tree(label, tree.word if tree.word is not None else map(without_functions, tree.children))
+
+
+# --- reading ------------------------------------------------------------------------------------------------
+
+
+def _prepared(tree: Tree, traces: bool, functions: bool) -> Tree | None:
+    whole = tree if traces else without_traces(tree)
+    if whole is None:
+        return None
+    while not whole.label and len(whole.children) == 1:
+        whole = whole.children[0]
+    return whole if functions else without_functions(whole)
+
+
+class _Open:
+    """A bracket that is not closed yet."""
+
+    def __init__(self, place: int, label: str) -> None:
+        self.place, self.label = place, label
+        self.children: list[Tree] = []
+        self.words: list[str] = []
+
+
+def _read(text: str, name: str) -> Iterator[Tree]:
+    def refuse(place: int, problem: str) -> NoReturn:
+        line = text.count("\n", 0, place) + 1
+        column = place - (text.rfind("\n", 0, place) + 1) + 1
+        raise ModelError(f"{name}, line {line}, column {column}: {problem}")
+
+    stack: list[_Open] = []
+    tokens = [(found.group(), found.start()) for found in _TOKEN.finditer(text)]
+    at = 0
+    while at < len(tokens):
+        token, place = tokens[at]
+        at += 1
+        if token == "(":
+            named = at < len(tokens) and tokens[at][0] not in "()"
+            stack.append(_Open(place, tokens[at][0] if named else ""))
+            at += named
+        elif not stack:
+            what = "a closing bracket" if token == ")" else f"'{token}'"
+            refuse(place, f"{what} stands outside of all brackets")
+        elif token != ")":
+            stack[-1].words.append(token)
+        else:
+            tree = _closed(stack.pop(), refuse)
+            if stack:
+                stack[-1].children.append(tree)
+            else:
+                yield tree
+    if stack:
+        refuse(stack[-1].place, f"the bracket '({stack[-1].label}' is never closed")
+
+
+def _closed(bracket: _Open, refuse: object) -> Tree:
+    assert callable(refuse)
+    if bracket.words and bracket.children:
+        refuse(
+            bracket.place,
+            f"the bracket '({bracket.label}' has words ({bracket.words[0]!r}) and brackets in it; each word "
+            "needs a bracket with its tag",
+        )
+    if len(bracket.words) > 1:
+        refuse(bracket.place, f"the tag '({bracket.label}' has more than one word: {' '.join(bracket.words)}")
+    if not bracket.words and not bracket.children:
+        refuse(bracket.place, f"the bracket '({bracket.label}' is empty")
+    return Tree(bracket.label, bracket.words[0] if bracket.words else bracket.children)
+
+
+def _written(tree: Tree) -> str:
+    for node in tree.nodes():
+        text = node.tree.label + (node.tree.word or "")
+        if re.search(r"\s", text) or node.tree.word == "" or re.search(r"[()]", node.tree.label):
+            raise ModelError(
+                f"labels and words in a treebank file have no spaces, labels no brackets; got {text!r}"
+            )
+    return _escaped(tree)
+
+
+def _escaped(tree: Tree) -> str:
+    if tree.word is not None:
+        word = tree.word.replace("(", "-LRB-").replace(")", "-RRB-")
+        return f"({tree.label} {word})"
+    return f"({tree.label} {' '.join(map(_escaped, tree.children))})"

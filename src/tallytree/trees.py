@@ -1,0 +1,167 @@
+"""Parse trees as values.
+
+A tree has a label and either children or one word. The trees directly above words are **tags**; all others
+are **constituents**, known by their label and the words that they span, ``(label, start, end)`` with ``end``
+one behind the last word. A node with the empty label holds a tree together without being a constituent, as
+the outermost bracket of a treebank file does.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import NamedTuple, final
+
+from tallytree.errors import ModelError
+
+__all__ = ["Constituent", "Node", "Tree"]
+
+
+class Constituent(NamedTuple):
+    """A labelled stretch of words."""
+
+    label: str
+    start: int
+    end: int
+
+
+class Node(NamedTuple):
+    """A tree inside another one: where it is, and how many constituents are above it."""
+
+    tree: Tree
+    start: int
+    end: int
+    depth: int
+
+
+@final
+class Tree:
+    """A parse tree; immutable.
+
+    Parameters
+    ----------
+    label : str
+        The label of the top; empty for a node that is no constituent.
+    children : iterable of Tree, or str
+        The sub-trees, at least one; or the word below a tag.
+
+    Examples
+    --------
+    >>> tree = Tree("S", [Tree("NP", [Tree("NN", "fish")]), Tree("VP", [Tree("VB", "swim")])])
+    >>> tree
+    Tree('(S (NP (NN fish)) (VP (VB swim)))')
+    >>> tree.words
+    ('fish', 'swim')
+    >>> sorted(tree.constituents())
+    [Constituent(label='NP', start=0, end=1), Constituent(label='S', start=0, end=2), \
+Constituent(label='VP', start=1, end=2)]
+    """
+
+    label: str
+    children: tuple[Tree, ...]
+    word: str | None
+
+    def __init__(self, label: str, children: Iterable[Tree] | str) -> None:
+        word = children if isinstance(children, str) else None
+        below = () if isinstance(children, str) else tuple(children)
+        if not isinstance(label, str):
+            raise ModelError(f"the label of a tree is a string, got {label!r}")
+        if word is None and not below:
+            raise ModelError(f"the tree '{label}' has neither children nor a word")
+        wrong = next((child for child in below if not isinstance(child, Tree)), None)
+        if wrong is not None:
+            raise ModelError(
+                f"the children of '{label}' are trees, got {wrong!r}; a word stands alone below its tag, as "
+                "in Tree('NN', 'fish')"
+            )
+        self.__dict__.update(label=label, children=below, word=word)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"cannot set {name!r}: a Tree is immutable; make a new one")
+
+    @property
+    def is_tag(self) -> bool:
+        """Whether it stands directly above a word."""
+        return self.word is not None
+
+    def nodes(self) -> Iterator[Node]:
+        """Go through all nodes, each before its children, from left to right."""
+        waiting = [(self, 0, 0)]
+        while waiting:
+            tree, start, depth = waiting.pop()
+            yield Node(tree, start, start + len(tree), depth)
+            if tree.children:
+                depth += bool(tree.label)
+                at = start + len(tree)
+                for child in reversed(tree.children):
+                    at -= len(child)
+                    waiting.append((child, at, depth))
+
+    @cached_property
+    def _length(self) -> int:
+        return 1 if self.is_tag else sum(map(len, self.children))
+
+    def __len__(self) -> int:
+        """Return the number of words."""
+        return self._length
+
+    @cached_property
+    def tagged(self) -> tuple[tuple[str, str], ...]:
+        """The words with their tags, from left to right."""
+        return tuple((node.tree.word, node.tree.label) for node in self.nodes() if node.tree.word is not None)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words, from left to right."""
+        return tuple(word for word, _ in self.tagged)
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The label above each word."""
+        return tuple(tag for _, tag in self.tagged)
+
+    def constituents(self) -> Counter[Constituent]:
+        """Return the constituents, with how often each occurs: tags and empty labels are none."""
+        return Counter(
+            Constituent(node.tree.label, node.start, node.end)
+            for node in self.nodes()
+            if node.tree.label and not node.tree.is_tag
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return str(self) == str(other) if isinstance(other, Tree) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    @cached_property
+    def _text(self) -> str:
+        if self.word is not None:
+            return f"({self.label} {self.word})"
+        inner = " ".join(child._text for child in self.children)
+        return f"({self.label} {inner})"
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"Tree({str(self)!r})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Tree, (self.label, self.children if self.word is None else self.word)
+
+    def pretty(self, indent: int = 0) -> str:
+        """Return the tree in brackets, one constituent on each line.
+
+        Examples
+        --------
+        >>> print(Tree("S", [Tree("NP", [Tree("NN", "fish")]), Tree("VB", "swim")]).pretty())
+        (S
+          (NP (NN fish))
+          (VB swim))
+        """
+        if self.is_tag or all(child.is_tag for child in self.children):
+            return " " * indent + str(self)
+        lines = [" " * indent + f"({self.label}", *(child.pretty(indent + 2) for child in self.children)]
+        return "\n".join(lines) + ")"

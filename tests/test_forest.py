@@ -1,0 +1,167 @@
+"""Plain parsing, compared with the enumeration of all trees."""
+
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from scipy.special import logsumexp
+from treebanks import Sentence, sentences
+
+import tallytree as tt
+from tallytree.kernels import native
+from tallytree.parsing import Forest, Grammar, Parse, Tree, parse_tree
+
+few = settings(max_examples=40)
+close = {"rtol": 1e-9, "atol": 1e-9}
+
+
+def best_scores(sentence: Sentence) -> dict[Tree, float]:
+    best: dict[Tree, float] = {}
+    for tree, score in sentence.trees:
+        best[tree] = max(score, best.get(tree, -np.inf))
+    return best
+
+
+@given(sentences())
+def test_best_tree(sentence: Sentence) -> None:
+    best = best_scores(sentence)
+    found = sentence.forest.best()
+    np.testing.assert_allclose(found.score, max(best.values()), **close)
+    np.testing.assert_allclose(best[found.tree], found.score, **close)
+    assert found.tree.words == sentence.forest.words
+
+
+@given(sentences())
+def test_scores_of_given_trees(sentence: Sentence) -> None:
+    for tree, score in list(best_scores(sentence).items())[-8:]:
+        np.testing.assert_allclose(sentence.forest.score(tree), score, **close)
+
+
+@given(sentences())
+def test_inside_sum(sentence: Sentence) -> None:
+    expected = logsumexp([score for _, score in sentence.trees])
+    np.testing.assert_allclose(sentence.forest.log_partition(), expected, **close)
+
+
+@given(sentences())
+@few
+def test_expected_constituents_and_tags(sentence: Sentence) -> None:
+    forest, labels = sentence.forest, sentence.forest.grammar.labels
+    weights = np.exp([score for _, score in sentence.trees] - logsumexp([s for _, s in sentence.trees]))
+    expected: dict[tuple[str, int, int], float] = defaultdict(float)
+    tags: Counter[tuple[int, str]] = Counter()
+    for (tree, _), weight in zip(sentence.trees, weights, strict=True):
+        for constituent, count in tree.constituents().items():
+            expected[constituent] += weight * count
+        for i, tag in enumerate(tree.tags):
+            tags[i, tag] += weight
+    got = forest.expectations()
+    for (start, end, label), value in np.ndenumerate(got.constituents):
+        assert value == pytest.approx(expected.get((labels[label], start, end), 0.0), abs=1e-9)
+    for (i, symbol), value in np.ndenumerate(got.tags):
+        assert value == pytest.approx(tags[i, forest.grammar.symbols[symbol]], abs=1e-9)
+
+
+@given(sentences())
+@few
+def test_expected_rules_are_slopes(sentence: Sentence) -> None:
+    """The derivative of the inside score by a rule's score is how often the rule is expected."""
+    forest, grammar = sentence.forest, sentence.forest.grammar
+    n, step = len(forest.words), 1e-5
+    got = forest.expectations()
+    for name, counts in (("binary_scores", got.binary), ("unary_scores", got.unary)):
+        for rule in range(len(counts)):
+            sums = []
+            for sign in (1, -1):
+                scores = sentence.anchored.get(name, np.zeros((n + 1, n + 1, len(counts)))).copy()
+                scores[:, :, rule] += sign * step
+                moved = Forest(grammar, forest.words, **{**sentence.anchored, name: scores})
+                sums.append(moved.log_partition())
+            np.testing.assert_allclose(counts[rule], (sums[0] - sums[1]) / (2 * step), atol=1e-4)
+
+
+@given(sentences())
+@few
+def test_max_bracket(sentence: Sentence) -> None:
+    weights = np.exp([score for _, score in sentence.trees] - logsumexp([s for _, s in sentence.trees]))
+    every = [tree.constituents() for tree, _ in sentence.trees]
+
+    def gain(tree: Tree, penalty: float) -> float:
+        mine = tree.constituents()
+        right = [(mine & other).total() for other in every]
+        return float(weights @ right) - penalty * mine.total()
+
+    scores = best_scores(sentence)
+    for penalty in (0.0, 0.4):
+        found = sentence.forest.max_bracket(penalty)
+        best = max(gain(tree, penalty) for tree in scores)
+        np.testing.assert_allclose(found.value, best, **close)
+        np.testing.assert_allclose(gain(found.tree, penalty), best, **close)
+        np.testing.assert_allclose(found.score, scores[found.tree], **close)
+
+
+@pytest.mark.sanitize
+def test_every_instruction_set_gives_the_same() -> None:
+    rng = np.random.default_rng(3)
+    symbols = ["S", "A", "B", "n", "v"]
+    binary = {(a, b, c): float(rng.normal()) for a in symbols[:3] for b in symbols for c in symbols}
+    grammar = Grammar(binary, {("A", "n"): -1.0}, {"n": {"x": 0.0}, "v": {"x": -1.0}}, root="S")
+    answers = []
+    try:
+        for name in native.instruction_sets():
+            native.use_instruction_set(name)
+            forest = Forest(grammar, ["x"] * 11)
+            answers.append((forest.best(), forest.log_partition(), forest.expectations().binary.tolist()))
+    finally:
+        native.use_instruction_set("")
+    assert all(answer == answers[0] for answer in answers)
+
+
+def small() -> Grammar:
+    return Grammar({("S", "N", "V"): 0.0}, {}, {"N": {"fish": 0.0}, "V": {"swim": 0.0}}, root="S")
+
+
+def test_tree_that_the_grammar_does_not_have() -> None:
+    forest = Forest(small(), "fish swim")
+    assert forest.score(parse_tree("(S (V fish) (N swim))")) == -np.inf
+    assert forest.score(parse_tree("(S (X (N fish)) (V swim))")) == -np.inf
+    with pytest.raises(tt.ModelError, match="the tree is over the words"):
+        forest.score(parse_tree("(S (N fish) (V eat))"))
+
+
+def test_sentence_without_a_tree() -> None:
+    forest = Forest(small(), "swim fish")
+    assert forest.log_partition() == -np.inf
+    for question in (forest.best, forest.expectations, forest.max_bracket):
+        with pytest.raises(tt.InfeasibleError, match="no tree for 'swim fish'"):
+            question()
+
+
+def test_unknown_word() -> None:
+    with pytest.raises(tt.ModelError, match="'eel' is not in the lexicon"):
+        Forest(small(), "eel swim")
+    words = np.array([[0.0, -np.inf, -np.inf], [-np.inf, -np.inf, 0.0]])
+    assert Forest(small(), "eel swim", word_scores=words).best() == Parse(
+        0.0, 0.0, (), parse_tree("(S (N eel) (V swim))")
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"span_scores": np.zeros((2, 2, 1))}, r"span_scores has shape \(2, 2, 1\).* \(3, 3, 1\)"),
+        ({"span_scores": np.full((3, 3, 1), np.nan)}, "span_scores has nan"),
+        ({"binary_scores": np.full((3, 3, 1), np.inf)}, r"binary_scores has nan or \+inf"),
+        ({"word_scores": np.zeros((2, 2))}, "word_scores must have shape"),
+        ({"word_scores": np.zeros((2, 3))}, "tags of the lexicon only"),
+    ],
+)
+def test_bad_scores_are_refused(options: dict[str, np.ndarray], text: str) -> None:
+    with pytest.raises(tt.ModelError, match=text):
+        Forest(small(), "fish swim", **options)
+
+
+def test_empty_sentence_is_refused() -> None:
+    with pytest.raises(tt.ModelError, match="at least one word"):
+        Forest(small(), "")

@@ -1,0 +1,129 @@
+"""Random small grammars and sentences, and all their trees by enumeration: what charts are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from tallytree.parsing import Forest, Grammar, Tree, labels_of
+
+PHRASES = ("S", "A", "B", "A^S", "B+S", "@A/B", "@S")
+LABELLED = tuple(name for name in PHRASES if not name.startswith("@"))
+TAGS = ("n", "v", "A")  # the last is a phrase, too
+WORDS = ("fish", "eat", "old")
+MOST_TREES = 400
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A forest with the anchored scores that it was made from."""
+
+    forest: Forest
+    anchored: dict[str, NDArray[np.float64]]
+    trees: list[tuple[Tree, float]]  # one for each derivation
+
+
+def derivations(
+    grammar: Grammar, words: tuple[str, ...], anchored: dict[str, Any]
+) -> Iterator[tuple[Tree, float]]:
+    """Go through all derivations by the definition, from the names of the symbols."""
+    binary = [tuple(grammar.symbols[s] for s in rule) for rule in grammar.binary.tolist()]
+    unary = [tuple(grammar.symbols[s] for s in rule) for rule in grammar.unary.tolist()]
+    lexical = grammar.word_scores(words)
+
+    def at(name: str, i: int, j: int, rule: int) -> float:
+        return float(anchored[name][i, j, rule]) if name in anchored else 0.0
+
+    def labelled(labels: tuple[str, ...], content: Any, i: int, j: int, tag: bool) -> tuple[Any, float]:
+        total = 0.0
+        for place, label in enumerate(reversed(labels)):
+            content = [Tree(label, content)]
+            if not (tag and place == 0):
+                total += at("span_scores", i, j, grammar.labels.index(label))
+        return content, total
+
+    def over(symbol: str, i: int, j: int, chain: int) -> Iterator[tuple[Any, float]]:
+        labels = labels_of(symbol)
+        if j == i + 1:
+            score = lexical[i, grammar.symbols.index(symbol)]
+            if score > -np.inf:
+                content, extra = labelled(labels, words[i], i, j, True)
+                yield content, score + extra
+        for number, (parent, left, right) in enumerate(binary):
+            for k in range(i + 1, j) if parent == symbol else ():
+                own = grammar.binary_scores[number] + at("binary_scores", i, j, number)
+                for x, a in over(left, i, k, grammar.max_chain):
+                    for y, b in over(right, k, j, grammar.max_chain):
+                        content, extra = labelled(labels, x + y, i, j, False)
+                        yield content, a + b + own + extra
+        for number, (parent, child) in enumerate(unary):
+            if parent == symbol and (chain > 0 or not labels):
+                own = grammar.unary_scores[number] + at("unary_scores", i, j, number)
+                for x, a in over(child, i, j, chain - 1 if labels else grammar.max_chain):
+                    content, extra = labelled(labels, x, i, j, False)
+                    yield content, a + own + extra
+
+    root = grammar.symbols[grammar.root]
+    for content, score in over(root, 0, len(words), grammar.max_chain):
+        if score > -np.inf:
+            yield (content[0] if len(content) == 1 else Tree("", content)), float(score)
+
+
+def random_score(rng: np.random.Generator, forbid: float = 0.08) -> float:
+    """Ties are wanted, and rules that are there but forbidden."""
+    if rng.random() < forbid:
+        return -np.inf
+    return float(rng.integers(-3, 4)) if rng.random() < 0.5 else float(rng.normal())
+
+
+def random_grammar(rng: np.random.Generator) -> Grammar:
+    children, lower = (*PHRASES, *TAGS), (*LABELLED, *TAGS)
+
+    def some(names: tuple[str, ...]) -> str:
+        return names[rng.integers(len(names))]
+
+    root = ("S", "A", "@S")[rng.integers(3)]
+    binary = {
+        (root if i < 2 else some(PHRASES), some(children), some(children)): random_score(rng)
+        for i in range(rng.integers(3, 12))
+    }
+    unary = {(some(PHRASES), some(lower)): random_score(rng) for _ in range(rng.integers(0, 5))}
+    words = {tag: {word: random_score(rng, 0.0) for word in WORDS if rng.random() < 0.8} for tag in TAGS}
+    unknown = dict.fromkeys(words, -1.0)
+    return Grammar(binary, unary, words, root=root, unknown=unknown, max_chain=int(rng.integers(0, 3)))
+
+
+def random_anchors(rng: np.random.Generator, grammar: Grammar, n: int) -> dict[str, NDArray[np.float64]]:
+    sizes = {
+        "span_scores": len(grammar.labels),
+        "binary_scores": len(grammar.binary),
+        "unary_scores": len(grammar.unary),
+    }
+    anchored = {}
+    for name, size in sizes.items():
+        if rng.random() < 0.25:
+            values = rng.integers(-2, 3, (n + 1, n + 1, size)) / 2
+            anchored[name] = np.where(rng.random(values.shape) < 0.05, -np.inf, values)
+    return anchored
+
+
+def random_sentence(rng: np.random.Generator, longest: int = 5, trees: int = 3) -> Sentence:
+    """Draw grammars until a sentence has at least so many trees, and not too many."""
+    while True:
+        grammar = random_grammar(rng)
+        words = tuple(WORDS[i] for i in rng.integers(len(WORDS), size=rng.integers(1, longest + 1)))
+        anchored = random_anchors(rng, grammar, len(words))
+        found = list(islice(derivations(grammar, words, anchored), MOST_TREES))
+        if trees <= len(found) < MOST_TREES:
+            return Sentence(Forest(grammar, words, **anchored), anchored, found)
+
+
+def sentences(longest: int = 5, trees: int = 3) -> st.SearchStrategy[Sentence]:
+    seeds = st.integers(0, 2**32 - 1)
+    return seeds.map(lambda seed: random_sentence(np.random.default_rng(seed), longest, trees))
