@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 namespace tallytree {
 namespace {
@@ -425,20 +426,23 @@ double total_cells(const Layout &layout) {
 Layout build_layout(std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &request, const Poll &poll,
                     Layout used) {
     if (!skeleton->feasible) throw BudgetExceeded("skeleton");
-    Builder builder(skeleton, request, poll, std::move(used));
-    if (request.mode == Mode::Cells || request.caps.empty()) return builder.build(false);
-    if (request.mode == Mode::Rows) return builder.build(true);
+    std::optional<Builder> builder(std::in_place, skeleton, request, poll, std::move(used));
+    if (request.mode == Mode::Cells || request.caps.empty()) return builder->build(false);
+    if (request.mode == Mode::Rows) return builder->build(true);
     // Rows unless runs are too short to be worth a vector, or mostly holes.
-    if (builder.all_short()) return builder.build(false);
-    const auto cells = [&] { return Builder(skeleton, request, poll).build(false); };
+    if (builder->all_short()) return builder->build(false);
+    const auto cells = [&] {
+        builder.reset();  // its memory first: both together may be beyond the limit
+        return Builder(skeleton, request, poll).build(false);
+    };
     Layout rows;
     try {
-        rows = builder.build(true);
+        rows = builder->build(true);
     } catch (const BudgetExceeded &) {
         return cells();
     }
     const double length = average_length(rows);
-    if (length >= kShortRow && !builder.has_gaps()) return rows;
+    if (length >= kShortRow && !builder->has_gaps()) return rows;
     try {
         Layout other = cells();
         if (length < kShortRow || 3 * total_cells(other) < total_cells(rows)) return other;

@@ -174,7 +174,7 @@ void RunSums::add_checked(RunView a, RunView b, const Bounds &w) {
 void RunSums::number_dense(Index volume) {
     const Index q = prefix_size_;
     rank_.assign(volume, -1);
-    prefixes_.resize(volume * q);
+    prefixes_.resize(std::count_if(hull_low_.begin(), hull_low_.end(), [](Index low) { return low != kLarge; }) * q);
     runs_ = 0;
     for (Index id = 0; id < volume; id++) {
         if (hull_low_[id] == kLarge) continue;
@@ -187,7 +187,6 @@ void RunSums::number_dense(Index volume) {
         for (Index i = q; i-- > 1; rest /= box_extent_[i]) prefix[i] = box_low_[i] + rest % box_extent_[i];
         prefix[0] = box_low_[0] + rest;
     }
-    prefixes_.resize(runs_ * q);
     renumber_targets();
 }
 
