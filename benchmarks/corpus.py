@@ -27,15 +27,18 @@ def row(size: int, loss: Any, scaling: Any, margin: float) -> Row:
     }
 
 
-def main(*, quick: bool = False) -> list[Row]:
+def main(*, quick: bool = False) -> dict[str, list[Row]]:
     if not CORPUS.is_file():
         print(f"corpus: skipped, {CORPUS} is not there\n")
-        return []
+        return {}
     f1, iou = tt.losses.FBeta(background="O"), tt.losses.IntersectionOverUnion(background="O")
+    chunks = tt.losses.ChunkFBeta()
     rows = []
     for size in (50, 100) if quick else (100, 300, 1000):
         rows.append(row(size, f1, "margin", float(size)))
         rows.append(row(size, f1, "slack", 1.0))
         rows.append(row(size, iou, "slack", 1.0))
+        rows.append(row(size, chunks, "margin", float(size)))
+        rows.append(row(size, chunks, "slack", 1.0))
     show("Losses of a corpus, CoNLL-2000, scores from counts", rows)
-    return rows
+    return {"corpus": rows}

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import repeat
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,16 +27,9 @@ from tallytree.core.model import Model
 from tallytree.core.reduction import Reduction
 from tallytree.errors import ModelError
 from tallytree.losses.base import Bounds, LabellingLoss, Line, Values, check_positive
+from tallytree.trees import Tree
 
 __all__ = ["FBeta", "FalsePositives", "IntersectionOverUnion", "NodeLoss", "Precision", "Recall"]
-
-
-@runtime_checkable
-class Bracketed(Protocol):
-    """A parse tree, as far as a loss looks at it."""
-
-    def constituents(self) -> Counter[Any]:
-        """Return the labelled constituents, with how often each occurs."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +48,8 @@ class NodeLoss(LabellingLoss):
 
     def nodes(self, y: Any) -> Counter[Any]:
         """Return the nodes of a labelling or a tree, with how often each occurs."""
-        if isinstance(y, Bracketed):
-            return y.constituents()
+        if isinstance(y, Tree):
+            return Counter[Any](y.constituents())
         labels = zip(self.given(y), self._backgrounds(), strict=False)
         return Counter((i, label) for i, (label, nothing) in enumerate(labels) if label != nothing)
 
@@ -71,7 +64,7 @@ class NodeLoss(LabellingLoss):
     def gold(self) -> Counter[Any]:
         """The nodes of the truth."""
         truth = self._required()
-        if self._model is None and self.background is not None and not isinstance(truth, Bracketed):
+        if self._model is None and self.background is not None and not isinstance(truth, Tree):
             self._check_terms()
         return self.nodes(truth)
 
@@ -90,7 +83,7 @@ class NodeLoss(LabellingLoss):
     @property
     def one_tally(self) -> bool:
         """Whether every variable is a node, so that false positives say everything."""
-        return self.background is None and not isinstance(self.truth, Bracketed)
+        return self.background is None and not isinstance(self.truth, Tree)
 
     @property
     def counted(self) -> tuple[str, ...]:
@@ -103,7 +96,7 @@ class NodeLoss(LabellingLoss):
 
     def reduce(self, model: Model) -> Reduction:
         """Count on the model itself: false positives, and true positives where they say something more."""
-        if isinstance(self._required(), Bracketed):
+        if isinstance(self._required(), Tree):
             raise ModelError("the truth is a tree, but the model is no grammar; give a labelling for a truth")
         truth = self.anchor(model)
         made = {"tp": matches, "fp": mismatches}
@@ -276,7 +269,7 @@ class FalsePositives(NodeLoss):
     @property
     def bounds(self) -> Bounds:
         """From 0 to the number of variables; to infinity where that is not known."""
-        known = self.bound and not isinstance(self.truth, Bracketed)
+        known = self.bound and not isinstance(self.truth, Tree)
         return 0.0, float(len(self.right)) if known else np.inf
 
 
