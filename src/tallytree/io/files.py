@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, TypeAlias
 
 from tallytree.core.plan import default_memory_limit
 from tallytree.errors import BudgetError
 
-__all__ = ["PathLike", "Readable", "Source", "source", "write_atomically"]
+__all__ = ["PathLike", "Readable", "Source", "replacing", "source", "write_atomically"]
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -55,14 +56,23 @@ def read_stream(stream: BinaryIO, name: str, expansion: int = EXPANSION) -> Sour
     return Source(name, b"".join(chunks))
 
 
-def write_atomically(path: PathLike, lines: Iterable[str], *, encoding: str = "utf-8") -> None:
-    """Write beside the file under another name, then rename; a link stays a link."""
+@contextmanager
+def replacing(path: PathLike) -> Iterator[BinaryIO]:
+    """Write beside a file under another name, then rename: nobody sees half of it, and a link stays one."""
     target = Path(path).resolve()
     unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
-        with unfinished.open("x", encoding=encoding, newline="\n") as file:
-            file.writelines(line + "\n" for line in lines)
+        with unfinished.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
         unfinished.replace(target)
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
+
+
+def write_atomically(path: PathLike, lines: Iterable[str], *, encoding: str = "utf-8") -> None:
+    """Replace a file by some lines, all or none of them."""
+    with replacing(path) as file:
+        file.writelines((line + "\n").encode(encoding) for line in lines)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import zipfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.errors import ModelError
+from tallytree.io.files import replacing
 
 __all__ = ["read_arrays", "write_arrays"]
 
@@ -24,21 +23,12 @@ def write_arrays(
     path: str | os.PathLike[str], header: dict[str, Any], arrays: Mapping[str, NDArray[Any]]
 ) -> None:
     """Write arrays and a JSON header to an npz file: under another name, then moved."""
-    target = Path(path)
     objects = [name for name, array in arrays.items() if array.dtype.hasobject]
     if objects:
         raise ModelError(f"only arrays of numbers and texts are written, and {objects} hold objects")
     text = np.frombuffer(json.dumps(header).encode("utf-8"), dtype=np.uint8)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, **{_HEADER: text, **arrays})  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with replacing(path) as file:
+        np.savez(file, **{_HEADER: text, **arrays})  # type: ignore[arg-type]
 
 
 def read_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

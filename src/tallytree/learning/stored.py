@@ -20,6 +20,7 @@ from scipy import sparse
 
 from tallytree.core.model import Model
 from tallytree.errors import ModelError
+from tallytree.io.files import write_atomically
 from tallytree.learning.planes import Floats, Integers
 from tallytree.learning.sequences import Entries, SequenceProblem, chains
 from tallytree.losses import Loss
@@ -83,9 +84,7 @@ def store_sequences(
     np.save(place / "positions.npy", np.array(positions))
     np.save(place / "entries.npy", np.array(entries))
     header = {"kind": "sequences", "width": width, "digest": digest.hexdigest()}
-    unfinished = place / f"{_HEADER}.part"
-    unfinished.write_text(json.dumps(header), encoding="utf-8")
-    unfinished.replace(place / _HEADER)
+    write_atomically(place / _HEADER, [json.dumps(header)])
 
 
 class _Example(NamedTuple):

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
 from tallytree.errors import ModelError
+from tallytree.io.files import write_atomically
 from tallytree.trees import Tree
 
 __all__ = ["parse_tree", "read_treebank", "without_functions", "without_traces", "write_treebank"]
@@ -69,16 +69,7 @@ def parse_tree(text: str, *, traces: bool = False, functions: bool = False) -> T
 
 def write_treebank(path: str | os.PathLike[str], trees: Iterable[Tree]) -> None:
     """Write trees to a file, one on each line; brackets in words become ``-LRB-`` and ``-RRB-``."""
-    lines = [_written(tree) for tree in trees]
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.writelines(line + "\n" for line in lines)
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    write_atomically(path, [_written(tree) for tree in trees])
 
 
 def without_traces(tree: Tree) -> Tree | None:
