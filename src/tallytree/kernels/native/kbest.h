@@ -44,8 +44,8 @@ class KBest {
         bool listed = false;       // its edges are known
         bool done = false;         // no further derivation will be found
         std::size_t followed = 0;  // found derivations whose successors are waiting, or were
-        std::vector<Edge> edges;
-        std::vector<Derivation> found, waiting;  // best first; a heap
+        std::vector<Edge> edges{};
+        std::vector<Derivation> found{}, waiting{};  // best first; a heap
     };
     struct Task {
         std::int32_t node, rank;

@@ -12,7 +12,10 @@ PrefixSet::PrefixSet(Index size, Index expected) : size_(size) {
     while (n < 2 * expected && n < (Index{1} << 20)) n *= 2;
     slots_.assign(n, -1);
     std::uint64_t z = 0;
-    for (Index i = 0; i < size; i++) weights_.push_back(((z += 0x9E3779B97F4A7C15ull) ^ (z >> 31)) | 1);
+    for (Index i = 0; i < size; i++) {
+        z += 0x9E3779B97F4A7C15ull;
+        weights_.push_back((z ^ (z >> 31)) | 1);
+    }
 }
 
 std::int32_t PrefixSet::insert(const Index *vector) {
