@@ -186,6 +186,8 @@ def test_how_a_bound_prints():
     ("changes", "text"),
     [
         ({"squared_norm": 0.0}, "not defined for the zero vector"),
+        ({"squared_norm": "1"}, "larger than 0; got '1'"),
+        ({"delta": "1"}, "delta is a probability"),
         ({"squared_norm": -1.0}, "larger than 0; got -1.0"),
         ({"squared_norm": np.nan}, "finite and larger than 0; got nan"),
         ({"squared_norm": 1e6}, r"the bound does not exist: .* = -.*‖w‖² = 1e\+06 is beyond 2dn = 320"),

@@ -108,6 +108,8 @@ def test_what_is_no_corpus_is_refused():
     model = tt.Model.chain(np.zeros((2, 2)), np.zeros((2, 2)))
     with pytest.raises(tt.ModelError, match="true and false positives"):
         tt.loss_augmented_corpus([model], [[0, 0]], tt.losses.HammingLoss())
+    with pytest.raises(tt.ModelError, match="a list of models"):
+        tt.loss_augmented_corpus(model, [[0, 0]], tt.losses.FBeta())
     with pytest.raises(tt.ModelError, match="at least one model"):
         tt.loss_augmented_corpus([], [], tt.losses.FBeta())
     with pytest.raises(tt.ModelError, match="2 models and 1 truths"):

@@ -255,3 +255,20 @@ def test_labellings_of_a_grid_come_in_two_dimensions():
     found = tt.loss_augmented(model, loss, "slack")
     assert found.labels.shape == (2, 3)
     assert loss(found.labels) == pytest.approx(found.loss)
+
+
+@pytest.mark.parametrize("tallies", [(), (1, 1, 1)])
+@pytest.mark.parametrize("recipe", LOSSES, ids=repr)
+def test_a_value_takes_the_tallies_that_are_counted(recipe, tallies):
+    with pytest.raises(tt.ModelError, match="takes one tally for each of"):
+        recipe.against([1, 0]).value(*tallies)
+
+
+def test_weights_and_margins_are_numbers():
+    model = tt.Model.chain(np.zeros((2, 2)), np.zeros((2, 2)))
+    with pytest.raises(tt.ModelError, match="square table"):
+        tt.losses.WeightedHamming(weight=[["a"]])
+    with pytest.raises(tt.ModelError, match="margin"):
+        tt.loss_augmented(model, tt.losses.HammingLoss([0, 1]), margin="1")
+    with pytest.raises(tt.ModelError, match="range of margins"):
+        tt.loss_augmented_path(model, tt.losses.HammingLoss([0, 1]), "a", 1)

@@ -15,13 +15,13 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from math import isfinite, log, sqrt
+from math import inf, log, sqrt
 from typing import Any
 
 from tallytree.bounds.margin import Maximum, worst_within_margin
 from tallytree.core.model import Model
 from tallytree.errors import ModelError, TallytreeError
-from tallytree.losses.base import Loss
+from tallytree.losses.base import Loss, is_number
 
 __all__ = ["PacBayesBound", "pac_bayes"]
 
@@ -181,14 +181,14 @@ def _terms(count: int, squared_norm: float, dimension: int, delta: float) -> tup
     """Compute the terms that do not look at the examples."""
     if count < 2:
         raise ModelError(f"the bound divides by n - 1 and needs at least 2 examples, got {count}")
-    if not (isfinite(squared_norm) and squared_norm > 0):
+    if not is_number(squared_norm) or not 0 < squared_norm < inf:
         raise ModelError(
             f"squared_norm is ‖w‖², finite and larger than 0; got {squared_norm!r}. The bound is not defined "
             "for the zero vector: it takes the logarithm of 2dn/‖w‖²"
         )
     if _whole(dimension) < 1:
         raise ModelError(f"dimension is the number of weights, at least 1; got {dimension}")
-    if not 0 < delta < 1:
+    if not is_number(delta) or not 0 < delta < 1:
         raise ModelError(f"delta is a probability between 0 and 1, without the ends; got {delta!r}")
     inside = squared_norm * log(2 * dimension * count / squared_norm) + log(count / delta)
     if inside < 0:

@@ -9,8 +9,9 @@ definition), which statistics to count on a model (``loss.reduce(model)``), and 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Self
+from typing import Any, Self, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +20,17 @@ from tallytree.core.model import Model
 from tallytree.core.reduction import Reduction
 from tallytree.errors import ModelError
 
-__all__ = ["Bounds", "LabellingLoss", "Line", "Loss", "Values", "check_positive", "plain"]
+__all__ = [
+    "Bounds",
+    "LabellingLoss",
+    "Line",
+    "Loss",
+    "Values",
+    "check_positive",
+    "columns",
+    "is_number",
+    "plain",
+]
 
 Bounds = tuple[float, float]
 """The least and the largest value that a loss can take."""
@@ -164,7 +175,21 @@ def flat(labelling: Any) -> list[Any]:
     return [state.item() if isinstance(state, np.generic) else state for state in states]
 
 
+def columns(names: Sequence[str], tallies: Sequence[ArrayLike]) -> dict[str, NDArray[np.int64]]:
+    """Return the tallies that a value was given by the names of what is counted, or refuse their number."""
+    if len(tallies) != len(names):
+        raise ModelError(
+            f"the value takes one tally for each of ({', '.join(names)}), in order; got {len(tallies)}"
+        )
+    return {name: np.asarray(tally, dtype=np.int64) for name, tally in zip(names, tallies, strict=True)}
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Say whether something is a number, and no text that looks like one."""
+    return isinstance(value, (int, float, np.number))
+
+
 def check_positive(number: object, name: str) -> None:
     """Refuse what is no positive, finite number."""
-    if not isinstance(number, (int, float, np.number)) or not 0 < number < np.inf:
+    if not is_number(number) or not 0 < number < np.inf:
         raise ModelError(f"{name} is a positive number, got {number!r}")

@@ -26,7 +26,7 @@ from tallytree.core.counting import matches, mismatches
 from tallytree.core.model import Model
 from tallytree.core.reduction import Reduction
 from tallytree.errors import ModelError
-from tallytree.losses.base import Bounds, LabellingLoss, Line, Values, check_positive
+from tallytree.losses.base import Bounds, LabellingLoss, Line, Values, check_positive, columns
 from tallytree.trees import Tree
 
 __all__ = ["FBeta", "FalsePositives", "IntersectionOverUnion", "NodeLoss", "Precision", "Recall"]
@@ -106,10 +106,8 @@ class NodeLoss(LabellingLoss):
 
     def value(self, *tallies: ArrayLike) -> Values:
         """Compute the loss from the tallies that are counted."""
-        columns = (np.asarray(tally, dtype=np.int64) for tally in tallies)
-        return self.of_counts(
-            *self.positives(dict(zip(self.counted, columns, strict=True)), self.size), self.size
-        )
+        tp, fp = self.positives(columns(self.counted, tallies), self.size)
+        return self.of_counts(tp, fp, self.size)
 
     def positives(
         self, tallies: Mapping[str, NDArray[np.int64]], size: int

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tallytree.core.blocks import read_only
 from tallytree.errors import ModelError
+from tallytree.losses.base import is_number
 
 __all__ = ["MarginPath"]
 
@@ -43,8 +44,8 @@ class MarginPath(Generic[Found]):
         high: float,
         solution: Callable[[int, float], Found],
     ) -> None:
-        if not 0 <= low <= high or low == np.inf:
-            raise ModelError(f"a range of margins is 0 <= low <= high with a finite low, got {low}, {high}")
+        if not is_number(low) or not is_number(high) or not 0 <= low <= high or low == np.inf:
+            raise ModelError(f"a range of margins is 0 <= low <= high, low finite; got {low!r}, {high!r}")
         self.low, self.high = float(low), float(high)
         lines, points = _envelope(losses, constants, self.low, self.high)
         self._lines, self._solution = lines, solution

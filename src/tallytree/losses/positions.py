@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from tallytree.core.counting import mismatches
 from tallytree.core.model import Model
 from tallytree.core.reduction import Reduction
 from tallytree.core.statistics import Statistic
 from tallytree.errors import ModelError
-from tallytree.losses.base import Bounds, LabellingLoss, Line, Values
+from tallytree.losses.base import Bounds, LabellingLoss, Line, Values, columns
 
 __all__ = ["HammingDistance", "HammingLoss", "LabelCount", "ZeroOne"]
+
+
+def _alone(name: str, tallies: Sequence[ArrayLike]) -> NDArray[np.int64]:
+    """Return the tally of a loss that counts one thing."""
+    return columns((name,), tallies)[name]
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,7 @@ class ZeroOne(_MismatchLoss):
 
     def value(self, *tallies: ArrayLike) -> Values:
         """Return the tally."""
-        return np.asarray(tallies[0], dtype=np.float64)
+        return _alone("wrong", tallies).astype(np.float64)
 
     @property
     def bounds(self) -> Bounds:
@@ -76,7 +82,7 @@ class HammingDistance(_MismatchLoss):
 
     def value(self, *tallies: ArrayLike) -> Values:
         """Return the tally."""
-        return np.asarray(tallies[0], dtype=np.float64)
+        return _alone("mismatches", tallies).astype(np.float64)
 
     def linear(self) -> Line | None:
         """Return it all: the loss is the tally."""
@@ -105,7 +111,7 @@ class HammingLoss(_MismatchLoss):
 
     def value(self, *tallies: ArrayLike) -> Values:
         """Return the tally as a share."""
-        return np.asarray(tallies[0], dtype=np.float64) / max(len(self.right), 1)
+        return _alone("mismatches", tallies) / max(len(self.right), 1)
 
     def linear(self) -> Line | None:
         """Return it all."""
@@ -154,7 +160,7 @@ class LabelCount(LabellingLoss):
 
     def value(self, *tallies: ArrayLike) -> Values:
         """Return the distance of the tally from that of the truth, for each variable."""
-        distance = np.abs(np.asarray(tallies[0], dtype=np.int64) - self._target)
+        distance = np.abs(_alone("label_sum", tallies) - self._target)
         return np.asarray(distance / max(len(self.right), 1), dtype=np.float64)
 
     @property

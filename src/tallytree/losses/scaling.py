@@ -13,7 +13,7 @@ import numpy as np
 
 from tallytree.core.objective import Objective
 from tallytree.errors import ModelError
-from tallytree.losses.base import Loss, Values
+from tallytree.losses.base import Loss, Values, is_number
 
 __all__ = ["Scaling", "checked_margin", "checked_scaling", "needed", "objective", "scaled"]
 
@@ -34,7 +34,7 @@ def checked_scaling(scaling: str, loss: Loss) -> Scaling:
 
 def checked_margin(margin: float) -> float:
     """Refuse a margin that is negative or no number."""
-    if not 0 <= margin < np.inf:
+    if not is_number(margin) or not 0 <= margin < np.inf:
         raise ModelError(f"a margin is a finite number that is not negative, got {margin!r}")
     return float(margin)
 

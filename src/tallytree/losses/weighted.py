@@ -21,7 +21,7 @@ from tallytree.core.model import Model
 from tallytree.core.reduction import Reduction
 from tallytree.core.statistics import Statistic
 from tallytree.errors import ModelError
-from tallytree.losses.base import Bounds, LabellingLoss, Line, Values, plain
+from tallytree.losses.base import Bounds, LabellingLoss, Line, Values, columns, plain
 
 __all__ = ["WeightedHamming"]
 
@@ -53,7 +53,10 @@ class WeightedHamming(LabellingLoss):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        table = np.asarray(self.weight, dtype=np.float64)
+        try:
+            table = np.asarray(self.weight, dtype=np.float64)
+        except (TypeError, ValueError):
+            table = np.empty(0)
         if table.ndim != 2 or table.shape[0] != table.shape[1] or not np.isfinite(table).all():
             raise ModelError(
                 f"weight is a square table of finite numbers, weight[truth, predicted]; got {self.weight!r}"
@@ -123,10 +126,17 @@ class WeightedHamming(LabellingLoss):
         self._check_states(model)
         if self.way == "lattice":
             assert self._lattice is not None
-            return Reduction.identity(model, [_by_variable(self._lattice[0], "weight_units")])
+            return Reduction.identity(model, [_by_variable(self._lattice[0], *self._names)])
         rows = self._rows
-        counts = [_by_variable(rows == w, f"weight_{k}") for k, w in enumerate(self._distinct)]
+        counts = [_by_variable(rows == w, name) for w, name in zip(self._distinct, self._names, strict=True)]
         return Reduction.identity(model, counts)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """What the statistics are called."""
+        if self.way == "lattice":
+            return ("weight_units",)
+        return tuple(f"weight_{k}" for k in range(len(self._distinct)))
 
     def _check_states(self, model: Model) -> None:
         if (model.cardinalities != len(self.weight)).any():
@@ -138,8 +148,8 @@ class WeightedHamming(LabellingLoss):
     def value(self, *tallies: ArrayLike) -> Values:
         """Compute the loss from the units of the lattice, or from the count of each weight."""
         _, coefficients = self.linear()
-        pairs = zip(coefficients, tallies, strict=True)
-        costs = (c * np.asarray(tally, dtype=np.float64) for c, tally in pairs)
+        counts = columns(self._names, tallies).values()
+        costs = (c * count for c, count in zip(coefficients, counts, strict=True))
         return np.asarray(sum(costs, np.float64(0.0)), dtype=np.float64)
 
     def linear(self) -> Line:

@@ -119,7 +119,7 @@ def loss_augmented_corpus(
 
 
 def _parts(
-    models: Iterable[Model],
+    models: Any,
     truths: Iterable[Any],
     loss: NodeLoss,
     memory_limit: float | None,
@@ -130,6 +130,8 @@ def _parts(
             "a loss of a corpus is counted in true and false positives, such as tallytree.losses.FBeta(); "
             f"got {loss!r}"
         )
+    if isinstance(models, Model):
+        raise ModelError("a corpus is a list of models, one for each truth; got a single model")
     graphs, right = list(models), list(truths)
     if len(graphs) != len(right):
         raise ModelError(f"every model needs a truth, got {len(graphs)} models and {len(right)} truths")
