@@ -119,17 +119,17 @@ def test_the_budget_speaks_before_the_memory(data):
 
 
 DIGITS = {
-    "json": (read_problem, b'{"tallytree": 1, "model": {"cardinalities": [' + b"2," * 50_000 + b"2]}}", 64),
+    "json": (read_problem, b'{"tallytree": 1, "model": {"cardinalities": [' + b"2," * 10_000 + b"2]}}", 64),
     "scopes": (
         read_problem,
         b'{"tallytree": 1, "model": {"cardinalities": [2], "factors": [{"table": [0, 1], "scopes": ['
-        + b"[0]," * 50_000
+        + b"[0]," * 10_000
         + b"[0]]}]}}",
         64,
     ),
-    "uai": (read_uai, b"MARKOV 1 2 20000 " + b"1 0 " * 20_000 + b"2 1 1 " * 20_000, 64),
-    "wcsp": (read_wcsp, b"p 1 2 20000 9 2 " + b"1 0 0 0 " * 20_000, 128),
-    "cfn": (read_cfn, b"{{p <9} [" + b"2 " * 50_000 + b"] {}}", 200),
+    "uai": (read_uai, b"MARKOV 1 2 4000 " + b"1 0 " * 4_000 + b"2 1 1 " * 4_000, 64),
+    "wcsp": (read_wcsp, b"p 1 2 4000 9 2 " + b"1 0 0 0 " * 4_000, 128),
+    "cfn": (read_cfn, b"{{p <9} [" + b"2 " * 10_000 + b"] {}}", 200),
 }
 
 

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.strategies import generators, models
 
@@ -45,6 +45,7 @@ LOSSES = [
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 @given(data=st.data())
+@settings(max_examples=settings.default.max_examples // 2)  # a thousand in all
 def test_every_loss_keeps_its_contract_on_every_shape(loss, data):
     model = data.draw(models(largest=5, states=3))
     check_loss(loss.against(data.draw(truths(model))), model)

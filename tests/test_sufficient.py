@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import generators, models
 
@@ -141,7 +141,6 @@ def test_the_bound_on_tallies_holds(model):
 
 
 @given(data=st.data(), model=models(largest=5))
-@settings(max_examples=200)
 def test_counts_against_enumeration(data, model):
     scores = brute_force(model).scores
     scores = np.sort(scores[scores > -np.inf])
