@@ -1,0 +1,32 @@
+"""Chunking, CoNLL-2000: training for tokens, for F1 of tokens and for F1 of whole chunks."""
+
+from collections.abc import Iterator
+
+from contest import Contestant, contest, crfsuite
+from data import conll_2000
+from options import Options
+
+import tallytree as tt
+from tallytree.learning import FrankWolfe, SequenceSVM, corpus_f
+
+TOKENS = tt.losses.FBeta(background="O")
+CHUNKS = tt.losses.ChunkFBeta()
+
+
+def chunkers(options: Options) -> Iterator[Contestant]:
+    """Yield what to train. The values of C were chosen on 1,000 training sentences and 500 others."""
+    few = {"solver": FrankWolfe(averaging=True), "tolerance": 0.0, "max_passes": 6}
+    yield "Hamming, margin, average of 6 passes", SequenceSVM(C=0.1, **few)
+    yield "Hamming, margin", SequenceSVM(C=0.1, **options.stop)
+    yield "F1 of tokens, slack", SequenceSVM(TOKENS, scaling="slack", C=0.3, **options.stop)
+    yield "F1 of chunks, slack", SequenceSVM(CHUNKS, scaling="slack", C=0.3, **options.stop)
+
+
+def f1_of_chunks(truths: list[list[str]], found: list[list[str]]) -> float:
+    return corpus_f(truths, found, CHUNKS).f
+
+
+def run(options: Options) -> None:
+    corpus = conll_2000(options.conll, options.sentences)
+    everything = [*crfsuite(), *chunkers(options)]
+    contest("Chunking, CoNLL-2000", corpus, f1_of_chunks, "F1 of chunks", everything, options)
