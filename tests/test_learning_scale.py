@@ -35,17 +35,15 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_weights():
     at_step = int(np.random.default_rng().integers(1, 10))  # two passes of four steps, and the certificate
 
     class Cursed(type(problem)):
-        """Kills a worker while the models of some step are on their way."""
+        """Kills a worker while the task of some step is on its way."""
 
         steps = 0
 
-        def models(self, examples, weights):
-            if len(examples) == 1:  # the start
-                return super().models(examples, weights)
+        def task(self, examples, weights):
             Cursed.steps += 1
             if Cursed.steps == at_step:
                 os.kill(victim, signal.SIGKILL)
-            return super().models(examples, weights)
+            return super().task(examples, weights)
 
     settings = {"n_workers": 3, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
     with (

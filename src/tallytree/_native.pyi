@@ -84,6 +84,16 @@ class Run:
     def sample(self, cells: NDArray[np.int64], uniforms: NDArray[np.float64]) -> NDArray[np.int64]: ...
     def downward(self, weights: NDArray[np.float64]) -> NDArray[np.float64]: ...
 
+class ChainKinds:
+    def __init__(
+        self,
+        labels: NDArray[np.int32],
+        given: NDArray[np.int64],
+        pairs: NDArray[np.int32],
+        fits: NDArray[np.bool_],
+        moved: NDArray[np.int64],
+    ) -> None: ...
+
 class LossTable:
     def __init__(
         self, losses: NDArray[np.float64], low: Sequence[int], slack: bool, margin: float
@@ -133,6 +143,20 @@ class KBest:
     def __init__(self, run: Run, root_cells: NDArray[np.int64]) -> None: ...
     def next(self, count: int) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]: ...
 
+def augmented_chains(
+    kinds: ChainKinds,
+    skeletons: Sequence[Skeleton],
+    lengths: NDArray[np.int64],
+    emissions: NDArray[np.float64],
+    links: NDArray[np.float64],
+    positions: NDArray[np.int64],
+    truths: NDArray[np.int64],
+    losses: Sequence[LossTable],
+    folds: NDArray[np.float64],
+    count: int,
+    memory_limit: float,
+    threads: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]: ...
 def elimination_order(
     cardinalities: NDArray[np.int32], scopes: Sequence[NDArray[np.int32]], method: int, seed: int = 0
 ) -> NDArray[np.int32]: ...

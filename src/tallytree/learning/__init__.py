@@ -20,8 +20,9 @@ from tallytree.learning.decoding import Best, Decoder, ExpectedFBeta, KBest
 from tallytree.learning.frank_wolfe import FrankWolfe
 from tallytree.learning.graph_svm import GraphSVM
 from tallytree.learning.graphs import Graph, GraphProblem, grid_graph, label_graphs
+from tallytree.learning.inference import Diverse, TopTallies
 from tallytree.learning.metrics import CorpusScore, accuracy, corpus_f
-from tallytree.learning.oracle import Diverse, ExactOracle, Oracle, TopTallies
+from tallytree.learning.oracle import ExactOracle, Oracle
 from tallytree.learning.planes import Plane
 from tallytree.learning.problem import Problem
 from tallytree.learning.progress import Progress

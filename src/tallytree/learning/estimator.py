@@ -18,9 +18,10 @@ from tallytree.core.model import Model
 from tallytree.core.profile import Where
 from tallytree.errors import ModelError
 from tallytree.learning.decoding import Best, Decoder
+from tallytree.learning.inference import Diverse, Scaling, TopTallies
 from tallytree.learning.labels import Labels
 from tallytree.learning.metrics import accuracy
-from tallytree.learning.oracle import Diverse, ExactOracle, Scaling, TopTallies
+from tallytree.learning.oracle import ExactOracle
 from tallytree.learning.problem import Problem
 from tallytree.learning.progress import Progress
 from tallytree.learning.recipes import RecipeEstimator

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tallytree.core.model import Model
+from tallytree.learning.inference import ModelTask, Task
 from tallytree.learning.planes import Features, Floats, Integers
 from tallytree.losses import Loss
 
@@ -87,6 +88,19 @@ class Problem(ABC):
     def models(self, examples: Sequence[int], weights: Floats) -> list[Model]:
         """Return the models of several examples; override it where that can be had at once."""
         return [self.model(example, weights) for example in examples]
+
+    def task(self, examples: Sequence[int], weights: Floats) -> Task:
+        """Return the inference that several examples ask for; override it where they need no models."""
+        models = self.models(examples, weights)
+        truths = [self.truth(example) for example in examples]
+        if type(self).loss_of is Problem.loss_of:
+            return ModelTask(models, truths, self.loss)  # one recipe for all: it is bound in bulk
+        return ModelTask(models, truths, [self.loss_of(example) for example in examples])
+
+    def truth_loss(self, example: int) -> float:
+        """Return the loss of the truth itself, which is 0 where the loss compares with it."""
+        model = self.model(example, np.zeros(self.dimension))
+        return float(self.loss_of(example).on(model)(self.truth(example)))
 
     def difference(self, example: int, labelling: Integers) -> Features:
         """Return ``Ψ(x, truth) − Ψ(x, y)``; override it where it has few entries that are easily found."""

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from tallytree.core.model import Model
 from tallytree.errors import ModelError
 from tallytree.learning.attributes import Encoder, encoder_of
 from tallytree.learning.estimator import StructuredSVM
-from tallytree.learning.oracle import Diverse, Scaling, TopTallies
+from tallytree.learning.inference import Diverse, Scaling, TopTallies
 from tallytree.learning.problem import Problem
 from tallytree.learning.sequences import SequenceProblem, chains
 from tallytree.learning.solver import Solver
@@ -139,5 +140,8 @@ class SequenceSVM(StructuredSVM):
         return SequenceProblem(rows, truths, self.labels_.count, loss, self.labels_.names)
 
     def _models(self, X: Sequence[Any]) -> list[Model]:
+        if not len(X):
+            return []
         rows = [self.encoder_.rows(positions) for positions in X]
-        return chains(rows, self.weights_, self.labels_.count, self.labels_.names)
+        stacked, lengths = sparse.vstack(rows, format="csr"), [matrix.shape[0] for matrix in rows]
+        return chains(stacked, lengths, self.weights_, self.labels_.count, self.labels_.names).models()

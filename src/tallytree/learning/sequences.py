@@ -16,9 +16,11 @@ from scipy import sparse
 
 from tallytree.core.model import Model
 from tallytree.errors import ModelError
+from tallytree.learning.inference import ChainTask, Task
 from tallytree.learning.planes import Features, Floats, Integers
 from tallytree.learning.problem import Problem
 from tallytree.losses import Loss
+from tallytree.losses.chains import Chains, chain_loss
 
 __all__ = ["Entries", "SequenceProblem", "chains"]
 
@@ -26,40 +28,31 @@ Entries = tuple[NDArray[Any], NDArray[Any], Floats]
 
 
 def chains(
-    sequences: Sequence[sparse.csr_matrix], weights: Floats, labels: int, states: Sequence[str] | None = None
-) -> list[Model]:
-    """Return the models of sequences at given weights.
-
-    Parameters
-    ----------
-    sequences : sequence of sparse matrices of shape (M_i, F)
-        The features of each.
-    weights : array of shape (F·N + N·N,)
-        Emissions, then transitions.
-    labels : int
-        N.
-    states : sequence of str, optional
-        The names of the labels.
-    """
-    if not len(sequences):
-        return []
-    lengths = [matrix.shape[0] for matrix in sequences]
-    return _cut(sparse.vstack(sequences, format="csr"), lengths, weights, labels, states)
-
-
-def _cut(
     rows: sparse.csr_matrix,
     lengths: Sequence[int],
     weights: Floats,
     labels: int,
-    states: Sequence[str] | None,
-) -> list[Model]:
-    """Return the models of sequences whose positions are stacked in one matrix."""
+    names: Sequence[str] | None = None,
+) -> Chains:
+    """Return sequences at given weights.
+
+    Parameters
+    ----------
+    rows : sparse matrix of shape (T, F)
+        The features of all positions, one sequence after the other.
+    lengths : sequence of int
+        Those of the sequences.
+    weights : array of shape (F·N + N·N,)
+        Emissions, then transitions.
+    labels : int
+        N.
+    names : sequence of str, optional
+        The names of the labels.
+    """
     size = rows.shape[1] * labels
-    scores = np.asarray(rows @ weights[:size].reshape(-1, labels))
+    scores = np.ascontiguousarray(rows @ weights[:size].reshape(-1, labels))
     links = weights[size:].reshape(labels, labels).copy()
-    parts = np.split(scores, np.cumsum(lengths)[:-1])
-    return [Model.chain(part, links, states=states) for part in parts]
+    return Chains(scores, links, lengths, None if names is None else tuple(names))
 
 
 class SequenceProblem(Problem):
@@ -133,9 +126,34 @@ class SequenceProblem(Problem):
 
     def models(self, examples: Sequence[int], weights: Floats) -> list[Model]:
         """Return the chains of several sequences; their emission scores are one product."""
+        return self._chains(examples, weights).models()
+
+    @property
+    def _tabulated(self) -> bool:
+        """Whether the loss has tables for chains, and no subclass has models or losses of its own."""
+        kind = type(self)
+        own = kind.loss_of is not Problem.loss_of or kind.models is not SequenceProblem.models
+        return not own and chain_loss(self.loss, self.labels, self.states) is not None
+
+    def task(self, examples: Sequence[int], weights: Floats) -> Task:
+        """Return the inference that several sequences ask for."""
+        if not self._tabulated:
+            return super().task(examples, weights)
+        found = self._chains(examples, weights)
+        return ChainTask(found, [self.truth(example) for example in examples], self.loss)
+
+    def truth_loss(self, example: int) -> float:
+        """Return the loss of the truth itself."""
+        return 0.0 if self._tabulated else super().truth_loss(example)
+
+    def _chains(self, examples: Sequence[int], weights: Floats) -> Chains:
+        rows, lengths = self._stacked(examples)
+        return chains(rows, lengths, weights, self.labels, self.states)
+
+    def _stacked(self, examples: Sequence[int]) -> tuple[sparse.csr_matrix, list[int]]:
+        """Return the features of several sequences one after the other, and their lengths."""
         ranges = [np.arange(self._starts[one], self._starts[one + 1]) for one in examples]
-        rows = self._rows[np.concatenate(ranges)]
-        return _cut(rows, [len(one) for one in ranges], weights, self.labels, self.states)
+        return self._rows[np.concatenate(ranges)], [len(one) for one in ranges]
 
     def features(self, example: int, labelling: Integers) -> Features:
         """Return the features of a labelled sequence."""

@@ -20,8 +20,8 @@ from tallytree.learning.estimator import StructuredSVM
 from tallytree.learning.files import read_arrays, write_arrays
 from tallytree.learning.frank_wolfe import FrankWolfe
 from tallytree.learning.graph_svm import GraphSVM
+from tallytree.learning.inference import Diverse, TopTallies
 from tallytree.learning.labels import Labels
-from tallytree.learning.oracle import Diverse, TopTallies
 from tallytree.learning.progress import Progress
 from tallytree.learning.recipes import recipe_parameters
 from tallytree.learning.sequence_svm import SequenceSVM

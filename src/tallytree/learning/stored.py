@@ -18,11 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tallytree.core.model import Model
 from tallytree.errors import ModelError
 from tallytree.io.files import write_atomically
-from tallytree.learning.planes import Floats, Integers
-from tallytree.learning.sequences import Entries, SequenceProblem, chains
+from tallytree.learning.planes import Integers
+from tallytree.learning.sequences import Entries, SequenceProblem
 from tallytree.losses import Loss
 
 __all__ = ["StoredSequences", "store_sequences"]
@@ -135,11 +134,11 @@ class StoredSequences(SequenceProblem):
         """Return the right labels of a sequence."""
         return self._example(example).labels
 
-    def models(self, examples: Sequence[int], weights: Floats) -> list[Model]:
-        """Read these examples, forget others, and return their models."""
+    def _stacked(self, examples: Sequence[int]) -> tuple[sparse.csr_matrix, list[int]]:
+        """Read these examples, forget others, and return their features."""
         self._recent = {example: self._read(example) for example in examples}
         rows = [self._recent[example].rows for example in examples]
-        return chains(rows, weights, self.labels, self.states)
+        return sparse.vstack(rows, format="csr"), [matrix.shape[0] for matrix in rows]
 
     def _example(self, example: int) -> _Example:
         known = self._recent.get(example)

@@ -18,7 +18,8 @@ import numpy as np
 from tallytree.errors import ModelError
 from tallytree.learning.files import read_arrays, write_arrays
 from tallytree.learning.frank_wolfe import FrankWolfe
-from tallytree.learning.oracle import Diverse, ExactOracle, Scaling, TopTallies
+from tallytree.learning.inference import Diverse, Scaling, TopTallies
+from tallytree.learning.oracle import ExactOracle
 from tallytree.learning.planes import Floats
 from tallytree.learning.problem import Problem
 from tallytree.learning.progress import Progress, time_left
@@ -52,7 +53,14 @@ class Stop:
         """Return whether the next pass should be one with a certificate."""
         following = len(history) + 1
         near = bool(history) and not history[-1].certified and history[-1].relative_gap <= self.tolerance
-        return near or following % _CHECK_EVERY == 0 or following >= self.max_passes
+        return near or following % _CHECK_EVERY == 0 or following >= self.max_passes or self._late(history)
+
+    def _late(self, history: list[Progress]) -> bool:
+        """Return whether the next pass, if it takes as long as the last one, ends too late."""
+        if self.max_seconds == np.inf or not history:
+            return False
+        before = history[-2].seconds if len(history) > 1 else 0.0
+        return 2 * history[-1].seconds - before >= self.max_seconds
 
 
 @dataclass

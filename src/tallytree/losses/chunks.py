@@ -25,7 +25,7 @@ from tallytree.transducers.encodings import transduced
 from tallytree.transducers.machine import Machine, Move, State
 from tallytree.transducers.trellis import Alphabet, Layer, Trellis, trimmed, unrolled
 
-__all__ = ["Chunk", "ChunkFBeta", "chunks_of"]
+__all__ = ["Chunk", "ChunkFBeta", "Place", "chunks_of", "moves_at"]
 
 
 class Chunk(NamedTuple):
@@ -127,7 +127,7 @@ class ChunkFBeta(FBeta):
         return None
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """What the machine sees of a position.
 
     The type of the chunk of the truth that begins there, if one does, and whether one ended right before it.
@@ -163,7 +163,7 @@ class ChunkMatches(Machine):
 
     def at(self, position: int) -> Hashable:
         """Return what of the truth begins at a position, and whether something ended before it."""
-        return _Place(self._begins.get(position), position in self._ended)
+        return Place(self._begins.get(position), position in self._ended)
 
     def step(self, state: State, label: Hashable, at: Hashable) -> Move | None:
         """Close a chunk, right or wrong, and open one."""
@@ -178,7 +178,7 @@ class ChunkMatches(Machine):
         if len(set(alphabets)) != 1:
             return unrolled(self, alphabets)
         tags = tuple(tag_of(label, self.scheme, self.outside) for label in alphabets[0])
-        layers = [_layer(tags, self.at(position)) for position in range(len(alphabets))]
+        layers = [moves_at(tags, self.at(position)) for position in range(len(alphabets))]
         accepting = np.ones(2 * len(tags) + 1, dtype=np.bool_)
         stops = np.zeros((2 * len(tags) + 1, 2), dtype=np.int64)
         stops[1 : 2 * len(tags) : 2, 0] = 1
@@ -192,7 +192,7 @@ def _split(state: State) -> tuple[Tag, bool]:
 
 def _moved(state: State, tag: Tag, at: Hashable) -> Move:
     (last, matching), tp, fp = _split(state), 0, 0
-    assert isinstance(at, _Place)
+    assert isinstance(at, Place)
     boundary = last.boundary(tag)
     if matching and boundary:
         tp, fp = int(at.ended), int(not at.ended)
@@ -206,7 +206,7 @@ def _moved(state: State, tag: Tag, at: Hashable) -> Move:
 
 
 @lru_cache(maxsize=1024)
-def _layer(tags: tuple[Tag, ...], place: _Place) -> Layer:
+def moves_at(tags: tuple[Tag, ...], place: Place) -> Layer:
     """Return the moves at a place.
 
     State ``2·a`` comes after label a, ``2·a + 1`` after label a with a match; the last one is the start.

@@ -7,10 +7,6 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-struct PyLossTable {
-    std::shared_ptr<const LossTable> table;
-};
-
 PyLossTable make_loss_table(Tables losses, const Numbers &low, bool slack, double margin) {
     LossTable table;
     table.losses.assign(losses.data(), losses.data() + losses.size());

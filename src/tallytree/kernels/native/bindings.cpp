@@ -318,6 +318,7 @@ NB_MODULE(_native, m) {
         return names;
     });
     bind_batch(m);
+    bind_chains(m);
     bind_charts(m);
     choose_kernels(nullptr);
 }

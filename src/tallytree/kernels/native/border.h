@@ -7,7 +7,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include "run.h"
+#include "loss_table.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -108,6 +108,10 @@ struct PyLayout {
     std::shared_ptr<const Layout> layout;
 };
 
+struct PyLossTable {
+    std::shared_ptr<const LossTable> table;
+};
+
 inline LayoutRequest layout_request(const Skeleton &skeleton, const std::vector<IntTables> &shifts,
                                     std::span<const Index> caps, std::span<const Index> low,
                                     std::span<const Index> high, int mode, double memory_limit) {
@@ -133,6 +137,7 @@ inline std::vector<TableBlock<double>> score_blocks(const Skeleton &skeleton, co
 }
 
 void bind_batch(nb::module_ &m);
+void bind_chains(nb::module_ &m);
 void bind_charts(nb::module_ &m);
 
 }  // namespace tallytree

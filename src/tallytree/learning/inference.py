@@ -1,0 +1,189 @@
+"""Inference for a batch of examples: what an oracle asks for, as a value that another process can answer.
+
+A task holds scores and truths, never weights or features; :meth:`Task.solved` gives labellings and losses.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from tallytree.core.batch import solve_batch
+from tallytree.core.counting import mismatches
+from tallytree.core.expressions import And, Constraint
+from tallytree.core.model import Model
+from tallytree.core.solution import Solution
+from tallytree.errors import InfeasibleError, TallytreeError
+from tallytree.kernels.native import BudgetExceededError
+from tallytree.learning.planes import Integers
+from tallytree.losses import Loss
+from tallytree.losses.augmented import LossProfile
+from tallytree.losses.batch import loss_augmented_batch
+from tallytree.losses.chains import Chains, augmented_chains, chain_loss
+
+__all__ = ["ChainTask", "Diverse", "Extra", "Found", "ModelTask", "Scaling", "Task", "TopTallies"]
+
+Scaling = Literal["margin", "slack"]
+
+Found = list[tuple[Integers, float]]
+"""Labellings of an example and their losses, the most violated one first."""
+
+
+@dataclass(frozen=True)
+class TopTallies:
+    """Several planes of one pass: the best labelling of each of the best tallies.
+
+    They cost no further message passing, only a decode each.
+    """
+
+    count: int = 4
+
+
+@dataclass(frozen=True)
+class Diverse:
+    """The most violated plane, and those of labellings of high score that are far from each other.
+
+    Attributes
+    ----------
+    count : int
+        The number of planes.
+    distance : int
+        How many variables differ, at least, between any two of the others.
+    """
+
+    count: int = 3
+    distance: int = 2
+
+
+Extra = TopTallies | Diverse | None
+
+
+class Task(ABC):
+    """Some examples at some weights."""
+
+    def solved(self, scaling: Scaling, extra: Extra, threads: int | None) -> list[Found]:
+        """Return labellings of each example and their losses, the most violated one first."""
+        if isinstance(extra, TopTallies):
+            return self._top(extra.count, scaling, threads)
+        found = self._top(1, scaling, threads)
+        if isinstance(extra, Diverse):
+            others = self._diverse(extra.count - 1, extra.distance, threads)
+            return [[*first, *more] for first, more in zip(found, others, strict=True)]
+        return found
+
+    def pieces(self, size: int) -> list[Self]:
+        """Cut the task into some of so many examples each."""
+        return [self._part(first, first + size) for first in range(0, len(self), size)]
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the number of examples."""
+
+    @abstractmethod
+    def _part(self, first: int, last: int) -> Self:
+        """Return the task of some examples."""
+
+    @abstractmethod
+    def _top(self, count: int, scaling: Scaling, threads: int | None) -> list[Found]:
+        """Return the best labellings of the best tallies."""
+
+    @abstractmethod
+    def _diverse(self, count: int, distance: int, threads: int | None) -> list[Found]:
+        """Return labellings of high score that are far from each other."""
+
+
+@dataclass(frozen=True)
+class ModelTask(Task):
+    """Models of any shape, with a recipe for all of them, or a loss for each."""
+
+    models: Sequence[Model]
+    truths: Sequence[Integers]
+    losses: Loss | Sequence[Loss]
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    def _part(self, first: int, last: int) -> ModelTask:
+        losses = self.losses if isinstance(self.losses, Loss) else self.losses[first:last]
+        return ModelTask(self.models[first:last], self.truths[first:last], losses)
+
+    def _top(self, count: int, scaling: Scaling, threads: int | None) -> list[Found]:
+        if count > 1:
+            return [_pairs(LossProfile(*each).top(count, scaling)) for each in self._bound()]
+        truths = self.truths if isinstance(self.losses, Loss) else None
+        best = loss_augmented_batch(self.models, self.losses, scaling, truths=truths, threads=threads)
+        return [_pairs([one]) for one in best]
+
+    def _diverse(self, count: int, distance: int, threads: int | None) -> list[Found]:
+        others = _diverse_batch(self.models, count, distance, threads)
+        bound = [loss.on(model) for model, loss in self._bound()]
+        return [
+            [(one.assignment, float(loss(one.assignment))) for one in some]
+            for loss, some in zip(bound, others, strict=True)
+        ]
+
+    def _bound(self) -> list[tuple[Model, Loss]]:
+        losses = self.losses
+        if isinstance(losses, Loss):
+            losses = [losses.against(truth) for truth in self.truths]
+        return list(zip(self.models, losses, strict=True))
+
+
+@dataclass(frozen=True)
+class ChainTask(Task):
+    """Chains over one set of labels, with a loss whose tables serve all truths; no models are made."""
+
+    chains: Chains
+    truths: Sequence[Integers]
+    loss: Loss
+
+    def __len__(self) -> int:
+        return len(self.truths)
+
+    def _part(self, first: int, last: int) -> ChainTask:
+        return ChainTask(self.chains.part(first, last), self.truths[first:last], self.loss)
+
+    def _top(self, count: int, scaling: Scaling, threads: int | None) -> list[Found]:
+        tables = chain_loss(self.loss, self.chains.emissions.shape[1], self.chains.names)
+        if tables is None or not np.isfinite(self.chains.emissions).all() or not min(self.chains.lengths):
+            return self._in_models()._top(count, scaling, threads)
+        try:
+            return augmented_chains(self.chains, tables, self.truths, scaling, count, threads)
+        except BudgetExceededError:
+            return self._in_models()._top(count, scaling, threads)
+
+    def _diverse(self, count: int, distance: int, threads: int | None) -> list[Found]:
+        return self._in_models()._diverse(count, distance, threads)
+
+    def _in_models(self) -> ModelTask:
+        return ModelTask(self.chains.models(), self.truths, self.loss)
+
+
+def _pairs(found: Sequence[Any]) -> Found:
+    return [(one.assignment, one.loss) for one in found]
+
+
+def _diverse_batch(
+    models: Sequence[Model], count: int, distance: int, threads: int | None
+) -> list[list[Solution]]:
+    """Return what :func:`diverse_k_best` does for each model, one round after the other for all of them."""
+    found: list[list[Solution]] = [[] for _ in models]
+    away: list[list[Constraint]] = [[] for _ in models]
+    left = list(range(len(models)))
+    for rank in range(count):
+        some = [models[i] for i in left]
+        where = [And(tuple(away[i])) if rank > 1 else away[i][0] if rank else None for i in left]
+        answers = solve_batch(some, where=where, threads=threads, errors="return")
+        for i, answer in zip(left, answers, strict=True):
+            if isinstance(answer, TallytreeError) and not isinstance(answer, InfeasibleError):
+                raise answer
+            if isinstance(answer, Solution):
+                found[i].append(answer)
+                wrong = mismatches(models[i], answer.assignment, name=f"distance_{rank + 1}")
+                away[i].append(wrong >= distance)
+        left = [i for i in left if len(found[i]) == rank + 1]
+    return found
