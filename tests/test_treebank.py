@@ -25,6 +25,7 @@ from tallytree.parsing import (
     without_traces,
     write_treebank,
 )
+from tallytree.parsing import compiled as compiled_grammars
 
 labels = st.sampled_from(["S", "NP", "VP", "PRT|ADVP", "-LRB-", "WHNP-1"])
 words = st.sampled_from(["fish", "1.5", "-LRB-", "*", "naïve", "'s"])
@@ -256,7 +257,8 @@ def test_bad_grammars_are_refused() -> None:
         Grammar.from_treebank([])
 
 
-def test_too_many_chains_are_refused() -> None:
+def test_too_many_chains_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled_grammars, "_MOST_CHAINS", 1000)
     names = [f"X{i}" for i in range(12)]
     unary = {(a, b): 0.0 for a in names for b in names}
     binary = {("X0", "X1", "X2"): 0.0}

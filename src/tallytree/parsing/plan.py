@@ -9,7 +9,6 @@ out.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any
@@ -19,9 +18,10 @@ from numpy.typing import NDArray
 
 from tallytree.core.budget import default_memory_limit, readable_bytes, readable_count
 from tallytree.core.plan import listed
-from tallytree.errors import BudgetError
 from tallytree.kernels import native
+from tallytree.parsing.budget import kept_budget
 from tallytree.parsing.forest import Forest
+from tallytree.parsing.parse import ChartPrice
 from tallytree.parsing.statistics import Chart, TreeStatistic
 
 __all__ = ["TreePlan"]
@@ -89,7 +89,7 @@ class TreePlan:
 
     def _marginals(self) -> NDArray[np.float64]:
         """Return the score of the best tree with each item, ``[layer][span][symbol]``."""
-        with _Budget(self):
+        with kept_budget(len(self.forest.words), self.limit):
             plain = native.ChartLayout.plain(self.compiled.native, len(self.forest.words), self.limit)
         s = self.scores
         return native.ChartRun(plain, s.words, s.rules, s.chains, native.MAX_PLUS).marginals()
@@ -98,7 +98,7 @@ class TreePlan:
         items = ((self._best > -np.inf) & (self._best >= self._floor)).astype(np.uint8)
         ends = [self._window.get(i, (None, None)) for i in self._order]
         caps = [self.statistics[i].cap for i in self._order]
-        with _Budget(self):
+        with kept_budget(len(self.forest.words), self.limit):
             return native.ChartLayout.tallies(
                 self.compiled.native,
                 len(self.forest.words),
@@ -109,6 +109,16 @@ class TreePlan:
                 items,
                 self.limit,
             )
+
+    @property
+    def price(self) -> ChartPrice:
+        """All of what it costs."""
+        return ChartPrice.of(self.layout, len(self.forest.words), len(self.compiled.symbol_of))
+
+    @property
+    def floor(self) -> float:
+        """Items whose best tree scores less were left out."""
+        return self._floor
 
     def run(self, algebra: int = native.MAX_PLUS) -> native.ChartRun:
         """Build the chart."""
@@ -195,28 +205,3 @@ def _run_last(statistics: Sequence[TreeStatistic], weights: Sequence[NDArray[np.
         return largest if cap is None else min(largest, cap)
 
     return sorted(range(len(statistics)), key=lambda i: (reach(i), i))
-
-
-class _Budget:
-    """Turns a chart that does not fit into an error that says what to do."""
-
-    def __init__(self, plan: TreePlan) -> None:
-        self._plan = plan
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if not isinstance(error, native.BudgetExceededError):
-            return
-        plan, found = self._plan, re.match(r"step (\d+) bytes ([\d.e+]+)", str(error))
-        place = ""
-        if found and int(found[1]):
-            span = int(found[1])
-            place = f" at words {plan.forest.starts[span]} to {plan.forest.ends[span]}"
-        size = readable_bytes(float(found[2])) if found else "more"
-        raise BudgetError(
-            f"the chart of {len(plan.forest.words)} words needs {size}{place}, and is not finished then; the "
-            f"limit is {readable_bytes(plan.limit)}. Bound or cap statistics (where=), leave some out, use a "
-            'grammar with fewer symbols (horizontal=0, vertical=1, tail="single"), or raise memory_limit='
-        ) from None

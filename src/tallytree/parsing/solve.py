@@ -3,20 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
+from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.core.certificate import BEST, claimed
 from tallytree.core.expressions import Constraint, as_constraint
 from tallytree.core.lookup import Where, nearest_tallies
 from tallytree.core.objective import Objective
 from tallytree.core.question import Question
 from tallytree.core.solve import Posed
 from tallytree.errors import BudgetError, InfeasibleError, ModelError
-from tallytree.parsing.forest import Forest, Parse
+from tallytree.parsing.comparisons import false_positives, true_positives
+from tallytree.parsing.forest import Forest
+from tallytree.parsing.parse import Parse, no_tally
 from tallytree.parsing.plan import TreePlan
 from tallytree.parsing.profile import TreeProfile
-from tallytree.parsing.statistics import TreeStatistic, false_positives, true_positives
+from tallytree.parsing.statistics import TreeStatistic
 
-__all__ = ["best_of", "diverse_k_best", "iter_best", "k_best", "plan", "pose", "profile", "solve"]
+__all__ = [
+    "TreeInquiry",
+    "best_of",
+    "checked_statistics",
+    "diverse_k_best",
+    "feasible_rows",
+    "inquire",
+    "iter_best",
+    "k_best",
+    "plan",
+    "pose",
+    "profile",
+    "solve",
+]
+
+_APART = (
+    "no tree{{among}} that differs from each of the {{rank}} before it by {distance} brackets has a higher "
+    "{{noun}}"
+)
 
 Statistics = Iterable[TreeStatistic]
 
@@ -47,7 +73,7 @@ def profile(forest: Forest, statistics: Statistics = (), *, memory_limit: float 
     >>> found.tallies.ravel(), found.best().tally
     (array([2]), Tally(nps=2))
     """
-    return TreeProfile(TreePlan(forest, _checked(forest, statistics), memory_limit=memory_limit))
+    return TreeProfile(TreePlan(forest, checked_statistics(forest, statistics), memory_limit=memory_limit))
 
 
 def plan(
@@ -64,8 +90,7 @@ def plan(
     BudgetError
         It does not fit the memory limit. Nothing of the chart has been allocated.
     """
-    question = _question(forest, statistics, where)
-    return TreePlan(forest, question.carried, window=question.window, memory_limit=memory_limit)
+    return inquire(forest, statistics, where).plan(memory_limit)
 
 
 def solve(
@@ -99,6 +124,37 @@ def solve(
     return best_of(pose(forest, statistics, where, memory_limit=memory_limit), objective, where)
 
 
+class TreeInquiry(NamedTuple):
+    """A question about the trees of a forest, before any chart is built."""
+
+    forest: Forest
+    question: Question[TreeStatistic]
+    seen: int  # how many statistics the objective gets
+    where: Where
+
+    def plan(self, memory_limit: float | None = None, floor: float = -np.inf) -> TreePlan:
+        """Plan the chart, without items whose trees all score below a floor."""
+        carried, window = self.question.carried, self.question.window
+        return TreePlan(self.forest, carried, window=window, memory_limit=memory_limit, floor=floor)
+
+    def posed(self, made: TreePlan) -> Posed:
+        """Build the chart; return what it leaves to be asked."""
+        question = self.question
+        shown = None if question.carried is question.asked else question.asked
+        remaining = None if question.all_windowed else question.remaining
+        found = TreeProfile(made, shown=shown, asked=self.where)
+        return Posed(found, remaining, self.seen, question.constraint)
+
+
+def inquire(forest: Forest, statistics: Statistics, where: Where) -> TreeInquiry:
+    """Check a question, and put the constraint in terms of what the chart carries."""
+    constraint = None if where is None else as_constraint(where)
+    seen = checked_statistics(forest, statistics)
+    if constraint is not None:
+        checked_statistics(forest, constraint.statistics)
+    return TreeInquiry(forest, Question(seen, constraint), len(seen), where)
+
+
 def pose(
     forest: Forest,
     statistics: Statistics,
@@ -107,12 +163,8 @@ def pose(
     memory_limit: float | None = None,
 ) -> Posed:
     """Make the profile of the statistics and of what the constraint needs; empty if nothing is left."""
-    seen = _checked(forest, statistics)
-    question = _question(forest, seen, where)
-    made = TreePlan(forest, question.carried, window=question.window, memory_limit=memory_limit)
-    shown = None if question.carried is question.asked else question.asked
-    remaining = None if question.all_windowed else question.remaining
-    return Posed(TreeProfile(made, shown=shown), remaining, len(seen), question.constraint)
+    asked = inquire(forest, statistics, where)
+    return asked.posed(asked.plan(memory_limit))
 
 
 def best_of(asked: Posed, objective: Objective | None, where: Where) -> Parse:
@@ -121,9 +173,25 @@ def best_of(asked: Posed, objective: Objective | None, where: Where) -> Parse:
         found: Parse = asked.best(objective)
         return found
     except InfeasibleError:
-        if asked.constraint is None or asked.satisfiable:
-            raise
-    raise InfeasibleError(f"no tree satisfies '{where}'{_nearest(asked, asked.constraint)}")
+        _explain_none(asked, where)
+        raise
+
+
+def feasible_rows(
+    asked: Posed, where: Where
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+    """Return the rows of the profile that satisfy the constraint, with their scores and tallies."""
+    try:
+        return asked.rows()
+    except InfeasibleError:
+        _explain_none(asked, where)
+        raise
+
+
+def _explain_none(asked: Posed, where: Where) -> None:
+    """Raise an error that says what comes nearest, if it is the constraint that leaves no tree."""
+    if asked.constraint is not None and not asked.satisfiable:
+        raise InfeasibleError(f"no tree satisfies '{where}'{_nearest(asked, asked.constraint)}") from None
 
 
 def _nearest(asked: Posed, constraint: Constraint) -> str:
@@ -221,7 +289,7 @@ def diverse_k_best(
     try:
         for _ in range(k):
             best = pose(forest, (), constraint, memory_limit=memory_limit).best(None)
-            found.append(best._replace(tally=()))
+            found.append(_apart(best, where, len(found), distance))
             tp, fp = true_positives(best.tree), false_positives(best.tree)
             away = fp - tp >= distance - best.tree.constituents().total()
             constraint = away if constraint is None else constraint & away
@@ -230,14 +298,15 @@ def diverse_k_best(
     return found
 
 
-def _question(forest: Forest, statistics: Statistics, where: Where) -> Question[TreeStatistic]:
-    constraint = None if where is None else as_constraint(where)
-    if constraint is not None:
-        _checked(forest, constraint.statistics)
-    return Question(_checked(forest, statistics), constraint)
+def _apart(best: Parse, where: Where, rank: int, distance: int) -> Parse:
+    """Say of a tree what it is the best of; the counts that kept it apart go."""
+    assert best.certificate is not None
+    claim = claimed("tree", _APART.format(distance=distance) if rank else BEST, where, rank=rank)
+    return replace(best, tally=no_tally(), certificate=replace(best.certificate, claim=claim, tally={}))
 
 
-def _checked(forest: Forest, statistics: Iterable[object]) -> tuple[TreeStatistic, ...]:
+def checked_statistics(forest: Forest, statistics: Iterable[object]) -> tuple[TreeStatistic, ...]:
+    """Refuse what is no forest, or no statistic of trees."""
     if not isinstance(forest, Forest):
         raise ModelError(f"trees are those of a tallytree.parsing.Forest, got {forest!r}")
     checked = (statistics,) if isinstance(statistics, TreeStatistic) else tuple(statistics)
