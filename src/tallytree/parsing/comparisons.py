@@ -31,12 +31,12 @@ def true_positives(truth: Tree, *, cap: int | None = None, name: str = "tp") -> 
     >>> tt.parsing.true_positives(truth).tally(tt.parsing.parse_tree("(S (NP (NN fish)) (VB eat))"))
     2
     """
-    return _Positives(_gold(truth), True, name=name, cap=checked_cap(cap))
+    return _Positives(len(truth), _gold(truth), True, name=name, cap=checked_cap(cap))
 
 
 def false_positives(truth: Tree, *, cap: int | None = None, name: str = "fp") -> TreeStatistic:
     """Count the constituents that the truth does not have."""
-    return _Positives(_gold(truth), False, name=name, cap=checked_cap(cap))
+    return _Positives(len(truth), _gold(truth), False, name=name, cap=checked_cap(cap))
 
 
 def crossing_brackets(truth: Tree, *, cap: int | None = None, name: str = "crossing") -> TreeStatistic:
@@ -50,7 +50,7 @@ def crossing_brackets(truth: Tree, *, cap: int | None = None, name: str = "cross
     1
     """
     spans = sorted({(start, end) for (_, start, end), _ in _gold(truth)})
-    return _Crossing(tuple(spans), name=name, cap=checked_cap(cap))
+    return _Crossing(len(truth), tuple(spans), name=name, cap=checked_cap(cap))
 
 
 def wrong_nodes(truth: Tree, *, cap: int | None = None, name: str = "wrong") -> TreeStatistic:
@@ -60,7 +60,7 @@ def wrong_nodes(truth: Tree, *, cap: int | None = None, name: str = "wrong") -> 
     truth.
     """
     _gold(truth)
-    return _Wrong(truth, name=name, cap=checked_cap(cap))
+    return _Wrong(len(truth), truth, name=name, cap=checked_cap(cap))
 
 
 def _gold(truth: Tree) -> tuple[tuple[Constituent, int], ...]:
@@ -69,9 +69,20 @@ def _gold(truth: Tree) -> tuple[tuple[Constituent, int], ...]:
     return tuple(sorted(truth.constituents().items()))
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class _Comparison(TreeStatistic):
+    """Something of a tree that is compared with the truth, over so many words."""
+
+    words: int
+
+    @property
+    def length(self) -> int:
+        return self.words
+
+
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class _Positives(TreeStatistic):
+class _Positives(_Comparison):
     """Constituents that the truth has, or those that it does not have."""
 
     gold: tuple[tuple[Constituent, int], ...]
@@ -91,12 +102,12 @@ class _Positives(TreeStatistic):
         return right if self.true else chart.sizes[:, None] - right
 
     def content(self) -> tuple[Any, ...]:
-        return (self.true, self.gold)
+        return (self.words, self.true, self.gold)
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class _Crossing(TreeStatistic):
+class _Crossing(_Comparison):
     """Constituents that cross one of the truth."""
 
     gold: tuple[tuple[int, int], ...]
@@ -111,12 +122,12 @@ class _Crossing(TreeStatistic):
         return np.outer(chart.sizes, crossing(self.gold, chart.starts, chart.ends))
 
     def content(self) -> tuple[Any, ...]:
-        return self.gold
+        return (self.words, self.gold)
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class _Wrong(TreeStatistic):
+class _Wrong(_Comparison):
     """Spans and words that are not labelled as in the truth, order and tags included."""
 
     truth: Tree

@@ -11,7 +11,7 @@ to a largest one: the depth of a node is known from the tree alone, so each tree
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -137,10 +137,13 @@ class Compiled:
         return result
 
 
-@lru_cache(maxsize=16)
 def compiled(grammar: Grammar, levels: int = 1) -> Compiled:
-    """Compile a grammar, or remember that it was."""
-    return Compiled(grammar, levels)
+    """Compile a grammar, or remember that it was: the grammar keeps what was made of it."""
+    made = grammar.made
+    if levels not in made:
+        made[levels] = Compiled(grammar, levels)
+    found: Compiled = made[levels]
+    return found
 
 
 def _names(grammar: Grammar) -> tuple[str, ...]:

@@ -51,14 +51,24 @@ def count(
     >>> tt.parsing.count(min_length=2).tally(tree), tt.parsing.count("NP", max_depth=1).tally(tree)
     (2, 1)
     """
-    labels = None if label is None else (label,) if isinstance(label, str) else tuple(sorted(set(label)))
+    labels = _labels(label)
     for low, high, noun in ((min_length, max_length, "length"), (min_depth, max_depth, "depth")):
-        if low < 0 or (high is not None and high < low):
+        whole = all(end is None or isinstance(end, (int, np.integer)) for end in (low, high))
+        if not whole or low < 0 or (high is not None and high < low):
             raise ModelError(f"constituents of a {noun} from {low} to {high} cannot be counted")
     if max(min_depth, max_depth or 0) > 100:
         raise ModelError("depths are told apart up to 100")
     called = name or ("constituents" if labels is None else "count_" + "_".join(labels))
     return _Count(labels, (min_length, max_length), (min_depth, max_depth), name=called, cap=checked_cap(cap))
+
+
+def _labels(label: str | Iterable[str] | None) -> tuple[str, ...] | None:
+    if label is None or isinstance(label, str):
+        return None if label is None else (label,)
+    every = list(label) if isinstance(label, Iterable) else [label]
+    if not all(isinstance(one, str) for one in every):
+        raise ModelError(f"constituents are counted by a label or several, which are strings; got {label!r}")
+    return tuple(sorted(set(every)))
 
 
 @final

@@ -7,7 +7,7 @@ statistics go through a profile, as for models.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -21,6 +21,7 @@ from tallytree.core.budget import default_memory_limit
 from tallytree.core.certificate import BEST
 from tallytree.errors import InfeasibleError, ModelError, TallytreeError
 from tallytree.kernels import native
+from tallytree.losses.base import is_number
 from tallytree.parsing.budget import kept_budget
 from tallytree.parsing.compiled import Compiled, compiled
 from tallytree.parsing.derivation import Scores, spans, steps_score, steps_tree
@@ -60,10 +61,10 @@ class Forest:
         unary_scores: ArrayLike | None = None,
         word_scores: ArrayLike | None = None,
     ) -> None:
+        if not isinstance(grammar, Grammar):
+            raise ModelError(f"a forest needs a tallytree.parsing.Grammar, got {grammar!r}")
         self.grammar = grammar
-        self.words = tuple(words.split() if isinstance(words, str) else words)
-        if not self.words:
-            raise ModelError("a sentence has at least one word")
+        self.words = _sentence(words)
         self.compiled = compiled(grammar)
         n, c = len(self.words), self.compiled
         self.starts, self.ends = spans(n)
@@ -85,7 +86,7 @@ class Forest:
 
     def _anchored(self, scores: ArrayLike, name: str, last: int) -> NDArray[np.float64]:
         n = len(self.words)
-        array = np.asarray(scores, dtype=np.float64)
+        array = _numbers(scores, name)
         if array.shape != (n + 1, n + 1, last):
             raise ModelError(
                 f"{name} has shape {array.shape}; for {n} words it must be {(n + 1, n + 1, last)}"
@@ -96,7 +97,7 @@ class Forest:
         return chosen
 
     def _words(self, scores: ArrayLike) -> NDArray[np.float64]:
-        array = np.array(scores, dtype=np.float64)
+        array = _numbers(scores, "word_scores").copy()
         shape = (len(self.words), len(self.grammar.symbols))
         if array.shape != shape or np.isnan(array).any() or np.isposinf(array).any():
             raise ModelError(f"word_scores must have shape {shape} and no nan or +inf, got {array.shape}")
@@ -209,6 +210,8 @@ class Forest:
             Its value is the expected number of true positives, less the penalty of each constituent. That is
             what its certificate is about.
         """
+        if not is_number(penalty) or not np.isfinite(penalty):
+            raise ModelError(f"a penalty is a finite number, got {penalty!r}")
         plain = self.scores.allowing()
         gains = bracket_gains(self.compiled, self._expected(), penalty)
         chains = np.ascontiguousarray(plain.chains + gains)
@@ -217,6 +220,8 @@ class Forest:
 
     def score(self, tree: Tree) -> float:
         """Return the score of a tree, that of its best derivation if it has several; ``-inf`` if none."""
+        if not isinstance(tree, Tree):
+            raise ModelError(f"scores are those of a tallytree.parsing.Tree, got {tree!r}")
         if tree.words != self.words:
             raise ModelError(f"the tree is over the words {tree.words}, the forest over {self.words}")
         only = scores_of_only(tree, self.compiled, self.scores)
@@ -231,3 +236,20 @@ class Forest:
 
     def __repr__(self) -> str:
         return f"Forest({len(self.words)} words, {self.grammar!r})"
+
+
+def _sentence(words: str | Sequence[str]) -> tuple[str, ...]:
+    if not isinstance(words, (str, Iterable)):
+        raise ModelError(f"a sentence is a string or a sequence of words, got {words!r}")
+    split = tuple(words.split() if isinstance(words, str) else words)
+    wrong = next((word for word in split if not isinstance(word, str)), None)
+    if not split or wrong is not None:
+        raise ModelError(f"a sentence has at least one word, and words are strings; got {words!r}")
+    return split
+
+
+def _numbers(scores: ArrayLike, name: str) -> NDArray[np.float64]:
+    try:
+        return np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{name} is an array of numbers; {error}") from None

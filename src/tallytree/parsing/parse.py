@@ -59,7 +59,8 @@ class ChartPrice(NamedTuple):
     def __str__(self) -> str:
         return (
             f"{counted(self.symbols, 'symbol')}, {counted(self.items, 'item')}, "
-            f"tallies R = {self.tallies:,}, {readable_count(self.operations)} add-max operations, {readable_bytes(self.peak_bytes)}"
+            f"tallies R = {self.tallies:,}, {readable_count(self.operations)} add-max operations, "
+            f"{readable_bytes(self.peak_bytes)}"
         )
 
 

@@ -17,6 +17,7 @@ from tallytree.core.objective import Objective
 from tallytree.core.question import Question
 from tallytree.core.solve import Posed
 from tallytree.errors import BudgetError, InfeasibleError, ModelError
+from tallytree.kbest import whole_number
 from tallytree.parsing.comparisons import false_positives, true_positives
 from tallytree.parsing.forest import Forest
 from tallytree.parsing.parse import Parse, no_tally
@@ -247,13 +248,12 @@ def k_best(
     >>> [str(parse.tree) for parse in tt.parsing.k_best(forest, 5)]
     ['(N (N a) (N (N a) (N a)))', '(N (N (N a) (N a)) (N a))']
     """
-    if k < 0:
-        raise ModelError(f"k must be at least 0, got {k}")
+    count = whole_number(k, "k", least=0)
     try:
         found = iter_best(forest, statistics, objective, where=where, memory_limit=memory_limit)
     except InfeasibleError:
         return []
-    return list(islice(found, k))
+    return list(islice(found, count))
 
 
 def diverse_k_best(
@@ -282,16 +282,15 @@ def diverse_k_best(
     >>> [str(parse.tree) for parse in tt.parsing.diverse_k_best(forest, 5, distance=2)]
     ['(N (N a) (N (N a) (N a)))', '(N (N (N a) (N a)) (N a))']
     """
-    if k < 0 or distance < 1:
-        raise ModelError(f"k must be at least 0 and the distance at least 1, got {k} and {distance}")
+    many, least = whole_number(k, "k", least=0), whole_number(distance, "the distance", least=1)
     found: list[Parse] = []
     constraint = None if where is None else as_constraint(where)
     try:
-        for _ in range(k):
+        for _ in range(many):
             best = pose(forest, (), constraint, memory_limit=memory_limit).best(None)
-            found.append(_apart(best, where, len(found), distance))
+            found.append(_apart(best, where, len(found), least))
             tp, fp = true_positives(best.tree), false_positives(best.tree)
-            away = fp - tp >= distance - best.tree.constituents().total()
+            away = fp - tp >= least - best.tree.constituents().total()
             constraint = away if constraint is None else constraint & away
     except InfeasibleError:
         pass
@@ -316,4 +315,11 @@ def checked_statistics(forest: Forest, statistics: Iterable[object]) -> tuple[Tr
                 "statistics of trees are made by tallytree.parsing.count, true_positives and so on; got "
                 f"{statistic!r}"
             )
-    return tuple(s for s in checked if isinstance(s, TreeStatistic))
+    kept = tuple(s for s in checked if isinstance(s, TreeStatistic))
+    for statistic in kept:
+        if statistic.length not in (None, len(forest.words)):
+            raise ModelError(
+                f"{statistic.name} compares with a truth of {statistic.length} words, the sentence has "
+                f"{len(forest.words)}"
+            )
+    return kept

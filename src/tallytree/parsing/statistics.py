@@ -77,6 +77,11 @@ class TreeStatistic(Counted):
         return 1
 
     @property
+    def length(self) -> int | None:
+        """The number of words that it is about; None for any."""
+        return None
+
+    @property
     def signed(self) -> bool:
         """Whether it can count downwards: such a statistic cannot be capped."""
         return False
@@ -146,6 +151,10 @@ class _Combination(TreeStatistic):
     @property
     def levels(self) -> int:
         return max(part.levels for part, _ in self._parts)
+
+    @property
+    def length(self) -> int | None:
+        return next((part.length for part, _ in self._parts if part.length is not None), None)
 
     @property
     def signed(self) -> bool:

@@ -20,6 +20,7 @@ from tallytree.trees import Tree
 __all__ = ["parse_tree", "read_treebank", "without_functions", "without_traces", "write_treebank"]
 
 TRACE = "-NONE-"
+DEEPEST = 300
 
 _TOKEN = re.compile(r"[()]|[^\s()]+")
 _CATEGORY = re.compile(r"^[^-=]+")  # -NONE-, -LRB- and -RRB- begin with the mark themselves
@@ -42,7 +43,10 @@ def read_treebank(
     ModelError
         A bracket is broken; the error names the line and the column.
     """
-    text = Path(path).read_text(encoding="utf-8")
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ModelError(f"{path} is not UTF-8 text: {error}") from None
     trees = (_prepared(tree, traces, functions) for tree in _read(text, str(path)))
     return [tree for tree in trees if tree is not None]
 
@@ -127,6 +131,8 @@ def _read(text: str, name: str) -> Iterator[Tree]:
         token, place = tokens[at]
         at += 1
         if token == "(":
+            if len(stack) == DEEPEST:
+                refuse(place, f"brackets are nested more than {DEEPEST} deep, which no sentence needs")
             named = at < len(tokens) and tokens[at][0] not in "()"
             stack.append(_Open(place, tokens[at][0] if named else ""))
             at += named
