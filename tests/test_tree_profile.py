@@ -23,6 +23,7 @@ import tallytree as tt
 from tallytree import losses, parsing
 from tallytree.kernels import native
 from tallytree.parsing import Tree, TreeStatistic, count, parse_tree
+from tallytree.parsing import forest as forests
 
 close = {"rtol": 1e-9, "atol": 1e-9}
 few = settings(max_examples=40)
@@ -243,6 +244,19 @@ def test_budget_is_kept_before_the_chart_is_built() -> None:
         parsing.plan(forest, [count(), count("M"), count("N", max_length=3)], memory_limit=60_000)
     with pytest.raises(tt.BudgetError, match="chart of 12 words"):
         parsing.plan(forest, memory_limit=1000)
+    statistics = [count(), count("M")]
+    peak = parsing.plan(forest, statistics).peak_bytes
+    assert parsing.profile(forest, statistics, memory_limit=peak).plan.peak_bytes == peak
+    with pytest.raises(tt.BudgetError, match=r"chart of 12 words needs .* at words 0 to 12"):
+        parsing.profile(forest, statistics, memory_limit=peak - 1)
+
+
+def test_plain_charts_keep_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    forest = toy(30)
+    assert forest.price.peak_bytes > 10_000 and "items" in str(forest.price)
+    monkeypatch.setattr(forests, "default_memory_limit", lambda: 10_000.0)
+    with pytest.raises(tt.BudgetError, match=r"chart of 30 words needs .* the limit is 9\.8 KiB"):
+        toy(30).best()
 
 
 def test_profile_pickles_without_its_chart() -> None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tallytree.core.budget import default_memory_limit, readable_bytes, readable_count
 from tallytree.core.plan import listed
 from tallytree.kernels import native
-from tallytree.parsing.budget import kept_budget
+from tallytree.parsing.budget import kept_budget, too_large
 from tallytree.parsing.forest import Forest
 from tallytree.parsing.parse import ChartPrice
 from tallytree.parsing.statistics import Chart, TreeStatistic
@@ -48,7 +48,8 @@ class TreePlan:
     operations : float
         Additions and comparisons of the upward pass.
     peak_bytes : int
-        Memory of the chart and its plan.
+        The most memory at any time: of the chart and its plan, or of the two plain passes before it that find
+        the items.
     """
 
     def __init__(
@@ -89,16 +90,19 @@ class TreePlan:
 
     def _marginals(self) -> NDArray[np.float64]:
         """Return the score of the best tree with each item, ``[layer][span][symbol]``."""
-        with kept_budget(len(self.forest.words), self.limit):
-            plain = native.ChartLayout.plain(self.compiled.native, len(self.forest.words), self.limit)
-        s = self.scores
+        words, s = len(self.forest.words), self.scores
+        plain = native.ChartLayout.plain(self.compiled.native, words, np.inf)
+        self._marginal_bytes = 16 * len(self.forest.starts) * len(self.compiled.symbol_of)
+        self._planning_bytes = 2 * plain.arena_bytes + self._marginal_bytes  # a table up, and one down
+        if self._planning_bytes > self.limit:
+            raise too_large(words, self._planning_bytes, self.limit)
         return native.ChartRun(plain, s.words, s.rules, s.chains, native.MAX_PLUS).marginals()
 
     def _laid_out(self) -> native.ChartLayout:
         items = ((self._best > -np.inf) & (self._best >= self._floor)).astype(np.uint8)
         ends = [self._window.get(i, (None, None)) for i in self._order]
         caps = [self.statistics[i].cap for i in self._order]
-        with kept_budget(len(self.forest.words), self.limit):
+        with kept_budget(len(self.forest.words), self.limit, self._marginal_bytes):
             return native.ChartLayout.tallies(
                 self.compiled.native,
                 len(self.forest.words),
@@ -107,13 +111,14 @@ class TreePlan:
                 np.array([-_OPEN if low is None else low for low, _ in ends], dtype=np.int64),
                 np.array([_OPEN if high is None else high for _, high in ends], dtype=np.int64),
                 items,
-                self.limit,
+                self.limit - self._marginal_bytes,
             )
 
     @property
     def price(self) -> ChartPrice:
         """All of what it costs."""
-        return ChartPrice.of(self.layout, len(self.forest.words), len(self.compiled.symbol_of))
+        found = ChartPrice.of(self.layout, len(self.forest.words), len(self.compiled.symbol_of))
+        return found._replace(peak_bytes=self.peak_bytes)
 
     @property
     def floor(self) -> float:
@@ -159,8 +164,9 @@ class TreePlan:
 
     @property
     def peak_bytes(self) -> int:
-        """Memory of the chart and its plan."""
-        return self.layout.arena_bytes + self.layout.plan_bytes
+        """The most memory at any time."""
+        kept = self.layout.arena_bytes + self.layout.plan_bytes + self._marginal_bytes
+        return max(kept, self._planning_bytes)
 
     def __getstate__(self) -> dict[str, Any]:
         kept = ("forest", "statistics", "limit", "_floor", "_window")  # the rest follows

@@ -264,8 +264,7 @@ void bind_charts(nb::module_ &m) {
         .def("expectations", &expectations)
         .def("expectations_of", &expectations_of, "probabilities"_a.noconvert())
         .def("sample", &sample, "cells"_a.noconvert(), "uniforms"_a.noconvert())
-        .def_prop_ro("choices",
-                     [](const PyChartRun &self) { return most_choices(self.run->layout().spans.words); });
+        .def_prop_ro("choices", [](const PyChartRun &self) { return most_choices(self.run->layout().spans.words); });
 
     nb::class_<PyChartKBest>(m, "ChartKBest")
         .def(

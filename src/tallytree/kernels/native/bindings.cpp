@@ -219,6 +219,7 @@ auto order_of(Ints32 cardinalities, const std::vector<Scopes> &scopes, int metho
 }  // namespace tallytree
 
 NB_MODULE(_native, m) {
+    nb::set_leak_warnings(false);  // a model kept in a cache until the interpreter ends is no leak
     using namespace tallytree;
     m.doc() = "Native planner and executor: arrays in, arrays out.";
     nb::exception<BudgetExceeded>(m, "BudgetExceededError");
