@@ -136,6 +136,21 @@ class Compiled:
                 result[number, label, level] += 1
         return result
 
+    @cached_property
+    def stacks(self) -> tuple[dict[tuple[int, ...], int], NDArray[np.int64], NDArray[np.int64]]:
+        """Numbers of the labels over one span; those of each chain, and of each without its lowest label."""
+        numbers: dict[tuple[int, ...], int] = {(): 0}
+        for path in self.chains:
+            for labels in (path.labels, path.labels[:-1]):
+                numbers.setdefault(labels, len(numbers))
+        whole = np.array([numbers[path.labels] for path in self.chains])
+        return numbers, whole, np.array([numbers[path.labels[:-1]] for path in self.chains])
+
+    @cached_property
+    def tag_labels(self) -> NDArray[np.str_]:
+        """The label that each symbol of the grammar has as a tag; empty for those without any."""
+        return np.array([(labels_of(name) or ("",))[-1] for name in self.grammar.symbols])
+
 
 def compiled(grammar: Grammar, levels: int = 1) -> Compiled:
     """Compile a grammar, or remember that it was: the grammar keeps what was made of it."""

@@ -8,7 +8,6 @@ statistics go through a profile, as for models.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -114,8 +113,8 @@ class Forest:
 
     def rescored(self, scores: Scores) -> Forest:
         """Return the same trees with other scores."""
-        other: Forest = copy(self)
-        other.scores = scores
+        other = object.__new__(Forest)
+        other.__dict__.update(self.__dict__, scores=scores)  # the layout is the same
         return other
 
     def levelled(self, levels: int) -> tuple[Compiled, Scores]:

@@ -51,9 +51,13 @@ class Grammar:
     Attributes
     ----------
     symbols : tuple of str
-        In order of their numbers.
+        In order of their numbers, which ``numbers`` has by name.
     labels : tuple of str
         What constituents can be called, in order of their numbers.
+    binary, unary : int32 arrays, [rule][symbol]
+        The rules in order of their numbers: parent, then children.
+    binary_scores, unary_scores : float64 arrays
+        Their scores.
 
     Examples
     --------
@@ -70,6 +74,7 @@ class Grammar:
 
     symbols: tuple[str, ...]
     labels: tuple[str, ...]
+    numbers: dict[str, int]
     root: int
     max_chain: int
     lexicon: Lexicon
@@ -96,7 +101,7 @@ class Grammar:
         self.max_chain = max_chain
         names = {root, *self.lexicon.tags, *(s for rule in (*binary, *unary) for s in rule)}
         self.symbols = tuple(sorted(names))
-        numbers = {name: i for i, name in enumerate(self.symbols)}
+        self.numbers = numbers = {name: i for i, name in enumerate(self.symbols)}
         self.root = numbers[root]
         self.binary, self.binary_scores = _rules(binary, numbers, 3)
         self.unary, self.unary_scores = _rules(unary, numbers, 2)
@@ -179,11 +184,10 @@ class Grammar:
 
     def word_scores(self, words: Sequence[str]) -> NDArray[np.float64]:
         """Return the score of each word below each symbol, ``-inf`` where it cannot be."""
-        numbers = {name: i for i, name in enumerate(self.symbols)}
         result = np.full((len(words), len(self.symbols)), -np.inf)
         for i, word in enumerate(words):
             for tag, score in self.lexicon.scores(word, i == 0).items():
-                result[i, numbers[tag]] = score
+                result[i, self.numbers[tag]] = score
         return result
 
     def __repr__(self) -> str:

@@ -10,7 +10,6 @@ out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -83,8 +82,8 @@ class TreePlan:
 
     def raised(self, floor: float) -> TreePlan:
         """Return the plan with only the items whose best tree scores no less than this."""
-        other: TreePlan = copy(self)
-        other._floor = floor
+        other = object.__new__(TreePlan)
+        other.__dict__.update(self.__dict__, _floor=floor)
         other.layout = other._laid_out()
         return other
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from tallytree.parsing.binarise import labels_of
 from tallytree.parsing.compiled import Compiled
 from tallytree.parsing.derivation import Scores, crossing, labels_by_span, spans
 from tallytree.trees import Tree
@@ -25,20 +24,13 @@ def scores_of_only(tree: Tree, compiled: Compiled, scores: Scores) -> Scores:
         place: tuple(numbers.get(label, -1) for label in labels)
         for place, labels in labels_by_span(tree).items()
     }
-    signatures: dict[tuple[int, ...], int] = {}
-
-    def signed(labels: tuple[int, ...]) -> int:
-        return signatures.setdefault(labels, len(signatures))
-
     places = zip(starts.tolist(), ends.tolist(), strict=True)
-    wanted = np.array([signed(found.get(place, ())) for place in places])
+    stacks, inner, outer = compiled.stacks
+    wanted = np.array([stacks.get(found.get(place, ()), -1) for place in places])
     free = np.array([path.from_closed for path in compiled.chains])
-    inner = np.array([signed(path.labels) for path in compiled.chains])
-    outer = np.array([signed(path.labels[:-1]) for path in compiled.chains])
     right = np.concatenate([outer[:, None] == wanted[:words], inner[:, None] == wanted[words:]], axis=1)
     possible = (right | free[:, None]) & ~crossing(found, starts, ends)
-    tags = [(labels_of(name) or ("",))[-1] for name in compiled.grammar.symbols]
-    same = np.array([[tag == mine for mine in tags] for tag in tree.tags])
+    same = np.array(tree.tags)[:, None] == compiled.tag_labels
     return Scores(
         np.where(same, scores.words, -np.inf), scores.rules, np.where(possible, scores.chains, -np.inf)
     )
