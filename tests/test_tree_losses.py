@@ -21,6 +21,7 @@ LOSSES: dict[str, Callable[[Tree], losses.Loss]] = {
     "precision": losses.Precision,
     "recall": losses.Recall,
     "false positives": losses.FalsePositives,
+    "symmetric difference": losses.SymmetricDifference,
     "intersection over union": losses.IntersectionOverUnion,
     "crossing": losses.CrossingBrackets,
     "crossing rate": losses.CrossingBracketsRate,

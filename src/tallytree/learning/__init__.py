@@ -16,7 +16,7 @@ except ImportError as error:
 from tallytree.learning.checks import check_problem
 from tallytree.learning.corpus import sample_sentences
 from tallytree.learning.cutting_planes import CuttingPlanes
-from tallytree.learning.decoding import Best, Decoder, ExpectedFBeta, KBest
+from tallytree.learning.decoding import Best, Decoder, ExpectedFBeta, KBest, MaxBrackets
 from tallytree.learning.frank_wolfe import FrankWolfe
 from tallytree.learning.graph_svm import GraphSVM
 from tallytree.learning.graphs import Graph, GraphProblem, grid_graph, label_graphs
@@ -34,9 +34,15 @@ from tallytree.learning.stored import StoredSequences, store_sequences
 from tallytree.learning.subgradient import Subgradient
 from tallytree.learning.templates import CHUNKING, TAGGING, templated, word_parts
 from tallytree.learning.training import Trained, path, train
+from tallytree.learning.tree_features import TreeFeatures
+from tallytree.learning.tree_grammar import Binarisation, TreebankGrammar
+from tallytree.learning.tree_model import TreeModel
+from tallytree.learning.tree_svm import TreeSVM
+from tallytree.learning.trees import TreeProblem
 
 __all__ = [
     "Best",
+    "Binarisation",
     "CHUNKING",
     "CorpusScore",
     "CuttingPlanes",
@@ -49,6 +55,7 @@ __all__ = [
     "GraphProblem",
     "GraphSVM",
     "KBest",
+    "MaxBrackets",
     "Oracle",
     "Plane",
     "Problem",
@@ -61,6 +68,11 @@ __all__ = [
     "TAGGING",
     "TopTallies",
     "Trained",
+    "TreeFeatures",
+    "TreeModel",
+    "TreeProblem",
+    "TreeSVM",
+    "TreebankGrammar",
     "accuracy",
     "check_problem",
     "corpus_f",

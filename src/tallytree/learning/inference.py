@@ -29,8 +29,8 @@ __all__ = ["ChainTask", "Diverse", "Extra", "Found", "ModelTask", "Scaling", "Ta
 
 Scaling = Literal["margin", "slack"]
 
-Found = list[tuple[Integers, float]]
-"""Labellings of an example and their losses, the most violated one first."""
+Found = list[tuple[Any, float]]
+"""Labellings, or trees, of an example and their losses, the most violated one first."""
 
 
 @dataclass(frozen=True)

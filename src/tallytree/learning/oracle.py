@@ -17,7 +17,7 @@ from joblib import Parallel, delayed
 from tallytree.errors import ModelError
 from tallytree.learning.inference import Extra, Found, Scaling, Task
 from tallytree.learning.planes import Floats, Plane, scaled_plane
-from tallytree.learning.problem import Problem
+from tallytree.learning.problem import Labelling, Problem
 
 __all__ = ["ExactOracle", "Oracle"]
 
@@ -93,9 +93,13 @@ class ExactOracle:
         self.calls += len(found)
         self.seconds += perf_counter() - started
         return [
-            [scaled_plane(self.problem.difference(example, y), cost, self.scaling) for y, cost in one]
+            [self._plane(example, *labelled) for labelled in one]
             for example, one in zip(examples, found, strict=True)
         ]
+
+    def _plane(self, example: int, y: Labelling, cost: float) -> Plane:
+        difference, lead = self.problem.difference(example, y), self.problem.lead(example, y)
+        return scaled_plane(difference, cost, self.scaling, lead)
 
     def _found(self, task: Task) -> list[Found]:
         """Solve on native threads, or in joblib's workers."""

@@ -26,13 +26,18 @@ from tallytree.learning.progress import Progress
 from tallytree.learning.recipes import recipe_parameters
 from tallytree.learning.sequence_svm import SequenceSVM
 from tallytree.learning.subgradient import Subgradient
+from tallytree.learning.tree_features import TreeFeatures
+from tallytree.learning.tree_grammar import Binarisation, TreebankGrammar
+from tallytree.learning.tree_model import TreeModel
+from tallytree.learning.tree_svm import TreeSVM
 
 __all__ = ["load", "save"]
 
-_ESTIMATORS = {kind.__name__: kind for kind in (GraphSVM, SequenceSVM)}
+_ESTIMATORS = {kind.__name__: kind for kind in (GraphSVM, SequenceSVM, TreeSVM)}
 _VALUES: dict[str, type] = {
     kind.__name__: kind
     for kind in (
+        Binarisation,
         Columns,
         CuttingPlanes,
         Diverse,
@@ -41,6 +46,9 @@ _VALUES: dict[str, type] = {
         Labels,
         Subgradient,
         TopTallies,
+        TreeFeatures,
+        TreeModel,
+        TreebankGrammar,
         Vocabulary,
     )
 }
@@ -50,7 +58,7 @@ _VALUES |= {
     if isinstance(kind, type) and issubclass(kind, tallytree.losses.Loss)
 }
 
-_FEATURES = {"SequenceSVM": ("encoder_",), "GraphSVM": ("widths_",)}
+_FEATURES = {"SequenceSVM": ("encoder_",), "GraphSVM": ("widths_",), "TreeSVM": ("model_",)}
 _RESULTS = ("primal_", "dual_", "converged_", "interrupted_")
 
 
