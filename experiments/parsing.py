@@ -85,4 +85,5 @@ def learned(train: list[Tree], test: list[Tree], options: Options) -> Iterator[R
 
 def told(svm: Any) -> str:
     oracle, last = svm._trained.oracle, svm.history_[-1]
-    return f"{last.number} passes, gap {100 * last.relative_gap:.2g} %, {oracle.calls / oracle.seconds:.0f} calls/s"
+    rate = oracle.calls / oracle.seconds
+    return f"{last.number} passes, gap {100 * last.relative_gap:.2g} %, {rate:.0f} calls/s"
