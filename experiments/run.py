@@ -20,6 +20,7 @@ TASKS = {
     "base-np": "base_noun_phrases",
     "parsing": "parsing",
     "planes": "planes",
+    "bound": "bound",
 }
 
 

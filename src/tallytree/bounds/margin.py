@@ -26,7 +26,7 @@ from tallytree.errors import ModelError, TallytreeError
 from tallytree.losses.base import Loss, Values
 from tallytree.losses.nodes import NodeLoss
 
-__all__ = ["Maximum", "worst_within_margin"]
+__all__ = ["MarginExample", "Maximum", "worst_within_margin"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +64,13 @@ def worst_within_margin(
     >>> worst.loss, worst.mismatches, worst.difference
     (0.3333333333333333, 1, -0.1)
     """
-    asked = _Example(checked_model(model), loss, truth)
+    asked = MarginExample(checked_model(model), loss, truth)
     return asked.maximum(
         solve(asked.reduction.model, asked.statistics, asked.objective, memory_limit=memory_limit)
     )
 
 
-class _Example:
+class MarginExample:
     """One example: the statistics of its loss, and the number of mismatches in terms of them."""
 
     def __init__(self, model: Model, loss: Loss, truth: Any) -> None:
@@ -110,7 +110,7 @@ class _Example:
         return Maximum(found.value, difference, wrong, solution)
 
 
-def _with_distance(example: _Example) -> tuple[tuple[Statistic, ...], Callable[..., Any]]:
+def _with_distance(example: MarginExample) -> tuple[tuple[Statistic, ...], Callable[..., Any]]:
     """Return the statistics to count, and the Hamming distance as a function of their tallies."""
     reduction, loss = example.reduction, example.loss
     if isinstance(loss, NodeLoss) and _binary(example, loss):
@@ -122,7 +122,7 @@ def _with_distance(example: _Example) -> tuple[tuple[Statistic, ...], Callable[.
     return (*reduction.statistics, wrong), lambda *tallies: tallies[-1]
 
 
-def _binary(example: _Example, loss: NodeLoss) -> bool:
+def _binary(example: MarginExample, loss: NodeLoss) -> bool:
     """Whether each variable is a node or not, and nothing else: then all that is missed is ``|y*| - TP``."""
     model, truth = example.model, example.truth
     if loss.background is None or (model.cardinalities > 2).any():

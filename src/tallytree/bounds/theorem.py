@@ -23,7 +23,7 @@ from tallytree.core.model import Model
 from tallytree.errors import ModelError, TallytreeError
 from tallytree.losses.base import Loss, is_number
 
-__all__ = ["PacBayesBound", "pac_bayes"]
+__all__ = ["PacBayesBound", "norm_terms", "pac_bayes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +175,21 @@ def _bound(loss: Loss | Iterable[Loss], truths: Sequence[Any], count: int) -> li
             f"examples; got {listed!r}"
         )
     return listed
+
+
+def norm_terms(count: int, squared_norm: float, dimension: int, delta: float) -> tuple[float, float]:
+    """Return the terms of the bound that do not look at the examples, added up, and their slope by ``‖w‖²``.
+
+    Examples
+    --------
+    >>> value, slope = norm_terms(100, 2.0, 10, 0.05)
+    >>> further, _ = norm_terms(100, 2.001, 10, 0.05)
+    >>> round(slope, 4), round((further - value) / 0.001, 4)
+    (0.0554, 0.0554)
+    """
+    norm, root = _terms(count, squared_norm, dimension, delta)
+    steepness = log(2 * dimension * count / squared_norm) - 1
+    return norm + root, 1 / count + steepness / (4 * (count - 1) * root)
 
 
 def _terms(count: int, squared_norm: float, dimension: int, delta: float) -> tuple[float, float]:

@@ -13,6 +13,7 @@ except ImportError as error:
         name=error.name,
     ) from error
 
+from tallytree.learning.bound_descent import Descent, minimise_bound
 from tallytree.learning.checks import check_problem
 from tallytree.learning.corpus import sample_sentences
 from tallytree.learning.cutting_planes import CuttingPlanes
@@ -47,6 +48,7 @@ __all__ = [
     "CorpusScore",
     "CuttingPlanes",
     "Decoder",
+    "Descent",
     "Diverse",
     "ExactOracle",
     "ExpectedFBeta",
@@ -79,6 +81,7 @@ __all__ = [
     "grid_graph",
     "label_graphs",
     "load",
+    "minimise_bound",
     "path",
     "sample_sentences",
     "save",
