@@ -38,8 +38,10 @@ def base_noun_phrases(folder: Path, sentences: int | None) -> Corpus:
 
 def base_noun_phrase_words(folder: Path, sentences: int | None) -> Corpus:
     """The same, word by word: inside of a base noun phrase, or not, told by the tags around it."""
-    train, test = ([_with_noun_phrases(tree) for tree in trees] for trees in _treebank(folder))
-    train, test = ([[(tag, "O" if c == "O" else "NP") for _, tag, c in s] for s in some] for some in (train, test))
+    train, test = (
+        [[(tag, chunk.removeprefix("B-").removeprefix("I-")) for _, tag, chunk in rows] for rows in some]
+        for some in (map(_with_noun_phrases, trees) for trees in _treebank(folder))
+    )
     return _corpus(_tags, train[:sentences], test)
 
 

@@ -8,13 +8,14 @@ is counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.core.batch import solve_batch
 from tallytree.core.counting import matches, mismatches
 from tallytree.core.model import Model, checked_model
 from tallytree.core.reduction import Reduction
@@ -26,7 +27,7 @@ from tallytree.errors import ModelError, TallytreeError
 from tallytree.losses.base import Loss, Values
 from tallytree.losses.nodes import NodeLoss
 
-__all__ = ["MarginExample", "Maximum", "worst_within_margin"]
+__all__ = ["MarginExample", "Maximum", "margin_maxima", "worst_within_margin"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,36 @@ def worst_within_margin(
     )
 
 
+def margin_maxima(
+    models: Sequence[Model],
+    losses: Sequence[Loss],
+    truths: Sequence[Any],
+    *,
+    memory_limit: float | None = None,
+    threads: int | None = None,
+) -> list[Maximum | TallytreeError]:
+    """Do the same for many models, on several threads; an error stands in the place of what has none."""
+    examples = [_made(*each) for each in zip(models, losses, truths, strict=True)]
+    good = [one for one in examples if isinstance(one, MarginExample)]
+    found = solve_batch(
+        [one.reduction.model for one in good],
+        [list(one.statistics) for one in good],
+        [one.objective for one in good],
+        memory_limit=memory_limit,
+        threads=threads,
+        errors="return",
+    )
+    solutions = iter(found)
+    return [one.answered(next(solutions)) if isinstance(one, MarginExample) else one for one in examples]
+
+
+def _made(model: Model, loss: Loss, truth: Any) -> MarginExample | TallytreeError:
+    try:
+        return MarginExample(checked_model(model), loss, truth)
+    except TallytreeError as error:
+        return error
+
+
 class MarginExample:
     """One example: the statistics of its loss, and the number of mismatches in terms of them."""
 
@@ -90,6 +121,10 @@ class MarginExample:
         """Compute the loss of what is within the margin; 0 elsewhere."""
         within = self.truth_score - score <= self.distance(*tallies) + self.allowance
         return np.where(within, self.loss.value(*tallies[: len(self.reduction.statistics)]), 0.0)
+
+    def answered(self, found: Solution | TallytreeError) -> Maximum | TallytreeError:
+        """Return the maximum, or the error that came instead."""
+        return found if isinstance(found, TallytreeError) else self.maximum(found)
 
     def maximum(self, found: Solution) -> Maximum:
         """Bring the labelling back, and check what is said of it by the definitions."""

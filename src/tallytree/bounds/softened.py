@@ -1,10 +1,10 @@
 """The bound's empirical term with a soft margin, which has slopes: ``max_y σ((Hamming - lead)/γ) · loss(y)``.
 
 The indicator of :mod:`tallytree.bounds.margin` asks whether the truth ``y*`` leads a labelling by more than
-their distance, ``F(y*) - F(y) > Hamming(y*, y)``. As a function of the weights it is a step. With the logistic
-function ``σ(t) = 1/(1 + exp(-t))`` in its place, a labelling counts in full well within the margin, by half on
-its border, and hardly beyond it; as the softness γ goes to 0, so does the difference. ``σ`` grows with the
-score F(y): this is an objective like any other, and its maximum over all labellings is exact.
+their distance, ``F(y*) - F(y) > Hamming(y*, y)``. As a function of the weights it is a step. With the
+logistic function ``σ(t) = 1/(1 + exp(-t))`` in its place, a labelling counts in full well within the margin,
+by half on its border, and hardly beyond it; as the softness γ goes to 0, so does the difference. ``σ`` grows
+with the score F(y): this is an objective like any other, and its maximum over all labellings is exact.
 """
 
 from __future__ import annotations

@@ -306,7 +306,7 @@ class _Batch:
             raise ModelError(f"errors must be 'raise' or 'return', got {options.errors!r}")
         self.problems = problems
         self.options = options
-        self.threads = thread_count(options.threads)
+        self.threads = _threads(options.threads)
         limit = default_memory_limit() if options.memory_limit is None else float(options.memory_limit)
         self.handle = native.Batch(checked_mode(options.tallies), limit)
         self.items: list[_Item] = []
@@ -428,7 +428,7 @@ def _planned(problem: Problem, inquiry: Inquiry, options: Options) -> Plan:
     return plan_of(inquiry.model, problem.question(inquiry), **options.of_plan)
 
 
-def thread_count(threads: int | None) -> int:
+def _threads(threads: int | None) -> int:
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:

@@ -1,15 +1,16 @@
 """An experiment: training by going down the generalisation bound itself.
 
 A structural SVM minimises a convex stand-in for the loss. The bound of :mod:`tallytree.bounds` is closer to
-what counts, but not convex, and its empirical term, the mean of ``max_y 1[lead(y) <= Hamming(y)]·loss(y)``, is
-a step function of the weights. Here the indicator is softened, so that the maximum has a slope: with
+what counts, but not convex, and its empirical term, the mean of ``max_y 1[lead(y) <= Hamming(y)]·loss(y)``,
+is a step function of the weights. Here the indicator is softened, so that the maximum has a slope: with
 ``t = (Hamming(y) - ⟨w, δ⟩)/γ`` and ``δ = Ψ(x, y*) - Ψ(x, y)``, at the labelling ``y`` that attains it,
 
     ∇ max_y σ(t)·loss(y) = - σ'(t)/γ · loss(y) · δ.
 
 Batches of examples give stochastic subgradients of the whole bound, and every maximum over labellings is
-exact. Steps are scaled coordinate by coordinate by the slopes met so far (AdaGrad). What comes out is as good
-as where it started from, or better, in the softened bound; nothing is promised of its distance from a minimum.
+exact. Steps are scaled coordinate by coordinate by the slopes met so far (AdaGrad). What comes out is as
+good as where it started from, or better, in the softened bound; nothing is promised of its distance from a
+minimum.
 """
 
 from __future__ import annotations

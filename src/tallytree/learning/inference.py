@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -23,7 +25,7 @@ from tallytree.learning.planes import Integers
 from tallytree.losses import Loss
 from tallytree.losses.augmented import LossProfile
 from tallytree.losses.batch import loss_augmented_batch
-from tallytree.losses.chains import Chains, augmented_chains, chain_loss
+from tallytree.losses.chains import Chains, augmented_chains, chain_loss, processors
 
 __all__ = ["ChainTask", "Diverse", "Extra", "Found", "ModelTask", "Scaling", "Task", "TopTallies"]
 
@@ -113,24 +115,24 @@ class ModelTask(Task):
 
     def _top(self, count: int, scaling: Scaling, threads: int | None) -> list[Found]:
         if count > 1:
-            return [_pairs(LossProfile(*each).top(count, scaling)) for each in self._bound()]
+            with ThreadPoolExecutor(threads or processors()) as pool:  # messages and decoding are native
+                return list(pool.map(_top_of, self.models, self._bound(), repeat(count), repeat(scaling)))
         truths = self.truths if isinstance(self.losses, Loss) else None
         best = loss_augmented_batch(self.models, self.losses, scaling, truths=truths, threads=threads)
         return [_pairs([one]) for one in best]
 
     def _diverse(self, count: int, distance: int, threads: int | None) -> list[Found]:
         others = _diverse_batch(self.models, count, distance, threads)
-        bound = [loss.on(model) for model, loss in self._bound()]
+        bound = [loss.on(model) for model, loss in zip(self.models, self._bound(), strict=True)]
         return [
             [(one.assignment, float(loss(one.assignment))) for one in some]
             for loss, some in zip(bound, others, strict=True)
         ]
 
-    def _bound(self) -> list[tuple[Model, Loss]]:
-        losses = self.losses
-        if isinstance(losses, Loss):
-            losses = [losses.against(truth) for truth in self.truths]
-        return list(zip(self.models, losses, strict=True))
+    def _bound(self) -> Sequence[Loss]:
+        if isinstance(self.losses, Loss):
+            return [self.losses.against(truth) for truth in self.truths]
+        return self.losses
 
 
 @dataclass(frozen=True)
@@ -161,6 +163,10 @@ class ChainTask(Task):
 
     def _in_models(self) -> ModelTask:
         return ModelTask(self.chains.models(), self.truths, self.loss)
+
+
+def _top_of(model: Model, loss: Loss, count: int, scaling: Scaling) -> Found:
+    return _pairs(LossProfile(model, loss).top(count, scaling))
 
 
 def _pairs(found: Sequence[Any]) -> Found:

@@ -7,6 +7,7 @@ truths (:mod:`tallytree.losses.kinds`); layout, messages, decoding and the check
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -14,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.batch import thread_count
 from tallytree.core.model import Model
 from tallytree.core.plan import default_memory_limit
 from tallytree.kernels import native
@@ -23,7 +23,7 @@ from tallytree.losses.chunk_kinds import ChunkLoss
 from tallytree.losses.kinds import ChainLoss, Integers, PositionLoss, Priced
 from tallytree.losses.scaling import Scaling, checked_scaling
 
-__all__ = ["Chains", "augmented_chains", "chain_loss"]
+__all__ = ["Chains", "augmented_chains", "chain_loss", "processors"]
 
 Found = list[tuple[Integers, float]]
 """Labellings of a chain and their losses, the most violated one first."""
@@ -128,9 +128,14 @@ def augmented_chains(
         folds,
         count,
         default_memory_limit(),
-        thread_count(threads),
+        threads or processors(),
     )
     return _split(chains.lengths, counts.tolist(), labels, losses.tolist())
+
+
+def processors() -> int:
+    """Return the number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 _NO_FOLDS = np.zeros((0, 0))
