@@ -157,6 +157,12 @@ def augmented_chains(
     memory_limit: float,
     threads: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]: ...
+def block_inner(
+    indices: NDArray[np.int64],
+    values: NDArray[np.float64],
+    ends: NDArray[np.int64],
+    vector: NDArray[np.float64],
+) -> NDArray[np.float64]: ...
 def elimination_order(
     cardinalities: NDArray[np.int32], scopes: Sequence[NDArray[np.int32]], method: int, seed: int = 0
 ) -> NDArray[np.int32]: ...
@@ -170,6 +176,20 @@ def evaluate(
 ) -> tuple[float, float, int, list[int]]: ...
 def join(a: NDArray[np.float64], b: NDArray[np.float64], repeats: int = 1) -> NDArray[np.float64]: ...
 def use_instruction_set(name: str = "") -> None: ...
+def improve_block(
+    indices: NDArray[np.int64],
+    values: NDArray[np.float64],
+    ends: NDArray[np.int64],
+    offsets: NDArray[np.float64],
+    gram: NDArray[np.float64],
+    alpha: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    lag: NDArray[np.float64],
+    lag_factor: float,
+    steps: int,
+    enough: float,
+    rounding: float,
+) -> float: ...
 def instruction_set() -> str: ...
 def instruction_sets() -> list[str]: ...
 

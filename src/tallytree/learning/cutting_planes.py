@@ -95,7 +95,7 @@ class CuttingPlanesRun(Run):
     def _gather(self) -> None:
         self._weights = np.zeros(self.oracle.dimension)
         for one in self.sets:
-            one.apply(one.alpha, (self._weights, 1.0))
+            one.add_to(self._weights)
 
     def _dual(self) -> float:
         return sum(dot(one.alpha, one.offsets) for one in self.sets) - half_square(self._weights)

@@ -125,7 +125,7 @@ class FrankWolfeRun(Run):
         """Ask the oracle for all examples at the same weights, then visit them."""
         self._weights[:] = 0.0  # sums of many small changes drift; here they start anew
         for one in self.sets:
-            one.apply(one.alpha, (self._weights, 1.0))
+            one.add_to(self._weights)
         weights = self.weights.copy()
         found = self.oracle.planes(order, weights)
         hinges = hinge_sum(found, weights)
@@ -144,14 +144,8 @@ class FrankWolfeRun(Run):
 
     def _move(self, one: WorkingSet) -> float:
         """Improve one block; return how far it was from its best before, on the planes at hand."""
-        gap, change = one.improve(self._weights)
         self._visits += 1
-        if self.solver.averaging:
-            lag = 0.5 * self._visits * (self._visits - 1)
-            one.apply(change, (self._weights, 1.0), (self._lag, lag))
-        else:
-            one.apply(change, (self._weights, 1.0))
-        return gap
+        return one.improve(self._weights, self._lag, 0.5 * self._visits * (self._visits - 1))
 
     def arrays(self) -> Arrays:
         """Return the state as arrays."""

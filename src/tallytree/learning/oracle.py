@@ -8,6 +8,7 @@ plane is the hinge loss itself, and a duality gap computed from it is a bound, n
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from time import perf_counter
 from typing import Protocol
 
@@ -92,14 +93,13 @@ class ExactOracle:
         found = self._found(self.problem.task(examples, weights))
         self.calls += len(found)
         self.seconds += perf_counter() - started
-        return [
-            [self._plane(example, *labelled) for labelled in one]
-            for example, one in zip(examples, found, strict=True)
-        ]
-
-    def _plane(self, example: int, y: Labelling, cost: float) -> Plane:
-        difference, lead = self.problem.difference(example, y), self.problem.lead(example, y)
-        return scaled_plane(difference, cost, self.scaling, lead)
+        labelled = [(example, *one) for example, some in zip(examples, found, strict=True) for one in some]
+        differences = self.problem.differences([e for e, _, _ in labelled], [y for _, y, _ in labelled])
+        planes = (
+            scaled_plane(difference, cost, self.scaling, self.problem.lead(example, y))
+            for (example, y, cost), difference in zip(labelled, differences, strict=True)
+        )
+        return [list(islice(planes, len(some))) for some in found]
 
     def _found(self, task: Task) -> list[Found]:
         """Solve on native threads, or in joblib's workers."""

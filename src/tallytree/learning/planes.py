@@ -77,12 +77,15 @@ def collected(indices: ArrayLike, values: ArrayLike) -> Features:
 
 def _nonzero(sums: NDArray[Any]) -> Features:
     kept = np.flatnonzero(sums)
-    return kept, sums[kept]
+    return kept, sums[kept].astype(np.float64, copy=False)  # the sums of nothing are integers
 
 
 def scaled_plane(difference: Features, loss: float, scaling: str, lead: float = 0.0) -> Plane:
-    """Return the plane of a labelling from ``Ψ(x, truth) − Ψ(x, y)``, its loss, and the truth's lead."""
-    indices, values = collected(*difference)
+    """Return the plane of a labelling from ``Ψ(x, truth) − Ψ(x, y)``, its loss, and the truth's lead.
+
+    The difference has each index once, in ascending order.
+    """
+    indices, values = difference
     if scaling == "margin":
         return Plane(indices, values, loss - lead)
     if loss == 0.0:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tallytree.learning.inference import ModelTask, Task
-from tallytree.learning.planes import Features, Floats
+from tallytree.learning.planes import Features, Floats, collected
 from tallytree.losses import Loss
 
 __all__ = ["Labelling", "Problem"]
@@ -107,6 +107,10 @@ class Problem(ABC):
         if type(self).loss_of is Problem.loss_of:
             return ModelTask(models, truths, self.loss)  # one recipe for all: it is bound in bulk
         return ModelTask(models, truths, [self.loss_of(example) for example in examples])
+
+    def differences(self, examples: Sequence[int], labellings: Sequence[Labelling]) -> list[Features]:
+        """Return them for several examples, added up: each index once, in ascending order."""
+        return [collected(*self.difference(*pair)) for pair in zip(examples, labellings, strict=True)]
 
     def truth_loss(self, example: int) -> float:
         """Return the loss of the truth itself, which is 0 where the loss compares with it."""

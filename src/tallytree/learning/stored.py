@@ -20,7 +20,8 @@ from scipy import sparse
 
 from tallytree.errors import ModelError
 from tallytree.io.files import write_atomically
-from tallytree.learning.planes import Integers
+from tallytree.learning.planes import Features, Integers
+from tallytree.learning.problem import Problem
 from tallytree.learning.sequences import Entries, SequenceProblem
 from tallytree.losses import Loss
 
@@ -139,6 +140,10 @@ class StoredSequences(SequenceProblem):
         self._recent = {example: self._read(example) for example in examples}
         rows = [self._recent[example].rows for example in examples]
         return sparse.vstack(rows, format="csr"), [matrix.shape[0] for matrix in rows]
+
+    def differences(self, examples: Sequence[int], labellings: Sequence[Integers]) -> list[Features]:
+        """Return them one after the other."""
+        return Problem.differences(self, examples, labellings)
 
     def _example(self, example: int) -> _Example:
         known = self._recent.get(example)

@@ -319,6 +319,7 @@ NB_MODULE(_native, m) {
         return names;
     });
     bind_batch(m);
+    bind_blocks(m);
     bind_chains(m);
     bind_charts(m);
     choose_kernels(nullptr);
