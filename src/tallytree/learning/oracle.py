@@ -18,7 +18,7 @@ from joblib import Parallel, delayed
 from tallytree.errors import ModelError
 from tallytree.learning.inference import Diverse, Extra, Found, Scaling, Task, TopTallies
 from tallytree.learning.planes import Floats, Plane, scaled_plane
-from tallytree.learning.problem import Labelling, Problem
+from tallytree.learning.problem import Problem
 
 __all__ = ["Diverse", "ExactOracle", "Oracle", "Scaling", "TopTallies"]
 
