@@ -30,7 +30,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--sentences", type=int, help="learn from as many sentences only")
     parser.add_argument("--passes", type=int, default=40)
     parser.add_argument("--tolerance", type=float, default=0.02, help="the relative gap to stop at")
-    parser.add_argument("--seconds", type=float, default=240.0, help="for each estimator, about")
+    parser.add_argument("--seconds", type=float, default=150.0, help="for each estimator, about")
     parser.add_argument("--task", choices=TASKS, action="append", help="all of them by default")
     parser.add_argument("--only", help="only rows that have this in their names")
     parser.add_argument("--longest", type=int, help="parse sentences of up to as many words")
