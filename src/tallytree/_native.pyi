@@ -73,7 +73,13 @@ class Layout:
 
 class Run:
     def __init__(
-        self, layout: Layout, tables: Sequence[NDArray[np.float64]], algebra: int, prime: int = 0
+        self,
+        layout: Layout,
+        tables: Sequence[NDArray[np.float64]],
+        algebra: int,
+        prime: int = 0,
+        threads: int = 1,
+        grain: float = 3e5,
     ) -> None: ...
     @property
     def values(self) -> NDArray[np.float64]: ...
