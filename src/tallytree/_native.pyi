@@ -142,7 +142,10 @@ class Batch:
         self,
     ) -> tuple[
         NDArray[np.int64],
-        list[tuple[float, list[int], float, float, tuple[float, float, int, list[int]]] | None],
+        NDArray[np.int64],
+        NDArray[np.int64],
+        NDArray[np.int64],
+        NDArray[np.float64],
     ]: ...
 
 class KBest:

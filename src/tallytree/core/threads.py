@@ -6,7 +6,7 @@ import os
 
 from tallytree.errors import ModelError
 
-__all__ = ["LARGE", "checked_threads", "processors", "threads_for"]
+__all__ = ["LARGE", "processors", "thread_count", "threads_for"]
 
 LARGE = 5e7
 """Add-max operations from which on one problem is given all processors: some 20 ms on one of them."""
@@ -17,10 +17,10 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def checked_threads(threads: int | None) -> int | None:
-    """Return a number of threads as it was given, or refuse what is none."""
+def thread_count(threads: int | None) -> int:
+    """Return a number of threads as it was given, or that of the processors; refuse what is none."""
     if threads is None:
-        return None
+        return processors()
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise ModelError(f"threads must be a positive integer or None, got {threads!r}")
     return threads
@@ -34,4 +34,4 @@ def threads_for(operations: float, threads: int | None) -> int:
     >>> threads_for(1e3, None), threads_for(1e3, 4)
     (1, 4)
     """
-    return checked_threads(threads) or (processors() if operations >= LARGE else 1)
+    return thread_count(1 if threads is None and operations < LARGE else threads)

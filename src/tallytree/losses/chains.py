@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.batch import thread_count
+from tallytree.core.threads import thread_count
 from tallytree.core.model import Model
 from tallytree.core.plan import default_memory_limit
 from tallytree.kernels import native
