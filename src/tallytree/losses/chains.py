@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.threads import thread_count
 from tallytree.core.model import Model
 from tallytree.core.plan import default_memory_limit
+from tallytree.core.threads import thread_count
 from tallytree.kernels import native
 from tallytree.losses.base import Loss
 from tallytree.losses.chunk_kinds import ChunkLoss

@@ -130,9 +130,9 @@ auto roots(const PyBatch &self) {
 }
 
 // The labellings that were decoded, their tallies as the messages have them, and the sums of their blocks of integer
-// tables, one after the other; how long each item's are, with a negative number of tallies where nothing was decoded; and
-// for each item the messages' score, the model's, the size of its local scores and their number, value, loss and the
-// truth's score.
+// tables, one after the other; how long each item's are, with a negative number of tallies where nothing was decoded;
+// and for each item the messages' score, the model's, the size of its local scores and their number, value, loss and
+// the truth's score.
 auto labellings(const PyBatch &self) {
     Numbers assignments, tallies, sums, sizes;
     std::vector<double> known;

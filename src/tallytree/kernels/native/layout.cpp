@@ -464,7 +464,7 @@ class Builder {
     Meter meter_;
     Layout l_;
     bool gaps_ = false;
-    bool plain_ = false;  // neither caps nor a window
+    bool plain_ = false;                             // neither caps nor a window
     std::vector<Index> first_of_;                    // per block: its place in range_of_
     std::vector<std::pair<Index, Index>> range_of_;  // per table of a block: least and largest entry
     std::vector<Index> total_low_, total_high_;      // per statistic

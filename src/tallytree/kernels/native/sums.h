@@ -49,7 +49,7 @@ class RunSums {
     const std::vector<Index> &prefixes() const { return prefixes_; }
     const Index *lows() const { return hull_low_.data(); }  // per run
     const Index *highs() const { return hull_high_.data(); }
-    const Index *naturals() const { return hull_natural_.data(); }  // the highest sums before a cap folds them
+    const Index *naturals() const { return hull_natural_.data(); }   // the highest sums before a cap folds them
     std::int32_t target(Index pair) const { return target_[pair]; }  // -1 where the window left nothing
     Index pruned() const { return pruned_; }
 
