@@ -73,7 +73,13 @@ class Layout:
 
 class Run:
     def __init__(
-        self, layout: Layout, tables: Sequence[NDArray[np.float64]], algebra: int, prime: int = 0
+        self,
+        layout: Layout,
+        tables: Sequence[NDArray[np.float64]],
+        algebra: int,
+        prime: int = 0,
+        threads: int = 1,
+        grain: float = 3e5,
     ) -> None: ...
     @property
     def values(self) -> NDArray[np.float64]: ...
@@ -136,7 +142,10 @@ class Batch:
         self,
     ) -> tuple[
         NDArray[np.int64],
-        list[tuple[float, list[int], float, float, tuple[float, float, int, list[int]]] | None],
+        NDArray[np.int64],
+        NDArray[np.int64],
+        NDArray[np.int64],
+        NDArray[np.float64],
     ]: ...
 
 class KBest:

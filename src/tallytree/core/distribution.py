@@ -28,6 +28,7 @@ from tallytree.core.reduction import Reduction, as_reduction
 from tallytree.core.restriction import Allowed, Fixed
 from tallytree.core.solution import unique_names
 from tallytree.core.statistics import Recipe, Statistic
+from tallytree.core.threads import threads_for
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.kernels import native
 
@@ -53,12 +54,14 @@ class Distribution(TallyProbabilities):
         backend: Backend = "native",
         *,
         reduction: Reduction | None = None,
+        threads: int | None = None,
     ) -> None:
         self.model = model
         self.reduction = Reduction.identity(model) if reduction is None else reduction
         self.statistics = tuple(statistics)
         self.plan = plan
         self.backend = backend
+        self._threads = threads
         self._names = unique_names(tuple(s.name for s in self.statistics))
         self._lock = Lock()
         self._cells, tallies, logs = self._messages.root()
@@ -72,7 +75,12 @@ class Distribution(TallyProbabilities):
     @cached_property
     def _messages(self) -> Messages:
         return pass_messages(
-            self.plan, self.model, self.statistics, algebra=native.LOG_SUM_EXP, backend=self.backend
+            self.plan,
+            self.model,
+            self.statistics,
+            algebra=native.LOG_SUM_EXP,
+            backend=self.backend,
+            threads=self._threads,
         )
 
     @cached_property
@@ -90,8 +98,9 @@ class Distribution(TallyProbabilities):
         bits = sum(math.log2(n) for n in self.reduction.original.cardinalities.tolist())
         primes = list(islice(_primes(), 1 + int(bits / 30.9)))
         tables = [block.tables for block in self.model.blocks]
+        threads = threads_for(self.plan.operations, self._threads)
         residues = [
-            native.Run(self.plan.layout, tables, native.COUNTING, prime).values[self._native_cells]
+            native.Run(self.plan.layout, tables, native.COUNTING, prime, threads).values[self._native_cells]
             for prime in primes
         ]
         return tuple(_remainders(primes, [r.astype(np.int64).tolist() for r in residues]))
@@ -229,12 +238,13 @@ def distribution(
     memory_limit: float | None = None,
     tallies: Mode = "auto",
     backend: Backend = "native",
+    threads: int | None = None,
 ) -> Distribution:
     """Compute the exact distribution of the tally under ``p(y) ∝ exp(F(y))``.
 
     Parameters
     ----------
-    model, statistics, fixed, allowed, plan, order, memory_limit, tallies, backend
+    model, statistics, fixed, allowed, plan, order, memory_limit, tallies, backend, threads
         As for :func:`profile`.
 
     Examples
@@ -252,4 +262,4 @@ def distribution(
         plan = Plan(reduction.model, bound, order=order, memory_limit=memory_limit, tallies=tallies)
     else:
         plan.check(reduction.model, bound)
-    return Distribution(reduction.model, bound, plan, backend, reduction=reduction)
+    return Distribution(reduction.model, bound, plan, backend, reduction=reduction, threads=threads)

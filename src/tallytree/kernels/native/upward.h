@@ -1,6 +1,7 @@
 // The upward pass: each step of the program, over any algebra.
 #pragma once
 
+#include "parts.h"
 #include "run.h"
 
 namespace tallytree {
@@ -11,7 +12,18 @@ struct Odometer {
     std::vector<Index> digits;
     Index a = 0, b = 0, score = 0, shift = 0;
 
-    explicit Odometer(std::span<const Loop> l) : loops(l), digits(l.size(), 0) {}
+    explicit Odometer(std::span<const Loop> l, Index place = 0) : loops(l), digits(l.size(), 0) {
+        for (std::size_t i = loops.size(); place > 0 && i-- > 0; place /= loops[i].count)
+            move(i, place % loops[i].count);
+    }
+    void move(std::size_t i, Index by) {
+        const Loop &loop = loops[i];
+        digits[i] += by;
+        a += loop.a * by;
+        b += loop.b * by;
+        score += loop.score * by;
+        shift += loop.shift * by;
+    }
     void next() {
         for (std::size_t i = loops.size(); i-- > 0;) {
             const Loop &loop = loops[i];
@@ -45,8 +57,9 @@ class Upward {
   public:
     Upward(Run &run, const Poll &poll) : run_(run), layout_(*run.layout_), skeleton_(run.skeleton_), meter_(poll) {}
 
+    // A step, or a part of it. The parts of a step may be computed by several threads, each with an Upward of its own.
     template <class Algebra>
-    void step(Algebra &algebra, std::int32_t t);
+    void step(Algebra &algebra, std::int32_t t, Part part = {});
 
     // The local score table of a step, until the next one is asked for.
     const double *local_scores(std::int32_t t) {
@@ -61,18 +74,20 @@ class Upward {
     template <class Algebra>
     void unit(std::int32_t t);
     template <class Algebra>
-    void eliminate(Algebra &algebra, std::int32_t t);
+    void eliminate(Algebra &algebra, std::int32_t t, Part part);
     template <class Algebra>
-    void join(Algebra &algebra, std::int32_t t);
+    void join(Algebra &algebra, std::int32_t t, Part part);
+    template <class Value>
+    void add_term(const Value *x, Value f, Index offset, Index length, Range range, Index folded);
 
     // max-plus, tuned
-    void eliminate_rows(std::int32_t t);
-    void eliminate_cells(std::int32_t t);
-    void join_rows(std::int32_t t);
-    void join_cells(std::int32_t t);
-    void convolve(double *to, Index n, double operations);
+    void eliminate_rows(std::int32_t t, Part part);
+    void eliminate_cells(std::int32_t t, Part part);
+    void join_rows(std::int32_t t, Part part);
+    void join_cells(std::int32_t t, Part part);
+    void convolve(double *to, Range range, double operations);
     void join_long(double *to, Index n, Index natural, double operations);
-    void fill_gaps(std::int32_t t, double *row);
+    void fill_gaps(std::int32_t t, double *row, Range range);
     const double *turn(std::int32_t t, std::vector<Loop> &kept, Index &gone);
 
     Run &run_;
@@ -80,6 +95,7 @@ class Upward {
     const Skeleton &skeleton_;
     Meter meter_;
     std::vector<double> scores_;
+    std::int32_t packed_ = -1, turned_step_ = -1;  // the steps of scores_ and turned_
     std::vector<Term<double>> terms_;
     std::vector<const double *> x_, f_;
     std::vector<double> turned_, padded_, natural_, long_;
