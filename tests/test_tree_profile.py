@@ -1,6 +1,7 @@
 """Statistics, constraints and ranked trees, compared with the enumeration of all trees."""
 
 import pickle
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from treebanks import (
 import tallytree as tt
 from tallytree import losses, parsing
 from tallytree.kernels import native
-from tallytree.parsing import Tree, TreeStatistic, count, parse_tree
+from tallytree.parsing import Tree, TreeStatistic, count, parse_tree, ranking
 from tallytree.parsing import forest as forests
 
 close = {"rtol": 1e-9, "atol": 1e-9}
@@ -145,18 +146,23 @@ def test_k_best_with_objective_and_constraint(sentence: Sentence, number: int, s
     assert all(holds(where, parse.tree) for parse in found)
 
 
-@given(sentences(trees=4), st.integers(1, 4))
+@given(sentences(trees=4), st.integers(1, 4), st.sampled_from([1, 3, 256]), st.integers(0, 17), seeds)
 @few
-def test_diverse_k_best(sentence: Sentence, distance: int) -> None:
-    scores = best_scores(sentence)
+def test_diverse_k_best(sentence: Sentence, distance: int, looked: int, number: int, seed: int) -> None:
+    """Each is the best of those that are far from all before it, found in order or by statistics."""
+    where = some_constraints(sentence, seed)[number] if number < 9 else None
+    scores = {t: s for t, s in best_scores(sentence).items() if where is None or holds(where, t)}
     chosen: list[Tree] = []
 
     def apart(a: Tree, b: Tree) -> int:
         x, y = a.constituents(), b.constituents()
         return ((x - y) + (y - x)).total()
 
-    found = parsing.diverse_k_best(sentence.forest, 4, distance)
+    with patch.object(ranking, "_LOOKED_THROUGH", looked):
+        found = parsing.diverse_k_best(sentence.forest, 4, distance, where=where)
     for parse in found:
+        read = () if where is None else where.statistics
+        assert list(parse.tally) == [s.tally(parse.tree) for s in read]
         far = [s for tree, s in scores.items() if all(apart(tree, other) >= distance for other in chosen)]
         np.testing.assert_allclose(parse.score, max(far), **close)
         assert all(apart(parse.tree, other) >= distance for other in chosen)

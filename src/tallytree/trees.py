@@ -92,12 +92,12 @@ Constituent(label='VP', start=1, end=2)]
         waiting = [(self, 0, 0)]
         while waiting:
             tree, start, depth = waiting.pop()
-            yield Node(tree, start, start + len(tree), depth)
+            at = start + tree._length
+            yield Node(tree, start, at, depth)
             if tree.children:
                 depth += bool(tree.label)
-                at = start + len(tree)
                 for child in reversed(tree.children):
-                    at -= len(child)
+                    at -= child._length
                     waiting.append((child, at, depth))
 
     def __len__(self) -> int:

@@ -14,8 +14,9 @@ from tallytree.parsing.parse import ChartPrice, Parse, TreeCertificate
 from tallytree.parsing.plan import TreePlan
 from tallytree.parsing.profile import TreeProfile
 from tallytree.parsing.question import AugmentedParse
+from tallytree.parsing.ranking import diverse_k_best, iter_best, k_best
 from tallytree.parsing.scoring import BracketScores, score_brackets
-from tallytree.parsing.solve import diverse_k_best, iter_best, k_best, plan, profile, solve
+from tallytree.parsing.solve import plan, profile, solve
 from tallytree.parsing.statistics import TreeStatistic
 from tallytree.parsing.treebank import (
     parse_tree,

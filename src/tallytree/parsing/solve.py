@@ -1,26 +1,21 @@
-"""Questions about the trees of a forest: profiles, objectives, constraints, the k best."""
+"""Questions about the trees of a forest: profiles, objectives, constraints."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from itertools import islice
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.certificate import BEST, claimed
 from tallytree.core.expressions import Constraint, as_constraint
 from tallytree.core.lookup import Where, nearest_tallies
 from tallytree.core.objective import Objective
 from tallytree.core.question import Question
 from tallytree.core.solve import Posed
 from tallytree.errors import BudgetError, InfeasibleError, ModelError
-from tallytree.kbest import whole_number
-from tallytree.parsing.comparisons import false_positives, true_positives
 from tallytree.parsing.forest import Forest
-from tallytree.parsing.parse import Parse, no_tally
+from tallytree.parsing.parse import Parse
 from tallytree.parsing.plan import TreePlan
 from tallytree.parsing.profile import TreeProfile
 from tallytree.parsing.statistics import TreeStatistic
@@ -29,21 +24,13 @@ __all__ = [
     "TreeInquiry",
     "best_of",
     "checked_statistics",
-    "diverse_k_best",
     "feasible_rows",
     "inquire",
-    "iter_best",
-    "k_best",
     "plan",
     "pose",
     "profile",
     "solve",
 ]
-
-_APART = (
-    "no tree{{among}} that differs from each of the {{rank}} before it by {distance} brackets has a higher "
-    "{{noun}}"
-)
 
 Statistics = Iterable[TreeStatistic]
 
@@ -206,102 +193,6 @@ def _nearest(asked: Posed, constraint: Constraint) -> str:
         return ": the grammar has no tree for the sentence"
     missed = constraint.violation(dict(zip(statistics, every.tallies.T, strict=True)))
     return f"; {nearest_tallies(every.names, every.tallies, missed)}"
-
-
-def iter_best(
-    forest: Forest,
-    statistics: Statistics = (),
-    objective: Objective | None = None,
-    *,
-    where: Where = None,
-    memory_limit: float | None = None,
-) -> Iterator[Parse]:
-    """Go through all trees in order of value, best first, each found when it is asked for.
-
-    Trees are told apart as they are before they are binarised: none comes twice. Parameters are those of
-    :func:`solve`.
-
-    Raises
-    ------
-    InfeasibleError
-        No tree satisfies the constraint.
-    """
-    return pose(forest, statistics, where, memory_limit=memory_limit).ranked(objective)
-
-
-def k_best(
-    forest: Forest,
-    k: int,
-    statistics: Statistics = (),
-    objective: Objective | None = None,
-    *,
-    where: Where = None,
-    memory_limit: float | None = None,
-) -> list[Parse]:
-    """Return the k best trees, best first; fewer if there are fewer.
-
-    Examples
-    --------
-    >>> import tallytree as tt
-    >>> rules = {("N", "N", "N"): -1.0}
-    >>> forest = tt.parsing.Forest(tt.parsing.Grammar(rules, {}, {"N": {"a": 0.0}}, root="N"), "a a a")
-    >>> [str(parse.tree) for parse in tt.parsing.k_best(forest, 5)]
-    ['(N (N a) (N (N a) (N a)))', '(N (N (N a) (N a)) (N a))']
-    """
-    count = whole_number(k, "k", least=0)
-    try:
-        found = iter_best(forest, statistics, objective, where=where, memory_limit=memory_limit)
-    except InfeasibleError:
-        return []
-    return list(islice(found, count))
-
-
-def diverse_k_best(
-    forest: Forest, k: int, distance: int, *, where: Where = None, memory_limit: float | None = None
-) -> list[Parse]:
-    """Return k trees, each the best of those that are far enough from all before it.
-
-    Parameters
-    ----------
-    forest : Forest
-        A sentence with a grammar.
-    k : int
-        How many; the list is shorter where no tree is far enough any more.
-    distance : int
-        The least number of constituents that one of two trees has and the other has not.
-    where : Constraint, optional
-        Only trees that satisfy it.
-    memory_limit : float, optional
-        As for :func:`profile`. The i-th tree carries ``i - 1`` statistics.
-
-    Examples
-    --------
-    >>> import tallytree as tt
-    >>> rules = {("N", "N", "N"): -1.0}
-    >>> forest = tt.parsing.Forest(tt.parsing.Grammar(rules, {}, {"N": {"a": 0.0}}, root="N"), "a a a")
-    >>> [str(parse.tree) for parse in tt.parsing.diverse_k_best(forest, 5, distance=2)]
-    ['(N (N a) (N (N a) (N a)))', '(N (N (N a) (N a)) (N a))']
-    """
-    many, least = whole_number(k, "k", least=0), whole_number(distance, "the distance", least=1)
-    found: list[Parse] = []
-    constraint = None if where is None else as_constraint(where)
-    try:
-        for _ in range(many):
-            best = pose(forest, (), constraint, memory_limit=memory_limit).best(None)
-            found.append(_apart(best, where, len(found), least))
-            tp, fp = true_positives(best.tree), false_positives(best.tree)
-            away = fp - tp >= least - best.tree.constituents().total()
-            constraint = away if constraint is None else constraint & away
-    except InfeasibleError:
-        pass
-    return found
-
-
-def _apart(best: Parse, where: Where, rank: int, distance: int) -> Parse:
-    """Say of a tree what it is the best of; the counts that kept it apart go."""
-    assert best.certificate is not None
-    claim = claimed("tree", _APART.format(distance=distance) if rank else BEST, where, rank=rank)
-    return replace(best, tally=no_tally(), certificate=replace(best.certificate, claim=claim, tally={}))
 
 
 def checked_statistics(forest: Forest, statistics: Iterable[object]) -> tuple[TreeStatistic, ...]:
