@@ -176,14 +176,14 @@ class TreeFeatures:
 
 
 def _seen(tree: Tree, counted: TreebankGrammar) -> tuple[Attributes, Attributes, Attributes]:
-    """Return the attributes of the constituents of a tree, of one side and of both, and of its words."""
+    """Return the attributes of the nodes of a tree, of one side and of both, and of its words."""
     words, tags = tree.words, counted.likely_tags(tree.words)
-    places = np.array([node[1:] for node in tree.constituents().elements()], dtype=np.int64)
-    starts, ends = places.reshape(-1, 2).T
+    kinds, starts, ends = counted.derivation(tree).nodes.T
+    labelled = kinds < len(counted.grammar.labels)
     sides, both = side_attributes(words, tags), span_attributes(tags)
     return (
         [sides[row] for row in side_rows(len(words), starts, ends).ravel().tolist()],
-        [both[row] for row in span_rows(len(words), starts, ends).tolist()],
+        [both[row] for row in span_rows(len(words), starts, ends)[labelled].tolist()],
         _word_attributes(words, tags),
     )
 

@@ -145,15 +145,15 @@ class TreebankGrammar:
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:
-        """What nodes are told apart by: labels, then symbols with more in their names than one label.
+        """What nodes are told apart by: labels, then symbols with something else in their names.
 
-        ``NP^S`` is of the kinds ``NP`` and ``NP^S``, ``S+VP`` of ``S``, ``VP`` and ``S+VP``; what stands for
-        the children that are still to come (``@NP``) is of none.
+        ``NP^S`` is of the kinds ``NP`` and ``NP^S``, ``S+VP`` of ``S``, ``VP`` and ``S+VP``. What stands for
+        the children that are still to come, ``@NP``, is of that kind alone: it begins between two of them.
         """
         grammar = self.grammar
         above = set(grammar.binary[:, 0].tolist()) | set(grammar.unary[:, 0].tolist())
         named = (grammar.symbols[symbol] for symbol in sorted(above))
-        return (*grammar.labels, *(name for name in named if labels_of(name) not in ((), (name,))))
+        return (*grammar.labels, *(name for name in named if name not in (ROOT, *labels_of(name)[:1])))
 
     def kinds_of(self, symbol: int) -> tuple[int, ...]:
         """Return the kinds that a symbol above others is of."""
@@ -162,8 +162,8 @@ class TreebankGrammar:
     @cached_property
     def _kinds(self) -> list[tuple[int, ...]]:
         numbers = {kind: number for number, kind in enumerate(self.kinds)}
-        names = ((*labels_of(name), name) for name in self.grammar.symbols)
-        every = ([*labels, *([name] if name not in labels else [])] for *labels, name in names)
+        named = ((name, labels_of(name)) for name in self.grammar.symbols)
+        every = (labels if name in labels else (*labels, name) for name, labels in named)
         return [tuple(numbers[kind] for kind in some if kind in numbers) for some in every]
 
     @cached_property
