@@ -94,7 +94,7 @@ def test_solve_explains(files, capsys):
 
 
 def test_a_narrow_terminal(files, capsys, monkeypatch):
-    monkeypatch.setattr("tallytree.cli.commands._width", lambda: 12)
+    monkeypatch.setattr("tallytree.cli.questions.terminal_width", lambda: 12)
     assert said(capsys, "solve", "week.uai").splitlines()[2:5] == ["0 1 2 3 4 5", "1 0 1 1 1 1", ""]
 
 

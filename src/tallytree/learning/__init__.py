@@ -32,7 +32,7 @@ from tallytree.learning.solver import Solver
 from tallytree.learning.storage import load, save
 from tallytree.learning.stored import StoredSequences, store_sequences
 from tallytree.learning.subgradient import Subgradient
-from tallytree.learning.templates import CHUNKING, TAGGING, templated, word_parts
+from tallytree.learning.templates import CHUNKING, TAGGING, WindowFeatures, templated, word_parts
 from tallytree.learning.training import Trained, path, train
 
 __all__ = [
@@ -61,6 +61,7 @@ __all__ = [
     "TAGGING",
     "TopTallies",
     "Trained",
+    "WindowFeatures",
     "accuracy",
     "check_problem",
     "corpus_f",

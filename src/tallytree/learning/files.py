@@ -4,17 +4,36 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 import zipfile
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from io import BytesIO
+from math import prod
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.errors import ModelError
+from tallytree.core.plan import default_memory_limit
+from tallytree.errors import BudgetError, ModelError
+from tallytree.io.documents import check_depth
 from tallytree.io.files import replacing
 
-__all__ = ["read_arrays", "write_arrays"]
+__all__ = ["DAMAGE", "array_of", "check_length", "read_arrays", "write_arrays"]
+
+DAMAGE = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    struct.error,
+    zipfile.BadZipFile,
+)
+"""What comes of reading a damaged file, before it is told as a :class:`ModelError`."""
 
 _HEADER = "header"
 
@@ -38,18 +57,57 @@ def read_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any]
     ------
     ModelError
         The file is damaged, or holds something else.
+    BudgetError
+        It is larger than half of the memory.
     """
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-        header = json.loads(arrays.pop(_HEADER).tobytes().decode("utf-8"))
-    except (zipfile.BadZipFile, ValueError, KeyError, EOFError, AttributeError) as error:
-        raise ModelError(
-            f"{os.fspath(path)!r} is no {kind} of tallytree, or it is damaged: {error}"
-        ) from error
+    name = os.fspath(path)
+    with open(path, "rb") as file:
+        check_length(os.fstat(file.fileno()).st_size, name)
+        try:
+            arrays = {key.removesuffix(".npy"): array_of(data) for key, data in _members(file)}
+            text = arrays.pop(_HEADER).tobytes().decode("utf-8")
+            check_depth(text, "the header")
+            header = json.loads(text)
+        except DAMAGE as error:
+            raise ModelError(f"{name!r} is no {kind} of tallytree, or it is damaged: {error}") from error
     if not isinstance(header, dict) or header.get("kind") != kind:
         found = header.get("kind") if isinstance(header, dict) else None
-        raise ModelError(
-            f"{os.fspath(path)!r} is no {kind} of tallytree: it holds {found or 'something else'}"
-        )
+        raise ModelError(f"{name!r} is no {kind} of tallytree: it holds {found or 'something else'}")
     return header, arrays
+
+
+def check_length(length: int, name: str) -> None:
+    """Refuse a file that would fill the memory."""
+    if length > default_memory_limit():
+        raise BudgetError(f"{name!r} has {length} bytes, more than half of the memory of this machine")
+
+
+def _members(file: BinaryIO) -> Iterator[tuple[str, bytes]]:
+    """Go through the parts of an archive; together they are no longer than the file itself."""
+    with zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+        whole = sum(member.file_size for member in members)
+        if whole > os.fstat(file.fileno()).st_size or any(member.compress_type for member in members):
+            raise ValueError("its parts are packed, which those that are written here are not")
+        for member in members:
+            yield member.filename, archive.read(member)
+
+
+def array_of(data: bytes) -> NDArray[Any]:
+    """Read an array of numbers or texts in NumPy's own format, no larger than the data.
+
+    Raises
+    ------
+    ValueError
+        It is none.
+    """
+    stream = BytesIO(data)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise ValueError("arrays of another version of the format")
+    shape, by_columns, dtype = np.lib.format.read_array_header_1_0(stream)
+    if dtype.kind not in "biufU" or dtype.hasobject:
+        raise ValueError(f"an array of {dtype}")
+    entries = data[stream.tell() :]
+    if prod(shape) * dtype.itemsize != len(entries):
+        raise ValueError(f"{len(entries)} bytes do not make an array of shape {shape}")
+    return np.frombuffer(entries, dtype=dtype).reshape(shape, order="F" if by_columns else "C").copy()

@@ -4,6 +4,7 @@ from tallytree.parsing.augmented import AugmentedParse, CountedLoss, counted_los
 from tallytree.parsing.binarise import binarise, labels_of, unbinarise
 from tallytree.parsing.forest import Expectations, Forest, Parse
 from tallytree.parsing.grammar import Grammar
+from tallytree.parsing.grammar_files import read_grammar, write_grammar
 from tallytree.parsing.lexicon import CountedWords, TaggedWords
 from tallytree.parsing.plan import TreePlan
 from tallytree.parsing.profile import TreeProfile
@@ -54,6 +55,7 @@ __all__ = [
     "parse_tree",
     "plan",
     "profile",
+    "read_grammar",
     "read_treebank",
     "score_brackets",
     "solve",
@@ -61,6 +63,7 @@ __all__ = [
     "unbinarise",
     "without_functions",
     "without_traces",
+    "write_grammar",
     "write_treebank",
     "wrong_nodes",
 ]
