@@ -26,6 +26,7 @@ Parser = Callable[[Sequence[str]], Forest]
 """From words to all their trees."""
 
 _BRACKETS = {"(": "-LRB-", ")": "-RRB-"}
+_ARCHIVE = b"PK"
 _OF_TREES = (".mrg", ".ptb", ".trees", ".parse")
 
 
@@ -97,7 +98,10 @@ def _or_none(ask: Callable[[], list[Parse]]) -> list[Parse]:
 
 def parser_of(path: str) -> Parser:
     """Read a grammar."""
-    grammar = parsing.read_grammar(path)
+    file = read_source(path)
+    if file.data.startswith(_ARCHIVE):
+        raise ModelError(f"{path} holds no grammar; `tallytree train parse` makes one")
+    grammar = parsing.read_grammar(file)
     return lambda words: Forest(grammar, words)
 
 
