@@ -14,7 +14,6 @@ from tallytree.plot import (
     profile_curve,
     side_by_side,
     training_curves,
-    tree_picture,
     trees_side_by_side,
 )
 
@@ -112,11 +111,6 @@ FORK = parsing.parse_tree(
 )
 
 
-def tree():
-    """A parse tree."""
-    return tree_picture(FORK)
-
-
 def trees():
     """What is right, and a parse that takes the fork for a part of the fish."""
     other = parsing.parse_tree(
@@ -147,7 +141,6 @@ PICTURES: dict[str, Callable] = {
     "score-range": score_range,
     "within-margin": within_margin,
     "clique-tree": clique_tree,
-    "tree": tree,
     "trees": trees,
     "training": training,
 }
