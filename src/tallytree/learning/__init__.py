@@ -33,7 +33,7 @@ from tallytree.learning.solver import Solver
 from tallytree.learning.storage import load, save
 from tallytree.learning.stored import StoredSequences, store_sequences
 from tallytree.learning.subgradient import Subgradient
-from tallytree.learning.templates import CHUNKING, TAGGING, templated, word_parts
+from tallytree.learning.templates import CHUNKING, TAGGING, WindowFeatures, templated, word_parts
 from tallytree.learning.training import Trained, path, train
 from tallytree.learning.tree_features import TreeFeatures
 from tallytree.learning.tree_grammar import Binarisation, TreebankGrammar
@@ -75,6 +75,7 @@ __all__ = [
     "TreeProblem",
     "TreeSVM",
     "TreebankGrammar",
+    "WindowFeatures",
     "accuracy",
     "check_problem",
     "corpus_f",

@@ -19,7 +19,7 @@ from tallytree.learning.oracle import Oracle
 from tallytree.learning.planes import Floats, Plane, combined, dot
 from tallytree.learning.qp import best_alpha
 from tallytree.learning.sets_io import packed, unpacked
-from tallytree.learning.solver import Arrays, Report, Run, Solver, half_square, hinge_sum
+from tallytree.learning.solver import Arrays, Report, Run, Solver, half_square, hinge_sum, taken
 from tallytree.learning.working_sets import WorkingSet
 
 __all__ = ["CuttingPlanes", "CuttingPlanesRun"]
@@ -106,7 +106,8 @@ class CuttingPlanesRun(Run):
 
     def restore(self, arrays: Arrays) -> None:
         """Take up the state of another run."""
-        self._weights, self.sets = arrays["weights"].copy(), unpacked(arrays)
+        self.sets = unpacked(arrays, len(self.sets), self.oracle.dimension)
+        self._weights = taken(arrays, "weights", self._weights)
 
     def rescale(self, C: float) -> None:
         """Go on with another C: the planes stay valid, and the program is solved again."""

@@ -85,6 +85,14 @@ class StructuredSVM(RecipeEstimator):
     def _models(self, X: Sequence[Any]) -> Iterable[Any]:
         """Return the models of examples at the weights that were learned."""
 
+    def _check_fit(self) -> None:
+        """Refuse results, read from a file, that do not belong together."""
+        weights = self.weights_
+        if not isinstance(self.labels_, Labels) or not self.labels_.count:
+            raise ModelError("it has no labels")
+        if weights.dtype != np.float64 or weights.ndim != 1 or not np.isfinite(weights).all():
+            raise ModelError("its weights are no finite numbers in a row")
+
     # --- scikit-learn's verbs -----------------------------------------------------------------------------
 
     def fit(self, X: Sequence[Any], y: Sequence[Any]) -> Self:

@@ -26,6 +26,7 @@ from tallytree.learning.solver import (
     half_square,
     hinge_sum,
     shuffled,
+    taken,
 )
 from tallytree.learning.working_sets import WorkingSet
 
@@ -154,9 +155,10 @@ class FrankWolfeRun(Run):
 
     def restore(self, arrays: Arrays) -> None:
         """Take up the state of another run."""
-        self._weights, self._lag = arrays["weights"].copy(), arrays["lag"].copy()
+        sets = unpacked(arrays, len(self.sets), self.oracle.dimension)
+        weights, lag = taken(arrays, "weights", self._weights), taken(arrays, "lag", self._lag)
+        self.sets, self._weights, self._lag = sets, weights, lag
         self._visits = int(arrays["visits"])
-        self.sets = unpacked(arrays)
 
     def rescale(self, C: float) -> None:
         """Go on with another C."""

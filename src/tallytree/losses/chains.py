@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from tallytree.core.model import Model
 from tallytree.core.plan import default_memory_limit
-from tallytree.core.threads import thread_count
 from tallytree.kernels import native
 from tallytree.losses.base import Loss
 from tallytree.losses.chunk_kinds import ChunkLoss

@@ -8,6 +8,7 @@ from tallytree.parsing.distribution import TreeDistribution, distribution
 from tallytree.parsing.expected import Expectations
 from tallytree.parsing.forest import Forest
 from tallytree.parsing.grammar import Grammar
+from tallytree.parsing.grammar_files import read_grammar, write_grammar
 from tallytree.parsing.lexicon import CountedWords, TaggedWords
 from tallytree.parsing.losses import CountedLoss, counted_loss
 from tallytree.parsing.parse import ChartPrice, Parse, TreeCertificate
@@ -60,6 +61,7 @@ __all__ = [
     "parse_tree",
     "plan",
     "profile",
+    "read_grammar",
     "read_treebank",
     "score_brackets",
     "solve",
@@ -67,6 +69,7 @@ __all__ = [
     "unbinarise",
     "without_functions",
     "without_traces",
+    "write_grammar",
     "write_treebank",
     "wrong_nodes",
 ]

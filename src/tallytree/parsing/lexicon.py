@@ -87,6 +87,10 @@ class TaggedWords:
             )
         return self._unknown
 
+    def tables(self) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
+        """Return the scores of the tags of each word, and those of unknown words."""
+        return dict(self._scores), self._unknown
+
 
 class CountedWords:
     """Log-probabilities of words from a treebank, smoothed for rare and unknown ones.
@@ -135,6 +139,10 @@ class CountedWords:
             if share > 0:
                 result[tag] = log(share) + log(max(count, 1) / every) - log(self._tags[tag] / every)
         return result
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Return how often each word was seen with each tag."""
+        return dict(self._seen)
 
     def _known(self, word: str, first: bool) -> str:
         """Return the word as the treebank has it: the first one may be there without its capital."""
