@@ -76,7 +76,7 @@ def test_loss_augmented(name: str, scaling: str) -> None:
         for where in questions(number, 3):
             margin = (1.0, 0.3, 2.5)[number % 3]
             expected = values(loss, scores, scaling, margin, where)
-            for prune in (True, False):
+            for prune in (True, False) if number % 3 == 0 else (True,):
                 options = {"margin": margin, "where": where, "prune": prune}
                 if expected:
                     found = parsing.loss_augmented(sentence.forest, loss, scaling, **options)

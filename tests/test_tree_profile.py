@@ -23,7 +23,7 @@ from treebanks import (
 import tallytree as tt
 from tallytree import losses, parsing
 from tallytree.kernels import native
-from tallytree.parsing import Tree, TreeStatistic, count, parse_tree, ranking
+from tallytree.parsing import Forest, Grammar, Tree, TreeStatistic, count, parse_tree, ranking
 from tallytree.parsing import forest as forests
 
 close = {"rtol": 1e-9, "atol": 1e-9}
@@ -202,6 +202,14 @@ def test_parses_say_what_they_are_the_best_of() -> None:
             assert lines[0] == f"optimal: {claim}" and lines[-1].endswith(str(found.price))
             assert lines[-1].startswith("  the chart covers every tree of 5 words: 2 symbols")
     assert len({parse.tree for parse in ranked}) == len(ranked)
+
+
+def test_parses_show_themselves_in_notebooks() -> None:
+    grammar = Grammar({("S", "<n>", "<n>"): -0.5}, {}, {"<n>": {"a&b": 0.0}}, root="S")
+    shown = parsing.solve(Forest(grammar, "a&b a&b"), [count(name="size")])._repr_html_()
+    assert shown.startswith("<b>Parse</b><table>") and "<td>-0.5</td>" in shown
+    assert '<th style="text-align:left">size</th><td>1</td>' in shown
+    assert shown.endswith("<pre>(S (&lt;n&gt; a&amp;b) (&lt;n&gt; a&amp;b))</pre>")
 
 
 def test_parses_pickle_with_their_certificates() -> None:

@@ -9,10 +9,12 @@ certificate says which.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tallytree.core import html
 from tallytree.core.blocks import counted
 from tallytree.core.budget import readable_bytes, readable_count
 from tallytree.core.certificate import BEST, AnyCertificate, claimed
@@ -148,6 +150,12 @@ class Parse:
     def explain(self) -> str:
         """Say in a few lines why it is optimal."""
         return str(self.certificate or "no certificate: this tree was not found by inference")
+
+    def _repr_html_(self) -> str:
+        """Show the parse in a notebook: value, score, tally, and the tree in brackets."""
+        about: list[tuple[str, object]] = [("value", f"{self.value:.6g}"), ("score", f"{self.score:.6g}")]
+        about += zip(self.tally._fields, self.tally, strict=True)
+        return html.described(type(self).__name__, about) + f"<pre>{escape(self.tree.pretty())}</pre>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         content = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "tally"}
