@@ -19,13 +19,14 @@ from tallytree.core.counting import mismatches
 from tallytree.core.expressions import And, Constraint
 from tallytree.core.model import Model
 from tallytree.core.solution import Solution
+from tallytree.core.threads import thread_count
 from tallytree.errors import InfeasibleError, TallytreeError
 from tallytree.kernels.native import BudgetExceededError
 from tallytree.learning.planes import Integers
 from tallytree.losses import Loss
 from tallytree.losses.augmented import LossProfile
 from tallytree.losses.batch import loss_augmented_batch
-from tallytree.losses.chains import Chains, augmented_chains, chain_loss, processors
+from tallytree.losses.chains import Chains, augmented_chains, chain_loss
 
 __all__ = ["ChainTask", "Diverse", "Extra", "Found", "ModelTask", "Scaling", "Task", "TopTallies"]
 
@@ -115,7 +116,7 @@ class ModelTask(Task):
 
     def _top(self, count: int, scaling: Scaling, threads: int | None) -> list[Found]:
         if count > 1:
-            with ThreadPoolExecutor(threads or processors()) as pool:  # messages and decoding are native
+            with ThreadPoolExecutor(thread_count(threads)) as pool:  # messages and decoding are native
                 return list(pool.map(_top_of, self.models, self._bound(), repeat(count), repeat(scaling)))
         truths = self.truths if isinstance(self.losses, Loss) else None
         best = loss_augmented_batch(self.models, self.losses, scaling, truths=truths, threads=threads)
