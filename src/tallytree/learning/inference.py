@@ -12,20 +12,19 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, Literal, Self
 
-import numpy as np
-
 from tallytree.core.batch import solve_batch
 from tallytree.core.counting import mismatches
 from tallytree.core.expressions import And, Constraint
 from tallytree.core.model import Model
 from tallytree.core.solution import Solution
-from tallytree.errors import InfeasibleError, TallytreeError
+from tallytree.core.threads import thread_count
+from tallytree.errors import InfeasibleError, ModelError, TallytreeError
 from tallytree.kernels.native import BudgetExceededError
 from tallytree.learning.planes import Integers
 from tallytree.losses import Loss
 from tallytree.losses.augmented import LossProfile
 from tallytree.losses.batch import loss_augmented_batch
-from tallytree.losses.chains import Chains, augmented_chains, chain_loss, processors
+from tallytree.losses.chains import Chains, augmented_chains, chain_loss
 
 __all__ = ["ChainTask", "Diverse", "Extra", "Found", "ModelTask", "Scaling", "Task", "TopTallies"]
 
@@ -44,6 +43,9 @@ class TopTallies:
 
     count: int = 4
 
+    def __post_init__(self) -> None:
+        _check_positive(self.count, "the number of tallies")
+
 
 @dataclass(frozen=True)
 class Diverse:
@@ -59,6 +61,15 @@ class Diverse:
 
     count: int = 3
     distance: int = 2
+
+    def __post_init__(self) -> None:
+        _check_positive(self.count, "the number of planes")
+        _check_positive(self.distance, "a distance")
+
+
+def _check_positive(number: object, noun: str) -> None:
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise ModelError(f"{noun} must be a positive integer, got {number!r}")
 
 
 Extra = TopTallies | Diverse | None
@@ -115,7 +126,7 @@ class ModelTask(Task):
 
     def _top(self, count: int, scaling: Scaling, threads: int | None) -> list[Found]:
         if count > 1:
-            with ThreadPoolExecutor(threads or processors()) as pool:  # messages and decoding are native
+            with ThreadPoolExecutor(thread_count(threads)) as pool:  # messages and decoding are native
                 return list(pool.map(_top_of, self.models, self._bound(), repeat(count), repeat(scaling)))
         truths = self.truths if isinstance(self.losses, Loss) else None
         best = loss_augmented_batch(self.models, self.losses, scaling, truths=truths, threads=threads)
@@ -151,7 +162,7 @@ class ChainTask(Task):
 
     def _top(self, count: int, scaling: Scaling, threads: int | None) -> list[Found]:
         tables = chain_loss(self.loss, self.chains.emissions.shape[1], self.chains.names)
-        if tables is None or not np.isfinite(self.chains.emissions).all() or not min(self.chains.lengths):
+        if tables is None or not self.chains.plain:
             return self._in_models()._top(count, scaling, threads)
         try:
             return augmented_chains(self.chains, tables, self.truths, scaling, count, threads)

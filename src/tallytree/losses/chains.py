@@ -7,7 +7,6 @@ truths (:mod:`tallytree.losses.kinds`); layout, messages, decoding and the check
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -17,13 +16,14 @@ from numpy.typing import NDArray
 
 from tallytree.core.model import Model
 from tallytree.core.plan import default_memory_limit
+from tallytree.core.threads import thread_count
 from tallytree.kernels import native
 from tallytree.losses.base import Loss
 from tallytree.losses.chunk_kinds import ChunkLoss
 from tallytree.losses.kinds import ChainLoss, Integers, PositionLoss, Priced
 from tallytree.losses.scaling import Scaling, checked_scaling
 
-__all__ = ["Chains", "augmented_chains", "chain_loss", "processors"]
+__all__ = ["Chains", "augmented_chains", "chain_loss"]
 
 Found = list[tuple[Integers, float]]
 """Labellings of a chain and their losses, the most violated one first."""
@@ -48,6 +48,12 @@ class Chains(NamedTuple):
     links: NDArray[np.float64]
     lengths: Sequence[int]
     names: tuple[str, ...] | None
+
+    @property
+    def plain(self) -> bool:
+        """Whether all scores are finite and no chain is empty: what is solved without models."""
+        finite = np.isfinite(self.emissions).all() and np.isfinite(self.links).all()
+        return bool(finite) and min(self.lengths, default=0) > 0
 
     def models(self) -> list[Model]:
         """Return the chains as models."""
@@ -128,14 +134,9 @@ def augmented_chains(
         folds,
         count,
         default_memory_limit(),
-        threads or processors(),
+        thread_count(threads),
     )
     return _split(chains.lengths, counts.tolist(), labels, losses.tolist())
-
-
-def processors() -> int:
-    """Return the number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 _NO_FOLDS = np.zeros((0, 0))
