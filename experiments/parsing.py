@@ -85,4 +85,4 @@ def learned(train: list[Tree], test: list[Tree], options: Options) -> Iterator[R
 def told(svm: Any) -> tuple[str, str, str]:
     """Return passes, gap and speed."""
     oracle, last = svm._trained.oracle, svm.history_[-1]
-    return str(last.number), f"{100 * last.relative_gap:.2g} %", f"{oracle.calls / oracle.seconds:,.0f}"
+    return str(last.number), f"{100 * last.relative_gap:.3g} %", f"{oracle.calls / oracle.seconds:,.0f}"

@@ -48,7 +48,8 @@ class TreeSVM(StructuredSVM):
         How trees are binarised; see :func:`tallytree.parsing.binarise`. More memory makes the plain grammar
         better and inference slower.
     prior : float
-        How much a unit of the grammar's log-probability counts in the score; 0 learns from scratch.
+        How much a unit of the grammar's log-probability counts in the score; 0 learns from scratch. The
+        grammar is surer of the trees that it was counted on than of others, so less than 1 is better.
     smoothing, rare
         For the grammar's scores of words, see :class:`tallytree.parsing.CountedWords`.
     hashed : int, optional
@@ -96,10 +97,10 @@ class TreeSVM(StructuredSVM):
         warm_start: bool = False,
         checkpoint: str | os.PathLike[str] | None = None,
         verbose: bool = False,
-        horizontal: int | None = 1,
+        horizontal: int | None = 0,
         vertical: int = 1,
         tail: Tail = "pair",
-        prior: float = 1.0,
+        prior: float = 0.3,
         smoothing: float = 1.0,
         rare: int = 5,
         hashed: int | None = None,
