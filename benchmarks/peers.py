@@ -18,7 +18,7 @@ import end_to_end
 import peer_times
 import phases
 import questions
-from common import Row, show, skipped, yardstick
+from common import ROOT, Row, markdown, show, skipped, yardstick
 
 FAMILIES: dict[str, dict[str, tuple[str, int]]] = {
     "chain, a count fixed": {"binary, M = 40": ("B1", 40), "binary, M = 200": ("B1", 200)},
@@ -37,6 +37,7 @@ FAMILIES: dict[str, dict[str, tuple[str, int]]] = {
         "chain, N = 20, M = 1,000": ("B7chain", 1000),
     },
 }
+OUT = ROOT / "build" / "peers.md"
 NAMES = {"highs": "HiGHS", "toulbar2": "toulbar2", "cpsat": "CP-SAT", "torch": "torch-struct"}
 
 Peers = dict[str, Callable[[float], peer_times.Outcome]]
@@ -105,6 +106,9 @@ def main(quick: bool = False) -> dict[str, list[Row]]:
     }.items():
         data[family] = [row(question.name, *of_question(question), quick) for question in asked]
         show(f"{family} (ms)", data[family])
+    OUT.parent.mkdir(exist_ok=True)
+    OUT.write_text("\n".join(f"{family}:\n\n{markdown(rows)}" for family, rows in data.items()))
+    print(f"the same for the documentation: {OUT}\n")
     return data
 
 

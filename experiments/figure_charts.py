@@ -47,9 +47,12 @@ class Chart:
             return Answer(np.nan, operations)
         return Answer(seconds + timed(lambda: profile.best(objective))[0], operations)
 
-    def alone(self, run: Callable[[], Any]) -> Answer:
+    def alone(self, run: Callable[[], list[parsing.Parse]]) -> Answer:
         """Time something that makes its own passes."""
-        return Answer(timed(run)[0] if self.most else np.nan, np.nan)
+        if not self.most:
+            return Answer(np.nan, np.nan)
+        seconds, found = timed(run)
+        return Answer(seconds, sum(parse.certificate.price.operations for parse in found))
 
 
 def parsing_questions() -> list[Question]:
@@ -78,7 +81,7 @@ def _augmented(loss: Loss, scaling: str) -> Ask:
         bound = loss.against(chart.truth)
         counted = parsing.counted_loss(bound)
         if scaling == MARGIN and counted.line is not None:
-            answer = chart.alone(lambda: parsing.loss_augmented(chart.forest, bound))
+            answer = chart.alone(lambda: [parsing.loss_augmented(chart.forest, bound)])
             return answer._replace(operations=parsing.plan(chart.forest).operations)
 
         def margin(score: Any, *tallies: Any) -> Any:
@@ -95,7 +98,7 @@ def _augmented(loss: Loss, scaling: str) -> Ask:
 def _pruned(chart: Chart) -> Answer:
     """Ask as training does: without the items that cannot be part of the answer."""
     loss = tt.losses.FBeta(chart.truth)
-    return chart.alone(lambda: parsing.loss_augmented(chart.forest, loss, SLACK))
+    return chart.alone(lambda: [parsing.loss_augmented(chart.forest, loss, SLACK)])
 
 
 def _diverse(chart: Chart) -> Answer:
