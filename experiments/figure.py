@@ -186,7 +186,7 @@ def ratios(found: list[Curve]) -> Iterator[str]:
     for curve in found:
         if curve.question.kind == OTHER:
             other = slack[curve.task.name, curve.question.beside]
-            parts = [_decimal(_ratio(curve, other, what)) for what in ("operations", "seconds")]
+            parts = [_short(_ratio(curve, other, what)) for what in ("operations", "seconds")]
             names = (curve.task.name, curve.question.name, curve.question.beside)
             yield f"| {' | '.join((*names, *parts))} |"
 
@@ -213,6 +213,10 @@ def _whole(number: int | None) -> str:
 
 def _decimal(number: float) -> str:
     return f"{number:.1f}" if np.isfinite(number) else ""
+
+
+def _short(number: float) -> str:
+    return f"{number:.2g}" if np.isfinite(number) else ""
 
 
 def _duration(seconds: float) -> str:

@@ -96,9 +96,13 @@ def _augmented(loss: Loss, scaling: str) -> Ask:
 
 
 def _pruned(chart: Chart) -> Answer:
-    """Ask as training does: without the items that cannot be part of the answer."""
+    """Ask as training does: without the items that cannot be part of the answer.
+
+    What is left of the operations depends on the scores more than on the length, so they are not fitted.
+    """
     loss = tt.losses.FBeta(chart.truth)
-    return chart.alone(lambda: [parsing.loss_augmented(chart.forest, loss, SLACK)])
+    answer = chart.alone(lambda: [parsing.loss_augmented(chart.forest, loss, SLACK)])
+    return answer._replace(operations=np.nan)
 
 
 def _diverse(chart: Chart) -> Answer:
