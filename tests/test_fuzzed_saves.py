@@ -10,6 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+pytest.importorskip("sklearn")
+pytest.importorskip("clarabel")
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
