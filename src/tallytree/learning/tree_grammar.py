@@ -150,7 +150,7 @@ class TreebankGrammar:
     @cached_property
     def tag_symbols(self) -> Integers:
         """The symbol of each tag."""
-        return np.array([self._symbols[tag] for tag in self.tags], dtype=np.int64)
+        return np.array([self.grammar.numbers[tag] for tag in self.tags], dtype=np.int64)
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:
@@ -174,10 +174,6 @@ class TreebankGrammar:
         named = ((name, labels_of(name)) for name in self.grammar.symbols)
         every = (labels if name in labels else (*labels, name) for name, labels in named)
         return [tuple(numbers[kind] for kind in some if kind in numbers) for some in every]
-
-    @cached_property
-    def _symbols(self) -> dict[str, int]:
-        return {name: number for number, name in enumerate(self.grammar.symbols)}
 
     @cached_property
     def _rules(self) -> dict[tuple[int, ...], int]:
@@ -216,10 +212,10 @@ class TreebankGrammar:
         nodes = []
         for below, start, end, _ in self.binarisation(tree).nodes():
             if below.children:
-                rule = [self._symbols.get(one.label, -1) for one in (below, *below.children)]
+                rule = [self.grammar.numbers.get(one.label, -1) for one in (below, *below.children)]
                 rules[len(rule) == 2].append(self._number(rule, below))
                 nodes += [(kind, start, end) for kind in self._kinds[rule[0]]]
-        tags = [self._symbols[tag] for tag in tree.tags]  # known from the rules above them
+        tags = [self.grammar.numbers[tag] for tag in tree.tags]  # known from the rules above them
         binary, unary, above = (np.array(part, dtype=np.int64) for part in (*rules, tags))
         return Derivation(binary, unary, above, np.array(nodes, dtype=np.int64).reshape(-1, 3))
 
