@@ -38,7 +38,7 @@ def save(figure: Figure, path: Path) -> None:
     """Write a picture with few colours, which is a third of the size."""
     drawn = io.BytesIO()
     figure.savefig(drawn, format="png")
-    Image.open(drawn).convert("RGB").quantize(128).save(path, optimize=True)
+    Image.open(drawn).convert("RGB").quantize(128, Image.Quantize.MAXCOVERAGE).save(path, optimize=True)
 
 
 def _panel(ax: Any, curves: list[Any], what: str, within: tuple[int, int]) -> None:
@@ -52,7 +52,9 @@ def _panel(ax: Any, curves: list[Any], what: str, within: tuple[int, int]) -> No
             groups[curve.question.counts[0]].append(curve)
     for counts, group in sorted(groups.items()):
         _group(ax, counts, group, what, within)
-    ax.legend(frameon=False, fontsize=7.5, loc="upper left", handletextpad=0.2, borderaxespad=0.1)
+    legend = ax.legend(frameon=False, fontsize=7.5, loc="upper left", handletextpad=0.2, borderaxespad=0.1)
+    for handle in legend.legend_handles:
+        handle.set(alpha=1.0, markersize=4)
     low, high = ax.get_ylim()
     ax.set_ylim(low, high * (high / low) ** (0.09 * len(groups)))  # room for the legend
     ax.grid(True, color="#e8ebef", linewidth=0.6)
