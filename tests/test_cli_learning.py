@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("sklearn")
+pytest.importorskip("clarabel")
+
 import tallytree as tt
 from tallytree.cli import main
 from tallytree.cli.exits import Exit

@@ -13,6 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+pytest.importorskip("sklearn")
+pytest.importorskip("clarabel")
+
 import tallytree as tt
 from tallytree.learning import (
     CuttingPlanes,
