@@ -17,6 +17,9 @@ pytest.importorskip("clarabel")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+pytest.importorskip("sklearn")
+pytest.importorskip("clarabel")
+
 import tallytree as tt
 from tallytree.learning import (
     CuttingPlanes,
