@@ -94,6 +94,15 @@ class TreebankGrammar:
     smoothing: float = 1.0
     rare: int = 5
 
+    def __post_init__(self) -> None:
+        rows = (*self.binary, *self.unary, *self.words)
+        if not isinstance(self.binarisation, Binarisation) or not all(
+            isinstance(symbol, str) for row in rows for symbol in row[:-1]
+        ):
+            raise ModelError("rules and words of a grammar are rows of strings with a number behind them")
+        if not all(type(count) is int and count > 0 for _, _, count in self.words):
+            raise ModelError("words come with how often they were seen, a whole number from 1")
+
     @classmethod
     def of(
         cls,
@@ -125,7 +134,7 @@ class TreebankGrammar:
     def grammar(self) -> Grammar:
         """The grammar itself, whose scores are log-probabilities."""
         counts = {(word, tag): count for word, tag, count in self.words}
-        lexicon = CountedWords(Counter(counts).elements(), smoothing=self.smoothing, rare=self.rare)
+        lexicon = CountedWords(Counter(counts), smoothing=self.smoothing, rare=self.rare)
         return Grammar(
             {(a, b, c): score for a, b, c, score in self.binary},
             {(a, b): score for a, b, score in self.unary},

@@ -161,6 +161,24 @@ class TreeSVM(StructuredSVM):
     def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> Problem:
         return TreeProblem(truths, self.model_, loss)
 
+    def _check_fit(self) -> None:
+        super()._check_fit()
+        if not isinstance(self.model_, TreeModel) or len(self.weights_) != self.model_.dimension:
+            raise ModelError(
+                f"there are {len(self.weights_)} weights, which do not fit its grammar and features"
+            )
+
+    def forest(self, words: str | Sequence[str]) -> Forest:
+        """Return all trees of a sentence with their learned scores: what profiles and constraints ask.
+
+        Parameters
+        ----------
+        words : str or sequence of str
+            The sentence; a string is split at spaces.
+        """
+        check_is_fitted(self, "weights_")
+        return next(self._models([words]))
+
     def _models(self, X: Sequence[Any]) -> Iterator[Forest]:
         for words in X:
             yield from self.model_.forests([self.model_.sentence(_words(words))], self.weights_)
