@@ -4,7 +4,7 @@
 // Everything is one recurrence, out[l] = max over terms of x[l] + f, held in registers:
 //   mix            a term is a row of the input table (or of the factor), f is a factor's (or message's) entry
 //   convolve       a term is the second operand moved by one more cell, f is a cell of the first
-//   convolve_long  as convolve, the first operand split by residue so that every load is aligned
+//   convolve_many  as convolve, the first operand split by residue so that every load is aligned
 #include "maxplus.h"
 
 #ifndef TALLYTREE_ISA
@@ -23,6 +23,7 @@ using Int = std::int64_t;
 constexpr int W = TALLYTREE_VECTOR_BYTES / 8;
 constexpr int kWide = W == 8 ? 4 : 2;  // vectors in a row of a tile: 16 registers on AVX2, 32 on AVX-512
 typedef double Vector __attribute__((vector_size(TALLYTREE_VECTOR_BYTES), aligned(8), may_alias));
+typedef long long Bits __attribute__((vector_size(TALLYTREE_VECTOR_BYTES), aligned(8), may_alias));
 
 #define INLINE inline __attribute__((always_inline))
 
@@ -177,8 +178,6 @@ void raise(const double *x, double f, double *largest, Int n) {
     }
 }
 
-typedef long long Bits __attribute__((vector_size(TALLYTREE_VECTOR_BYTES), aligned(8), may_alias));
-
 // exp of non-positive numbers: 2^k times a polynomial on |r| <= ln 2 / 2, with v = k ln 2 + r. To about one unit in
 // the last place; zero below -708 (and for -inf and nan), where the result would not be normal.
 INLINE Vector exponential(Vector v) {
@@ -305,33 +304,60 @@ void convolve(const Convolution *pairs, Int count, double *out, Int first, Int l
     for (; l < last; l += W) convolve_tile<1>(pairs, count, out, l);
 }
 
-// With a[W p + r] in residue class r, out[W q + r + lane] takes a[W p + r] + b[W (q - p) + lane]: each vector of b
-// is loaded aligned and used W times. NV neighbouring output vectors share the broadcasts.
-void convolve_long(const double *a, Int a_vectors, const double *b, Int b_vectors, double *out, Int first, Int last) {
-    constexpr int R = W;
-    constexpr int NV = W == 2 ? 4 : 2;
-    constexpr Int scale = 8 / W;  // the caller counts vectors of 8 cells
-    const Int np = a_vectors * scale, nq = b_vectors * scale;
-    for (Int q = first * scale; q < last * scale; q += NV) {
-        Vector best[R][NV];
-        for (int r = 0; r < R; r++)
-            for (int v = 0; v < NV; v++) best[r][v] = nothing();
-        const Int begin = q - nq + 1 > 0 ? q - nq + 1 : 0;
-        const Int end = q + NV < np ? q + NV : np;
-        for (Int p = begin; p < end; p++) {
-            const double *row = b + (q - p) * W;
-            Vector part[NV];
-            for (int v = 0; v < NV; v++) part[v] = load(row + v * W);
-            for (int r = 0; r < R; r++) {
-                const Vector add = splat(a[p * W + r]);
-                for (int v = 0; v < NV; v++) best[r][v] = max(best[r][v], part[v] + add);
-            }
+// With a[W p + r] in residue class r, out[W q + r + lane] takes a[W p + r] + b[W (q - p) + lane]: each vector of b is
+// loaded aligned and used W times. NV neighbouring output vectors keep enough sums in flight.
+constexpr int kTile = 8 / W;
+
+template <int R>
+INLINE void convolve_block(Vector (&best)[W][kTile], const double *a, const double *b) {
+    Vector part[kTile];
+    for (int v = 0; v < kTile; v++) part[v] = load(b + v * W);
+    for (int r = 0; r < R; r++) {
+        const Vector add = splat(a[r]);
+        for (int v = 0; v < kTile; v++) best[r][v] = max(best[r][v], part[v] + add);
+    }
+}
+
+// Vectors q to q + kTile - 1 of the output, residue class by residue class.
+INLINE void convolve_classes(const Convolution *pairs, Int count, Int q, Vector (&best)[W][kTile]) {
+    for (int r = 0; r < W; r++)
+        for (int v = 0; v < kTile; v++) best[r][v] = nothing();
+    for (Int i = 0; i < count; i++) {
+        const Convolution &c = pairs[i];
+        const Int lead = c.offset & (W - 1), at = q - (c.offset - lead) / W;  // cells of -inf put before a
+        const Int cells = c.na + lead, whole = cells / W, rest = cells % W;
+        Int p = at - (c.nb - 1) / W > 0 ? at - (c.nb - 1) / W : 0;
+        const Int end = at + kTile < whole ? at + kTile : whole;
+        const double *a = c.a - lead + p * W, *b = c.b + (at - p) * W;
+        for (; p < end; p++, a += W, b -= W) convolve_block<W>(best, a, b);
+        if (rest == 0 || p != whole || p >= at + kTile) continue;
+        if (rest <= W / 2) convolve_block<W / 2>(best, a, b);
+        else convolve_block<W>(best, a, b);
+    }
+}
+
+// The vector that begins r cells before the end of `before` and goes on with `now`.
+INLINE Vector behind(Vector before, Vector now, int r) {
+    Bits lanes;
+    for (int i = 0; i < W; i++) lanes[i] = W - r + i;
+    return __builtin_shuffle(before, now, lanes);
+}
+
+void convolve_many(const Convolution *pairs, Int count, double *out, Int first, Int last) {
+    Vector before[W];
+    for (int r = 0; r < W; r++) before[r] = nothing();
+    Int q = first / W;
+    for (Int i = 0; i < count; i++)
+        if (pairs[i].offset < first) q = first / W - kTile;  // what reaches over from the vectors before
+    for (; q < last / W; q += kTile) {
+        Vector best[W][kTile];
+        convolve_classes(pairs, count, q, best);
+        for (int v = 0; v < kTile && q * W >= first; v++) {
+            Vector top = best[0][v];
+            for (int r = 1; r < W; r++) top = max(top, behind(v ? best[r][v - 1] : before[r], best[r][v], r));
+            store(out + (q + v) * W, top);
         }
-        for (int r = 0; r < R; r++)
-            for (int v = 0; v < NV; v++) {
-                double *to = out + (q + v) * W + r;
-                store(to, max(best[r][v], load(to)));
-            }
+        for (int r = 0; r < W; r++) before[r] = best[r][kTile - 1];
     }
 }
 
@@ -340,7 +366,7 @@ void convolve_long(const double *a, Int a_vectors, const double *b, Int b_vector
 extern const MaxPlusKernels kernels;
 const MaxPlusKernels kernels = {
     TALLYTREE_TEXT(TALLYTREE_ISA), mix,      mix_exact,    offset_rows, add, raise, add_exponentials, raise_sum,
-    add_exponentials_of_sum,       convolve, convolve_long};
+    add_exponentials_of_sum,       convolve, convolve_many};
 
 }  // namespace TALLYTREE_ISA
 }  // namespace tallytree

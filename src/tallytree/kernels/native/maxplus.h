@@ -9,7 +9,7 @@ namespace tallytree {
 struct Convolution {
     const double *a;
     std::int64_t na;
-    const double *b;  // kGuard cells of -inf lie on both sides
+    const double *b;  // aligned to 64 bytes, kGuard cells of -inf on both sides
     std::int64_t nb;
     std::int64_t offset;
 };
@@ -49,14 +49,12 @@ struct MaxPlusKernels {
     void (*add_exponentials_of_sum)(const double *x, const double *y, const double *z, double f, const double *largest,
                                     double *sum, std::int64_t n);
 
-    // out[l] = max over the pairs, for first <= l < last rounded up to whole tiles of 16.
+    // out[l] = max over the pairs, for first <= l < last; both are multiples of 8.
     void (*convolve)(const Convolution *pairs, std::int64_t count, double *out, std::int64_t first, std::int64_t last);
 
-    // out[l] = max over i of a[i] + b[l - i], long operands, outputs of vectors first <= q < last (of 8 cells).
-    // a is padded with -inf to whole vectors of 8, b likewise and by one more vector on both sides; all of
-    // them aligned. out must hold -inf (or what it is to be maximised with) and one vector more.
-    void (*convolve_long)(const double *a, std::int64_t a_vectors, const double *b, std::int64_t b_vectors, double *out,
-                          std::int64_t first, std::int64_t last);
+    // The same, quicker where there are many cells of a; they must have kGuard cells of -inf on both sides, too.
+    void (*convolve_many)(const Convolution *pairs, std::int64_t count, double *out, std::int64_t first,
+                          std::int64_t last);
 };
 
 // The table for this machine, or for `name` ("baseline", "v3", "v4"); nullptr where it cannot run.

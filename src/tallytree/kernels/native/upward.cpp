@@ -17,6 +17,9 @@ void clear_blocks(double *from, double *to) {
         for (Index i = 0; i < kLanes; i++) from[i] = kNegativeInfinity;
 }
 
+// From this many cells of the first operand on, half of it on average in each pair, `convolve_many` is the quicker one.
+constexpr Index kManyCells = 24;
+
 bool contiguous(std::span<const FactorLoop> loops) { return loops.size() == 1 && loops[0].stride == 1; }
 bool constant_rows(std::span<const FactorLoop> loops) { return loops.size() == 2 && loops[1].stride == 0; }
 
@@ -204,53 +207,65 @@ void Upward::eliminate_rows(std::int32_t t) {
         }
 }
 
+void GuardedRuns::reset(const Runs &runs) {
+    start_.resize(runs.count);
+    Index size = kLanes;  // for the alignment
+    for (Index r = 0; r < runs.count; r++) {
+        start_[r] = size - kLanes + kGuard;
+        size += round_up(runs.length[r]) + 2 * kGuard;
+    }
+    cells_.assign(size, kNegativeInfinity);
+    base_ = cells_.data() + (64 - reinterpret_cast<std::uintptr_t>(cells_.data()) % 64) % 64 / sizeof(double);
+    state_ = -1;
+}
+
+void GuardedRuns::copy(const Runs &runs, const double *row, Index state) {
+    if (state == state_) return;
+    state_ = state;
+    for (Index r = 0; r < runs.count; r++)
+        std::memcpy(base_ + start_[r], row + runs.start[r], static_cast<std::size_t>(runs.length[r]) * sizeof(double));
+}
+
+// The operand with the longer rows is the one that is moved along.
 void Upward::join_rows(std::int32_t t) {
     const Step &step = skeleton_.steps[t];
     const PairList pairs = layout_.step(t).pairs;
-    // The operand with the longer rows is the one that is moved along, from a padded copy.
     const auto &left = layout_.tables[step.a], &right = layout_.tables[step.b];
     const bool swap = left.cells * right.runs > right.cells * left.runs;
     const std::int32_t ta = swap ? step.b : step.a, tb = swap ? step.a : step.b;
     const std::int32_t *pair_a = swap ? pairs.b : pairs.a, *pair_b = swap ? pairs.a : pairs.b;
     const Runs a(layout_, ta), b(layout_, tb), out(layout_, t);
-    std::vector<Index> guarded(b.count);
-    Index size = 0;
-    for (Index r = 0; r < b.count; r++) {
-        guarded[r] = size + kGuard;
-        size += round_up(b.length[r]) + 2 * kGuard;
-    }
-    padded_.assign(size, kNegativeInfinity);
-    Index copied = -1;
+    const bool many = layout_.tables[ta].cells >= kManyCells;
+    if (many) guarded_a_.reset(a);
+    guarded_b_.reset(b);
     Odometer at(skeleton_.kept[t]);
     for (Index s = 0; s < step.kept_states; s++, at.next()) {
         const Index state_a = swap ? at.b : at.a, state_b = swap ? at.a : at.b;
-        const double *row_a = run_.row(ta, state_a), *row_b = run_.row(tb, state_b);
-        if (copied != state_b)
-            for (Index r = 0; r < b.count; r++)
-                std::memcpy(padded_.data() + guarded[r], row_b + b.start[r],
-                            static_cast<std::size_t>(b.length[r]) * sizeof(double));
-        copied = state_b;
+        const double *row_a = run_.row(ta, state_a);
+        if (many) guarded_a_.copy(a, row_a, state_a);
+        guarded_b_.copy(b, run_.row(tb, state_b), state_b);
         double *row = run_.row(t, s);
         for (Index r = 0; r < out.count; r++) {
-            pairs_.clear();
+            Index count = 0, cells = 0;
             double operations = 0;
-            Index shortest = kUncapped;
+            pairs_.resize(pairs.begin[r + 1] - pairs.begin[r]);
             for (Index q = pairs.begin[r]; q < pairs.begin[r + 1]; q++) {
                 const Index ra = pair_a[q], rb = pair_b[q];
-                pairs_.push_back({row_a + a.start[ra], a.length[ra], padded_.data() + guarded[rb], b.length[rb],
-                                  a.low[ra] + b.low[rb] - out.low[r]});
+                pairs_[count++] = {many ? guarded_a_[ra] : row_a + a.start[ra], a.length[ra], guarded_b_[rb],
+                                   b.length[rb], a.low[ra] + b.low[rb] - out.low[r]};
                 operations += static_cast<double>(a.length[ra]) * static_cast<double>(b.length[rb]);
-                shortest = std::min({shortest, a.length[ra], b.length[rb]});
+                cells += a.length[ra];
             }
             const Index n = out.length[r], natural = out.natural[r];
+            const auto kernel = many && cells >= kManyCells && 2 * cells >= kManyCells * count
+                                    ? run_.kernels_->convolve_many
+                                    : run_.kernels_->convolve;
             double *to = row + out.start[r];
-            if (shortest >= 128) {
-                join_long(to, n, natural, operations);
-            } else if (natural <= n) {
-                convolve(to, n, operations);
+            if (natural <= n) {
+                convolve(kernel, count, to, n, operations);
             } else {
                 natural_.resize(round_up(natural));
-                convolve(natural_.data(), natural, operations);
+                convolve(kernel, count, natural_.data(), natural, operations);
                 fold(natural_.data(), natural, to, n);
             }
         }
@@ -259,42 +274,13 @@ void Upward::join_rows(std::int32_t t) {
 }
 
 // In pieces small enough to look up between them.
-void Upward::convolve(double *to, Index n, double operations) {
-    const auto count = static_cast<Index>(pairs_.size());
+void Upward::convolve(ConvolveKernel kernel, Index count, double *to, Index n, double operations) {
     const Index pieces = 1 + static_cast<Index>(operations / 4e6);
     const Index piece = (n / pieces + 16) / 16 * 16;
     for (Index first = 0; first < n; first += piece) {
-        run_.kernels_->convolve(pairs_.data(), count, to, first, std::min(round_up(n), first + piece));
+        kernel(pairs_.data(), count, to, first, std::min(round_up(n), first + piece));
         meter_.spend(operations / static_cast<double>(pieces) + 64);
     }
-}
-
-// Long rows: operands copied to whole aligned vectors, the natural range of every pair in one buffer.
-void Upward::join_long(double *to, Index n, Index natural, double operations) {
-    Index low = 0, high = natural;
-    for (const auto &c : pairs_) {
-        low = std::min(low, c.offset);
-        high = std::max(high, c.offset + c.na + c.nb);
-    }
-    natural_.assign(high - low + 4 * kLanes, kNegativeInfinity);
-    for (const auto &c : pairs_) {
-        const Index va = round_up(c.na) / kLanes, vb = round_up(c.nb) / kLanes;
-        long_.assign((va + vb + 3) * kLanes, kNegativeInfinity);
-        double *pa = long_.data();
-        pa += (64 - reinterpret_cast<std::uintptr_t>(pa) % 64) % 64 / sizeof(double);
-        double *pb = pa + (va + 1) * kLanes;
-        std::memcpy(pa, c.a, static_cast<std::size_t>(c.na) * sizeof(double));
-        std::memcpy(pb, c.b, static_cast<std::size_t>(c.nb) * sizeof(double));
-        const Index vectors = va + vb, pieces = 1 + static_cast<Index>(operations / 4e6);
-        const Index piece = (vectors / pieces + 2) / 2 * 2;
-        for (Index first = 0; first < vectors; first += piece) {
-            run_.kernels_->convolve_long(pa, va, pb, vb, natural_.data() + c.offset - low, first,
-                                         std::min(vectors, first + piece));
-            meter_.spend(operations / static_cast<double>(pieces));
-        }
-    }
-    const double *first = natural_.data() - low;
-    fold(first, std::max(natural, n), to, n);
 }
 
 // ---- max-plus, cells ----------------------------------------------------------------------------------------------

@@ -41,6 +41,20 @@ struct Runs {
           start(l.start.data() + l.tables[t].runs_begin) {}
 };
 
+// Copies of the runs of one state of a table, each aligned and between guards of -inf.
+class GuardedRuns {
+  public:
+    void reset(const Runs &runs);
+    void copy(const Runs &runs, const double *row, Index state);
+    const double *operator[](Index r) const { return base_ + start_[r]; }
+
+  private:
+    std::vector<double> cells_;
+    std::vector<Index> start_;
+    double *base_ = nullptr;
+    Index state_ = -1;  // the one that is there
+};
+
 class Upward {
   public:
     Upward(Run &run, const Poll &poll) : run_(run), layout_(*run.layout_), skeleton_(run.skeleton_), meter_(poll) {}
@@ -70,8 +84,8 @@ class Upward {
     void eliminate_cells(std::int32_t t);
     void join_rows(std::int32_t t);
     void join_cells(std::int32_t t);
-    void convolve(double *to, Index n, double operations);
-    void join_long(double *to, Index n, Index natural, double operations);
+    using ConvolveKernel = decltype(MaxPlusKernels::convolve);
+    void convolve(ConvolveKernel kernel, Index count, double *to, Index n, double operations);
     void fill_gaps(std::int32_t t, double *row);
     const double *turn(std::int32_t t, std::vector<Loop> &kept, Index &gone);
 
@@ -82,8 +96,9 @@ class Upward {
     std::vector<double> scores_;
     std::vector<Term<double>> terms_;
     std::vector<const double *> x_, f_;
-    std::vector<double> turned_, padded_, natural_, long_;
+    std::vector<double> turned_, natural_;
     std::vector<Convolution> pairs_;
+    GuardedRuns guarded_a_, guarded_b_;
 };
 
 }  // namespace tallytree
