@@ -306,7 +306,7 @@ void convolve(const Convolution *pairs, Int count, double *out, Int first, Int l
 
 // With a[W p + r] in residue class r, out[W q + r + lane] takes a[W p + r] + b[W (q - p) + lane]: each vector of b is
 // loaded aligned and used W times. NV neighbouring output vectors keep enough sums in flight.
-constexpr int kTile = 8 / W;
+constexpr int kTile = 8 / W, kShift = W == 8 ? 3 : W == 4 ? 2 : 1;
 
 template <int R>
 INLINE void convolve_block(Vector (&best)[W][kTile], const double *a, const double *b) {
@@ -324,9 +324,10 @@ INLINE void convolve_classes(const Convolution *pairs, Int count, Int q, Vector 
         for (int v = 0; v < kTile; v++) best[r][v] = nothing();
     for (Int i = 0; i < count; i++) {
         const Convolution &c = pairs[i];
-        const Int lead = c.offset & (W - 1), at = q - (c.offset - lead) / W;  // cells of -inf put before a
-        const Int cells = c.na + lead, whole = cells / W, rest = cells % W;
-        Int p = at - (c.nb - 1) / W > 0 ? at - (c.nb - 1) / W : 0;
+        const Int lead = c.offset & (W - 1), at = q - (c.offset >> kShift);  // a begins `lead` cells into its vector
+        const Int cells = c.na + lead, whole = cells >> kShift, rest = cells & (W - 1);
+        const Int first = at - ((c.nb - 1) >> kShift);
+        Int p = first > 0 ? first : 0;
         const Int end = at + kTile < whole ? at + kTile : whole;
         const double *a = c.a - lead + p * W, *b = c.b + (at - p) * W;
         for (; p < end; p++, a += W, b -= W) convolve_block<W>(best, a, b);
