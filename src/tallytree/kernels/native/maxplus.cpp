@@ -35,18 +35,19 @@ INLINE Vector nothing() { return splat(-__builtin_inf()); }
 
 // ---- mix -----------------------------------------------------------------------------------------------------
 
-template <int NJ, int NV>
+// FS is the distance between the entries of neighbouring outputs where it is known, or else 0.
+template <int NJ, int NV, int FS>
 INLINE void mix_tile(Int terms, const double *const *x, const double *const *f, Int fs, Int j, double *out, Int js,
                      Int l) {
     Vector best[NJ][NV];
     for (int u = 0; u < NJ; u++)
         for (int v = 0; v < NV; v++) best[u][v] = nothing();
     for (Int k = 0; k < terms; k++) {
-        const double *row = x[k] + l, *entry = f[k] + j * fs;
+        const double *row = x[k] + l, *entry = f[k] + j * (FS ? FS : fs);
         Vector part[NV];
         for (int v = 0; v < NV; v++) part[v] = load(row + v * W);
         for (int u = 0; u < NJ; u++) {
-            const Vector add = splat(entry[u * fs]);
+            const Vector add = splat(entry[u * (FS ? FS : fs)]);
             for (int v = 0; v < NV; v++) best[u][v] = max(best[u][v], part[v] + add);
         }
     }
@@ -68,47 +69,47 @@ INLINE void mix_tail(Int terms, const double *const *x, const double *const *f, 
         }
 }
 
-template <int NJ, bool EXACT>
+template <int NJ, int FS, bool EXACT>
 INLINE void mix_strip(Int terms, const double *const *x, const double *const *f, Int fs, Int j, double *out, Int js,
                       Int n) {
     Int l = 0;
-    for (; l + kWide * W <= n; l += kWide * W) mix_tile<NJ, kWide>(terms, x, f, fs, j, out, js, l);
-    for (; l + 2 * W <= n; l += 2 * W) mix_tile<NJ, 2>(terms, x, f, fs, j, out, js, l);
+    for (; l + kWide * W <= n; l += kWide * W) mix_tile<NJ, kWide, FS>(terms, x, f, fs, j, out, js, l);
+    for (; l + 2 * W <= n; l += 2 * W) mix_tile<NJ, 2, FS>(terms, x, f, fs, j, out, js, l);
     if (EXACT) {
-        for (; l + W <= n; l += W) mix_tile<NJ, 1>(terms, x, f, fs, j, out, js, l);
+        for (; l + W <= n; l += W) mix_tile<NJ, 1, FS>(terms, x, f, fs, j, out, js, l);
         mix_tail<NJ>(terms, x, f, fs, j, out, js, l, n);
     } else {
-        for (; l < n; l += W) mix_tile<NJ, 1>(terms, x, f, fs, j, out, js, l);
+        for (; l < n; l += W) mix_tile<NJ, 1, FS>(terms, x, f, fs, j, out, js, l);
     }
 }
 
-template <bool EXACT>
+template <int FS, bool EXACT>
 INLINE void mix_any(Int terms, const double *const *x, const double *const *f, Int fs, Int nj, double *out, Int js,
                     Int n) {
     Int j = 0;
     if (!EXACT && n <= W) {  // one vector a row: more rows in flight
-        for (; j + 8 <= nj; j += 8) mix_tile<8, 1>(terms, x, f, fs, j, out, js, 0);
+        for (; j + 8 <= nj; j += 8) mix_tile<8, 1, FS>(terms, x, f, fs, j, out, js, 0);
         switch (nj - j) {
             case 7:
-                mix_tile<7, 1>(terms, x, f, fs, j, out, js, 0);
+                mix_tile<7, 1, FS>(terms, x, f, fs, j, out, js, 0);
                 break;
             case 6:
-                mix_tile<6, 1>(terms, x, f, fs, j, out, js, 0);
+                mix_tile<6, 1, FS>(terms, x, f, fs, j, out, js, 0);
                 break;
             case 5:
-                mix_tile<5, 1>(terms, x, f, fs, j, out, js, 0);
+                mix_tile<5, 1, FS>(terms, x, f, fs, j, out, js, 0);
                 break;
             case 4:
-                mix_tile<4, 1>(terms, x, f, fs, j, out, js, 0);
+                mix_tile<4, 1, FS>(terms, x, f, fs, j, out, js, 0);
                 break;
             case 3:
-                mix_tile<3, 1>(terms, x, f, fs, j, out, js, 0);
+                mix_tile<3, 1, FS>(terms, x, f, fs, j, out, js, 0);
                 break;
             case 2:
-                mix_tile<2, 1>(terms, x, f, fs, j, out, js, 0);
+                mix_tile<2, 1, FS>(terms, x, f, fs, j, out, js, 0);
                 break;
             case 1:
-                mix_tile<1, 1>(terms, x, f, fs, j, out, js, 0);
+                mix_tile<1, 1, FS>(terms, x, f, fs, j, out, js, 0);
                 break;
             default:
                 break;
@@ -120,19 +121,19 @@ INLINE void mix_any(Int terms, const double *const *x, const double *const *f, I
         const Int strip = rest == 6 ? 3 : rest == 7 || rest == 8 ? 4 : rest < 5 ? rest : 5;
         switch (strip) {
             case 5:
-                mix_strip<5, EXACT>(terms, x, f, fs, j, out, js, n);
+                mix_strip<5, FS, EXACT>(terms, x, f, fs, j, out, js, n);
                 break;
             case 4:
-                mix_strip<4, EXACT>(terms, x, f, fs, j, out, js, n);
+                mix_strip<4, FS, EXACT>(terms, x, f, fs, j, out, js, n);
                 break;
             case 3:
-                mix_strip<3, EXACT>(terms, x, f, fs, j, out, js, n);
+                mix_strip<3, FS, EXACT>(terms, x, f, fs, j, out, js, n);
                 break;
             case 2:
-                mix_strip<2, EXACT>(terms, x, f, fs, j, out, js, n);
+                mix_strip<2, FS, EXACT>(terms, x, f, fs, j, out, js, n);
                 break;
             default:
-                mix_strip<1, EXACT>(terms, x, f, fs, j, out, js, n);
+                mix_strip<1, FS, EXACT>(terms, x, f, fs, j, out, js, n);
                 break;
         }
         j += strip;
@@ -140,11 +141,13 @@ INLINE void mix_any(Int terms, const double *const *x, const double *const *f, I
 }
 
 void mix(Int terms, const double *const *x, const double *const *f, Int fs, Int nj, double *out, Int js, Int n) {
-    mix_any<false>(terms, x, f, fs, nj, out, js, n);
+    if (fs == 1) mix_any<1, false>(terms, x, f, fs, nj, out, js, n);
+    else mix_any<0, false>(terms, x, f, fs, nj, out, js, n);
 }
 
 void mix_exact(Int terms, const double *const *x, const double *const *f, Int fs, Int nj, double *out, Int js, Int n) {
-    mix_any<true>(terms, x, f, fs, nj, out, js, n);
+    if (fs == 1) mix_any<1, true>(terms, x, f, fs, nj, out, js, n);
+    else mix_any<0, true>(terms, x, f, fs, nj, out, js, n);
 }
 
 // ---- local scores ------------------------------------------------------------------------------------------------

@@ -141,18 +141,24 @@ void Upward::join(Algebra &algebra, std::int32_t t) {
 
 // Everything around the runs of a row is -inf, up to the first run of the next row: neighbours share what lies
 // between them. Kernels write whole blocks, and -inf behind the last cell unless a window cut the run short.
-void Upward::fill_gaps(std::int32_t t, double *row) {
+void Upward::find_gaps(std::int32_t t) {
     const Runs runs(layout_, t);
-    if (runs.count == 0) return;
-    const bool first = row == run_.row(t, 0);
-    Index end = first ? 0 : runs.start[0];
+    const Index stride = layout_.tables[t].stride;
+    gaps_.clear();
     for (Index r = 0; r < runs.count; r++) {
-        clear_blocks(row + end, row + runs.start[r]);
-        end = runs.start[r] + runs.length[r];
-        if (layout_.clipped) fill(row + end, row + round_up(end), kNegativeInfinity);
-        end = round_up(end);
+        const Index end = runs.start[r] + runs.length[r], from = layout_.clipped ? end : round_up(end);
+        const Index to = r + 1 < runs.count ? runs.start[r + 1] : stride + runs.start[0];
+        if (from < to) gaps_.push_back({from, to});
     }
-    clear_blocks(row + end, row + layout_.tables[t].stride + runs.start[0]);
+    if (runs.count) fill(run_.row(t, 0), run_.row(t, 0) + runs.start[0], kNegativeInfinity);
+}
+
+void Upward::fill_gaps(double *row) const {
+    for (const auto &gap : gaps_) {
+        const Index blocks = round_up(gap.from);
+        if (gap.from < blocks) fill(row + gap.from, row + blocks, kNegativeInfinity);
+        clear_blocks(row + blocks, row + gap.to);
+    }
 }
 
 // What lies above a cap goes into the last cell.
@@ -163,31 +169,44 @@ static void fold(const double *natural, Index natural_length, double *out, Index
         if (natural[i] > out[length - 1]) out[length - 1] = natural[i];
 }
 
+// For each pair of the step, where its input run begins in a state's row once it is moved to the output run's cells.
+void Upward::move_runs(std::int32_t t) {
+    const StepView s = layout_.step(t);
+    const Runs in(layout_, skeleton_.steps[t].a), out(layout_, t);
+    moved_.resize(s.pairs.count());
+    for (Index r = 0, q = 0; r < out.count; r++)
+        for (const Index end = s.pairs.begin[(r + 1) * s.classes]; q < end; q++) {
+            const Index ra = s.pairs.a[q];
+            moved_[q] = in.start[ra] - in.low[ra] - s.class_shift[s.pairs.b[q]] + out.low[r];
+        }
+}
+
 void Upward::eliminate_rows(std::int32_t t) {
     pack_scores(t);
+    move_runs(t);
+    find_gaps(t);
     const Step &step = skeleton_.steps[t];
     const StepView s = layout_.step(t);
-    const Runs in(layout_, step.a), out(layout_, t);
+    const Runs out(layout_, t);
     const Index in_stride = layout_.tables[step.a].stride, stride = layout_.tables[t].stride;
     const Index js = step.kept_states * stride, values = step.gone.count;
     const Index blocks = step.shift_has_fresh ? step.fresh : 1, nj = step.shift_has_fresh ? 1 : step.fresh;
-    const double *in_base = run_.row(step.a, 0);
-    x_.resize(values * std::max<Index>(in.count, 1));
+    x_.resize(values * std::max<Index>(layout_.tables[step.a].runs, 1));
     f_.resize(x_.size());
     Odometer at(skeleton_.kept[t]);
     for (Index p = 0; p < step.kept_states; p++, at.next())
         for (Index block = 0; block < blocks; block++) {
             double *row = run_.row(t, block * step.kept_states + p);
+            const double *input = run_.row(step.a, at.a);
             const double *score = scores_.data() + at.score + block * step.fresh_score;
             const std::int32_t *classes = s.class_of + at.shift + (step.shift_has_fresh ? block : 0);
             for (Index r = 0; r < out.count; r++) {
+                const Index *begin = s.pairs.begin + r * s.classes;
                 Index terms = 0;
                 for (Index v = 0; v < values; v++) {
-                    const Index d = classes[v * step.gone.shift], group = r * s.classes + d;
-                    for (Index q = s.pairs.begin[group]; q < s.pairs.begin[group + 1]; q++, terms++) {
-                        const Index ra = s.pairs.a[q];
-                        x_[terms] = in_base + (at.a + v * step.gone.a) * in_stride + in.start[ra] -
-                                    (in.low[ra] + s.class_shift[d] - out.low[r]);
+                    const Index d = classes[v * step.gone.shift];
+                    for (Index q = begin[d]; q < begin[d + 1]; q++, terms++) {
+                        x_[terms] = input + v * step.gone.a * in_stride + moved_[q];
                         f_[terms] = score + v * step.gone.score;
                     }
                 }
@@ -203,7 +222,7 @@ void Upward::eliminate_rows(std::int32_t t) {
                 }
                 meter_.spend(static_cast<double>(terms * nj * natural + 32));
             }
-            for (Index j = 0; j < nj; j++) fill_gaps(t, row + j * js);
+            for (Index j = 0; j < nj; j++) fill_gaps(row + j * js);
         }
 }
 
@@ -238,6 +257,7 @@ void Upward::join_rows(std::int32_t t) {
     const bool many = layout_.tables[ta].cells >= kManyCells;
     if (many) guarded_a_.reset(a);
     guarded_b_.reset(b);
+    find_gaps(t);
     Odometer at(skeleton_.kept[t]);
     for (Index s = 0; s < step.kept_states; s++, at.next()) {
         const Index state_a = swap ? at.b : at.a, state_b = swap ? at.a : at.b;
@@ -269,7 +289,7 @@ void Upward::join_rows(std::int32_t t) {
                 fold(natural_.data(), natural, to, n);
             }
         }
-        fill_gaps(t, row);
+        fill_gaps(row);
     }
 }
 

@@ -86,7 +86,9 @@ class Upward {
     void join_cells(std::int32_t t);
     using ConvolveKernel = decltype(MaxPlusKernels::convolve);
     void convolve(ConvolveKernel kernel, Index count, double *to, Index n, double operations);
-    void fill_gaps(std::int32_t t, double *row);
+    void find_gaps(std::int32_t t);
+    void fill_gaps(double *row) const;
+    void move_runs(std::int32_t t);
     const double *turn(std::int32_t t, std::vector<Loop> &kept, Index &gone);
 
     Run &run_;
@@ -98,6 +100,11 @@ class Upward {
     std::vector<const double *> x_, f_;
     std::vector<double> turned_, natural_;
     std::vector<Convolution> pairs_;
+    struct Gap {
+        Index from, to;
+    };
+    std::vector<Gap> gaps_;      // of a row of the step's table: cells that no run covers
+    std::vector<Index> moved_;  // per pair of the step
     GuardedRuns guarded_a_, guarded_b_;
 };
 
