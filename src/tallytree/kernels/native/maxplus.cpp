@@ -21,11 +21,11 @@ namespace {
 
 using Int = std::int64_t;
 constexpr int W = TALLYTREE_VECTOR_BYTES / 8;
-constexpr int kWide = W == 8 ? 4 : 2;  // vectors in a row of a tile: 16 registers on AVX2, 32 on AVX-512
 typedef double Vector __attribute__((vector_size(TALLYTREE_VECTOR_BYTES), aligned(8), may_alias));
 typedef long long Bits __attribute__((vector_size(TALLYTREE_VECTOR_BYTES), aligned(8), may_alias));
 
 #define INLINE inline __attribute__((always_inline))
+#define HIDE(x) __asm__("" : "+r"(x))
 
 INLINE Vector load(const double *p) { return *reinterpret_cast<const Vector *>(p); }
 INLINE void store(double *p, Vector v) { *reinterpret_cast<Vector *>(p) = v; }
@@ -35,119 +35,143 @@ INLINE Vector nothing() { return splat(-__builtin_inf()); }
 
 // ---- mix -----------------------------------------------------------------------------------------------------
 
-// FS is the distance between the entries of neighbouring outputs where it is known, or else 0.
+// NV vectors of NJ outputs in registers. FS is the distance between the entries of neighbouring outputs where it is
+// known, or else 0.
 template <int NJ, int NV, int FS>
-INLINE void mix_tile(Int terms, const double *const *x, const double *const *f, Int fs, Int j, double *out, Int js,
-                     Int l) {
+INLINE void mix_tile(const Mix &m, Int j, Int l) {
+    const Int fs = FS ? FS : m.fs;
     Vector best[NJ][NV];
     for (int u = 0; u < NJ; u++)
         for (int v = 0; v < NV; v++) best[u][v] = nothing();
-    for (Int k = 0; k < terms; k++) {
-        const double *row = x[k] + l, *entry = f[k] + j * (FS ? FS : fs);
+    for (Int k = 0; k < m.terms; k++) {
+        const double *row = m.x[k] + l, *entry = m.f[k] + j * fs;
+        HIDE(row);  // or the compiler keeps an address for each number, more than it has registers for
+        HIDE(entry);
         Vector part[NV];
         for (int v = 0; v < NV; v++) part[v] = load(row + v * W);
         for (int u = 0; u < NJ; u++) {
-            const Vector add = splat(entry[u * (FS ? FS : fs)]);
+            const Vector add = splat(entry[u * fs]);
             for (int v = 0; v < NV; v++) best[u][v] = max(best[u][v], part[v] + add);
         }
     }
-    for (int u = 0; u < NJ; u++)
-        for (int v = 0; v < NV; v++) store(out + (j + u) * js + l + v * W, best[u][v]);
+    if (m.late)
+        for (int u = 0; u < NJ; u++)
+            for (int v = 0; v < NV; v++) best[u][v] = best[u][v] + splat(m.late[j + u]);
+    Int js = m.js;
+    double *out = m.out + j * js + l, *next = out + m.ahead;
+    HIDE(js);
+    HIDE(out);
+    HIDE(next);
+    if (m.ahead)
+        for (int u = 0; u < NJ; u++, next += js)
+            for (int v = 0; v < NV; v++) __builtin_prefetch(next + v * W, 1);
+    for (int u = 0; u < NJ; u++, out += js)
+        for (int v = 0; v < NV; v++) store(out + v * W, best[u][v]);
 }
 
-template <int NJ>
-INLINE void mix_tail(Int terms, const double *const *x, const double *const *f, Int fs, Int j, double *out, Int js,
-                     Int l, Int n) {
-    for (; l < n; l++)
-        for (int u = 0; u < NJ; u++) {
-            double best = -__builtin_inf();
-            for (Int k = 0; k < terms; k++) {
-                const double v = x[k][l] + f[k][(j + u) * fs];
-                best = v > best ? v : best;
-            }
-            out[(j + u) * js + l] = best;
-        }
-}
-
-template <int NJ, int FS, bool EXACT>
-INLINE void mix_strip(Int terms, const double *const *x, const double *const *f, Int fs, Int j, double *out, Int js,
-                      Int n) {
+// NJ outputs along `vectors` vectors, as wide as the registers hold.
+template <int NJ, int FS>
+INLINE void mix_strip(const Mix &m, Int j, Int vectors) {
+    constexpr int kWide = W == 8 ? (NJ > 5 ? 3 : 4) : (NJ > 5 ? 1 : 2);
     Int l = 0;
-    for (; l + kWide * W <= n; l += kWide * W) mix_tile<NJ, kWide, FS>(terms, x, f, fs, j, out, js, l);
-    for (; l + 2 * W <= n; l += 2 * W) mix_tile<NJ, 2, FS>(terms, x, f, fs, j, out, js, l);
-    if (EXACT) {
-        for (; l + W <= n; l += W) mix_tile<NJ, 1, FS>(terms, x, f, fs, j, out, js, l);
-        mix_tail<NJ>(terms, x, f, fs, j, out, js, l, n);
-    } else {
-        for (; l < n; l += W) mix_tile<NJ, 1, FS>(terms, x, f, fs, j, out, js, l);
-    }
+    for (; vectors >= kWide; vectors -= kWide, l += kWide * W) mix_tile<NJ, kWide, FS>(m, j, l);
+    if constexpr (kWide > 3)
+        if (vectors == 3) return mix_tile<NJ, 3, FS>(m, j, l);
+    if constexpr (kWide > 2)
+        if (vectors == 2) return mix_tile<NJ, 2, FS>(m, j, l);
+    if constexpr (kWide > 1)
+        if (vectors == 1) return mix_tile<NJ, 1, FS>(m, j, l);
 }
 
-template <int FS, bool EXACT>
-INLINE void mix_any(Int terms, const double *const *x, const double *const *f, Int fs, Int nj, double *out, Int js,
-                    Int n) {
-    Int j = 0;
-    if (!EXACT && n <= W) {  // one vector a row: more rows in flight
-        for (; j + 8 <= nj; j += 8) mix_tile<8, 1, FS>(terms, x, f, fs, j, out, js, 0);
-        switch (nj - j) {
+// Strips of outputs; the last two are evened out, as one of one costs as much.
+template <int FS>
+INLINE void mix_strips(const Mix &m, Int vectors) {
+    const Int most = W == 8 || vectors == 1 ? 8 : 5;
+    for (Int j = 0, strip; j < m.nj && vectors > 0; j += strip) {
+        const Int rest = m.nj - j;
+        strip = rest >= 2 * most || rest == most ? most : rest < most ? rest : (rest + 1) / 2;
+        switch (strip) {
+            case 8:
+                mix_strip<8, FS>(m, j, vectors);
+                break;
             case 7:
-                mix_tile<7, 1, FS>(terms, x, f, fs, j, out, js, 0);
+                mix_strip<7, FS>(m, j, vectors);
                 break;
             case 6:
-                mix_tile<6, 1, FS>(terms, x, f, fs, j, out, js, 0);
+                mix_strip<6, FS>(m, j, vectors);
                 break;
             case 5:
-                mix_tile<5, 1, FS>(terms, x, f, fs, j, out, js, 0);
+                mix_strip<5, FS>(m, j, vectors);
                 break;
             case 4:
-                mix_tile<4, 1, FS>(terms, x, f, fs, j, out, js, 0);
+                mix_strip<4, FS>(m, j, vectors);
                 break;
             case 3:
-                mix_tile<3, 1, FS>(terms, x, f, fs, j, out, js, 0);
+                mix_strip<3, FS>(m, j, vectors);
                 break;
             case 2:
-                mix_tile<2, 1, FS>(terms, x, f, fs, j, out, js, 0);
-                break;
-            case 1:
-                mix_tile<1, 1, FS>(terms, x, f, fs, j, out, js, 0);
+                mix_strip<2, FS>(m, j, vectors);
                 break;
             default:
+                mix_strip<1, FS>(m, j, vectors);
                 break;
         }
-        return;
-    }
-    while (j < nj) {  // strips of five outputs, the last two evened out: a strip of one costs as much
-        const Int rest = nj - j;
-        const Int strip = rest == 6 ? 3 : rest == 7 || rest == 8 ? 4 : rest < 5 ? rest : 5;
-        switch (strip) {
-            case 5:
-                mix_strip<5, FS, EXACT>(terms, x, f, fs, j, out, js, n);
-                break;
-            case 4:
-                mix_strip<4, FS, EXACT>(terms, x, f, fs, j, out, js, n);
-                break;
-            case 3:
-                mix_strip<3, FS, EXACT>(terms, x, f, fs, j, out, js, n);
-                break;
-            case 2:
-                mix_strip<2, FS, EXACT>(terms, x, f, fs, j, out, js, n);
-                break;
-            default:
-                mix_strip<1, FS, EXACT>(terms, x, f, fs, j, out, js, n);
-                break;
-        }
-        j += strip;
     }
 }
 
-void mix(Int terms, const double *const *x, const double *const *f, Int fs, Int nj, double *out, Int js, Int n) {
-    if (fs == 1) mix_any<1, false>(terms, x, f, fs, nj, out, js, n);
-    else mix_any<0, false>(terms, x, f, fs, nj, out, js, n);
+void mix(const Mix &m) {
+    const Int vectors = (m.n + W - 1) / W;
+    if (m.fs == 1) mix_strips<1>(m, vectors);
+    else mix_strips<0>(m, vectors);
 }
 
-void mix_exact(Int terms, const double *const *x, const double *const *f, Int fs, Int nj, double *out, Int js, Int n) {
-    if (fs == 1) mix_any<1, true>(terms, x, f, fs, nj, out, js, n);
-    else mix_any<0, true>(terms, x, f, fs, nj, out, js, n);
+void mix_exact(const Mix &m) {
+    const Int whole = m.n / W;
+    if (m.fs == 1) mix_strips<1>(m, whole);
+    else mix_strips<0>(m, whole);
+    for (Int l = whole * W; l < m.n; l++)
+        for (Int j = 0; j < m.nj; j++) {
+            double best = -__builtin_inf();
+            for (Int k = 0; k < m.terms; k++) {
+                const double v = m.x[k][l] + m.f[k][j * m.fs];
+                best = v > best ? v : best;
+            }
+            m.out[j * m.js + l] = m.late ? best + m.late[j] : best;
+        }
+}
+
+// Four sums in flight, so that none waits for the one before.
+template <int NV>
+INLINE void along_tile(Int terms, const double *x, const double *f, Int fs, const double *late, double *out) {
+    constexpr int U = NV > 2 ? 2 : 4;
+    Vector best[U][NV];
+    for (int u = 0; u < U; u++)
+        for (int v = 0; v < NV; v++) best[u][v] = nothing();
+    Int k = 0;
+    for (; k + U <= terms; k += U)
+        for (int u = 0; u < U; u++) {
+            const Vector add = splat(x[k + u]);
+            for (int v = 0; v < NV; v++) best[u][v] = max(best[u][v], load(f + (k + u) * fs + v * W) + add);
+        }
+    for (; k < terms; k++) {
+        const Vector add = splat(x[k]);
+        for (int v = 0; v < NV; v++) best[0][v] = max(best[0][v], load(f + k * fs + v * W) + add);
+    }
+    for (int v = 0; v < NV; v++) {
+        Vector top = best[0][v];
+        for (int u = 1; u < U; u++) top = max(top, best[u][v]);
+        store(out + v * W, late ? top + load(late + v * W) : top);
+    }
+}
+
+void mix_along(Int terms, const double *x, const double *f, Int fs, const double *late, double *out, Int n) {
+    constexpr int NV = W == 2 ? 2 : 4;
+    Int l = 0;
+    const auto from = [&](Int at) { return late ? late + at : nullptr; };
+    for (; l + (NV - 1) * W < n; l += NV * W) along_tile<NV>(terms, x, f + l, fs, from(l), out + l);
+    if (l + 2 * W < n) along_tile<3>(terms, x, f + l, fs, from(l), out + l);
+    else if (l + W < n) along_tile<2>(terms, x, f + l, fs, from(l), out + l);
+    else if (l < n) along_tile<1>(terms, x, f + l, fs, from(l), out + l);
 }
 
 // ---- local scores ------------------------------------------------------------------------------------------------
@@ -368,9 +392,18 @@ void convolve_many(const Convolution *pairs, Int count, double *out, Int first, 
 }  // namespace
 
 extern const MaxPlusKernels kernels;
-const MaxPlusKernels kernels = {
-    TALLYTREE_TEXT(TALLYTREE_ISA), mix,      mix_exact,    offset_rows, add, raise, add_exponentials, raise_sum,
-    add_exponentials_of_sum,       convolve, convolve_many};
+const MaxPlusKernels kernels = {TALLYTREE_TEXT(TALLYTREE_ISA),
+                                mix,
+                                mix_exact,
+                                mix_along,
+                                offset_rows,
+                                add,
+                                raise,
+                                add_exponentials,
+                                raise_sum,
+                                add_exponentials_of_sum,
+                                convolve,
+                                convolve_many};
 
 }  // namespace TALLYTREE_ISA
 }  // namespace tallytree

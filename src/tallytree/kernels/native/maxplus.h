@@ -14,19 +14,32 @@ struct Convolution {
     std::int64_t offset;
 };
 
+// out[j * js + l] = max over k < terms of x[k][l] + f[k][j * fs], plus late[j] where that is given, for j < nj.
+struct Mix {
+    std::int64_t terms;
+    const double *const *x, *const *f;
+    std::int64_t fs;
+    const double *late;
+    std::int64_t nj;
+    double *out;
+    std::int64_t js, n;
+    std::int64_t ahead = 0;  // what will be written next lies this far behind `out`; 0 where that is not worth a hint
+};
+
 inline constexpr std::int64_t kGuard = 16;
 
 struct MaxPlusKernels {
     const char *name;
 
-    // out[j * js + l] = max over k of x[k][l] + f[k][j * fs], for j < nj and l < n rounded up to whole vectors:
-    // every x[k] must be readable, and every out row writable, that far.
-    void (*mix)(std::int64_t terms, const double *const *x, const double *const *f, std::int64_t fs, std::int64_t nj,
-                double *out, std::int64_t js, std::int64_t n);
+    // For l < n rounded up to whole vectors: every x[k] must be readable, and every out row writable, that far.
+    void (*mix)(const Mix &mix);
 
-    // The same for exactly l < n.
-    void (*mix_exact)(std::int64_t terms, const double *const *x, const double *const *f, std::int64_t fs,
-                      std::int64_t nj, double *out, std::int64_t js, std::int64_t n);
+    // For exactly l < n.
+    void (*mix_exact)(const Mix &mix);
+
+    // out[l] = max over k of x[k] + f[k * fs + l], plus late[l] where that is given, for l < n rounded up likewise.
+    void (*mix_along)(std::int64_t terms, const double *x, const double *f, std::int64_t fs, const double *late,
+                      double *out, std::int64_t n);
 
     // out[r][i] = in[r][i] + value[r * stride], for `rows` rows of n cells side by side.
     void (*offset_rows)(const double *in, const double *value, std::int64_t stride, double *out, std::int64_t rows,

@@ -20,6 +20,9 @@ void clear_blocks(double *from, double *to) {
 // From this many cells of the first operand on, half of it on average in each pair, `convolve_many` is the quicker one.
 constexpr Index kManyCells = 24;
 
+// Arenas of more numbers than this do not stay near the processor: it is told what will be written next.
+constexpr Index kBeyondCache = Index{1} << 17;
+
 bool contiguous(std::span<const FactorLoop> loops) { return loops.size() == 1 && loops[0].stride == 1; }
 bool constant_rows(std::span<const FactorLoop> loops) { return loops.size() == 2 && loops[1].stride == 0; }
 
@@ -27,25 +30,55 @@ bool constant_rows(std::span<const FactorLoop> loops) { return loops.size() == 2
 
 // ---- any algebra -----------------------------------------------------------------------------------------------
 
-void Upward::pack_scores(std::int32_t t) {
+// The sum of a step's factors, but for number `without`.
+void Upward::pack_scores(std::int32_t t, Index without) {
     const Index size = skeleton_.steps[t].score_size;
     if (static_cast<Index>(scores_.size()) < size + kLanes) scores_.resize(size + kLanes);
     const auto refs = skeleton_.score_refs[t];
     const Index first = skeleton_.score_refs.begin[t], count = static_cast<Index>(refs.size());
     const auto loops = [&](Index i) { return skeleton_.score_loops[first + i]; };
     const auto table = [&](Index i) { return run_.scores_[refs[i].block].row(refs[i].row); };
-    if (count == 0) fill(scores_.data(), scores_.data() + size, 0);
-    if (count == 2)  // a pairwise factor and a unary one: in one go
+    if (count == 2 && without < 0)  // a pairwise factor and a unary one: in one go
         for (Index i : {0, 1})
             if (contiguous(loops(i)) && constant_rows(loops(1 - i)))
                 return pack_two(table(i), table(1 - i), loops(1 - i));
+    bool none = true;
     for (Index i = 0; i < count; i++) {
+        if (i == without) continue;
         double *out = scores_.data();
         walk_factor(loops(i), [&](Index at, Index n, Index stride) {
-            pack_stretch(table(i) + at, stride, out, n, i == 0);
+            pack_stretch(table(i) + at, stride, out, n, none);
             out += n;
         });
+        none = false;
     }
+    if (none) fill(scores_.data(), scores_.data() + size, 0);
+}
+
+// The factor over the fresh states alone apart from the others, and these as they lie where there is only one.
+// Both can be read up to a whole block beyond their ends.
+Upward::LocalScores Upward::split_scores(std::int32_t t) {
+    const Step &step = skeleton_.steps[t];
+    const auto refs = skeleton_.score_refs[t];
+    const Index others = static_cast<Index>(refs.size()) - (step.late >= 0 ? 1 : 0), main = step.late == 0 ? 1 : 0;
+    LocalScores local{nullptr, nullptr};
+    if (step.late >= 0) local.late = readable(refs[step.late], step.fresh, late_);
+    if (others == 1 && contiguous(skeleton_.score_loops[skeleton_.score_refs.begin[t] + main])) {
+        local.main = readable(refs[main], step.score_size, scores_);
+    } else {
+        pack_scores(t, step.late);
+        local.main = scores_.data();
+    }
+    return local;
+}
+
+const double *Upward::readable(FactorRef ref, Index size, std::vector<double> &copy) {
+    const auto &block = run_.scores_[ref.block];
+    const double *table = block.row(ref.row);
+    if ((block.count - 1 - ref.row) * size >= kLanes) return table;
+    if (static_cast<Index>(copy.size()) < size + kLanes) copy.resize(size + kLanes);
+    std::memcpy(copy.data(), table, static_cast<std::size_t>(size) * sizeof(double));
+    return copy.data();
 }
 
 void Upward::pack_two(const double *whole, const double *rows, std::span<const FactorLoop> loops) {
@@ -182,15 +215,16 @@ void Upward::move_runs(std::int32_t t) {
 }
 
 void Upward::eliminate_rows(std::int32_t t) {
-    pack_scores(t);
+    const LocalScores local = split_scores(t);
     move_runs(t);
     find_gaps(t);
     const Step &step = skeleton_.steps[t];
     const StepView s = layout_.step(t);
     const Runs out(layout_, t);
     const Index in_stride = layout_.tables[step.a].stride, stride = layout_.tables[t].stride;
-    const Index js = step.kept_states * stride, values = step.gone.count;
+    const Index js = step.kept_states * stride, values = step.gone.count, gone_stride = step.gone.a * in_stride;
     const Index blocks = step.shift_has_fresh ? step.fresh : 1, nj = step.shift_has_fresh ? 1 : step.fresh;
+    const Index ahead = layout_.arena >= kBeyondCache && step.kept_states == 1 ? layout_.tables[t].size : 0;
     x_.resize(values * std::max<Index>(layout_.tables[step.a].runs, 1));
     f_.resize(x_.size());
     Odometer at(skeleton_.kept[t]);
@@ -198,26 +232,29 @@ void Upward::eliminate_rows(std::int32_t t) {
         for (Index block = 0; block < blocks; block++) {
             double *row = run_.row(t, block * step.kept_states + p);
             const double *input = run_.row(step.a, at.a);
-            const double *score = scores_.data() + at.score + block * step.fresh_score;
+            const double *score = local.main + at.score + block * step.fresh_score;
+            const double *late = local.late ? local.late + block : nullptr;
             const std::int32_t *classes = s.class_of + at.shift + (step.shift_has_fresh ? block : 0);
             for (Index r = 0; r < out.count; r++) {
                 const Index *begin = s.pairs.begin + r * s.classes;
                 Index terms = 0;
-                for (Index v = 0; v < values; v++) {
-                    const Index d = classes[v * step.gone.shift];
-                    for (Index q = begin[d]; q < begin[d + 1]; q++, terms++) {
-                        x_[terms] = input + v * step.gone.a * in_stride + moved_[q];
-                        f_[terms] = score + v * step.gone.score;
+                const double *x = input, *f = score;
+                const std::int32_t *d = classes;
+                for (Index v = 0; v < values; v++, x += gone_stride, f += step.gone.score, d += step.gone.shift)
+                    for (Index q = begin[*d]; q < begin[*d + 1]; q++, terms++) {
+                        x_[terms] = x + moved_[q];
+                        f_[terms] = f;
                     }
-                }
                 double *to = row + out.start[r];
                 const Index n = out.length[r], natural = out.natural[r];
                 if (natural <= n) {
-                    run_.kernels_->mix(terms, x_.data(), f_.data(), step.fresh_score, nj, to, js, round_up(n));
+                    run_.kernels_->mix(
+                        {terms, x_.data(), f_.data(), step.fresh_score, late, nj, to, js, round_up(n), ahead});
                 } else {
                     const Index ns = round_up(natural);
                     natural_.resize(nj * ns);
-                    run_.kernels_->mix(terms, x_.data(), f_.data(), step.fresh_score, nj, natural_.data(), ns, ns);
+                    run_.kernels_->mix(
+                        {terms, x_.data(), f_.data(), step.fresh_score, late, nj, natural_.data(), ns, ns});
                     for (Index j = 0; j < nj; j++) fold(natural_.data() + j * ns, natural, to + j * js, n);
                 }
                 meter_.spend(static_cast<double>(terms * nj * natural + 32));
@@ -342,8 +379,17 @@ const double *Upward::turn(std::int32_t t, std::vector<Loop> &kept, Index &gone_
     return turned_.data();
 }
 
+// Nothing but a factor between the variable that goes and one that comes, as on a chain: a row along the latter.
+void Upward::eliminate_along(std::int32_t t) {
+    const LocalScores local = split_scores(t);
+    const Step &step = skeleton_.steps[t];
+    run_.kernels_->mix_along(step.gone.count, run_.row(step.a, 0), local.main, step.gone.score, local.late,
+                             run_.row(t, 0), step.fresh);
+    meter_.spend(static_cast<double>(step.gone.count * step.fresh + 32));
+}
+
 void Upward::eliminate_cells(std::int32_t t) {
-    pack_scores(t);
+    const LocalScores local = split_scores(t);
     const Step &step = skeleton_.steps[t];
     const StepView s = layout_.step(t);
     const auto &in = layout_.tables[step.a];
@@ -368,16 +414,20 @@ void Upward::eliminate_cells(std::int32_t t) {
                     const Index group = r * s.classes + d;
                     for (Index q = s.pairs.begin[group]; q < s.pairs.begin[group + 1]; q++, terms++) {
                         x_[terms] = input + s.pairs.a[q] * in.states + at.a + v * gone_stride;
-                        f_[terms] = scores_.data() + at.score + v * step.gone.score + block * step.fresh_score;
+                        f_[terms] = local.main + at.score + v * step.gone.score + block * step.fresh_score;
                     }
                 }
                 double *to = out_base + r * out.states + block * step.kept_states + p * row;
-                if (along_fresh && r + 1 == out.runs)  // the row runs along the factor; behind the table is room
-                    run_.kernels_->mix(terms, f_.data(), x_.data(), 0, 1, to, 0, step.fresh);
-                else if (along_fresh) run_.kernels_->mix_exact(terms, f_.data(), x_.data(), 0, 1, to, 0, step.fresh);
-                else
-                    run_.kernels_->mix_exact(terms, x_.data(), f_.data(), step.fresh_score, nj, to, step.kept_states,
-                                             row);
+                if (along_fresh) {
+                    const bool room = r + 1 == out.runs;  // behind the table
+                    (room ? run_.kernels_->mix
+                          : run_.kernels_->mix_exact)({terms, f_.data(), x_.data(), 0, nullptr, 1, to, 0, step.fresh});
+                    if (local.late) run_.kernels_->add(local.late, to, step.fresh);
+                } else {
+                    const double *late = local.late ? local.late + block : nullptr;
+                    run_.kernels_->mix_exact(
+                        {terms, x_.data(), f_.data(), step.fresh_score, late, nj, to, step.kept_states, row});
+                }
                 meter_.spend(static_cast<double>(terms * nj * row + 32));
             }
 }
@@ -417,7 +467,10 @@ void Upward::step(Algebra &algebra, std::int32_t t) {
     if (verb == Verb::Unit) return unit<Algebra>(t);
     if constexpr (std::is_same_v<Algebra, MaxPlus>) {
         if (layout_.rows) return verb == Verb::Join ? join_rows(t) : eliminate_rows(t);
-        return verb == Verb::Join ? join_cells(t) : eliminate_cells(t);
+        if (verb == Verb::Join) return join_cells(t);
+        const bool along =
+            layout_.statistics == 0 && skeleton_.steps[t].kept_states == 1 && skeleton_.steps[t].fresh > 1;
+        return along ? eliminate_along(t) : eliminate_cells(t);
     }
     return verb == Verb::Join ? join(algebra, t) : eliminate(algebra, t);
 }

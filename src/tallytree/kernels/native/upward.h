@@ -69,7 +69,13 @@ class Upward {
     }
 
   private:
-    void pack_scores(std::int32_t t);  // into scores_
+    struct LocalScores {
+        const double *main;  // laid out as the step says
+        const double *late;  // one for each fresh state, or null
+    };
+    LocalScores split_scores(std::int32_t t);
+    const double *readable(FactorRef ref, Index size, std::vector<double> &copy);
+    void pack_scores(std::int32_t t, Index without = -1);  // into scores_
     void pack_two(const double *whole, const double *rows, std::span<const FactorLoop> loops);
     void pack_stretch(const double *from, Index stride, double *out, Index n, bool first);
     template <class Algebra>
@@ -82,6 +88,7 @@ class Upward {
     // max-plus, tuned
     void eliminate_rows(std::int32_t t);
     void eliminate_cells(std::int32_t t);
+    void eliminate_along(std::int32_t t);
     void join_rows(std::int32_t t);
     void join_cells(std::int32_t t);
     using ConvolveKernel = decltype(MaxPlusKernels::convolve);
@@ -95,7 +102,7 @@ class Upward {
     const Layout &layout_;
     const Skeleton &skeleton_;
     Meter meter_;
-    std::vector<double> scores_;
+    std::vector<double> scores_, late_;
     std::vector<Term<double>> terms_;
     std::vector<const double *> x_, f_;
     std::vector<double> turned_, natural_;
@@ -103,7 +110,7 @@ class Upward {
     struct Gap {
         Index from, to;
     };
-    std::vector<Gap> gaps_;      // of a row of the step's table: cells that no run covers
+    std::vector<Gap> gaps_;     // of a row of the step's table: cells that no run covers
     std::vector<Index> moved_;  // per pair of the step
     GuardedRuns guarded_a_, guarded_b_;
 };
