@@ -105,7 +105,7 @@ class Upward {
     std::vector<double> scores_, late_;
     std::vector<Term<double>> terms_;
     std::vector<const double *> x_, f_;
-    std::vector<double> turned_, natural_;
+    std::vector<double> turned_, natural_, merged_;
     std::vector<Convolution> pairs_;
     struct Gap {
         Index from, to;
