@@ -58,15 +58,18 @@ void Upward::pack_scores(std::int32_t t, Index without) {
 }
 
 // The factor over the fresh states alone apart from the others, and these as they lie where there is only one.
-// Both can be read up to a whole block beyond their ends.
-Upward::LocalScores Upward::split_scores(std::int32_t t) {
+Upward::LocalScores Upward::split_scores(std::int32_t t, bool whole_vectors) {
     const Step &step = skeleton_.steps[t];
     const auto refs = skeleton_.score_refs[t];
     const Index others = static_cast<Index>(refs.size()) - (step.late >= 0 ? 1 : 0), main = step.late == 0 ? 1 : 0;
+    const auto table = [&](FactorRef ref, Roomy &roomy) {
+        const auto &block = run_.scores_[ref.block];
+        return whole_vectors ? roomy.of(block, ref.row) : block.row(ref.row);
+    };
     LocalScores local{nullptr, nullptr};
-    if (step.late >= 0) local.late = readable(refs[step.late], step.fresh, late_);
+    if (step.late >= 0) local.late = table(refs[step.late], late_);
     if (others == 1 && contiguous(skeleton_.score_loops[skeleton_.score_refs.begin[t] + main])) {
-        local.main = readable(refs[main], step.score_size, scores_);
+        local.main = table(refs[main], main_);
     } else {
         pack_scores(t, step.late);
         local.main = scores_.data();
@@ -74,13 +77,15 @@ Upward::LocalScores Upward::split_scores(std::int32_t t) {
     return local;
 }
 
-const double *Upward::readable(FactorRef ref, Index size, std::vector<double> &copy) {
-    const auto &block = run_.scores_[ref.block];
-    const double *table = block.row(ref.row);
-    if ((block.count - 1 - ref.row) * size >= kLanes) return table;
-    if (static_cast<Index>(copy.size()) < size + kLanes) copy.resize(size + kLanes);
-    std::memcpy(copy.data(), table, static_cast<std::size_t>(size) * sizeof(double));
-    return copy.data();
+const double *Upward::Roomy::of(const TableBlock<double> &block, Index row) {
+    const double *table = block.row(row);
+    if ((block.count - 1 - row) * block.size >= kLanes) return table;
+    if (from_ != table) {
+        cells_.assign(table, table + block.size);
+        cells_.resize(block.size + kLanes);
+        from_ = table;
+    }
+    return cells_.data();
 }
 
 void Upward::pack_two(const double *whole, const double *rows, std::span<const FactorLoop> loops) {
@@ -217,7 +222,7 @@ void Upward::move_runs(std::int32_t t) {
 }
 
 void Upward::eliminate_rows(std::int32_t t) {
-    const LocalScores local = split_scores(t);
+    const LocalScores local = split_scores(t, false);
     move_runs(t);
     find_gaps(t);
     const Step &step = skeleton_.steps[t];
@@ -384,7 +389,7 @@ const double *Upward::turn(std::int32_t t, std::vector<Loop> &kept, Index &gone_
 
 // Nothing but a factor between the variable that goes and one that comes, as on a chain: a row along the latter.
 void Upward::eliminate_along(std::int32_t t) {
-    const LocalScores local = split_scores(t);
+    const LocalScores local = split_scores(t, true);
     const Step &step = skeleton_.steps[t];
     run_.kernels_->mix_along(step.gone.count, run_.row(step.a, 0), local.main, step.gone.score, local.late,
                              run_.row(t, 0), step.fresh);
@@ -392,7 +397,7 @@ void Upward::eliminate_along(std::int32_t t) {
 }
 
 void Upward::eliminate_cells(std::int32_t t) {
-    const LocalScores local = split_scores(t);
+    const LocalScores local = split_scores(t, true);
     const Step &step = skeleton_.steps[t];
     const StepView s = layout_.step(t);
     const auto &in = layout_.tables[step.a];

@@ -73,8 +73,16 @@ class Upward {
         const double *main;  // laid out as the step says
         const double *late;  // one for each fresh state, or null
     };
-    LocalScores split_scores(std::int32_t t);
-    const double *readable(FactorRef ref, Index size, std::vector<double> &copy);
+    // A factor with room behind it, so that whole vectors can be read; copied where it has none.
+    class Roomy {
+      public:
+        const double *of(const TableBlock<double> &block, Index row);
+
+      private:
+        std::vector<double> cells_;
+        const double *from_ = nullptr;
+    };
+    LocalScores split_scores(std::int32_t t, bool whole_vectors);
     void pack_scores(std::int32_t t, Index without = -1);  // into scores_
     void pack_two(const double *whole, const double *rows, std::span<const FactorLoop> loops);
     void pack_stretch(const double *from, Index stride, double *out, Index n, bool first);
@@ -102,7 +110,8 @@ class Upward {
     const Layout &layout_;
     const Skeleton &skeleton_;
     Meter meter_;
-    std::vector<double> scores_, late_;
+    std::vector<double> scores_;
+    Roomy main_, late_;
     std::vector<Term<double>> terms_;
     std::vector<const double *> x_, f_;
     std::vector<double> turned_, natural_, merged_;
