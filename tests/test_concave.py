@@ -31,11 +31,15 @@ def bent(row, at, size):
 
 ROWS = {
     "smooth": lambda rng, n: from_differences(rng, n, lambda r, k: r.normal(size=k)),
-    "whole numbers, many ties": lambda rng, n: from_differences(rng, n, lambda r, k: r.integers(-3, 4, k) * 1.0),
+    "whole numbers, many ties": lambda rng, n: from_differences(
+        rng, n, lambda r, k: r.integers(-3, 4, k) * 1.0
+    ),
     "tenths, ties that rounding breaks": lambda rng, n: from_differences(
         rng, n, lambda r, k: r.integers(-9, 10, k) / 10
     ),
-    "differences below the last place": lambda rng, n: 1e6 - np.linspace(-1, 1, n) ** 2 * rng.choice([1e-8, 1e-9]),
+    "differences below the last place": lambda rng, n: (
+        1e6 - np.linspace(-1, 1, n) ** 2 * rng.choice([1e-8, 1e-9])
+    ),
     "straight": lambda rng, n: np.arange(n) * rng.choice([0.1, 0.0, -0.5]),
     "one dent": lambda rng, n: bent(from_differences(rng, n, lambda r, k: r.normal(size=k)), n // 2, -1e-3),
     "huge": lambda rng, n: from_differences(rng, n, lambda r, k: r.normal(size=k)) * 1e304,
