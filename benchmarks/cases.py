@@ -61,7 +61,7 @@ def b1(p: Any) -> End:
         p,
         _chain(p),
         lambda model: (tt.count(model, state=1),),
-        lambda model, s: tt.solve(model, where=s[0] == bound),
+        lambda model, s: tt.solve(model, where=s[0] == bound, threads=1),
     )
 
 
@@ -76,7 +76,7 @@ def b2(p: Any) -> End:
             tt.mismatches(model, truth, background=0, name="fp"),
         ),
         lambda model, s: tt.solve(
-            model, s, lambda score, tp, fp: score + 1.0 - 2.0 * tp / (positives + tp + fp)
+            model, s, lambda score, tp, fp: score + 1.0 - 2.0 * tp / (positives + tp + fp), threads=1
         ),
     )
 
@@ -88,7 +88,7 @@ def b3(p: Any) -> End:
         p,
         _chain(p),
         lambda model: (tt.mismatches(model, truth),),
-        lambda model, s: tt.solve(model, s, lambda score, d: (score - truth_score + 1.0) * d),
+        lambda model, s: tt.solve(model, s, lambda score, d: (score - truth_score + 1.0) * d, threads=1),
     )
 
 
@@ -102,7 +102,7 @@ def b4(p: Any) -> End:
         p,
         lambda: tt.Model.tree(parents, unary, pairs),
         lambda model: (tt.count(model, state=0), tt.count(model, state=1)),
-        lambda model, s: tt.solve(model, where=(s[0] == zeros) & (s[1] == ones)),
+        lambda model, s: tt.solve(model, where=(s[0] == zeros) & (s[1] == ones), threads=1),
     )
 
 
@@ -112,7 +112,7 @@ def b5(p: Any) -> End:
         p,
         _grid(p),
         lambda model: (tt.count(model, state=1),),
-        lambda model, s: tt.solve(model, where=s[0] == bound),
+        lambda model, s: tt.solve(model, where=s[0] == bound, threads=1),
     )
 
 
@@ -123,16 +123,16 @@ def b6(p: Any) -> End:
         p,
         _chain(p),
         lambda model: (tt.mismatches(model, a, name="d1"), tt.mismatches(model, b, name="d2")),
-        lambda model, s: tt.solve(model, where=(s[0] >= low1) & (s[1] >= low2)),
+        lambda model, s: tt.solve(model, where=(s[0] >= low1) & (s[1] >= low2), threads=1),
     )
 
 
 def b7grid(p: Any) -> End:
-    return End(p, _grid(p), lambda _: (), lambda model, _: tt.solve(model))
+    return End(p, _grid(p), lambda _: (), lambda model, _: tt.solve(model, threads=1))
 
 
 def b7chain(p: Any) -> End:
-    return End(p, _chain(p), lambda _: (), lambda model, _: tt.solve(model))
+    return End(p, _chain(p), lambda _: (), lambda model, _: tt.solve(model, threads=1))
 
 
 CASES: dict[str, Callable[[Any], End]] = {

@@ -87,6 +87,21 @@ def show(title: str, rows: Sequence[Row], note: str = "") -> None:
     print(f"{note}\n" if note else "", flush=True)
 
 
+def paste(title: str, rows: Sequence[Row], note: str = "") -> None:
+    """Print rows as a table of the documentation: three digits are enough there."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    print(f"## {title}")
+    for line in (columns, ["---"] * len(columns), *([_short(row.get(c)) for c in columns] for row in rows)):
+        print(f"| {' | '.join(line)} |")
+    print(f"{note}\n" if note else "", flush=True)
+
+
+def _short(value: object) -> str:
+    if not isinstance(value, float) or np.isnan(value):
+        return _text(value)
+    return f"{value:,.0f}" if 100 <= abs(value) < 1e7 else f"{value:.3g}"
+
+
 def _text(value: object) -> str:
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return "-"

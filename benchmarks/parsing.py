@@ -1,13 +1,17 @@
-"""Constituency parsing on the Penn Treebank sample: quality, speed beside NLTK, and F1-slack inference."""
+"""Constituency parsing on the Penn Treebank sample: quality, speed beside NLTK, F1-slack inference, memory.
+
+The tables are printed as they stand in ``docs/parsing.md``.
+"""
 
 from __future__ import annotations
 
 import time
-from math import exp
 from typing import Any
 
 import numpy as np
-from common import ROOT, Row, interleaved, show, slope
+from common import ROOT, Row, paste, slope
+from parsing_memory import forecasts
+from parsing_nltk import beside_nltk
 
 import tallytree as tt
 from tallytree import parsing
@@ -27,40 +31,51 @@ def main(*, quick: bool = False) -> dict[str, list[Row]]:
         print(f"skipped: no treebank at {DATA}\n")
         return {}
     train, dev = (parsing.read_treebank(DATA / f"{name}.mrg") for name in ("train", "dev"))
-    short = [tree for tree in dev if len(tree) <= 40][: 40 if quick else None]
+    short = [tree for tree in dev if len(tree) <= 40][: 20 if quick else None]
     grammars = {name: parsing.Grammar.from_treebank(train, **o) for name, o in GRAMMARS.items()}
+
     data = {"quality": [quality(name, grammar, short) for name, grammar in grammars.items()]}
-    show(f"{len(short)} sentences of up to 40 words", data["quality"], QUALITY)
-    data["nltk"] = beside_nltk(grammars[COMPACT], short, 1 if quick else 3)
+    paste(f"{len(short)} sentences of up to 40 words of dev.mrg", data["quality"], CONVENTIONS)
+
+    lengths, seconds = ((4, 6), 20.0) if quick else ((4, 6, 8, 10, 12, 14, 16, 18, 20), 100.0)
+    data["nltk"] = beside_nltk(grammars[COMPACT], train, lengths, seconds)
     if data["nltk"]:
-        show("one sentence, the best tree of the same grammar", data["nltk"])
+        paste(f"NLTK's ViterbiParser, {COMPACT}", [*data["nltk"], exponents(data["nltk"])], NLTK)
+
     sizes = (10, 20) if quick else (10, 20, 30, 40)
-    data["slack"] = [slack(grammars, train, n, 2 if quick else 5) for n in sizes]
-    exponents = {
-        key: slope([row["words"] for row in data["slack"]], [row[key] for row in data["slack"]])
-        for key in data["slack"][0]
-        if key.endswith("s") and key != "words" and all(isinstance(row[key], float) for row in data["slack"])
-    }
-    show(
-        "loss-augmented, F1, slack scaling: median of some sentences",
-        data["slack"],
-        "exponents: " + ", ".join(f"{key} {value:.1f}" for key, value in exponents.items()),
-    )
+    measured = [slack(grammars, train, n, 2 if quick else 5) for n in sizes]
+    data["slack"], data["operations"] = [row for row, _ in measured], [row for _, row in measured]
+    paste("F1, slack scaling: seconds", [*data["slack"], exponents(data["slack"])], SLACK)
+    paste("F1, slack scaling: add-max operations", [*data["operations"], exponents(data["operations"])])
+
+    data["memory"] = forecasts(quick)
+    if data["memory"]:
+        paste("memory: forecast and measured", data["memory"], MEMORY)
     return data
 
 
-QUALITY = (
-    "F1 of labelled brackets without punctuation, PRT as ADVP (score_brackets); trained on train.mrg; "
-    "sentences/s include words to certified tree"
+CONVENTIONS = (
+    "Grammars counted on train.mrg. F1 of labelled brackets over all sentences together, by the usual "
+    "scorer's conventions: words tagged , : `` '' . are taken out first, PRT counts as ADVP, tags and the "
+    "outermost empty bracket are no constituents, a sentence without a parse has no brackets "
+    "(score_brackets). Sentences/s: from words to a certified tree."
 )
+NLTK = (
+    "One sentence of train.mrg of each length, the same rules, the same best score; best of three, NLTK once."
+)
+SLACK = (
+    "Sentences of train.mrg; the median of five of each length. All items: one sentence, prune=False. "
+    "Exponents of a power law in the number of words, least squares on logarithms."
+)
+MEMORY = "Growth of the resident set in a process of its own, from the forest to the parse."
 
 
 def quality(name: str, grammar: parsing.Grammar, trees: list[parsing.Tree]) -> Row:
     """F1 of the best tree, and of the one with the most expected brackets."""
-    row: Row = {"grammar": name, "symbols": len(grammar.symbols), "rules": len(grammar.binary)}
+    row: Row = {"grammar": name, "symbols": len(grammar.symbols), "binary rules": len(grammar.binary)}
     for title, decode in (
-        ("best", parsing.Forest.best),
-        ("max bracket", lambda forest: forest.max_bracket(0.3)),
+        ("best tree", parsing.Forest.best),
+        ("max_bracket(0.3)", lambda forest: forest.max_bracket(0.3)),
     ):
         start, found = time.perf_counter(), []
         for tree in trees:
@@ -70,80 +85,40 @@ def quality(name: str, grammar: parsing.Grammar, trees: list[parsing.Tree]) -> R
                 found.append(None)
         seconds = time.perf_counter() - start
         scores = parsing.score_brackets(trees, found)
-        row |= {f"{title} F1": scores.f1, f"{title} exact": scores.exact}
-        row |= {f"{title} sentences/s": len(trees) / seconds, "no parse": scores.failed}
-    return row
+        row |= {f"F1, {title}": scores.f1, f"sentences/s, {title}": len(trees) / seconds}
+    return row | {"no parse": scores.failed}
 
 
-# --- NLTK ---------------------------------------------------------------------------------------------------
-
-
-def beside_nltk(grammar: parsing.Grammar, trees: list[parsing.Tree], count: int) -> list[Row]:
-    try:
-        import nltk
-    except ImportError:
-        print("NLTK: skipped, not installed (it comes with the bench extra)\n")
-        return []
-    rows = []
-    for wanted in (6, 9, 12)[:count]:
-        words = min((tree.words for tree in trees), key=lambda words: abs(len(words) - wanted))
-        length = len(words)
-        forest = parsing.Forest(grammar, words)
-        parser = nltk.ViterbiParser(_nltk_grammar(nltk, grammar, forest), max_time=None)
-        theirs = next(parser.parse(list(map(str, range(length)))))
-        seconds = interleaved(
-            {
-                "ours": lambda words=words: parsing.Forest(grammar, words).best(),
-                "NLTK": lambda parser=parser, n=length: next(parser.parse(list(map(str, range(n))))),
-            },
-            rounds=3,
-        )
-        same = abs(np.log(theirs.prob()) - forest.best().score) < 1e-6
-        ratio = seconds["NLTK"] / seconds["ours"]
-        times = {f"{name} s": value for name, value in seconds.items()}
-        rows.append({"words": length, **times, "ratio": ratio, "same": same})
-    return rows
-
-
-def _nltk_grammar(nltk: Any, grammar: parsing.Grammar, forest: parsing.Forest) -> Any:
-    """The same rules; words are called by their place, since their scores are not normalised."""
-
-    class Weighted(nltk.PCFG):
-        def __init__(self, start: Any, productions: list[Any]) -> None:
-            nltk.CFG.__init__(self, start, productions)
-
-    names = [nltk.Nonterminal(name or "ROOT") for name in grammar.symbols]
-    rules = [
-        nltk.ProbabilisticProduction(names[head], [names[c] for c in children], prob=exp(score))
-        for table, scores in ((grammar.binary, grammar.binary_scores), (grammar.unary, grammar.unary_scores))
-        for (head, *children), score in zip(table.tolist(), scores.tolist(), strict=True)
-    ]
-    rules += [
-        nltk.ProbabilisticProduction(names[tag], [str(word)], prob=exp(score))
-        for (word, tag), score in np.ndenumerate(forest.scores.words)
-        if score > -np.inf
-    ]
-    return Weighted(names[grammar.root], rules)
-
-
-# --- F1 under slack scaling ---------------------------------------------------------------------------------
-
-
-def slack(grammars: dict[str, parsing.Grammar], train: list[parsing.Tree], words: int, count: int) -> Row:
-    """Seconds for one inference, with items pruned and, on the compact grammar, without."""
+def slack(
+    grammars: dict[str, parsing.Grammar], train: list[parsing.Tree], words: int, count: int
+) -> tuple[Row, Row]:
+    """Seconds and operations of one inference, with items pruned and, on the compact grammar, without."""
     trees = [tree for tree in train if len(tree) == words][:count]
-    row: Row = {"words": words}
+    seconds: Row = {"words": words}
+    operations: Row = {"words": words}
     for name, grammar in grammars.items():
-        row[f"{name} s"] = float(np.median([_seconds(grammar, tree, True) for tree in trees]))
-    row["all items s"] = _seconds(grammars[COMPACT], trees[0], False)
-    forest = parsing.Forest(grammars[COMPACT], trees[0].words)
-    plan = parsing.plan(forest, parsing.counted_loss(tt.losses.FBeta(trees[0])).statistics)
-    row |= {"Gop": plan.operations / 1e9, "MiB": plan.peak_bytes / 2**20, "tallies": plan.tallies}
-    return row
+        found = [infer(grammar, tree, True) for tree in trees]
+        seconds[f"{name} s"] = float(np.median([s for s, _ in found]))
+        operations[name] = float(np.median([price.operations for _, price in found]))
+    seconds["all items s"], price = infer(grammars[COMPACT], trees[0], False)
+    operations |= {"all items": price.operations, "tallies R": price.tallies}
+    return seconds, operations | {"forecast MiB": price.peak_bytes / 2**20}
 
 
-def _seconds(grammar: parsing.Grammar, tree: parsing.Tree, prune: bool) -> float:
+def infer(grammar: parsing.Grammar, tree: parsing.Tree, prune: bool) -> tuple[float, parsing.ChartPrice]:
+    """Return the seconds from words to the most violating tree, and the price of the chart."""
     start = time.perf_counter()
     forest = parsing.Forest(grammar, tree.words)
-    parsing.loss_augmented(forest, tt.losses.FBeta(tree), "slack", prune=prune)
-    return time.perf_counter() - start
+    found = parsing.loss_augmented(forest, tt.losses.FBeta(tree), "slack", prune=prune)
+    seconds = time.perf_counter() - start
+    assert found.certificate is not None
+    return seconds, found.certificate.price
+
+
+def exponents(rows: list[Row]) -> Row:
+    """Return the last line of a table: for each column the exponent of a power law in the number of words."""
+    words = [row["words"] for row in rows]
+    fitted = {
+        key: slope(words, [row[key] for row in rows]) for key in rows[0] if key not in ("words", "same")
+    }
+    return {"words": "exponent", **{key: f"{value:.1f}" for key, value in fitted.items()}}

@@ -34,6 +34,7 @@ NAMES = (
     "questions",
     "segmentation",
     "batches",
+    "threads",
     "transformations",
     "widths",
     "parsing",

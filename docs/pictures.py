@@ -7,7 +7,15 @@ from pathlib import Path
 import numpy as np
 
 import tallytree as tt
-from tallytree.plot import clique_tree_picture, profile_curve, side_by_side
+from tallytree import parsing
+from tallytree.learning import SequenceSVM, WindowFeatures, sample_sentences
+from tallytree.plot import (
+    clique_tree_picture,
+    profile_curve,
+    side_by_side,
+    training_curves,
+    trees_side_by_side,
+)
 
 FOLDER = Path(__file__).parent / "pictures"
 
@@ -97,6 +105,33 @@ def clique_tree():
     return clique_tree_picture(grid, [tt.count(state=1)])
 
 
+FORK = parsing.parse_tree(
+    "(S (NP (DT the) (NN waiter)) (VP (VBD ate) (NP (DT the) (NN fish))"
+    " (PP (IN with) (NP (DT a) (NN fork)))) (. .))"
+)
+
+
+def trees():
+    """What is right, and a parse that takes the fork for a part of the fish."""
+    other = parsing.parse_tree(
+        "(S (NP (DT the) (NN waiter)) (VP (VBD ate) (NP (NP (DT the) (NN fish))"
+        " (PP (IN with) (NP (DT a) (NN fork))))) (. .))"
+    )
+    return trees_side_by_side([FORK, other])[0]
+
+
+def training():
+    """A chunker learned for F1, with both scalings."""
+    sentences = sample_sentences()[:30]
+    runs = {}
+    for scaling in ("margin", "slack"):
+        svm = SequenceSVM(
+            tt.losses.FBeta(background="O"), scaling=scaling, C=0.1, tolerance=0.04, features=WindowFeatures()
+        ).fit(sentences, [[row[2] for row in sentence] for sentence in sentences])
+        runs[scaling] = svm.history_
+    return training_curves(runs)[0]
+
+
 PICTURES: dict[str, Callable] = {
     "constraint": constraint,
     "two-statistics": two_statistics,
@@ -106,6 +141,8 @@ PICTURES: dict[str, Callable] = {
     "score-range": score_range,
     "within-margin": within_margin,
     "clique-tree": clique_tree,
+    "trees": trees,
+    "training": training,
 }
 
 

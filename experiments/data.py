@@ -36,6 +36,15 @@ def base_noun_phrases(folder: Path, sentences: int | None) -> Corpus:
     return _corpus(_columns, train[:sentences], test)
 
 
+def base_noun_phrase_words(folder: Path, sentences: int | None) -> Corpus:
+    """The same, word by word: inside of a base noun phrase, or not, told by the tags around it."""
+    train, test = (
+        [[(tag, chunk.removeprefix("B-").removeprefix("I-")) for _, tag, chunk in rows] for rows in some]
+        for some in (map(_with_noun_phrases, trees) for trees in _treebank(folder))
+    )
+    return _corpus(_tags, train[:sentences], test)
+
+
 def _treebank(folder: Path) -> Iterator[list[Tree]]:
     return (read_treebank(folder / name) for name in ("train.mrg", "dev.mrg"))
 
@@ -51,6 +60,10 @@ def _corpus(features: Any, train: list[Any], test: list[Any]) -> Corpus:
 
 def _columns(sentence: Sequence[tuple[str, ...]]) -> list[list[str]]:
     return templated([row[:2] for row in sentence])
+
+
+def _tags(sentence: Sequence[tuple[str, ...]]) -> list[list[str]]:
+    return templated([row[:1] for row in sentence], [((0, -1),), ((0, 0),), ((0, 1),), ((0, -1), (0, 0))])
 
 
 def _words(sentence: Sequence[tuple[str, ...]]) -> list[list[str]]:

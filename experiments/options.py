@@ -13,6 +13,7 @@ class Options(NamedTuple):
     tolerance: float  # the relative gap to stop at
     seconds: float  # for each estimator, to the end of the pass that exceeds them
     only: str | None  # only rows that have this in their names
+    longest: int | None  # of what length sentences are parsed
 
     def wants(self, name: str) -> bool:
         return self.only is None or self.only in name

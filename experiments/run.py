@@ -18,7 +18,9 @@ TASKS = {
     "chunking": "chunking",
     "tagging": "tagging",
     "base-np": "base_noun_phrases",
+    "parsing": "parsing",
     "planes": "planes",
+    "bound": "bound",
 }
 
 
@@ -28,9 +30,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--sentences", type=int, help="learn from as many sentences only")
     parser.add_argument("--passes", type=int, default=40)
     parser.add_argument("--tolerance", type=float, default=0.02, help="the relative gap to stop at")
-    parser.add_argument("--seconds", type=float, default=240.0, help="for each estimator, about")
+    parser.add_argument("--seconds", type=float, default=150.0, help="for each estimator, about")
     parser.add_argument("--task", choices=TASKS, action="append", help="all of them by default")
     parser.add_argument("--only", help="only rows that have this in their names")
+    parser.add_argument("--longest", type=int, help="parse sentences of up to as many words")
     return parser.parse_args()
 
 
@@ -39,7 +42,9 @@ def main() -> None:
     if not given.data.exists():
         sys.exit(f"there is no data in {given.data}; name its folder with --data")
     warnings.simplefilter("ignore", ConvergenceWarning)
-    options = Options(given.data, given.sentences, given.passes, given.tolerance, given.seconds, given.only)
+    options = Options(
+        given.data, given.sentences, given.passes, given.tolerance, given.seconds, given.only, given.longest
+    )
     for task in given.task or TASKS:
         import_module(TASKS[task]).run(options)
 

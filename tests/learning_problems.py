@@ -3,9 +3,20 @@
 import clarabel
 import numpy as np
 from scipy import sparse
+from treebanks import derivations
 
 import tallytree as tt
-from tallytree.learning import Graph, GraphProblem, SequenceProblem
+from tallytree.learning import (
+    Binarisation,
+    Graph,
+    GraphProblem,
+    SequenceProblem,
+    TreebankGrammar,
+    TreeFeatures,
+    TreeModel,
+    TreeProblem,
+)
+from tallytree.parsing import Forest, Tree
 from tallytree.testing import brute_force
 
 LOSSES = {
@@ -35,16 +46,44 @@ def graphs(seed, loss, examples=4, labels=2, features=2):
     return GraphProblem(inputs, [rng.integers(0, labels, 4) for _ in inputs], labels, loss)
 
 
+def trees(seed, loss, examples=3, longest=4, binarisation=Binarisation(), prior=1.0, hashed=4):  # noqa: B008
+    """Random trees over few words, under the grammar that is counted on them."""
+    rng = np.random.default_rng(seed)
+    truths = [random_tree(rng, rng.integers(2, longest + 1)) for _ in range(examples)]
+    counted = TreebankGrammar.of(truths, binarisation)
+    features = TreeFeatures.of(truths, counted, hashed=hashed)
+    return TreeProblem(truths, TreeModel(counted, features, prior), loss)
+
+
+def random_tree(rng, words, label="S"):
+    """Draw a tree with two or three children below each node, and chains."""
+    if words == 1:
+        tag = Tree(str(rng.choice(["n", "v"])), str(rng.choice(["fish", "eat"])))
+        return Tree(label, [tag]) if rng.random() < 0.3 else tag
+    cuts = rng.choice(np.arange(1, words), min(words - 1, rng.integers(1, 3)), replace=False)
+    sizes = np.diff([0, *sorted(cuts), words]).tolist()
+    tree = Tree(label, [random_tree(rng, size, "AB"[rng.integers(2)]) for size in sizes])
+    return Tree("B", [tree]) if rng.random() < 0.1 else tree
+
+
+def labellings(problem, example):
+    """Go through everything that an example could be, by enumeration."""
+    model = problem.model(example, np.zeros(problem.dimension))
+    if isinstance(model, Forest):
+        return [tree for tree, _ in derivations(model.grammar, model.words, {})]
+    return brute_force(model).labellings
+
+
 def all_planes(problem, example, scaling):
     """Return slopes and offsets for every labelling, from features and the definition of the loss."""
-    model = problem.model(example, np.zeros(problem.dimension))
-    loss = problem.loss_of(example).on(model)
-    truth = dense(problem, example, problem.truth(example))
+    truth = problem.truth(example)
+    right, start = dense(problem, example, truth), problem.offset(example, truth)
     slopes, offsets = [], []
-    for y in brute_force(model).labellings:
-        cost = float(loss(y))
-        slopes.append((truth - dense(problem, example, y)) * (cost if scaling == "slack" else 1.0))
-        offsets.append(cost)
+    for y in labellings(problem, example):
+        cost = problem.cost(example, y)
+        factor = cost if scaling == "slack" else 1.0
+        slopes.append((right - dense(problem, example, y)) * factor)
+        offsets.append(cost - factor * (start - problem.offset(example, y)))
     return np.array(slopes), np.array(offsets)
 
 

@@ -3,8 +3,11 @@
 import io
 import json
 import os
+import pty
+import select
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -18,7 +21,7 @@ from tallytree.cli import main
 from tallytree.cli.commands import parser
 from tallytree.cli.exits import Exit, exit_of
 from tallytree.cli.progress import progress
-from tallytree.io import Problem, problem_schema, read_problem, write_problem, write_uai
+from tallytree.io import Problem, Source, problem_schema, read_problem, write_problem, write_uai
 
 MODEL = tt.Model.chain(
     [[0, 1.5], [0, -2.5], [0, 3], [0, -1.25], [0, 0.5], [0, -0.75], [0, 2]],
@@ -94,7 +97,7 @@ def test_solve_explains(files, capsys):
 
 
 def test_a_narrow_terminal(files, capsys, monkeypatch):
-    monkeypatch.setattr("tallytree.cli.commands._width", lambda: 12)
+    monkeypatch.setattr("tallytree.cli.questions.terminal_width", lambda: 12)
     assert said(capsys, "solve", "week.uai").splitlines()[2:5] == ["0 1 2 3 4 5", "1 0 1 1 1 1", ""]
 
 
@@ -157,6 +160,15 @@ def test_convert(files, capsys):
     assert read_problem("out.txt").solve().value == 8.5
 
 
+def test_what_is_written_can_go_to_standard_output(files, capsys):
+    out = said(capsys, "convert", "week.uai", "-", "--to", "json")
+    assert read_problem(Source("out", out.encode())).solve().score == 9.0
+    told = json.loads(said(capsys, "convert", "week.uai", "w.wcsp", "--json", "--decimals", "2"))
+    assert told == {"output": "w.wcsp", "format": "wcsp", "offset": told["offset"], "scale": 100.0}
+    assert said(capsys, "explore", "week.json", "-o", "-").startswith("<!doctype html>")
+    assert json.loads(said(capsys, "explore", "week.json", "--json")) == {"output": "week.html"}
+
+
 def test_standard_input(files, capsys, monkeypatch):
     for name in ("week.json", "week.uai", "two.wcsp", "two.cfn"):
         data = Path(name).read_bytes()
@@ -203,7 +215,19 @@ def test_wrong_usage(capsys, arguments):
 
 
 def test_help_has_examples_and_exit_codes(capsys):
-    for arguments in ((), ("solve",), ("plan",), ("profile",), ("k-best",), ("convert",), ("completion",)):
+    for arguments in (
+        (),
+        ("solve",),
+        ("plan",),
+        ("profile",),
+        ("k-best",),
+        ("convert",),
+        ("completion",),
+        ("train",),
+        ("tag",),
+        ("chunk",),
+        ("parse",),
+    ):
         with pytest.raises(SystemExit) as stopped:
             run(*arguments, "--help")
         assert stopped.value.code == 0
@@ -254,15 +278,66 @@ def test_completion_in_bash(files, capsys):
     assert completed(script, "tallytree", "solve", "--format", "") == ["json", "uai", "wcsp", "cfn"]
     assert completed(script, "tallytree", "solve", "week.j") == ["week.json"]
     assert completed(script, "tallytree", "completion", "f") == ["fish"]
+    assert completed(script, "tallytree", "train", "chunk", "--scaling", "s") == ["slack"]
+    assert completed(script, "tallytree", "train", "pa") == ["parse"]
+
+
+WORDS = {
+    "tallytree so": "solve",
+    "tallytree solve --obj": "--objective",
+    "tallytree solve --format j": "json",
+    "tallytree solve week.j": "week.json",
+    "tallytree train ch": "chunk",
+    "tallytree train chunk week.j": "week.json",
+    "tallytree train chunk --scaling sl": "slack",
+    "tallytree completion f": "fish",
+}
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="no fish")
+def test_completion_in_fish(files, capsys):
+    Path("script.fish").write_text(said(capsys, "completion", "fish"))
+    for typed, whole in WORDS.items():
+        ask = ["fish", "--no-config", "-c", f"source script.fish; complete -C '{typed}'"]
+        out = subprocess.run(ask, capture_output=True, text=True, check=True).stdout
+        assert [line.partition("\t")[0] for line in out.splitlines()] == [whole]
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="no zsh")
+def test_completion_in_zsh(files, capsys):
+    """In a terminal, because zsh completes nowhere else: each line is typed, and a tab."""
+    Path("script.zsh").write_text(said(capsys, "completion", "zsh"))
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ["TERM"] = "dumb"
+        os.execvp("zsh", ["zsh", "-f", "-i"])
+    seen = ""
+
+    def until(text: str) -> None:
+        nonlocal seen
+        while text not in seen:
+            ready, _, _ = select.select([terminal], [], [], 30)
+            assert ready, f"{text!r} is not in {seen!r}"
+            seen += os.read(terminal, 4096).decode(errors="replace")
+
+    try:
+        os.write(terminal, b"autoload -U compinit; compinit -u -d dump; source script.zsh; echo rea''dy\n")
+        until("ready\r\n")
+        for typed, whole in WORDS.items():
+            seen = ""
+            os.write(terminal, typed.encode() + b"\t")
+            until(f"{typed.rpartition(' ')[0]} {whole}")
+            os.write(terminal, b"\x15")
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(terminal)
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_completion_in_other_shells(shell, capsys, tmp_path):
+def test_scripts_for_other_shells_know_the_commands(shell, capsys):
     script = said(capsys, "completion", shell)
-    assert "k-best" in script
-    if shutil.which(shell):
-        (tmp_path / "script").write_text(script)
-        subprocess.run([shell, "-n", str(tmp_path / "script")], check=True)
+    assert all(name in script for name in ("k-best", "train", "chunk-f1"))
 
 
 def test_errors_have_codes_of_their_own():

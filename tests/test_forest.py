@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from treebanks import Sentence, sentences
+from treebanks import Sentence, best_scores, sentences
 
 import tallytree as tt
 from tallytree.kernels import native
@@ -13,13 +13,6 @@ from tallytree.parsing import Forest, Grammar, Parse, Tree, parse_tree
 
 few = settings(max_examples=40)
 close = {"rtol": 1e-9, "atol": 1e-9}
-
-
-def best_scores(sentence: Sentence) -> dict[Tree, float]:
-    best: dict[Tree, float] = {}
-    for tree, score in sentence.trees:
-        best[tree] = max(score, best.get(tree, -np.inf))
-    return best
 
 
 @given(sentences())
@@ -158,6 +151,7 @@ def test_unknown_word() -> None:
         ({"binary_scores": np.full((3, 3, 1), np.inf)}, r"binary_scores has nan or \+inf"),
         ({"word_scores": np.zeros((2, 2))}, "word_scores must have shape"),
         ({"word_scores": np.zeros((2, 3))}, "tags of the lexicon only"),
+        ({"span_scores": "good"}, "span_scores is an array of numbers"),
     ],
 )
 def test_bad_scores_are_refused(options: dict[str, np.ndarray], text: str) -> None:
@@ -165,6 +159,30 @@ def test_bad_scores_are_refused(options: dict[str, np.ndarray], text: str) -> No
         Forest(small(), "fish swim", **options)
 
 
-def test_empty_sentence_is_refused() -> None:
-    with pytest.raises(tt.ModelError, match="at least one word"):
-        Forest(small(), "")
+def test_what_is_no_sentence_and_no_grammar() -> None:
+    for words in ("", [], ["fish", 3], 5):
+        with pytest.raises(tt.ModelError, match=r"a sentence (has at least one word|is a string)"):
+            Forest(small(), words)  # type: ignore[arg-type]
+    with pytest.raises(tt.ModelError, match=r"needs a tallytree\.parsing\.Grammar, got 'fish'"):
+        Forest("fish", "fish")  # type: ignore[arg-type]
+    forest = Forest(small(), "fish swim")
+    with pytest.raises(tt.ModelError, match=r"those of a tallytree\.parsing\.Tree, got"):
+        forest.score("(S (N fish) (V swim))")  # type: ignore[arg-type]
+    with pytest.raises(tt.ModelError, match="penalty is a finite number"):
+        forest.max_bracket(np.nan)
+
+
+class Tensor:
+    """What a model of another library gives: an array by its own account."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.values, dtype=dtype)
+
+
+def test_scores_may_be_anything_like_an_array() -> None:
+    values = np.random.default_rng(0).normal(size=(3, 3, 1)).astype(np.float32)
+    scores = {Forest(small(), "fish swim", span_scores=s).best().score for s in (values, Tensor(values))}
+    assert scores == {float(values[0, 2, 0])}

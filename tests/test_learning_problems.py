@@ -13,13 +13,17 @@ from scipy import sparse
 
 import tallytree as tt
 from tallytree.learning import (
+    Diverse,
     Graph,
     GraphProblem,
     SequenceProblem,
+    TopTallies,
     check_problem,
     grid_graph,
     label_graphs,
 )
+from tallytree.learning.inference import ChainTask
+from tallytree.losses.chains import Chains
 
 
 @settings(max_examples=25, deadline=None)
@@ -97,3 +101,35 @@ def test_examples_that_do_not_fit_together_are_refused():
         GraphProblem(two, [[0], [1]], 2, LOSSES["hamming"])
     with pytest.raises(tt.ModelError, match="one label for each of its positions"):
         SequenceProblem([sparse.csr_matrix(np.ones((2, 1)))], [np.array([1])], 2, LOSSES["hamming"])
+
+
+@pytest.mark.parametrize("extra", [TopTallies(3), Diverse(4, 2)])
+@pytest.mark.parametrize("make", [sequences, graphs])
+def test_further_planes_are_those_of_single_calls(make, extra):
+    problem = make(3, LOSSES["f1"])
+    weights = np.random.default_rng(3).normal(size=problem.dimension).round(1)
+    examples = list(range(len(problem)))
+    found = problem.task(examples, weights).solved("slack", extra, 2)
+    for example, some in zip(examples, found, strict=True):
+        model, loss = problem.model(example, weights), problem.loss_of(example)
+        profile = tt.losses.LossProfile(model, loss)
+        top = [(one.assignment, one.loss) for one in profile.top(getattr(extra, "count", 1), "slack")]
+        if isinstance(extra, Diverse):
+            others = [one.assignment for one in tt.diverse_k_best(model, extra.count - 1, extra.distance)]
+            top = [top[0], *((y, loss.on(model)(y)) for y in others)]
+        assert [(y.tolist(), pytest.approx(cost)) for y, cost in top] == [(y.tolist(), c) for y, c in some]
+
+
+def test_what_is_not_plain_goes_the_general_way():
+    chains = Chains(np.array([[0.0, 1.0], [2.0, 0.0]]), np.zeros((2, 2)), [2, 0], None)
+    task = ChainTask(chains, [np.array([0, 0]), np.zeros(0, dtype=np.int64)], LOSSES["hamming"])
+    assert [[y.tolist() for y, _ in some] for some in task.solved("margin", None, 1)] == [[[1, 0]], [[]]]
+    broken = ChainTask(chains._replace(emissions=np.full((2, 2), np.nan)), task.truths, task.loss)
+    with pytest.raises(tt.ModelError, match="nan"):
+        broken.solved("margin", None, 1)
+
+
+@pytest.mark.parametrize(("kind", "arguments"), [(TopTallies, [0]), (Diverse, [0]), (Diverse, [2, 0.5])])
+def test_numbers_of_planes_are_positive(kind, arguments):
+    with pytest.raises(tt.ModelError, match="must be a positive integer, got"):
+        kind(*arguments)

@@ -12,7 +12,14 @@ from tallytree import losses
 from tallytree.kernels import native
 from tallytree.testing import brute_force
 
-KINDS = [losses.FBeta, losses.Precision, losses.Recall, losses.FalsePositives, losses.IntersectionOverUnion]
+KINDS = [
+    losses.FBeta,
+    losses.Precision,
+    losses.Recall,
+    losses.FalsePositives,
+    losses.SymmetricDifference,
+    losses.IntersectionOverUnion,
+]
 OTHERS = [losses.HammingLoss, losses.HammingDistance, losses.ZeroOne]
 
 

@@ -29,6 +29,7 @@ def node_losses(background: int | None) -> list[tt.losses.Loss]:
         tt.losses.Precision(background=background),
         tt.losses.Recall(background=background),
         tt.losses.FalsePositives(background=background),
+        tt.losses.SymmetricDifference(background=background),
         tt.losses.IntersectionOverUnion(background=background),
     ]
 

@@ -312,7 +312,11 @@ def test_wrong_arguments_are_refused(refusals, name):
 WORK = {
     "chain": """
         model = tt.Model.chain(rng.normal(size=(4000, 30)), rng.normal(size=(30, 30)))
-        work = lambda: tt.profile(model, [tt.count(state=1)])
+        work = lambda: tt.profile(model, [tt.count(state=1)], threads=1)
+    """,
+    "chain on three threads": """
+        model = tt.Model.chain(rng.normal(size=(4000, 30)), rng.normal(size=(30, 30)))
+        work = lambda: tt.profile(model, [tt.count(state=1)], threads=3)
     """,
     "large join": """
         a, b = rng.normal(size=(1, 60, 4000)), rng.normal(size=(1, 60, 4000))

@@ -1,61 +1,33 @@
-"""Statistics, losses, constraints and ranked trees, compared with the enumeration of all trees."""
+"""Statistics, constraints and ranked trees, compared with the enumeration of all trees."""
 
 import pickle
-from collections.abc import Callable
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from treebanks import Sentence, random_sentence, sentences
+from treebanks import (
+    Sentence,
+    best_scores,
+    by_tally,
+    holds,
+    random_sentence,
+    sentences,
+    some_constraints,
+    some_statistics,
+    some_truth,
+    toy,
+)
 
 import tallytree as tt
 from tallytree import losses, parsing
-from tallytree.core.expressions import Constraint
 from tallytree.kernels import native
-from tallytree.parsing import Forest, Grammar, Tree, TreeStatistic, count, parse_tree
+from tallytree.parsing import Forest, Grammar, Tree, TreeStatistic, count, parse_tree, ranking
+from tallytree.parsing import forest as forests
 
 close = {"rtol": 1e-9, "atol": 1e-9}
 few = settings(max_examples=40)
-
-
-def best_scores(sentence: Sentence) -> dict[Tree, float]:
-    best: dict[Tree, float] = {}
-    for tree, score in sentence.trees:
-        best[tree] = max(score, best.get(tree, -np.inf))
-    return best
-
-
-def some_truth(sentence: Sentence, seed: int) -> Tree:
-    trees = sorted(best_scores(sentence), key=str)
-    return trees[seed % len(trees)]
-
-
-def some_statistics(sentence: Sentence, seed: int) -> list[TreeStatistic]:
-    truth = some_truth(sentence, seed)
-    return [
-        count(),
-        count("S"),
-        count(("A", "B"), min_length=2),
-        count(max_length=2, name="short"),
-        count(max_depth=1, name="shallow"),
-        count("A", min_depth=1, max_depth=2, name="middle"),
-        count(min_depth=2, cap=2, name="deep"),
-        parsing.true_positives(truth),
-        parsing.false_positives(truth),
-        parsing.false_positives(truth, cap=1, name="any_wrong"),
-        parsing.crossing_brackets(truth),
-        parsing.wrong_nodes(truth),
-        parsing.wrong_nodes(truth, cap=1, name="wrong_once"),
-    ]
-
-
-def by_tally(sentence: Sentence, statistics: list[TreeStatistic]) -> dict[tuple[int, ...], float]:
-    best: dict[tuple[int, ...], float] = {}
-    for tree, score in best_scores(sentence).items():
-        tally = tuple(s.tally(tree) for s in statistics)
-        best[tally] = max(score, best.get(tally, -np.inf))
-    return best
 
 
 seeds = st.integers(0, 2**16)
@@ -103,45 +75,7 @@ def test_ties_and_forbidden_tallies_in_every_instruction_set() -> None:
     assert all(answer == answers[0] for answer in answers)
 
 
-@given(sentences(), st.lists(st.integers(0, 12), max_size=2, unique=True), seeds)
-@few
-def test_sums_by_tally(sentence: Sentence, numbers: list[int], seed: int) -> None:
-    """The same chart over log-sum-exp adds up all derivations of each tally."""
-    statistics = [some_statistics(sentence, seed)[i] for i in numbers]
-    plan = parsing.plan(sentence.forest, statistics)
-    _, tallies, values = plan.root(plan.run(native.LOG_SUM_EXP))
-    sums: dict[tuple[int, ...], float] = {}
-    for tree, score in sentence.trees:
-        tally = tuple(s.tally(tree) for s in statistics)
-        sums[tally] = np.logaddexp(score, sums.get(tally, -np.inf))
-    assert list(map(tuple, tallies.tolist())) == sorted(sums)
-    np.testing.assert_allclose(values, [sums[t] for t in sorted(sums)], **close)
-
-
 # --- objectives and constraints -----------------------------------------------------------------------------
-
-
-def some_constraints(sentence: Sentence, seed: int) -> list[Constraint]:
-    rng = np.random.default_rng(seed)
-    every = some_statistics(sentence, seed)
-    size, s_count, tp, fp = every[0], every[1], every[7], every[8]
-    shallow, deep = every[4], every[6]
-    b = int(rng.integers(0, 6))
-    return [
-        size <= b,
-        count("A") == b % 3,
-        (size >= b) & (s_count <= 2),
-        (tp >= 1) | (fp == 0),
-        ~(size == b),
-        fp - tp >= b - 3,
-        2 * size - 3 * s_count <= b + 2,
-        (shallow >= 1) & (shallow <= b) & (deep <= 1),
-        (tp + fp >= 1) & (tp - fp <= b),
-    ]
-
-
-def holds(constraint: Constraint, tree: Tree) -> bool:
-    return bool(constraint.holds({s: s.tally(tree) for s in constraint.statistics}))
 
 
 @given(sentences(), st.integers(0, 8), seeds)
@@ -179,81 +113,6 @@ def test_objective_with_constraint(sentence: Sentence, number: int, seed: int) -
     np.testing.assert_allclose(values[found.tree], found.value, **close)
 
 
-# --- losses -------------------------------------------------------------------------------------------------
-
-LOSSES: dict[str, Callable[[Tree], losses.Loss]] = {
-    "f1": losses.FBeta,
-    "f2": lambda truth: losses.FBeta(truth, beta=2.0),
-    "precision": losses.Precision,
-    "recall": losses.Recall,
-    "false positives": losses.FalsePositives,
-    "intersection over union": losses.IntersectionOverUnion,
-    "crossing": losses.CrossingBrackets,
-    "crossing rate": losses.CrossingBracketsRate,
-    "zero one": losses.ZeroOne,
-}
-
-
-@pytest.mark.parametrize("scaling", ["margin", "slack"])
-@pytest.mark.parametrize("name", LOSSES)
-def test_loss_augmented(name: str, scaling: str) -> None:
-    for seed in range(12):
-        sentence = random_sentence(np.random.default_rng([seed, *name.encode()]))
-        check_loss(sentence, LOSSES[name](some_truth(sentence, seed)), scaling, seed)
-
-
-def check_loss(sentence: Sentence, loss: losses.Loss, scaling: str, seed: int) -> None:
-    scores = best_scores(sentence)
-    truth_score = scores[loss.truth]
-
-    def value(tree: Tree, margin: float) -> float:
-        difference = scores[tree] - truth_score
-        return margin * loss(tree) + difference if scaling == "margin" else loss(tree) * (margin + difference)
-
-    for where in (None, some_constraints(sentence, seed)[seed % 9]):
-        allowed = [tree for tree in scores if where is None or holds(where, tree)]
-        for margin in (1.0, 0.3):
-            for prune in (True, False):
-                if not allowed:
-                    continue
-                found = parsing.loss_augmented(
-                    sentence.forest, loss, scaling, margin=margin, where=where, prune=prune
-                )
-                best = max(value(tree, margin) for tree in allowed)
-                np.testing.assert_allclose(found.value, best, **close)
-                np.testing.assert_allclose(value(found.tree, margin), best, **close)
-                np.testing.assert_allclose(found.loss, loss(found.tree), **close)
-                np.testing.assert_allclose(found.score, scores[found.tree], **close)
-                np.testing.assert_allclose(found.truth_score, truth_score, **close)
-
-
-def test_losses_follow_their_definition() -> None:
-    truth = parse_tree("(S (X (X (a a) (b b))) (c c))")  # X twice over the same words
-    other = parse_tree("(S (a a) (X (b b) (c c)))")
-    same = parse_tree("(S (X (a a) (b b)) (c c))")
-    assert losses.FBeta(truth)(other) == pytest.approx(1 - 2 * 1 / (3 + 2))
-    assert losses.FBeta(truth)(same) == pytest.approx(1 - 2 * 2 / (3 + 2))
-    assert losses.CrossingBrackets(truth)(other) == 1.0
-    assert losses.CrossingBracketsRate(truth)(other) == 0.5
-    assert losses.CrossingBracketsRate(truth)(Tree("", [parse_tree("(a a)"), parse_tree("(b b)")])) == 0.0
-    assert [losses.ZeroOne(truth)(tree) for tree in (truth, other, same)] == [0.0, 1.0, 1.0]
-    with pytest.raises(tt.ModelError, match="loss of parse trees"):
-        losses.CrossingBrackets(truth).reduce(tt.Model([2]))
-
-
-def test_own_loss_is_registered() -> None:
-    class Size(losses.CrossingBracketsRate):
-        def __call__(self, y: Tree) -> float:
-            return y.constituents().total() / 100
-
-    forest = toy()
-    truth = forest.best().tree
-    parsing.counted_loss.register(Size, lambda loss: parsing.CountedLoss((count(),), lambda n: n / 100))
-    sizes = [parse.tree.constituents().total() for parse in parsing.iter_best(forest)]
-    found = parsing.loss_augmented(forest, Size(truth), "slack", margin=100.0)
-    assert found.loss == max(sizes) / 100
-
-
 # --- ranked trees -------------------------------------------------------------------------------------------
 
 
@@ -287,18 +146,23 @@ def test_k_best_with_objective_and_constraint(sentence: Sentence, number: int, s
     assert all(holds(where, parse.tree) for parse in found)
 
 
-@given(sentences(trees=4), st.integers(1, 4))
+@given(sentences(trees=4), st.integers(1, 4), st.sampled_from([1, 3, 256]), st.integers(0, 17), seeds)
 @few
-def test_diverse_k_best(sentence: Sentence, distance: int) -> None:
-    scores = best_scores(sentence)
+def test_diverse_k_best(sentence: Sentence, distance: int, looked: int, number: int, seed: int) -> None:
+    """Each is the best of those that are far from all before it, found in order or by statistics."""
+    where = some_constraints(sentence, seed)[number] if number < 9 else None
+    scores = {t: s for t, s in best_scores(sentence).items() if where is None or holds(where, t)}
     chosen: list[Tree] = []
 
     def apart(a: Tree, b: Tree) -> int:
         x, y = a.constituents(), b.constituents()
         return ((x - y) + (y - x)).total()
 
-    found = parsing.diverse_k_best(sentence.forest, 4, distance)
+    with patch.object(ranking, "_LOOKED_THROUGH", looked):
+        found = parsing.diverse_k_best(sentence.forest, 4, distance, where=where)
     for parse in found:
+        read = () if where is None else where.statistics
+        assert list(parse.tally) == [s.tally(parse.tree) for s in read]
         far = [s for tree, s in scores.items() if all(apart(tree, other) >= distance for other in chosen)]
         np.testing.assert_allclose(parse.score, max(far), **close)
         assert all(apart(parse.tree, other) >= distance for other in chosen)
@@ -307,12 +171,58 @@ def test_diverse_k_best(sentence: Sentence, distance: int) -> None:
         assert not [t for t in scores if all(apart(t, other) >= distance for other in chosen)]
 
 
+# --- certificates -------------------------------------------------------------------------------------------
+
+
+def test_parses_say_what_they_are_the_best_of() -> None:
+    forest, size, ms = toy(), count(name="size"), count("M", name="ms")
+    profile = parsing.profile(forest, [size, ms])
+    ranked = list(parsing.iter_best(forest, where=ms <= 1))
+    claims = {
+        "no tree has a higher score": [
+            forest.best(),
+            profile.best(),
+            parsing.diverse_k_best(forest, 1, 1)[0],
+        ],
+        "no tree has a higher value": [profile.best(lambda score, n, m: score - n)],
+        "no tree with this tally has a higher score": [profile.row(0), profile.at(size=4, ms=0)],
+        "no tree that satisfies 'ms == 2' has a higher score": [parsing.solve(forest, where=ms == 2)],
+        "no tree that satisfies 'ms <= 1' but the 3 before it has a higher score": [ranked[3]],
+        "no tree that satisfies 'ms <= 1' that differs from each of the 2 before it by 2 brackets has a "
+        "higher score": [parsing.diverse_k_best(forest, 3, 2, where=ms <= 1)[2]],
+        "no tree has a higher sum of expected constituents": [forest.max_bracket()],
+    }
+    for claim, parses in claims.items():
+        for parse in parses:
+            found = parse.certificate
+            assert found.claim == claim and found.optimal
+            assert found.difference <= found.allowance < 1e-9
+            assert found.tally == parse.tally._asdict()
+            lines = parse.explain().splitlines()
+            assert lines[0] == f"optimal: {claim}" and lines[-1].endswith(str(found.price))
+            assert lines[-1].startswith("  the chart covers every tree of 5 words: 2 symbols")
+    assert len({parse.tree for parse in ranked}) == len(ranked)
+
+
+def test_parses_show_themselves_in_notebooks() -> None:
+    grammar = Grammar({("S", "<n>", "<n>"): -0.5}, {}, {"<n>": {"a&b": 0.0}}, root="S")
+    shown = parsing.solve(Forest(grammar, "a&b a&b"), [count(name="size")])._repr_html_()
+    assert shown.startswith("<b>Parse</b><table>") and "<td>-0.5</td>" in shown
+    assert '<th style="text-align:left">size</th><td>1</td>' in shown
+    assert shown.endswith("<pre>(S (&lt;n&gt; a&amp;b) (&lt;n&gt; a&amp;b))</pre>")
+
+
+def test_parses_pickle_with_their_certificates() -> None:
+    forest = toy()
+    found = parsing.solve(forest, [count(name="my size")], where=count("M") == 1)
+    for parse in (found, forest.best(), parsing.loss_augmented(forest, losses.FBeta(found.tree), "slack")):
+        back = pickle.loads(pickle.dumps(parse))
+        assert back == parse and type(back) is type(parse)
+        assert back.explain() == parse.explain() and back.tally._fields == parse.tally._fields
+    assert parsing.Parse(0.0, 0.0, (), found.tree).explain().startswith("no certificate")
+
+
 # --- plans and errors ---------------------------------------------------------------------------------------
-
-
-def toy(words: int = 5) -> Forest:
-    rules = {("N", "N", "N"): -1.0, ("M", "N", "N"): -2.0, ("N", "M", "N"): -1.5}
-    return Forest(Grammar(rules, {("M", "N"): -1.0}, {"N": {"a": 0.0}}, root="N"), ["a"] * words)
 
 
 def test_plan_prints_its_price() -> None:
@@ -348,6 +258,19 @@ def test_budget_is_kept_before_the_chart_is_built() -> None:
         parsing.plan(forest, [count(), count("M"), count("N", max_length=3)], memory_limit=60_000)
     with pytest.raises(tt.BudgetError, match="chart of 12 words"):
         parsing.plan(forest, memory_limit=1000)
+    statistics = [count(), count("M")]
+    peak = parsing.plan(forest, statistics).peak_bytes
+    assert parsing.profile(forest, statistics, memory_limit=peak).plan.peak_bytes == peak
+    with pytest.raises(tt.BudgetError, match=r"chart of 12 words needs .* at words 0 to 12"):
+        parsing.profile(forest, statistics, memory_limit=peak - 1)
+
+
+def test_plain_charts_keep_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    forest = toy(30)
+    assert forest.price.peak_bytes > 10_000 and "items" in str(forest.price)
+    monkeypatch.setattr(forests, "default_memory_limit", lambda: 10_000.0)
+    with pytest.raises(tt.BudgetError, match=r"chart of 30 words needs .* the limit is 9\.8 KiB"):
+        toy(30).best()
 
 
 def test_profile_pickles_without_its_chart() -> None:
@@ -368,22 +291,23 @@ def test_wrong_arguments() -> None:
         parsing.profile(forest, [tt.count(model, state=1)])
     with pytest.raises(tt.ModelError, match="trees are those of a"):
         parsing.profile(model)
-    with pytest.raises(tt.ModelError, match="loss bound to a tree is needed"):
-        parsing.loss_augmented(forest, losses.FBeta([1, 0]))
-    with pytest.raises(tt.ModelError, match="loss of trees such as"):
-        parsing.loss_augmented(forest, losses.HammingDistance(forest.best().tree))
-    with pytest.raises(tt.ModelError, match="the truth scores -inf"):
-        truth = parse_tree("(N (a a) (a a) (a a) (a a) (a a))")
-        parsing.loss_augmented(forest, losses.FBeta(truth))
     with pytest.raises(tt.ModelError, match="is a Tree"):
         parsing.true_positives("(N a)")  # type: ignore[arg-type]
     with pytest.raises(tt.ModelError, match="cannot be counted"):
         count(min_length=3, max_length=2)
     with pytest.raises(tt.ModelError, match="cap is an integer"):
         count(cap=-1)
-    with pytest.raises(tt.ModelError, match="k must be"):
+    for label, options in ((3, {}), (("N", 3), {}), (None, {"max_length": 2.5}), ("N", {"min_depth": -1})):
+        with pytest.raises(tt.ModelError, match=r"which are strings|cannot be counted"):
+            count(label, **options)
+    for made in (parsing.true_positives, parsing.crossing_brackets, parsing.wrong_nodes):
+        with pytest.raises(tt.ModelError, match="compares with a truth of 4 words, the sentence has 5"):
+            parsing.solve(forest, where=made(toy(4).best().tree) <= 2)
+    with pytest.raises(tt.ModelError, match="k must be at least 0"):
         parsing.k_best(forest, -1)
-    with pytest.raises(tt.ModelError, match="distance at least 1"):
+    with pytest.raises(tt.ModelError, match="k must be an integer, got '3'"):
+        parsing.k_best(forest, "3")  # type: ignore[arg-type]
+    with pytest.raises(tt.ModelError, match="the distance must be at least 1"):
         parsing.diverse_k_best(forest, 2, 0)
     with pytest.raises(tt.ModelError, match="up to 100"):
         count(max_depth=1000)

@@ -25,6 +25,7 @@ from tallytree.parsing import (
     without_traces,
     write_treebank,
 )
+from tallytree.parsing import compiled as compiled_grammars
 
 labels = st.sampled_from(["S", "NP", "VP", "PRT|ADVP", "-LRB-", "WHNP-1"])
 words = st.sampled_from(["fish", "1.5", "-LRB-", "*", "naïve", "'s"])
@@ -124,6 +125,19 @@ def test_one_tree_is_expected() -> None:
         parse_tree("(A (-NONE- *))")
 
 
+def test_files_that_are_no_treebanks(tmp_path: Path) -> None:
+    path = tmp_path / "trees.mrg"
+    path.write_bytes(b"(S (NN \xff))")
+    with pytest.raises(tt.ModelError, match=r"trees\.mrg is not UTF-8 text"):
+        read_treebank(path)
+    path.write_text("\ufeff(S (NN fish))", encoding="utf-8")  # with a mark of the order of bytes
+    assert read_treebank(path) == [parse_tree("(S (NN fish))")]
+    with pytest.raises(tt.ModelError, match="line 1, column 601: brackets are nested more than 200 deep"):
+        parse_tree("(S " * 5000)
+    deep = parse_tree("(S " * 198 + "(NN fish)" + ")" * 198)
+    assert unbinarise(binarise(deep)) == deep and len(deep) == 1
+
+
 def test_what_brackets_cannot_hold(tmp_path: Path) -> None:
     path = tmp_path / "trees.mrg"
     write_treebank(path, [Tree("X", [Tree("-LRB-", "("), Tree("NN", "a)b")])])
@@ -180,6 +194,9 @@ def test_marks_in_labels_are_refused() -> None:
             binarise(Tree(label, [Tree("NN", "fish")]))
         with pytest.raises(tt.ModelError, match="mark of binarised trees"):
             binarise(Tree("NP", [Tree(label, "fish")]))
+    for option in ("unaries", "tail"):
+        with pytest.raises(tt.ModelError, match=f"{option} is one of '.*', got 'kept'"):
+            binarise(Tree("NP", [Tree("NN", "fish")]), **{option: "kept"})
     with pytest.raises(tt.ModelError, match="vertical must be at least 1"):
         binarise(Tree("NP", [Tree("NN", "fish")]), vertical=0)
 
@@ -246,8 +263,17 @@ def test_bad_grammars_are_refused() -> None:
     words = {"n": {"fish": 0.0}}
     with pytest.raises(tt.ModelError, match="tuple of 3 symbols"):
         Grammar({("S", "n"): 0.0}, {}, words, root="S")  # type: ignore[dict-item]
-    with pytest.raises(tt.ModelError, match=r"score of rule .* is nan"):
-        Grammar({("S", "n", "n"): np.nan}, {}, words, root="S")
+    with pytest.raises(tt.ModelError, match="tuple of 2 symbols"):
+        Grammar({}, {("S", 1): 0.0}, words, root="S")  # type: ignore[dict-item]
+    for score in (np.nan, np.inf, "x", None):
+        with pytest.raises(tt.ModelError, match=r"score of rule .* is (nan|inf|'x'|None); scores are finite"):
+            Grammar({("S", "n", "n"): score}, {}, words, root="S")  # type: ignore[dict-item]
+        with pytest.raises(tt.ModelError, match="score of 'fish' below 'n' is"):
+            Grammar({}, {}, {"n": {"fish": score}}, root="n")  # type: ignore[dict-item]
+        with pytest.raises(tt.ModelError, match="score of unknown words below 'n' is"):
+            Grammar({}, {}, words, root="n", unknown={"n": score})  # type: ignore[dict-item]
+    with pytest.raises(tt.ModelError, match="mapping of word to score, got 'fish'"):
+        Grammar({}, {}, {"n": "fish"}, root="n")  # type: ignore[dict-item]
     with pytest.raises(tt.ModelError, match="symbol without a label as its only child"):
         Grammar({("@X", "n", "n"): 0.0}, {("S", "@X"): 0.0}, words, root="S")
     with pytest.raises(tt.ModelError, match="max_chain"):
@@ -256,7 +282,8 @@ def test_bad_grammars_are_refused() -> None:
         Grammar.from_treebank([])
 
 
-def test_too_many_chains_are_refused() -> None:
+def test_too_many_chains_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled_grammars, "_MOST_CHAINS", 1000)
     names = [f"X{i}" for i in range(12)]
     unary = {(a, b): 0.0 for a in names for b in names}
     binary = {("X0", "X1", "X2"): 0.0}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 from typing import Any
 
@@ -11,7 +12,9 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tallytree.parsing import Forest, Grammar, Tree, labels_of
+from tallytree import parsing
+from tallytree.core.expressions import Constraint
+from tallytree.parsing import Forest, Grammar, Tree, TreeStatistic, count, labels_of
 
 PHRASES = ("S", "A", "B", "A^S", "B+S", "@A/B", "@S")
 LABELLED = tuple(name for name in PHRASES if not name.startswith("@"))
@@ -124,6 +127,81 @@ def random_sentence(rng: np.random.Generator, longest: int = 5, trees: int = 3) 
             return Sentence(Forest(grammar, words, **anchored), anchored, found)
 
 
+@cache
+def _pooled(seed: int, longest: int, trees: int) -> Sentence:
+    return random_sentence(np.random.default_rng(seed), longest, trees)
+
+
 def sentences(longest: int = 5, trees: int = 3) -> st.SearchStrategy[Sentence]:
-    seeds = st.integers(0, 2**32 - 1)
-    return seeds.map(lambda seed: random_sentence(np.random.default_rng(seed), longest, trees))
+    """One of some hundred sentences: to enumerate trees costs more than to ask about them."""
+    return st.integers(0, 199).map(lambda seed: _pooled(seed, longest, trees))
+
+
+# --- what is asked of them ----------------------------------------------------------------------------------
+
+
+def best_scores(sentence: Sentence) -> dict[Tree, float]:
+    best: dict[Tree, float] = {}
+    for tree, score in sentence.trees:
+        best[tree] = max(score, best.get(tree, -np.inf))
+    return best
+
+
+def some_truth(sentence: Sentence, seed: int) -> Tree:
+    trees = sorted(best_scores(sentence), key=str)
+    return trees[seed % len(trees)]
+
+
+def some_statistics(sentence: Sentence, seed: int) -> list[TreeStatistic]:
+    truth = some_truth(sentence, seed)
+    return [
+        count(),
+        count("S"),
+        count(("A", "B"), min_length=2),
+        count(max_length=2, name="short"),
+        count(max_depth=1, name="shallow"),
+        count("A", min_depth=1, max_depth=2, name="middle"),
+        count(min_depth=2, cap=2, name="deep"),
+        parsing.true_positives(truth),
+        parsing.false_positives(truth),
+        parsing.false_positives(truth, cap=1, name="any_wrong"),
+        parsing.crossing_brackets(truth),
+        parsing.wrong_nodes(truth),
+        parsing.wrong_nodes(truth, cap=1, name="wrong_once"),
+    ]
+
+
+def by_tally(sentence: Sentence, statistics: list[TreeStatistic]) -> dict[tuple[int, ...], float]:
+    best: dict[tuple[int, ...], float] = {}
+    for tree, score in best_scores(sentence).items():
+        tally = tuple(s.tally(tree) for s in statistics)
+        best[tally] = max(score, best.get(tally, -np.inf))
+    return best
+
+
+def some_constraints(sentence: Sentence, seed: int) -> list[Constraint]:
+    rng = np.random.default_rng(seed)
+    every = some_statistics(sentence, seed)
+    size, s_count, tp, fp = every[0], every[1], every[7], every[8]
+    shallow, deep = every[4], every[6]
+    b = int(rng.integers(0, 6))
+    return [
+        size <= b,
+        count("A") == b % 3,
+        (size >= b) & (s_count <= 2),
+        (tp >= 1) | (fp == 0),
+        ~(size == b),
+        fp - tp >= b - 3,
+        2 * size - 3 * s_count <= b + 2,
+        (shallow >= 1) & (shallow <= b) & (deep <= 1),
+        (tp + fp >= 1) & (tp - fp <= b),
+    ]
+
+
+def holds(constraint: Constraint, tree: Tree) -> bool:
+    return bool(constraint.holds({s: s.tally(tree) for s in constraint.statistics}))
+
+
+def toy(words: int = 5) -> Forest:
+    rules = {("N", "N", "N"): -1.0, ("M", "N", "N"): -2.0, ("N", "M", "N"): -1.5}
+    return Forest(Grammar(rules, {("M", "N"): -1.0}, {"N": {"a": 0.0}}, root="N"), ["a"] * words)

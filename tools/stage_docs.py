@@ -9,6 +9,7 @@ they lie in the site.
 import re
 import shutil
 import sys
+from importlib import import_module
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -43,17 +44,29 @@ def rewritten(text: str, folder: Path, others: set[Path]) -> str:
     return LINK.sub(target, text)
 
 
-def reference() -> str:
-    """Return a page with every public name."""
+PACKAGES = ("io", "losses", "learning", "parsing", "bounds", "plot", "explorer", "testing")
+
+
+def references() -> dict[str, str]:
+    """Return a page of the names at the top, and one for each package with those of its own."""
     import tallytree
 
-    names = [name for name in tallytree.__all__ if name not in ("io", "losses")]
-    parts = ["# Reference\n\nEvery public name, from its docstring.\n"]
-    parts += [f"\n::: tallytree.{name}\n" for name in names]
-    for module in ("io", "losses"):
-        listed = getattr(getattr(tallytree, module, None), "__all__", [])
-        parts += [f"\n# tallytree.{module}\n", *(f"\n::: tallytree.{module}.{name}\n" for name in listed)]
-    return "".join(parts)
+    top = [name for name in tallytree.__all__ if name not in PACKAGES]
+    others = ", ".join(f"[tallytree.{name}](reference-{name}.md)" for name in PACKAGES)
+    pages = {
+        "reference.md": _page(
+            "Reference", f"Every public name, from its docstring. More are in {others}.", top, ""
+        )
+    }
+    for package in PACKAGES:
+        module = import_module(f"tallytree.{package}")
+        about = (module.__doc__ or "").strip().partition("\n")[0]
+        pages[f"reference-{package}.md"] = _page(f"tallytree.{package}", about, module.__all__, f"{package}.")
+    return pages
+
+
+def _page(title: str, about: str, names: list[str], prefix: str) -> str:
+    return f"# {title}\n\n{about}\n" + "".join(f"\n::: tallytree.{prefix}{name}\n" for name in names)
 
 
 def main() -> None:
@@ -70,7 +83,8 @@ def main() -> None:
     for place in others:
         if place.is_file():
             shutil.copy(place, target / place.name)
-    (target / "reference.md").write_text(reference(), encoding="utf-8")
+    for name, text in references().items():
+        (target / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

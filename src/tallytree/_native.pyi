@@ -73,7 +73,13 @@ class Layout:
 
 class Run:
     def __init__(
-        self, layout: Layout, tables: Sequence[NDArray[np.float64]], algebra: int, prime: int = 0
+        self,
+        layout: Layout,
+        tables: Sequence[NDArray[np.float64]],
+        algebra: int,
+        prime: int = 0,
+        threads: int = 1,
+        grain: float = 3e5,
     ) -> None: ...
     @property
     def values(self) -> NDArray[np.float64]: ...
@@ -136,7 +142,10 @@ class Batch:
         self,
     ) -> tuple[
         NDArray[np.int64],
-        list[tuple[float, list[int], float, float, tuple[float, float, int, list[int]]] | None],
+        NDArray[np.int64],
+        NDArray[np.int64],
+        NDArray[np.int64],
+        NDArray[np.float64],
     ]: ...
 
 class KBest:
@@ -157,6 +166,12 @@ def augmented_chains(
     memory_limit: float,
     threads: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]: ...
+def block_inner(
+    indices: NDArray[np.int64],
+    values: NDArray[np.float64],
+    ends: NDArray[np.int64],
+    vector: NDArray[np.float64],
+) -> NDArray[np.float64]: ...
 def elimination_order(
     cardinalities: NDArray[np.int32], scopes: Sequence[NDArray[np.int32]], method: int, seed: int = 0
 ) -> NDArray[np.int32]: ...
@@ -170,6 +185,20 @@ def evaluate(
 ) -> tuple[float, float, int, list[int]]: ...
 def join(a: NDArray[np.float64], b: NDArray[np.float64], repeats: int = 1) -> NDArray[np.float64]: ...
 def use_instruction_set(name: str = "") -> None: ...
+def improve_block(
+    indices: NDArray[np.int64],
+    values: NDArray[np.float64],
+    ends: NDArray[np.int64],
+    offsets: NDArray[np.float64],
+    gram: NDArray[np.float64],
+    alpha: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    lag: NDArray[np.float64],
+    lag_factor: float,
+    steps: int,
+    enough: float,
+    rounding: float,
+) -> float: ...
 def instruction_set() -> str: ...
 def instruction_sets() -> list[str]: ...
 
@@ -226,6 +255,12 @@ class ChartRun:
     def decode(self, cell: int) -> NDArray[np.int32]: ...
     def marginals(self) -> NDArray[np.float64]: ...
     def expectations(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]: ...
+    def expectations_of(
+        self, probabilities: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]: ...
+    def sample(self, cells: NDArray[np.int64], uniforms: NDArray[np.float64]) -> list[NDArray[np.int32]]: ...
+    @property
+    def choices(self) -> int: ...
 
 class ChartKBest:
     def __init__(self, run: ChartRun, root_cells: NDArray[np.int64]) -> None: ...

@@ -137,7 +137,7 @@ def k_best(
     >>> len(tt.k_best(model))
     8
     """
-    count = None if k is None else _number(k, "k", least=0)
+    count = None if k is None else whole_number(k, "k", least=0)
     labellings = iter_best(
         model,
         statistics,
@@ -283,7 +283,7 @@ def diverse_k_best(
     2.0 [0 1 0] (2, 2)
     """
     model = checked_model(model).restricted(fixed, allowed)
-    count = _number(k, "k", least=0)
+    count = whole_number(k, "k", least=0)
     least = _distances(distance, count)
     measure = statistic or (lambda labelling: mismatches(model, labelling))
     found: list[Solution] = []
@@ -301,14 +301,14 @@ def diverse_k_best(
 def _distances(distance: int | Sequence[int], count: int) -> list[int]:
     """Return one distance for each labelling but the first."""
     if isinstance(distance, Iterable):
-        listed = [_number(m, "a distance", least=1) for m in distance]
+        listed = [whole_number(m, "a distance", least=1) for m in distance]
         if len(listed) < count - 1:
             raise ModelError(
                 f"{count} labellings need {count - 1} distances, one for each but the first; "
                 f"got {len(listed)}"
             )
         return listed
-    return [_number(distance, "a distance", least=1)] * max(count - 1, 0)
+    return [whole_number(distance, "a distance", least=1)] * max(count - 1, 0)
 
 
 def _all(constraints: Sequence[Constraint]) -> Constraint | None:
@@ -322,7 +322,8 @@ def _encoded(model: Model, output: Labelling) -> NDArray[np.int64]:
     return np.ascontiguousarray(model.encode(labelling), dtype=np.int64).reshape(-1)
 
 
-def _number(value: object, noun: str, *, least: int) -> int:
+def whole_number(value: object, noun: str, *, least: int) -> int:
+    """Refuse what is no integer, or too small."""
     try:
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:

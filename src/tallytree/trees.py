@@ -61,6 +61,7 @@ Constituent(label='VP', start=1, end=2)]
     label: str
     children: tuple[Tree, ...]
     word: str | None
+    _length: int
 
     def __init__(self, label: str, children: Iterable[Tree] | str) -> None:
         word = children if isinstance(children, str) else None
@@ -75,7 +76,8 @@ Constituent(label='VP', start=1, end=2)]
                 f"the children of '{label}' are trees, got {wrong!r}; a word stands alone below its tag, as "
                 "in Tree('NN', 'fish')"
             )
-        self.__dict__.update(label=label, children=below, word=word)
+        length = 1 if word is not None else sum(map(len, below))
+        self.__dict__.update(label=label, children=below, word=word, _length=length)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"cannot set {name!r}: a Tree is immutable; make a new one")
@@ -90,17 +92,13 @@ Constituent(label='VP', start=1, end=2)]
         waiting = [(self, 0, 0)]
         while waiting:
             tree, start, depth = waiting.pop()
-            yield Node(tree, start, start + len(tree), depth)
+            at = start + tree._length
+            yield Node(tree, start, at, depth)
             if tree.children:
                 depth += bool(tree.label)
-                at = start + len(tree)
                 for child in reversed(tree.children):
-                    at -= len(child)
+                    at -= child._length
                     waiting.append((child, at, depth))
-
-    @cached_property
-    def _length(self) -> int:
-        return 1 if self.is_tag else sum(map(len, self.children))
 
     def __len__(self) -> int:
         """Return the number of words."""
@@ -137,10 +135,18 @@ Constituent(label='VP', start=1, end=2)]
 
     @cached_property
     def _text(self) -> str:
-        if self.word is not None:
-            return f"({self.label} {self.word})"
-        inner = " ".join(child._text for child in self.children)
-        return f"({self.label} {inner})"
+        parts: list[str] = []
+        waiting: list[Tree | str] = [self]  # no recursion: trees may be deep
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, str):
+                parts.append(part)
+            else:
+                parts.append(f"({part.label}")
+                waiting.append(")" if part.word is None else f" {part.word})")
+                for child in reversed(part.children):
+                    waiting += (child, " ")
+        return "".join(parts)
 
     def __str__(self) -> str:
         return self._text

@@ -8,13 +8,14 @@ is counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.core.batch import solve_batch
 from tallytree.core.counting import matches, mismatches
 from tallytree.core.model import Model, checked_model
 from tallytree.core.reduction import Reduction
@@ -26,7 +27,7 @@ from tallytree.errors import ModelError, TallytreeError
 from tallytree.losses.base import Loss, Values
 from tallytree.losses.nodes import NodeLoss
 
-__all__ = ["Maximum", "worst_within_margin"]
+__all__ = ["MarginExample", "Maximum", "margin_maxima", "worst_within_margin"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +65,43 @@ def worst_within_margin(
     >>> worst.loss, worst.mismatches, worst.difference
     (0.3333333333333333, 1, -0.1)
     """
-    asked = _Example(checked_model(model), loss, truth)
+    asked = MarginExample(checked_model(model), loss, truth)
     return asked.maximum(
         solve(asked.reduction.model, asked.statistics, asked.objective, memory_limit=memory_limit)
     )
 
 
-class _Example:
+def margin_maxima(
+    models: Sequence[Model],
+    losses: Sequence[Loss],
+    truths: Sequence[Any],
+    *,
+    memory_limit: float | None = None,
+    threads: int | None = None,
+) -> list[Maximum | TallytreeError]:
+    """Do the same for many models, on several threads; an error stands in the place of what has none."""
+    examples = [_made(*each) for each in zip(models, losses, truths, strict=True)]
+    good = [one for one in examples if isinstance(one, MarginExample)]
+    found = solve_batch(
+        [one.reduction.model for one in good],
+        [list(one.statistics) for one in good],
+        [one.objective for one in good],
+        memory_limit=memory_limit,
+        threads=threads,
+        errors="return",
+    )
+    solutions = iter(found)
+    return [one.answered(next(solutions)) if isinstance(one, MarginExample) else one for one in examples]
+
+
+def _made(model: Model, loss: Loss, truth: Any) -> MarginExample | TallytreeError:
+    try:
+        return MarginExample(checked_model(model), loss, truth)
+    except TallytreeError as error:
+        return error
+
+
+class MarginExample:
     """One example: the statistics of its loss, and the number of mismatches in terms of them."""
 
     def __init__(self, model: Model, loss: Loss, truth: Any) -> None:
@@ -91,6 +122,10 @@ class _Example:
         within = self.truth_score - score <= self.distance(*tallies) + self.allowance
         return np.where(within, self.loss.value(*tallies[: len(self.reduction.statistics)]), 0.0)
 
+    def answered(self, found: Solution | TallytreeError) -> Maximum | TallytreeError:
+        """Return the maximum, or the error that came instead."""
+        return found if isinstance(found, TallytreeError) else self.maximum(found)
+
     def maximum(self, found: Solution) -> Maximum:
         """Bring the labelling back, and check what is said of it by the definitions."""
         assignment = self.reduction.lift(found.assignment)
@@ -110,7 +145,7 @@ class _Example:
         return Maximum(found.value, difference, wrong, solution)
 
 
-def _with_distance(example: _Example) -> tuple[tuple[Statistic, ...], Callable[..., Any]]:
+def _with_distance(example: MarginExample) -> tuple[tuple[Statistic, ...], Callable[..., Any]]:
     """Return the statistics to count, and the Hamming distance as a function of their tallies."""
     reduction, loss = example.reduction, example.loss
     if isinstance(loss, NodeLoss) and _binary(example, loss):
@@ -122,7 +157,7 @@ def _with_distance(example: _Example) -> tuple[tuple[Statistic, ...], Callable[.
     return (*reduction.statistics, wrong), lambda *tallies: tallies[-1]
 
 
-def _binary(example: _Example, loss: NodeLoss) -> bool:
+def _binary(example: MarginExample, loss: NodeLoss) -> bool:
     """Whether each variable is a node or not, and nothing else: then all that is missed is ``|y*| - TP``."""
     model, truth = example.model, example.truth
     if loss.background is None or (model.cardinalities > 2).any():

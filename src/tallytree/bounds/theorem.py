@@ -18,12 +18,15 @@ from dataclasses import dataclass
 from math import inf, log, sqrt
 from typing import Any
 
-from tallytree.bounds.margin import Maximum, worst_within_margin
+from tallytree.bounds.margin import Maximum, margin_maxima
 from tallytree.core.model import Model
 from tallytree.errors import ModelError, TallytreeError
 from tallytree.losses.base import Loss, is_number
 
-__all__ = ["PacBayesBound", "pac_bayes"]
+__all__ = ["PacBayesBound", "norm_terms", "pac_bayes"]
+
+_AT_ONCE = 64
+"""The examples that are solved together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +150,16 @@ def pac_bayes(
     everything, right = list(models), list(truths)
     bound = _bound(loss, right, len(everything))
     norm, complexity = _terms(len(everything), squared_norm, dimension, delta)
-    maxima = []
-    for number, (model, truth, one) in enumerate(zip(everything, right, bound, strict=True)):
-        try:
-            maxima.append(worst_within_margin(model, one, truth, memory_limit=memory_limit))
-        except TallytreeError as error:
-            raise type(error)(f"example {number}: {error}") from error
-        if progress is not None:
-            progress(number + 1, len(everything))
+    maxima: list[Maximum] = []
+    for first in range(0, len(everything), _AT_ONCE):
+        some = slice(first, first + _AT_ONCE)
+        found = margin_maxima(everything[some], bound[some], right[some], memory_limit=memory_limit)
+        for number, one in enumerate(found, first):
+            if isinstance(one, TallytreeError):
+                raise type(one)(f"example {number}: {one}") from one
+            maxima.append(one)
+            if progress is not None:
+                progress(number + 1, len(everything))
     empirical = sum(one.loss for one in maxima) / len(maxima)
     return PacBayesBound(norm, complexity, empirical, tuple(maxima), squared_norm, dimension, delta)
 
@@ -175,6 +180,21 @@ def _bound(loss: Loss | Iterable[Loss], truths: Sequence[Any], count: int) -> li
             f"examples; got {listed!r}"
         )
     return listed
+
+
+def norm_terms(count: int, squared_norm: float, dimension: int, delta: float) -> tuple[float, float]:
+    """Return the terms of the bound that do not look at the examples, added up, and their slope by ``‖w‖²``.
+
+    Examples
+    --------
+    >>> value, slope = norm_terms(100, 2.0, 10, 0.05)
+    >>> further, _ = norm_terms(100, 2.001, 10, 0.05)
+    >>> round(slope, 4), round((further - value) / 0.001, 4)
+    (0.0554, 0.0554)
+    """
+    norm, root = _terms(count, squared_norm, dimension, delta)
+    steepness = log(2 * dimension * count / squared_norm) - 1
+    return norm + root, 1 / count + steepness / (4 * (count - 1) * root)
 
 
 def _terms(count: int, squared_norm: float, dimension: int, delta: float) -> tuple[float, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, _SubParsersAction
+from argparse import Action, ArgumentParser, _SubParsersAction
 from collections.abc import Iterator
 
 __all__ = ["SHELLS", "script"]
@@ -69,13 +69,24 @@ def _zsh(commands: dict[str, ArgumentParser]) -> Iterator[str]:
 def _fish(commands: dict[str, ArgumentParser]) -> Iterator[str]:
     yield "complete -c tallytree -f -n __fish_use_subcommand"
     for name, command in commands.items():
-        about = (command.description or "").partition(".")[0].replace("'", "")
-        yield f"complete -c tallytree -f -n __fish_use_subcommand -a {name} -d '{about}'"
-        seen = f"-n '__fish_seen_subcommand_from {name}'"
+        about = (command.description or "").partition(".")[0]
+        yield f"complete -c tallytree -f -n __fish_use_subcommand -a {name} -d {_quoted(about)}"
+        chosen = f"contains -- {name} (commandline -opc)[2]"
         for action in command._actions:
-            choices = f" -x -a '{' '.join(map(str, action.choices))}'" if action.choices is not None else ""
-            for option in action.option_strings:
-                kind = f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
-                yield f"complete -c tallytree {seen} {kind}{choices}"
-            if not action.option_strings and choices:
-                yield f"complete -c tallytree {seen}{choices}"
+            yield from _fish_action(action, chosen)
+
+
+def _fish_action(action: Action, chosen: str) -> Iterator[str]:
+    """Complete an option, or a positional argument that has choices, until one of them is there."""
+    words = " ".join(map(str, action.choices or ()))
+    about = f" -d {_quoted(action.help)}" if action.help else ""
+    values = f" -x -a '{words}'" if words else "" if action.nargs == 0 else " -r"
+    for option in action.option_strings:
+        kind = f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
+        yield f"complete -c tallytree -n '{chosen}' {kind}{values}{about}"
+    if not action.option_strings and words:
+        yield f"complete -c tallytree -n '{chosen}; and not __fish_seen_subcommand_from {words}'{values}"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("\\", "").replace("'", "\\'") + "'"

@@ -25,7 +25,7 @@ MEANINGS = {
     Exit.OK: "solved, or done",
     Exit.FAILURE: "something else went wrong",
     Exit.USAGE: "the command line is wrong, or a file cannot be read or written",
-    Exit.MALFORMED: "the model, a formula or a constraint is malformed",
+    Exit.MALFORMED: "the model, a formula, a constraint or a file of examples is malformed",
     Exit.INFEASIBLE: "no labelling satisfies the constraint",
     Exit.BUDGET: "the plan is beyond the memory or the operations that are allowed",
     Exit.INTERRUPTED: "interrupted (Ctrl-C)",

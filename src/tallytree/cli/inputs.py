@@ -12,6 +12,7 @@ from tallytree.core.model import Model
 from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import ModelError
 from tallytree.io import (
+    CostScale,
     Parameter,
     Problem,
     read_cfn,
@@ -25,14 +26,14 @@ from tallytree.io import (
 )
 from tallytree.io.files import Source, read_stream, source
 
-__all__ = ["FORMATS", "format_of_path", "problem_of", "write"]
+__all__ = ["FORMATS", "format_of_path", "pairs", "problem_of", "read_source", "write"]
 
 FORMATS = ("json", "uai", "wcsp", "cfn")
 
 
 def problem_of(options: Namespace) -> Problem:
     """Read the file, then add what the options say."""
-    origin = _source(options.file)
+    origin = read_source(options.file)
     kind = options.format or format_of_path(options.file) or _sniffed(origin.data)
     if options.evidence is not None and kind != "uai":
         raise ModelError(f"--evidence goes with UAI files, and {origin.name} is read as {kind}; use --fix")
@@ -40,7 +41,8 @@ def problem_of(options: Namespace) -> Problem:
     return _extended(problem, options)
 
 
-def _source(place: str) -> Source:
+def read_source(place: str) -> Source:
+    """Read a file, or standard input for ``-``."""
     return read_stream(sys.stdin.buffer, "standard input") if place == "-" else source(place)
 
 
@@ -60,7 +62,7 @@ def _sniffed(data: bytes) -> str:
 
 
 def _uai(origin: Source, options: Namespace) -> Problem:
-    evidence = None if options.evidence is None else _source(options.evidence)
+    evidence = None if options.evidence is None else read_source(options.evidence)
     return Problem(read_uai(origin, evidence))
 
 
@@ -75,9 +77,9 @@ _READERS: Mapping[str, Callable[[Source], Problem]] = {
 
 
 def _extended(problem: Problem, options: Namespace) -> Problem:
-    model = problem.model.restricted({_number(v): _number(s) for v, s in _pairs(options.fix, "--fix")})
-    counts = [_count(name, states) for name, states in _pairs(options.count, "--count")]
-    values = {name: _value(name, value) for name, value in _pairs(options.set, "--set")}
+    model = problem.model.restricted({_number(v): _number(s) for v, s in pairs(options.fix, "--fix")})
+    counts = [_count(name, states) for name, states in pairs(options.count, "--count")]
+    values = {name: _value(name, value) for name, value in pairs(options.set, "--set")}
     statistics: list[Statistic | Recipe] = [*problem.statistics, *counts]
     where = [text for text in (problem.where and problem.where.text, *options.where) if text]
     joined = " and ".join(where if len(where) == 1 else [f"({text})" for text in where])
@@ -89,7 +91,8 @@ def _extended(problem: Problem, options: Namespace) -> Problem:
     return extended.with_parameters(**{n: v for n, v in values.items() if n not in unknown})
 
 
-def _pairs(given: list[str], option: str) -> list[tuple[str, str]]:
+def pairs(given: list[str], option: str) -> list[tuple[str, str]]:
+    """Take options of the form NAME=VALUE apart."""
     parts = [text.partition("=") for text in given]
     for name, sign, value in parts:
         if not (name.strip() and sign and value.strip()):
@@ -115,16 +118,15 @@ def _value(name: str, text: str) -> float:
 # --- writing ------------------------------------------------------------------------------------------------
 
 
-def write(problem: Problem, path: str, kind: str, decimals: int | None) -> str:
-    """Write a problem in a format; returns what is worth saying about it."""
+def write(problem: Problem, path: str, kind: str, decimals: int | None) -> CostScale | None:
+    """Write a problem in a format; for costs, returns how scores come from them."""
     if kind == "json":
         write_problem(problem, path)
-        return ""
+        return None
     if kind == "uai":
         write_uai(_plain(problem), path)
-        return ""
-    scale = {"wcsp": write_wcsp, "cfn": write_cfn}[kind](problem, path, decimals=decimals)
-    return f"score = {scale.offset:g} - cost / {scale.scale:g}"
+        return None
+    return {"wcsp": write_wcsp, "cfn": write_cfn}[kind](problem, path, decimals=decimals)
 
 
 def _plain(problem: Problem) -> Model:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -18,6 +18,7 @@ from tallytree.io import Problem
 __all__ = [
     "as_json",
     "plan_json",
+    "print_values",
     "profile_json",
     "profile_lines",
     "ranked_lines",
@@ -39,6 +40,16 @@ def _finite(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_finite(one) for one in value]
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def print_values(values: Mapping[str, Any], *, machine: bool) -> None:
+    """Print named values, for machines or for people."""
+    if machine:
+        print(as_json(dict(values)))
+        return
+    size = max(map(len, values))
+    for name, value in values.items():
+        print(f"{name:<{size}}  {value:.4f}" if isinstance(value, float) else f"{name:<{size}}  {value}")
 
 
 # --- solutions ----------------------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 A certificate has two halves. That the value is *attained* was checked when the labelling was decoded: its
 tally and its score were computed again from the model. That nothing *better* exists rests on the upward pass,
 which looks at every labelling: the plan says how. A solution keeps a :class:`Proof`, a few references; the
-numbers are put together when somebody asks for them.
+numbers are put together when somebody asks for them. Parse trees have certificates of the same kind, which
+rest on a chart.
 """
 
 from __future__ import annotations
@@ -18,12 +19,33 @@ from tallytree.core.model import Model
 from tallytree.core.plan import Plan
 from tallytree.core.rounding import rounding
 
-__all__ = ["BEST", "IN_ORDER", "OUTSIDE", "SAME_TALLY", "Certificate", "Proof"]
+__all__ = [
+    "BEST",
+    "IN_ORDER",
+    "OUTSIDE",
+    "SAME_TALLY",
+    "AnyCertificate",
+    "Certificate",
+    "Proof",
+    "claimed",
+]
 
-BEST = "no labelling{among} has a higher {noun}"
-SAME_TALLY = "no labelling with this tally has a higher score"
-IN_ORDER = "no labelling{among} but the {rank} before it has a higher {noun}"
-OUTSIDE = "no labelling{among} outside the {rank} excluded ones has a higher {noun}"
+BEST = "no {thing}{among} has a higher {noun}"
+SAME_TALLY = "no {thing} with this tally has a higher score"
+IN_ORDER = "no {thing}{among} but the {rank} before it has a higher {noun}"
+OUTSIDE = "no {thing}{among} outside the {rank} excluded ones has a higher {noun}"
+
+
+def claimed(thing: str, claim: str, among: object = None, noun: str = "score", rank: int = 0) -> str:
+    """Return a claim in words.
+
+    Examples
+    --------
+    >>> claimed("tree", IN_ORDER, among="size <= 3", rank=2)
+    "no tree that satisfies 'size <= 3' but the 2 before it has a higher score"
+    """
+    constraint = "" if among is None else f" that satisfies '{among}'"
+    return claim.format(thing=thing, among=constraint, noun=noun, rank=rank)
 
 
 class Proof(NamedTuple):
@@ -39,11 +61,10 @@ class Proof(NamedTuple):
 
     def certificate(self, model: Model, score: float, tally: Any) -> Certificate:
         """Put the certificate of a labelling together."""
-        among = "" if self.among is None else f" that satisfies '{self.among}'"
         plan = self.plan if isinstance(self.plan, Plan) else self.plan()
         return Certificate(
             optimal=self.optimal,
-            claim=self.claim.format(among=among, noun=self.noun, rank=self.rank),
+            claim=claimed("labelling", self.claim, self.among, self.noun, self.rank),
             score=score,
             promised=self.promised,
             allowance=rounding(model.blocks),
@@ -58,8 +79,8 @@ class Proof(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Certificate:
-    """Why a labelling is optimal; print it.
+class AnyCertificate:
+    """Why something is optimal; print it.
 
     Attributes
     ----------
@@ -68,15 +89,13 @@ class Certificate:
     claim : str
         What is proven.
     score : float
-        The score of the labelling, computed from the model.
+        The score, computed from the model.
     promised : float
-        The score that the messages hold for it: the same numbers, added in another order.
+        The score that the pass holds for it: the same numbers, added in another order.
     allowance : float
         How far two such sums can be apart by rounding.
     tally : dict
-        The tally of the labelling, computed from the integer tables.
-    variables, width, degree, tallies, operations, peak_bytes
-        The upward pass that looked at all labellings, as its :class:`Plan` has them.
+        The tally, computed from the definition.
     """
 
     optimal: bool
@@ -85,6 +104,36 @@ class Certificate:
     promised: float
     allowance: float
     tally: dict[str, int]
+
+    @property
+    def difference(self) -> float:
+        """How far the score is from what the pass promised."""
+        return abs(self.score - self.promised)
+
+    def attained(self, checked: str, found: str) -> tuple[str, ...]:
+        """Return the lines on what is claimed and what was checked: how, and against what."""
+        tally = ", ".join(f"{name}={value}" for name, value in self.tally.items())
+        rounded = f"{self.difference:.1e} (rounding allows {self.allowance:.1e})"
+        counts = f" and the tally ({tally})" if tally else ""
+        return (
+            f"{'optimal' if self.optimal else 'attained'}: {self.claim}",
+            f"  {checked}, it has the score {self.score:.10g}{counts};",
+            f"  the {found} score differs by {rounded}",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate(AnyCertificate):
+    """Why a labelling is optimal; print it.
+
+    Attributes
+    ----------
+    optimal, claim, score, promised, allowance, tally
+        As for every certificate.
+    variables, width, degree, tallies, operations, peak_bytes
+        The upward pass that looked at all labellings, as its :class:`Plan` has them.
+    """
+
     variables: int
     width: int
     degree: int
@@ -92,20 +141,10 @@ class Certificate:
     operations: float
     peak_bytes: int
 
-    @property
-    def difference(self) -> float:
-        """How far the score is from what the messages promised."""
-        return abs(self.score - self.promised)
-
     def __str__(self) -> str:
-        tally = ", ".join(f"{name}={value}" for name, value in self.tally.items())
-        rounded = f"{self.difference:.1e} (rounding allows {self.allowance:.1e})"
-        counts = f" and the tally ({tally})" if tally else ""
         return "\n".join(
             (
-                f"{'optimal' if self.optimal else 'attained'}: {self.claim}",
-                f"  evaluated again on the model, it has the score {self.score:.10g}{counts};",
-                f"  the messages' score differs by {rounded}",
+                *self.attained("evaluated again on the model", "messages'"),
                 f"  the messages cover every labelling of {counted(self.variables, 'variable')}: width "
                 f"τ = {self.width}, tallies R = {self.tallies:,}, {readable_count(self.operations)} add-max "
                 f"operations, {readable_bytes(self.peak_bytes)}",

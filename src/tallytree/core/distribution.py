@@ -23,17 +23,19 @@ from tallytree.core.elimination import Order
 from tallytree.core.messages import Backend, Messages, downward, pass_messages
 from tallytree.core.model import Model
 from tallytree.core.plan import Mode, Plan, bind
+from tallytree.core.probabilities import TallyProbabilities
 from tallytree.core.reduction import Reduction, as_reduction
 from tallytree.core.restriction import Allowed, Fixed
-from tallytree.core.solution import tally_type, unique_names
+from tallytree.core.solution import unique_names
 from tallytree.core.statistics import Recipe, Statistic
+from tallytree.core.threads import threads_for
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.kernels import native
 
 __all__ = ["Distribution", "distribution"]
 
 
-class Distribution:
+class Distribution(TallyProbabilities):
     """The exact distribution of the tally, made by :func:`distribution`.
 
     Attributes
@@ -52,12 +54,14 @@ class Distribution:
         backend: Backend = "native",
         *,
         reduction: Reduction | None = None,
+        threads: int | None = None,
     ) -> None:
         self.model = model
         self.reduction = Reduction.identity(model) if reduction is None else reduction
         self.statistics = tuple(statistics)
         self.plan = plan
         self.backend = backend
+        self._threads = threads
         self._names = unique_names(tuple(s.name for s in self.statistics))
         self._lock = Lock()
         self._cells, tallies, logs = self._messages.root()
@@ -71,18 +75,13 @@ class Distribution:
     @cached_property
     def _messages(self) -> Messages:
         return pass_messages(
-            self.plan, self.model, self.statistics, algebra=native.LOG_SUM_EXP, backend=self.backend
+            self.plan,
+            self.model,
+            self.statistics,
+            algebra=native.LOG_SUM_EXP,
+            backend=self.backend,
+            threads=self._threads,
         )
-
-    @cached_property
-    def log_partition(self) -> float:
-        """``log Σ exp F(y)`` over all labellings."""
-        return _log_sum_exp(self.log_partitions)
-
-    @cached_property
-    def probabilities(self) -> NDArray[np.float64]:
-        """The probability of each tally."""
-        return read_only(np.exp(self.log_partitions - self.log_partition))
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
@@ -99,8 +98,9 @@ class Distribution:
         bits = sum(math.log2(n) for n in self.reduction.original.cardinalities.tolist())
         primes = list(islice(_primes(), 1 + int(bits / 30.9)))
         tables = [block.tables for block in self.model.blocks]
+        threads = threads_for(self.plan.operations, self._threads)
         residues = [
-            native.Run(self.plan.layout, tables, native.COUNTING, prime).values[self._native_cells]
+            native.Run(self.plan.layout, tables, native.COUNTING, prime, threads).values[self._native_cells]
             for prime in primes
         ]
         return tuple(_remainders(primes, [r.astype(np.int64).tolist() for r in residues]))
@@ -164,27 +164,12 @@ class Distribution:
             raise ModelError("the reference backend does not sample; use backend='native'")
         generator = np.random.default_rng(rng)
         count = 1 if size is None else size
-        if tally is None:
-            rows = generator.choice(len(self._cells), size=count, p=_exact_sum(self.probabilities))
-        else:
-            rows = np.full(count, self._row(tally))
+        rows = self._drawn_rows(count, tally, generator)
         uniforms = generator.random((count, len(self.plan.tables)))
         with self._lock:
             drawn = self._messages.sample(self._cells[rows].astype(np.int64), uniforms)
         labellings = self.reduction.lift_all(drawn)
         return labellings[0] if size is None else labellings
-
-    def _row(self, tally: Iterable[int]) -> int:
-        wanted = np.array(list(tally))
-        if wanted.shape != (len(self._names),) or (wanted.size and wanted.dtype.kind not in "iu"):
-            raise ModelError(
-                f"a tally has one integer for each of ({', '.join(self._names)}), got {wanted.tolist()}"
-            )
-        rows = np.flatnonzero((self.tallies == wanted).all(axis=1))
-        if not len(rows):
-            named = tally_type(self._names)(*wanted.tolist())
-            raise InfeasibleError(f"no labelling has the {named}; see .tallies for those that occur")
-        return int(rows[0])
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k not in ("_messages", "_lock")}
@@ -197,19 +182,9 @@ class Distribution:
         return f"Distribution({len(self.tallies)} tallies of ({', '.join(self._names)}))"
 
 
-def _log_sum_exp(logs: NDArray[np.float64]) -> float:
-    largest = float(logs.max())
-    return largest + math.log(float(np.exp(logs - largest).sum()))
-
-
 def _normalised(logs: NDArray[np.float64], total: float) -> NDArray[np.float64]:
     probabilities: NDArray[np.float64] = np.exp(logs - total)
     return probabilities
-
-
-def _exact_sum(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-    exact: NDArray[np.float64] = probabilities / probabilities.sum()
-    return exact
 
 
 # --- exact counts -----------------------------------------------------------------------------------------
@@ -263,12 +238,13 @@ def distribution(
     memory_limit: float | None = None,
     tallies: Mode = "auto",
     backend: Backend = "native",
+    threads: int | None = None,
 ) -> Distribution:
     """Compute the exact distribution of the tally under ``p(y) ∝ exp(F(y))``.
 
     Parameters
     ----------
-    model, statistics, fixed, allowed, plan, order, memory_limit, tallies, backend
+    model, statistics, fixed, allowed, plan, order, memory_limit, tallies, backend, threads
         As for :func:`profile`.
 
     Examples
@@ -286,4 +262,4 @@ def distribution(
         plan = Plan(reduction.model, bound, order=order, memory_limit=memory_limit, tallies=tallies)
     else:
         plan.check(reduction.model, bound)
-    return Distribution(reduction.model, bound, plan, backend, reduction=reduction)
+    return Distribution(reduction.model, bound, plan, backend, reduction=reduction, threads=threads)

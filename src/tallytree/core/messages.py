@@ -18,6 +18,7 @@ from tallytree.core.blocks import Block, evaluate
 from tallytree.core.model import Model
 from tallytree.core.plan import Plan
 from tallytree.core.statistics import Statistic
+from tallytree.core.threads import threads_for
 from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native, reference
 
@@ -50,10 +51,12 @@ def pass_messages(
     *,
     algebra: int = native.MAX_PLUS,
     backend: Backend = "native",
+    threads: int | None = None,
 ) -> Messages:
-    """Run the upward pass."""
+    """Run the upward pass; the result does not depend on the number of threads."""
     if backend == "native":
-        return native.Run(plan.layout, [block.tables for block in model.blocks], algebra)
+        tables = [block.tables for block in model.blocks]
+        return native.Run(plan.layout, tables, algebra, threads=threads_for(plan.operations, threads))
     if backend == "reference":
         return _Reference(
             plan, model, statistics, LogSumExp() if algebra == native.LOG_SUM_EXP else MaxPlus()

@@ -57,6 +57,7 @@ class Profile(TallyTable[Solution]):
         The best score of each.
     """
 
+    _threads: int | None = None
     _none_left = (
         "every labelling is forbidden by a -inf factor, the model's own or one from fixed= or allowed=: the "
         "model has no solution"
@@ -72,8 +73,10 @@ class Profile(TallyTable[Solution]):
         shown: Sequence[Statistic] | None = None,
         asked: Where = None,
         reduction: Reduction | None = None,
+        threads: int | None = None,
     ) -> None:
-        messages = pass_messages(plan, model, statistics, backend=backend)
+        self._threads = threads
+        messages = pass_messages(plan, model, statistics, backend=backend, threads=threads)
         self._fill(model, statistics, plan, backend, shown, asked, reduction, messages, messages.root())
 
     @classmethod
@@ -197,7 +200,9 @@ class Profile(TallyTable[Solution]):
 
     def _loaded(self) -> Messages:
         if self._messages is None:
-            self._messages = pass_messages(self.plan, self.model, self.statistics, backend=self.backend)
+            self._messages = pass_messages(
+                self.plan, self.model, self.statistics, backend=self.backend, threads=self._threads
+            )
         return self._messages
 
     def __getstate__(self) -> dict[str, Any]:
@@ -233,6 +238,7 @@ def profile(
     memory_limit: float | None = None,
     tallies: Mode = "auto",
     backend: Backend = "native",
+    threads: int | None = None,
 ) -> Profile:
     """Compute the best score for every attainable tally, in one upward pass.
 
@@ -251,6 +257,9 @@ def profile(
         As for :func:`plan`, where none is given.
     backend : {"native", "reference"}
         The compiled executor, or the NumPy reference: slow, to learn from and to test against.
+    threads : int, optional
+        By default one, and for large problems as many as there are processors. The result is the same, bit
+        for bit.
 
     Examples
     --------
@@ -268,4 +277,4 @@ def profile(
         plan = plan_of(reduction.model, every, order=order, memory_limit=memory_limit, tallies=tallies)
     else:
         plan.check(reduction.model, bound)
-    return Profile(reduction.model, bound, plan, backend, reduction=reduction)
+    return Profile(reduction.model, bound, plan, backend, reduction=reduction, threads=threads)

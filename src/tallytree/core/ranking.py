@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +25,12 @@ _BATCH = 64  # the most labellings that are found ahead
 
 
 class Ranked(NamedTuple):
-    """A labelling, its value and score, and which of the root cells it belongs to."""
+    """A labelling (or a derivation), its value and score, and which of the root cells it belongs to."""
 
     value: float
     score: float
     position: int
-    assignment: NDArray[np.int64]
+    assignment: Any
 
 
 def by_score(messages: Messages, cells: NDArray[np.int64], plan: Plan) -> Iterator[Ranked]:

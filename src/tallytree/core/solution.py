@@ -24,7 +24,7 @@ from tallytree.core.statistics import Statistic
 from tallytree.errors import TallytreeError
 from tallytree.kernels import native
 
-__all__ = ["Evaluation", "Solution", "certified", "lifted", "tally_type", "unique_names"]
+__all__ = ["Evaluation", "Solution", "certified", "lifted", "tally_type", "unique_names", "verify"]
 
 Evaluation = tuple[float, float, int, list[int]]
 """A labelling's score, the size of its local scores, their number, and the sum of each block of integers."""
@@ -206,17 +206,22 @@ def certified(
         total = sum(sums[at : at + len(statistic.blocks)])
         totals.append(total if statistic.cap is None else min(total, statistic.cap))
         at += len(statistic.blocks)
-    found = totals[: len(statistics)]
-    # the messages' score is the sum of the same local scores in another order: rounding apart, they are equal
-    if found != list(tally) or not abs(got - score) <= _EPSILON * (4 + terms) * magnitude:
-        raise TallytreeError(
-            f"the certificate failed: messages promise score {score!r} and tally {list(tally)}, the decoded "
-            f"labelling has {got!r} and {found}. This is a bug in tallytree; please report it with the model"
-        )
+    verify(score, list(tally), (got, magnitude, terms, sums), totals[: len(statistics)])
     reported = statistics if shown is None else shown
     names = unique_names(tuple([s.name for s in reported]))
     named = tally_type(names)(*totals[-len(reported) :] if reported else ())
     return Solution(score if value is None else value, got, named, assignment, model, proof)
+
+
+def verify(score: float, tally: list[int], evaluation: Evaluation, totals: list[int]) -> None:
+    """Compare what the messages promise of a labelling with what the model says of it."""
+    got, magnitude, terms, _ = evaluation
+    # the messages' score is the sum of the same local scores in another order: rounding apart, they are equal
+    if totals != tally or not abs(got - score) <= _EPSILON * (4 + terms) * magnitude:
+        raise TallytreeError(
+            f"the certificate failed: messages promise score {score!r} and tally {tally}, the decoded "
+            f"labelling has {got!r} and {totals}. This is a bug in tallytree; please report it with the model"
+        )
 
 
 def evaluate(model: Model, statistics: Sequence[Statistic], assignment: NDArray[np.int64]) -> Evaluation:

@@ -43,6 +43,7 @@ def solve(
     memory_limit: float | None = None,
     tallies: Mode = "auto",
     backend: Backend = "native",
+    threads: int | None = None,
 ) -> Solution:
     """Find the labelling that maximises an objective, subject to a constraint.
 
@@ -60,7 +61,7 @@ def solve(
         The state that a variable must take; variables and states by name or number.
     allowed : mapping of variable to list of states, optional
         The states that a variable may take.
-    order, memory_limit, tallies, backend
+    order, memory_limit, tallies, backend, threads
         As for :func:`profile`.
 
     Raises
@@ -86,6 +87,7 @@ def solve(
         memory_limit=memory_limit,
         tallies=tallies,
         backend=backend,
+        threads=threads,
     )
     return best_of(asked, objective, where)
 
@@ -160,11 +162,14 @@ def pose(
     memory_limit: float | None = None,
     tallies: Mode = "auto",
     backend: Backend = "native",
+    threads: int | None = None,
 ) -> Posed:
     """Make the profile of the statistics and of what the constraint needs; it is empty if nothing is left."""
     inquiry = inquire(model, statistics, where)
     plan = plan_of(inquiry.model, inquiry.question, order=order, memory_limit=memory_limit, tallies=tallies)
-    found = Profile(inquiry.model, inquiry.question.carried, plan, backend, **inquiry.context)
+    found = Profile(
+        inquiry.model, inquiry.question.carried, plan, backend, threads=threads, **inquiry.context
+    )
     return inquiry.posed(found)
 
 

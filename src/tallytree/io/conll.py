@@ -1,23 +1,57 @@
 """Sentences in columns: the files of the CoNLL shared tasks, and CoNLL-U.
 
 One token a line, its columns separated by white space, and an empty line between sentences; in CoNLL-U ten
-columns separated by tabs, and comments that begin with ``#``.
+columns separated by tabs, and comments that begin with ``#``. A file is read line by line into **blocks**,
+the lines between two empty ones, which know which of them are tokens; so a file can be written again with
+everything in it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple, TextIO
 
-from tallytree.errors import ModelError
+from tallytree.core.plan import default_memory_limit
+from tallytree.errors import BudgetError, ModelError
+from tallytree.io.files import EXPANSION
 
-__all__ = ["Row", "Token", "iter_conll", "read_conll", "read_conllu"]
+__all__ = [
+    "Block",
+    "Row",
+    "Token",
+    "conllu_blocks",
+    "iter_conll",
+    "plain_blocks",
+    "read_conll",
+    "read_conllu",
+]
 
 Row = tuple[str, ...]
 """The columns of a token."""
 
 Source = str | os.PathLike[str] | TextIO
+
+LONGEST_LINE = 1 << 20
+"""More than any token needs."""
+
+_SPACES = " \t\r\n\f\v"  # and no others: a token may have a non-breaking space in it
+_BETWEEN = re.compile(f"[{_SPACES}]+")
+_NUMBER = re.compile(r"\d+([-.]\d+)?", re.ASCII)
+_SKIPPED = "-DOCSTART-"
+
+
+class Block(NamedTuple):
+    """The lines of a sentence, without their ends; where the tokens are among them, and their columns."""
+
+    lines: list[str]
+    places: list[int]
+    rows: list[Row]
+
+
+# --- what users call ----------------------------------------------------------------------------------------
 
 
 def read_conll(source: Source, *, comments: str | None = None) -> list[list[Row]]:
@@ -39,6 +73,8 @@ def read_conll(source: Source, *, comments: str | None = None) -> list[list[Row]
     ------
     ModelError
         A line has another number of columns than the first one; the text names it.
+    BudgetError
+        The file is too large for the memory; :func:`iter_conll` takes one sentence at a time.
 
     Examples
     --------
@@ -46,39 +82,12 @@ def read_conll(source: Source, *, comments: str | None = None) -> list[list[Row]
     >>> read_conll(io.StringIO("the DT B-NP\ncat NN I-NP\n\nyes UH O\n"))
     [[('the', 'DT', 'B-NP'), ('cat', 'NN', 'I-NP')], [('yes', 'UH', 'O')]]
     """
-    return list(iter_conll(source, comments=comments))
+    return [block.rows for block in plain_blocks(source, comments=comments, whole=True) if block.rows]
 
 
 def iter_conll(source: Source, *, comments: str | None = None) -> Iterator[list[Row]]:
     """Go through the sentences of a file, one at a time, so that it need not fit into memory."""
-    if isinstance(source, (str, os.PathLike)):
-        with open(source, encoding="utf-8") as file:
-            yield from _sentences(file, os.fspath(source), comments)
-    else:
-        yield from _sentences(source, getattr(source, "name", "the file"), comments)
-
-
-def _sentences(lines: Iterable[str], name: str, comments: str | None) -> Iterator[list[Row]]:
-    sentence: list[Row] = []
-    width = None
-    for number, line in enumerate(lines, 1):
-        if (comments is not None and line.startswith(comments)) or line.startswith("-DOCSTART-"):
-            continue
-        columns = tuple(line.split())
-        if not columns:
-            if sentence:
-                yield sentence
-                sentence = []
-            continue
-        width = len(columns) if width is None else width
-        if len(columns) != width:
-            raise ModelError(
-                f"line {number} of {name} has {len(columns)} columns and those before have {width}: "
-                f"{line.strip()!r}"
-            )
-        sentence.append(columns)
-    if sentence:
-        yield sentence
+    return (block.rows for block in plain_blocks(source, comments=comments) if block.rows)
 
 
 class Token(NamedTuple):
@@ -114,29 +123,112 @@ def read_conllu(source: Source, *, words_only: bool = True) -> list[list[Token]]
     >>> sentences[0][0].form, sentences[0][0].upos
     ('cats', 'NOUN')
     """
-    if isinstance(source, (str, os.PathLike)):
-        with open(source, encoding="utf-8") as file:
-            return list(_tokens(file, os.fspath(source), words_only))
-    return list(_tokens(source, getattr(source, "name", "the file"), words_only))
+    found = conllu_blocks(source, words_only=words_only, whole=True)
+    return [[Token(*row) for row in block.rows] for block in found if block.rows]
 
 
-def _tokens(lines: Iterable[str], name: str, words_only: bool) -> Iterator[list[Token]]:
-    sentence: list[Token] = []
-    for number, line in enumerate(lines, 1):
-        text = line.rstrip("\r\n")
-        if text.startswith("#"):
-            continue
-        if not text.strip():
-            if sentence:
-                yield sentence
-                sentence = []
-            continue
-        columns = text.split("\t")
-        if len(columns) != len(Token._fields):
-            raise ModelError(
-                f"line {number} of {name} has {len(columns)} columns separated by tabs, not 10: {text!r}"
+# --- blocks -------------------------------------------------------------------------------------------------
+
+
+def plain_blocks(source: Source, *, comments: str | None = None, whole: bool = False) -> Iterator[Block]:
+    """Go through the blocks of a file in columns; ``whole``: all will be kept, and must fit the memory."""
+    width: int | None = None
+    with _opened(source) as (file, name):
+
+        def row(number: int, text: str) -> Row | None:
+            nonlocal width
+            if text.startswith(_SKIPPED) or (comments is not None and text.startswith(comments)):
+                return None
+            columns = tuple(_BETWEEN.split(text.strip(_SPACES)))
+            width = len(columns) if width is None else width
+            if len(columns) != width:
+                raise ModelError(
+                    f"line {number} of {name} has {len(columns)} columns and those before have {width}: "
+                    f"{_short(text.strip())}"
+                )
+            return columns
+
+        yield from _blocks(file, name, row, whole)
+
+
+def conllu_blocks(source: Source, *, words_only: bool = True, whole: bool = False) -> Iterator[Block]:
+    """Go through the blocks of a CoNLL-U file."""
+    with _opened(source) as (file, name):
+
+        def row(number: int, text: str) -> Row | None:
+            if text.startswith("#"):
+                return None
+            columns = tuple(text.split("\t"))
+            if len(columns) != len(Token._fields):
+                raise ModelError(
+                    f"line {number} of {name} has {len(columns)} columns separated by tabs, not 10: "
+                    f"{_short(text)}"
+                )
+            if not _NUMBER.fullmatch(columns[0]):
+                raise ModelError(
+                    f"line {number} of {name} begins with {_short(columns[0])}, which is no number of a "
+                    "word (3), of a multiword token (3-4) or of an empty node (5.1)"
+                )
+            return columns if columns[0].isdecimal() or not words_only else None
+
+        yield from _blocks(file, name, row, whole)
+
+
+def _blocks(
+    file: Iterable[str], name: str, row_of: Callable[[int, str], Row | None], whole: bool
+) -> Iterator[Block]:
+    most, size = default_memory_limit() / EXPANSION, 0
+    block = Block([], [], [])
+    for number, line in enumerate(_lines(file, name), 1):
+        size += len(line)
+        if size > most:
+            raise BudgetError(
+                f"{'the sentences' if whole else 'a sentence'} of {name} up to line {number} could take "
+                f"{EXPANSION} times {size} bytes, which is beyond half of the memory of this machine"
             )
-        if not words_only or columns[0].isdecimal():
-            sentence.append(Token(*columns))
-    if sentence:
-        yield sentence
+        text = line.rstrip("\r\n")
+        if text.strip(_SPACES):
+            row = row_of(number, text)
+            if row is not None:
+                block.places.append(len(block.lines))
+                block.rows.append(row)
+            block.lines.append(text)
+        elif block.lines:
+            yield block
+            block, size = Block([], [], []), size if whole else 0
+    if block.lines:
+        yield block
+
+
+# --- lines --------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _opened(source: Source) -> Iterator[tuple[Iterable[str], str]]:
+    if isinstance(source, (str, os.PathLike)):
+        with open(source, encoding="utf-8-sig") as file:
+            yield file, os.fspath(source)
+    else:
+        yield source, str(getattr(source, "name", "the file"))
+
+
+def _lines(file: Iterable[str], name: str) -> Iterator[str]:
+    """Go through lines, and refuse what is no text and lines without end."""
+    readline = getattr(file, "readline", None)
+    lines = iter(file) if readline is None else iter(lambda: readline(LONGEST_LINE + 1), "")
+    number = 0
+    while True:
+        try:
+            line = next(lines, None)
+        except UnicodeDecodeError as error:
+            raise ModelError(f"{name} is not UTF-8 text, after line {number}: {error}") from None
+        if line is None:
+            return
+        number += 1
+        if len(line) > LONGEST_LINE:
+            raise ModelError(f"line {number} of {name} has more than {LONGEST_LINE} characters")
+        yield line
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 80 else text[:80] + "…")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tallytree.core.blocks import LARGEST_INTEGER
-from tallytree.core.expressions import And, Comparison, Constraint, Linear, Or
+from tallytree.core.expressions import And, Comparison, Constraint, Linear, Or, Term
 from tallytree.core.statistics import Statistic
 from tallytree.errors import ModelError
 from tallytree.io.formulas import ARRAYS, Formula, execute
@@ -28,7 +28,7 @@ Value = Any  # float, Linear or Constraint: the parser has seen to it that each 
 
 
 def as_constraint_of(
-    formula: Formula, statistics: Sequence[Statistic], parameters: Mapping[str, float]
+    formula: Formula, statistics: Sequence[Term], parameters: Mapping[str, float]
 ) -> Constraint:
     """Make the constraint that a formula says.
 

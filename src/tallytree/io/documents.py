@@ -17,7 +17,7 @@ from typing import Any, NoReturn, final, overload
 from tallytree.errors import ModelError
 from tallytree.io.files import Source
 
-__all__ = ["At", "document", "kind_of"]
+__all__ = ["At", "check_depth", "document", "kind_of"]
 
 DEEPEST = 64
 
@@ -30,7 +30,7 @@ def document(source: Source) -> At:
         text = source.data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ModelError(f"{source.name} is not UTF-8 text: {error}") from None
-    _check_depth(text, source.name)
+    check_depth(text, source.name)
     try:
         value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
@@ -40,13 +40,13 @@ def document(source: Source) -> At:
     return At(value, source.name, "")
 
 
-def _check_depth(text: str, name: str) -> None:
+def check_depth(text: str, name: str) -> None:
     """Count brackets outside strings, before a recursive parser sees them."""
     depth = 0
     for token in _BRACKETS.finditer(text):
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
         if depth > DEEPEST:
-            raise ModelError(f"{name} is nested more than {DEEPEST} deep, which no problem file needs")
+            raise ModelError(f"{name} is nested more than {DEEPEST} deep, which no file of ours needs")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -13,10 +13,11 @@ except ImportError as error:
         name=error.name,
     ) from error
 
+from tallytree.learning.bound_descent import Descent, minimise_bound
 from tallytree.learning.checks import check_problem
 from tallytree.learning.corpus import sample_sentences
 from tallytree.learning.cutting_planes import CuttingPlanes
-from tallytree.learning.decoding import Best, Decoder, ExpectedFBeta, KBest
+from tallytree.learning.decoding import Best, Decoder, ExpectedFBeta, KBest, MaxBrackets
 from tallytree.learning.frank_wolfe import FrankWolfe
 from tallytree.learning.graph_svm import GraphSVM
 from tallytree.learning.graphs import Graph, GraphProblem, grid_graph, label_graphs
@@ -32,15 +33,22 @@ from tallytree.learning.solver import Solver
 from tallytree.learning.storage import load, save
 from tallytree.learning.stored import StoredSequences, store_sequences
 from tallytree.learning.subgradient import Subgradient
-from tallytree.learning.templates import CHUNKING, TAGGING, templated, word_parts
+from tallytree.learning.templates import CHUNKING, TAGGING, WindowFeatures, templated, word_parts
 from tallytree.learning.training import Trained, path, train
+from tallytree.learning.tree_features import TreeFeatures
+from tallytree.learning.tree_grammar import Binarisation, TreebankGrammar
+from tallytree.learning.tree_model import TreeModel
+from tallytree.learning.tree_svm import TreeSVM
+from tallytree.learning.trees import TreeProblem
 
 __all__ = [
     "Best",
+    "Binarisation",
     "CHUNKING",
     "CorpusScore",
     "CuttingPlanes",
     "Decoder",
+    "Descent",
     "Diverse",
     "ExactOracle",
     "ExpectedFBeta",
@@ -49,6 +57,7 @@ __all__ = [
     "GraphProblem",
     "GraphSVM",
     "KBest",
+    "MaxBrackets",
     "Oracle",
     "Plane",
     "Problem",
@@ -61,12 +70,19 @@ __all__ = [
     "TAGGING",
     "TopTallies",
     "Trained",
+    "TreeFeatures",
+    "TreeModel",
+    "TreeProblem",
+    "TreeSVM",
+    "TreebankGrammar",
+    "WindowFeatures",
     "accuracy",
     "check_problem",
     "corpus_f",
     "grid_graph",
     "label_graphs",
     "load",
+    "minimise_bound",
     "path",
     "sample_sentences",
     "save",

@@ -121,6 +121,8 @@ class Vocabulary(Encoder):
     names: tuple[str, ...]
 
     def __post_init__(self) -> None:
+        if not all(isinstance(name, str) for name in self.names):
+            raise ModelError("the attributes of a vocabulary are strings")
         object.__setattr__(self, "_columns", {name: column for column, name in enumerate(self.names)})
 
     @property

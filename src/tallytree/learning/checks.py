@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from tallytree.core.model import Model
 from tallytree.errors import ModelError
 from tallytree.learning.planes import Integers, collected
-from tallytree.learning.problem import Problem
+from tallytree.learning.problem import Labelling, Problem
+from tallytree.parsing import Forest, k_best
 
 __all__ = ["check_problem"]
 
@@ -16,8 +20,9 @@ _CLOSE = 1e-9
 def check_problem(problem: Problem, *, labellings: int = 5, rng: int | np.random.Generator = 0) -> None:
     """Check that a problem keeps its contract, on random weights and labellings of each example.
 
-    The score of a labelling must be ``⟨w, Ψ(x, y)⟩``, the truth must be a labelling of the model with loss 0,
-    and what is overridden for speed (``models``, ``difference``) must agree with what it replaces.
+    The score of a labelling must be ``⟨w, Ψ(x, y)⟩`` plus the offset, the truth must be a labelling of the
+    model with loss 0, and what is overridden for speed (``models``, ``difference``, ``lead``) must agree with
+    what it replaces. Of a forest, the best trees are looked at.
 
     Raises
     ------
@@ -28,23 +33,33 @@ def check_problem(problem: Problem, *, labellings: int = 5, rng: int | np.random
     everyone = range(len(problem))
     weights = generator.normal(size=problem.dimension)
     for example, model in zip(everyone, problem.models(everyone, weights), strict=True):
-        truth = model.encode(problem.truth(example))
-        alone = problem.model(example, weights)
-        loss = problem.loss_of(example).on(model)
-        _agree(example, "the loss of the truth", float(loss(truth)), 0.0)
-        for _ in range(labellings):
-            y = generator.integers(0, model.cardinalities).astype(np.int64)
+        truth, alone = _known(model, problem.truth(example)), problem.model(example, weights)
+        _agree(example, "the loss of the truth", problem.cost(example, truth), 0.0)
+        for y in _drawn(model, labellings, generator):
             indices, values = _features(problem, example, y)
-            score = model.score(y)
-            _agree(example, "the score of a labelling", score, float(values @ weights[indices]))
+            score, offset = model.score(y), problem.offset(example, y)
+            _agree(example, "the score of a labelling", score, offset + float(values @ weights[indices]))
             _agree(example, "the score in models() and in model()", score, alone.score(y))
             given = collected(*problem.difference(example, y))
             right = _features(problem, example, truth)
             wanted = collected(np.concatenate((right[0], indices)), np.concatenate((right[1], -values)))
             _agree(example, "difference()", *(float(v @ weights[i]) for i, v in (given, wanted)))
+            ahead = problem.offset(example, truth) - offset
+            _agree(example, "lead()", problem.lead(example, y), ahead)
 
 
-def _features(problem: Problem, example: int, y: Integers) -> tuple[Integers, np.ndarray]:
+def _known(model: Model | Forest, truth: Labelling) -> Labelling:
+    return truth if isinstance(model, Forest) else model.encode(truth)
+
+
+def _drawn(model: Model | Forest, count: int, generator: np.random.Generator) -> list[Any]:
+    """Return some labellings of a model, or trees of a forest."""
+    if isinstance(model, Forest):
+        return [parse.tree for parse in k_best(model, count)]
+    return [generator.integers(0, model.cardinalities).astype(np.int64) for _ in range(count)]
+
+
+def _features(problem: Problem, example: int, y: Labelling) -> tuple[Integers, np.ndarray]:
     indices, values = problem.features(example, y)
     index, value = np.asarray(indices, dtype=np.int64), np.asarray(values, dtype=np.float64)
     if index.shape != value.shape or index.ndim != 1:

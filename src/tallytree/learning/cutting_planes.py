@@ -19,7 +19,7 @@ from tallytree.learning.oracle import Oracle
 from tallytree.learning.planes import Floats, Plane, combined, dot
 from tallytree.learning.qp import best_alpha
 from tallytree.learning.sets_io import packed, unpacked
-from tallytree.learning.solver import Arrays, Report, Run, Solver, half_square, hinge_sum
+from tallytree.learning.solver import Arrays, Report, Run, Solver, half_square, hinge_sum, taken
 from tallytree.learning.working_sets import WorkingSet
 
 __all__ = ["CuttingPlanes", "CuttingPlanesRun"]
@@ -95,7 +95,7 @@ class CuttingPlanesRun(Run):
     def _gather(self) -> None:
         self._weights = np.zeros(self.oracle.dimension)
         for one in self.sets:
-            one.apply(one.alpha, (self._weights, 1.0))
+            one.add_to(self._weights)
 
     def _dual(self) -> float:
         return sum(dot(one.alpha, one.offsets) for one in self.sets) - half_square(self._weights)
@@ -106,7 +106,8 @@ class CuttingPlanesRun(Run):
 
     def restore(self, arrays: Arrays) -> None:
         """Take up the state of another run."""
-        self._weights, self.sets = arrays["weights"].copy(), unpacked(arrays)
+        self.sets = unpacked(arrays, len(self.sets), self.oracle.dimension)
+        self._weights = taken(arrays, "weights", self._weights)
 
     def rescale(self, C: float) -> None:
         """Go on with another C: the planes stay valid, and the program is solved again."""

@@ -1,5 +1,7 @@
 """Choices of what to predict from a model: the best labelling, the k best, or the best one in expectation.
 
+From a forest of parses the same choices give trees.
+
 The labelling of largest expected F is not the most probable one. With ``p(y) ∝ exp(scale · F(y))`` and
 ``|y|`` the number of nodes (positions that are not background), predicting ``h`` with ``k`` nodes is worth
 
@@ -14,10 +16,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
+from tallytree import parsing
 from tallytree.core.blocks import read_only
 from tallytree.core.counting import mismatches
 from tallytree.core.distribution import distribution
@@ -27,15 +31,17 @@ from tallytree.core.solve import solve
 from tallytree.errors import ModelError
 from tallytree.kbest import k_best
 from tallytree.learning.planes import Floats, Integers
+from tallytree.parsing import Forest
+from tallytree.parsing.derivation import Scores
 
-__all__ = ["Best", "Decoder", "ExpectedFBeta", "KBest"]
+__all__ = ["Best", "Decoder", "ExpectedFBeta", "KBest", "MaxBrackets"]
 
 
 class Decoder(ABC):
     """A way to make a prediction from a model."""
 
     @abstractmethod
-    def __call__(self, model: Model, where: Where = None) -> Any:
+    def __call__(self, model: Any, where: Where = None) -> Any:
         """Return the prediction, among the labellings that satisfy a constraint."""
 
 
@@ -43,9 +49,9 @@ class Decoder(ABC):
 class Best(Decoder):
     """The labelling of the highest score."""
 
-    def __call__(self, model: Model, where: Where = None) -> Any:
+    def __call__(self, model: Any, where: Where = None) -> Any:
         """Return its labels."""
-        return solve(model, where=where).labels
+        return _best(model, where)
 
 
 @dataclass(frozen=True)
@@ -54,9 +60,57 @@ class KBest(Decoder):
 
     k: int = 5
 
-    def __call__(self, model: Model, where: Where = None) -> Any:
+    def __call__(self, model: Any, where: Where = None) -> Any:
         """Return a list of their labels."""
-        return [solution.labels for solution in k_best(model, self.k, where=where)]
+        return _k_best(model, self.k, where)
+
+
+@singledispatch
+def _best(model: Any, where: Where) -> Any:
+    return solve(model, where=where).labels
+
+
+@_best.register
+def _(model: Forest, where: Where) -> Any:
+    return (model.best() if where is None else parsing.solve(model, where=where)).tree
+
+
+@singledispatch
+def _k_best(model: Any, k: int, where: Where) -> list[Any]:
+    return [solution.labels for solution in k_best(model, k, where=where)]
+
+
+@_k_best.register
+def _(model: Forest, k: int, where: Where) -> list[Any]:
+    return [parse.tree for parse in parsing.k_best(model, k, where=where)]
+
+
+@dataclass(frozen=True)
+class MaxBrackets(Decoder):
+    """The tree with the most constituents that are expected to be right, under ``p(y) ∝ exp(scale · F(y))``.
+
+    Parameters
+    ----------
+    penalty : float
+        What each constituent must earn; see :meth:`tallytree.parsing.Forest.max_bracket`.
+    scale : float
+        What scores are multiplied by to be log-probabilities. Choose both on held-out data.
+    """
+
+    penalty: float = 0.0
+    scale: float = 1.0
+
+    def __call__(self, model: Any, where: Where = None) -> Any:
+        """Return the tree. The expectation is over all trees: a constraint is refused."""
+        if not isinstance(model, Forest):
+            raise ModelError("brackets are those of trees; for labellings there is decode=ExpectedFBeta()")
+        if where is not None:
+            raise ModelError(
+                "the most expected brackets are found over all trees; leave out where=, or use decode=Best()"
+            )
+        s, factor = model.scores, _positive(self.scale)
+        scaled = (np.ascontiguousarray(factor * scores) for scores in (s.words, s.rules, s.chains))
+        return model.rescored(Scores(*scaled)).max_bracket(self.penalty).tree
 
 
 @dataclass(frozen=True)
@@ -87,8 +141,10 @@ class ExpectedFBeta(Decoder):
     background: str | int = 0
     scale: float = 1.0
 
-    def __call__(self, model: Model, where: Where = None) -> Any:
+    def __call__(self, model: Any, where: Where = None) -> Any:
         """Return its labels. The expectation is over all labellings: a constraint is refused."""
+        if isinstance(model, Forest):
+            raise ModelError("expected F is that of labellings; for trees there is decode=MaxBrackets()")
         if where is not None:
             raise ModelError(
                 "the best expected F is found over all labellings; leave out where=, or use decode=Best()"
@@ -114,10 +170,14 @@ class ExpectedFBeta(Decoder):
         return labels
 
 
-def _times(model: Model, scale: float) -> Model:
+def _positive(scale: float) -> float:
     if not 0.0 < scale < np.inf:
         raise ModelError(f"scale must be a positive number, got {scale!r}")
-    blocks = [block.with_tables(read_only(block.tables * scale)) for block in model.blocks]
+    return scale
+
+
+def _times(model: Model, scale: float) -> Model:
+    blocks = [block.with_tables(read_only(block.tables * _positive(scale))) for block in model.blocks]
     return Model.from_blocks(model.cardinalities, blocks)
 
 

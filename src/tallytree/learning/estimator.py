@@ -6,7 +6,7 @@ import os
 import sys
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +14,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from tallytree.bounds import PacBayesBound, pac_bayes
-from tallytree.core.model import Model
 from tallytree.core.profile import Where
 from tallytree.errors import ModelError
 from tallytree.learning.decoding import Best, Decoder
@@ -66,17 +65,33 @@ class StructuredSVM(RecipeEstimator):
 
     # --- what a subclass says of its examples -------------------------------------------------------------
 
-    @abstractmethod
+    def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> None:
+        """Learn what labels and features there are."""
+        self.labels_ = Labels.of(y)
+        self._learn_features(X)
+
     def _learn_features(self, X: Sequence[Any]) -> None:
-        """Learn what the features of examples are."""
+        """Learn what the features of examples are; where there is something to learn."""
+
+    def _truths(self, X: Sequence[Any], y: Sequence[Any]) -> list[Any]:
+        """Return labellings as the problem has them."""
+        return [self.labels_.encode(one) for one in y]
 
     @abstractmethod
     def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> Problem:
         """Return the training problem."""
 
     @abstractmethod
-    def _models(self, X: Sequence[Any]) -> list[Model]:
+    def _models(self, X: Sequence[Any]) -> Iterable[Any]:
         """Return the models of examples at the weights that were learned."""
+
+    def _check_fit(self) -> None:
+        """Refuse results, read from a file, that do not belong together."""
+        weights = self.weights_
+        if not isinstance(self.labels_, Labels) or not self.labels_.count:
+            raise ModelError("it has no labels")
+        if weights.dtype != np.float64 or weights.ndim != 1 or not np.isfinite(weights).all():
+            raise ModelError("its weights are no finite numbers in a row")
 
     # --- scikit-learn's verbs -----------------------------------------------------------------------------
 
@@ -95,9 +110,8 @@ class StructuredSVM(RecipeEstimator):
             raise ModelError("there are no examples to learn from")
         known = getattr(self, "_trained", None) if self.warm_start else None
         if known is None:
-            self.labels_ = Labels.of(y)
-            self._learn_features(X)
-        problem = self._problem(X, [self.labels_.encode(one) for one in y], self._recipe())
+            self._learn(X, y)
+        problem = self._problem(X, self._truths(X, y), self._recipe())
         if known is not None:
             self._check_same(problem, known)
         trained = train(

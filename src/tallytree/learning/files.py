@@ -4,17 +4,36 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import struct
 import zipfile
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from math import prod
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.errors import ModelError
+from tallytree.core.plan import default_memory_limit
+from tallytree.errors import BudgetError, ModelError
+from tallytree.io.documents import check_depth
 from tallytree.io.files import replacing
 
-__all__ = ["read_arrays", "write_arrays"]
+__all__ = ["DAMAGE", "array_of", "check_length", "read_arrays", "write_arrays"]
+
+DAMAGE = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    struct.error,
+    zipfile.BadZipFile,
+)
+"""What comes of reading a damaged file, before it is told as a :class:`ModelError`."""
 
 _HEADER = "header"
 
@@ -23,9 +42,9 @@ def write_arrays(
     path: str | os.PathLike[str], header: dict[str, Any], arrays: Mapping[str, NDArray[Any]]
 ) -> None:
     """Write arrays and a JSON header to an npz file: under another name, then moved."""
-    objects = [name for name, array in arrays.items() if array.dtype.hasobject]
+    objects = [name for name, array in arrays.items() if array.dtype.kind not in "biuf"]
     if objects:
-        raise ModelError(f"only arrays of numbers and texts are written, and {objects} hold objects")
+        raise ModelError(f"only arrays of numbers are written, and {objects} hold something else")
     text = np.frombuffer(json.dumps(header).encode("utf-8"), dtype=np.uint8)
     with replacing(path) as file:
         np.savez(file, **{_HEADER: text, **arrays})  # type: ignore[arg-type]
@@ -38,18 +57,67 @@ def read_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any]
     ------
     ModelError
         The file is damaged, or holds something else.
+    BudgetError
+        It is larger than half of the memory.
     """
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-        header = json.loads(arrays.pop(_HEADER).tobytes().decode("utf-8"))
-    except (zipfile.BadZipFile, ValueError, KeyError, EOFError, AttributeError) as error:
-        raise ModelError(
-            f"{os.fspath(path)!r} is no {kind} of tallytree, or it is damaged: {error}"
-        ) from error
+    name = os.fspath(path)
+    with open(path, "rb") as file:
+        check_length(os.fstat(file.fileno()).st_size, name)
+        try:
+            arrays = {key.removesuffix(".npy"): array_of(data) for key, data in _members(file)}
+            text = arrays.pop(_HEADER).tobytes().decode("utf-8")
+            check_depth(text, "the header")
+            header = json.loads(text)
+        except DAMAGE as error:
+            raise ModelError(f"{name!r} is no {kind} of tallytree, or it is damaged: {error}") from error
     if not isinstance(header, dict) or header.get("kind") != kind:
         found = header.get("kind") if isinstance(header, dict) else None
-        raise ModelError(
-            f"{os.fspath(path)!r} is no {kind} of tallytree: it holds {found or 'something else'}"
-        )
+        raise ModelError(f"{name!r} is no {kind} of tallytree: it holds {found or 'something else'}")
     return header, arrays
+
+
+def check_length(length: int, name: str) -> None:
+    """Refuse a file that would fill the memory."""
+    if length > default_memory_limit():
+        raise BudgetError(f"{name!r} has {length} bytes, more than half of the memory of this machine")
+
+
+def _members(file: BinaryIO) -> Iterator[tuple[str, bytes]]:
+    """Go through the parts of an archive; together they are no longer than the file itself."""
+    with zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+        whole = sum(member.file_size for member in members)
+        if whole > os.fstat(file.fileno()).st_size or any(member.compress_type for member in members):
+            raise ValueError("its parts are packed, which those that are written here are not")
+        for member in members:
+            yield member.filename, archive.read(member)
+
+
+def array_of(data: bytes) -> NDArray[Any]:
+    """Read an array of numbers in NumPy's own format, no larger than the data.
+
+    NumPy would evaluate the header as a literal of Python; those that are written here match one pattern.
+
+    Raises
+    ------
+    ValueError
+        It is none.
+    """
+    found = _ARRAY.match(data)
+    if found is None:
+        raise ValueError("a part is no array of numbers")
+    kind, by_columns, sizes = (group.decode() for group in found.groups())
+    shape = tuple(int(size) for size in sizes.split(",") if size.strip())
+    dtype, entries = np.dtype(kind), data[found.end() :]
+    if prod(shape) * dtype.itemsize != len(entries):
+        raise ValueError(f"{len(entries)} bytes do not make an array of shape {shape}")
+    return (
+        np.frombuffer(entries, dtype=dtype).reshape(shape, order="F" if by_columns == "True" else "C").copy()
+    )
+
+
+_ARRAY = re.compile(
+    rb"\x93NUMPY\x01\x00..\{'descr': '([<>|](?:b1|[iu][1248]|f[248]))', 'fortran_order': (True|False), "
+    rb"'shape': \(((?:\d{1,18}(?:, ?\d{1,18})*,?)?)\), \} *\n",
+    re.DOTALL,
+)

@@ -26,6 +26,7 @@ from tallytree.learning.solver import (
     half_square,
     hinge_sum,
     shuffled,
+    taken,
 )
 from tallytree.learning.working_sets import WorkingSet
 
@@ -125,7 +126,7 @@ class FrankWolfeRun(Run):
         """Ask the oracle for all examples at the same weights, then visit them."""
         self._weights[:] = 0.0  # sums of many small changes drift; here they start anew
         for one in self.sets:
-            one.apply(one.alpha, (self._weights, 1.0))
+            one.add_to(self._weights)
         weights = self.weights.copy()
         found = self.oracle.planes(order, weights)
         hinges = hinge_sum(found, weights)
@@ -144,14 +145,8 @@ class FrankWolfeRun(Run):
 
     def _move(self, one: WorkingSet) -> float:
         """Improve one block; return how far it was from its best before, on the planes at hand."""
-        gap, change = one.improve(self._weights)
         self._visits += 1
-        if self.solver.averaging:
-            lag = 0.5 * self._visits * (self._visits - 1)
-            one.apply(change, (self._weights, 1.0), (self._lag, lag))
-        else:
-            one.apply(change, (self._weights, 1.0))
-        return gap
+        return one.improve(self._weights, self._lag, 0.5 * self._visits * (self._visits - 1))
 
     def arrays(self) -> Arrays:
         """Return the state as arrays."""
@@ -160,9 +155,10 @@ class FrankWolfeRun(Run):
 
     def restore(self, arrays: Arrays) -> None:
         """Take up the state of another run."""
-        self._weights, self._lag = arrays["weights"].copy(), arrays["lag"].copy()
+        sets = unpacked(arrays, len(self.sets), self.oracle.dimension)
+        weights, lag = taken(arrays, "weights", self._weights), taken(arrays, "lag", self._lag)
+        self.sets, self._weights, self._lag = sets, weights, lag
         self._visits = int(arrays["visits"])
-        self.sets = unpacked(arrays)
 
     def rescale(self, C: float) -> None:
         """Go on with another C."""

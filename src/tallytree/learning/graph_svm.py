@@ -48,6 +48,15 @@ class GraphSVM(StructuredSVM):
         self._check(X)
         return [graph.model(self.weights_, self.labels_.count, self.labels_.names) for graph in X]
 
+    def _check_fit(self) -> None:
+        super()._check_fit()
+        nodes, edges = self.widths_
+        count = self.labels_.count
+        if min(nodes, edges) < 0 or len(self.weights_) != nodes * count + edges * count**2:
+            raise ModelError(
+                f"there are {len(self.weights_)} weights, which do not fit features {self.widths_}"
+            )
+
     def _check(self, X: Sequence[Any]) -> None:
         for number, graph in enumerate(X):
             if _widths(graph) != self.widths_:

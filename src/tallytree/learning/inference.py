@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, Literal, Self
-
-import numpy as np
 
 from tallytree.core.batch import solve_batch
 from tallytree.core.counting import mismatches
 from tallytree.core.expressions import And, Constraint
 from tallytree.core.model import Model
 from tallytree.core.solution import Solution
-from tallytree.errors import InfeasibleError, TallytreeError
+from tallytree.core.threads import thread_count
+from tallytree.errors import InfeasibleError, ModelError, TallytreeError
 from tallytree.kernels.native import BudgetExceededError
 from tallytree.learning.planes import Integers
 from tallytree.losses import Loss
@@ -29,8 +30,8 @@ __all__ = ["ChainTask", "Diverse", "Extra", "Found", "ModelTask", "Scaling", "Ta
 
 Scaling = Literal["margin", "slack"]
 
-Found = list[tuple[Integers, float]]
-"""Labellings of an example and their losses, the most violated one first."""
+Found = list[tuple[Any, float]]
+"""Labellings, or trees, of an example and their losses, the most violated one first."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,9 @@ class TopTallies:
     """
 
     count: int = 4
+
+    def __post_init__(self) -> None:
+        _check_positive(self.count, "the number of tallies")
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,15 @@ class Diverse:
 
     count: int = 3
     distance: int = 2
+
+    def __post_init__(self) -> None:
+        _check_positive(self.count, "the number of planes")
+        _check_positive(self.distance, "a distance")
+
+
+def _check_positive(number: object, noun: str) -> None:
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise ModelError(f"{noun} must be a positive integer, got {number!r}")
 
 
 Extra = TopTallies | Diverse | None
@@ -113,24 +126,24 @@ class ModelTask(Task):
 
     def _top(self, count: int, scaling: Scaling, threads: int | None) -> list[Found]:
         if count > 1:
-            return [_pairs(LossProfile(*each).top(count, scaling)) for each in self._bound()]
+            with ThreadPoolExecutor(thread_count(threads)) as pool:  # messages and decoding are native
+                return list(pool.map(_top_of, self.models, self._bound(), repeat(count), repeat(scaling)))
         truths = self.truths if isinstance(self.losses, Loss) else None
         best = loss_augmented_batch(self.models, self.losses, scaling, truths=truths, threads=threads)
         return [_pairs([one]) for one in best]
 
     def _diverse(self, count: int, distance: int, threads: int | None) -> list[Found]:
         others = _diverse_batch(self.models, count, distance, threads)
-        bound = [loss.on(model) for model, loss in self._bound()]
+        bound = [loss.on(model) for model, loss in zip(self.models, self._bound(), strict=True)]
         return [
             [(one.assignment, float(loss(one.assignment))) for one in some]
             for loss, some in zip(bound, others, strict=True)
         ]
 
-    def _bound(self) -> list[tuple[Model, Loss]]:
-        losses = self.losses
-        if isinstance(losses, Loss):
-            losses = [losses.against(truth) for truth in self.truths]
-        return list(zip(self.models, losses, strict=True))
+    def _bound(self) -> Sequence[Loss]:
+        if isinstance(self.losses, Loss):
+            return [self.losses.against(truth) for truth in self.truths]
+        return self.losses
 
 
 @dataclass(frozen=True)
@@ -149,7 +162,7 @@ class ChainTask(Task):
 
     def _top(self, count: int, scaling: Scaling, threads: int | None) -> list[Found]:
         tables = chain_loss(self.loss, self.chains.emissions.shape[1], self.chains.names)
-        if tables is None or not np.isfinite(self.chains.emissions).all() or not min(self.chains.lengths):
+        if tables is None or not self.chains.plain:
             return self._in_models()._top(count, scaling, threads)
         try:
             return augmented_chains(self.chains, tables, self.truths, scaling, count, threads)
@@ -161,6 +174,10 @@ class ChainTask(Task):
 
     def _in_models(self) -> ModelTask:
         return ModelTask(self.chains.models(), self.truths, self.loss)
+
+
+def _top_of(model: Model, loss: Loss, count: int, scaling: Scaling) -> Found:
+    return _pairs(LossProfile(model, loss).top(count, scaling))
 
 
 def _pairs(found: Sequence[Any]) -> Found:

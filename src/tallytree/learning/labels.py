@@ -35,6 +35,11 @@ class Labels:
     names: tuple[str, ...] | None
     count: int
 
+    def __post_init__(self) -> None:
+        names = range(self.count) if self.names is None else self.names
+        if len(names) != self.count or len(set(names)) != self.count:
+            raise ModelError(f"{self.count} labels need as many names, all of them different; got {names!r}")
+
     @classmethod
     def of(cls, labellings: Iterable[Any]) -> Labels:
         """Return the labels that come in some labellings."""

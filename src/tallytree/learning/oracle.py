@@ -7,7 +7,8 @@ plane is the hinge loss itself, and a duality gap computed from it is a bound, n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from time import perf_counter
 from typing import Protocol
 
@@ -15,14 +16,17 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from tallytree.errors import ModelError
-from tallytree.learning.inference import Extra, Found, Scaling, Task
+from tallytree.learning.inference import Diverse, Extra, Found, Scaling, Task, TopTallies
 from tallytree.learning.planes import Floats, Plane, scaled_plane
-from tallytree.learning.problem import Problem
+from tallytree.learning.problem import Labelling, Problem
 
-__all__ = ["ExactOracle", "Oracle"]
+__all__ = ["Diverse", "ExactOracle", "Oracle", "Scaling", "TopTallies"]
 
 _PIECE = 64
 """The examples that a process is given at a time."""
+
+_MANY = 1024
+"""The labellings whose features are taken at once: enough for speed, few enough for memory."""
 
 
 class Oracle(Protocol):
@@ -92,10 +96,19 @@ class ExactOracle:
         found = self._found(self.problem.task(examples, weights))
         self.calls += len(found)
         self.seconds += perf_counter() - started
-        return [
-            [scaled_plane(self.problem.difference(example, y), cost, self.scaling) for y, cost in one]
-            for example, one in zip(examples, found, strict=True)
-        ]
+        labelled = [(example, *one) for example, some in zip(examples, found, strict=True) for one in some]
+        planes = (
+            plane
+            for first in range(0, len(labelled), _MANY)
+            for plane in self._made(labelled[first : first + _MANY])
+        )
+        return [list(islice(planes, len(some))) for some in found]
+
+    def _made(self, labelled: Sequence[tuple[int, Labelling, float]]) -> Iterator[Plane]:
+        """Go through the planes of labellings with their losses."""
+        differences = self.problem.differences([e for e, _, _ in labelled], [y for _, y, _ in labelled])
+        for (example, y, cost), difference in zip(labelled, differences, strict=True):
+            yield scaled_plane(difference, cost, self.scaling, self.problem.lead(example, y))
 
     def _found(self, task: Task) -> list[Found]:
         """Solve on native threads, or in joblib's workers."""

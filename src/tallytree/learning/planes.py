@@ -3,6 +3,8 @@
 The hinge loss of an example is the largest of many linear functions of the weights, ``b − ⟨w, a⟩``, one for
 each labelling ``y``. With ``δ = Ψ(x, truth) − Ψ(x, y)`` and the loss ``Δ(y)``, margin scaling has
 ``(a, b) = (δ, Δ)`` and slack scaling ``(Δ·δ, Δ)``. Slopes ``a`` are sparse; a mean of planes is one too.
+Where scores have a part that no weight changes, and the truth is ``r`` ahead in it, ``b`` is ``Δ − r`` under
+margin scaling and ``Δ·(1 − r)`` under slack scaling.
 """
 
 from __future__ import annotations
@@ -75,17 +77,20 @@ def collected(indices: ArrayLike, values: ArrayLike) -> Features:
 
 def _nonzero(sums: NDArray[Any]) -> Features:
     kept = np.flatnonzero(sums)
-    return kept, sums[kept]
+    return kept, sums[kept].astype(np.float64, copy=False)  # the sums of nothing are integers
 
 
-def scaled_plane(difference: Features, loss: float, scaling: str) -> Plane:
-    """Return the plane of a labelling from ``Ψ(x, truth) − Ψ(x, y)`` and its loss."""
-    indices, values = collected(*difference)
+def scaled_plane(difference: Features, loss: float, scaling: str, lead: float = 0.0) -> Plane:
+    """Return the plane of a labelling from ``Ψ(x, truth) − Ψ(x, y)``, its loss, and the truth's lead.
+
+    The difference has each index once, in ascending order.
+    """
+    indices, values = difference
     if scaling == "margin":
-        return Plane(indices, values, loss)
+        return Plane(indices, values, loss - lead)
     if loss == 0.0:
         return Plane(indices[:0], values[:0], 0.0)
-    return Plane(indices, loss * values, loss)
+    return Plane(indices, loss * values, loss * (1.0 - lead))
 
 
 def combined(planes: Sequence[Plane], factors: Sequence[float] | Floats) -> Plane:

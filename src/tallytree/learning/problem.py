@@ -2,6 +2,10 @@
 
 The score of a labelling is linear in the weights, ``F(y) = ⟨w, Ψ(x, y)⟩``, and decomposes over small scopes,
 so that for given weights it is a :class:`tallytree.Model`. A task of your own is a class with four methods.
+
+Two things may be added: a part of the score that no weight changes (:meth:`Problem.offset`), so that learning
+starts from what is known already; and outputs that are no labellings of a model, such as trees, by saying how
+the most violated ones are found (:meth:`Problem.task`).
 """
 
 from __future__ import annotations
@@ -9,16 +13,19 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tallytree.core.model import Model
 from tallytree.learning.inference import ModelTask, Task
-from tallytree.learning.planes import Features, Floats, Integers
+from tallytree.learning.planes import Features, Floats, collected
 from tallytree.losses import Loss
 
-__all__ = ["Problem"]
+__all__ = ["Labelling", "Problem"]
+
+Labelling = Any
+"""What is predicted: state numbers for a :class:`tallytree.Model`, a tree for a forest."""
 
 
 class Problem(ABC):
@@ -74,18 +81,22 @@ class Problem(ABC):
         """Return the number of examples."""
 
     @abstractmethod
-    def truth(self, example: int) -> Integers:
+    def truth(self, example: int) -> Labelling:
         """Return the right labelling of an example, as state numbers."""
 
     @abstractmethod
-    def model(self, example: int, weights: Floats) -> Model:
-        """Return the model whose scores are ``⟨w, Ψ(x, y)⟩``."""
+    def model(self, example: int, weights: Floats) -> Any:
+        """Return the model whose scores are ``⟨w, Ψ(x, y)⟩``, a :class:`tallytree.Model`."""
 
     @abstractmethod
-    def features(self, example: int, labelling: Integers) -> tuple[ArrayLike, ArrayLike]:
+    def features(self, example: int, labelling: Labelling) -> tuple[ArrayLike, ArrayLike]:
         """Return ``Ψ(x, y)``: the indices that are not zero, perhaps repeated, and their values."""
 
-    def models(self, examples: Sequence[int], weights: Floats) -> list[Model]:
+    def offset(self, example: int, labelling: Labelling) -> float:
+        """Return what the score of a labelling has beside ``⟨w, Ψ(x, y)⟩``; by default nothing."""
+        return 0.0
+
+    def models(self, examples: Sequence[int], weights: Floats) -> list[Any]:
         """Return the models of several examples; override it where that can be had at once."""
         return [self.model(example, weights) for example in examples]
 
@@ -97,12 +108,24 @@ class Problem(ABC):
             return ModelTask(models, truths, self.loss)  # one recipe for all: it is bound in bulk
         return ModelTask(models, truths, [self.loss_of(example) for example in examples])
 
+    def differences(self, examples: Sequence[int], labellings: Sequence[Labelling]) -> list[Features]:
+        """Return them for several examples, added up: each index once, in ascending order."""
+        return [collected(*self.difference(*pair)) for pair in zip(examples, labellings, strict=True)]
+
     def truth_loss(self, example: int) -> float:
         """Return the loss of the truth itself, which is 0 where the loss compares with it."""
-        model = self.model(example, np.zeros(self.dimension))
-        return float(self.loss_of(example).on(model)(self.truth(example)))
+        return self.cost(example, self.truth(example))
 
-    def difference(self, example: int, labelling: Integers) -> Features:
+    def cost(self, example: int, labelling: Labelling) -> float:
+        """Return the loss of a labelling."""
+        model = self.model(example, np.zeros(self.dimension))
+        return float(self.loss_of(example).on(model)(labelling))
+
+    def lead(self, example: int, labelling: Labelling) -> float:
+        """Return by how much the truth is ahead of a labelling, whatever the weights are."""
+        return self.offset(example, self.truth(example)) - self.offset(example, labelling)
+
+    def difference(self, example: int, labelling: Labelling) -> Features:
         """Return ``Ψ(x, truth) − Ψ(x, y)``; override it where it has few entries that are easily found."""
         right, wrong = (
             (np.asarray(indices, dtype=np.int64), np.asarray(values, dtype=np.float64))

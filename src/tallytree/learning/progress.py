@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-__all__ = ["Progress", "time_left"]
+__all__ = ["Progress", "history_of", "time_left"]
 
 
 class Progress(NamedTuple):
@@ -57,6 +57,22 @@ class Progress(NamedTuple):
             f"gap {sign}{100 * self.relative_gap:.2g} %, {self.calls} oracle calls, "
             f"{self.seconds:.1f} s{left}"
         )
+
+
+def history_of(entries: Any) -> list[Progress]:
+    """Return what was written down of a run, after a look at it.
+
+    Raises
+    ------
+    ValueError
+        It is no list of passes.
+    """
+    history = [Progress(*entry) for entry in entries]
+    for at, entry in enumerate(history):
+        numbers = entry._replace(left=entry.left or 0.0)
+        if not all(isinstance(number, (int, float)) for number in numbers) or entry.number != at + 1:
+            raise ValueError(f"pass {at + 1} of its history is {tuple(entry)}")
+    return history
 
 
 def time_left(history: Sequence[Progress], tolerance: float, window: int = 5) -> float | None:

@@ -17,6 +17,7 @@ from tallytree.learning.inference import Diverse, Scaling, TopTallies
 from tallytree.learning.problem import Problem
 from tallytree.learning.sequences import SequenceProblem, chains
 from tallytree.learning.solver import Solver
+from tallytree.learning.templates import WindowFeatures
 from tallytree.losses import Loss
 
 __all__ = ["SequenceSVM"]
@@ -55,6 +56,9 @@ class SequenceSVM(StructuredSVM):
         Map strings to as many columns by a hash, instead of keeping a vocabulary.
     min_count : int
         How often an attribute must come to be in the vocabulary.
+    features : WindowFeatures, optional
+        Makes strings of rows of columns: examples are then sentences as :func:`tallytree.io.read_conll` gives
+        them, and a saved estimator knows what to read.
 
     Attributes
     ----------
@@ -96,6 +100,7 @@ class SequenceSVM(StructuredSVM):
         verbose: bool = False,
         hashed: int | None = None,
         min_count: int = 1,
+        features: WindowFeatures | None = None,
     ) -> None:
         super().__init__(
             loss,
@@ -113,6 +118,7 @@ class SequenceSVM(StructuredSVM):
         )
         self.hashed = hashed
         self.min_count = min_count
+        self.features = features
 
     encoder_: Encoder
 
@@ -127,10 +133,21 @@ class SequenceSVM(StructuredSVM):
         return self.weights_[-(self.labels_.count**2) :].reshape(self.labels_.count, self.labels_.count)
 
     def _learn_features(self, X: Sequence[Any]) -> None:
-        self.encoder_ = encoder_of(X, self.hashed, self.min_count)
+        self.encoder_ = encoder_of(self._read(X), self.hashed, self.min_count)
+
+    def _read(self, X: Sequence[Any]) -> Sequence[Any]:
+        return X if self.features is None else [self.features(sentence) for sentence in X]
+
+    def _check_fit(self) -> None:
+        super()._check_fit()
+        wanted = self.labels_.count * (self.encoder_.size + self.labels_.count)
+        if not isinstance(self.encoder_, Encoder) or len(self.weights_) != wanted:
+            raise ModelError(
+                f"there are {len(self.weights_)} weights, and its features and labels need {wanted}"
+            )
 
     def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> Problem:
-        rows = [self.encoder_.rows(positions) for positions in X]
+        rows = [self.encoder_.rows(positions) for positions in self._read(X)]
         for number, (matrix, truth) in enumerate(zip(rows, truths, strict=True)):
             if matrix.shape[0] != len(truth):
                 raise ModelError(
@@ -142,6 +159,6 @@ class SequenceSVM(StructuredSVM):
     def _models(self, X: Sequence[Any]) -> list[Model]:
         if not len(X):
             return []
-        rows = [self.encoder_.rows(positions) for positions in X]
+        rows = [self.encoder_.rows(positions) for positions in self._read(X)]
         stacked, lengths = sparse.vstack(rows, format="csr"), [matrix.shape[0] for matrix in rows]
         return chains(stacked, lengths, self.weights_, self.labels_.count, self.labels_.names).models()

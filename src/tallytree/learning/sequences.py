@@ -17,7 +17,7 @@ from scipy import sparse
 from tallytree.core.model import Model
 from tallytree.errors import ModelError
 from tallytree.learning.inference import ChainTask, Task
-from tallytree.learning.planes import Features, Floats, Integers
+from tallytree.learning.planes import Features, Floats, Integers, collected
 from tallytree.learning.problem import Problem
 from tallytree.losses import Loss
 from tallytree.losses.chains import Chains, chain_loss
@@ -176,13 +176,35 @@ class SequenceProblem(Problem):
             np.concatenate((values, -values, ones, -ones)),
         )
 
+    def differences(self, examples: Sequence[int], labellings: Sequence[Integers]) -> list[Features]:
+        """Return them for several sequences at once."""
+        lengths = [len(labelling) for labelling in labellings]
+        owners = np.repeat(np.arange(len(lengths)), lengths)
+        found = np.concatenate(labellings)
+        truth = np.concatenate([self.truth(example) for example in examples])
+        differs = np.flatnonzero(truth != found)
+        firsts = self._starts[np.asarray(examples)] - np.cumsum([0, *lengths[:-1]])
+        columns, values, sizes = self._taken(differs + firsts[owners[differs]])
+        owner = np.repeat(owners[differs], sizes)
+        right, wrong = (columns + np.repeat(labels[differs], sizes) for labels in (truth, found))
+        before, after = self._pairs(truth), self._pairs(found)
+        changed = np.flatnonzero((before != after) & (owners[1:] == owners[:-1]))
+        ones = np.ones(len(changed))
+        return _collected_each(
+            len(lengths),
+            np.concatenate((owner, owner, owners[changed], owners[changed])),
+            np.concatenate((right, wrong, before[changed], after[changed])),
+            np.concatenate((values, -values, ones, -ones)),
+            self.dimension,
+        )
+
+    def _taken(self, rows: Integers) -> tuple[Integers, Floats, Integers]:
+        """Return the entries of some rows: where the weights of their columns begin, values, sizes."""
+        return _entries_at(rows, self._rows.indptr, self._rows.indices, self._rows.data, self.labels)
+
     def _at(self, example: int, positions: Integers) -> tuple[Integers, Floats, Integers]:
         """Return the entries of some positions: where the weights of their columns begin, values, sizes."""
-        ends, columns, values = self._entries(example)
-        starts = ends[positions].astype(np.int64)
-        sizes = ends[positions + 1] - starts
-        places = np.arange(int(sizes.sum())) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
-        return columns[places].astype(np.int64) * self.labels, values[places], sizes
+        return _entries_at(positions, *self._entries(example), self.labels)
 
     def _entries(self, example: int) -> Entries:
         """Return where the entries of each position begin, and the columns and values they are in."""
@@ -199,3 +221,22 @@ class SequenceProblem(Problem):
         for array in (self._rows.indptr, self._rows.indices, self._rows.data):
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
+
+
+def _entries_at(
+    rows: Integers, ends: NDArray[Any], columns: NDArray[Any], values: Floats, labels: int
+) -> tuple[Integers, Floats, Integers]:
+    """Return the entries of rows of a sparse matrix: the columns times the labels, the values, the sizes."""
+    starts = ends[rows].astype(np.int64)
+    sizes = ends[rows + 1] - starts
+    places = np.arange(int(sizes.sum())) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
+    return columns[places].astype(np.int64) * labels, values[places], sizes
+
+
+def _collected_each(
+    count: int, owners: Integers, indices: Integers, values: Floats, dimension: int
+) -> list[Features]:
+    """Add up the values of equal indices, owner by owner."""
+    keys, sums = collected(owners * dimension + indices, values)
+    ends = np.searchsorted(keys, dimension * np.arange(1, count))
+    return list(zip(np.split(keys % dimension, ends), np.split(sums, ends), strict=True))

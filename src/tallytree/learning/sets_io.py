@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tallytree.learning.planes import Plane
 from tallytree.learning.solver import Arrays
 from tallytree.learning.working_sets import WorkingSet
 
-__all__ = ["packed", "unpacked"]
+__all__ = ["is_floats", "packed", "unpacked"]
 
 
 def packed(sets: Sequence[WorkingSet]) -> Arrays:
@@ -27,8 +29,9 @@ def packed(sets: Sequence[WorkingSet]) -> Arrays:
     }
 
 
-def unpacked(arrays: Arrays) -> list[WorkingSet]:
-    """Return the working sets that such arrays hold."""
+def unpacked(arrays: Arrays, sets: int, dimension: int) -> list[WorkingSet]:
+    """Return the working sets that such arrays hold: so many, of planes in so many dimensions."""
+    _check(arrays, sets, dimension)
     ends = np.cumsum(arrays["plane_sizes"])[:-1]
     parts = zip(
         np.split(arrays["indices"], ends),
@@ -37,10 +40,34 @@ def unpacked(arrays: Arrays) -> list[WorkingSet]:
         strict=True,
     )
     planes = [Plane(*part) for part in parts]
-    sets, first, square = [], 0, 0
+    found, first, square = [], 0, 0
     for size in arrays["set_sizes"].tolist():
         gram = arrays["gram"][square : square + size * size].reshape(size, size)
         last = first + size
-        sets.append(WorkingSet(planes[first:last], arrays["alpha"][first:last], gram.copy()))
+        found.append(WorkingSet(planes[first:last], arrays["alpha"][first:last], gram.copy()))
         first, square = last, square + size * size
-    return sets
+    return found
+
+
+def _check(arrays: Arrays, sets: int, dimension: int) -> None:
+    """Refuse arrays that do not belong together."""
+    of_sets, of_planes, indices = arrays["set_sizes"], arrays["plane_sizes"], arrays["indices"]
+    planes, entries = len(of_planes), len(indices)
+    right = (
+        all(array.ndim == 1 and array.dtype == np.int64 for array in (of_sets, of_planes, indices))
+        and len(of_sets) == sets
+        and of_sets.min(initial=1) >= 1
+        and of_planes.min(initial=0) >= 0
+        and of_sets.sum() == planes
+        and of_planes.sum() == entries
+        and indices.min(initial=0) >= 0
+        and indices.max(initial=0) < dimension
+    )
+    sizes = {"values": entries, "offsets": planes, "alpha": planes, "gram": int((of_sets**2).sum())}
+    if not right or any(not is_floats(arrays[name], size) for name, size in sizes.items()):
+        raise ValueError("the planes of the examples do not belong together")
+
+
+def is_floats(array: NDArray[Any], size: int) -> bool:
+    """Return whether an array has so many finite doubles in a row."""
+    return array.dtype == np.float64 and array.shape == (size,) and bool(np.isfinite(array).all())

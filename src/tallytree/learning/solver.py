@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tallytree.learning.oracle import Oracle
 from tallytree.learning.planes import Floats, Plane, dot
 
-__all__ = ["Arrays", "Report", "Run", "Solver", "batches", "half_square", "hinge_sum", "shuffled"]
+__all__ = ["Arrays", "Report", "Run", "Solver", "batches", "half_square", "hinge_sum", "shuffled", "taken"]
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -90,6 +90,14 @@ class Solver(ABC):
     @abstractmethod
     def start(self, oracle: Oracle, C: float) -> Run:
         """Return a run at ``w = 0``."""
+
+
+def taken(arrays: Arrays, name: str, like: Floats) -> Floats:
+    """Return a copy of a stored array, which must be finite and as large as the one it replaces."""
+    array = arrays[name]
+    if array.dtype != np.float64 or array.shape != like.shape or not np.isfinite(array).all():
+        raise ValueError(f"{name} are no {like.size} finite numbers")
+    return array.copy()
 
 
 def half_square(weights: Floats) -> float:

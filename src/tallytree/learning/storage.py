@@ -7,6 +7,7 @@ they are read, the name is looked up among those of this library, and anything e
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import is_dataclass
 from typing import Any
 
@@ -17,22 +18,29 @@ from tallytree.errors import ModelError
 from tallytree.learning.attributes import Columns, Hashed, Vocabulary
 from tallytree.learning.cutting_planes import CuttingPlanes
 from tallytree.learning.estimator import StructuredSVM
-from tallytree.learning.files import read_arrays, write_arrays
+from tallytree.learning.files import DAMAGE, read_arrays, write_arrays
 from tallytree.learning.frank_wolfe import FrankWolfe
 from tallytree.learning.graph_svm import GraphSVM
 from tallytree.learning.inference import Diverse, TopTallies
 from tallytree.learning.labels import Labels
-from tallytree.learning.progress import Progress
+from tallytree.learning.progress import history_of
 from tallytree.learning.recipes import recipe_parameters
 from tallytree.learning.sequence_svm import SequenceSVM
+from tallytree.learning.solver import Solver
 from tallytree.learning.subgradient import Subgradient
+from tallytree.learning.templates import WindowFeatures
+from tallytree.learning.tree_features import TreeFeatures
+from tallytree.learning.tree_grammar import Binarisation, TreebankGrammar
+from tallytree.learning.tree_model import TreeModel
+from tallytree.learning.tree_svm import TreeSVM
 
 __all__ = ["load", "save"]
 
-_ESTIMATORS = {kind.__name__: kind for kind in (GraphSVM, SequenceSVM)}
+_ESTIMATORS = {kind.__name__: kind for kind in (GraphSVM, SequenceSVM, TreeSVM)}
 _VALUES: dict[str, type] = {
     kind.__name__: kind
     for kind in (
+        Binarisation,
         Columns,
         CuttingPlanes,
         Diverse,
@@ -41,7 +49,11 @@ _VALUES: dict[str, type] = {
         Labels,
         Subgradient,
         TopTallies,
+        TreeFeatures,
+        TreeModel,
+        TreebankGrammar,
         Vocabulary,
+        WindowFeatures,
     )
 }
 _VALUES |= {
@@ -50,12 +62,45 @@ _VALUES |= {
     if isinstance(kind, type) and issubclass(kind, tallytree.losses.Loss)
 }
 
-_FEATURES = {"SequenceSVM": ("encoder_",), "GraphSVM": ("widths_",)}
+_FEATURES = {"SequenceSVM": ("encoder_",), "GraphSVM": ("widths_",), "TreeSVM": ("model_",)}
+_NUMBER, _NOTHING = (int, float), type(None)
+_KINDS: dict[str, tuple[type, ...]] = {
+    "loss": (tallytree.losses.Loss, _NOTHING),
+    "solver": (Solver, _NOTHING),
+    "extra": (TopTallies, Diverse, _NOTHING),
+    "features": (WindowFeatures, _NOTHING),
+    "scaling": (str,),
+    "C": _NUMBER,
+    "tolerance": _NUMBER,
+    "max_passes": _NUMBER,
+    "max_seconds": _NUMBER,
+    "n_jobs": (int, _NOTHING),
+    "checkpoint": (str, _NOTHING),
+    "hashed": (int, _NOTHING),
+    "min_count": (int,),
+    "horizontal": (int, _NOTHING),
+    "vertical": (int,),
+    "tail": (str,),
+    "prior": _NUMBER,
+    "smoothing": _NUMBER,
+    "rare": (int,),
+}
 _RESULTS = ("primal_", "dual_", "converged_", "interrupted_")
 
 
-def save(estimator: StructuredSVM, path: str | os.PathLike[str]) -> None:
+def save(
+    estimator: StructuredSVM, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None
+) -> None:
     """Write a fitted estimator to a file, under a temporary name first.
+
+    Parameters
+    ----------
+    estimator : SequenceSVM or GraphSVM
+        What to write.
+    path : path
+        Where to.
+    notes : mapping of str to plain values, optional
+        Whatever you want to know of it later: it comes back as ``notes_``.
 
     Examples
     --------
@@ -79,6 +124,7 @@ def save(estimator: StructuredSVM, path: str | os.PathLike[str]) -> None:
         "parameters": {k: _plain(v, k) for k, v in estimator.get_params(deep=False).items()},
         "attributes": {name: _plain(getattr(estimator, name), name) for name in attributes},
         "history": [list(entry) for entry in estimator.history_],
+        "notes": dict(notes or {}),
     }
     write_arrays(path, header, {"weights": estimator.weights_})
 
@@ -92,20 +138,41 @@ def load(path: str | os.PathLike[str]) -> StructuredSVM:
         The file is damaged, or holds something else.
     """
     header, arrays = read_arrays(path, "estimator")
-    kind = _ESTIMATORS.get(header.get("class", ""))
-    if kind is None:
+    try:
+        return _rebuilt(header, arrays)
+    except DAMAGE as error:
         raise ModelError(
-            f"{os.fspath(path)!r} holds an estimator {header.get('class')!r}, which is not known here"
-        )
+            f"{os.fspath(path)!r} is damaged, or of another version of tallytree: {error}"
+        ) from error
+
+
+def _rebuilt(header: dict[str, Any], arrays: dict[str, Any]) -> StructuredSVM:
+    kind = _ESTIMATORS.get(str(header.get("class")))
+    if kind is None:
+        raise ModelError(f"it holds an estimator {header.get('class')!r}, which is not known here")
     estimator = kind(**{name: _restored(value) for name, value in header["parameters"].items()})
     for name, value in header["attributes"].items():
         if name not in ("labels_", *_FEATURES[kind.__name__], *_RESULTS):
-            raise ModelError(f"{os.fspath(path)!r} sets {name!r}, which no saved estimator does")
+            raise ModelError(f"it sets {name!r}, which no saved estimator does")
         setattr(estimator, name, _restored(value))
-    estimator.history_ = [Progress(*entry) for entry in header["history"]]
+    estimator.history_ = history_of(header["history"])
+    estimator.notes_ = dict(header.get("notes", {}))
     estimator.weights_ = arrays["weights"]
+    _check_parameters(estimator)
+    estimator._check_fit()
     estimator.classes_ = estimator.labels_.classes
     return estimator
+
+
+def _check_parameters(estimator: StructuredSVM) -> None:
+    """Refuse parameters of the wrong kind, which would break a later fit in some other place."""
+    for name, value in estimator.get_params(deep=False).items():
+        wanted = _KINDS.get(name)
+        if wanted is not None and not isinstance(value, wanted):
+            raise ModelError(f"its parameter {name} is {value!r}")
+    numbers = (estimator.primal_, estimator.dual_)
+    if not all(isinstance(number, (int, float)) for number in numbers):
+        raise ModelError(f"its objective is between {numbers}")
 
 
 def _plain(value: Any, name: str) -> Any:
@@ -132,7 +199,7 @@ def _restored(value: Any) -> Any:
         return tuple(map(_restored, value))
     if not isinstance(value, dict):
         return value
-    kind = _VALUES.get(value.get("class", ""))
+    kind = _VALUES.get(str(value.get("class")))
     if kind is None:
         raise ModelError(f"the file names {value.get('class')!r}, which is no loss or solver of this library")
     return kind(**{key: _restored(one) for key, one in value["parameters"].items()})

@@ -18,9 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tallytree.errors import ModelError
-from tallytree.io.files import write_atomically
-from tallytree.learning.planes import Integers
+from tallytree.errors import BudgetError, ModelError
+from tallytree.io.documents import document
+from tallytree.io.files import source, write_atomically
+from tallytree.learning.files import DAMAGE, array_of
+from tallytree.learning.planes import Features, Integers
+from tallytree.learning.problem import Problem
 from tallytree.learning.sequences import Entries, SequenceProblem
 from tallytree.losses import Loss
 
@@ -115,16 +118,36 @@ class StoredSequences(SequenceProblem):
     ) -> None:
         self.folder = Path(folder)
         try:
-            header = json.loads((self.folder / _HEADER).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+            header = document(source(self.folder / _HEADER)).object(("kind", "width", "digest"))
+            self._width = header["width"].whole("the number of features", 0, 2**31 - 1)
+            self._digest = header["digest"].text()
+            self._positions = self._ends_of("positions.npy", ("sizes", "labels"))
+            self._ends = self._ends_of("entries.npy", ("columns", "values"))
+            if len(self._positions) != len(self._ends):
+                raise ModelError("its files are of different numbers of sequences")
+        except (*DAMAGE, BudgetError) as error:
             raise ModelError(
                 f"{str(folder)!r} has no complete set of sequences ({error}); write one with store_sequences"
             ) from error
-        self._positions = np.load(self.folder / "positions.npy", allow_pickle=False)
-        self._ends = np.load(self.folder / "entries.npy", allow_pickle=False)
-        self._width, self._digest = int(header["width"]), str(header["digest"])
         self._recent: dict[int, _Example] = {}
         self._configure(self._width, labels, loss, states)
+
+    def _ends_of(self, name: str, parts: tuple[str, ...]) -> Integers:
+        """Return where sequences begin and end in some of the files, after a look at their lengths."""
+        ends = array_of(source(self.folder / name, expansion=2).data)
+        if (
+            ends.ndim != 1
+            or ends.dtype.kind != "i"
+            or not len(ends)
+            or ends[0] != 0
+            or (np.diff(ends) < 0).any()
+        ):
+            raise ModelError(f"{name} has no ascending numbers from 0")
+        for part in parts:
+            length = (self.folder / part).stat().st_size
+            if length != int(ends[-1]) * _TYPES[part].itemsize:
+                raise ModelError(f"{part} has {length} bytes, which do not fit {name}")
+        return ends.astype(np.int64)
 
     def __len__(self) -> int:
         """Return the number of sequences."""
@@ -139,6 +162,10 @@ class StoredSequences(SequenceProblem):
         self._recent = {example: self._read(example) for example in examples}
         rows = [self._recent[example].rows for example in examples]
         return sparse.vstack(rows, format="csr"), [matrix.shape[0] for matrix in rows]
+
+    def differences(self, examples: Sequence[int], labellings: Sequence[Integers]) -> list[Features]:
+        """Return them one after the other."""
+        return Problem.differences(self, examples, labellings)
 
     def _example(self, example: int) -> _Example:
         known = self._recent.get(example)
@@ -160,6 +187,16 @@ class StoredSequences(SequenceProblem):
                 ("labels", (first, last)),
             )
         )
+        if (
+            (sizes < 0).any()
+            or sizes.sum() != end - begin
+            or not _within(columns, self._width)
+            or not _within(labels, self.labels)
+            or not np.isfinite(values).all()
+        ):
+            raise ModelError(
+                f"sequence {example} of {str(self.folder)!r} is damaged, or has labels beyond {self.labels}"
+            )
         indptr = np.concatenate(([0], np.cumsum(sizes)))
         rows = sparse.csr_matrix((values, columns, indptr), shape=(last - first, self._width))
         return _Example(rows, labels.astype(np.int64))
@@ -172,6 +209,10 @@ class StoredSequences(SequenceProblem):
     def fingerprint(self) -> str:
         """Return a digest of the features, the truths and the loss."""
         return hashlib.sha256(f"{self._digest} {self.labels} {self.loss}".encode()).hexdigest()
+
+
+def _within(numbers: NDArray[Any], count: int) -> bool:
+    return not len(numbers) or (int(numbers.min()) >= 0 and int(numbers.max()) < count)
 
 
 def _taken(file: BinaryIO, kind: np.dtype[Any], first: int, last: int) -> NDArray[Any]:

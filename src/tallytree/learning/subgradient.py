@@ -15,7 +15,17 @@ import numpy as np
 
 from tallytree.learning.oracle import Oracle
 from tallytree.learning.planes import Floats
-from tallytree.learning.solver import Arrays, Report, Run, Solver, batches, half_square, hinge_sum, shuffled
+from tallytree.learning.solver import (
+    Arrays,
+    Report,
+    Run,
+    Solver,
+    batches,
+    half_square,
+    hinge_sum,
+    shuffled,
+    taken,
+)
 
 __all__ = ["Subgradient", "SubgradientRun"]
 
@@ -113,7 +123,8 @@ class SubgradientRun(Run):
 
     def restore(self, arrays: Arrays) -> None:
         """Take up the state of another run."""
-        self._slopes, self._average = arrays["slopes"].copy(), arrays["average"].copy()
+        self._slopes = taken(arrays, "slopes", self._slopes)
+        self._average = taken(arrays, "average", self._average)
         self._offsets, self._best_dual, visits, steps = arrays["numbers"].tolist()
         self._visits, self._steps = int(visits), int(steps)
 

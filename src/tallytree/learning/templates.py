@@ -7,8 +7,11 @@ on a sentence of (word, tag) rows gives the word before together with the word i
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-__all__ = ["CHUNKING", "TAGGING", "Template", "shape", "templated", "word_parts"]
+from tallytree.errors import ModelError
+
+__all__ = ["CHUNKING", "TAGGING", "Template", "WindowFeatures", "shape", "templated", "word_parts"]
 
 Template = tuple[tuple[int, int], ...]
 """Places (column, offset) that are read together."""
@@ -84,3 +87,54 @@ def word_parts(word: str, longest: int = 4) -> list[str]:
     sizes = range(1, min(longest, len(word)) + 1)
     ends = [part for n in sizes for part in (f"starts={word[:n]}", f"ends={word[-n:]}")]
     return [f"lower={word.lower()}", f"shape={shape(word)}", *ends]
+
+
+_FARTHEST = 100
+
+
+@dataclass(frozen=True)
+class WindowFeatures:
+    """Features of sentences in columns, for ``SequenceSVM(features=…)``: the estimator then takes rows.
+
+    Parameters
+    ----------
+    templates : sequence of Template
+        What to read around each position.
+    parts : bool
+        Whether to add what the word, the first column, looks like: :func:`word_parts`.
+
+    Examples
+    --------
+    >>> features = WindowFeatures([((0, 0),), ((0, 1),)])
+    >>> features([("the", "DT"), ("cat", "NN")])
+    [['0[0]=the', '0[1]=cat'], ['0[0]=cat', '0[1]=</s>']]
+    """
+
+    templates: Sequence[Template] = CHUNKING
+    parts: bool = False
+
+    def __post_init__(self) -> None:
+        templates = tuple(tuple((column, offset) for column, offset in t) for t in self.templates)
+        places = [place for template in templates for place in template]
+        whole = all(type(number) is int for place in places for number in place)
+        if not whole or any(column < 0 or abs(offset) > _FARTHEST for column, offset in places):
+            raise ModelError(
+                "a template is a sequence of (column, offset), columns from 0 and offsets up to "
+                f"{_FARTHEST}; got {self.templates!r}"
+            )
+        object.__setattr__(self, "templates", templates)
+
+    @property
+    def columns(self) -> int:
+        """How many columns a row needs."""
+        return max((column + 1 for template in self.templates for column, _ in template), default=1)
+
+    def __call__(self, sentence: Sequence[Row]) -> list[list[str]]:
+        """Return the features of each position."""
+        for row in sentence:
+            if isinstance(row, str) or len(row) < self.columns:
+                raise ModelError(f"each position is a row of {self.columns} columns, got {row!r}")
+        found = templated([row[: self.columns] for row in sentence], self.templates)
+        if not self.parts:
+            return found
+        return [names + word_parts(row[0]) for names, row in zip(found, sentence, strict=True)]

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from tallytree.errors import ModelError
-from tallytree.learning.files import read_arrays, write_arrays
+from tallytree.learning.files import DAMAGE, read_arrays, write_arrays
 from tallytree.learning.frank_wolfe import FrankWolfe
 from tallytree.learning.inference import Diverse, Scaling, TopTallies
 from tallytree.learning.oracle import ExactOracle
 from tallytree.learning.planes import Floats
 from tallytree.learning.problem import Problem
-from tallytree.learning.progress import Progress, time_left
-from tallytree.learning.solver import Report, Run, Solver
+from tallytree.learning.progress import Progress, history_of, time_left
+from tallytree.learning.solver import Report, Run, Solver, taken
 
 __all__ = ["Stop", "Trained", "path", "train"]
 
@@ -274,13 +274,24 @@ class Checkpoint:
         if not self.path.exists():
             return
         header, arrays = read_arrays(self.path, "checkpoint")
+        self._check(header)
+        try:
+            result.weights = taken(arrays, "best", result.weights)
+            result.run.restore({name.removeprefix("run_"): array for name, array in arrays.items()})
+            result.history = history_of(header["history"])
+            result.primal, result.dual = float(header["primal"]), float(header["dual"])
+        except DAMAGE as error:
+            raise ModelError(
+                f"the checkpoint {str(self.path)!r} is damaged ({error}); delete it, and training starts anew"
+            ) from error
+
+    def _check(self, header: dict[str, Any]) -> None:
+        """Refuse the state of another run."""
+        settings = header.get("settings")
+        found = settings if isinstance(settings, dict) else {}
         for name, value in self.settings.items():
-            if header["settings"].get(name) != value:
+            if found.get(name) != value:
                 raise ModelError(
                     f"the checkpoint {str(self.path)!r} is of another run: its {name} is "
-                    f"{header['settings'].get(name)}, not {value}; delete the file or name another one"
+                    f"{found.get(name)}, not {value}; delete the file or name another one"
                 )
-        result.weights = arrays.pop("best")
-        result.run.restore({name.removeprefix("run_"): array for name, array in arrays.items()})
-        result.history = [Progress(*entry) for entry in header["history"]]
-        result.primal, result.dual = header["primal"], header["dual"]

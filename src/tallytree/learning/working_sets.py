@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tallytree.learning.planes import Floats, Plane, combined, dot
+from tallytree.kernels.native import block_inner, improve_block
+from tallytree.learning.planes import Floats, Integers, Plane, combined, dot
 
 __all__ = ["WorkingSet"]
 
@@ -24,6 +25,8 @@ _ENOUGH = 0.1
 
 _ROUNDING = 1e-12
 """Slopes below this, compared with the offsets, are rounding."""
+
+_NONE = np.zeros(0)
 
 
 class WorkingSet:
@@ -39,36 +42,36 @@ class WorkingSet:
         The inner products of the slopes, where they are known.
     """
 
-    __slots__ = ("_indices", "_owners", "_values", "alpha", "gram", "offsets", "planes")
+    __slots__ = ("_ends", "_indices", "_values", "alpha", "gram", "offsets")
 
     def __init__(self, planes: Sequence[Plane], alpha: Floats, gram: Floats | None = None) -> None:
-        self.planes = list(planes)
         self.alpha = np.array(alpha, dtype=np.float64)
-        self._gather()
-        if gram is None:
-            gram = np.array([[_inner(p, q) for q in self.planes] for p in self.planes])
-        self.gram = gram
+        self._gather(planes)
+        self.gram = np.array([[_inner(p, q) for q in planes] for p in planes]) if gram is None else gram
 
-    def _gather(self) -> None:
-        self.offsets = np.array([plane.offset for plane in self.planes])
-        self._indices = np.concatenate([plane.indices for plane in self.planes])
-        self._values = np.concatenate([plane.values for plane in self.planes])
-        sizes = [len(plane.indices) for plane in self.planes]
-        self._owners = np.repeat(np.arange(len(sizes)), sizes)
-        ends = np.cumsum(sizes).tolist()
-        self.planes = [  # views, so that each entry is kept once
-            Plane(self._indices[end - size : end], self._values[end - size : end], plane.offset)
-            for plane, size, end in zip(self.planes, sizes, ends, strict=True)
+    def _gather(self, planes: Sequence[Plane]) -> None:
+        self.offsets = np.array([plane.offset for plane in planes])
+        self._indices = np.concatenate([plane.indices for plane in planes])
+        self._values = np.concatenate([plane.values for plane in planes])
+        self._ends = np.cumsum([len(plane.indices) for plane in planes])
+
+    @property
+    def planes(self) -> list[Plane]:
+        """The planes, as views."""
+        ends = self._ends.tolist()
+        ranges = [slice(begin, end) for begin, end in zip([0, *ends], ends, strict=False)]
+        return [
+            Plane(self._indices[one], self._values[one], offset)
+            for one, offset in zip(ranges, self.offsets.tolist(), strict=True)
         ]
 
     def __len__(self) -> int:
         """Return the number of planes."""
-        return len(self.planes)
+        return len(self.offsets)
 
     def inner(self, vector: Floats) -> Floats:
         """Return ``⟨v, a_k⟩`` for each plane."""
-        products = self._values * vector[self._indices]
-        return np.bincount(self._owners, products, len(self.planes)).astype(np.float64, copy=False)
+        return block_inner(self._indices, self._values, self._ends, vector)
 
     def gradients(self, weights: Floats) -> Floats:
         """Return the value of each plane: the gradient of the dual by its weight."""
@@ -77,59 +80,69 @@ class WorkingSet:
 
     def add(self, plane: Plane, workspace: Floats) -> None:
         """Take in a plane with weight 0, unless it is there; the workspace is zero before and after."""
-        if any(_equal(plane, other) for other in self.planes):
+        if self._has(plane):
             return
         workspace[plane.indices] = plane.values
         products = self.inner(workspace)
         workspace[plane.indices] = 0.0
-        size = len(self.planes)
+        size = len(self)
         gram = np.empty((size + 1, size + 1))
         gram[:size, :size] = self.gram
         gram[size, :size] = gram[:size, size] = products
         gram[size, size] = _inner(plane, plane)
         self.gram = gram
-        self.planes.append(plane)
-        self.alpha = np.append(self.alpha, 0.0)
-        self._gather()
+        self.alpha = np.concatenate((self.alpha, (0.0,)))
+        self.offsets = np.concatenate((self.offsets, (plane.offset,)))
+        self._indices = np.concatenate((self._indices, plane.indices))
+        self._values = np.concatenate((self._values, plane.values))
+        self._ends = np.concatenate((self._ends, (len(self._indices),)))
 
-    def improve(self, weights: Floats) -> tuple[float, Floats]:
+    def _has(self, plane: Plane) -> bool:
+        ends = self._ends.tolist()
+        for offset, begin, end in zip(self.offsets.tolist(), [0, *ends], ends, strict=False):
+            if (
+                offset == plane.offset
+                and end - begin == len(plane.indices)
+                and np.array_equal(self._indices[begin:end], plane.indices)
+                and np.array_equal(self._values[begin:end], plane.values)
+            ):
+                return True
+        return False
+
+    def improve(self, weights: Floats, lag: Floats = _NONE, factor: float = 0.0) -> float:
         """Make pairwise steps, each with exact line search.
+
+        Parameters
+        ----------
+        weights : array
+            The weight vector, which is changed along with alpha.
+        lag, factor
+            Another vector, to which the change of the weights is added with a factor.
 
         Returns
         -------
-        gap : float
+        float
             ``Σ_k α_k (max g − g_k)`` before the first step: the gap of this block on the planes at hand.
-        change : array
-            What was added to alpha. The weight vector is left as it is: :meth:`apply` changes it.
         """
-        slopes, alpha = self.gradients(weights).tolist(), self.alpha.tolist()
-        highest = max(slopes)
-        gap = sum(share * (highest - slope) for share, slope in zip(alpha, slopes, strict=True))
-        least = _ROUNDING * (1.0 + float(np.abs(self.offsets).max()))
-        places = range(len(alpha))
-        for _ in range(_STEPS):
-            up = max(places, key=slopes.__getitem__)
-            down = min((k for k in places if alpha[k] > 0.0), key=slopes.__getitem__)
-            slope = slopes[up] - slopes[down]
-            if slope <= least:
-                break
-            least = max(least, _ENOUGH * slope)  # from the first one, the largest, on
-            above, below = self.gram[up].tolist(), self.gram[down].tolist()
-            curvature = above[up] - 2.0 * above[down] + below[down]
-            step = min(alpha[down], slope / curvature) if curvature > 0.0 else alpha[down]
-            alpha[up] += step
-            alpha[down] -= step
-            slopes = [g - step * (a - b) for g, a, b in zip(slopes, above, below, strict=True)]
-        before, self.alpha = self.alpha, np.array(alpha)
-        return gap, self.alpha - before
+        return improve_block(
+            self._indices,
+            self._values,
+            self._ends,
+            self.offsets,
+            self.gram,
+            self.alpha,
+            weights,
+            lag,
+            factor,
+            _STEPS,
+            _ENOUGH,
+            _ROUNDING,
+        )
 
-    def apply(self, change: Floats, *targets: tuple[Floats, float]) -> None:
-        """Add ``factor · Σ change_k a_k`` to each of the given vectors, in place."""
-        if not change.any():
-            return
-        entries = self._values * change[self._owners]
-        for vector, factor in targets:
-            np.add.at(vector, self._indices, entries if factor == 1.0 else factor * entries)
+    def add_to(self, weights: Floats) -> None:
+        """Add the part of this example, ``Σ α_k a_k``, to a vector."""
+        sizes = np.diff(self._ends, prepend=0)
+        np.add.at(weights, self._indices, self._values * np.repeat(self.alpha, sizes))
 
     def trim(self, room: int, slopes: Floats) -> None:
         """Make do with a number of planes: drop idle ones, lowest value first, then merge the lightest."""
@@ -143,20 +156,22 @@ class WorkingSet:
         while len(self) > room:
             self._merge(*np.sort(np.argsort(self.alpha, kind="stable")[:2]).tolist())
 
-    def _keep(self, kept: np.ndarray) -> None:
-        self.planes = [self.planes[k] for k in kept.tolist()]
+    def _keep(self, kept: Integers) -> None:
+        planes = self.planes
         self.alpha, self.gram = self.alpha[kept], self.gram[np.ix_(kept, kept)]
-        self._gather()
+        self._gather([planes[k] for k in kept.tolist()])
 
     def _merge(self, first: int, second: int) -> None:
         """Replace two planes by their mean, weighted by alpha: the weight vector stays what it is."""
         total = float(self.alpha[first] + self.alpha[second])
         shares = np.array([self.alpha[first], self.alpha[second]]) / total
-        self.planes[first] = combined([self.planes[first], self.planes[second]], shares)
+        planes = self.planes
+        planes[first] = combined([planes[first], planes[second]], shares)
         row = shares @ self.gram[[first, second]]
         self.gram[first] = self.gram[:, first] = row
-        self.gram[first, first] = _inner(self.planes[first], self.planes[first])
+        self.gram[first, first] = _inner(planes[first], planes[first])
         self.alpha[first] = total
+        self._gather(planes)
         self._keep(np.delete(np.arange(len(self)), second))
 
 
@@ -165,12 +180,3 @@ def _inner(first: Plane, second: Plane) -> float:
         return dot(first.values, first.values)
     _, here, there = np.intersect1d(first.indices, second.indices, assume_unique=True, return_indices=True)
     return dot(first.values[here], second.values[there])
-
-
-def _equal(first: Plane, second: Plane) -> bool:
-    return (
-        first.offset == second.offset
-        and len(first.indices) == len(second.indices)
-        and np.array_equal(first.indices, second.indices)
-        and np.array_equal(first.values, second.values)
-    )

@@ -10,7 +10,15 @@ from tallytree.losses.bleu import Bleu
 from tallytree.losses.brackets import CrossingBrackets, CrossingBracketsRate
 from tallytree.losses.chunks import ChunkFBeta, chunks_of
 from tallytree.losses.corpus import CorpusSolution
-from tallytree.losses.nodes import FalsePositives, FBeta, IntersectionOverUnion, NodeLoss, Precision, Recall
+from tallytree.losses.nodes import (
+    FalsePositives,
+    FBeta,
+    IntersectionOverUnion,
+    NodeLoss,
+    Precision,
+    Recall,
+    SymmetricDifference,
+)
 from tallytree.losses.path import MarginPath
 from tallytree.losses.positions import HammingDistance, HammingLoss, LabelCount, ZeroOne
 from tallytree.losses.rouge import RougeL, RougeN
@@ -41,6 +49,7 @@ __all__ = [
     "RougeL",
     "RougeN",
     "SequenceLoss",
+    "SymmetricDifference",
     "WeightedHamming",
     "ZeroOne",
     "chunks_of",

@@ -68,6 +68,16 @@ class AugmentedSolution(Solution):
         set_once(self, "loss", loss)
         set_once(self, "truth_score", truth_score)
 
+    @classmethod
+    def complete(cls, *content: Any) -> AugmentedSolution:
+        """Make one of all that a :class:`Solution` takes, the loss and the truth's score."""
+        *found, loss, truth_score = content
+        solution: AugmentedSolution = object.__new__(cls)
+        Solution.__init__(solution, *found)
+        set_once(solution, "loss", loss)
+        set_once(solution, "truth_score", truth_score)
+        return solution
+
     def __reduce__(self) -> tuple[Any, ...]:
         found = Solution(self.value, self.score, self.tally, self.assignment, self.model, self.certificate)
         return AugmentedSolution, (found, self.loss, self.truth_score)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tallytree.core.batch import Errors, Options, one_each, solve_all
+from tallytree.core.each import one_each
 from tallytree.core.elimination import Order
 from tallytree.core.expressions import Constraint
+from tallytree.core.handover import Batch, Errors, Options
 from tallytree.core.model import Model
 from tallytree.core.profile import Where
 from tallytree.core.restriction import Allowed, Fixed
@@ -86,4 +87,4 @@ def loss_augmented_batch(
             strict=True,
         )
     ]
-    return solve_all(in_bulk(problems), Options(order, memory_limit, "auto", threads, errors))
+    return Batch(in_bulk(problems), Options(order, memory_limit, "auto", threads, errors)).solve()

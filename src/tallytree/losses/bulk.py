@@ -8,23 +8,28 @@ statistics are made natively too, from the truths: Python only knows their shape
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.batch import Found, Nodes, Options, Problem
 from tallytree.core.blocks import Block, unary_scopes
+from tallytree.core.certificate import BEST
 from tallytree.core.door import code_in, numbers_of
+from tallytree.core.handover import Batch, Labelling, Options, Problem, solution_of
 from tallytree.core.model import Model
 from tallytree.core.objective import Objective
+from tallytree.core.plan import Plan, plan_of
 from tallytree.core.profile import Where
 from tallytree.core.question import Question
-from tallytree.core.reduction import Reduction, meet
+from tallytree.core.reduction import meet
 from tallytree.core.restriction import Allowed, Fixed
+from tallytree.core.solution import tally_type, verify
 from tallytree.core.solve import Inquiry, inquire
 from tallytree.core.statistics import Statistic
+from tallytree.errors import ModelError
 from tallytree.kernels import native
 from tallytree.losses.augmented import (
     AugmentedSolution,
@@ -35,7 +40,7 @@ from tallytree.losses.augmented import (
 )
 from tallytree.losses.base import Loss
 from tallytree.losses.nodes import NodeLoss
-from tallytree.losses.scaling import Scaling, checked_scaling, objective, scaled
+from tallytree.losses.scaling import Scaling, checked_scaling, objective
 
 __all__ = ["Augmented", "in_bulk"]
 
@@ -43,7 +48,6 @@ __all__ = ["Augmented", "in_bulk"]
 class Augmented:
     """A loss on a model, as :func:`loss_augmented` takes them."""
 
-    nodes: Nodes | None = None
     objective: Objective | None = None
 
     def __init__(
@@ -66,7 +70,13 @@ class Augmented:
         """The loss with its truth."""
         return self.recipe if self.truth is None else self.recipe.against(self.truth)
 
-    def inquire(self) -> Inquiry:
+    def hand_over(self, batch: Batch) -> Inquiry:
+        """Add the problem to a batch."""
+        self._inquiry = self._inquire()
+        batch.add(self._inquiry, self.objective)
+        return self._inquiry
+
+    def _inquire(self) -> Inquiry:
         """Reduce the loss, and fold it into the score where that can be done."""
         self._question = LossQuestion(self.model, self.loss, None, self.fixed, self.allowed)
         checked_scaling(self.scaling, self._question.loss)
@@ -78,22 +88,13 @@ class Augmented:
         self.objective = objective(self._question.loss, self.scaling, self._question.truth_score, self.margin)
         return inquire(reduction, reduction.statistics, self.where)
 
-    def question(self, inquiry: Inquiry) -> Question[Statistic]:
-        """Return the question as it was handed over."""
-        return inquiry.question
-
-    def answer(self, found: Found) -> AugmentedSolution:
+    def answer(self, found: Labelling, options: Options) -> AugmentedSolution:
         """Bring a labelling back to the model that was asked about, with its loss."""
-        if self._line is not None:
-            return unfolded(
-                self._question,
-                self._reduction,
-                found.solution,
-                self.margin,
-                self.where,
-                self._constraint,
-            )
-        return self._question.answer(found.solution, self.scaling, self.margin)
+        noun = "score" if self.objective is None else "value"
+        solution = solution_of(self._inquiry, found, noun, options)
+        if self._line is None:
+            return self._question.answer(solution, self.scaling, self.margin)
+        return unfolded(self._question, self._reduction, solution, self.margin, self.where, self._constraint)
 
     def alone(self, options: Options) -> AugmentedSolution:
         """Solve it on its own."""
@@ -111,27 +112,51 @@ class Augmented:
 
 
 class _Nodes:
-    """A loss of nodes: its statistics are made natively, from the truth."""
+    """A loss of nodes: its statistics are made natively, from the truth, and its losses are looked up."""
+
+    __slots__ = ("bulk", "losses", "shape", "single", "truth")
 
     objective: Objective | None = None
 
-    def __init__(self, single: Augmented, shape: Question[Statistic], nodes: Nodes) -> None:
+    def __init__(
+        self,
+        bulk: _Bulk,
+        single: Augmented,
+        shape: tuple[Statistic, ...],
+        truth: NDArray[np.int64],
+        losses: native.LossTable,
+    ) -> None:
+        self.bulk = bulk
         self.single = single
-        self.shape = shape  # of statistics like those that are meant
-        self.nodes = nodes
+        self.shape = shape  # statistics with the scopes of those that are meant
+        self.truth = truth
+        self.losses = losses
 
-    def inquire(self) -> Inquiry:
-        checked_scaling(self.single.scaling, self.single.recipe)
-        reduction = Reduction.identity(self.single.model)
-        return Inquiry(reduction, self.shape, len(self.shape.carried), None, None)
+    def hand_over(self, batch: Batch) -> None:
+        bulk, model = self.bulk, self.single.model
+        batch.handle.add_nodes(
+            batch.skeleton(model, self.shape),
+            bulk.right,
+            bulk.background,
+            self.truth,
+            self.losses,
+            [block.tables for block in model.blocks],
+        )
 
-    def question(self, inquiry: Inquiry) -> Question[Statistic]:
-        return Question(self.single.loss.on(inquiry.model).reduce(inquiry.model).statistics, None)
+    def answer(self, found: Labelling, options: Options) -> AugmentedSolution:
+        assignment, score, tally, evaluation, value, loss, truth_score = found
+        sums = evaluation[3]  # statistics of one block each
+        verify(score, tally, evaluation, sums)
+        proof = partial(self._plan, options), score, BEST, None, "value"
+        complete = self.bulk.tally(*sums)
+        return AugmentedSolution.complete(
+            value, evaluation[0], complete, assignment, self.single.model, proof, loss, truth_score
+        )
 
-    def answer(self, found: Found) -> AugmentedSolution:
-        solution, loss, truth_score = found
-        value = float(scaled(self.single.scaling, loss, solution.score - truth_score, self.single.margin))
-        return AugmentedSolution(solution, loss, truth_score, value)
+    def _plan(self, options: Options) -> Plan:
+        model = self.single.model
+        statistics = self.single.loss.on(model).reduce(model).statistics
+        return plan_of(model, Question(statistics, None), **options.of_plan)
 
     def alone(self, options: Options) -> AugmentedSolution:
         return self.single.alone(options)
@@ -182,36 +207,47 @@ class _Bulk:
     def __init__(self, problems: Sequence[Augmented]) -> None:
         self.problems = problems
         self.first = problems[0]
-        self.loss: Any = self.first.recipe
+        self.loss = cast(NodeLoss, self.first.recipe)
         self.states = self.first.model.alike or 0
         self.names = self.first.model.states_of(0)
         self.lengths = [len(problem.model) for problem in problems]
         self.ends = np.cumsum(self.lengths)
+        counted: tuple[str, ...] = self.loss.counted
+        self.right = [name == "tp" for name in counted]
+        self.tally = tally_type(counted)
+        self.background = -1
 
     def made(self) -> Sequence[Problem]:
         """Return the problems as native ones; as they are where a truth needs a closer look."""
         codes, background = self._codes(), self._background()
-        if codes is None or background is None or self._folds():
+        if codes is None or background is None or not self._scales() or self._folds():
             return self.problems
+        self.background = background
         sizes = np.diff(np.cumsum(codes != background)[self.ends - 1], prepend=0).tolist()
         losses = {size: self._losses(size) for size in set(sizes)}
         models = dict(zip(self.lengths, (p.model for p in self.problems), strict=True))
         shapes = {length: self._shape(model) for length, model in models.items()}
-        right = [name == "tp" for name in self.loss.counted]
         starts = (self.ends - self.lengths).tolist()
         return [
-            _Nodes(problem, shapes[end - at], (right, background, codes[at:end], losses[size]))
+            _Nodes(self, problem, shapes[end - at], codes[at:end], losses[size])
             for problem, at, end, size in zip(self.problems, starts, self.ends.tolist(), sizes, strict=True)
         ]
 
-    def _shape(self, model: Model) -> Question[Statistic]:
+    def _scales(self) -> bool:
+        """Whether the scaling is one that the loss allows; if not, each problem says so."""
+        try:
+            checked_scaling(self.first.scaling, self.loss)
+        except ModelError:
+            return False
+        return True
+
+    def _shape(self, model: Model) -> tuple[Statistic, ...]:
         """Return statistics of every variable by itself, for all models of one length."""
         scopes, key = unary_scopes(len(model))
         block = Block(scopes, np.zeros((1, self.states), dtype=np.int64), key)
-        statistics = (
+        return tuple(
             Statistic.from_blocks((block,), name, None, model.cardinalities, 1) for name in self.loss.counted
         )
-        return Question(tuple(statistics), None)
 
     def _codes(self) -> NDArray[np.int64] | None:
         """Return the states of all truths, one after the other; None if one is not as it should be."""

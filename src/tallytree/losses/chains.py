@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.batch import thread_count
 from tallytree.core.model import Model
 from tallytree.core.plan import default_memory_limit
+from tallytree.core.threads import thread_count
 from tallytree.kernels import native
 from tallytree.losses.base import Loss
 from tallytree.losses.chunk_kinds import ChunkLoss
@@ -48,6 +48,12 @@ class Chains(NamedTuple):
     links: NDArray[np.float64]
     lengths: Sequence[int]
     names: tuple[str, ...] | None
+
+    @property
+    def plain(self) -> bool:
+        """Whether all scores are finite and no chain is empty: what is solved without models."""
+        finite = np.isfinite(self.emissions).all() and np.isfinite(self.links).all()
+        return bool(finite) and min(self.lengths, default=0) > 0
 
     def models(self) -> list[Model]:
         """Return the chains as models."""

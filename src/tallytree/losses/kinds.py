@@ -181,5 +181,8 @@ class PositionLoss(ChainLoss):
 
 
 def _compares_nodes(loss: Loss) -> TypeGuard[NodeLoss]:
+    """Say whether a loss is one of true and false positives and the size of the truth, as they are meant."""
     kind = type(loss)
-    return issubclass(kind, NodeLoss) and kind.reduce is NodeLoss.reduce and kind.nodes is NodeLoss.nodes
+    return issubclass(kind, NodeLoss) and all(
+        getattr(kind, name) is getattr(NodeLoss, name) for name in ("reduce", "nodes", "value")
+    )

@@ -29,7 +29,15 @@ from tallytree.errors import ModelError
 from tallytree.losses.base import Bounds, LabellingLoss, Line, Values, check_positive, columns
 from tallytree.trees import Tree
 
-__all__ = ["FBeta", "FalsePositives", "IntersectionOverUnion", "NodeLoss", "Precision", "Recall"]
+__all__ = [
+    "FBeta",
+    "FalsePositives",
+    "IntersectionOverUnion",
+    "NodeLoss",
+    "Precision",
+    "Recall",
+    "SymmetricDifference",
+]
 
 
 @dataclass(frozen=True)
@@ -269,6 +277,38 @@ class FalsePositives(NodeLoss):
         """From 0 to the number of variables; to infinity where that is not known."""
         known = self.bound and not isinstance(self.truth, Tree)
         return 0.0, float(len(self.right)) if known else np.inf
+
+
+@dataclass(frozen=True)
+class SymmetricDifference(NodeLoss):
+    """The number of nodes that one of the two has and the other has not: ``FP + |y*| - TP``.
+
+    Of trees, what the Hamming distance is of labellings: the constituents that are wrong or missing.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> tt.losses.SymmetricDifference([1, 0, 1], background=0)([1, 1, 0])
+    2.0
+    """
+
+    def compare(self, found: Counter[Any], gold: Counter[Any]) -> float:
+        """Return how much was found that is not there, and how much is there that was not found."""
+        return float((found - gold).total() + (gold - found).total())
+
+    def of_counts(self, tp: NDArray[np.int64], fp: NDArray[np.int64], size: int) -> Values:
+        """Return what is wrong and what is missing."""
+        return np.asarray(fp + (size - tp), dtype=np.float64)
+
+    def linear(self) -> Line | None:
+        """Return it all; where every variable is a node, each mismatch is both wrong and missing."""
+        return (0.0, (2.0,)) if self.one_tally else (float(self.size), (-1.0, 1.0))
+
+    @property
+    def bounds(self) -> Bounds:
+        """From 0 to twice the number of variables; to infinity where that is not known."""
+        known = self.bound and not isinstance(self.truth, Tree)
+        return 0.0, 2.0 * len(self.right) if known else np.inf
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,16 @@ from tallytree.core.blocks import read_only
 from tallytree.errors import ModelError
 from tallytree.losses.base import is_number
 
-__all__ = ["MarginPath"]
+__all__ = ["MarginPath", "checked_range"]
 
 Found = TypeVar("Found")
+
+
+def checked_range(low: float, high: float) -> tuple[float, float]:
+    """Refuse what is no range of margins."""
+    if not is_number(low) or not is_number(high) or not 0 <= low <= high or low == np.inf:
+        raise ModelError(f"a range of margins is 0 <= low <= high, low finite; got {low!r}, {high!r}")
+    return float(low), float(high)
 
 
 class MarginPath(Generic[Found]):
@@ -44,9 +51,7 @@ class MarginPath(Generic[Found]):
         high: float,
         solution: Callable[[int, float], Found],
     ) -> None:
-        if not is_number(low) or not is_number(high) or not 0 <= low <= high or low == np.inf:
-            raise ModelError(f"a range of margins is 0 <= low <= high, low finite; got {low!r}, {high!r}")
-        self.low, self.high = float(low), float(high)
+        self.low, self.high = checked_range(low, high)
         lines, points = _envelope(losses, constants, self.low, self.high)
         self._lines, self._solution = lines, solution
         self.breakpoints: NDArray[np.float64] = read_only(np.array(points, dtype=np.float64))

@@ -1,22 +1,24 @@
 """Constituency parsing: grammars, forests of parses, and trees with global statistics."""
 
-from tallytree.parsing.augmented import AugmentedParse, CountedLoss, counted_loss, loss_augmented
+from tallytree.parsing.augmented import loss_augmented, loss_augmented_path
 from tallytree.parsing.binarise import binarise, labels_of, unbinarise
-from tallytree.parsing.forest import Expectations, Forest, Parse
+from tallytree.parsing.comparisons import crossing_brackets, false_positives, true_positives, wrong_nodes
+from tallytree.parsing.counts import count
+from tallytree.parsing.distribution import TreeDistribution, distribution
+from tallytree.parsing.expected import Expectations
+from tallytree.parsing.forest import Forest
 from tallytree.parsing.grammar import Grammar
+from tallytree.parsing.grammar_files import read_grammar, write_grammar
 from tallytree.parsing.lexicon import CountedWords, TaggedWords
+from tallytree.parsing.losses import CountedLoss, counted_loss
+from tallytree.parsing.parse import ChartPrice, Parse, TreeCertificate
 from tallytree.parsing.plan import TreePlan
 from tallytree.parsing.profile import TreeProfile
+from tallytree.parsing.question import AugmentedParse
+from tallytree.parsing.ranking import diverse_k_best, iter_best, k_best
 from tallytree.parsing.scoring import BracketScores, score_brackets
-from tallytree.parsing.solve import diverse_k_best, iter_best, k_best, plan, profile, solve
-from tallytree.parsing.statistics import (
-    TreeStatistic,
-    count,
-    crossing_brackets,
-    false_positives,
-    true_positives,
-    wrong_nodes,
-)
+from tallytree.parsing.solve import plan, profile, solve
+from tallytree.parsing.statistics import TreeStatistic
 from tallytree.parsing.treebank import (
     parse_tree,
     read_treebank,
@@ -29,6 +31,7 @@ from tallytree.trees import Constituent, Tree
 __all__ = [
     "AugmentedParse",
     "BracketScores",
+    "ChartPrice",
     "Constituent",
     "CountedLoss",
     "CountedWords",
@@ -38,6 +41,8 @@ __all__ = [
     "Parse",
     "TaggedWords",
     "Tree",
+    "TreeCertificate",
+    "TreeDistribution",
     "TreePlan",
     "TreeProfile",
     "TreeStatistic",
@@ -45,15 +50,18 @@ __all__ = [
     "count",
     "counted_loss",
     "crossing_brackets",
+    "distribution",
     "diverse_k_best",
     "false_positives",
     "iter_best",
     "k_best",
     "labels_of",
     "loss_augmented",
+    "loss_augmented_path",
     "parse_tree",
     "plan",
     "profile",
+    "read_grammar",
     "read_treebank",
     "score_brackets",
     "solve",
@@ -61,6 +69,7 @@ __all__ = [
     "unbinarise",
     "without_functions",
     "without_traces",
+    "write_grammar",
     "write_treebank",
     "wrong_nodes",
 ]

@@ -11,7 +11,7 @@ Nothing is lost: intermediate symbols are spliced out, ``^…`` is cut off, ``+`
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 from tallytree.errors import ModelError
 from tallytree.trees import Tree
@@ -63,6 +63,9 @@ def binarise(
         raise ModelError(
             f"vertical must be at least 1 and horizontal at least 0 or None, got {vertical} and {horizontal}"
         )
+    for name, value, known in (("unaries", unaries, get_args(Unaries)), ("tail", tail, get_args(Tail))):
+        if value not in known:
+            raise ModelError(f"{name} is one of {', '.join(map(repr, known))}, got {value!r}")
     return _Binariser(horizontal, vertical, unaries == "collapse", tail == "pair").tree(tree, ())
 
 

@@ -11,7 +11,7 @@ to a largest one: the depth of a node is known from the tree alone, so each tree
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -136,11 +136,29 @@ class Compiled:
                 result[number, label, level] += 1
         return result
 
+    @cached_property
+    def stacks(self) -> tuple[dict[tuple[int, ...], int], NDArray[np.int64], NDArray[np.int64]]:
+        """Numbers of the labels over one span; those of each chain, and of each without its lowest label."""
+        numbers: dict[tuple[int, ...], int] = {(): 0}
+        for path in self.chains:
+            for labels in (path.labels, path.labels[:-1]):
+                numbers.setdefault(labels, len(numbers))
+        whole = np.array([numbers[path.labels] for path in self.chains])
+        return numbers, whole, np.array([numbers[path.labels[:-1]] for path in self.chains])
 
-@lru_cache(maxsize=16)
+    @cached_property
+    def tag_labels(self) -> NDArray[np.str_]:
+        """The label that each symbol of the grammar has as a tag; empty for those without any."""
+        return np.array([(labels_of(name) or ("",))[-1] for name in self.grammar.symbols])
+
+
 def compiled(grammar: Grammar, levels: int = 1) -> Compiled:
-    """Compile a grammar, or remember that it was."""
-    return Compiled(grammar, levels)
+    """Compile a grammar, or remember that it was: the grammar keeps what was made of it."""
+    made = grammar.made
+    if levels not in made:
+        made[levels] = Compiled(grammar, levels)
+    found: Compiled = made[levels]
+    return found
 
 
 def _names(grammar: Grammar) -> tuple[str, ...]:

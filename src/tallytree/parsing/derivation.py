@@ -6,7 +6,7 @@ of unary rules, or a binary rule. Symbols without a label vanish on the way.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from tallytree.parsing.compiled import Compiled
 from tallytree.trees import Tree
 
-__all__ = ["Scores", "spans", "steps_score", "steps_tree"]
+__all__ = ["Scores", "crossing", "labels_by_span", "spans", "steps_score", "steps_tree"]
 
 WORD, CHAIN, SPLIT = 0, 1, 2
+
+_EPSILON = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,26 @@ def spans(words: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return starts, starts + widths
 
 
+def crossing(
+    brackets: Iterable[tuple[int, int]], starts: NDArray[np.int64], ends: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Say which spans overlap with one of these, neither inside the other."""
+    found = np.zeros(len(starts), dtype=np.bool_)
+    for start, end in brackets:
+        found |= (start < starts) & (starts < end) & (end < ends)
+        found |= (starts < start) & (start < ends) & (ends < end)
+    return found
+
+
+def labels_by_span(tree: Tree) -> dict[tuple[int, int], list[str]]:
+    """Return the labels over each span that has some, from the top."""
+    result: dict[tuple[int, int], list[str]] = {}
+    for node in tree.nodes():
+        if node.tree.label and not node.tree.is_tag:
+            result.setdefault((node.start, node.end), []).append(node.tree.label)
+    return result
+
+
 def steps_tree(compiled: Compiled, steps: NDArray[np.int32], words: Sequence[str]) -> Tree:
     """Build the tree that the steps derive, as it was before it was binarised."""
     names = compiled.names
@@ -71,7 +93,7 @@ def steps_tree(compiled: Compiled, steps: NDArray[np.int32], words: Sequence[str
 
 
 def steps_score(scores: Scores, steps: NDArray[np.int32]) -> tuple[float, float]:
-    """Add up the scores of the steps; return the sum, and the sum of their magnitudes."""
+    """Add up the scores of the steps; return the sum, and how far sums in other orders can be from it."""
     n = len(scores.words)
     kinds, numbers, starts, widths = steps.T[:4]
     places = (widths - 1) * (2 * n - widths + 2) // 2 + starts
@@ -90,4 +112,4 @@ def steps_score(scores: Scores, steps: NDArray[np.int32]) -> tuple[float, float]
             taken(scores.chains, CHAIN),
         ]
     )
-    return float(parts.sum()), float(np.abs(parts).sum())
+    return float(parts.sum()), _EPSILON * (4 + len(steps)) * float(np.abs(parts).sum())

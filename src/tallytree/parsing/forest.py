@@ -8,65 +8,29 @@ statistics go through a profile, as for models.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from copy import copy
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallytree.core.blocks import read_only
 from tallytree.core.budget import default_memory_limit
-from tallytree.errors import BudgetError, InfeasibleError, ModelError, TallytreeError
+from tallytree.core.certificate import BEST
+from tallytree.errors import InfeasibleError, ModelError, TallytreeError
 from tallytree.kernels import native
-from tallytree.parsing.binarise import labels_of
+from tallytree.losses.base import is_number
+from tallytree.parsing.budget import kept_budget
 from tallytree.parsing.compiled import Compiled, compiled
 from tallytree.parsing.derivation import Scores, spans, steps_score, steps_tree
+from tallytree.parsing.expected import Expectations, StepCounts, bracket_gains, expectations_of
 from tallytree.parsing.grammar import Grammar
+from tallytree.parsing.parse import ChartPrice, Parse, no_tally, tree_certificate
+from tallytree.parsing.single import scores_of_only
 from tallytree.trees import Tree
 
-__all__ = ["Expectations", "Forest", "Parse"]
-
-_EPSILON = float(np.finfo(np.float64).eps)
-
-
-class Parse(NamedTuple):
-    """A tree with its certificate.
-
-    Attributes
-    ----------
-    value : float
-        The objective at the optimum; the score where there was no objective.
-    score : float
-        The score of the tree.
-    tally : named tuple of int
-        Its statistics, by name and in order.
-    tree : Tree
-    """
-
-    value: float
-    score: float
-    tally: Any
-    tree: Tree
-
-
-class Expectations(NamedTuple):
-    """Expected counts when a tree is drawn with probability proportional to ``exp(score)``.
-
-    Attributes
-    ----------
-    constituents : float64 array, [start][end][label]
-        Labels in the grammar's order.
-    binary, unary : float64 arrays
-        For each rule of the grammar, over the whole sentence.
-    tags : float64 array, [word][symbol]
-        How likely each word has each tag.
-    """
-
-    constituents: NDArray[np.float64]
-    binary: NDArray[np.float64]
-    unary: NDArray[np.float64]
-    tags: NDArray[np.float64]
+__all__ = ["Forest"]
 
 
 class Forest:
@@ -96,10 +60,10 @@ class Forest:
         unary_scores: ArrayLike | None = None,
         word_scores: ArrayLike | None = None,
     ) -> None:
+        if not isinstance(grammar, Grammar):
+            raise ModelError(f"a forest needs a tallytree.parsing.Grammar, got {grammar!r}")
         self.grammar = grammar
-        self.words = tuple(words.split() if isinstance(words, str) else words)
-        if not self.words:
-            raise ModelError("a sentence has at least one word")
+        self.words = _sentence(words)
         self.compiled = compiled(grammar)
         n, c = len(self.words), self.compiled
         self.starts, self.ends = spans(n)
@@ -121,7 +85,7 @@ class Forest:
 
     def _anchored(self, scores: ArrayLike, name: str, last: int) -> NDArray[np.float64]:
         n = len(self.words)
-        array = np.asarray(scores, dtype=np.float64)
+        array = _numbers(scores, name)
         if array.shape != (n + 1, n + 1, last):
             raise ModelError(
                 f"{name} has shape {array.shape}; for {n} words it must be {(n + 1, n + 1, last)}"
@@ -132,7 +96,7 @@ class Forest:
         return chosen
 
     def _words(self, scores: ArrayLike) -> NDArray[np.float64]:
-        array = np.array(scores, dtype=np.float64)
+        array = _numbers(scores, "word_scores").copy()
         shape = (len(self.words), len(self.grammar.symbols))
         if array.shape != shape or np.isnan(array).any() or np.isposinf(array).any():
             raise ModelError(f"word_scores must have shape {shape} and no nan or +inf, got {array.shape}")
@@ -149,8 +113,8 @@ class Forest:
 
     def rescored(self, scores: Scores) -> Forest:
         """Return the same trees with other scores."""
-        other: Forest = copy(self)
-        other.scores = scores
+        other = object.__new__(Forest)
+        other.__dict__.update(self.__dict__, scores=scores)  # the layout is the same
         return other
 
     def levelled(self, levels: int) -> tuple[Compiled, Scores]:
@@ -168,13 +132,8 @@ class Forest:
     @cached_property
     def _layout(self) -> native.ChartLayout:
         limit = default_memory_limit()
-        try:
+        with kept_budget(len(self.words), limit):
             return native.ChartLayout.plain(self.compiled.native, len(self.words), limit)
-        except native.BudgetExceededError as error:
-            raise BudgetError(
-                f"the chart of {len(self.words)} words and {len(self.grammar.symbols)} symbols does not fit: "
-                f"{error}; the limit is {limit:,.0f} bytes. Use a smaller grammar or a shorter sentence"
-            ) from None
 
     def _run(self, algebra: int, scores: Scores | None = None) -> native.ChartRun:
         s = self.scores if scores is None else scores
@@ -186,6 +145,11 @@ class Forest:
             f"the grammar has no tree for '{text}': rules are missing, or scores of -inf forbid every tree"
         )
 
+    @property
+    def price(self) -> ChartPrice:
+        """What a plain chart of the sentence costs; nothing of it is built."""
+        return ChartPrice.of(self._layout, len(self.words), len(self.grammar.symbols))
+
     def best(self) -> Parse:
         """Return the tree with the best score.
 
@@ -194,21 +158,23 @@ class Forest:
         InfeasibleError
             The grammar has no tree for the sentence.
         """
-        return self._best(self.scores)
+        return self._best(self.scores, "score")
 
-    def _best(self, scores: Scores) -> Parse:
+    def _best(self, scores: Scores, noun: str) -> Parse:
         run = self._run(native.MAX_PLUS, scores)
         cells, _, values = run.root()
         if not len(cells):
             raise self._no_parse()
         steps = run.decode(int(cells[0]))
-        exact, magnitude = steps_score(scores, steps)
-        if not abs(exact - values[0]) <= _EPSILON * (4 + len(steps)) * magnitude:
+        exact, allowance = steps_score(scores, steps)
+        if not abs(exact - values[0]) <= allowance:
             raise TallytreeError(
                 f"the certificate failed: the chart promises score {values[0]!r}, the tree has {exact!r}. "
                 "This is a bug in tallytree; please report it with the grammar"
             )
-        return Parse(exact, exact, (), steps_tree(self.compiled, steps, self.words))
+        promised, tally = float(values[0]), no_tally()
+        proof = tree_certificate((BEST, None, noun), exact, promised, allowance, tally, self.price)
+        return Parse(exact, exact, tally, steps_tree(self.compiled, steps, self.words), proof)
 
     def log_partition(self) -> float:
         """Return the logarithm of the sum of ``exp(score)`` over all trees: the inside score.
@@ -220,16 +186,9 @@ class Forest:
 
     def expectations(self) -> Expectations:
         """Return expected counts of constituents, rules and tags: the inside-outside algorithm."""
-        c, g, n = self.compiled, self.grammar, len(self.words)
-        words, rules, chains = self._expected()
-        constituents = np.zeros((n + 1, n + 1, len(g.labels)))
-        constituents[self.starts, self.ends] = c.gather(chains, n).T @ c.counts[:, :, 0]
-        unary = np.zeros(len(g.unary))
-        np.add.at(unary, c.path_rules, chains.sum(axis=1)[c.path_chains])
-        return Expectations(constituents, rules, unary, words)
+        return expectations_of(self.compiled, self._expected())
 
-    def _expected(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return how often words have each tag, each rule is used, and each chain stands over each span."""
+    def _expected(self) -> StepCounts:
         run = self._run(native.LOG_SUM_EXP)
         if not len(run.root()[0]):
             raise self._no_parse()
@@ -247,67 +206,26 @@ class Forest:
         Returns
         -------
         Parse
-            Its value is the expected number of true positives, less the penalty of each constituent.
+            Its value is the expected number of true positives, less the penalty of each constituent. That is
+            what its certificate is about.
         """
-        c, n = self.compiled, len(self.words)
-        by_bag = c.gather(self._expected()[2], n)
-        counts = c.counts[:, :, 0]
-        gains = np.repeat(-float(penalty) * counts.sum(axis=1, keepdims=True), len(self.starts), axis=1)
-        for often in range(1, int(counts.max(initial=0)) + 1):  # the k-th of a label is right if there are k
-            has = (counts >= often).astype(np.float64)
-            gains += has @ (has.T @ by_bag)
+        if not is_number(penalty) or not np.isfinite(penalty):
+            raise ModelError(f"a penalty is a finite number, got {penalty!r}")
         plain = self.scores.allowing()
-        chains = np.ascontiguousarray(plain.chains + c.spread(gains, n))
-        found = self._best(Scores(plain.words, plain.rules, chains))
-        return found._replace(score=self.score(found.tree))
+        gains = bracket_gains(self.compiled, self._expected(), penalty)
+        chains = np.ascontiguousarray(plain.chains + gains)
+        found = self._best(Scores(plain.words, plain.rules, chains), "sum of expected constituents")
+        return replace(found, score=self.score(found.tree))
 
     def score(self, tree: Tree) -> float:
         """Return the score of a tree, that of its best derivation if it has several; ``-inf`` if none."""
+        if not isinstance(tree, Tree):
+            raise ModelError(f"scores are those of a tallytree.parsing.Tree, got {tree!r}")
         if tree.words != self.words:
             raise ModelError(f"the tree is over the words {tree.words}, the forest over {self.words}")
-        values = self._run(native.MAX_PLUS, self._only(tree)).root()[2]
+        only = scores_of_only(tree, self.compiled, self.scores)
+        values = self._run(native.MAX_PLUS, only).root()[2]
         return float(values[0]) if len(values) else -np.inf
-
-    def _only(self, tree: Tree) -> Scores:
-        """Return scores that forbid all other trees.
-
-        Over each span the labels must be the tree's, and no span may cross one of the tree's: a smallest span
-        around one that is left out would be split into two of which one crosses it.
-        """
-        g, c, n = self.grammar, self.compiled, len(self.words)
-        numbers = {label: i for i, label in enumerate(c.names)}
-        found: dict[tuple[int, int], list[int]] = {}
-        for node in tree.nodes():
-            if node.tree.label and not node.tree.is_tag:
-                found.setdefault((node.start, node.end), []).append(numbers.get(node.tree.label, -1))
-        signatures: dict[tuple[int, ...], int] = {}
-
-        def signed(labels: tuple[int, ...]) -> int:
-            return signatures.setdefault(labels, len(signatures))
-
-        wanted = np.array(
-            [
-                signed(tuple(found.get(s, ())))
-                for s in zip(self.starts.tolist(), self.ends.tolist(), strict=True)
-            ]
-        )
-        free = np.array([path.from_closed for path in c.chains])
-        inner = np.array([signed(path.labels) for path in c.chains])
-        outer = np.array([signed(path.labels[:-1]) for path in c.chains])
-        right = np.concatenate([outer[:, None] == wanted[:n], inner[:, None] == wanted[n:]], axis=1)
-        possible = (right | free[:, None]) & ~self._crossing(found)
-        chains = np.where(possible, self.scores.chains, -np.inf)
-        tags = [(labels_of(name) or ("",))[-1] for name in g.symbols]
-        same = np.array([[tag == mine for mine in tags] for tag in tree.tags])
-        return Scores(np.where(same, self.scores.words, -np.inf), self.scores.rules, chains)
-
-    def _crossing(self, brackets: Iterable[tuple[int, int]]) -> NDArray[np.bool_]:
-        """Say which spans overlap with one of these, neither inside the other."""
-        crossing = np.zeros(len(self.starts), dtype=np.bool_)
-        for s, e in brackets:
-            crossing |= (s < self.starts) & (self.starts < e) & (e < self.ends)
-            crossing |= (self.starts < s) & (s < self.ends) & (self.ends < e)
-        return crossing
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k not in ("compiled", "_layout")}
@@ -317,3 +235,20 @@ class Forest:
 
     def __repr__(self) -> str:
         return f"Forest({len(self.words)} words, {self.grammar!r})"
+
+
+def _sentence(words: str | Sequence[str]) -> tuple[str, ...]:
+    if not isinstance(words, (str, Iterable)):
+        raise ModelError(f"a sentence is a string or a sequence of words, got {words!r}")
+    split = tuple(words.split() if isinstance(words, str) else words)
+    wrong = next((word for word in split if not isinstance(word, str)), None)
+    if not split or wrong is not None:
+        raise ModelError(f"a sentence has at least one word, and words are strings; got {words!r}")
+    return split
+
+
+def _numbers(scores: ArrayLike, name: str) -> NDArray[np.float64]:
+    try:
+        return np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{name} is an array of numbers; {error}") from None

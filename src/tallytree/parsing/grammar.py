@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tallytree.core.blocks import read_only
 from tallytree.errors import ModelError
 from tallytree.parsing.binarise import Tail, Unaries, binarise, labels_of
-from tallytree.parsing.lexicon import CountedWords, Lexicon, TaggedWords
+from tallytree.parsing.lexicon import CountedWords, Lexicon, TaggedWords, check_score
 from tallytree.trees import Tree
 
 __all__ = ["Grammar"]
@@ -51,9 +51,13 @@ class Grammar:
     Attributes
     ----------
     symbols : tuple of str
-        In order of their numbers.
+        In order of their numbers, which ``numbers`` has by name.
     labels : tuple of str
         What constituents can be called, in order of their numbers.
+    binary, unary : int32 arrays, [rule][symbol]
+        The rules in order of their numbers: parent, then children.
+    binary_scores, unary_scores : float64 arrays
+        Their scores.
 
     Examples
     --------
@@ -70,6 +74,7 @@ class Grammar:
 
     symbols: tuple[str, ...]
     labels: tuple[str, ...]
+    numbers: dict[str, int]
     root: int
     max_chain: int
     lexicon: Lexicon
@@ -90,11 +95,13 @@ class Grammar:
     ) -> None:
         if max_chain < 0:
             raise ModelError(f"max_chain is the number of unary rules above each other, got {max_chain}")
+        _check_rules(binary, 3)
+        _check_rules(unary, 2)
         self.lexicon = TaggedWords(words, unknown) if isinstance(words, Mapping) else words
         self.max_chain = max_chain
         names = {root, *self.lexicon.tags, *(s for rule in (*binary, *unary) for s in rule)}
         self.symbols = tuple(sorted(names))
-        numbers = {name: i for i, name in enumerate(self.symbols)}
+        self.numbers = numbers = {name: i for i, name in enumerate(self.symbols)}
         self.root = numbers[root]
         self.binary, self.binary_scores = _rules(binary, numbers, 3)
         self.unary, self.unary_scores = _rules(unary, numbers, 2)
@@ -103,6 +110,10 @@ class Grammar:
             sorted({label for name in names for label in labels_of(name)[: None if name in parents else -1]})
         )
         self._check_unaries()
+        self.made: dict[int, Any] = {}  # compiled, by levels of depth
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "made": {}}
 
     def _check_unaries(self) -> None:
         for parent, child in self.unary.tolist():
@@ -173,11 +184,10 @@ class Grammar:
 
     def word_scores(self, words: Sequence[str]) -> NDArray[np.float64]:
         """Return the score of each word below each symbol, ``-inf`` where it cannot be."""
-        numbers = {name: i for i, name in enumerate(self.symbols)}
         result = np.full((len(words), len(self.symbols)), -np.inf)
         for i, word in enumerate(words):
             for tag, score in self.lexicon.scores(word, i == 0).items():
-                result[i, numbers[tag]] = score
+                result[i, self.numbers[tag]] = score
         return result
 
     def __repr__(self) -> str:
@@ -185,14 +195,16 @@ class Grammar:
         return f"Grammar({len(self.symbols)} symbols, {rules})"
 
 
+def _check_rules(rules: Mapping[Any, float], size: int) -> None:
+    for rule, score in rules.items():
+        if not isinstance(rule, tuple) or len(rule) != size or not all(isinstance(s, str) for s in rule):
+            raise ModelError(f"a rule here is a tuple of {size} symbols, got {rule!r}")
+        check_score(score, f"rule {rule}")
+
+
 def _rules(
     rules: Mapping[Any, float], numbers: Mapping[str, int], size: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    for rule, score in rules.items():
-        if not isinstance(rule, tuple) or len(rule) != size:
-            raise ModelError(f"a rule here is a tuple of {size} symbols, got {rule!r}")
-        if np.isnan(score) or score == np.inf:
-            raise ModelError(f"the score of rule {rule} is {score}; scores are finite, or -inf to forbid")
     rows = sorted(([numbers[name] for name in rule], float(score)) for rule, score in rules.items())
     array = np.array([row for row, _ in rows], dtype=np.int32).reshape(len(rows), size)
     return read_only(array), read_only(np.array([score for _, score in rows], dtype=np.float64))

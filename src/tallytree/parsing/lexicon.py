@@ -16,14 +16,21 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from math import log
+from math import inf, log
 from typing import Protocol
 
 from tallytree.errors import ModelError
+from tallytree.losses.base import is_number
 
-__all__ = ["CountedWords", "Lexicon", "TaggedWords", "look"]
+__all__ = ["CountedWords", "Lexicon", "TaggedWords", "check_score", "look"]
 
 _ENDINGS = ("ing", "ed", "ion", "er", "est", "ly", "ity", "able", "al", "ous", "ive", "s", "y")
+
+
+def check_score(score: object, what: str) -> None:
+    """Refuse a score that is no number, nan or +inf."""
+    if not is_number(score) or not score < inf:
+        raise ModelError(f"the score of {what} is {score!r}; scores are finite, or -inf to forbid")
 
 
 class Lexicon(Protocol):
@@ -59,8 +66,13 @@ class TaggedWords:
     ) -> None:
         self._scores: dict[str, dict[str, float]] = defaultdict(dict)
         for tag, row in words.items():
+            if not isinstance(row, Mapping):
+                raise ModelError(f"the words below {tag!r} are a mapping of word to score, got {row!r}")
             for word, score in row.items():
+                check_score(score, f"{word!r} below {tag!r}")
                 self._scores[word][tag] = float(score)
+        for tag, score in (unknown or {}).items():
+            check_score(score, f"unknown words below {tag!r}")
         self._unknown = dict(unknown or {})
         self.tags = frozenset(words) | frozenset(self._unknown)
 
@@ -74,6 +86,10 @@ class TaggedWords:
                 "the words of this sentence (word_scores=)"
             )
         return self._unknown
+
+    def tables(self) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
+        """Return the scores of the tags of each word, and those of unknown words."""
+        return dict(self._scores), self._unknown
 
 
 class CountedWords:
@@ -123,6 +139,10 @@ class CountedWords:
             if share > 0:
                 result[tag] = log(share) + log(max(count, 1) / every) - log(self._tags[tag] / every)
         return result
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Return how often each word was seen with each tag."""
+        return dict(self._seen)
 
     def _known(self, word: str, first: bool) -> str:
         """Return the word as the treebank has it: the first one may be there without its capital."""

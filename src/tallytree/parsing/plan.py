@@ -9,9 +9,7 @@ out.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -19,9 +17,10 @@ from numpy.typing import NDArray
 
 from tallytree.core.budget import default_memory_limit, readable_bytes, readable_count
 from tallytree.core.plan import listed
-from tallytree.errors import BudgetError
 from tallytree.kernels import native
+from tallytree.parsing.budget import kept_budget, too_large
 from tallytree.parsing.forest import Forest
+from tallytree.parsing.parse import ChartPrice
 from tallytree.parsing.statistics import Chart, TreeStatistic
 
 __all__ = ["TreePlan"]
@@ -48,7 +47,8 @@ class TreePlan:
     operations : float
         Additions and comparisons of the upward pass.
     peak_bytes : int
-        Memory of the chart and its plan.
+        The most memory at any time: of the chart and its plan, or of the two plain passes before it that find
+        the items.
     """
 
     def __init__(
@@ -82,23 +82,26 @@ class TreePlan:
 
     def raised(self, floor: float) -> TreePlan:
         """Return the plan with only the items whose best tree scores no less than this."""
-        other: TreePlan = copy(self)
-        other._floor = floor
+        other = object.__new__(TreePlan)
+        other.__dict__.update(self.__dict__, _floor=floor)
         other.layout = other._laid_out()
         return other
 
     def _marginals(self) -> NDArray[np.float64]:
         """Return the score of the best tree with each item, ``[layer][span][symbol]``."""
-        with _Budget(self):
-            plain = native.ChartLayout.plain(self.compiled.native, len(self.forest.words), self.limit)
-        s = self.scores
+        words, s = len(self.forest.words), self.scores
+        plain = native.ChartLayout.plain(self.compiled.native, words, np.inf)
+        self._marginal_bytes = 16 * len(self.forest.starts) * len(self.compiled.symbol_of)
+        self._planning_bytes = 2 * plain.arena_bytes + self._marginal_bytes  # a table up, and one down
+        if self._planning_bytes > self.limit:
+            raise too_large(words, self._planning_bytes, self.limit)
         return native.ChartRun(plain, s.words, s.rules, s.chains, native.MAX_PLUS).marginals()
 
     def _laid_out(self) -> native.ChartLayout:
         items = ((self._best > -np.inf) & (self._best >= self._floor)).astype(np.uint8)
         ends = [self._window.get(i, (None, None)) for i in self._order]
         caps = [self.statistics[i].cap for i in self._order]
-        with _Budget(self):
+        with kept_budget(len(self.forest.words), self.limit, self._marginal_bytes):
             return native.ChartLayout.tallies(
                 self.compiled.native,
                 len(self.forest.words),
@@ -107,8 +110,19 @@ class TreePlan:
                 np.array([-_OPEN if low is None else low for low, _ in ends], dtype=np.int64),
                 np.array([_OPEN if high is None else high for _, high in ends], dtype=np.int64),
                 items,
-                self.limit,
+                self.limit - self._marginal_bytes,
             )
+
+    @property
+    def price(self) -> ChartPrice:
+        """All of what it costs."""
+        found = ChartPrice.of(self.layout, len(self.forest.words), len(self.compiled.symbol_of))
+        return found._replace(peak_bytes=self.peak_bytes)
+
+    @property
+    def floor(self) -> float:
+        """Items whose best tree scores less were left out."""
+        return self._floor
 
     def run(self, algebra: int = native.MAX_PLUS) -> native.ChartRun:
         """Build the chart."""
@@ -149,8 +163,9 @@ class TreePlan:
 
     @property
     def peak_bytes(self) -> int:
-        """Memory of the chart and its plan."""
-        return self.layout.arena_bytes + self.layout.plan_bytes
+        """The most memory at any time."""
+        kept = self.layout.arena_bytes + self.layout.plan_bytes + self._marginal_bytes
+        return max(kept, self._planning_bytes)
 
     def __getstate__(self) -> dict[str, Any]:
         kept = ("forest", "statistics", "limit", "_floor", "_window")  # the rest follows
@@ -195,28 +210,3 @@ def _run_last(statistics: Sequence[TreeStatistic], weights: Sequence[NDArray[np.
         return largest if cap is None else min(largest, cap)
 
     return sorted(range(len(statistics)), key=lambda i: (reach(i), i))
-
-
-class _Budget:
-    """Turns a chart that does not fit into an error that says what to do."""
-
-    def __init__(self, plan: TreePlan) -> None:
-        self._plan = plan
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if not isinstance(error, native.BudgetExceededError):
-            return
-        plan, found = self._plan, re.match(r"step (\d+) bytes ([\d.e+]+)", str(error))
-        place = ""
-        if found and int(found[1]):
-            span = int(found[1])
-            place = f" at words {plan.forest.starts[span]} to {plan.forest.ends[span]}"
-        size = readable_bytes(float(found[2])) if found else "more"
-        raise BudgetError(
-            f"the chart of {len(plan.forest.words)} words needs {size}{place}, and is not finished then; the "
-            f"limit is {readable_bytes(plan.limit)}. Bound or cap statistics (where=), leave some out, use a "
-            'grammar with fewer symbols (horizontal=0, vertical=1, tail="single"), or raise memory_limit='
-        ) from None

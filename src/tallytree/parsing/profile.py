@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.core.blocks import read_only
+from tallytree.core.certificate import SAME_TALLY
 from tallytree.core.expressions import Constraint
 from tallytree.core.lookup import TallyTable, Where
 from tallytree.core.objective import Objective
@@ -17,13 +18,20 @@ from tallytree.core.solution import tally_type, unique_names
 from tallytree.errors import TallytreeError
 from tallytree.kernels import native
 from tallytree.parsing.derivation import steps_score, steps_tree
-from tallytree.parsing.forest import Forest, Parse
+from tallytree.parsing.forest import Forest
+from tallytree.parsing.parse import Parse, Reason, tree_certificate
 from tallytree.parsing.plan import TreePlan
 from tallytree.parsing.statistics import TreeStatistic
+from tallytree.trees import Tree
 
 __all__ = ["TreeProfile"]
 
-_EPSILON = float(np.finfo(np.float64).eps)
+
+class _Derivation(NamedTuple):
+    """What a chart decodes: steps, and the tree that they make."""
+
+    steps: NDArray[np.int32]
+    tree: Tree
 
 
 class TreeProfile(TallyTable[Parse]):
@@ -48,11 +56,14 @@ class TreeProfile(TallyTable[Parse]):
         "the grammar has no tree for the sentence: rules are missing, or scores of -inf forbid every tree"
     )
 
-    def __init__(self, plan: TreePlan, *, shown: Sequence[TreeStatistic] | None = None) -> None:
+    def __init__(
+        self, plan: TreePlan, *, shown: Sequence[TreeStatistic] | None = None, asked: Where = None
+    ) -> None:
         self.model: Forest = plan.forest
         self.statistics = plan.statistics
         self._plan = plan
-        self._shown = shown
+        self._shown = shown  # what the tally of a parse has, where it is not what the chart carries
+        self._asked = asked  # the constraint that this profile is there to answer
         self._names = unique_names(tuple(s.name for s in self.statistics))
         self._run: native.ChartRun | None = plan.run()
         self._cells, tallies, scores = plan.root(self._run)
@@ -62,10 +73,6 @@ class TreeProfile(TallyTable[Parse]):
     def plan(self) -> TreePlan:
         """The plan of the chart."""
         return self._plan
-
-    def ranked(self, objective: Objective | None = None, *, where: Where = None) -> Iterator[Parse]:
-        """Go through all trees in order of value, best first, each found when it is asked for, each once."""
-        return _distinct(super().ranked(objective, where=where))
 
     # --- inside -------------------------------------------------------------------------------------------
 
@@ -78,23 +85,33 @@ class TreeProfile(TallyTable[Parse]):
         return self._run
 
     def _search(self, rows: NDArray[np.int64]) -> Iterator[Ranked]:
-        return drawn(native.ChartKBest(self._loaded(), self._cells[rows]))
+        """Go through trees by score; one that has several derivations comes with the best of them."""
+        seen: set[Tree] = set()
+        for found in drawn(native.ChartKBest(self._loaded(), self._cells[rows])):
+            derived = self._derivation(found.assignment)
+            if derived.tree not in seen:
+                seen.add(derived.tree)
+                yield found._replace(assignment=derived)
 
-    def _reason(self, claim: str, where: Where, objective: Objective | None) -> tuple[Any, ...]:
-        return ()  # a parse does not keep its proof
+    def _reason(self, claim: str, where: Where, objective: Objective | None) -> Reason:
+        among = where if self._asked is None else self._asked
+        return claim, among, "score" if objective is None else "value"
 
-    def _solution(self, row: int, reason: tuple[Any, ...] = (), value: float | None = None) -> Parse:
-        steps = self._loaded().decode(int(self._cells[row]))
-        return self._certified(row, steps, float(self.scores[row]), reason, value)
+    def _solution(self, row: int, reason: Reason = (SAME_TALLY,), value: float | None = None) -> Parse:
+        derived = self._derivation(self._loaded().decode(int(self._cells[row])))
+        return self._certified(row, derived, float(self.scores[row]), reason, value)
+
+    def _derivation(self, steps: NDArray[Any]) -> _Derivation:
+        return _Derivation(steps, steps_tree(self.plan.compiled, steps, self.model.words))
 
     def _certified(
-        self, row: int, assignment: Any, score: float, reason: tuple[Any, ...], value: float | None = None
+        self, row: int, assignment: Any, score: float, reason: Reason, value: float | None = None
     ) -> Parse:
         """Check a derivation: its tally, counted on the tree, and its score, added up from its steps."""
-        tree = steps_tree(self.plan.compiled, assignment, self.model.words)
-        exact, magnitude = steps_score(self.plan.scores, assignment)
+        steps, tree = assignment
+        exact, allowance = steps_score(self.plan.scores, steps)
         promised, found = self.tallies[row].tolist(), [s.tally(tree) for s in self.statistics]
-        if found != promised or not abs(exact - score) <= _EPSILON * (4 + len(assignment)) * magnitude:
+        if found != promised or not abs(exact - score) <= allowance:
             raise TallytreeError(
                 f"the certificate failed: the chart promises score {score!r} and tally {promised}, the tree "
                 f"{tree} has {exact!r} and {found}. This is a bug in tallytree; please report it"
@@ -103,19 +120,12 @@ class TreeProfile(TallyTable[Parse]):
         if self._shown is not None:
             names = unique_names(tuple(s.name for s in self._shown))
             tally = [s.tally(tree) for s in self._shown]
-        return Parse(score if value is None else value, exact, tally_type(names)(*tally), tree)
+        named = tally_type(names)(*tally)
+        proof = tree_certificate(reason, exact, score, allowance, named, self.plan.price, self.plan.floor)
+        return Parse(score if value is None else value, exact, named, tree, proof)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_run": None}
 
     def __repr__(self) -> str:
         return f"TreeProfile({len(self)} tallies of ({', '.join(self._names)}))"
-
-
-def _distinct(found: Iterator[Parse]) -> Iterator[Parse]:
-    """Leave out trees that came before: a tree may have several derivations."""
-    seen = set()
-    for parse in found:
-        if parse.tree not in seen:
-            seen.add(parse.tree)
-            yield parse

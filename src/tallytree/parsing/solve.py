@@ -1,9 +1,12 @@
-"""Questions about the trees of a forest: profiles, objectives, constraints, the k best."""
+"""Questions about the trees of a forest: profiles, objectives, constraints."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tallytree.core.expressions import Constraint, as_constraint
 from tallytree.core.lookup import Where, nearest_tallies
@@ -11,12 +14,23 @@ from tallytree.core.objective import Objective
 from tallytree.core.question import Question
 from tallytree.core.solve import Posed
 from tallytree.errors import BudgetError, InfeasibleError, ModelError
-from tallytree.parsing.forest import Forest, Parse
+from tallytree.parsing.forest import Forest
+from tallytree.parsing.parse import Parse
 from tallytree.parsing.plan import TreePlan
 from tallytree.parsing.profile import TreeProfile
-from tallytree.parsing.statistics import TreeStatistic, false_positives, true_positives
+from tallytree.parsing.statistics import TreeStatistic
 
-__all__ = ["best_of", "diverse_k_best", "iter_best", "k_best", "plan", "pose", "profile", "solve"]
+__all__ = [
+    "TreeInquiry",
+    "best_of",
+    "checked_statistics",
+    "feasible_rows",
+    "inquire",
+    "plan",
+    "pose",
+    "profile",
+    "solve",
+]
 
 Statistics = Iterable[TreeStatistic]
 
@@ -47,7 +61,7 @@ def profile(forest: Forest, statistics: Statistics = (), *, memory_limit: float 
     >>> found.tallies.ravel(), found.best().tally
     (array([2]), Tally(nps=2))
     """
-    return TreeProfile(TreePlan(forest, _checked(forest, statistics), memory_limit=memory_limit))
+    return TreeProfile(TreePlan(forest, checked_statistics(forest, statistics), memory_limit=memory_limit))
 
 
 def plan(
@@ -64,8 +78,7 @@ def plan(
     BudgetError
         It does not fit the memory limit. Nothing of the chart has been allocated.
     """
-    question = _question(forest, statistics, where)
-    return TreePlan(forest, question.carried, window=question.window, memory_limit=memory_limit)
+    return inquire(forest, statistics, where).plan(memory_limit)
 
 
 def solve(
@@ -99,6 +112,37 @@ def solve(
     return best_of(pose(forest, statistics, where, memory_limit=memory_limit), objective, where)
 
 
+class TreeInquiry(NamedTuple):
+    """A question about the trees of a forest, before any chart is built."""
+
+    forest: Forest
+    question: Question[TreeStatistic]
+    seen: int  # how many statistics the objective gets
+    where: Where
+
+    def plan(self, memory_limit: float | None = None, floor: float = -np.inf) -> TreePlan:
+        """Plan the chart, without items whose trees all score below a floor."""
+        carried, window = self.question.carried, self.question.window
+        return TreePlan(self.forest, carried, window=window, memory_limit=memory_limit, floor=floor)
+
+    def posed(self, made: TreePlan) -> Posed:
+        """Build the chart; return what it leaves to be asked."""
+        question = self.question
+        shown = None if question.carried is question.asked else question.asked
+        remaining = None if question.all_windowed else question.remaining
+        found = TreeProfile(made, shown=shown, asked=self.where)
+        return Posed(found, remaining, self.seen, question.constraint)
+
+
+def inquire(forest: Forest, statistics: Statistics, where: Where) -> TreeInquiry:
+    """Check a question, and put the constraint in terms of what the chart carries."""
+    constraint = None if where is None else as_constraint(where)
+    seen = checked_statistics(forest, statistics)
+    if constraint is not None:
+        checked_statistics(forest, constraint.statistics)
+    return TreeInquiry(forest, Question(seen, constraint), len(seen), where)
+
+
 def pose(
     forest: Forest,
     statistics: Statistics,
@@ -107,12 +151,8 @@ def pose(
     memory_limit: float | None = None,
 ) -> Posed:
     """Make the profile of the statistics and of what the constraint needs; empty if nothing is left."""
-    seen = _checked(forest, statistics)
-    question = _question(forest, seen, where)
-    made = TreePlan(forest, question.carried, window=question.window, memory_limit=memory_limit)
-    shown = None if question.carried is question.asked else question.asked
-    remaining = None if question.all_windowed else question.remaining
-    return Posed(TreeProfile(made, shown=shown), remaining, len(seen), question.constraint)
+    asked = inquire(forest, statistics, where)
+    return asked.posed(asked.plan(memory_limit))
 
 
 def best_of(asked: Posed, objective: Objective | None, where: Where) -> Parse:
@@ -121,9 +161,25 @@ def best_of(asked: Posed, objective: Objective | None, where: Where) -> Parse:
         found: Parse = asked.best(objective)
         return found
     except InfeasibleError:
-        if asked.constraint is None or asked.satisfiable:
-            raise
-    raise InfeasibleError(f"no tree satisfies '{where}'{_nearest(asked, asked.constraint)}")
+        _explain_none(asked, where)
+        raise
+
+
+def feasible_rows(
+    asked: Posed, where: Where
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+    """Return the rows of the profile that satisfy the constraint, with their scores and tallies."""
+    try:
+        return asked.rows()
+    except InfeasibleError:
+        _explain_none(asked, where)
+        raise
+
+
+def _explain_none(asked: Posed, where: Where) -> None:
+    """Raise an error that says what comes nearest, if it is the constraint that leaves no tree."""
+    if asked.constraint is not None and not asked.satisfiable:
+        raise InfeasibleError(f"no tree satisfies '{where}'{_nearest(asked, asked.constraint)}") from None
 
 
 def _nearest(asked: Posed, constraint: Constraint) -> str:
@@ -139,105 +195,8 @@ def _nearest(asked: Posed, constraint: Constraint) -> str:
     return f"; {nearest_tallies(every.names, every.tallies, missed)}"
 
 
-def iter_best(
-    forest: Forest,
-    statistics: Statistics = (),
-    objective: Objective | None = None,
-    *,
-    where: Where = None,
-    memory_limit: float | None = None,
-) -> Iterator[Parse]:
-    """Go through all trees in order of value, best first, each found when it is asked for.
-
-    Trees are told apart as they are before they are binarised: none comes twice. Parameters are those of
-    :func:`solve`.
-
-    Raises
-    ------
-    InfeasibleError
-        No tree satisfies the constraint.
-    """
-    return pose(forest, statistics, where, memory_limit=memory_limit).ranked(objective)
-
-
-def k_best(
-    forest: Forest,
-    k: int,
-    statistics: Statistics = (),
-    objective: Objective | None = None,
-    *,
-    where: Where = None,
-    memory_limit: float | None = None,
-) -> list[Parse]:
-    """Return the k best trees, best first; fewer if there are fewer.
-
-    Examples
-    --------
-    >>> import tallytree as tt
-    >>> rules = {("N", "N", "N"): -1.0}
-    >>> forest = tt.parsing.Forest(tt.parsing.Grammar(rules, {}, {"N": {"a": 0.0}}, root="N"), "a a a")
-    >>> [str(parse.tree) for parse in tt.parsing.k_best(forest, 5)]
-    ['(N (N a) (N (N a) (N a)))', '(N (N (N a) (N a)) (N a))']
-    """
-    if k < 0:
-        raise ModelError(f"k must be at least 0, got {k}")
-    try:
-        found = iter_best(forest, statistics, objective, where=where, memory_limit=memory_limit)
-    except InfeasibleError:
-        return []
-    return list(islice(found, k))
-
-
-def diverse_k_best(
-    forest: Forest, k: int, distance: int, *, where: Where = None, memory_limit: float | None = None
-) -> list[Parse]:
-    """Return k trees, each the best of those that are far enough from all before it.
-
-    Parameters
-    ----------
-    forest : Forest
-        A sentence with a grammar.
-    k : int
-        How many; the list is shorter where no tree is far enough any more.
-    distance : int
-        The least number of constituents that one of two trees has and the other has not.
-    where : Constraint, optional
-        Only trees that satisfy it.
-    memory_limit : float, optional
-        As for :func:`profile`. The i-th tree carries ``i - 1`` statistics.
-
-    Examples
-    --------
-    >>> import tallytree as tt
-    >>> rules = {("N", "N", "N"): -1.0}
-    >>> forest = tt.parsing.Forest(tt.parsing.Grammar(rules, {}, {"N": {"a": 0.0}}, root="N"), "a a a")
-    >>> [str(parse.tree) for parse in tt.parsing.diverse_k_best(forest, 5, distance=2)]
-    ['(N (N a) (N (N a) (N a)))', '(N (N (N a) (N a)) (N a))']
-    """
-    if k < 0 or distance < 1:
-        raise ModelError(f"k must be at least 0 and the distance at least 1, got {k} and {distance}")
-    found: list[Parse] = []
-    constraint = None if where is None else as_constraint(where)
-    try:
-        for _ in range(k):
-            best = pose(forest, (), constraint, memory_limit=memory_limit).best(None)
-            found.append(best._replace(tally=()))
-            tp, fp = true_positives(best.tree), false_positives(best.tree)
-            away = fp - tp >= distance - best.tree.constituents().total()
-            constraint = away if constraint is None else constraint & away
-    except InfeasibleError:
-        pass
-    return found
-
-
-def _question(forest: Forest, statistics: Statistics, where: Where) -> Question[TreeStatistic]:
-    constraint = None if where is None else as_constraint(where)
-    if constraint is not None:
-        _checked(forest, constraint.statistics)
-    return Question(_checked(forest, statistics), constraint)
-
-
-def _checked(forest: Forest, statistics: Iterable[object]) -> tuple[TreeStatistic, ...]:
+def checked_statistics(forest: Forest, statistics: Iterable[object]) -> tuple[TreeStatistic, ...]:
+    """Refuse what is no forest, or no statistic of trees."""
     if not isinstance(forest, Forest):
         raise ModelError(f"trees are those of a tallytree.parsing.Forest, got {forest!r}")
     checked = (statistics,) if isinstance(statistics, TreeStatistic) else tuple(statistics)
@@ -247,4 +206,11 @@ def _checked(forest: Forest, statistics: Iterable[object]) -> tuple[TreeStatisti
                 "statistics of trees are made by tallytree.parsing.count, true_positives and so on; got "
                 f"{statistic!r}"
             )
-    return tuple(s for s in checked if isinstance(s, TreeStatistic))
+    kept = tuple(s for s in checked if isinstance(s, TreeStatistic))
+    for statistic in kept:
+        if statistic.length not in (None, len(forest.words)):
+            raise ModelError(
+                f"{statistic.name} compares with a truth of {statistic.length} words, the sentence has "
+                f"{len(forest.words)}"
+            )
+    return kept

@@ -10,24 +10,32 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import NoReturn
 
 from tallytree.errors import ModelError
-from tallytree.io.files import write_atomically
+from tallytree.io.files import Readable, source, write_atomically
 from tallytree.trees import Tree
 
-__all__ = ["parse_tree", "read_treebank", "without_functions", "without_traces", "write_treebank"]
+__all__ = [
+    "parse_tree",
+    "read_treebank",
+    "tree_line",
+    "without_functions",
+    "without_traces",
+    "write_treebank",
+]
 
 TRACE = "-NONE-"
+DEEPEST = 200
+"""Brackets inside each other; sentences have some thirty."""
 
-_TOKEN = re.compile(r"[()]|[^\s()]+")
+_EXPANSION = 128  # bytes of trees, at most, from one byte of text: a bracket in a bracket
+
+_TOKEN = re.compile(r"\(\s*([^\s()]+)?|\)|[^\s()]+")  # a bracket with its label
 _CATEGORY = re.compile(r"^[^-=]+")  # -NONE-, -LRB- and -RRB- begin with the mark themselves
 
 
-def read_treebank(
-    path: str | os.PathLike[str], *, traces: bool = False, functions: bool = False
-) -> list[Tree]:
+def read_treebank(path: Readable, *, traces: bool = False, functions: bool = False) -> list[Tree]:
     """Read all trees of a file.
 
     Parameters
@@ -42,8 +50,12 @@ def read_treebank(
     ModelError
         A bracket is broken; the error names the line and the column.
     """
-    text = Path(path).read_text(encoding="utf-8")
-    trees = (_prepared(tree, traces, functions) for tree in _read(text, str(path)))
+    found = source(path, _EXPANSION)
+    try:
+        text = found.data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ModelError(f"{found.name} is not UTF-8 text: {error}") from None
+    trees = (_prepared(tree, traces, functions) for tree in _read(text, found.name))
     return [tree for tree in trees if tree is not None]
 
 
@@ -69,7 +81,7 @@ def parse_tree(text: str, *, traces: bool = False, functions: bool = False) -> T
 
 def write_treebank(path: str | os.PathLike[str], trees: Iterable[Tree]) -> None:
     """Write trees to a file, one on each line; brackets in words become ``-LRB-`` and ``-RRB-``."""
-    write_atomically(path, [_written(tree) for tree in trees])
+    write_atomically(path, [tree_line(tree) for tree in trees])
 
 
 def without_traces(tree: Tree) -> Tree | None:
@@ -121,15 +133,12 @@ def _read(text: str, name: str) -> Iterator[Tree]:
         raise ModelError(f"{name}, line {line}, column {column}: {problem}")
 
     stack: list[_Open] = []
-    tokens = [(found.group(), found.start()) for found in _TOKEN.finditer(text)]
-    at = 0
-    while at < len(tokens):
-        token, place = tokens[at]
-        at += 1
-        if token == "(":
-            named = at < len(tokens) and tokens[at][0] not in "()"
-            stack.append(_Open(place, tokens[at][0] if named else ""))
-            at += named
+    for found in _TOKEN.finditer(text):
+        token, place = found.group(), found.start()
+        if token.startswith("("):
+            if len(stack) == DEEPEST:
+                refuse(place, f"brackets are nested more than {DEEPEST} deep, which no sentence needs")
+            stack.append(_Open(place, found.group(1) or ""))
         elif not stack:
             what = "a closing bracket" if token == ")" else f"'{token}'"
             refuse(place, f"{what} stands outside of all brackets")
@@ -160,7 +169,8 @@ def _closed(bracket: _Open, refuse: object) -> Tree:
     return Tree(bracket.label, bracket.words[0] if bracket.words else bracket.children)
 
 
-def _written(tree: Tree) -> str:
+def tree_line(tree: Tree) -> str:
+    """Return a tree as a line of a treebank file."""
     for node in tree.nodes():
         text = node.tree.label + (node.tree.word or "")
         if re.search(r"\s", text) or node.tree.word == "" or re.search(r"[()]", node.tree.label):

@@ -9,14 +9,16 @@ from tallytree.errors import TallytreeError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ACCENT", "INK", "PALE", "STATES", "axes", "panels", "state_colours"]
+__all__ = ["ACCENT", "INK", "PALE", "RIGHT", "STATES", "axes", "figure", "panels", "state_colours"]
 
 INK, ACCENT, PALE = "#22395b", "#d1495b", "#b9c2cf"
+RIGHT = "#2f7d4f"
 STATES = ("#dfe5ec", "#2e6f9e", "#edae49", "#66a182", "#8d5a97", "#d1495b", "#5c5c5c", "#9ad1d4")
 """Fills of states, the background first."""
 
 
-def _figure(width: float, height: float) -> Any:
+def figure(width: float, height: float) -> Any:
+    """Return a new figure, which belongs to no window."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -28,13 +30,13 @@ def _figure(width: float, height: float) -> Any:
 
 def axes(ax: Axes | None, width: float = 6.0, height: float = 3.2) -> Any:
     """Return the given axes, or those of a new figure."""
-    return _figure(width, height).add_subplot() if ax is None else ax
+    return figure(width, height).add_subplot() if ax is None else ax
 
 
 def panels(count: int, width: float, height: float) -> list[Any]:
     """Return axes side by side in a new figure."""
-    figure = _figure(width, height)
-    return [figure.add_subplot(1, count, number + 1) for number in range(count)]
+    drawn = figure(width, height)
+    return [drawn.add_subplot(1, count, number + 1) for number in range(count)]
 
 
 def state_colours(count: int) -> list[Any]:

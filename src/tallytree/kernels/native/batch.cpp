@@ -48,8 +48,8 @@ class Pass {  // through the gate
     double bytes_;
 };
 
-// What a thread uses for one item after the other.
-struct Workspace {
+// What a thread uses for one item after the other; no two of them in one line of the cache.
+struct alignas(64) Workspace {
     std::shared_ptr<Layout> layout = std::make_shared<Layout>();
     Arena arena;
     LayoutRequest request;
@@ -68,9 +68,12 @@ struct Workspace {
         request.shifts.clear();
         for (const bool right : item.counts_right) {
             request.shifts.push_back({to, variables, states});
-            for (const auto truth : item.truth)
-                for (Index state = 0; state < states; state++)
-                    *to++ = state != item.background && (state == truth) == right;
+            for (const auto truth : item.truth) {
+                std::fill(to, to + states, right ? 0 : 1);
+                to[truth] = right ? 1 : 0;
+                if (item.background >= 0) to[item.background] = 0;
+                to += states;
+            }
         }
     }
 };
@@ -119,6 +122,7 @@ void decode(Run &run, const Run::Root &root, Index row, const BatchItem &item,
     answer.assignment.assign(item.skeleton->cardinalities.size(), 0);
     run.decode(root.cells[row], answer.assignment.data(), poll);
     answer.evaluation = evaluated(item, shifts, answer.assignment.data());
+    if (item.losses) answer.value = item.losses->value(answer.loss, answer.evaluation.score - answer.truth_score);
 }
 
 }  // namespace

@@ -26,8 +26,8 @@ struct BatchAnswer {
     bool refused = false;  // the plan does not fit its memory limit
     Run::Root root;        // if nothing was to be chosen from it
     bool decoded = false;
-    double score = 0;  // of the row that was decoded, as the messages have it
-    double loss = 0, truth_score = 0;
+    double score = 0;                             // of the row that was decoded, as the messages have it
+    double value = 0, loss = 0, truth_score = 0;  // where there are losses
     std::vector<std::int64_t> tally, assignment;
     Evaluation evaluation;
 };

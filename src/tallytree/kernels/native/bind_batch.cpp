@@ -72,6 +72,8 @@ void add_nodes(PyBatch &self, const PySkeleton &skeleton, std::vector<bool> coun
     if (losses.table->low.size() != counts_right.size())
         throw nb::value_error("a table of losses has one axis per statistic");
     if (truth.size() != item.skeleton->cardinalities.size()) throw nb::value_error("one state per variable is needed");
+    if (background < -1 || background >= item.skeleton->cardinalities[0])
+        throw nb::value_error("the background is no state");
     for (auto state : as_span(truth))
         if (state < 0 || state >= item.skeleton->cardinalities[0]) throw nb::value_error("a state is out of range");
     item.scores = score_blocks(*item.skeleton, tables);
@@ -127,21 +129,29 @@ auto roots(const PyBatch &self) {
                           to_numpy(std::move(values)));
 }
 
-// The labellings that were decoded, one after the other, and for each item None or what is known of its labelling:
-// score and tally as the messages have them, loss and truth's score, then what the model says: score, size of the local
-// scores, their number, and the sums of its blocks of integer tables.
+// The labellings that were decoded, their tallies as the messages have them, and the sums of their blocks of integer
+// tables, one after the other; how long each item's are, with a negative number of tallies where nothing was decoded;
+// and for each item the messages' score, the model's, the size of its local scores and their number, value, loss and
+// the truth's score.
 auto labellings(const PyBatch &self) {
-    Numbers assignments;
-    nb::list known;
+    Numbers assignments, tallies, sums, sizes;
+    std::vector<double> known;
     for (const auto &answer : self.answers) {
         append(assignments, answer.assignment);
-        const auto &[score, magnitude, terms, sums] = answer.evaluation;
-        if (answer.decoded)
-            known.append(nb::make_tuple(answer.score, answer.tally, answer.loss, answer.truth_score,
-                                        nb::make_tuple(score, magnitude, terms, sums)));
-        else known.append(nb::none());
+        append(tallies, answer.tally);
+        append(sums, answer.evaluation.sums);
+        const auto size = [](const Numbers &numbers) { return static_cast<std::int64_t>(numbers.size()); };
+        const std::int64_t row[] = {size(answer.assignment), answer.decoded ? size(answer.tally) : -1,
+                                    size(answer.evaluation.sums)};
+        sizes.insert(sizes.end(), row, row + 3);
+        const auto &[score, magnitude, terms, _] = answer.evaluation;
+        const double numbers[] = {answer.score, score,       magnitude,         static_cast<double>(terms),
+                                  answer.value, answer.loss, answer.truth_score};
+        known.insert(known.end(), numbers, numbers + 7);
     }
-    return nb::make_tuple(to_numpy(std::move(assignments)), known);
+    const std::size_t items = self.answers.size();
+    return nb::make_tuple(to_numpy(std::move(assignments)), to_numpy(std::move(tallies)), to_numpy(std::move(sums)),
+                          to_numpy(std::move(sizes), {items, 3}), to_numpy(std::move(known), {items, 7}));
 }
 
 auto refused(const PyBatch &self) {

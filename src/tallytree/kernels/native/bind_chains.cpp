@@ -36,9 +36,9 @@ ChainKinds make_kinds(Labels labels, Given given, Labels pairs, Fits fits, Moved
 }
 
 // The chains, one after the other in the arrays; everything that is used as an index is checked here.
-std::vector<Chain> make_chains(const ChainKinds &kinds, const std::vector<PySkeleton> &skeletons, Ints lengths,
-                               Doubles2 emissions, Ints positions, Ints truths, const std::vector<PyLossTable> &losses,
-                               Doubles2 folds) {
+std::vector<LabelChain> make_chains(const ChainKinds &kinds, const std::vector<PySkeleton> &skeletons, Ints lengths,
+                                    Doubles2 emissions, Ints positions, Ints truths,
+                                    const std::vector<PyLossTable> &losses, Doubles2 folds) {
     const auto count = lengths.size(), labels = emissions.shape(1);
     const bool fold = folds.shape(0) > 0;
     require(skeletons.size() == count && losses.size() == count, "one skeleton and one table of losses per chain");
@@ -51,13 +51,13 @@ std::vector<Chain> make_chains(const ChainKinds &kinds, const std::vector<PySkel
     for (auto kind : as_span(positions)) require(kind >= 0 && kind < kinds.kinds, "a kind is out of range");
     for (auto label : as_span(truths))
         require(label >= 0 && label < static_cast<Index>(labels), "a label of the truth is out of range");
-    std::vector<Chain> chains;
+    std::vector<LabelChain> chains;
     std::size_t first = 0;
     for (std::size_t i = 0; i < count; i++) {
         require(lengths.data()[i] > 0, "a chain has no positions");
         const auto size = static_cast<std::size_t>(lengths.data()[i]);
         require(first + size <= positions.size(), "the lengths are too large");
-        Chain chain;
+        LabelChain chain;
         chain.skeleton = skeletons[i].skeleton;
         chain.emissions = as_span(emissions).subspan(first * labels, size * labels);
         chain.kinds = as_span(positions).subspan(first, size);
@@ -75,7 +75,7 @@ std::vector<Chain> make_chains(const ChainKinds &kinds, const std::vector<PySkel
 }
 
 // What a skeleton has to be like for the tables that are made for it.
-void check_skeleton(const ChainKinds &kinds, const Chain &chain) {
+void check_skeleton(const ChainKinds &kinds, const LabelChain &chain) {
     const Skeleton &skeleton = *chain.skeleton;
     const Index size = chain.size(), statistics = chain.fold.empty() ? kinds.statistics : 0;
     const auto matches = [&](const ScopeBlock &block, Index arity) {

@@ -1,5 +1,6 @@
 // The border to Python for charts.
 #include "border.h"
+#include "chart_draw.h"
 #include "chart_kbest.h"
 
 namespace tallytree {
@@ -145,6 +146,13 @@ nb::object marginals(PyChartRun &self) {
                     {2, static_cast<std::size_t>(l.spans.count()), static_cast<std::size_t>(l.grammar->symbols)});
 }
 
+nb::object expectation_arrays(const ChartLayout &l, ChartExpectations e) {
+    const auto spans = static_cast<std::size_t>(l.spans.count()), words = static_cast<std::size_t>(l.spans.words);
+    return nb::make_tuple(to_numpy(std::move(e.words), {words, static_cast<std::size_t>(l.grammar->symbols)}),
+                          to_numpy(std::move(e.rules)),
+                          to_numpy(std::move(e.chains), {l.grammar->chains.size(), spans}));
+}
+
 nb::object expectations(PyChartRun &self) {
     check_plain(self);
     ChartExpectations e;
@@ -152,11 +160,44 @@ nb::object expectations(PyChartRun &self) {
         nb::gil_scoped_release release;
         e = self.run->expectations(kPoll);
     }
-    const auto &l = self.run->layout();
-    const auto spans = static_cast<std::size_t>(l.spans.count()), words = static_cast<std::size_t>(l.spans.words);
-    return nb::make_tuple(to_numpy(std::move(e.words), {words, static_cast<std::size_t>(l.grammar->symbols)}),
-                          to_numpy(std::move(e.rules)),
-                          to_numpy(std::move(e.chains), {l.grammar->chains.size(), spans}));
+    return expectation_arrays(self.run->layout(), std::move(e));
+}
+
+void check_sums(const PyChartRun &self) {
+    if (self.run->is_max_plus()) throw nb::value_error("shares are those of a log-sum-exp run");
+}
+
+// Expectations when the root cell is drawn with these probabilities; for charts with statistics.
+nb::object expectations_of(const PyChartRun &self, Doubles probabilities) {
+    check_sums(self);
+    if (static_cast<Index>(probabilities.size()) != self.run->layout().tables.back().cells)
+        throw nb::value_error("one probability for each root cell is needed");
+    ChartExpectations e;
+    {
+        nb::gil_scoped_release release;
+        e = expect_steps(*self.run, as_span(probabilities), kPoll);
+    }
+    return expectation_arrays(self.run->layout(), std::move(e));
+}
+
+nb::list step_lists(const Ragged<ChartStep> &steps) {
+    nb::list rows;
+    for (Index i = 0; i < steps.size(); i++) rows.append(step_rows(steps[i]));
+    return rows;
+}
+
+nb::object sample(const PyChartRun &self, Ints cells, Doubles2 uniforms) {
+    check_sums(self);
+    for (auto cell : as_span(cells)) check_cell(self, cell);
+    if (uniforms.shape(0) != cells.size() ||
+        static_cast<Index>(uniforms.shape(1)) != most_choices(self.run->layout().spans.words))
+        throw nb::value_error("uniforms are [tree][choice]");
+    Ragged<ChartStep> trees;
+    {
+        nb::gil_scoped_release release;
+        trees = draw_trees(*self.run, as_span(cells), uniforms.data(), kPoll);
+    }
+    return step_lists(trees);
 }
 
 PyChartKBest make_k_best(const PyChartRun &run, Ints root_cells) {
@@ -172,9 +213,8 @@ nb::object next_trees(PyChartKBest &self, std::int64_t count) {
         nb::gil_scoped_release release;
         trees = self.search->next(count, kPoll);
     }
-    nb::list steps;
-    for (Index i = 0; i < trees.steps.size(); i++) steps.append(step_rows(trees.steps[i]));
-    return nb::make_tuple(to_numpy(std::move(trees.scores)), to_numpy(std::move(trees.positions)), steps);
+    return nb::make_tuple(to_numpy(std::move(trees.scores)), to_numpy(std::move(trees.positions)),
+                          step_lists(trees.steps));
 }
 
 }  // namespace
@@ -221,7 +261,10 @@ void bind_charts(nb::module_ &m) {
         .def("root", &root_of)
         .def("decode", &decode, "cell"_a)
         .def("marginals", &marginals)
-        .def("expectations", &expectations);
+        .def("expectations", &expectations)
+        .def("expectations_of", &expectations_of, "probabilities"_a.noconvert())
+        .def("sample", &sample, "cells"_a.noconvert(), "uniforms"_a.noconvert())
+        .def_prop_ro("choices", [](const PyChartRun &self) { return most_choices(self.run->layout().spans.words); });
 
     nb::class_<PyChartKBest>(m, "ChartKBest")
         .def(

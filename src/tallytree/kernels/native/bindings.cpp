@@ -63,16 +63,18 @@ PyLayout make_layout(const PySkeleton &skeleton, const std::vector<IntTables> &s
     return {std::make_shared<const Layout>(build_layout(skeleton.skeleton, request, kPoll))};
 }
 
-PyRun make_run(const PyLayout &layout, std::vector<Tables> tables, int algebra, std::uint64_t prime) {
+PyRun make_run(const PyLayout &layout, std::vector<Tables> tables, int algebra, std::uint64_t prime,
+               std::int64_t threads, double grain) {
     auto blocks = score_blocks(*layout.layout->skeleton, tables);
     if (algebra < 0 || algebra > static_cast<int>(AlgebraKind::Counting)) throw nb::value_error("no such algebra");
     if (algebra == static_cast<int>(AlgebraKind::Counting) && (prime < 2 || prime >= (std::uint64_t{1} << 31)))
         throw nb::value_error("counting needs a prime below 2^31");
+    if (threads < 1 || !(grain > 0)) throw nb::value_error("at least one thread and some grain are needed");
     PyRun result{std::move(tables), nullptr};
     nb::gil_scoped_release release;
     result.run = std::make_unique<Run>(layout.layout, std::move(blocks), static_cast<AlgebraKind>(algebra), prime,
                                        chosen_kernels);
-    result.run->upward(kPoll);
+    result.run->upward(kPoll, {threads, grain});
     return result;
 }
 
@@ -219,6 +221,7 @@ auto order_of(Ints32 cardinalities, const std::vector<Scopes> &scopes, int metho
 }  // namespace tallytree
 
 NB_MODULE(_native, m) {
+    nb::set_leak_warnings(false);  // a model kept in a cache until the interpreter ends is no leak
     using namespace tallytree;
     m.doc() = "Native planner and executor: arrays in, arrays out.";
     nb::exception<BudgetExceeded>(m, "BudgetExceededError");
@@ -269,10 +272,11 @@ NB_MODULE(_native, m) {
     nb::class_<PyRun>(m, "Run")
         .def(
             "__init__",
-            [](PyRun *self, const PyLayout &layout, std::vector<Tables> tables, int algebra, std::uint64_t prime) {
-                new (self) PyRun(make_run(layout, std::move(tables), algebra, prime));
-            },
-            "layout"_a, "tables"_a.noconvert(), "algebra"_a, "prime"_a = 0)
+            [](PyRun *self, const PyLayout &layout, std::vector<Tables> tables, int algebra, std::uint64_t prime,
+               std::int64_t threads,
+               double grain) { new (self) PyRun(make_run(layout, std::move(tables), algebra, prime, threads, grain)); },
+            "layout"_a, "tables"_a.noconvert(), "algebra"_a, "prime"_a = 0, "threads"_a = 1,
+            "grain"_a = Threads().grain)
         .def_prop_ro("values", [](const PyRun &r) { return to_numpy(r.run->root_values()); })
         .def("root",
              [](const PyRun &r) {
@@ -318,6 +322,7 @@ NB_MODULE(_native, m) {
         return names;
     });
     bind_batch(m);
+    bind_blocks(m);
     bind_chains(m);
     bind_charts(m);
     choose_kernels(nullptr);

@@ -137,6 +137,7 @@ inline std::vector<TableBlock<double>> score_blocks(const Skeleton &skeleton, co
 }
 
 void bind_batch(nb::module_ &m);
+void bind_blocks(nb::module_ &m);
 void bind_chains(nb::module_ &m);
 void bind_charts(nb::module_ &m);
 

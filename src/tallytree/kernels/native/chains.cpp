@@ -23,7 +23,7 @@ struct Workspace {
 
 class Solver {
   public:
-    Solver(const ChainTask &task, const Chain &chain, Workspace &space)
+    Solver(const ChainTask &task, const LabelChain &chain, Workspace &space)
         : task_(task), kinds_(task.kinds), chain_(chain), space_(space), states_(task.kinds.states) {}
 
     std::vector<ChainAnswer> run(const MaxPlusKernels *kernels, const Poll &poll) {
@@ -180,14 +180,14 @@ class Solver {
 
     const ChainTask &task_;
     const ChainKinds &kinds_;
-    const Chain &chain_;
+    const LabelChain &chain_;
     Workspace &space_;
     const Index states_;
 };
 
 }  // namespace
 
-std::vector<std::vector<ChainAnswer>> augmented_chains(const ChainTask &task, std::span<const Chain> chains,
+std::vector<std::vector<ChainAnswer>> augmented_chains(const ChainTask &task, std::span<const LabelChain> chains,
                                                        Index threads, const MaxPlusKernels *kernels, const Poll &poll) {
     std::vector<std::vector<ChainAnswer>> answers(chains.size());
     std::vector<Workspace> spaces(std::max<Index>(threads, 1));

@@ -21,7 +21,7 @@ struct ChainKinds {
     std::int32_t pair(Index before, Index after) const { return pairs[before * kinds + after]; }
 };
 
-struct Chain {
+struct LabelChain {
     std::shared_ptr<const Skeleton> skeleton;
     std::span<const double> emissions;  // [position][label]
     std::span<const std::int64_t> kinds, truth;
@@ -45,7 +45,7 @@ struct ChainTask {
 
 // The labelling that most violates the margin, and those of the next best tallies, for each chain; all of them are
 // checked against the definitions of score and statistics.
-std::vector<std::vector<ChainAnswer>> augmented_chains(const ChainTask &task, std::span<const Chain> chains,
+std::vector<std::vector<ChainAnswer>> augmented_chains(const ChainTask &task, std::span<const LabelChain> chains,
                                                        Index threads, const MaxPlusKernels *kernels, const Poll &poll);
 
 }  // namespace tallytree

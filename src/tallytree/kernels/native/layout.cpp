@@ -70,6 +70,7 @@ class Builder {
     Layout build(bool rows) {
         choose_axes(rows);
         sums_of_runs_ = std::make_unique<RunSums>(l_.rows, l_.caps, l_.clipped);
+        plain_ = !l_.clipped && std::all_of(l_.caps.begin(), l_.caps.end(), [](Index cap) { return cap == kUncapped; });
         bound_tables();
         l_.tables.resize(skeleton_.steps.size());
         l_.steps.resize(skeleton_.steps.size());
@@ -289,46 +290,116 @@ class Builder {
 
     void note_gaps(std::span<const Index> values) {
         if (!l_.rows || gaps_ || values.size() < 2) return;
-        std::vector<Index> shifts(values.begin(), values.end());
-        std::sort(shifts.begin(), shifts.end());
-        for (std::size_t i = 1; i < shifts.size(); i++) gaps_ |= shifts[i] - shifts[i - 1] > 1;
+        shifts_.assign(values.begin(), values.end());
+        std::sort(shifts_.begin(), shifts_.end());
+        for (std::size_t i = 1; i < shifts_.size(); i++) gaps_ |= shifts_[i] - shifts_[i - 1] > 1;
     }
 
     // The runs of table t are the sums of every run of `a` with every run of `b`.
     void combine(std::int32_t t, RunView a, RunView b) {
         guard_pairs(t, static_cast<double>(a.count) * static_cast<double>(b.count));
+        if (in_line(a, b, l_.steps[t].classes > 0)) return add_lines(t, a, b);
         find_window(t);
         sums_of_runs_->add(a, b, window_, meter_, [&](Index prefixes) { guard_prefixes(t, prefixes); });
         finish(t, a, b);
     }
 
+    // ---- the common case: two statistics, such as true and false positives -------------------------------
+    // Without caps and windows, and where the prefixes of `a` are consecutive numbers (those of `b` as well in a join,
+    // and not too far apart in an elimination), so are those of the sums: which runs add up to which needs no search.
+    bool in_line(RunView a, RunView b, bool shifts) const {
+        const auto consecutive = [](RunView v) {
+            for (Index r = 1; r < v.count; r++)
+                if (v.prefix[r] != v.prefix[0] + r) return false;
+            return v.count > 0;
+        };
+        if (!plain_ || !l_.rows || l_.prefix_size != 1 || !consecutive(a)) return false;
+        if (!shifts) return consecutive(b);
+        const auto [low, high] = std::minmax_element(b.prefix, b.prefix + b.count);
+        return b.count > 0 && *high - *low <= a.count;
+    }
+
+    void add_lines(std::int32_t t, RunView a, RunView b) {
+        auto &table = l_.tables[t];
+        auto &s = l_.steps[t];
+        const auto [low, high] = std::minmax_element(b.prefix, b.prefix + b.count);
+        const Index first = a.prefix[0] + *low;
+        table.runs = a.count + *high - *low;
+        meter_.spend(static_cast<double>(a.count * b.count) * 20 + 100);
+        open_pairs(s, table.runs, a.count * b.count);
+        hull_low_.resize(table.runs);
+        hull_high_.resize(table.runs);
+        Index *begin = l_.pair_begin.data() + s.begin, group = 0, pairs = 0;
+        for (Index r = 0; r < table.runs; r++) {
+            Index bottom = kLarge, top = kSmall;
+            const auto take = [&](Index ra, Index rb) {
+                const Index sum = a.low[ra] + b.low[rb];
+                bottom = std::min(bottom, sum);
+                top = std::max(top, sum + a.length[ra] + b.length[rb] - 2);
+                l_.pair_a[s.pairs + pairs] = static_cast<std::int32_t>(ra);
+                l_.pair_b[s.pairs + pairs++] = static_cast<std::int32_t>(rb);
+            };
+            if (s.classes) {
+                for (Index rb = 0; rb < b.count; rb++) {
+                    begin[group++] = pairs;
+                    const Index ra = r - (b.prefix[rb] - *low);
+                    if (ra >= 0 && ra < a.count) take(ra, rb);
+                }
+            } else {
+                begin[group++] = pairs;
+                for (Index ra = std::max<Index>(r - b.count + 1, 0); ra <= std::min(r, a.count - 1); ra++)
+                    take(ra, r - ra);
+            }
+            hull_low_[r] = bottom;
+            hull_high_[r] = top;
+        }
+        begin[group] = pairs;
+        store_runs(t, hull_low_.data(), hull_high_.data(), hull_high_.data());
+        for (Index r = 0; r < table.runs; r++) l_.prefix.push_back(first + r);
+        count_bytes(t, pairs);
+    }
+
+    void open_pairs(StepLayout &s, Index runs, Index pairs) {
+        s.groups = s.classes ? runs * s.classes : runs;
+        s.begin = static_cast<Index>(l_.pair_begin.size());
+        s.pairs = static_cast<Index>(l_.pair_a.size());
+        l_.pair_begin.resize(s.begin + s.groups + 1, 0);
+        l_.pair_a.resize(s.pairs + pairs);
+        l_.pair_b.resize(s.pairs + pairs);
+    }
+
+    // ---- all cases -----------------------------------------------------------------------------------------
     // Stores the runs and sorts the pairs by the run (and class) they go to.
     void finish(std::int32_t t, RunView a, RunView b) {
         const RunSums &sums = *sums_of_runs_;
         auto &table = l_.tables[t];
-        auto &s = l_.steps[t];
         table.runs = sums.runs();
-        double cells = 0;
-        for (Index r = 0; r < table.runs; r++) cells += static_cast<double>(sums.high(r) - sums.low(r) + 1);
-        if (cells * 8 * skeleton_.states[t] > request_.memory_limit) throw_budget(t, cells * 8 * skeleton_.states[t]);
-        for (Index r = 0; r < table.runs; r++) {
-            l_.low.push_back(sums.low(r));
-            l_.length.push_back(sums.high(r) - sums.low(r) + 1);
-            l_.natural.push_back(sums.natural(r) - sums.low(r) + 1);
-            table.cells += l_.length.back();
-        }
+        store_runs(t, sums.lows(), sums.highs(), sums.naturals());
         l_.prefix.insert(l_.prefix.end(), sums.prefixes().begin(), sums.prefixes().end());
-        s.groups = s.classes ? table.runs * s.classes : table.runs;
-        const Index pairs = sort_pairs(s, a.count, b.count);
-        l_.plan_bytes += pairs * 8 + s.groups * 8 + table.runs * (40 + 8 * l_.prefix_size);
+        count_bytes(t, sort_pairs(l_.steps[t], table.runs, a.count, b.count));
+    }
+
+    void store_runs(std::int32_t t, const Index *low, const Index *high, const Index *natural) {
+        auto &table = l_.tables[t];
+        double cells = 0;
+        for (Index r = 0; r < table.runs; r++) cells += static_cast<double>(high[r] - low[r] + 1);
+        if (cells * 8 * skeleton_.states[t] > request_.memory_limit) throw_budget(t, cells * 8 * skeleton_.states[t]);
+        l_.low.insert(l_.low.end(), low, low + table.runs);
+        for (Index r = 0; r < table.runs; r++) {
+            l_.length.push_back(high[r] - low[r] + 1);
+            l_.natural.push_back(natural[r] - low[r] + 1);
+        }
+        table.cells = static_cast<Index>(cells);
+    }
+
+    void count_bytes(std::int32_t t, Index pairs) {
+        l_.plan_bytes += pairs * 8 + l_.steps[t].groups * 8 + l_.tables[t].runs * (40 + 8 * l_.prefix_size);
         if (static_cast<double>(l_.plan_bytes) > request_.memory_limit)
             throw_budget(t, static_cast<double>(l_.plan_bytes));
     }
 
-    Index sort_pairs(StepLayout &s, Index a_count, Index b_count) {
-        s.begin = static_cast<Index>(l_.pair_begin.size());
-        s.pairs = static_cast<Index>(l_.pair_a.size());
-        l_.pair_begin.resize(s.begin + s.groups + 1, 0);
+    Index sort_pairs(StepLayout &s, Index runs, Index a_count, Index b_count) {
+        open_pairs(s, runs, 0);
         Index *begin = l_.pair_begin.data() + s.begin;
         const auto each_pair = [&](auto use) {
             for (Index ra = 0, p = 0; ra < a_count; ra++)
@@ -393,6 +464,7 @@ class Builder {
     Meter meter_;
     Layout l_;
     bool gaps_ = false;
+    bool plain_ = false;                             // neither caps nor a window
     std::vector<Index> first_of_;                    // per block: its place in range_of_
     std::vector<std::pair<Index, Index>> range_of_;  // per table of a block: least and largest entry
     std::vector<Index> total_low_, total_high_;      // per statistic
@@ -402,7 +474,7 @@ class Builder {
     std::unique_ptr<RunSums> sums_of_runs_;
     // reused from step to step
     std::vector<double> weight_;
-    std::vector<Index> cursor_, ones_, sums_, distinct_;
+    std::vector<Index> cursor_, ones_, sums_, distinct_, shifts_, hull_low_, hull_high_;
 };
 
 double average_length(const Layout &layout) {

@@ -6,7 +6,9 @@
 #include <mutex>
 #include <new>
 #include <numeric>
+#include <optional>
 
+#include "teamwork.h"
 #include "upward.h"
 
 #if defined(__linux__)
@@ -122,10 +124,35 @@ Run::Run(std::shared_ptr<const Layout> layout, std::vector<TableBlock<double>> s
 
 template <class Algebra>
 void Run::run_segment(Algebra &algebra, Index segment, const Poll &poll, bool again) {
-    Upward up(*this, poll);
+    std::vector<std::int32_t> steps;
     for (Index t = layout_->segment_begin[segment]; t < layout_->segment_begin[segment + 1]; t++)
-        if (!again || !layout_->tables[t].checkpoint) up.step(algebra, static_cast<std::int32_t>(t));
+        if (!again || !layout_->tables[t].checkpoint) steps.push_back(static_cast<std::int32_t>(t));
+    if (threads_.count > 1) {
+        run_together(algebra, steps, poll);
+    } else {
+        Upward up(*this, poll);
+        for (auto t : steps) up.step(algebra, t);
+    }
+    native_steps_ += static_cast<Index>(steps.size());
     loaded_ = segment;
+}
+
+template <class Algebra>
+void Run::run_together(const Algebra &algebra, std::span<const std::int32_t> steps, const Poll &poll) {
+    struct alignas(kAlignment) Member {  // what a thread has to itself
+        Algebra algebra;
+        std::optional<Upward> up;
+    };
+    std::vector<Member> members(threads_.count);
+    const StepWork work = [&](Worker &worker, std::int32_t t, Part part) {
+        Member &member = members[worker.number];
+        if (!member.up) {
+            member.algebra = algebra;
+            member.up.emplace(*this, worker.poll);
+        }
+        member.up->step(member.algebra, t, part);
+    };
+    work_together(*layout_, steps, threads_, work, poll);
 }
 
 namespace {
@@ -148,7 +175,8 @@ void with_algebra(AlgebraKind kind, std::uint64_t prime, const MaxPlusKernels *k
 
 }  // namespace
 
-void Run::upward(const Poll &poll) {
+void Run::upward(const Poll &poll, Threads threads) {
+    threads_ = threads;
     with_algebra(kind_, prime_, kernels_, [&](auto &algebra) {
         for (Index segment = 0; segment + 1 < static_cast<Index>(layout_->segment_begin.size()); segment++)
             run_segment(algebra, segment, poll, false);

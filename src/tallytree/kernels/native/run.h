@@ -4,6 +4,7 @@
 #include "algebra.h"
 #include "layout.h"
 #include "maxplus.h"
+#include "parts.h"
 
 namespace tallytree {
 
@@ -38,7 +39,8 @@ class Run {
     Run(std::shared_ptr<const Layout> layout, std::vector<TableBlock<double>> scores, AlgebraKind algebra,
         std::uint64_t prime, const MaxPlusKernels *kernels, Arena used = {});
 
-    void upward(const Poll &poll);
+    // Results do not depend on the number of threads, which serve whenever tables are computed again, too.
+    void upward(const Poll &poll, Threads threads = {});
 
     // What the last table holds: the cells that are not the algebra's zero, by lexicographic tally.
     struct Root {
@@ -73,6 +75,8 @@ class Run {
 
     template <class Algebra>
     void run_segment(Algebra &algebra, Index segment, const Poll &poll, bool again);
+    template <class Algebra>
+    void run_together(const Algebra &algebra, std::span<const std::int32_t> steps, const Poll &poll);
     void load_segment(Index segment, const Poll &poll);
     double *row(std::int32_t t, Index state) const {
         const auto &table = layout_->tables[t];
@@ -90,6 +94,7 @@ class Run {
     Arena arena_;
     Index loaded_ = -1;  // the segment whose tables are in memory
     Index native_steps_ = 0;
+    Threads threads_;
 };
 
 }  // namespace tallytree

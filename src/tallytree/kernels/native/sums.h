@@ -47,9 +47,9 @@ class RunSums {
 
     Index runs() const { return runs_; }
     const std::vector<Index> &prefixes() const { return prefixes_; }
-    Index low(Index r) const { return hull_low_[r]; }
-    Index high(Index r) const { return hull_high_[r]; }
-    Index natural(Index r) const { return hull_natural_[r]; }        // the highest sum before a cap folds it
+    const Index *lows() const { return hull_low_.data(); }  // per run
+    const Index *highs() const { return hull_high_.data(); }
+    const Index *naturals() const { return hull_natural_.data(); }   // the highest sums before a cap folds them
     std::int32_t target(Index pair) const { return target_[pair]; }  // -1 where the window left nothing
     Index pruned() const { return pruned_; }
 

@@ -1,6 +1,7 @@
 // The upward pass: each step of the program, over any algebra.
 #pragma once
 
+#include "parts.h"
 #include "run.h"
 
 namespace tallytree {
@@ -11,7 +12,18 @@ struct Odometer {
     std::vector<Index> digits;
     Index a = 0, b = 0, score = 0, shift = 0;
 
-    explicit Odometer(std::span<const Loop> l) : loops(l), digits(l.size(), 0) {}
+    explicit Odometer(std::span<const Loop> l, Index place = 0) : loops(l), digits(l.size(), 0) {
+        for (std::size_t i = loops.size(); place > 0 && i-- > 0; place /= loops[i].count)
+            move(i, place % loops[i].count);
+    }
+    void move(std::size_t i, Index by) {
+        const Loop &loop = loops[i];
+        digits[i] += by;
+        a += loop.a * by;
+        b += loop.b * by;
+        score += loop.score * by;
+        shift += loop.shift * by;
+    }
     void next() {
         for (std::size_t i = loops.size(); i-- > 0;) {
             const Loop &loop = loops[i];
@@ -59,8 +71,9 @@ class Upward {
   public:
     Upward(Run &run, const Poll &poll) : run_(run), layout_(*run.layout_), skeleton_(run.skeleton_), meter_(poll) {}
 
+    // A step, or a part of it. The parts of a step may be computed by several threads, each with an Upward of its own.
     template <class Algebra>
-    void step(Algebra &algebra, std::int32_t t);
+    void step(Algebra &algebra, std::int32_t t, Part part = {});
 
     // The local score table of a step, until the next one is asked for.
     const double *local_scores(std::int32_t t) {
@@ -89,20 +102,22 @@ class Upward {
     template <class Algebra>
     void unit(std::int32_t t);
     template <class Algebra>
-    void eliminate(Algebra &algebra, std::int32_t t);
+    void eliminate(Algebra &algebra, std::int32_t t, Part part);
     template <class Algebra>
-    void join(Algebra &algebra, std::int32_t t);
+    void join(Algebra &algebra, std::int32_t t, Part part);
+    template <class Value>
+    void add_term(const Value *x, Value f, Index offset, Index length, Range range, Index folded);
 
     // max-plus, tuned
-    void eliminate_rows(std::int32_t t);
-    void eliminate_cells(std::int32_t t);
+    void eliminate_rows(std::int32_t t, Part part);
+    void eliminate_cells(std::int32_t t, Part part);
     void eliminate_along(std::int32_t t);
-    void join_rows(std::int32_t t);
-    void join_cells(std::int32_t t);
+    void join_rows(std::int32_t t, Part part);
+    void join_cells(std::int32_t t, Part part);
     using ConvolveKernel = decltype(MaxPlusKernels::convolve);
-    void convolve(ConvolveKernel kernel, Index count, double *to, Index n, double operations);
+    void convolve(ConvolveKernel kernel, Index count, double *to, Range range, double operations);
     void find_gaps(std::int32_t t);
-    void fill_gaps(double *row) const;
+    void fill_gaps(std::int32_t t, double *row, Range range) const;
     void move_runs(std::int32_t t);
     const double *turn(std::int32_t t, std::vector<Loop> &kept, Index &gone);
 
@@ -112,14 +127,17 @@ class Upward {
     Meter meter_;
     std::vector<double> scores_;
     Roomy main_, late_;
+    std::int32_t packed_ = -1, turned_step_ = -1;  // the steps of scores_ and turned_
+    std::int32_t gaps_step_ = -1, moved_step_ = -1;
+    Index packed_without_ = -1;
     std::vector<Term<double>> terms_;
     std::vector<const double *> x_, f_;
     std::vector<double> turned_, natural_, merged_;
     std::vector<Convolution> pairs_;
     struct Gap {
-        Index from, to;
+        Index run, from, to;
     };
-    std::vector<Gap> gaps_;     // of a row of the step's table: cells that no run covers
+    std::vector<Gap> gaps_;     // of a row of the step's table: cells that no run covers, behind each run
     std::vector<Index> moved_;  // per pair of the step
     GuardedRuns guarded_a_, guarded_b_;
 };

@@ -1,0 +1,101 @@
+"""What all training has in common: the options of learning, a fit, and what is said of it."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from typing import Any
+
+import tallytree as tt
+from tallytree.cli import reports
+from tallytree.cli.extras import learning
+from tallytree.cli.options import natural, positive, shown
+
+__all__ = ["fitted", "learned", "learning_options", "settings", "tell"]
+
+_LOSSES: dict[str, Callable[[Namespace], Any]] = {
+    "hamming": lambda o: tt.losses.HammingDistance(),
+    "f1": lambda o: tt.losses.FBeta(beta=o.beta, background=None if o.task == "parse" else o.background),
+    "chunk-f1": lambda o: tt.losses.ChunkFBeta(beta=o.beta),
+    "iou": lambda o: tt.losses.IntersectionOverUnion(background=None if o.task == "parse" else o.background),
+    "crossing-brackets": lambda o: tt.losses.CrossingBrackets(),
+    "zero-one": lambda o: tt.losses.ZeroOne(),
+}
+_SOLVERS: dict[str, Callable[[Namespace], Any]] = {
+    "frank-wolfe": lambda o: learning().FrankWolfe(averaging=o.averaging, seed=o.seed),
+    "cutting-planes": lambda o: learning().CuttingPlanes(),
+    "subgradient": lambda o: learning().Subgradient(averaging=o.averaging, seed=o.seed),
+}
+
+
+def learning_options(command: ArgumentParser) -> None:
+    """Say how weights are learned."""
+    add = command.add_argument_group("learning").add_argument
+    add("--loss", choices=tuple(_LOSSES), help="what to train for (default hamming; parse: count rules only)")
+    add("--beta", type=positive, default=1.0, help="how much recall counts against precision in F")
+    add("--background", default="O", metavar="LABEL", help="the label that f1 and iou take for nothing")
+    add("--scaling", choices=("margin", "slack"), default="margin", help="how the loss enters the margin")
+    add("--C", type=positive, default=0.1, help="how much the examples count against small weights")
+    add("--tolerance", type=positive, default=0.01, help="the relative gap to stop at (default 0.01)")
+    add("--passes", type=natural, default=100, help="stop after so many passes (default 100)")
+    add("--seconds", type=positive, default=float("inf"), help="stop after the pass that ends later")
+    add("--solver", choices=tuple(_SOLVERS), default="frank-wolfe", help="(default frank-wolfe)")
+    add("--averaging", action="store_true", help="average the weights: better after few passes")
+    add("--seed", type=natural, default=0, help="for the order of the examples (default 0)")
+    add("--jobs", type=natural, metavar="N", help="processes (default: threads of this one)")
+    add("--checkpoint", metavar="FILE", help="keep the state here after each pass, and go on from it")
+
+
+def settings(options: Namespace) -> dict[str, Any]:
+    """Return the parameters of an estimator."""
+    return {
+        "loss": _LOSSES[options.loss or "hamming"](options),
+        "scaling": options.scaling,
+        "C": options.C,
+        "solver": _SOLVERS[options.solver](options),
+        "tolerance": options.tolerance,
+        "max_passes": options.passes,
+        "max_seconds": options.seconds,
+        "n_jobs": options.jobs,
+        "checkpoint": options.checkpoint,
+        "verbose": shown(options),
+    }
+
+
+def fitted(estimator: Any, X: list[Any], y: list[Any]) -> Any:
+    """Fit an estimator; a warning that it is not done becomes a line for the user."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        estimator.fit(X, y)
+    for one in caught:
+        sys.stderr.write(f"tallytree: {one.message}\n")
+    return estimator
+
+
+def learned(estimator: Any, output: str) -> dict[str, Any]:
+    """Return what there is to say of a fit."""
+    last = estimator.history_[-1] if estimator.history_ else None
+    return {
+        "output": output,
+        "labels": len(estimator.classes_),
+        "weights": len(estimator.weights_),
+        "passes": len(estimator.history_),
+        "converged": estimator.converged_,
+        "objective": estimator.primal_,
+        "gap": estimator.gap_,
+        "seconds": last.seconds if last is not None else 0.0,
+    }
+
+
+def tell(told: dict[str, Any], options: Namespace) -> None:
+    """Print what was learned, and how good it is on held-out examples."""
+    if options.json:
+        print(reports.as_json(told))
+        return
+    test = told.pop("test", None)
+    reports.print_values(told, machine=False)
+    if test is not None:
+        print(f"\non {options.test}:")
+        reports.print_values(test, machine=False)

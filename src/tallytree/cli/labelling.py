@@ -1,0 +1,181 @@
+"""Labels for sentences by a trained model: tag, chunk."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import tallytree as tt
+from tallytree.cli import reports
+from tallytree.cli.counts import constraint_of, counts_of
+from tallytree.cli.exits import Exit
+from tallytree.cli.extras import learning
+from tallytree.cli.options import Commands, count_options, json_option, natural, positive
+from tallytree.cli.sentences import FORMATS, Task, blocks_of, format_of, labelled, written_to
+from tallytree.core.expressions import Constraint
+from tallytree.errors import InfeasibleError, ModelError
+from tallytree.io.conll import Block
+
+if TYPE_CHECKING:
+    from tallytree.learning import SequenceSVM
+
+__all__ = ["Labeller", "add", "loaded", "scored"]
+
+
+def add(commands: Commands) -> None:
+    """Declare the commands."""
+    tag = commands.add(
+        "tag",
+        _run("tag"),
+        "tag the words of sentences, with a model that `tallytree train tag` has made",
+        "tagger.npz sentences.txt --format text",
+        "tagger.npz test.conllu --score",
+        'tagger.npz - --count verbs=VERB,AUX --where "verbs >= 1"',
+    )
+    chunk = commands.add(
+        "chunk",
+        _run("chunk"),
+        "find chunks or names in tagged sentences, with a model that `tallytree train chunk` has made",
+        "chunker.npz test.txt --valid bio -o chunks.txt",
+        "chunker.npz test.txt --score",
+        "chunker.npz test.txt --decode expected-f --json",
+    )
+    for one in (tag, chunk):
+        _options(one)
+    chunk.add_argument("--valid", choices=tuple(_VALID), help="only labellings that are valid in this scheme")
+
+
+def _options(command: ArgumentParser) -> None:
+    add = command.add_argument
+    add("model", help="the trained model")
+    add("file", nargs="?", default="-", help="sentences; - (the default) is standard input")
+    add("--format", choices=FORMATS, help="columns, CoNLL-U, or raw text of one sentence a line")
+    add("-o", "--output", metavar="FILE", help="write the labelled sentences here")
+    add("--score", action="store_true", help="compare with the labels of the file, and print how good it is")
+    add("--decode", choices=("best", "expected-f"), default="best", help="what to predict (default best)")
+    add("--background", default="O", metavar="LABEL", help="the label that expected-f takes for nothing")
+    add("--scale", type=positive, default=1.0, help="what expected-f multiplies scores by")
+    add("-k", "--number", type=natural, metavar="K", help="the K best labellings, each in a column")
+    count_options(command, "NAME=LABEL[,LABEL]", "count words with a label")
+    json_option(command, "print JSON, an object for each sentence on a line of its own")
+
+
+_VALID: dict[str, Callable[[str], Any]] = {"bio": tt.valid_bio, "bioes": tt.valid_bioes}
+
+
+# --- the work -----------------------------------------------------------------------------------------------
+
+
+class Labeller(NamedTuple):
+    """A trained model, and what it was trained for."""
+
+    svm: SequenceSVM
+    task: Task
+
+    def label(self, block: Block, kind: Any, decode: Any = None, where: Constraint | None = None) -> Any:
+        """Return the labels of a sentence."""
+        return self.svm.predict([self.task.rows(block, kind)], decode=decode, where=where)[0]
+
+
+def loaded(path: str, name: str) -> Labeller:
+    """Read a model for a task."""
+    svm: Any = learning().load(path)
+    task = Task.of(svm.notes_, path)
+    if task.name != name:
+        raise ModelError(f"{path} was trained to {task.name}; use `tallytree {task.name}`")
+    if getattr(svm, "features", None) is None:
+        raise ModelError(f"{path} does not say how features are made of sentences; train it again")
+    return Labeller(svm, task)
+
+
+def _run(name: str) -> Callable[[Namespace], int]:
+    def run(options: Namespace) -> int:
+        labeller = loaded(options.model, name)
+        kind = format_of(options.format, options.file, labeller.task.format)
+        decode, where = _decoder(options), _constraint(options)
+        truths: list[list[str]] = []
+        found: list[list[str]] = []
+        with written_to(options.output, shown=not options.score) as write:
+            for number, block in enumerate(blocks_of(options.file, kind), 1):
+                if not block.rows:
+                    write([*block.lines, ""])
+                    continue
+                best = _labellings(labeller, block, kind, decode, where, number)
+                if options.score:
+                    truths.append(labeller.task.labels(block, kind))
+                    found.append(best[0])
+                write(_lines(options, labeller, block, kind, best))
+        if options.score:
+            reports.print_values(scored(name, truths, found), machine=options.json)
+        return Exit.OK
+
+    return run
+
+
+def _labellings(
+    labeller: Labeller, block: Block, kind: Any, decode: Any, where: Constraint | None, number: int
+) -> list[list[str]]:
+    try:
+        found = labeller.label(block, kind, decode, where)
+    except InfeasibleError as error:
+        raise InfeasibleError(f"sentence {number} ({block.rows[0][0]} …): {error}") from None
+    several = isinstance(found, list)
+    best = [labels.tolist() for labels in (found if several else [found])]
+    if not best:
+        raise InfeasibleError(
+            f"sentence {number} ({block.rows[0][0]} …): no labelling satisfies the constraint"
+        )
+    return best
+
+
+def _lines(
+    options: Namespace, labeller: Labeller, block: Block, kind: Any, best: list[list[str]]
+) -> list[str]:
+    if options.json:
+        words = [row[0] for row in labeller.task.rows(block, kind)]
+        labels = {"labellings": best} if options.number else {"labels": best[0]}
+        return [reports.as_json({"words": words, **labels})]
+    padded = best + [["_"] * len(block.rows)] * ((options.number or 1) - len(best))
+    return [*labelled(block, kind, padded, labeller.task.target), ""]
+
+
+def _decoder(options: Namespace) -> Any:
+    if options.number is not None and options.decode != "best":
+        raise ModelError("-k gives the labellings of the best scores; leave out --decode")
+    if options.number is not None:
+        return learning().KBest(max(options.number, 1))
+    if options.decode == "best":
+        return learning().Best()
+    return learning().ExpectedFBeta(background=options.background, scale=options.scale)
+
+
+def _constraint(options: Namespace) -> Constraint | None:
+    counts = counts_of(options, lambda labels, name: tt.count(state=labels, name=name))
+    where = constraint_of(options, counts)
+    scheme = getattr(options, "valid", None)
+    if scheme is None:
+        return where
+    valid: Constraint = _VALID[scheme]("O")
+    return valid if where is None else valid & where
+
+
+# --- how good it is -----------------------------------------------------------------------------------------
+
+
+def scored(name: str, truths: list[list[str]], found: list[list[str]]) -> dict[str, float]:
+    """Return how good labellings are: the part that is right and, for chunks, F1 of whole chunks."""
+    part = {
+        "sentences": len(truths),
+        "words": sum(map(len, truths)),
+        "accuracy": learning().accuracy(truths, found),
+    }
+    if name != "chunk":
+        return part
+    chunks = learning().corpus_f(truths, found, tt.losses.ChunkFBeta(scheme=_scheme(truths)))
+    return {**part, "precision": chunks.precision, "recall": chunks.recall, "f1": chunks.f}
+
+
+def _scheme(truths: list[list[str]]) -> Any:
+    begins = {label[:2] for labels in truths for label in labels if label != "O"}
+    return "BIOES" if begins & {"S-", "E-"} else "BIO" if begins <= {"B-", "I-"} else "IO"

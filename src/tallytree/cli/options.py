@@ -1,0 +1,164 @@
+"""What the commands share: how a command is declared, the options of problems, and how numbers are read."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable
+
+from tallytree.cli.inputs import FORMATS
+from tallytree.io.problems import MOST_OPERATIONS
+
+__all__ = [
+    "Command",
+    "Commands",
+    "amount",
+    "budget",
+    "count_options",
+    "input_options",
+    "json_option",
+    "natural",
+    "operations_option",
+    "positive",
+    "print_lines",
+    "quiet_option",
+    "shown",
+    "terminal_width",
+]
+
+Command = Callable[[Namespace], int]
+
+
+class Commands:
+    """The commands of a parser."""
+
+    def __init__(self, top: ArgumentParser) -> None:
+        self.top = top
+        self._added = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    def add(self, name: str, run: Command, about: str, *examples: str) -> ArgumentParser:
+        """Declare a command: what runs it, a line about it, and examples without the name in front."""
+        lines = "".join(f"  tallytree {name} {example}\n" for example in examples)
+        made = self._added.add_parser(
+            name,
+            help=about,
+            description=f"{about[0].upper()}{about[1:]}.",
+            epilog=f"examples:\n{lines}" if lines else None,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        made.set_defaults(run=run)
+        return made
+
+
+# --- options ------------------------------------------------------------------------------------------------
+
+
+def input_options(command: ArgumentParser) -> None:
+    """Take a problem, and options that add to it."""
+    add = command.add_argument
+    add("file", help="a problem file (.json), a model (.uai, .wcsp, .cfn), or - for standard input")
+    add("--format", choices=FORMATS, help="the format, where the name does not say")
+    add("--evidence", metavar="FILE", help="observed variables of a UAI model")
+    count_options(command, "NAME=STATE[,STATE]", "count variables in a state")
+    add("--objective", metavar="FORMULA", help="what to maximise, instead of the file's own")
+    add("--set", action="append", default=[], metavar="NAME=NUMBER", help="the value of a parameter")
+    add(
+        "--fix",
+        action="append",
+        default=[],
+        metavar="VARIABLE=STATE",
+        help="a state that a variable must take",
+    )
+    add(
+        "--memory",
+        type=amount,
+        metavar="BYTES",
+        help="the memory limit, such as 2G (default half of it all)",
+    )
+    quiet_option(command)
+
+
+def count_options(command: ArgumentParser, form: str, about: str) -> None:
+    """Take counts, and constraints on them."""
+    add = command.add_argument
+    add("--count", action="append", default=[], metavar=form, help=f"{about}; may come again")
+    add("--where", action="append", default=[], metavar="FORMULA", help="a constraint; may come again")
+
+
+def operations_option(command: ArgumentParser) -> None:
+    """Take a budget of operations."""
+    command.add_argument(
+        "--operations",
+        type=amount,
+        default=MOST_OPERATIONS,
+        metavar="N",
+        help="refuse to run more operations than this (default 1T; 0 for no limit)",
+    )
+
+
+def json_option(command: ArgumentParser, about: str = "print JSON") -> None:
+    """Answer machines."""
+    command.add_argument("--json", action="store_true", help=about)
+
+
+def quiet_option(command: ArgumentParser) -> None:
+    """Show nothing but the answer."""
+    command.add_argument("--quiet", action="store_true", help="show no progress")
+
+
+# --- what the options say -----------------------------------------------------------------------------------
+
+
+def budget(options: Namespace) -> dict[str, float | None]:
+    """Return the limits of a run."""
+    return {"memory_limit": options.memory, "operation_limit": options.operations or None}
+
+
+def shown(options: Namespace) -> bool:
+    """Return whether a person looks on."""
+    return not (options.quiet or options.json)
+
+
+def terminal_width() -> int:
+    """Return the columns of the terminal; a file has any number."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 100_000
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print lines one by one."""
+    for line in lines:
+        print(line)
+
+
+# --- numbers ------------------------------------------------------------------------------------------------
+
+_UNITS = {"": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40}
+
+
+def amount(text: str) -> float:
+    """Read a number with a unit, such as 2G."""
+    match = re.fullmatch(r"(\d+(?:\.\d*)?(?:e\d{1,2})?)([KMGT]?)i?B?", text, re.IGNORECASE)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"expected a number such as 500M or 2G, got {text!r}")
+    return float(match[1]) * _UNITS[match[2].upper()]
+
+
+def natural(text: str) -> int:
+    """Read a whole number from 0."""
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise argparse.ArgumentTypeError(f"expected a whole number, got {text!r}")
+    return int(text)
+
+
+def positive(text: str) -> float:
+    """Read a number above 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0.0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a positive number, got {text!r}")
+    return number

@@ -1,0 +1,109 @@
+"""Problems as other files: convert, explore."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import webbrowser
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tallytree.cli import reports
+from tallytree.cli.exits import Exit
+from tallytree.cli.inputs import FORMATS, format_of_path, problem_of, write
+from tallytree.cli.options import Commands, budget, input_options, json_option, natural, operations_option
+from tallytree.cli.progress import progress
+from tallytree.errors import ModelError
+from tallytree.explorer import write_page
+
+__all__ = ["add"]
+
+
+def add(commands: Commands) -> None:
+    """Declare the commands."""
+    convert = commands.add(
+        "convert",
+        _convert,
+        "write a problem in another format",
+        "model.wcsp problem.json",
+        "- out.uai --format cfn",
+        "model.uai - --to json",
+    )
+    input_options(convert)
+    convert.add_argument("output", help="the file to write, or - for standard output")
+    convert.add_argument("--to", choices=FORMATS, help="its format; by default from its name")
+    convert.add_argument(
+        "--decimals",
+        type=natural,
+        metavar="N",
+        help="digits of costs in .wcsp and .cfn (default: as many as there are, at most 6)",
+    )
+    explore = commands.add(
+        "explore",
+        _explore,
+        "write a page for the browser, with sliders for parameters and constraints",
+        "problem.json",
+        "model.uai --count ones=1 -o ones.html --open",
+    )
+    input_options(explore)
+    operations_option(explore)
+    explore.add_argument(
+        "-o", "--output", metavar="FILE", help="the page (default: the file's name with .html); - prints it"
+    )
+    explore.add_argument("--title", help="the title of the page")
+    explore.add_argument("--open", action="store_true", help="show it in the browser")
+    for one in (convert, explore):
+        json_option(one, "print what was written as JSON")
+
+
+def _convert(options: Namespace) -> int:
+    kind = options.to or format_of_path(options.output)
+    if kind is None:
+        raise ModelError(f"say with --to what format {options.output} is to have: {', '.join(FORMATS)}")
+    problem = problem_of(options)
+    with _written(options.output) as path:
+        scale = write(problem, path, kind, options.decimals)
+    if options.json:
+        parts = {} if scale is None else {"offset": scale.offset, "scale": scale.scale}
+        _tell(options, {"output": options.output, "format": kind, **parts})
+    elif scale is not None and not options.quiet:
+        sys.stderr.write(f"score = {scale.offset:g} - cost / {scale.scale:g}\n")
+    return Exit.OK
+
+
+def _explore(options: Namespace) -> int:
+    problem = problem_of(options)
+    named = "problem" if options.file == "-" else Path(options.file).stem
+    output = options.output or f"{named}.html"
+    with (
+        progress("the profile and its labellings", shown=not options.quiet),
+        _written(output) as path,
+    ):
+        write_page(problem, path, title=options.title or named, **budget(options))
+    if options.json:
+        _tell(options, {"output": output})
+    elif output != "-":
+        print(output)
+    if options.open and output != "-":
+        webbrowser.open(Path(output).resolve().as_uri())
+    return Exit.OK
+
+
+@contextmanager
+def _written(output: str) -> Iterator[str]:
+    """Give the path to write to; what is meant for standard output goes there at the end."""
+    if output != "-":
+        yield output
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "output"
+        yield str(path)
+        sys.stdout.write(path.read_text(encoding="utf-8"))
+
+
+def _tell(options: Namespace, document: dict[str, object]) -> None:
+    """Print a document for machines, beside the output if that is on standard output itself."""
+    stream = sys.stderr if options.output == "-" else sys.stdout
+    stream.write(reports.as_json(document) + "\n")

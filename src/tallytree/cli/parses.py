@@ -1,0 +1,181 @@
+"""Trees for sentences, by a grammar or a trained parser: parse."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tallytree import parsing
+from tallytree.cli import reports
+from tallytree.cli.counts import constraint_of, counts_of
+from tallytree.cli.exits import Exit
+from tallytree.cli.inputs import read_source
+from tallytree.cli.options import Commands, count_options, json_option, natural
+from tallytree.cli.sentences import text_lines, written_to
+from tallytree.errors import InfeasibleError, ModelError
+from tallytree.parsing import Forest, Parse, Tree, TreeStatistic, read_treebank, score_brackets
+from tallytree.parsing.treebank import tree_line
+
+__all__ = ["add", "parsed", "scored_parses", "trees_of"]
+
+Parser = Callable[[Sequence[str]], Forest]
+"""From words to all their trees."""
+
+_BRACKETS = {"(": "-LRB-", ")": "-RRB-"}
+_ARCHIVE = b"PK"
+_OF_TREES = (".mrg", ".ptb", ".trees", ".parse")
+
+
+def add(commands: Commands) -> None:
+    """Declare the command."""
+    command = commands.add(
+        "parse",
+        _parse,
+        "parse sentences, with a grammar that `tallytree train parse` has made",
+        "grammar.json sentences.txt",
+        "grammar.json test.mrg --score",
+        'grammar.json - --count nps=NP --where "nps <= 3" --pretty',
+        "grammar.json sentences.txt --decode max-bracket --penalty 0.3 --json",
+    )
+    add = command.add_argument
+    add("model", help="the grammar")
+    add("file", nargs="?", default="-", help="one sentence a line, or trees; - (the default): standard input")
+    add("--format", choices=("text", "trees"), help="words, or trees whose words are parsed again")
+    add("-o", "--output", metavar="FILE", help="write the trees here")
+    add("--score", action="store_true", help="compare with the trees of the file, and print how good it is")
+    add("--decode", choices=("best", "max-bracket"), default="best", help="what to predict (default best)")
+    add("--penalty", type=float, default=0.0, help="what max-bracket asks of each constituent")
+    add("-k", "--number", type=natural, metavar="K", help="the K best trees, each on a line")
+    add("--pretty", action="store_true", help="each constituent on a line of its own")
+    count_options(command, "NAME=LABEL[,LABEL]", "count constituents with a label (* for all)")
+    json_option(command, "print JSON, an object for each sentence on a line of its own")
+
+
+# --- the work -----------------------------------------------------------------------------------------------
+
+
+class Question(NamedTuple):
+    """What is asked of each sentence."""
+
+    counts: list[TreeStatistic]
+    where: Any
+    number: int
+    penalty: float | None
+
+    @classmethod
+    def of(cls, options: Namespace) -> Question:
+        """Read the options."""
+        counts = counts_of(options, _count)
+        where = constraint_of(options, counts)
+        penalty = options.penalty if options.decode == "max-bracket" else None
+        if penalty is not None and (where is not None or options.number):
+            raise ModelError("max-bracket gives one tree, the best of all in expectation: no --where, no -k")
+        return cls(counts, where, options.number or 1, penalty)
+
+    def answers(self, forest: Forest) -> list[Parse]:
+        """Return the trees of a sentence, best first; none where there is none."""
+        if self.penalty is not None:
+            return _or_none(lambda: [forest.max_bracket(self.penalty or 0.0)])
+        if self.number == 1 and self.where is None:
+            return _or_none(lambda: [forest.best()])
+        return parsing.k_best(forest, self.number, where=self.where)
+
+
+def _count(labels: list[str], name: str) -> TreeStatistic:
+    return parsing.count(None if labels == ["*"] else labels, name=name)
+
+
+def _or_none(ask: Callable[[], list[Parse]]) -> list[Parse]:
+    try:
+        return ask()
+    except InfeasibleError:
+        return []
+
+
+def parser_of(path: str) -> Parser:
+    """Read a grammar."""
+    file = read_source(path)
+    if file.data.startswith(_ARCHIVE):
+        raise ModelError(f"{path} holds no grammar; `tallytree train parse` makes one")
+    grammar = parsing.read_grammar(file)
+    return lambda words: Forest(grammar, words)
+
+
+def _parse(options: Namespace) -> int:
+    parser, question = parser_of(options.model), Question.of(options)
+    as_trees = options.format == "trees" or (
+        options.format is None and (options.score or Path(options.file).suffix in _OF_TREES)
+    )
+    if options.score and not as_trees:
+        raise ModelError("--score compares with trees, and raw text has none; give a treebank")
+    gold = trees_of(options.file) if as_trees else []
+    sentences = (tree.words for tree in gold) if as_trees else _of_text(options.file)
+    found: list[Tree | None] = []
+    failed = 0
+    with written_to(options.output, shown=not options.score) as write:
+        for number, words in enumerate(sentences, 1):
+            answers = question.answers(parser(words)) if words else []
+            if not answers:
+                failed += 1
+                sys.stderr.write(f"tallytree: sentence {number} has no tree: {' '.join(words[:8])} …\n")
+            found += [answers[0].tree if answers else None] if options.score else []
+            write(list(_lines(options, question, words, answers)))
+    if options.score:
+        reports.print_values(scored_parses(gold, found), machine=options.json)
+    return Exit.INFEASIBLE if failed and not options.score else Exit.OK
+
+
+def parsed(forest: Forest) -> Tree | None:
+    """Return the best tree of a sentence, if it has one."""
+    answers = _or_none(lambda: [forest.best()])
+    return answers[0].tree if answers else None
+
+
+# --- in and out ---------------------------------------------------------------------------------------------
+
+
+def trees_of(path: str) -> list[Tree]:
+    """Read a treebank, or standard input."""
+    return read_treebank(read_source(path))
+
+
+def _of_text(path: str) -> Iterator[tuple[str, ...]]:
+    for line in text_lines(path):
+        yield tuple(_BRACKETS.get(word, word) for word in line.split())
+
+
+def _lines(
+    options: Namespace, question: Question, words: Sequence[str], answers: Sequence[Parse]
+) -> Iterator[str]:
+    if options.json:
+        told = [_told(question, answer) for answer in answers]
+        best = {"trees": told} if options.number else told[0] if told else {"tree": None}
+        yield reports.as_json({"words": list(words), **best})
+    elif not answers:
+        yield ""  # a line for every sentence
+    elif options.pretty:
+        yield from chain.from_iterable((answer.tree.pretty(), "") for answer in answers)
+    else:
+        yield from (tree_line(answer.tree) for answer in answers)
+
+
+def _told(question: Question, answer: Parse) -> dict[str, Any]:
+    tally = {statistic.name: statistic.tally(answer.tree) for statistic in question.counts}
+    return {"tree": tree_line(answer.tree), "score": answer.score, **({"tally": tally} if tally else {})}
+
+
+def scored_parses(gold: Sequence[Tree], found: Sequence[Tree | None]) -> dict[str, Any]:
+    """Return how good parses are, by the conventions of the usual scorer."""
+    scores = score_brackets(gold, found)
+    return {
+        "sentences": scores.sentences,
+        "without a tree": scores.failed,
+        "precision": scores.precision,
+        "recall": scores.recall,
+        "f1": scores.f1,
+        "exact": scores.exact,
+    }

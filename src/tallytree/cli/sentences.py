@@ -1,0 +1,165 @@
+"""Sentences in and out: files in columns, CoNLL-U, and raw text of one sentence on each line.
+
+What goes in comes out again, with a column more (or, in CoNLL-U, with one filled in): comments and all.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TextIO
+
+from tallytree.errors import ModelError
+from tallytree.io.conll import Block, Row, Token, conllu_blocks, plain_blocks
+from tallytree.io.files import replacing
+
+__all__ = ["FORMATS", "Task", "blocks_of", "column_of", "format_of", "labelled", "text_lines", "written_to"]
+
+Format = Literal["columns", "conllu", "text"]
+FORMATS: tuple[Format, ...] = ("columns", "conllu", "text")
+
+_PLACES: dict[Format, dict[str, int]] = {
+    "columns": {"word": 0, "tag": 1},
+    "conllu": {"word": 1, "tag": 3},
+    "text": {"word": 0},
+}
+LAST = -1
+
+
+class Task(NamedTuple):
+    """What a labeller was trained for; its notes in the file of the model.
+
+    Attributes
+    ----------
+    name : {"tag", "chunk"}
+    reads : tuple of str
+        What its features are made of: ``word``, perhaps ``tag``.
+    format : str
+        Of the training data.
+    column : int
+        Where the labels were, from 0; -1 for the last column.
+    """
+
+    name: str
+    reads: tuple[str, ...]
+    format: Format
+    column: int
+
+    @classmethod
+    def of(cls, notes: Any, path: str) -> Task:
+        """Read the notes of a model."""
+        try:
+            task = cls(notes["name"], tuple(notes["reads"]), notes["format"], int(notes["column"]))
+            right = (
+                task.name in ("tag", "chunk")
+                and task.reads in (("word",), ("word", "tag"))
+                and task.format in FORMATS
+                and task.column >= LAST
+            )
+        except (KeyError, TypeError, ValueError):
+            right = False
+        if not right:
+            raise ModelError(f"{path} is no tagger or chunker that `tallytree train` has written")
+        return task
+
+    def rows(self, block: Block, kind: Format) -> list[Row]:
+        """Return what the features are made of."""
+        places = _PLACES[kind]
+        missing = [what for what in self.reads if what not in places]
+        if missing:
+            raise ModelError(
+                f"this model reads a {missing[0]} for each word, which raw text has not; give it columns"
+            )
+        return [tuple(_column(row, places[what], what) for what in self.reads) for row in block.rows]
+
+    def labels(self, block: Block, kind: Format) -> list[str]:
+        """Return the labels that a file has already."""
+        if kind == "text":
+            raise ModelError("raw text has no labels to learn from or to compare with; give columns")
+        column = self.target if kind == "conllu" else self.column
+        return [_column(row, column, "label") for row in block.rows]
+
+    @property
+    def target(self) -> int:
+        """The column of CoNLL-U that is filled in."""
+        return self.column if self.format == "conllu" else _PLACES["conllu"]["tag"]
+
+
+def _column(row: Row, place: int, what: str) -> str:
+    if place >= len(row):
+        raise ModelError(f"the {what} should be in column {place + 1}, but there are {len(row)}: {row}")
+    return row[place]
+
+
+def column_of(text: str | None, name: str, kind: Format) -> int:
+    """Return the column of the labels: what ``--column`` says, or where they usually are."""
+    if text is None:
+        return _PLACES[kind]["tag"] if name == "tag" else LAST
+    if text == "last":
+        return LAST
+    if kind == "conllu" and text.lower() in Token._fields:
+        return Token._fields.index(text.lower())
+    if text.isascii() and text.isdigit() and 0 < int(text) < 1000:
+        return int(text) - 1
+    raise ModelError(
+        f"--column takes a number from 1, 'last', or a name of CoNLL-U such as xpos; got {text!r}"
+    )
+
+
+def format_of(given: str | None, path: str, otherwise: Format) -> Format:
+    """Return the format of a file: as given, by the end of its name, or the usual one."""
+    chosen: Any = given or ("conllu" if Path(path).suffix == ".conllu" else otherwise)
+    return chosen  # type: ignore[no-any-return]
+
+
+def blocks_of(path: str, kind: Format) -> Iterator[Block]:
+    """Go through the sentences of a file, or of standard input (``-``)."""
+    if kind == "text":
+        return (_of_words(line.split()) for line in text_lines(path))
+    return (plain_blocks if kind == "columns" else conllu_blocks)(_source(path))
+
+
+def text_lines(path: str) -> Iterator[str]:
+    """Go through the lines of a text that are not empty."""
+    for block in plain_blocks(_source(path), comments=""):  # every line is a comment: none is taken apart
+        yield from block.lines
+
+
+def _source(path: str) -> str | TextIO:
+    return TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig") if path == "-" else path
+
+
+def _of_words(words: list[str]) -> Block:
+    return Block(words, list(range(len(words))), [(word,) for word in words])
+
+
+def labelled(block: Block, kind: Format, columns: Sequence[Sequence[str]], target: int) -> list[str]:
+    """Return the lines of a block with labels: a column more for each labelling, or one that is filled in."""
+    lines = list(block.lines)
+    for token, place in enumerate(block.places):
+        labels = [labelling[token] for labelling in columns]
+        if kind == "conllu":
+            fields = lines[place].split("\t")
+            fields[target] = labels[0]
+            lines[place] = "\t".join(fields)
+        else:
+            between = "\t" if kind == "text" or "\t" in lines[place] else " "
+            lines[place] = between.join([lines[place], *labels])
+    return lines
+
+
+@contextmanager
+def written_to(path: str | None, *, shown: bool) -> Iterator[Callable[[list[str]], None]]:
+    """Give a function that writes lines to a file, to standard output, or nowhere."""
+
+    def writer(stream: TextIO) -> Callable[[list[str]], None]:
+        return lambda lines: stream.writelines(f"{line}\n" for line in lines)
+
+    if path is None or path == "-":
+        yield writer(sys.stdout) if shown or path == "-" else lambda lines: None
+        return
+    with replacing(Path(path)) as file:
+        yield lambda lines: file.writelines(f"{line}\n".encode() for line in lines)

@@ -1,0 +1,128 @@
+"""Models from examples: train tag, train chunk, train parse."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from tallytree.cli.exits import Exit
+from tallytree.cli.extras import learning
+from tallytree.cli.fitting import fitted, learned, learning_options, settings, tell
+from tallytree.cli.labelling import Labeller, scored
+from tallytree.cli.options import Commands, json_option, natural, quiet_option
+from tallytree.cli.parses import parsed, scored_parses, trees_of
+from tallytree.cli.sentences import FORMATS, Task, blocks_of, column_of, format_of
+from tallytree.errors import ModelError
+from tallytree.io.conll import Block
+from tallytree.parsing import Forest, Grammar, write_grammar
+
+__all__ = ["add"]
+
+TASKS = ("tag", "chunk", "parse")
+
+
+def add(commands: Commands) -> None:
+    """Declare the command."""
+    command = commands.add(
+        "train",
+        _train,
+        "learn a tagger, a chunker or a parser from examples",
+        "tag train.conllu -o tagger.npz",
+        "chunk train.txt -o chunker.npz --loss chunk-f1 --scaling slack --C 0.1 --test test.txt",
+        "chunk train.txt -o chunker.npz --checkpoint run.npz",
+        "parse train.mrg -o grammar.json --horizontal 2 --vertical 2",
+        "parse train.mrg -o parser.npz --loss f1 --passes 10",
+    )
+    command.description = f"""{command.description}
+
+Sentences for `tag` and `chunk` are files in columns (one token a line, an empty line between sentences) or
+CoNLL-U; for `parse` a treebank in brackets. Training ends at a certified gap (--tolerance), or after --passes
+or --seconds. Ctrl-C ends it as well, and the best weights so far are written. With --checkpoint the state is
+written after each pass, and the same command goes on from there."""
+    add = command.add_argument
+    add("task", choices=TASKS, help="what to learn")
+    add("data", help="examples; - for standard input")
+    add("-o", "--output", required=True, metavar="FILE", help="the model")
+    add("--test", metavar="FILE", help="held-out examples: print how good the model is on them")
+    _sentence_options(command)
+    _grammar_options(command)
+    learning_options(command)
+    json_option(command, "print what was learned as JSON")
+    quiet_option(command)
+
+
+def _sentence_options(command: ArgumentParser) -> None:
+    add = command.add_argument_group("tag, chunk").add_argument
+    add("--format", choices=FORMATS[:2], help="of the data (default: by its name)")
+    add("--column", help="of the labels: a number, last, or a name of CoNLL-U (tag: 2 or upos; chunk: last)")
+    add("--min-count", type=natural, default=1, metavar="N", help="leave out features that are rarer")
+    add("--hashed", type=natural, metavar="N", help="hash features to N columns instead of listing them")
+
+
+def _grammar_options(command: ArgumentParser) -> None:
+    add = command.add_argument_group("parse").add_argument
+    add("--horizontal", type=natural, default=2, metavar="N", help="siblings that a rule knows (default 2)")
+    add("--vertical", type=natural, default=2, metavar="N", help="1: plain labels, 2: with parents (default)")
+    add("--tail", choices=("pair", "single"), default="pair", help="how the last children are binarised")
+
+
+def _train(options: Namespace) -> int:
+    return _train_parser(options) if options.task == "parse" else _train_labeller(options)
+
+
+def _train_labeller(options: Namespace) -> int:
+    kind = format_of(options.format, options.data, "columns")
+    column = column_of(options.column, options.task, kind)
+    tagged = options.task == "chunk" and (kind == "conllu" or column != 1)
+    task = Task(options.task, ("word", "tag") if tagged else ("word",), kind, column)
+    blocks = [block for block in blocks_of(options.data, kind) if block.rows]
+    if not blocks:
+        raise ModelError(f"there are no sentences in {options.data}")
+    if tagged and len(blocks[0].rows[0]) == 2:
+        task = task._replace(reads=("word",))  # words and labels, and no tags between them
+    svm = _estimator(options, task)
+    fitted(svm, [task.rows(block, kind) for block in blocks], [task.labels(block, kind) for block in blocks])
+    learning().save(svm, options.output, notes=task._asdict())
+    told = {"sentences": len(blocks), **learned(svm, options.output)}
+    if options.test is not None:
+        told |= {"test": _tested(Labeller(svm, task), options.test)}
+    tell(told, options)
+    return Exit.INTERRUPTED if svm.interrupted_ else Exit.OK
+
+
+def _estimator(options: Namespace, task: Task) -> Any:
+    words = task.reads == ("word",)
+    features = learning().WindowFeatures(learning().TAGGING if words else learning().CHUNKING, parts=words)
+    return learning().SequenceSVM(
+        **settings(options), hashed=options.hashed, min_count=options.min_count, features=features
+    )
+
+
+def _tested(labeller: Labeller, path: str) -> dict[str, float]:
+    kind = format_of(None, path, labeller.task.format)
+    blocks: list[Block] = [block for block in blocks_of(path, kind) if block.rows]
+    found = [labeller.label(block, kind).tolist() for block in blocks]
+    return scored(labeller.task.name, [labeller.task.labels(block, kind) for block in blocks], found)
+
+
+def _train_parser(options: Namespace) -> int:
+    trees = trees_of(options.data)
+    if not trees:
+        raise ModelError(f"there are no trees in {options.data}")
+    if options.loss is not None:
+        raise ModelError("--loss is for tag and chunk; a grammar is counted on the trees")
+    how = {"horizontal": options.horizontal, "vertical": options.vertical, "tail": options.tail}
+    grammar = Grammar.from_treebank(trees, **how)
+    write_grammar(options.output, grammar)
+    told: dict[str, Any] = {
+        "trees": len(trees),
+        "output": options.output,
+        "symbols": len(grammar.symbols),
+        "binary rules": len(grammar.binary),
+        "unary rules": len(grammar.unary),
+    }
+    if options.test is not None:
+        gold = trees_of(options.test)
+        told["test"] = scored_parses(gold, [parsed(Forest(grammar, tree.words)) for tree in gold])
+    tell(told, options)
+    return Exit.OK

@@ -1,0 +1,185 @@
+"""An experiment: training by going down the generalisation bound itself.
+
+A structural SVM minimises a convex stand-in for the loss. The bound of :mod:`tallytree.bounds` is closer to
+what counts, but not convex, and its empirical term, the mean of ``max_y 1[lead(y) <= Hamming(y)]·loss(y)``,
+is a step function of the weights. Here the indicator is softened, so that the maximum has a slope: with
+``t = (Hamming(y) - ⟨w, δ⟩)/γ`` and ``δ = Ψ(x, y*) - Ψ(x, y)``, at the labelling ``y`` that attains it,
+
+    ∇ max_y σ(t)·loss(y) = - σ'(t)/γ · loss(y) · δ.
+
+Batches of examples give stochastic subgradients of the whole bound, and every maximum over labellings is
+exact. Steps are scaled coordinate by coordinate by the slopes met so far (AdaGrad). What comes out is as
+good as where it started from, or better, in the softened bound; nothing is promised of its distance from a
+minimum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from tallytree.bounds.softened import SoftMaximum, softened_maxima
+from tallytree.bounds.theorem import norm_terms
+from tallytree.errors import ModelError
+from tallytree.learning.planes import Floats, dot
+from tallytree.learning.problem import Problem
+from tallytree.learning.solver import batches, shuffled
+
+__all__ = ["Descent", "SoftBound", "minimise_bound"]
+
+_SMALL = 1e-8
+"""Keeps the first step of a coordinate finite."""
+
+
+_AT_ONCE = 256
+"""The examples whose models are there at a time."""
+
+
+class SoftBound(NamedTuple):
+    """The bound with a soft margin, at some weights.
+
+    Attributes
+    ----------
+    norms : float
+        The terms that look at the weights alone.
+    empirical : float
+        The mean of the softened maxima.
+    """
+
+    norms: float
+    empirical: float
+
+    @property
+    def value(self) -> float:
+        """The sum."""
+        return self.norms + self.empirical
+
+
+@dataclass
+class Descent:
+    """Where going down has led.
+
+    Attributes
+    ----------
+    weights : array
+        Those of the smallest softened bound met at the end of a pass, or at the start.
+    best : SoftBound
+        Its terms.
+    history : list of SoftBound
+        At the start, and after each pass.
+    """
+
+    weights: Floats
+    best: SoftBound
+    history: list[SoftBound] = field(default_factory=list)
+
+    def note(self, weights: Floats, found: SoftBound) -> None:
+        """Take down what a pass has led to."""
+        self.history.append(found)
+        if found.value < self.best.value:
+            self.weights, self.best = weights.copy(), found
+
+
+def minimise_bound(
+    problem: Problem,
+    weights: Floats,
+    *,
+    softness: float = 1.0,
+    delta: float = 0.05,
+    passes: int = 10,
+    step: float = 0.02,
+    batch: int = 32,
+    seed: int = 0,
+    callback: Callable[[int, SoftBound], object] | None = None,
+) -> Descent:
+    """Go down the softened generalisation bound from given weights, by stochastic subgradients.
+
+    This is an experiment: the bound is not convex, and the weights to start from matter.
+
+    Parameters
+    ----------
+    problem : Problem
+        At least two examples, with a loss from 0 to 1.
+    weights : array
+        Where to start from: those of an SVM. Not all zero.
+    softness : float
+        How far from the border of the margin a labelling still counts by part.
+    delta : float
+        How likely the bound may be wrong.
+    passes, step, batch, seed
+        Passes over the examples, the size of a step, the examples of one, and their order.
+    callback : callable, optional
+        Gets the number of a pass and the softened bound after it.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> from scipy import sparse
+    >>> from tallytree.learning import SequenceProblem
+    >>> rng = np.random.default_rng(0)
+    >>> truths = [rng.integers(0, 2, 4) for _ in range(50)]
+    >>> rows = [sparse.csr_matrix(np.eye(2)[truth] + rng.normal(size=(4, 2)) / 2) for truth in truths]
+    >>> problem = SequenceProblem(rows, truths, labels=2, loss=tt.losses.HammingLoss())
+    >>> found = minimise_bound(problem, np.array([0.3, -0.3, -0.3, 0.3, 0.0, 0.0, 0.0, 0.0]), step=0.1)
+    >>> found.history[0].value > found.best.value
+    True
+    """
+    objective = _Objective(problem, softness, delta)
+    current = np.array(weights, dtype=np.float64)
+    if current.shape != (problem.dimension,) or not np.isfinite(current).all() or not current.any():
+        raise ModelError(
+            f"to start from, {problem.dimension} finite weights are needed that are not all zero, such as "
+            f"those of an SVM; got an array of shape {current.shape}"
+        )
+    found = objective.at(current)
+    result = Descent(current.copy(), found, [found])
+    squares = np.full(problem.dimension, _SMALL)
+    for number in range(1, passes + 1):
+        for chunk in batches(shuffled(seed, number, len(problem)), batch):
+            slope = objective.slope(chunk, current)
+            squares += slope * slope
+            current -= step * slope / np.sqrt(squares)
+        found = objective.at(current)
+        result.note(current, found)
+        if callback is not None:
+            callback(number, found)
+    return result
+
+
+class _Objective:
+    """The softened bound of a problem, and its slopes."""
+
+    def __init__(self, problem: Problem, softness: float, delta: float) -> None:
+        self.problem, self.softness, self.delta = problem, softness, delta
+
+    def at(self, weights: Floats) -> SoftBound:
+        """Compute the softened bound, from one exact maximum for each example."""
+        norms, _ = self._norms(weights)
+        values = [one.value for chunk in self._chunks() for one in self._maxima(chunk, weights)]
+        return SoftBound(norms, sum(values) / len(values))
+
+    def slope(self, examples: Sequence[int], weights: Floats) -> Floats:
+        """Compute a subgradient from some examples: its mean over all of them is one of the whole."""
+        _, by_square = self._norms(weights)
+        total: Floats = 2.0 * by_square * weights
+        for example, found in zip(examples, self._maxima(examples, weights), strict=True):
+            indices, values = self.problem.difference(example, found.assignment)
+            np.subtract.at(total, indices, values * (found.slope / len(examples)))
+        return total
+
+    def _norms(self, weights: Floats) -> tuple[float, float]:
+        return norm_terms(len(self.problem), dot(weights, weights), self.problem.dimension, self.delta)
+
+    def _maxima(self, examples: Sequence[int], weights: Floats) -> list[SoftMaximum]:
+        return softened_maxima(
+            self.problem.models(examples, weights),
+            [self.problem.loss_of(example) for example in examples],
+            [self.problem.truth(example) for example in examples],
+            self.softness,
+        )
+
+    def _chunks(self) -> Iterator[list[int]]:
+        return batches(np.arange(len(self.problem)), _AT_ONCE)

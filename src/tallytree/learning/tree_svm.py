@@ -1,0 +1,219 @@
+"""The estimator for parsing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from tallytree.core.lookup import Where
+from tallytree.errors import InfeasibleError, ModelError
+from tallytree.learning.decoding import Best, Decoder
+from tallytree.learning.estimator import StructuredSVM
+from tallytree.learning.inference import Diverse, Scaling, TopTallies
+from tallytree.learning.labels import Labels
+from tallytree.learning.problem import Problem
+from tallytree.learning.solver import Solver
+from tallytree.learning.tree_features import TreeFeatures
+from tallytree.learning.tree_grammar import Binarisation, TreebankGrammar
+from tallytree.learning.tree_model import TreeModel
+from tallytree.learning.trees import TreeProblem
+from tallytree.losses import Loss, SymmetricDifference
+from tallytree.parsing import Forest, Grammar, Tree, score_brackets
+from tallytree.parsing.binarise import Tail
+
+__all__ = ["TreeSVM"]
+
+
+class TreeSVM(StructuredSVM):
+    """A structural SVM for constituency parsing.
+
+    The grammar is counted on the trees of the fit. Its log-probabilities stay a part of the score, and
+    weights are learned for rules, for constituents and for tags from what is seen around them.
+
+    Parameters
+    ----------
+    loss : Loss, optional
+        What to train for, a recipe: ``FBeta()``; by default :class:`tallytree.losses.SymmetricDifference`,
+        the number of constituents that are wrong or missing, which is fast under margin scaling because it
+        folds into the scores. In grids, its parameters are ``loss__beta`` and so on.
+    scaling, C, solver, extra, tolerance, max_passes, max_seconds
+        As for :class:`SequenceSVM`.
+    n_jobs, warm_start, checkpoint, verbose
+        As for :class:`SequenceSVM`.
+    horizontal, vertical, tail
+        How trees are binarised; see :func:`tallytree.parsing.binarise`. More memory makes the plain grammar
+        better and inference slower.
+    prior : float
+        How much a unit of the grammar's log-probability counts in the score; 0 learns from scratch.
+    smoothing, rare
+        For the grammar's scores of words, see :class:`tallytree.parsing.CountedWords`.
+    hashed : int, optional
+        Map attributes to as many columns by a hash, instead of keeping a vocabulary.
+    min_count : int
+        How often an attribute must come on right constituents, or words, to be in the vocabulary.
+
+    Attributes
+    ----------
+    weights_ : array
+        Of attributes of sides by kinds, of spans by labels, of words by tags, of binary and of unary rules;
+        ``model_.parts(weights_)`` takes them apart.
+    grammar_ : Grammar
+        The plain grammar.
+    classes_ : array
+        The labels of constituents.
+    primal_, dual_, gap_, history_, converged_, interrupted_
+        As for :class:`SequenceSVM`.
+
+    Examples
+    --------
+    >>> from tallytree.learning import TreeSVM
+    >>> from tallytree.parsing import parse_tree
+    >>> trees = [
+    ...     parse_tree("(S (NP (NN fish)) (VP (VB eat) (NP (NN fish))))"),
+    ...     parse_tree("(S (NP (NN fish)) (VP (VB swim)))"),
+    ... ]
+    >>> svm = TreeSVM().fit(["fish eat fish", "fish swim"], trees)
+    >>> svm.predict(["fish swim"])
+    [Tree('(S (NP (NN fish)) (VP (VB swim)))')]
+    """
+
+    def __init__(
+        self,
+        loss: Loss | None = None,
+        *,
+        scaling: Scaling = "margin",
+        C: float = 1.0,
+        solver: Solver | None = None,
+        extra: TopTallies | Diverse | None = None,
+        tolerance: float = 0.01,
+        max_passes: int = 100,
+        max_seconds: float = np.inf,
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        checkpoint: str | os.PathLike[str] | None = None,
+        verbose: bool = False,
+        horizontal: int | None = 1,
+        vertical: int = 1,
+        tail: Tail = "pair",
+        prior: float = 1.0,
+        smoothing: float = 1.0,
+        rare: int = 5,
+        hashed: int | None = None,
+        min_count: int = 1,
+    ) -> None:
+        super().__init__(
+            loss,
+            scaling=scaling,
+            C=C,
+            solver=solver,
+            extra=extra,
+            tolerance=tolerance,
+            max_passes=max_passes,
+            max_seconds=max_seconds,
+            n_jobs=n_jobs,
+            warm_start=warm_start,
+            checkpoint=checkpoint,
+            verbose=verbose,
+        )
+        self.horizontal = horizontal
+        self.vertical = vertical
+        self.tail = tail
+        self.prior = prior
+        self.smoothing = smoothing
+        self.rare = rare
+        self.hashed = hashed
+        self.min_count = min_count
+
+    model_: TreeModel
+
+    @property
+    def grammar_(self) -> Grammar:
+        """The plain grammar."""
+        return self.model_.counted.grammar
+
+    def _recipe(self) -> Loss:
+        return SymmetricDifference() if self.loss is None else self.loss
+
+    def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> None:
+        trees = self._truths(X, y)
+        binarisation = Binarisation(self.horizontal, self.vertical, self.tail)
+        counted = TreebankGrammar.of(trees, binarisation, smoothing=self.smoothing, rare=self.rare)
+        features = TreeFeatures.of(trees, counted, hashed=self.hashed, min_count=self.min_count)
+        self.model_ = TreeModel(counted, features, self.prior)
+        self.labels_ = Labels(counted.grammar.labels, len(counted.grammar.labels))
+
+    def _truths(self, X: Sequence[Any], y: Sequence[Any]) -> list[Tree]:
+        for number, (words, tree) in enumerate(zip(X, y, strict=True)):
+            if not isinstance(tree, Tree):
+                raise ModelError(
+                    f"example {number}: y has trees, as tallytree.parsing.parse_tree gives them; got {tree!r}"
+                )
+            if _words(words) != tree.words:
+                raise ModelError(
+                    f"example {number} has the words {_words(words)}, but its tree is over {tree.words}"
+                )
+        return list(y)
+
+    def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> Problem:
+        return TreeProblem(truths, self.model_, loss)
+
+    def _models(self, X: Sequence[Any]) -> Iterator[Forest]:
+        for words in X:
+            yield from self.model_.forests([self.model_.sentence(_words(words))], self.weights_)
+
+    def predict(self, X: Sequence[Any], *, decode: Decoder | None = None, where: Where = None) -> list[Any]:
+        """Predict a tree for each sentence; None where the grammar has none.
+
+        Parameters
+        ----------
+        X : sequence of sentences
+            Each a sequence of words, or a string that is split at spaces.
+        decode : Decoder, optional
+            :class:`Best` by default; :class:`KBest` gives lists, :class:`MaxBrackets` the tree of the most
+            expected constituents.
+        where : Constraint, optional
+            What every tree must satisfy, as ``tt.parsing.count("NP") <= 3``.
+
+        Raises
+        ------
+        InfeasibleError
+            No tree of a sentence satisfies the constraint.
+        """
+        check_is_fitted(self, "weights_")
+        decoder = Best() if decode is None else decode
+        return [_decoded(decoder, forest, where) for forest in self._models(X)]
+
+    def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
+        """Return F1 of labelled brackets; see :func:`tallytree.parsing.score_brackets`."""
+        return score_brackets(y, self.predict(X)).f1
+
+    def bound(self, *arguments: Any, **options: Any) -> NoReturn:
+        """Refuse: the bound counts mismatches of labels, variable by variable, and trees have none."""
+        raise ModelError(
+            "there is no generalisation bound for trees: tallytree.bounds compares labellings variable by "
+            "variable, and the spans of a tree are no variables"
+        )
+
+
+def _words(sentence: Any) -> tuple[str, ...]:
+    words = tuple(sentence.split() if isinstance(sentence, str) else sentence)
+    wrong = next((word for word in words if not isinstance(word, str)), None)
+    if wrong is not None or not words:
+        raise ModelError(
+            "a sentence is a sequence of words, or a string of them with spaces; got "
+            + (repr(sentence) if wrong is None else f"{wrong!r} for a word")
+        )
+    return words
+
+
+def _decoded(decoder: Decoder, forest: Forest, where: Where) -> Any:
+    try:
+        return decoder(forest, where)
+    except InfeasibleError:
+        if where is None or forest.log_partition() == -np.inf:
+            return None
+        raise

@@ -1,0 +1,105 @@
+"""Parsing as a training problem: sentences with their trees."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from tallytree.errors import ModelError
+from tallytree.learning.planes import Features, Floats
+from tallytree.learning.problem import Problem
+from tallytree.learning.tree_inference import TreeTask
+from tallytree.learning.tree_model import TreeModel
+from tallytree.losses import Loss
+from tallytree.parsing import Forest, Tree
+
+__all__ = ["TreeProblem"]
+
+
+class TreeProblem(Problem):
+    """Sentences with their trees.
+
+    Parameters
+    ----------
+    trees : sequence of Tree
+        What is right, over the words of each sentence; trees of the grammar.
+    scorer : TreeModel
+        Grammar, attributes and prior.
+    loss : Loss
+        A recipe of a loss of trees, as ``tallytree.losses.FBeta()``.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> from tallytree.learning import TreebankGrammar, TreeFeatures, TreeModel, TreeProblem, train
+    >>> trees = [
+    ...     tt.parsing.parse_tree("(S (NP (NN fish)) (VP (VB eat) (NP (NN fish))))"),
+    ...     tt.parsing.parse_tree("(S (NP (NN fish)) (VP (VB swim)))"),
+    ... ]
+    >>> counted = TreebankGrammar.of(trees)
+    >>> scorer = TreeModel(counted, TreeFeatures.of(trees, counted))
+    >>> problem = TreeProblem(trees, scorer, tt.losses.FBeta())
+    >>> found = train(problem, C=1.0)
+    >>> problem.model(1, found.weights).best().tree
+    Tree('(S (NP (NN fish)) (VP (VB swim)))')
+    """
+
+    def __init__(self, trees: Sequence[Tree], scorer: TreeModel, loss: Loss) -> None:
+        self.loss, self.scorer, self._trees = loss, scorer, list(trees)
+        self.dimension = scorer.dimension
+        self._sentences = [scorer.sentence(tree.words) for tree in self._trees]
+        self._check()
+
+    def _check(self) -> None:
+        """Refuse a truth that the grammar does not derive."""
+        for example, tree in enumerate(self._trees):
+            try:
+                self.features(example, tree)
+            except ModelError as error:
+                raise ModelError(f"example {example}: {error}") from None
+
+    def __len__(self) -> int:
+        """Return the number of sentences."""
+        return len(self._trees)
+
+    def truth(self, example: int) -> Tree:
+        """Return the right tree of a sentence."""
+        return self._trees[example]
+
+    def model(self, example: int, weights: Floats) -> Forest:
+        """Return the forest of a sentence."""
+        return self.models([example], weights)[0]
+
+    def models(self, examples: Sequence[int], weights: Floats) -> list[Forest]:
+        """Return the forests of several sentences."""
+        return list(self.scorer.forests([self._sentences[example] for example in examples], weights))
+
+    def task(self, examples: Sequence[int], weights: Floats) -> TreeTask:
+        """Return the inference that several sentences ask for."""
+        return TreeTask(self.models(examples, weights), [self.loss_of(example) for example in examples])
+
+    def features(self, example: int, labelling: Tree) -> Features:
+        """Return the features of a tree."""
+        return self.scorer.features_of(self._sentences[example], labelling)
+
+    def offset(self, example: int, labelling: Tree) -> float:
+        """Return what the grammar adds to the score of a tree."""
+        return self.scorer.fixed(self._sentences[example], labelling)
+
+    def cost(self, example: int, labelling: Tree) -> float:
+        """Return the loss of a tree."""
+        return float(self.loss_of(example)(labelling))
+
+    def fingerprint(self) -> str:
+        """Return a digest of the trees, the features and the loss."""
+        text = f"{type(self).__qualname__} {self.dimension} {self.loss} {self.scorer.prior}"
+        digest = hashlib.sha256(text.encode())
+        for tree, sentence in zip(self._trees, self._sentences, strict=True):
+            digest.update(str(tree).encode())
+            for matrix in (sentence.sides, sentence.spans, sentence.tagged):
+                for array in (matrix.indptr, matrix.indices, matrix.data):
+                    digest.update(np.ascontiguousarray(array).tobytes())
+            digest.update(sentence.base.tobytes())
+        return digest.hexdigest()

@@ -1,0 +1,207 @@
+"""The tally of a random tree, ``p(tree) ∝ exp(score)``: the same chart over log-sum-exp.
+
+Its last cells hold ``log Σ exp(score)`` over the trees of each tally. A walk down that draws instead of
+maximising gives exact samples, given a tally or not; handing probabilities down gives expected counts. A tree
+with several derivations has the sum of theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.core.blocks import read_only
+from tallytree.core.budget import readable_bytes
+from tallytree.core.probabilities import TallyProbabilities
+from tallytree.core.solution import unique_names
+from tallytree.errors import BudgetError, InfeasibleError, ModelError
+from tallytree.kernels import native
+from tallytree.parsing.derivation import steps_tree
+from tallytree.parsing.expected import Expectations, StepCounts, expectations_of
+from tallytree.parsing.forest import Forest
+from tallytree.parsing.plan import TreePlan
+from tallytree.parsing.solve import checked_statistics
+from tallytree.parsing.statistics import TreeStatistic
+from tallytree.trees import Tree
+
+__all__ = ["TreeDistribution", "distribution"]
+
+
+class TreeDistribution(TallyProbabilities):
+    """The exact distribution of statistics of a random tree, made by :func:`distribution`.
+
+    Attributes
+    ----------
+    forest : Forest
+    statistics : tuple of TreeStatistic
+    plan : TreePlan
+    tallies : (S, P) int64 array
+        The attainable tallies in lexicographic order.
+    log_partitions : (S,) float64 array
+        ``log Σ exp(score)`` over the trees of each.
+    probabilities : (S,) float64 array
+        The probability of each.
+    log_partition : float
+        ``log Σ exp(score)`` over all trees: the inside score of the sentence.
+    """
+
+    _noun = "tree"
+
+    def __init__(self, plan: TreePlan) -> None:
+        self.forest: Forest = plan.forest
+        self.statistics: tuple[TreeStatistic, ...] = plan.statistics
+        self.plan = plan
+        self._names = unique_names(tuple(s.name for s in self.statistics))
+        self._run: native.ChartRun | None = plan.run(native.LOG_SUM_EXP)
+        self._cells, tallies, logs = plan.root(self._run)
+        self.tallies, self.log_partitions = read_only(tallies), read_only(logs)
+        if not len(self._cells):
+            raise InfeasibleError(
+                "the grammar has no tree for the sentence: there is no distribution over none"
+            )
+
+    def mean(self) -> NDArray[np.float64]:
+        """Return the expected value of each statistic."""
+        expected: NDArray[np.float64] = self.probabilities @ self.tallies
+        return expected
+
+    def marginal(self, statistic: int | str) -> dict[int, float]:
+        """Return the probability of each value of one statistic, by its position or its name.
+
+        Examples
+        --------
+        >>> import tallytree as tt
+        >>> rules = {("N", "N", "N"): 0.0, ("N", "M", "N"): 0.0, ("M", "N", "N"): 0.0}
+        >>> grammar = tt.parsing.Grammar(rules, {}, {"N": {"a": 0.0}}, root="N")
+        >>> ms = tt.parsing.count("M", name="ms")
+        >>> tt.parsing.distribution(tt.parsing.Forest(grammar, "a a a"), [ms]).marginal("ms")
+        {0: 0.666..., 1: 0.333...}
+        """
+        if statistic not in self._names and statistic not in range(len(self._names)):
+            raise ModelError(f"there is no statistic {statistic!r}; there are ({', '.join(self._names)})")
+        column = self._names.index(statistic) if isinstance(statistic, str) else statistic
+        values, places = np.unique(self.tallies[:, column], return_inverse=True)
+        sums = np.bincount(places, weights=self.probabilities)
+        return dict(zip(values.tolist(), sums.tolist(), strict=True))
+
+    @overload
+    def sample(self, size: None = None, *, tally: Iterable[int] | None = None, rng: Any = None) -> Tree: ...
+    @overload
+    def sample(self, size: int, *, tally: Iterable[int] | None = None, rng: Any = None) -> list[Tree]: ...
+    def sample(
+        self, size: int | None = None, *, tally: Iterable[int] | None = None, rng: Any = None
+    ) -> Tree | list[Tree]:
+        """Draw trees exactly, given a tally or not.
+
+        Parameters
+        ----------
+        size : int, optional
+            How many: the result is a list; one tree without it.
+        tally : sequence of int, optional
+            Draw among the trees with this tally.
+        rng : numpy Generator, int or None
+            The source of randomness, or its seed.
+
+        Examples
+        --------
+        >>> import tallytree as tt
+        >>> rules = {("N", "N", "N"): 0.0, ("N", "M", "N"): 0.0, ("M", "N", "N"): 0.0}
+        >>> grammar = tt.parsing.Grammar(rules, {}, {"N": {"a": 0.0}}, root="N")
+        >>> found = tt.parsing.distribution(tt.parsing.Forest(grammar, "a a a"), [tt.parsing.count("M")])
+        >>> found.sample(tally=[1], rng=0)
+        Tree('(N (M (N a) (N a)) (N a))')
+        """
+        count = 1 if size is None else size
+        if count < 0:
+            raise ModelError(f"the number of trees cannot be negative, got {count}")
+        generator, run = np.random.default_rng(rng), self._loaded()
+        rows = self._drawn_rows(count, tally, generator)
+        derived = run.sample(self._cells[rows], generator.random((count, run.choices)))
+        trees = [steps_tree(self.plan.compiled, steps, self.forest.words) for steps in derived]
+        return trees[0] if size is None else trees
+
+    def expectations(self, tally: Iterable[int] | None = None) -> Expectations:
+        """Return expected counts of constituents, rules and tags, given a tally or not.
+
+        Raises
+        ------
+        BudgetError
+            A second table of the chart's size does not fit the memory limit.
+
+        Examples
+        --------
+        >>> import tallytree as tt
+        >>> rules = {("N", "N", "N"): 0.0, ("N", "M", "N"): 0.0, ("M", "N", "N"): 0.0}
+        >>> grammar = tt.parsing.Grammar(rules, {}, {"N": {"a": 0.0}}, root="N")
+        >>> found = tt.parsing.distribution(tt.parsing.Forest(grammar, "a a a"), [tt.parsing.count("M")])
+        >>> found.expectations(tally=[0]).constituents[0, 2]  # M, N
+        array([0. , 0.5])
+        """
+        arena = self.plan.layout.arena_bytes
+        if self.plan.peak_bytes + arena > self.plan.limit:
+            raise BudgetError(
+                f"expectations need another {readable_bytes(arena)} beside the chart; the limit is "
+                f"{readable_bytes(self.plan.limit)}. Bound or cap statistics, or raise memory_limit="
+            )
+        cells = np.zeros(int(self.plan.layout.cells[-1, 1]))
+        if tally is None:
+            cells[self._cells] = self.probabilities
+        else:
+            cells[self._cells[self._row(tally)]] = 1.0
+        counts = self._loaded().expectations_of(cells)
+        return expectations_of(self.forest.compiled, _without_levels(counts, self.plan.compiled.levels))
+
+    # --- inside -------------------------------------------------------------------------------------------
+
+    def _loaded(self) -> native.ChartRun:
+        if self._run is None:
+            self._run = self.plan.run(native.LOG_SUM_EXP)
+        return self._run
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_run": None}
+
+    def __repr__(self) -> str:
+        return f"TreeDistribution({len(self.tallies)} tallies of ({', '.join(self._names)}))"
+
+
+def _without_levels(counts: StepCounts, levels: int) -> StepCounts:
+    """Add up what is told apart by depth only: levels lie side by side."""
+    words, rules, chains = counts
+    return (
+        words.reshape(len(words), -1, levels).sum(axis=2),
+        rules.reshape(-1, levels).sum(axis=1),
+        chains.reshape(-1, levels, chains.shape[1]).sum(axis=1),
+    )
+
+
+def distribution(
+    forest: Forest, statistics: Iterable[TreeStatistic] = (), *, memory_limit: float | None = None
+) -> TreeDistribution:
+    """Compute the exact distribution of statistics of a tree drawn with ``p(tree) ∝ exp(score)``.
+
+    Parameters
+    ----------
+    forest, statistics, memory_limit
+        As for :func:`profile`.
+
+    Raises
+    ------
+    InfeasibleError
+        The grammar has no tree for the sentence.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> rules = {("N", "N", "N"): 0.0, ("N", "M", "N"): 0.0, ("M", "N", "N"): 0.0}
+    >>> grammar = tt.parsing.Grammar(rules, {}, {"N": {"a": 0.0}}, root="N")
+    >>> found = tt.parsing.distribution(tt.parsing.Forest(grammar, "a a a"), [tt.parsing.count("M")])
+    >>> found.tallies.ravel(), found.probabilities
+    (array([0, 1]), array([0.667, 0.333]))
+    """
+    return TreeDistribution(
+        TreePlan(forest, checked_statistics(forest, statistics), memory_limit=memory_limit)
+    )

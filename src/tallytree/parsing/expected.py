@@ -1,0 +1,66 @@
+"""Expected counts of constituents, rules and tags, and the tree with the most expected constituents.
+
+A tree is drawn with probability proportional to ``exp(score)``. The chart gives how often each chain of unary
+rules is expected over each span; the labels of the chain say the rest.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.parsing.compiled import Compiled
+from tallytree.parsing.derivation import spans
+
+__all__ = ["Expectations", "StepCounts", "bracket_gains", "expectations_of"]
+
+StepCounts = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+"""How often words have each tag, each rule is used, and each chain stands over each span."""
+
+
+class Expectations(NamedTuple):
+    """Expected counts when a tree is drawn with probability proportional to ``exp(score)``.
+
+    Attributes
+    ----------
+    constituents : float64 array, [start][end][label]
+        Labels in the grammar's order.
+    binary, unary : float64 arrays
+        For each rule of the grammar, over the whole sentence.
+    tags : float64 array, [word][symbol]
+        How likely each word has each tag.
+    """
+
+    constituents: NDArray[np.float64]
+    binary: NDArray[np.float64]
+    unary: NDArray[np.float64]
+    tags: NDArray[np.float64]
+
+
+def expectations_of(compiled: Compiled, counts: StepCounts) -> Expectations:
+    """Say of a grammar without levels what its expected steps mean."""
+    grammar, (tags, rules, chains) = compiled.grammar, counts
+    words = len(tags)
+    constituents = np.zeros((words + 1, words + 1, len(grammar.labels)))
+    starts, ends = spans(words)
+    constituents[starts, ends] = compiled.gather(chains, words).T @ compiled.counts[:, :, 0]
+    unary = np.zeros(len(grammar.unary))
+    np.add.at(unary, compiled.path_rules, chains.sum(axis=1)[compiled.path_chains])
+    return Expectations(constituents, rules, unary, tags)
+
+
+def bracket_gains(compiled: Compiled, counts: StepCounts, penalty: float) -> NDArray[np.float64]:
+    """Return what each chain earns over each span: its expected true positives, less a penalty for each.
+
+    The k-th constituent of a label over a span is right if the drawn tree has at least k there.
+    """
+    words = len(counts[0])
+    by_bag = compiled.gather(counts[2], words)
+    labels = compiled.counts[:, :, 0]
+    gains = np.repeat(-float(penalty) * labels.sum(axis=1, keepdims=True), by_bag.shape[1], axis=1)
+    for often in range(1, int(labels.max(initial=0)) + 1):
+        has = (labels >= often).astype(np.float64)
+        gains += has @ (has.T @ by_bag)
+    return compiled.spread(gains, words)

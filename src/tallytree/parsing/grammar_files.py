@@ -1,0 +1,152 @@
+"""Grammars in files: JSON, read with care, so that one from a stranger is safe to open.
+
+A file has the rules with their scores and what the lexicon knows: counts of words below tags, as a treebank
+gives them, or a table of scores of your own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.errors import ModelError
+from tallytree.io.documents import At, document
+from tallytree.io.files import PathLike, Readable, source, write_atomically
+from tallytree.parsing.grammar import Grammar
+from tallytree.parsing.lexicon import CountedWords, Lexicon, TaggedWords
+
+__all__ = ["read_grammar", "write_grammar"]
+
+VERSION = 1
+_MOST = 2**53
+_DEEPEST_CHAIN = 64
+
+
+def write_grammar(path: PathLike, grammar: Grammar) -> None:
+    """Write a grammar to a file, under a temporary name first.
+
+    Raises
+    ------
+    ModelError
+        Its lexicon is one of your own making, for which there are no words in the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import tallytree as tt
+    >>> tree = tt.parsing.parse_tree("(S (NP (NN fish)) (VP (VB swim)))")
+    >>> grammar = tt.parsing.Grammar.from_treebank([tree])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     tt.parsing.write_grammar(f"{folder}/fish.json", grammar)
+    ...     again = tt.parsing.read_grammar(f"{folder}/fish.json")
+    >>> tt.parsing.Forest(again, "eels swim").best().tree
+    Tree('(S (NP (NN eels)) (VP (VB swim)))')
+    """
+    write_atomically(path, [json.dumps(_document(grammar), ensure_ascii=False, allow_nan=False)])
+
+
+def read_grammar(place: Readable) -> Grammar:
+    """Read a grammar that :func:`write_grammar` has written.
+
+    Raises
+    ------
+    ModelError
+        The file is damaged, or holds something else; the text says where.
+    """
+    whole = document(source(place))
+    parts = whole.object(("tallytree_grammar", "root", "max_chain", "binary", "unary", "words"))
+    parts["tallytree_grammar"].whole("the version of the format", VERSION, VERSION)
+    binary, unary = (dict(_rules(parts[name], size)) for name, size in (("binary", 3), ("unary", 2)))
+    lexicon = _LEXICONS[parts["words"].choice(tuple(_LEXICONS))](parts["words"])
+    with whole.blamed():
+        return Grammar(
+            binary,
+            unary,
+            lexicon,
+            root=parts["root"].text(),
+            max_chain=parts["max_chain"].whole(
+                "how many unary rules may follow each other", 0, _DEEPEST_CHAIN
+            ),
+        )
+
+
+# --- writing ------------------------------------------------------------------------------------------------
+
+
+def _document(grammar: Grammar) -> dict[str, Any]:
+    def listed(rules: NDArray[np.int32], scores: NDArray[np.float64]) -> list[list[Any]]:
+        rows = zip(rules.tolist(), scores.tolist(), strict=True)
+        return [[*(grammar.symbols[number] for number in rule), _plain(score)] for rule, score in rows]
+
+    return {
+        "tallytree_grammar": VERSION,
+        "root": grammar.symbols[grammar.root],
+        "max_chain": grammar.max_chain,
+        "binary": listed(grammar.binary, grammar.binary_scores),
+        "unary": listed(grammar.unary, grammar.unary_scores),
+        "words": _words(grammar.lexicon),
+    }
+
+
+def _plain(score: float) -> float | str:
+    return "-inf" if score == -np.inf else score
+
+
+def _words(lexicon: Lexicon) -> dict[str, Any]:
+    if isinstance(lexicon, CountedWords):
+        return {"counts": lexicon.counts(), "smoothing": lexicon.smoothing, "rare": lexicon.rare}
+    if isinstance(lexicon, TaggedWords):
+        words, unknown = lexicon.tables()
+        return {
+            "scores": {word: {tag: _plain(s) for tag, s in row.items()} for word, row in words.items()},
+            "unknown": {tag: _plain(score) for tag, score in unknown.items()},
+        }
+    raise ModelError(
+        f"a lexicon of the kind {type(lexicon).__name__} cannot be written; CountedWords and TaggedWords can"
+    )
+
+
+# --- reading ------------------------------------------------------------------------------------------------
+
+
+def _rules(listed: At, size: int) -> Iterator[tuple[Any, float]]:
+    for row in listed.items():
+        *symbols, score = row.items(size + 1)
+        yield tuple(symbol.text("a symbol") for symbol in symbols), _score(score)
+
+
+def _score(number: At) -> float:
+    return -np.inf if number.value == "-inf" else number.number()
+
+
+def _counted(words: At) -> Lexicon:
+    parts = words.object(("counts", "smoothing", "rare"))
+    pairs: Counter[tuple[str, str]] = Counter()
+    for word, row in parts["counts"].members().items():
+        for tag, number in row.members().items():
+            pairs[word, tag] = number.whole("how often a word has a tag", 1, _MOST)
+    if not pairs:
+        raise words.error("there are no words")
+    with words.blamed():
+        return CountedWords(
+            pairs,
+            smoothing=parts["smoothing"].number(),
+            rare=parts["rare"].whole("how often rare words come", 0, _MOST),
+        )
+
+
+def _tabled(words: At) -> Lexicon:
+    parts = words.object(("scores", "unknown"))
+    rows: dict[str, dict[str, float]] = {}
+    for word, row in parts["scores"].members().items():
+        for tag, score in row.members().items():
+            rows.setdefault(tag, {})[word] = _score(score)
+    return TaggedWords(rows, {tag: _score(score) for tag, score in parts["unknown"].members().items()})
+
+
+_LEXICONS: Mapping[str, Callable[[At], Lexicon]] = {"counts": _counted, "scores": _tabled}

@@ -1,0 +1,172 @@
+"""A parse: a tree, what it is worth, and why nothing is worth more.
+
+Every tree that comes out of a chart was checked: its score, added up from the steps of its derivation, is
+what the chart holds, and its tally, counted on the tree by the definition, is what was asked for. That
+nothing better exists rests on the chart, which looks at every tree, or at every tree that can matter: its
+certificate says which.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from html import escape
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tallytree.core import html
+from tallytree.core.blocks import counted
+from tallytree.core.budget import readable_bytes, readable_count
+from tallytree.core.certificate import BEST, AnyCertificate, claimed
+from tallytree.core.solution import tally_type
+from tallytree.kernels import native
+from tallytree.trees import Tree
+
+__all__ = ["ChartPrice", "Parse", "Reason", "TreeCertificate", "no_tally", "tree_certificate"]
+
+Reason = tuple[Any, ...]
+"""What a parse is the best of: the claim; then, as needed, the constraint, the value's noun, a rank."""
+
+
+class ChartPrice(NamedTuple):
+    """What a chart costs; print it.
+
+    Attributes
+    ----------
+    words, symbols : int
+        Of the sentence and the grammar.
+    items : int
+        Symbols over spans.
+    tallies : int
+        The most that a span has.
+    operations : float
+        Additions and comparisons of the pass up.
+    peak_bytes : int
+        Memory of the chart and its plan.
+    """
+
+    words: int
+    symbols: int
+    items: int
+    tallies: int
+    operations: float
+    peak_bytes: int
+
+    @classmethod
+    def of(cls, layout: native.ChartLayout, words: int, symbols: int) -> ChartPrice:
+        """Read the price off a layout."""
+        size = layout.arena_bytes + layout.plan_bytes
+        return cls(words, symbols, layout.items, layout.most_cells, layout.operations, size)
+
+    def __str__(self) -> str:
+        return (
+            f"{counted(self.symbols, 'symbol')}, {counted(self.items, 'item')}, "
+            f"tallies R = {self.tallies:,}, {readable_count(self.operations)} add-max operations, "
+            f"{readable_bytes(self.peak_bytes)}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeCertificate(AnyCertificate):
+    """Why a tree is optimal; print it.
+
+    Attributes
+    ----------
+    optimal, claim, score, promised, allowance, tally
+        As for every :class:`tallytree.Certificate`.
+    price : ChartPrice
+        Of the chart that looked at the trees.
+    floor : float
+        Trees that score less were left out, because they cannot reach the value; ``-inf`` if none were.
+    """
+
+    price: ChartPrice
+    floor: float = -np.inf
+
+    def __str__(self) -> str:
+        trees = f"every tree of {counted(self.price.words, 'word')}"
+        if self.floor > -np.inf:
+            trees += f" that scores at least {self.floor:.6g}, and no other can reach the value"
+        lines = self.attained("added up again from its rules and words", "chart's")
+        return "\n".join((*lines, f"  the chart covers {trees}: {self.price}"))
+
+
+def tree_certificate(
+    reason: Reason,
+    score: float,
+    promised: float,
+    allowance: float,
+    tally: Any,
+    price: ChartPrice,
+    floor: float = -np.inf,
+) -> TreeCertificate:
+    """Put the certificate of a tree together."""
+    return TreeCertificate(
+        optimal=True,
+        claim=claimed("tree", *(reason or (BEST,))),
+        score=score,
+        promised=promised,
+        allowance=allowance,
+        tally=dict(zip(tally._fields, tally, strict=True)),
+        price=price,
+        floor=floor,
+    )
+
+
+@dataclass(frozen=True)
+class Parse:
+    """A tree with its certificate.
+
+    Attributes
+    ----------
+    value : float
+        The objective at the optimum; the score where there was no objective.
+    score : float
+        The score of the tree.
+    tally : named tuple of int
+        Its statistics, by name and in order.
+    tree : Tree
+    certificate : TreeCertificate or None
+        Why it is optimal.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> rules = {("N", "N", "N"): -1.0}
+    >>> forest = tt.parsing.Forest(tt.parsing.Grammar(rules, {}, {"N": {"a": 0.0}}, root="N"), "a a a")
+    >>> print(forest.best().explain())
+    optimal: no tree has a higher score
+      added up again from its rules and words, it has the score -2;
+      the chart's score differs by 0.0e+00 (rounding allows 6.2e-15)
+      the chart covers every tree of 3 words: 1 symbol, 12 items, tallies R = 1, ...
+    """
+
+    value: float
+    score: float
+    tally: Any
+    tree: Tree
+    certificate: TreeCertificate | None = field(default=None, repr=False, compare=False)
+
+    def explain(self) -> str:
+        """Say in a few lines why it is optimal."""
+        return str(self.certificate or "no certificate: this tree was not found by inference")
+
+    def _repr_html_(self) -> str:
+        """Show the parse in a notebook: value, score, tally, and the tree in brackets."""
+        about: list[tuple[str, object]] = [("value", f"{self.value:.6g}"), ("score", f"{self.score:.6g}")]
+        about += zip(self.tally._fields, self.tally, strict=True)
+        return html.described(type(self).__name__, about) + f"<pre>{escape(self.tree.pretty())}</pre>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        content = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "tally"}
+        names = getattr(self.tally, "_fields", ())  # types of tallies are made as needed: not by name
+        return _restored, (type(self), names, tuple(self.tally), content)
+
+
+def _restored(kind: type[Parse], names: tuple[str, ...], tally: tuple[int, ...], content: Any) -> Parse:
+    return kind(tally=tally_type(tuple(names))(*tally), **content)
+
+
+def no_tally() -> Any:
+    """Return the tally of no statistics."""
+    return tally_type(())()

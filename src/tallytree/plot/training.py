@@ -1,0 +1,119 @@
+"""Training curves: the objective and its lower bound, the gap between them, and the loss, pass by pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+
+from tallytree.errors import ModelError
+from tallytree.plot.canvas import ACCENT, INK, PALE, STATES, panels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["training_curves"]
+
+
+class Pass(Protocol):
+    """What is drawn of a pass; :class:`tallytree.learning.Progress` has it."""
+
+    number: int
+    primal: float
+    dual: float
+    certified: bool
+    loss: float
+    seconds: float
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap in parts of the primal."""
+
+
+History = Sequence[Pass]
+
+
+def training_curves(
+    history: History | Mapping[str, History], *, by: Literal["pass", "seconds"] = "pass"
+) -> list[Axes]:
+    """Draw how a fit went: objective and bound, relative gap, mean hinge loss.
+
+    Parameters
+    ----------
+    history : sequence of Progress, or mapping of name to such
+        As estimators keep it, ``history_``; with names, several runs are compared.
+    by : {"pass", "seconds"}
+        What to draw over.
+
+    Returns
+    -------
+    list of matplotlib axes
+        Three. Full dots are certified, hollow ones are estimates from planes met on the way.
+
+    Examples
+    --------
+    >>> from tallytree.learning import SequenceSVM
+    >>> from tallytree.plot import training_curves
+    >>> svm = SequenceSVM(C=10.0).fit([[["a"], ["b"]], [["b"], ["a"]]], [["x", "y"], ["y", "x"]])
+    >>> [ax.get_ylabel() for ax in training_curves(svm.history_)]
+    ['objective', 'relative gap', 'mean hinge loss']
+    """
+    runs = history if isinstance(history, Mapping) else {"": history}
+    if by not in ("pass", "seconds"):
+        raise ModelError(f"by must be 'pass' or 'seconds', got {by!r}")
+    if not runs or not all(len(run) for run in runs.values()):
+        raise ModelError("there is nothing to draw: a history has no passes; was the estimator fitted?")
+    objective, gap, loss = panels(3, 10.5, 3.1)
+    colours = [INK, ACCENT, *STATES[2:]]
+    size = 18.0 if max(map(len, runs.values())) <= 60 else 6.0
+    for number, (name, run) in enumerate(runs.items()):
+        colour = colours[number % len(colours)]
+        across = np.array([one.number if by == "pass" else one.seconds for one in run], dtype=float)
+        certified = np.array([one.certified for one in run], dtype=bool)
+        primal = _certified(objective, across, [one.primal for one in run], certified, colour, name, size)
+        _bound(objective, across, [one.dual for one in run], primal, colour, alone=len(runs) == 1)
+        _certified(gap, across, [one.relative_gap for one in run], certified, colour, name, size)
+        loss.plot(across, [one.loss for one in run], color=colour, linewidth=1.5, label=name)
+    _finish((objective, gap, loss), by, len(runs) > 1)
+    return [objective, gap, loss]
+
+
+def _certified(
+    ax: Any, across: Any, values: Sequence[float], certified: Any, colour: str, name: str, size: float
+) -> np.ndarray:
+    """Draw values as a line with dots, full where they are certain."""
+    heights = np.array(values, dtype=float)
+    heights[~np.isfinite(heights)] = np.nan
+    ax.plot(across, heights, color=colour, linewidth=1.2, label=name or "objective", zorder=2)
+    ax.scatter(across[~certified], heights[~certified], s=size, facecolor="white", edgecolor=colour, zorder=3)
+    ax.scatter(across[certified], heights[certified], s=1.5 * size, color=colour, zorder=4)
+    return heights
+
+
+def _bound(ax: Any, across: Any, duals: Sequence[float], primal: Any, colour: str, *, alone: bool) -> None:
+    """Draw the lower bound, and the gap as what lies between."""
+    bound = np.array(duals, dtype=float)
+    bound[~np.isfinite(bound)] = np.nan
+    ax.plot(
+        across, bound, color=colour, linewidth=1.2, linestyle="--", label="lower bound" if alone else None
+    )
+    ax.fill_between(across, bound, primal, color=PALE if alone else colour, alpha=0.25, linewidth=0)
+
+
+def _finish(axes: Sequence[Any], by: str, several: bool) -> None:
+    objective, gap, loss = axes
+    gap.set_yscale("log")
+    gap.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
+    gap.yaxis.set_minor_formatter(lambda value, _: "")
+    names = ("objective", "relative gap", "mean hinge loss")
+    for ax, name in zip(axes, names, strict=True):
+        ax.set_xlabel("pass" if by == "pass" else "seconds")
+        ax.set_ylabel(name)
+        ax.spines[["top", "right"]].set_visible(False)
+        if by == "pass":
+            ax.xaxis.get_major_locator().set_params(integer=True)
+    objective.legend(frameon=False, fontsize=8)
+    if several:
+        loss.legend(frameon=False, fontsize=8)
+    loss.set_ylim(bottom=0)

@@ -1,0 +1,203 @@
+"""Parse trees, alone or beside the right one: what is right and what is wrong have colours of their own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tallytree.errors import ModelError
+from tallytree.plot.canvas import ACCENT, INK, PALE, RIGHT, axes, figure
+from tallytree.trees import Constituent, Tree
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["tree_picture", "trees_side_by_side"]
+
+_CHARACTER, _LEVEL = 0.095, 0.46  # inches
+_WIDEST = 24.0
+
+
+def tree_picture(tree: Tree, *, gold: Tree | None = None, ax: Axes | None = None) -> Axes:
+    """Draw a parse tree.
+
+    Parameters
+    ----------
+    tree : Tree
+        As :func:`tallytree.parsing.parse_tree` and parsers give it.
+    gold : Tree, optional
+        What is right, over the same words: constituents that it has too are green, others red. A label that
+        comes more often over the same words than it should is red from the second on.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure, as large as the sentence needs.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> from tallytree.plot import tree_picture
+    >>> tree = tt.parsing.parse_tree("(S (NP (NN fish)) (VP (VB eat) (NP (NN fish))))")
+    >>> ax = tree_picture(tree)
+    >>> [text.get_text() for text in ax.texts][:4]
+    ['S', 'NP', 'NN', 'fish']
+    """
+    places = _placed(tree)
+    canvas = axes(ax, *_size(places))
+    _draw(canvas, places, _colours(places, gold))
+    return canvas  # type: ignore[no-any-return]
+
+
+def trees_side_by_side(
+    trees: Sequence[Tree], *, titles: Sequence[str] | None = None, compare: bool = True
+) -> list[Axes]:
+    """Draw trees of one sentence next to each other, the first being what the others are compared with.
+
+    Parameters
+    ----------
+    trees : sequence of Tree
+        Over the same words; the right one comes first.
+    titles : sequence of str, optional
+        One for each; by default how many constituents are right.
+    compare : bool
+        Whether to colour what is right and wrong. In the first tree, constituents that no other tree has are
+        red, too: they were missed by all.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> from tallytree.plot import trees_side_by_side
+    >>> right = tt.parsing.parse_tree("(S (NP (NN fish)) (VP (VB eat) (NP (NN fish))))")
+    >>> wrong = tt.parsing.parse_tree("(S (NP (NN fish)) (VP (VB eat)) (NP (NN fish)))")
+    >>> [ax.get_title() for ax in trees_side_by_side([right, wrong])]
+    ['4 constituents', '3 of 4 right']
+    """
+    if not trees:
+        raise ModelError("there is nothing to draw: the sequence of trees is empty")
+    names = _titles(trees) if titles is None else list(titles)
+    if len(names) != len(trees):
+        raise ModelError(f"{len(trees)} trees need as many titles, got {len(names)}")
+    placed = [_placed(tree) for tree in trees]
+    sizes = [_size(places) for places in placed]
+    high, wide = max(height for _, height in sizes), sum(width for width, _ in sizes)
+    canvases = figure(min(wide, _WIDEST), high + 0.3).subplots(
+        1, len(trees), squeeze=False, width_ratios=[width for width, _ in sizes]
+    )[0]
+    for number, (ax, places, name) in enumerate(zip(canvases, placed, names, strict=True)):
+        gold = None if not compare or len(trees) == 1 else trees[0] if number else _union(trees[1:])
+        _draw(ax, places, _colours(places, gold))
+        ax.set_title(name, fontsize=10, color=INK)
+    _level(canvases)
+    return list(canvases)
+
+
+# --- where everything is ------------------------------------------------------------------------------------
+
+
+class _Place(NamedTuple):
+    """A node: its label and span, where it is, where its parent is, and whether it is a word or a tag."""
+
+    label: str
+    span: tuple[int, int]
+    x: float
+    y: float
+    parent: tuple[float, float] | None
+    kind: str  # "word", "tag", "constituent" or "" for a node without a label
+
+
+def _placed(tree: Tree) -> list[_Place]:
+    """Put words on a line, as far apart as letters need, and nodes above the middle of their children."""
+    ends, centres = 0.0, []
+    for word, tag in tree.tagged:
+        room = max(len(word), len(tag), 2) + 1.5
+        centres.append(ends + room / 2)
+        ends += room
+    return _below(tree, 0, centres)
+
+
+def _below(node: Tree, start: int, centres: Sequence[float]) -> list[_Place]:
+    """Return a node and all below it, each before its children."""
+    span = (start, start + len(node))
+    if node.word is not None:
+        x = centres[start]
+        word = _Place(node.word, span, x, 0.0, (x, 1.0), "word")
+        return [_Place(node.label, span, x, 1.0, None, "tag"), word]
+    parts = []
+    for child in node.children:
+        parts.append(_below(child, start, centres))
+        start += len(child)
+    tops = [part[0] for part in parts]
+    here = ((tops[0].x + tops[-1].x) / 2, max(top.y for top in tops) + 1)
+    for part in parts:
+        part[0] = part[0]._replace(parent=here)
+    own = _Place(node.label, span, *here, None, "constituent" if node.label else "")
+    return [own, *(place for part in parts for place in part)]
+
+
+def _size(places: Sequence[_Place]) -> tuple[float, float]:
+    wide = max(place.x for place in places) + 4
+    return min(max(_CHARACTER * wide, 2.2), _WIDEST), _LEVEL * (max(place.y for place in places) + 1)
+
+
+# --- colours ------------------------------------------------------------------------------------------------
+
+
+def _colours(places: Sequence[_Place], gold: Tree | Counter[Constituent] | None) -> list[str]:
+    """Return the colour of each node."""
+    plain = {"word": INK, "tag": _TAG, "constituent": INK, "": PALE}
+    if gold is None:
+        return [plain[place.kind] for place in places]
+    left = Counter(gold.constituents() if isinstance(gold, Tree) else gold)
+    words = sum(place.kind == "word" for place in places)
+    if isinstance(gold, Tree) and len(gold) != words:
+        raise ModelError(f"the right tree is over {len(gold)} words, and this one over {words}")
+    colours = []
+    for place in places:
+        key = Constituent(place.label, *place.span)
+        colours.append(plain[place.kind] if place.kind != "constituent" else RIGHT if left[key] else ACCENT)
+        left[key] -= left[key] > 0 and place.kind == "constituent"
+    return colours
+
+
+_TAG = "#7b8794"
+
+
+def _union(trees: Sequence[Tree]) -> Counter[Constituent]:
+    found: Counter[Constituent] = Counter()
+    for tree in trees:
+        found |= tree.constituents()
+    return found
+
+
+def _titles(trees: Sequence[Tree]) -> list[str]:
+    gold = trees[0].constituents()
+    found = [(tree.constituents(), (tree.constituents() & gold).total()) for tree in trees[1:]]
+    return [f"{gold.total()} constituents", *(f"{right} of {own.total()} right" for own, right in found)]
+
+
+# --- drawing ------------------------------------------------------------------------------------------------
+
+
+def _draw(ax: Any, places: Sequence[_Place], colours: Sequence[str]) -> None:
+    for place, colour in zip(places, colours, strict=True):
+        if place.parent is not None:
+            x, y = place.parent
+            bend = y - 0.45  # at right angles: spans do not overlap, so no edge meets another label
+            line = "#e3e7ec" if place.kind == "word" else PALE
+            ax.plot([place.x, place.x, x, x], [place.y, bend, bend, y], color=line, linewidth=1.3, zorder=1)
+        box = {"boxstyle": "round,pad=0.18", "facecolor": "white", "edgecolor": "none"}
+        style = {"fontsize": 9, "ha": "center", "va": "center", "zorder": 2, "bbox": box, "color": colour}
+        if place.kind == "word":
+            style |= {"fontstyle": "italic"}
+        elif place.kind == "constituent":
+            style |= {"fontweight": "bold"}
+        ax.text(place.x, place.y, place.label, **style)
+    ax.set_xlim(0, max(place.x for place in places) + 4)
+    ax.set_ylim(-0.5, max(place.y for place in places) + 0.5)
+    ax.set_axis_off()
+
+
+def _level(canvases: Sequence[Any]) -> None:
+    """Put the words of all trees on one line."""
+    top = max(ax.get_ylim()[1] for ax in canvases)
+    for ax in canvases:
+        ax.set_ylim(-0.5, top)
