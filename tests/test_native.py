@@ -345,7 +345,7 @@ WORK = {
         work = lambda: tt.profile(model, [tt.count(state=1)], tallies="cells")
     """,
     "batch": """
-        models = [tt.Model.chain(rng.normal(size=(1500, 30)), rng.normal(size=(30, 30))) for _ in range(12)]
+        models = [tt.Model.chain(rng.normal(size=(1500, 30)), rng.normal(size=(30, 30))) for _ in range(40)]
         work = lambda: tt.solve_batch(models, [tt.count(state=1)], threads=3)
     """,
     "batch of small ones": """

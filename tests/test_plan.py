@@ -48,8 +48,14 @@ def check_scope(step, steps, score_scopes, shift_scopes):
         assert not step.shifts
     else:
         absorbed = [score_scopes[block][row] for block, row in step.factors]
-        absorbed += [shift_scopes[block][row] for block, row in step.shifts]
-        assert all(step.variable in scope for scope in absorbed)
+        taken_along = [scope for scope in absorbed if step.variable not in scope]
+        assert len(taken_along) <= 1
+        assert all(len(scope) == 1 and scope[0] not in below[0] for scope in taken_along), "brought in here"
+        shifted = [shift_scopes[block][row] for block, row in step.shifts]
+        assert all(step.variable in scope for scope in shifted)
+        own = [scope for scope in absorbed if step.variable in scope]
+        assert all(scope[0] in set().union(*own, *shifted) for scope in taken_along)
+        absorbed += shifted
         assert step.variable in below[0]
         assert set(step.scope) == below[0].union(*absorbed) - {step.variable}
 

@@ -141,7 +141,8 @@ class TallyChart {
     void mix_run(MaxPlus &, Index start, Index length, double *to) {
         x_.clear();
         for (const double *row : rows_) x_.push_back(row + start);
-        run_.kernels_->mix(static_cast<Index>(x_.size()), x_.data(), factors_.data(), 0, 1, to, 0, round_up(length));
+        run_.kernels_->mix(
+            {static_cast<Index>(x_.size()), x_.data(), factors_.data(), 0, nullptr, 1, to, 0, round_up(length)});
     }
     template <class Algebra>
     void mix_run(Algebra &algebra, Index start, Index length, double *to) {

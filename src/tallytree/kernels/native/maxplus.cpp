@@ -4,7 +4,7 @@
 // Everything is one recurrence, out[l] = max over terms of x[l] + f, held in registers:
 //   mix            a term is a row of the input table (or of the factor), f is a factor's (or message's) entry
 //   convolve       a term is the second operand moved by one more cell, f is a cell of the first
-//   convolve_long  as convolve, the first operand split by residue so that every load is aligned
+//   convolve_many  as convolve, the first operand split by residue so that every load is aligned
 #include "maxplus.h"
 
 #ifndef TALLYTREE_ISA
@@ -21,10 +21,11 @@ namespace {
 
 using Int = std::int64_t;
 constexpr int W = TALLYTREE_VECTOR_BYTES / 8;
-constexpr int kWide = W == 8 ? 4 : 2;  // vectors in a row of a tile: 16 registers on AVX2, 32 on AVX-512
 typedef double Vector __attribute__((vector_size(TALLYTREE_VECTOR_BYTES), aligned(8), may_alias));
+typedef long long Bits __attribute__((vector_size(TALLYTREE_VECTOR_BYTES), aligned(8), may_alias));
 
 #define INLINE inline __attribute__((always_inline))
+#define HIDE(x) __asm__("" : "+r"(x))
 
 INLINE Vector load(const double *p) { return *reinterpret_cast<const Vector *>(p); }
 INLINE void store(double *p, Vector v) { *reinterpret_cast<Vector *>(p) = v; }
@@ -34,14 +35,18 @@ INLINE Vector nothing() { return splat(-__builtin_inf()); }
 
 // ---- mix -----------------------------------------------------------------------------------------------------
 
-template <int NJ, int NV>
-INLINE void mix_tile(Int terms, const double *const *x, const double *const *f, Int fs, Int j, double *out, Int js,
-                     Int l) {
+// NV vectors of NJ outputs in registers. FS is the distance between the entries of neighbouring outputs where it is
+// known, or else 0.
+template <int NJ, int NV, int FS>
+INLINE void mix_tile(const Mix &m, Int j, Int l) {
+    const Int fs = FS ? FS : m.fs;
     Vector best[NJ][NV];
     for (int u = 0; u < NJ; u++)
         for (int v = 0; v < NV; v++) best[u][v] = nothing();
-    for (Int k = 0; k < terms; k++) {
-        const double *row = x[k] + l, *entry = f[k] + j * fs;
+    for (Int k = 0; k < m.terms; k++) {
+        const double *row = m.x[k] + l, *entry = m.f[k] + j * fs;
+        HIDE(row);  // or the compiler keeps an address for each number, more than it has registers for
+        HIDE(entry);
         Vector part[NV];
         for (int v = 0; v < NV; v++) part[v] = load(row + v * W);
         for (int u = 0; u < NJ; u++) {
@@ -49,101 +54,124 @@ INLINE void mix_tile(Int terms, const double *const *x, const double *const *f, 
             for (int v = 0; v < NV; v++) best[u][v] = max(best[u][v], part[v] + add);
         }
     }
-    for (int u = 0; u < NJ; u++)
-        for (int v = 0; v < NV; v++) store(out + (j + u) * js + l + v * W, best[u][v]);
+    if (m.late)
+        for (int u = 0; u < NJ; u++)
+            for (int v = 0; v < NV; v++) best[u][v] = best[u][v] + splat(m.late[j + u]);
+    Int js = m.js;
+    double *out = m.out + j * js + l, *next = out + m.ahead;
+    HIDE(js);
+    HIDE(out);
+    HIDE(next);
+    if (m.ahead)
+        for (int u = 0; u < NJ; u++, next += js)
+            for (int v = 0; v < NV; v++) __builtin_prefetch(next + v * W, 1);
+    for (int u = 0; u < NJ; u++, out += js)
+        for (int v = 0; v < NV; v++) store(out + v * W, best[u][v]);
 }
 
-template <int NJ>
-INLINE void mix_tail(Int terms, const double *const *x, const double *const *f, Int fs, Int j, double *out, Int js,
-                     Int l, Int n) {
-    for (; l < n; l++)
-        for (int u = 0; u < NJ; u++) {
-            double best = -__builtin_inf();
-            for (Int k = 0; k < terms; k++) {
-                const double v = x[k][l] + f[k][(j + u) * fs];
-                best = v > best ? v : best;
-            }
-            out[(j + u) * js + l] = best;
-        }
-}
-
-template <int NJ, bool EXACT>
-INLINE void mix_strip(Int terms, const double *const *x, const double *const *f, Int fs, Int j, double *out, Int js,
-                      Int n) {
+// NJ outputs along `vectors` vectors, as wide as the registers hold.
+template <int NJ, int FS>
+INLINE void mix_strip(const Mix &m, Int j, Int vectors) {
+    constexpr int kWide = W == 8 ? (NJ > 5 ? 3 : 4) : (NJ > 5 ? 1 : 2);
     Int l = 0;
-    for (; l + kWide * W <= n; l += kWide * W) mix_tile<NJ, kWide>(terms, x, f, fs, j, out, js, l);
-    for (; l + 2 * W <= n; l += 2 * W) mix_tile<NJ, 2>(terms, x, f, fs, j, out, js, l);
-    if (EXACT) {
-        for (; l + W <= n; l += W) mix_tile<NJ, 1>(terms, x, f, fs, j, out, js, l);
-        mix_tail<NJ>(terms, x, f, fs, j, out, js, l, n);
-    } else {
-        for (; l < n; l += W) mix_tile<NJ, 1>(terms, x, f, fs, j, out, js, l);
-    }
+    for (; vectors >= kWide; vectors -= kWide, l += kWide * W) mix_tile<NJ, kWide, FS>(m, j, l);
+    if constexpr (kWide > 3)
+        if (vectors == 3) return mix_tile<NJ, 3, FS>(m, j, l);
+    if constexpr (kWide > 2)
+        if (vectors == 2) return mix_tile<NJ, 2, FS>(m, j, l);
+    if constexpr (kWide > 1)
+        if (vectors == 1) return mix_tile<NJ, 1, FS>(m, j, l);
 }
 
-template <bool EXACT>
-INLINE void mix_any(Int terms, const double *const *x, const double *const *f, Int fs, Int nj, double *out, Int js,
-                    Int n) {
-    Int j = 0;
-    if (!EXACT && n <= W) {  // one vector a row: more rows in flight
-        for (; j + 8 <= nj; j += 8) mix_tile<8, 1>(terms, x, f, fs, j, out, js, 0);
-        switch (nj - j) {
+// Strips of outputs; the last two are evened out, as one of one costs as much.
+template <int FS>
+INLINE void mix_strips(const Mix &m, Int vectors) {
+    const Int most = W == 8 || vectors == 1 ? 8 : 5;
+    for (Int j = 0, strip; j < m.nj && vectors > 0; j += strip) {
+        const Int rest = m.nj - j;
+        strip = rest >= 2 * most || rest == most ? most : rest < most ? rest : (rest + 1) / 2;
+        switch (strip) {
+            case 8:
+                mix_strip<8, FS>(m, j, vectors);
+                break;
             case 7:
-                mix_tile<7, 1>(terms, x, f, fs, j, out, js, 0);
+                mix_strip<7, FS>(m, j, vectors);
                 break;
             case 6:
-                mix_tile<6, 1>(terms, x, f, fs, j, out, js, 0);
+                mix_strip<6, FS>(m, j, vectors);
                 break;
             case 5:
-                mix_tile<5, 1>(terms, x, f, fs, j, out, js, 0);
+                mix_strip<5, FS>(m, j, vectors);
                 break;
             case 4:
-                mix_tile<4, 1>(terms, x, f, fs, j, out, js, 0);
+                mix_strip<4, FS>(m, j, vectors);
                 break;
             case 3:
-                mix_tile<3, 1>(terms, x, f, fs, j, out, js, 0);
+                mix_strip<3, FS>(m, j, vectors);
                 break;
             case 2:
-                mix_tile<2, 1>(terms, x, f, fs, j, out, js, 0);
-                break;
-            case 1:
-                mix_tile<1, 1>(terms, x, f, fs, j, out, js, 0);
+                mix_strip<2, FS>(m, j, vectors);
                 break;
             default:
+                mix_strip<1, FS>(m, j, vectors);
                 break;
         }
-        return;
-    }
-    while (j < nj) {  // strips of five outputs, the last two evened out: a strip of one costs as much
-        const Int rest = nj - j;
-        const Int strip = rest == 6 ? 3 : rest == 7 || rest == 8 ? 4 : rest < 5 ? rest : 5;
-        switch (strip) {
-            case 5:
-                mix_strip<5, EXACT>(terms, x, f, fs, j, out, js, n);
-                break;
-            case 4:
-                mix_strip<4, EXACT>(terms, x, f, fs, j, out, js, n);
-                break;
-            case 3:
-                mix_strip<3, EXACT>(terms, x, f, fs, j, out, js, n);
-                break;
-            case 2:
-                mix_strip<2, EXACT>(terms, x, f, fs, j, out, js, n);
-                break;
-            default:
-                mix_strip<1, EXACT>(terms, x, f, fs, j, out, js, n);
-                break;
-        }
-        j += strip;
     }
 }
 
-void mix(Int terms, const double *const *x, const double *const *f, Int fs, Int nj, double *out, Int js, Int n) {
-    mix_any<false>(terms, x, f, fs, nj, out, js, n);
+void mix(const Mix &m) {
+    const Int vectors = (m.n + W - 1) / W;
+    if (m.fs == 1) mix_strips<1>(m, vectors);
+    else mix_strips<0>(m, vectors);
 }
 
-void mix_exact(Int terms, const double *const *x, const double *const *f, Int fs, Int nj, double *out, Int js, Int n) {
-    mix_any<true>(terms, x, f, fs, nj, out, js, n);
+void mix_exact(const Mix &m) {
+    const Int whole = m.n / W;
+    if (m.fs == 1) mix_strips<1>(m, whole);
+    else mix_strips<0>(m, whole);
+    for (Int l = whole * W; l < m.n; l++)
+        for (Int j = 0; j < m.nj; j++) {
+            double best = -__builtin_inf();
+            for (Int k = 0; k < m.terms; k++) {
+                const double v = m.x[k][l] + m.f[k][j * m.fs];
+                best = v > best ? v : best;
+            }
+            m.out[j * m.js + l] = m.late ? best + m.late[j] : best;
+        }
+}
+
+// Four sums in flight, so that none waits for the one before.
+template <int NV>
+INLINE void along_tile(Int terms, const double *x, const double *f, Int fs, const double *late, double *out) {
+    constexpr int U = NV > 2 ? 2 : 4;
+    Vector best[U][NV];
+    for (int u = 0; u < U; u++)
+        for (int v = 0; v < NV; v++) best[u][v] = nothing();
+    Int k = 0;
+    for (; k + U <= terms; k += U)
+        for (int u = 0; u < U; u++) {
+            const Vector add = splat(x[k + u]);
+            for (int v = 0; v < NV; v++) best[u][v] = max(best[u][v], load(f + (k + u) * fs + v * W) + add);
+        }
+    for (; k < terms; k++) {
+        const Vector add = splat(x[k]);
+        for (int v = 0; v < NV; v++) best[0][v] = max(best[0][v], load(f + k * fs + v * W) + add);
+    }
+    for (int v = 0; v < NV; v++) {
+        Vector top = best[0][v];
+        for (int u = 1; u < U; u++) top = max(top, best[u][v]);
+        store(out + v * W, late ? top + load(late + v * W) : top);
+    }
+}
+
+void mix_along(Int terms, const double *x, const double *f, Int fs, const double *late, double *out, Int n) {
+    constexpr int NV = W == 2 ? 2 : 4;
+    Int l = 0;
+    const auto from = [&](Int at) { return late ? late + at : nullptr; };
+    for (; l + (NV - 1) * W < n; l += NV * W) along_tile<NV>(terms, x, f + l, fs, from(l), out + l);
+    if (l + 2 * W < n) along_tile<3>(terms, x, f + l, fs, from(l), out + l);
+    else if (l + W < n) along_tile<2>(terms, x, f + l, fs, from(l), out + l);
+    else if (l < n) along_tile<1>(terms, x, f + l, fs, from(l), out + l);
 }
 
 // ---- local scores ------------------------------------------------------------------------------------------------
@@ -176,8 +204,6 @@ void raise(const double *x, double f, double *largest, Int n) {
         largest[i] = v > largest[i] ? v : largest[i];
     }
 }
-
-typedef long long Bits __attribute__((vector_size(TALLYTREE_VECTOR_BYTES), aligned(8), may_alias));
 
 // exp of non-positive numbers: 2^k times a polynomial on |r| <= ln 2 / 2, with v = k ln 2 + r. To about one unit in
 // the last place; zero below -708 (and for -inf and nan), where the result would not be normal.
@@ -305,42 +331,79 @@ void convolve(const Convolution *pairs, Int count, double *out, Int first, Int l
     for (; l < last; l += W) convolve_tile<1>(pairs, count, out, l);
 }
 
-// With a[W p + r] in residue class r, out[W q + r + lane] takes a[W p + r] + b[W (q - p) + lane]: each vector of b
-// is loaded aligned and used W times. NV neighbouring output vectors share the broadcasts.
-void convolve_long(const double *a, Int a_vectors, const double *b, Int b_vectors, double *out, Int first, Int last) {
-    constexpr int R = W;
-    constexpr int NV = W == 2 ? 4 : 2;
-    constexpr Int scale = 8 / W;  // the caller counts vectors of 8 cells
-    const Int np = a_vectors * scale, nq = b_vectors * scale;
-    for (Int q = first * scale; q < last * scale; q += NV) {
-        Vector best[R][NV];
-        for (int r = 0; r < R; r++)
-            for (int v = 0; v < NV; v++) best[r][v] = nothing();
-        const Int begin = q - nq + 1 > 0 ? q - nq + 1 : 0;
-        const Int end = q + NV < np ? q + NV : np;
-        for (Int p = begin; p < end; p++) {
-            const double *row = b + (q - p) * W;
-            Vector part[NV];
-            for (int v = 0; v < NV; v++) part[v] = load(row + v * W);
-            for (int r = 0; r < R; r++) {
-                const Vector add = splat(a[p * W + r]);
-                for (int v = 0; v < NV; v++) best[r][v] = max(best[r][v], part[v] + add);
-            }
+// With a[W p + r] in residue class r, out[W q + r + lane] takes a[W p + r] + b[W (q - p) + lane]: each vector of b is
+// loaded aligned and used W times. NV neighbouring output vectors keep enough sums in flight.
+constexpr int kTile = 8 / W, kShift = W == 8 ? 3 : W == 4 ? 2 : 1;
+
+template <int R>
+INLINE void convolve_block(Vector (&best)[W][kTile], const double *a, const double *b) {
+    Vector part[kTile];
+    for (int v = 0; v < kTile; v++) part[v] = load(b + v * W);
+    for (int r = 0; r < R; r++) {
+        const Vector add = splat(a[r]);
+        for (int v = 0; v < kTile; v++) best[r][v] = max(best[r][v], part[v] + add);
+    }
+}
+
+// Vectors q to q + kTile - 1 of the output, residue class by residue class.
+INLINE void convolve_classes(const Convolution *pairs, Int count, Int q, Vector (&best)[W][kTile]) {
+    for (int r = 0; r < W; r++)
+        for (int v = 0; v < kTile; v++) best[r][v] = nothing();
+    for (Int i = 0; i < count; i++) {
+        const Convolution &c = pairs[i];
+        const Int lead = c.offset & (W - 1), at = q - (c.offset >> kShift);  // a begins `lead` cells into its vector
+        const Int cells = c.na + lead, whole = cells >> kShift, rest = cells & (W - 1);
+        const Int first = at - ((c.nb - 1) >> kShift);
+        Int p = first > 0 ? first : 0;
+        const Int end = at + kTile < whole ? at + kTile : whole;
+        const double *a = c.a - lead + p * W, *b = c.b + (at - p) * W;
+        for (; p < end; p++, a += W, b -= W) convolve_block<W>(best, a, b);
+        if (rest == 0 || p != whole || p >= at + kTile) continue;
+        if (rest <= W / 2) convolve_block<W / 2>(best, a, b);
+        else convolve_block<W>(best, a, b);
+    }
+}
+
+// The vector that begins r cells before the end of `before` and goes on with `now`.
+INLINE Vector behind(Vector before, Vector now, int r) {
+    Bits lanes;
+    for (int i = 0; i < W; i++) lanes[i] = W - r + i;
+    return __builtin_shuffle(before, now, lanes);
+}
+
+void convolve_many(const Convolution *pairs, Int count, double *out, Int first, Int last) {
+    Vector before[W];
+    for (int r = 0; r < W; r++) before[r] = nothing();
+    Int q = first / W;
+    for (Int i = 0; i < count; i++)
+        if (pairs[i].offset < first) q = first / W - kTile;  // what reaches over from the vectors before
+    for (; q < last / W; q += kTile) {
+        Vector best[W][kTile];
+        convolve_classes(pairs, count, q, best);
+        for (int v = 0; v < kTile && q * W >= first; v++) {
+            Vector top = best[0][v];
+            for (int r = 1; r < W; r++) top = max(top, behind(v ? best[r][v - 1] : before[r], best[r][v], r));
+            store(out + (q + v) * W, top);
         }
-        for (int r = 0; r < R; r++)
-            for (int v = 0; v < NV; v++) {
-                double *to = out + (q + v) * W + r;
-                store(to, max(best[r][v], load(to)));
-            }
+        for (int r = 0; r < W; r++) before[r] = best[r][kTile - 1];
     }
 }
 
 }  // namespace
 
 extern const MaxPlusKernels kernels;
-const MaxPlusKernels kernels = {
-    TALLYTREE_TEXT(TALLYTREE_ISA), mix,      mix_exact,    offset_rows, add, raise, add_exponentials, raise_sum,
-    add_exponentials_of_sum,       convolve, convolve_long};
+const MaxPlusKernels kernels = {TALLYTREE_TEXT(TALLYTREE_ISA),
+                                mix,
+                                mix_exact,
+                                mix_along,
+                                offset_rows,
+                                add,
+                                raise,
+                                add_exponentials,
+                                raise_sum,
+                                add_exponentials_of_sum,
+                                convolve,
+                                convolve_many};
 
 }  // namespace TALLYTREE_ISA
 }  // namespace tallytree

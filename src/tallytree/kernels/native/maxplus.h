@@ -9,9 +9,21 @@ namespace tallytree {
 struct Convolution {
     const double *a;
     std::int64_t na;
-    const double *b;  // kGuard cells of -inf lie on both sides
+    const double *b;  // aligned to 64 bytes, kGuard cells of -inf on both sides
     std::int64_t nb;
     std::int64_t offset;
+};
+
+// out[j * js + l] = max over k < terms of x[k][l] + f[k][j * fs], plus late[j] where that is given, for j < nj.
+struct Mix {
+    std::int64_t terms;
+    const double *const *x, *const *f;
+    std::int64_t fs;
+    const double *late;
+    std::int64_t nj;
+    double *out;
+    std::int64_t js, n;
+    std::int64_t ahead = 0;  // what will be written next lies this far behind `out`; 0 where that is not worth a hint
 };
 
 inline constexpr std::int64_t kGuard = 16;
@@ -19,14 +31,15 @@ inline constexpr std::int64_t kGuard = 16;
 struct MaxPlusKernels {
     const char *name;
 
-    // out[j * js + l] = max over k of x[k][l] + f[k][j * fs], for j < nj and l < n rounded up to whole vectors:
-    // every x[k] must be readable, and every out row writable, that far.
-    void (*mix)(std::int64_t terms, const double *const *x, const double *const *f, std::int64_t fs, std::int64_t nj,
-                double *out, std::int64_t js, std::int64_t n);
+    // For l < n rounded up to whole vectors: every x[k] must be readable, and every out row writable, that far.
+    void (*mix)(const Mix &mix);
 
-    // The same for exactly l < n.
-    void (*mix_exact)(std::int64_t terms, const double *const *x, const double *const *f, std::int64_t fs,
-                      std::int64_t nj, double *out, std::int64_t js, std::int64_t n);
+    // For exactly l < n.
+    void (*mix_exact)(const Mix &mix);
+
+    // out[l] = max over k of x[k] + f[k * fs + l], plus late[l] where that is given, for l < n rounded up likewise.
+    void (*mix_along)(std::int64_t terms, const double *x, const double *f, std::int64_t fs, const double *late,
+                      double *out, std::int64_t n);
 
     // out[r][i] = in[r][i] + value[r * stride], for `rows` rows of n cells side by side.
     void (*offset_rows)(const double *in, const double *value, std::int64_t stride, double *out, std::int64_t rows,
@@ -49,14 +62,12 @@ struct MaxPlusKernels {
     void (*add_exponentials_of_sum)(const double *x, const double *y, const double *z, double f, const double *largest,
                                     double *sum, std::int64_t n);
 
-    // out[l] = max over the pairs, for first <= l < last rounded up to whole tiles of 16.
+    // out[l] = max over the pairs, for first <= l < last; both are multiples of 8.
     void (*convolve)(const Convolution *pairs, std::int64_t count, double *out, std::int64_t first, std::int64_t last);
 
-    // out[l] = max over i of a[i] + b[l - i], long operands, outputs of vectors first <= q < last (of 8 cells).
-    // a is padded with -inf to whole vectors of 8, b likewise and by one more vector on both sides; all of
-    // them aligned. out must hold -inf (or what it is to be maximised with) and one vector more.
-    void (*convolve_long)(const double *a, std::int64_t a_vectors, const double *b, std::int64_t b_vectors, double *out,
-                          std::int64_t first, std::int64_t last);
+    // The same, quicker where there are many cells of a; they must have kGuard cells of -inf on both sides, too.
+    void (*convolve_many)(const Convolution *pairs, std::int64_t count, double *out, std::int64_t first,
+                          std::int64_t last);
 };
 
 // The table for this machine, or for `name` ("baseline", "v3", "v4"); nullptr where it cannot run.

@@ -1,6 +1,6 @@
 // Bucket elimination turned into a program. Each variable, in the given order, joins the messages that
 // mention it (two at a time, small ones first, on the smallest scope that holds both) and is then
-// eliminated together with the factors and statistics that no earlier variable has taken.
+// eliminated together with the factors and statistics that no earlier step has taken.
 #include "skeleton.h"
 
 #include <algorithm>
@@ -44,6 +44,7 @@ class Builder {
     Skeleton build() {
         score_buckets_ = bucket(scores_, s_.constant_scores);
         shift_buckets_ = bucket(shifts_, s_.constant_shifts);
+        taken_.assign(score_buckets_.data.size(), false);
         messages_.resize(s_.order.size());
         for (std::size_t i = 0; i < s_.order.size() && s_.feasible; i++) eliminate(s_.order[i], messages_[i]);
         if (!s_.feasible) {
@@ -287,7 +288,7 @@ class Builder {
         join_all(messages);
         if (!s_.feasible) return;
         const auto a = messages.front();
-        const auto scores = score_buckets_[bucket];
+        auto scores = untaken(bucket);
         const auto shifts = shift_buckets_[bucket];
 
         Scope kept, fresh;
@@ -306,7 +307,28 @@ class Builder {
         for (auto v : s_.scopes[a])
             if (v != variable) kept.push_back(v);
         if (s_.statistics == 0) passive_last(kept, scores, shifts);
-        push_eliminate(variable, a, kept, fresh, scores, shifts);
+        const auto late = fresh.size() == 1 ? take_along(fresh.front(), scores) : -1;
+        push_eliminate(variable, a, kept, fresh, scores, shifts, late);
+    }
+
+    // A step that brings in one variable takes a factor over it alone along: it is added to what the step has found,
+    // so that the step's other factors need not be summed with it. Returns its place in `scores`.
+    std::int32_t take_along(std::int32_t fresh, std::vector<FactorRef> &scores) {
+        const auto bucket = score_buckets_[position_[fresh]];
+        for (std::size_t i = 0; i < bucket.size(); i++) {
+            const Index at = score_buckets_.begin[position_[fresh]] + static_cast<Index>(i);
+            if (scores_[bucket[i].block].arity != 1 || taken_[at]) continue;
+            taken_[at] = true;
+            scores.push_back(bucket[i]);
+            return static_cast<std::int32_t>(scores.size()) - 1;
+        }
+        return -1;
+    }
+    std::vector<FactorRef> untaken(Index bucket) const {
+        std::vector<FactorRef> refs;
+        for (Index i = score_buckets_.begin[bucket]; i < score_buckets_.begin[bucket + 1]; i++)
+            if (!taken_[i]) refs.push_back(score_buckets_.data[i]);
+        return refs;
     }
 
     // Plain MAP runs along the last variables of a table, those that the step's factors do not mention: they
@@ -327,7 +349,7 @@ class Builder {
     }
 
     void push_eliminate(std::int32_t variable, std::int32_t a, const Scope &kept, const Scope &fresh,
-                        std::span<const FactorRef> scores, std::span<const FactorRef> shifts) {
+                        std::span<const FactorRef> scores, std::span<const FactorRef> shifts, std::int32_t late) {
         Scope scope(fresh);
         scope.insert(scope.end(), kept.begin(), kept.end());
         Scope whole(scope);
@@ -339,6 +361,7 @@ class Builder {
         Step step{Verb::Eliminate};
         step.a = a;
         step.variable = variable;
+        step.late = late;
         for (auto v : fresh) step.fresh *= s_.cardinalities[v];
         for (auto v : kept) step.kept_states *= s_.cardinalities[v];
 
@@ -448,6 +471,7 @@ class Builder {
     std::vector<std::int32_t> mark_;
     std::int32_t stamp_ = 0;
     Ragged<FactorRef> score_buckets_, shift_buckets_;
+    std::vector<bool> taken_;                          // per entry of score_buckets_
     std::vector<std::vector<std::int32_t>> messages_;  // waiting for the variable at each position
     std::vector<std::int32_t> roots_;
     std::vector<Index> scales_;  // per statistic

@@ -55,6 +55,7 @@ struct Step {
     Index fresh_score = 1;
     Index score_size = 0, shift_size = 0;
     bool shift_has_fresh = false;
+    std::int32_t late = -1;  // which of its factors is over the fresh states alone, if one is set apart
     Loop gone{1, 0, 0, 0, 0};
 };
 

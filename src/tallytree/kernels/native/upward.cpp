@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "concave.h"
+
 namespace tallytree {
 namespace {
 
@@ -17,6 +19,12 @@ void clear_blocks(double *from, double *to) {
         for (Index i = 0; i < kLanes; i++) from[i] = kNegativeInfinity;
 }
 
+// From this many cells of the first operand on, half of it on average in each pair, `convolve_many` is the quicker one.
+constexpr Index kManyCells = 24;
+
+// Arenas of more numbers than this do not stay near the processor: it is told what will be written next.
+constexpr Index kBeyondCache = Index{1} << 17;
+
 bool contiguous(std::span<const FactorLoop> loops) { return loops.size() == 1 && loops[0].stride == 1; }
 bool constant_rows(std::span<const FactorLoop> loops) { return loops.size() == 2 && loops[1].stride == 0; }
 
@@ -24,27 +32,63 @@ bool constant_rows(std::span<const FactorLoop> loops) { return loops.size() == 2
 
 // ---- any algebra -----------------------------------------------------------------------------------------------
 
-void Upward::pack_scores(std::int32_t t) {
-    if (packed_ == t) return;
+// The sum of a step's factors, but for number `without`.
+void Upward::pack_scores(std::int32_t t, Index without) {
+    if (packed_ == t && packed_without_ == without) return;
     packed_ = t;
+    packed_without_ = without;
     const Index size = skeleton_.steps[t].score_size;
     if (static_cast<Index>(scores_.size()) < size + kLanes) scores_.resize(size + kLanes);
     const auto refs = skeleton_.score_refs[t];
     const Index first = skeleton_.score_refs.begin[t], count = static_cast<Index>(refs.size());
     const auto loops = [&](Index i) { return skeleton_.score_loops[first + i]; };
     const auto table = [&](Index i) { return run_.scores_[refs[i].block].row(refs[i].row); };
-    if (count == 0) fill(scores_.data(), scores_.data() + size, 0);
-    if (count == 2)  // a pairwise factor and a unary one: in one go
+    if (count == 2 && without < 0)  // a pairwise factor and a unary one: in one go
         for (Index i : {0, 1})
             if (contiguous(loops(i)) && constant_rows(loops(1 - i)))
                 return pack_two(table(i), table(1 - i), loops(1 - i));
+    bool none = true;
     for (Index i = 0; i < count; i++) {
+        if (i == without) continue;
         double *out = scores_.data();
         walk_factor(loops(i), [&](Index at, Index n, Index stride) {
-            pack_stretch(table(i) + at, stride, out, n, i == 0);
+            pack_stretch(table(i) + at, stride, out, n, none);
             out += n;
         });
+        none = false;
     }
+    if (none) fill(scores_.data(), scores_.data() + size, 0);
+}
+
+// The factor over the fresh states alone apart from the others, and these as they lie where there is only one.
+Upward::LocalScores Upward::split_scores(std::int32_t t, bool whole_vectors) {
+    const Step &step = skeleton_.steps[t];
+    const auto refs = skeleton_.score_refs[t];
+    const Index others = static_cast<Index>(refs.size()) - (step.late >= 0 ? 1 : 0), main = step.late == 0 ? 1 : 0;
+    const auto table = [&](FactorRef ref, Roomy &roomy) {
+        const auto &block = run_.scores_[ref.block];
+        return whole_vectors ? roomy.of(block, ref.row) : block.row(ref.row);
+    };
+    LocalScores local{nullptr, nullptr};
+    if (step.late >= 0) local.late = table(refs[step.late], late_);
+    if (others == 1 && contiguous(skeleton_.score_loops[skeleton_.score_refs.begin[t] + main])) {
+        local.main = table(refs[main], main_);
+    } else {
+        pack_scores(t, step.late);
+        local.main = scores_.data();
+    }
+    return local;
+}
+
+const double *Upward::Roomy::of(const TableBlock<double> &block, Index row) {
+    const double *table = block.row(row);
+    if ((block.count - 1 - row) * block.size >= kLanes) return table;
+    if (from_ != table) {
+        cells_.assign(table, table + block.size);
+        cells_.resize(block.size + kLanes);
+        from_ = table;
+    }
+    return cells_.data();
 }
 
 void Upward::pack_two(const double *whole, const double *rows, std::span<const FactorLoop> loops) {
@@ -150,20 +194,30 @@ void Upward::join(Algebra &algebra, std::int32_t t, Part part) {
 // ---- max-plus, rows ----------------------------------------------------------------------------------------------
 
 // Everything around the runs of a row is -inf, up to the first run of the next row: neighbours share what lies
-// between them. Kernels write whole blocks, and -inf behind the last cell unless a window cut the run short. Here for
-// some of the runs: what lies before each of them, and what lies behind the last one of the row.
-void Upward::fill_gaps(std::int32_t t, double *row, Range range) {
+// between them. Kernels write whole blocks, and -inf behind the last cell unless a window cut the run short.
+void Upward::find_gaps(std::int32_t t) {
+    if (gaps_step_ == t) return;
+    gaps_step_ = t;
     const Runs runs(layout_, t);
-    if (range.empty()) return;
-    Index end = row == run_.row(t, 0) ? 0 : runs.start[0];
-    if (range.first > 0) end = round_up(runs.start[range.first - 1] + runs.length[range.first - 1]);
-    for (Index r = range.first; r < range.last; r++) {
-        clear_blocks(row + end, row + runs.start[r]);
-        end = runs.start[r] + runs.length[r];
-        if (layout_.clipped) fill(row + end, row + round_up(end), kNegativeInfinity);
-        end = round_up(end);
+    const Index stride = layout_.tables[t].stride;
+    gaps_.clear();
+    for (Index r = 0; r < runs.count; r++) {
+        const Index end = runs.start[r] + runs.length[r], from = layout_.clipped ? end : round_up(end);
+        const Index to = r + 1 < runs.count ? runs.start[r + 1] : stride + runs.start[0];
+        if (from < to) gaps_.push_back({r, from, to});
     }
-    if (range.last == runs.count) clear_blocks(row + end, row + layout_.tables[t].stride + runs.start[0]);
+}
+
+// For some of the runs: what lies behind each of them, and before the first one of the table.
+void Upward::fill_gaps(std::int32_t t, double *row, Range range) const {
+    if (range.empty()) return;
+    if (range.first == 0 && row == run_.row(t, 0)) clear_blocks(row, row + layout_.start[layout_.tables[t].runs_begin]);
+    for (const auto &gap : gaps_) {
+        if (gap.run < range.first || gap.run >= range.last) continue;
+        const Index blocks = round_up(gap.from);
+        if (gap.from < blocks) fill(row + gap.from, row + blocks, kNegativeInfinity);
+        clear_blocks(row + blocks, row + gap.to);
+    }
 }
 
 // What lies above a cap goes into the last cell.
@@ -174,16 +228,32 @@ static void fold(const double *natural, Index natural_length, double *out, Index
         if (natural[i] > out[length - 1]) out[length - 1] = natural[i];
 }
 
+// For each pair of the step, where its input run begins in a state's row once it is moved to the output run's cells.
+void Upward::move_runs(std::int32_t t) {
+    if (moved_step_ == t) return;
+    moved_step_ = t;
+    const StepView s = layout_.step(t);
+    const Runs in(layout_, skeleton_.steps[t].a), out(layout_, t);
+    moved_.resize(s.pairs.count());
+    for (Index r = 0, q = 0; r < out.count; r++)
+        for (const Index end = s.pairs.begin[(r + 1) * s.classes]; q < end; q++) {
+            const Index ra = s.pairs.a[q];
+            moved_[q] = in.start[ra] - in.low[ra] - s.class_shift[s.pairs.b[q]] + out.low[r];
+        }
+}
+
 void Upward::eliminate_rows(std::int32_t t, Part part) {
-    pack_scores(t);
+    const LocalScores local = split_scores(t, false);
+    move_runs(t);
+    find_gaps(t);
     const Step &step = skeleton_.steps[t];
     const StepView s = layout_.step(t);
-    const Runs in(layout_, step.a), out(layout_, t);
+    const Runs out(layout_, t);
     const Index in_stride = layout_.tables[step.a].stride, stride = layout_.tables[t].stride;
-    const Index js = step.kept_states * stride, values = step.gone.count;
+    const Index js = step.kept_states * stride, values = step.gone.count, gone_stride = step.gone.a * in_stride;
     const Index blocks = step.shift_has_fresh ? step.fresh : 1, nj = step.shift_has_fresh ? 1 : step.fresh;
-    const double *in_base = run_.row(step.a, 0);
-    x_.resize(values * std::max<Index>(in.count, 1));
+    const Index ahead = layout_.arena >= kBeyondCache && step.kept_states == 1 ? layout_.tables[t].size : 0;
+    x_.resize(values * std::max<Index>(layout_.tables[step.a].runs, 1));
     f_.resize(x_.size());
     const Lot lot(part, step.kept_states, blocks * out.count);
     const Range rows = lot.rows();
@@ -191,31 +261,34 @@ void Upward::eliminate_rows(std::int32_t t, Part part) {
     for (Index p = rows.first; p < rows.last; p++, at.next())
         for (Index block = 0; block < blocks; block++) {
             double *row = run_.row(t, block * step.kept_states + p);
-            const double *score = scores_.data() + at.score + block * step.fresh_score;
+            const double *input = run_.row(step.a, at.a);
+            const double *score = local.main + at.score + block * step.fresh_score;
             const std::int32_t *classes = s.class_of + at.shift + (step.shift_has_fresh ? block : 0);
             Range done{out.count, 0};
             for (Index r = 0; r < out.count; r++) {
                 const Index n = out.length[r], natural = out.natural[r];
                 const Box box(lot, p, block * out.count + r, nj, n, natural > n);
                 if (box.empty()) continue;
+                const Index *begin = s.pairs.begin + r * s.classes;
+                const double *x = input + box.cells.first, *f = score + box.rows.first * step.fresh_score;
+                const std::int32_t *d = classes;
                 Index terms = 0;
-                for (Index v = 0; v < values; v++) {
-                    const Index d = classes[v * step.gone.shift], group = r * s.classes + d;
-                    for (Index q = s.pairs.begin[group]; q < s.pairs.begin[group + 1]; q++, terms++) {
-                        const Index ra = s.pairs.a[q];
-                        x_[terms] = in_base + (at.a + v * step.gone.a) * in_stride + in.start[ra] -
-                                    (in.low[ra] + s.class_shift[d] - out.low[r]) + box.cells.first;
-                        f_[terms] = score + v * step.gone.score + box.rows.first * step.fresh_score;
+                for (Index v = 0; v < values; v++, x += gone_stride, f += step.gone.score, d += step.gone.shift)
+                    for (Index q = begin[*d]; q < begin[*d + 1]; q++, terms++) {
+                        x_[terms] = x + moved_[q];
+                        f_[terms] = f;
                     }
-                }
+                const double *late = local.late ? local.late + block + box.rows.first : nullptr;
                 const Index height = box.rows.last - box.rows.first, width = box.cells.last - box.cells.first;
                 double *to = row + box.rows.first * js + out.start[r] + box.cells.first;
                 if (natural <= n) {
-                    run_.kernels_->mix(terms, x_.data(), f_.data(), step.fresh_score, height, to, js, round_up(width));
+                    run_.kernels_->mix(
+                        {terms, x_.data(), f_.data(), step.fresh_score, late, height, to, js, round_up(width), ahead});
                 } else {
                     const Index ns = round_up(natural);
                     natural_.resize(height * ns);
-                    run_.kernels_->mix(terms, x_.data(), f_.data(), step.fresh_score, height, natural_.data(), ns, ns);
+                    run_.kernels_->mix(
+                        {terms, x_.data(), f_.data(), step.fresh_score, late, height, natural_.data(), ns, ns});
                     for (Index j = 0; j < height; j++) fold(natural_.data() + j * ns, natural, to + j * js, n);
                 }
                 meter_.spend(static_cast<double>(terms * height * (natural <= n ? width : natural) + 32));
@@ -227,59 +300,72 @@ void Upward::eliminate_rows(std::int32_t t, Part part) {
         }
 }
 
+void GuardedRuns::reset(const Runs &runs) {
+    start_.resize(runs.count);
+    Index size = kLanes;  // for the alignment
+    for (Index r = 0; r < runs.count; r++) {
+        start_[r] = size - kLanes + kGuard;
+        size += round_up(runs.length[r]) + 2 * kGuard;
+    }
+    cells_.assign(size, kNegativeInfinity);
+    base_ = cells_.data() + (64 - reinterpret_cast<std::uintptr_t>(cells_.data()) % 64) % 64 / sizeof(double);
+    state_ = -1;
+}
+
+void GuardedRuns::copy(const Runs &runs, const double *row, Index state) {
+    if (state == state_) return;
+    state_ = state;
+    for (Index r = 0; r < runs.count; r++)
+        std::memcpy(base_ + start_[r], row + runs.start[r], static_cast<std::size_t>(runs.length[r]) * sizeof(double));
+}
+
+// The operand with the longer rows is the one that is moved along.
 void Upward::join_rows(std::int32_t t, Part part) {
     const Step &step = skeleton_.steps[t];
     const PairList pairs = layout_.step(t).pairs;
-    // The operand with the longer rows is the one that is moved along, from a padded copy.
     const auto &left = layout_.tables[step.a], &right = layout_.tables[step.b];
     const bool swap = left.cells * right.runs > right.cells * left.runs;
     const std::int32_t ta = swap ? step.b : step.a, tb = swap ? step.a : step.b;
     const std::int32_t *pair_a = swap ? pairs.b : pairs.a, *pair_b = swap ? pairs.a : pairs.b;
     const Runs a(layout_, ta), b(layout_, tb), out(layout_, t);
-    std::vector<Index> guarded(b.count);
-    Index size = 0;
-    for (Index r = 0; r < b.count; r++) {
-        guarded[r] = size + kGuard;
-        size += round_up(b.length[r]) + 2 * kGuard;
-    }
-    padded_.assign(size, kNegativeInfinity);
-    Index copied = -1;
+    const bool many = layout_.tables[ta].cells >= kManyCells;
+    if (many) guarded_a_.reset(a);
+    guarded_b_.reset(b);
+    find_gaps(t);
     const Lot lot(part, step.kept_states, out.count);
     const Range rows = lot.rows();
     Odometer at(skeleton_.kept[t], rows.first);
     for (Index s = rows.first; s < rows.last; s++, at.next()) {
         const Index state_a = swap ? at.b : at.a, state_b = swap ? at.a : at.b;
-        const double *row_a = run_.row(ta, state_a), *row_b = run_.row(tb, state_b);
-        if (copied != state_b)
-            for (Index r = 0; r < b.count; r++)
-                std::memcpy(padded_.data() + guarded[r], row_b + b.start[r],
-                            static_cast<std::size_t>(b.length[r]) * sizeof(double));
-        copied = state_b;
+        const double *row_a = run_.row(ta, state_a);
+        if (many) guarded_a_.copy(a, row_a, state_a);
+        guarded_b_.copy(b, run_.row(tb, state_b), state_b);
         double *row = run_.row(t, s);
         Range done{out.count, 0};
         for (Index r = 0; r < out.count; r++) {
             const Index n = out.length[r], natural = out.natural[r];
             const Range range = lot.cells(s, r, n, natural > n);
             if (range.empty()) continue;
-            pairs_.clear();
+            Index count = 0, cells = 0;
             double operations = 0;
-            Index shortest = kUncapped;
+            pairs_.resize(pairs.begin[r + 1] - pairs.begin[r]);
             for (Index q = pairs.begin[r]; q < pairs.begin[r + 1]; q++) {
                 const Index ra = pair_a[q], rb = pair_b[q];
-                pairs_.push_back({row_a + a.start[ra], a.length[ra], padded_.data() + guarded[rb], b.length[rb],
-                                  a.low[ra] + b.low[rb] - out.low[r]});
+                pairs_[count++] = {many ? guarded_a_[ra] : row_a + a.start[ra], a.length[ra], guarded_b_[rb],
+                                   b.length[rb], a.low[ra] + b.low[rb] - out.low[r]};
                 operations += static_cast<double>(a.length[ra]) * static_cast<double>(b.length[rb]);
-                shortest = std::min({shortest, a.length[ra], b.length[rb]});
+                cells += a.length[ra];
             }
+            const auto kernel = many && cells >= kManyCells && 2 * cells >= kManyCells * count
+                                    ? run_.kernels_->convolve_many
+                                    : run_.kernels_->convolve;
             double *to = row + out.start[r];
-            if (shortest >= 128 && range.last - range.first == n) {
-                join_long(to, n, natural, operations);
-            } else if (natural <= n) {
-                convolve(to, range,
+            if (natural <= n) {
+                convolve(kernel, count, to, range,
                          operations * static_cast<double>(range.last - range.first) / static_cast<double>(n));
             } else {
                 natural_.resize(round_up(natural));
-                convolve(natural_.data(), {0, natural}, operations);
+                convolve(kernel, count, natural_.data(), {0, natural}, operations);
                 fold(natural_.data(), natural, to, n);
             }
             if (!lot.sliced()) done = {std::min(done.first, r), r + 1};
@@ -290,42 +376,15 @@ void Upward::join_rows(std::int32_t t, Part part) {
 }
 
 // In pieces small enough to look up between them.
-void Upward::convolve(double *to, Range range, double operations) {
-    const auto count = static_cast<Index>(pairs_.size());
+void Upward::convolve(ConvolveKernel kernel, Index count, double *to, Range range, double operations) {
+    if (range.first == 0 && count == 1 && join_concave(pairs_[0], to, range.last, merged_))
+        return meter_.spend(static_cast<double>(8 * range.last));
     const Index pieces = 1 + static_cast<Index>(operations / 4e6);
     const Index piece = ((range.last - range.first) / pieces + 16) / 16 * 16;
     for (Index first = range.first; first < range.last; first += piece) {
-        run_.kernels_->convolve(pairs_.data(), count, to, first, std::min(round_up(range.last), first + piece));
+        kernel(pairs_.data(), count, to, first, std::min(round_up(range.last), first + piece));
         meter_.spend(operations / static_cast<double>(pieces) + 64);
     }
-}
-
-// Long rows: operands copied to whole aligned vectors, the natural range of every pair in one buffer.
-void Upward::join_long(double *to, Index n, Index natural, double operations) {
-    Index low = 0, high = natural;
-    for (const auto &c : pairs_) {
-        low = std::min(low, c.offset);
-        high = std::max(high, c.offset + c.na + c.nb);
-    }
-    natural_.assign(high - low + 4 * kLanes, kNegativeInfinity);
-    for (const auto &c : pairs_) {
-        const Index va = round_up(c.na) / kLanes, vb = round_up(c.nb) / kLanes;
-        long_.assign((va + vb + 3) * kLanes, kNegativeInfinity);
-        double *pa = long_.data();
-        pa += (64 - reinterpret_cast<std::uintptr_t>(pa) % 64) % 64 / sizeof(double);
-        double *pb = pa + (va + 1) * kLanes;
-        std::memcpy(pa, c.a, static_cast<std::size_t>(c.na) * sizeof(double));
-        std::memcpy(pb, c.b, static_cast<std::size_t>(c.nb) * sizeof(double));
-        const Index vectors = va + vb, pieces = 1 + static_cast<Index>(operations / 4e6);
-        const Index piece = (vectors / pieces + 2) / 2 * 2;
-        for (Index first = 0; first < vectors; first += piece) {
-            run_.kernels_->convolve_long(pa, va, pb, vb, natural_.data() + c.offset - low, first,
-                                         std::min(vectors, first + piece));
-            meter_.spend(operations / static_cast<double>(pieces));
-        }
-    }
-    const double *first = natural_.data() - low;
-    fold(first, std::max(natural, n), to, n);
 }
 
 // ---- max-plus, cells ----------------------------------------------------------------------------------------------
@@ -368,8 +427,17 @@ const double *Upward::turn(std::int32_t t, std::vector<Loop> &kept, Index &gone_
     return turned_.data();
 }
 
+// Nothing but a factor between the variable that goes and one that comes, as on a chain: a row along the latter.
+void Upward::eliminate_along(std::int32_t t) {
+    const LocalScores local = split_scores(t, true);
+    const Step &step = skeleton_.steps[t];
+    run_.kernels_->mix_along(step.gone.count, run_.row(step.a, 0), local.main, step.gone.score, local.late,
+                             run_.row(t, 0), step.fresh);
+    meter_.spend(static_cast<double>(step.gone.count * step.fresh + 32));
+}
+
 void Upward::eliminate_cells(std::int32_t t, Part part) {
-    pack_scores(t);
+    const LocalScores local = split_scores(t, true);
     const Step &step = skeleton_.steps[t];
     const StepView s = layout_.step(t);
     const auto &in = layout_.tables[step.a];
@@ -398,20 +466,23 @@ void Upward::eliminate_cells(std::int32_t t, Part part) {
                     const Index group = r * s.classes + d;
                     for (Index q = s.pairs.begin[group]; q < s.pairs.begin[group + 1]; q++, terms++) {
                         x_[terms] = input + s.pairs.a[q] * in.states + at.a + v * gone_stride + box.cells.first;
-                        f_[terms] = scores_.data() + at.score + v * step.gone.score +
-                                    (block + box.rows.first) * step.fresh_score;
+                        f_[terms] =
+                            local.main + at.score + v * step.gone.score + (block + box.rows.first) * step.fresh_score;
                     }
                 }
                 const Index height = box.rows.last - box.rows.first, width = box.cells.last - box.cells.first;
                 double *to =
                     out_base + r * out.states + (block + box.rows.first) * step.kept_states + p * row + box.cells.first;
-                if (along_fresh && r + 1 == out.runs && box.rows.last == nj)
-                    // the row runs along the factor; behind the table is room
-                    run_.kernels_->mix(terms, f_.data(), x_.data(), 0, 1, to, 0, height);
-                else if (along_fresh) run_.kernels_->mix_exact(terms, f_.data(), x_.data(), 0, 1, to, 0, height);
-                else
-                    run_.kernels_->mix_exact(terms, x_.data(), f_.data(), step.fresh_score, height, to,
-                                             step.kept_states, width);
+                const double *late = local.late ? local.late + block + box.rows.first : nullptr;
+                if (along_fresh) {                                               // the row runs along the factor
+                    const bool room = r + 1 == out.runs && box.rows.last == nj;  // behind the table
+                    (room ? run_.kernels_->mix
+                          : run_.kernels_->mix_exact)({terms, f_.data(), x_.data(), 0, nullptr, 1, to, 0, height});
+                    if (late) run_.kernels_->add(late, to, height);
+                } else {
+                    run_.kernels_->mix_exact(
+                        {terms, x_.data(), f_.data(), step.fresh_score, late, height, to, step.kept_states, width});
+                }
                 meter_.spend(static_cast<double>(terms * height * width + 32));
             }
 }
@@ -454,7 +525,10 @@ void Upward::step(Algebra &algebra, std::int32_t t, Part part) {
     if (verb == Verb::Unit) return unit<Algebra>(t);
     if constexpr (std::is_same_v<Algebra, MaxPlus>) {
         if (layout_.rows) return verb == Verb::Join ? join_rows(t, part) : eliminate_rows(t, part);
-        return verb == Verb::Join ? join_cells(t, part) : eliminate_cells(t, part);
+        if (verb == Verb::Join) return join_cells(t, part);
+        const Step &step = skeleton_.steps[t];
+        const bool along = layout_.statistics == 0 && step.kept_states == 1 && step.fresh > 1 && part.of == 1;
+        return along ? eliminate_along(t) : eliminate_cells(t, part);
     }
     return verb == Verb::Join ? join(algebra, t, part) : eliminate(algebra, t, part);
 }

@@ -53,6 +53,20 @@ struct Runs {
           start(l.start.data() + l.tables[t].runs_begin) {}
 };
 
+// Copies of the runs of one state of a table, each aligned and between guards of -inf.
+class GuardedRuns {
+  public:
+    void reset(const Runs &runs);
+    void copy(const Runs &runs, const double *row, Index state);
+    const double *operator[](Index r) const { return base_ + start_[r]; }
+
+  private:
+    std::vector<double> cells_;
+    std::vector<Index> start_;
+    double *base_ = nullptr;
+    Index state_ = -1;  // the one that is there
+};
+
 class Upward {
   public:
     Upward(Run &run, const Poll &poll) : run_(run), layout_(*run.layout_), skeleton_(run.skeleton_), meter_(poll) {}
@@ -68,7 +82,21 @@ class Upward {
     }
 
   private:
-    void pack_scores(std::int32_t t);  // into scores_
+    struct LocalScores {
+        const double *main;  // laid out as the step says
+        const double *late;  // one for each fresh state, or null
+    };
+    // A factor with room behind it, so that whole vectors can be read; copied where it has none.
+    class Roomy {
+      public:
+        const double *of(const TableBlock<double> &block, Index row);
+
+      private:
+        std::vector<double> cells_;
+        const double *from_ = nullptr;
+    };
+    LocalScores split_scores(std::int32_t t, bool whole_vectors);
+    void pack_scores(std::int32_t t, Index without = -1);  // into scores_
     void pack_two(const double *whole, const double *rows, std::span<const FactorLoop> loops);
     void pack_stretch(const double *from, Index stride, double *out, Index n, bool first);
     template <class Algebra>
@@ -83,11 +111,14 @@ class Upward {
     // max-plus, tuned
     void eliminate_rows(std::int32_t t, Part part);
     void eliminate_cells(std::int32_t t, Part part);
+    void eliminate_along(std::int32_t t);
     void join_rows(std::int32_t t, Part part);
     void join_cells(std::int32_t t, Part part);
-    void convolve(double *to, Range range, double operations);
-    void join_long(double *to, Index n, Index natural, double operations);
-    void fill_gaps(std::int32_t t, double *row, Range range);
+    using ConvolveKernel = decltype(MaxPlusKernels::convolve);
+    void convolve(ConvolveKernel kernel, Index count, double *to, Range range, double operations);
+    void find_gaps(std::int32_t t);
+    void fill_gaps(std::int32_t t, double *row, Range range) const;
+    void move_runs(std::int32_t t);
     const double *turn(std::int32_t t, std::vector<Loop> &kept, Index &gone);
 
     Run &run_;
@@ -95,11 +126,20 @@ class Upward {
     const Skeleton &skeleton_;
     Meter meter_;
     std::vector<double> scores_;
+    Roomy main_, late_;
     std::int32_t packed_ = -1, turned_step_ = -1;  // the steps of scores_ and turned_
+    std::int32_t gaps_step_ = -1, moved_step_ = -1;
+    Index packed_without_ = -1;
     std::vector<Term<double>> terms_;
     std::vector<const double *> x_, f_;
-    std::vector<double> turned_, padded_, natural_, long_;
+    std::vector<double> turned_, natural_, merged_;
     std::vector<Convolution> pairs_;
+    struct Gap {
+        Index run, from, to;
+    };
+    std::vector<Gap> gaps_;     // of a row of the step's table: cells that no run covers, behind each run
+    std::vector<Index> moved_;  // per pair of the step
+    GuardedRuns guarded_a_, guarded_b_;
 };
 
 }  // namespace tallytree
