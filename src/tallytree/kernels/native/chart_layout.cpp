@@ -276,7 +276,7 @@ class Builder {
         if (l_.costliest < 0 || operations > l_.steps[l_.costliest].operations) l_.costliest = t;
     }
     void spend(std::int32_t t, double more) const {
-        const double bytes = 8.0 * static_cast<double>(l_.arena) + static_cast<double>(l_.plan_bytes) + more;
+        const double bytes = 8.0 * static_cast<double>(l_.arena + kLanes) + static_cast<double>(l_.plan_bytes) + more;
         const Step &step = l_.skeleton->steps[t];
         if (bytes > request_.memory_limit)
             throw_budget(static_cast<std::int32_t>(spans_.number(step.start, step.width)), bytes);
