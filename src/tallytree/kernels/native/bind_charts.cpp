@@ -90,21 +90,26 @@ TableBlock<double> rule_scores(const Doubles2 &array, std::size_t rules, Index s
     return {array.data(), static_cast<Index>(rules), columns};
 }
 
-PyChartRun make_run(const PyChartLayout &layout, Doubles2 words, Doubles2 rules, Doubles2 chains, int algebra) {
+PyChartRun make_run(const PyChartLayout &layout, Doubles2 words, Doubles2 rules, Doubles2 chains, int algebra,
+                    std::uint64_t prime) {
     const auto &spans = layout.spans();
     const auto &grammar = layout.grammar();
     if (static_cast<Index>(words.shape(0)) != spans.words || static_cast<Index>(words.shape(1)) != grammar.symbols)
         throw nb::value_error("scores of words are [word][symbol]");
-    if (algebra != static_cast<int>(AlgebraKind::MaxPlus) && algebra != static_cast<int>(AlgebraKind::LogSumExp))
+    if (algebra < static_cast<int>(AlgebraKind::MaxPlus) || algebra > static_cast<int>(AlgebraKind::Counting))
         throw nb::value_error("no such algebra");
+    if (algebra == static_cast<int>(AlgebraKind::Counting)) {
+        if (layout.layout->chart->plain()) throw nb::value_error("derivations are counted in a layout of tallies");
+        if (prime < 2 || prime >= (std::uint64_t{1} << 31)) throw nb::value_error("counting needs a prime below 2^31");
+    }
     std::vector<TableBlock<double>> scores(3);
     scores[kWords] = {words.data(), spans.words, grammar.symbols};
     scores[kRules] = rule_scores(rules, grammar.rules.size(), spans.count());
     scores[kChains] = rule_scores(chains, grammar.chains.size(), spans.count());
     PyChartRun result{layout, {words, rules, chains}, nullptr};
     nb::gil_scoped_release release;
-    result.run =
-        std::make_unique<Run>(layout.layout, std::move(scores), static_cast<AlgebraKind>(algebra), 0, chosen_kernels);
+    result.run = std::make_unique<Run>(layout.layout, std::move(scores), static_cast<AlgebraKind>(algebra), prime,
+                                       chosen_kernels);
     result.run->upward(kPoll);
     return result;
 }
@@ -163,7 +168,7 @@ nb::object expectations(PyChartRun &self) {
 }
 
 void check_sums(const PyChartRun &self) {
-    if (self.run->is_max_plus()) throw nb::value_error("shares are those of a log-sum-exp run");
+    if (self.run->algebra() != AlgebraKind::LogSumExp) throw nb::value_error("shares are those of a log-sum-exp run");
 }
 
 // Expectations when the root cell is drawn with these probabilities; for charts with statistics.
@@ -297,8 +302,10 @@ void bind_charts(nb::module_ &m) {
         .def(
             "__init__",
             [](PyChartRun *self, const PyChartLayout &layout, Doubles2 words, Doubles2 rules, Doubles2 chains,
-               int algebra) { new (self) PyChartRun(make_run(layout, words, rules, chains, algebra)); },
-            "layout"_a, "words"_a.noconvert(), "rules"_a.noconvert(), "chains"_a.noconvert(), "algebra"_a)
+               int algebra,
+               std::uint64_t prime) { new (self) PyChartRun(make_run(layout, words, rules, chains, algebra, prime)); },
+            "layout"_a, "words"_a.noconvert(), "rules"_a.noconvert(), "chains"_a.noconvert(), "algebra"_a,
+            "prime"_a = 0)
         .def("root", [](const PyChartRun &r) { return root_of(*r.run); })
         .def("decode", &decode, "cell"_a)
         .def("marginals", &marginals)

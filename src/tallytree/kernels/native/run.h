@@ -60,6 +60,7 @@ class Run {
     // For each variable and state the algebra's sum over all labellings with it, root cells weighted.
     std::vector<double> downward(std::span<const double> root_weights, const Poll &poll);
 
+    AlgebraKind algebra() const { return kind_; }
     bool is_max_plus() const { return kind_ == AlgebraKind::MaxPlus; }
     Index native_steps() const { return native_steps_; }
     const Layout &layout() const { return *layout_; }
