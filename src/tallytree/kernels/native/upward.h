@@ -62,8 +62,8 @@ class Upward {
     Upward(Run &run, const Poll &poll);
     ~Upward();
 
-    // Makes the table of step t and of those that are done together with it, or a part of it. The parts of a step may be
-    // computed by several threads, each with an Upward of its own.
+    // Makes the table of step t and of those that are done together with it, or a part of it. The parts of a step may
+    // be computed by several threads, each with an Upward of its own.
     template <class Algebra>
     void step(Algebra &algebra, std::int32_t t, Part part = {});
 
