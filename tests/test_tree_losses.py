@@ -10,7 +10,7 @@ from treebanks import Sentence, best_scores, holds, random_sentence, some_constr
 import tallytree as tt
 from tallytree import losses, parsing
 from tallytree.core.expressions import Constraint
-from tallytree.parsing import Forest, Tree, count, parse_tree
+from tallytree.parsing import Forest, Tree, count, parse_tree, pruning
 
 close = {"rtol": 1e-9, "atol": 1e-9}
 SENTENCES = 12
@@ -69,8 +69,9 @@ def values(
 
 @pytest.mark.parametrize("scaling", ["margin", "slack"])
 @pytest.mark.parametrize("name", LOSSES)
-def test_loss_augmented(name: str, scaling: str) -> None:
+def test_loss_augmented(name: str, scaling: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(SENTENCES):
+        monkeypatch.setattr(pruning, "_DEAR", (0.0, np.inf)[number % 2])  # with prices, and without
         sentence, scores, truth = drawn(number)
         loss = LOSSES[name](truth)
         for where in questions(number, 3):
@@ -104,8 +105,9 @@ def check(
 
 @pytest.mark.parametrize("scaling", ["margin", "slack"])
 @pytest.mark.parametrize("name", LOSSES)
-def test_path(name: str, scaling: str) -> None:
+def test_path(name: str, scaling: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(0, SENTENCES, 3):
+        monkeypatch.setattr(pruning, "_DEAR", (0.0, np.inf)[number % 2])
         sentence, scores, truth = drawn(number)
         loss = LOSSES[name](truth)
         low, high = ((0.0, np.inf), (0.5, 2.0), (0.0, 1.0))[number // 3 % 3]
@@ -137,6 +139,21 @@ def test_pruning_leaves_items_out_and_says_so() -> None:
     wide = parsing.loss_augmented_path(forest, losses.FBeta(truth), 0, 1, "slack").at(0.5)
     endless = parsing.loss_augmented_path(forest, losses.FBeta(truth), 0, scaling="slack").at(0.5)
     assert endless.value == wide.value and endless.certificate.floor == -np.inf < wide.certificate.floor
+
+
+def test_prices_leave_more_items_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    uneven = 2 * np.random.default_rng(1).normal(size=(8, 8, 2))
+    forest = Forest(toy().grammar, ["a"] * 7, span_scores=uneven)
+    loss = losses.FBeta(parsing.k_best(forest, 40)[39].tree)
+    found = {}
+    for dear in (np.inf, 0.0):
+        monkeypatch.setattr(pruning, "_DEAR", dear)
+        found[dear] = parsing.loss_augmented(forest, loss, "slack")
+    plain, priced = found[np.inf], found[0.0]
+    assert priced.value == plain.value and priced.tree == plain.tree
+    assert not any(plain.certificate.prices) and any(priced.certificate.prices)
+    assert priced.certificate.price.items < plain.certificate.price.items
+    assert "its tally paid for, and no other can reach the value" in priced.explain()
 
 
 def test_folded_losses_cost_no_tally() -> None:

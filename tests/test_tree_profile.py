@@ -1,6 +1,7 @@
 """Statistics, constraints and ranked trees, compared with the enumeration of all trees."""
 
 import pickle
+from collections import Counter
 from unittest.mock import patch
 
 import numpy as np
@@ -111,6 +112,21 @@ def test_objective_with_constraint(sentence: Sentence, number: int, seed: int) -
     found = parsing.solve(sentence.forest, [size, tp], objective, where=where)
     np.testing.assert_allclose(found.value, max(values.values()), **close)
     np.testing.assert_allclose(values[found.tree], found.value, **close)
+
+
+@given(sentences(), seeds)
+@few
+def test_derivations_are_counted(sentence: Sentence, seed: int) -> None:
+    """The verbs of charts over the integers modulo a prime: the program of a chart runs in every algebra."""
+    statistics = some_statistics(sentence, seed)[:8:7]
+    plan = parsing.plan(sentence.forest, statistics)
+    counted, s = Counter(tuple(s.tally(tree) for s in statistics) for tree, _ in sentence.trees), plan.scores
+    for prime in (5, 2_147_483_629):
+        run = native.ChartRun(plan.layout, s.words, s.rules, s.chains, native.COUNTING, prime)
+        _, tallies, values = plan.root(run)
+        found = dict(zip(map(tuple, tallies.tolist()), values.tolist(), strict=True))
+        assert {t: n % prime for t, n in counted.items()} == {t: found[t] for t in counted}
+        assert all(n == 0 for t, n in found.items() if t not in counted)
 
 
 # --- ranked trees -------------------------------------------------------------------------------------------

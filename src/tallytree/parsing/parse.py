@@ -78,15 +78,19 @@ class TreeCertificate(AnyCertificate):
         Of the chart that looked at the trees.
     floor : float
         Trees that score less were left out, because they cannot reach the value; ``-inf`` if none were.
+    prices : tuple of float
+        What the tally costs, statistic by statistic, before the score is compared with the floor.
     """
 
     price: ChartPrice
     floor: float = -np.inf
+    prices: tuple[float, ...] = ()
 
     def __str__(self) -> str:
         trees = f"every tree of {counted(self.price.words, 'word')}"
         if self.floor > -np.inf:
-            trees += f" that scores at least {self.floor:.6g}, and no other can reach the value"
+            paid = ", its tally paid for" if any(self.prices) else ""
+            trees += f" that scores at least {self.floor:.6g}{paid}, and no other can reach the value"
         lines = self.attained("added up again from its rules and words", "chart's")
         return "\n".join((*lines, f"  the chart covers {trees}: {self.price}"))
 
@@ -99,6 +103,7 @@ def tree_certificate(
     tally: Any,
     price: ChartPrice,
     floor: float = -np.inf,
+    prices: tuple[float, ...] = (),
 ) -> TreeCertificate:
     """Put the certificate of a tree together."""
     return TreeCertificate(
@@ -110,6 +115,7 @@ def tree_certificate(
         tally=dict(zip(tally._fields, tally, strict=True)),
         price=price,
         floor=floor,
+        prices=prices,
     )
 
 

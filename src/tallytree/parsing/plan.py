@@ -63,7 +63,7 @@ class TreePlan:
         self.forest = forest
         self.statistics = tuple(statistics)
         self.limit = default_memory_limit() if memory_limit is None else float(memory_limit)
-        self._floor, self._window = floor, window or {}
+        self._floor, self._prices, self._window = floor, (0.0,) * len(self.statistics), window or {}
         self._prepare()
 
     def _prepare(self) -> None:
@@ -80,22 +80,28 @@ class TreePlan:
         self._best = self._marginals()
         self.layout = self._laid_out()
 
-    def raised(self, floor: float) -> TreePlan:
-        """Return the plan with only the items whose best tree scores no less than this."""
+    def raised(self, floor: float, prices: Sequence[float] | None = None) -> TreePlan:
+        """Return the plan with only the items whose best tree, its tally paid for, scores this or more."""
         other = object.__new__(TreePlan)
         other.__dict__.update(self.__dict__, _floor=floor)
+        if prices is not None and tuple(prices) != self._prices:
+            other._prices = tuple(prices)
+            other._best = other._marginals()
         other.layout = other._laid_out()
         return other
 
     def _marginals(self) -> NDArray[np.float64]:
-        """Return the score of the best tree with each item, ``[layer][span][symbol]``."""
-        words, s = len(self.forest.words), self.scores
+        """Return the score, less the price, of the best tree with each item: ``[layer][span][symbol]``."""
+        words, s, chains = len(self.forest.words), self.scores, self.scores.chains
         plain = native.ChartLayout.plain(self.compiled.native, words, np.inf)
         self._marginal_bytes = 16 * len(self.forest.starts) * len(self.compiled.symbol_of)
         self._planning_bytes = 2 * plain.arena_bytes + self._marginal_bytes  # a table up, and one down
         if self._planning_bytes > self.limit:
             raise too_large(words, self._planning_bytes, self.limit)
-        return native.ChartRun(plain, s.words, s.rules, s.chains, native.MAX_PLUS).marginals()
+        if any(self._prices):
+            paid = self._shifts @ np.array(self._prices)[self._order]
+            chains = np.ascontiguousarray(chains - self.compiled.spread(paid, words))
+        return native.ChartRun(plain, s.words, s.rules, chains, native.MAX_PLUS).marginals()
 
     def _laid_out(self) -> native.ChartLayout:
         items = ((self._best > -np.inf) & (self._best >= self._floor)).astype(np.uint8)
@@ -121,8 +127,13 @@ class TreePlan:
 
     @property
     def floor(self) -> float:
-        """Items whose best tree scores less were left out."""
+        """Items whose best tree scores less, its tally paid for, were left out."""
         return self._floor
+
+    @property
+    def prices(self) -> tuple[float, ...]:
+        """What each statistic costs there."""
+        return self._prices
 
     def run(self, algebra: int = native.MAX_PLUS) -> native.ChartRun:
         """Build the chart."""
@@ -168,7 +179,7 @@ class TreePlan:
         return max(kept, self._planning_bytes)
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = ("forest", "statistics", "limit", "_floor", "_window")  # the rest follows
+        kept = ("forest", "statistics", "limit", "_floor", "_prices", "_window")  # the rest follows
         return {name: self.__dict__[name] for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -121,7 +121,8 @@ class TreeProfile(TallyTable[Parse]):
             names = unique_names(tuple(s.name for s in self._shown))
             tally = [s.tally(tree) for s in self._shown]
         named = tally_type(names)(*tally)
-        proof = tree_certificate(reason, exact, score, allowance, named, self.plan.price, self.plan.floor)
+        pruning = self.plan.floor, self.plan.prices
+        proof = tree_certificate(reason, exact, score, allowance, named, self.plan.price, *pruning)
         return Parse(score if value is None else value, exact, named, tree, proof)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,8 +1,9 @@
-"""Charts without the items whose trees all score too little to be the answer.
+"""Charts without the items that are part of no answer.
 
 Some tree reaches a value: the best one, or the best that satisfies the constraint. With the largest loss that
 is left, a tree needs a certain score to reach that value as well. Items that score less in every tree are
-left out; of those that stay, the plan knows a largest loss; and so on. The answer does not change.
+left out; of those that stay, the plan knows a largest loss; and so on. Where the chart is large even then,
+prices of the statistics tell more items apart (:mod:`tallytree.parsing.prices`). The answer does not change.
 """
 
 from __future__ import annotations
@@ -10,17 +11,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tallytree.core.expressions import as_constraint
 from tallytree.losses.scaling import needed, scaled
 from tallytree.parsing.parse import Parse
 from tallytree.parsing.plan import TreePlan
+from tallytree.parsing.prices import find_prices
 from tallytree.parsing.question import TreeLossQuestion
 from tallytree.parsing.solve import TreeInquiry, checked_statistics, solve
+from tallytree.trees import Tree
 
 __all__ = ["pruned_plan"]
 
 _ROUNDS, _WORTHWHILE = 4, 0.97  # how often the items are pruned again, and what makes it worth it
+_DEAR = 50  # as many times the operations of a plain chart take longer than the search for prices
+
+Floats = NDArray[np.float64]
 
 
 def pruned_plan(
@@ -28,29 +35,49 @@ def pruned_plan(
 ) -> TreePlan:
     """Plan the chart for all margins between the first and the last."""
     start = _good_tree(asked, memory_limit)
-    floor = _Floor(question, start, margins)
+    need = _Need(question, margins)
+    need.add(start.tree, start.score)
     largest = _largest_loss(question)
-    plan = asked.plan(memory_limit, floor(largest))
+    plan = asked.plan(memory_limit, need.floor(np.array([largest])))
     for _ in range(_ROUNDS):
-        tallies = plan.root_tallies[:, : asked.seen]
-        left = float(np.max(question.counted.value(*tallies.T), initial=0.0))
+        left = float(np.max(_losses(question, asked, plan), initial=0.0))
         if not 0 < left < _WORTHWHILE * largest:
             break
         largest = left
-        plan = plan.raised(floor(largest))
-    return plan
+        plan = plan.raised(need.floor(np.array([largest])))
+    free = [s.cap is None for s in plan.statistics[: asked.seen]]
+    if plan.floor == -np.inf or not any(free) or _levelled(plan):
+        return plan
+    dear = plan.operations > _DEAR * asked.forest.price.operations
+    return _Market(question, asked, need, np.array(free)).priced(plan) if dear else plan
+
+
+def _losses(question: TreeLossQuestion, asked: TreeInquiry, plan: TreePlan) -> Floats:
+    """Return the loss of every tally that trees may have."""
+    tallies = plan.root_tallies[:, : asked.seen]
+    return np.broadcast_to(question.counted.value(*tallies.T), len(tallies)).astype(np.float64)
+
+
+def _levelled(plan: TreePlan) -> bool:
+    """Say whether the chart tells more symbols apart than the forest does."""
+    return any(s.levels > 1 for s in plan.statistics)
 
 
 def _good_tree(asked: TreeInquiry, memory_limit: float | None) -> Parse:
     """Return the best tree of those that satisfy the constraint: it costs no statistic of the loss."""
     best = asked.forest.best()
-    if asked.where is None:
+    if _allowed(asked, best.tree):
         return best
+    return solve(asked.forest, where=asked.where, memory_limit=memory_limit)
+
+
+def _allowed(asked: TreeInquiry, tree: Tree) -> bool:
+    """Say whether a tree satisfies the constraint."""
+    if asked.where is None:
+        return True
     constraint = as_constraint(asked.where)
     read = checked_statistics(asked.forest, constraint.statistics)
-    if constraint.holds({s: np.asarray(s.tally(best.tree)) for s in read}):
-        return best
-    return solve(asked.forest, where=constraint, memory_limit=memory_limit)
+    return bool(constraint.holds({s: np.asarray(s.tally(tree)) for s in read}))
 
 
 def _largest_loss(question: TreeLossQuestion) -> float:
@@ -61,31 +88,114 @@ def _largest_loss(question: TreeLossQuestion) -> float:
     return line[0] + question.gaining(line, 1.0, question.forest.scores.allowing()).best().value
 
 
-class _Floor:
-    """The least score that the answer can have, at any of the margins.
+class _Need:
+    """What a tree must score to be better than those that are known, at any of the margins, by its loss.
 
-    What is needed at the largest loss is linear in the margin, so it is least at one end.
+    What is needed to be better than one tree is linear in the margin, so it is least at one end.
     """
 
-    def __init__(self, question: TreeLossQuestion, start: Parse, margins: Sequence[float]) -> None:
-        self._question, self._margins = question, margins
-        self._loss = question.loss(start.tree)
-        self._difference = start.score - question.truth_score
-        self._room = _rounding(question, start.score)
+    def __init__(self, question: TreeLossQuestion, margins: Sequence[float]) -> None:
+        self._question, self._ends = question, (margins[0], margins[-1])
+        self._finite = [end for end in self._ends if end < np.inf]
+        self._room = 0.0
+        self._known: list[tuple[float, float]] = []  # losses, and scores less that of the truth
+        self._trees: list[tuple[Tree, float]] = []
 
-    def __call__(self, largest: float) -> float:
-        least = min(self._needed(largest, margin) for margin in (self._margins[0], self._margins[-1]))
+    def add(self, tree: Tree, score: float) -> None:
+        """Take note of a tree."""
+        self._room = max(self._room, _rounding(self._question, score))
+        self._known.append((self._question.loss(tree), score - self._question.truth_score))
+        self._trees.append((tree, score))
+
+    def improves(self, tree: Tree, score: float) -> bool:
+        """Say whether a tree would be better than those that are known, at one of the ends."""
+        mine = self._question.loss(tree), score - self._question.truth_score
+        return any(self._values(end, mine)[0] > self._values(end, *self._known).max() for end in self._finite)
+
+    def leaders(self) -> list[tuple[Tree, float]]:
+        """Return the trees that are best at one of the ends: they stay, others may be as good at best."""
+        return [self._trees[int(self._values(end, *self._known).argmax())] for end in self._finite]
+
+    def _values(self, margin: float, *trees: tuple[float, float]) -> Floats:
+        losses, differences = np.array(trees).T
+        return scaled(self._question.scaling, losses, differences, margin)
+
+    def __call__(self, losses: Floats) -> Floats:
+        """Return the least scores with these losses."""
+        least = np.full(losses.shape, -np.inf)
+        for known in self._known:
+            ends = [self._needed(losses, *known, margin) for margin in self._ends]
+            np.maximum(least, np.minimum(*ends), out=least)
         return self._question.truth_score + least - self._room
 
-    def _needed(self, largest: float, margin: float) -> float:
-        if not 0 < largest < np.inf or margin == np.inf:
-            return -np.inf
+    def floor(self, losses: Floats) -> float:
+        """Return the least score of all."""
+        return min(float(np.min(self(losses))), *(score - self._room for _, score in self.leaders()))
+
+    def _needed(self, losses: Floats, loss: float, difference: float, margin: float) -> Floats:
         scaling = self._question.scaling
-        reached = float(scaled(scaling, self._loss, self._difference, margin))
-        if scaling == "slack" and reached < 0:  # any tree with a small enough loss reaches that
-            return -np.inf
-        enough = float(needed(scaling, np.asarray(largest), reached, margin))
-        return min(enough, self._difference)  # the tree that we have stays, whatever its loss
+        nothing = np.full(losses.shape, -np.inf)
+        if margin == np.inf or not np.all(losses < np.inf):
+            return nothing
+        reached = float(scaled(scaling, loss, difference, margin))
+        if scaling == "margin":
+            return needed(scaling, losses, reached, margin)
+        if reached < 0:  # any tree with a small enough loss reaches that
+            return nothing
+        return np.where(losses > 0, needed(scaling, losses, reached, margin), np.inf)
+
+
+class _Market:
+    """Prices of the statistics that are free to have them: those without a cap."""
+
+    def __init__(
+        self, question: TreeLossQuestion, asked: TreeInquiry, need: _Need, free: NDArray[np.bool_]
+    ) -> None:
+        self._question, self._asked, self._need, self._free = question, asked, need, free
+
+    def priced(self, plan: TreePlan) -> TreePlan:
+        """Return the plan without the items that are too dear."""
+        losses, tallies = self._losses_and_tallies(plan)
+        found = find_prices(tallies, lambda: self._need(losses), self._best)
+        if not any(found.prices):
+            return plan
+        every = np.zeros(len(plan.statistics))
+        every[: self._asked.seen][self._free] = found.prices
+        floor, tolerable = self._floor(plan, found.prices), (1 - _WORTHWHILE) * found.gap
+        plan = plan.raised(floor, every.tolist())
+        for _ in range(_ROUNDS):
+            raised = self._floor(plan, found.prices)
+            if not raised > floor + tolerable:
+                break
+            floor, plan = raised, plan.raised(raised)
+        return plan
+
+    def _losses_and_tallies(self, plan: TreePlan) -> tuple[Floats, Floats]:
+        tallies = plan.root_tallies[:, : self._asked.seen][:, self._free]
+        return _losses(self._question, self._asked, plan), tallies.astype(np.float64)
+
+    def _tally(self, tree: Tree) -> Floats:
+        counted = [s.tally(tree) for s in self._question.counted.statistics]
+        return np.array(counted, dtype=np.float64)[self._free]
+
+    def _best(self, prices: Floats) -> tuple[float, Floats]:
+        """Return score and tally of the best tree at some prices; note it if it is a better answer."""
+        paid = np.zeros(len(self._free))
+        paid[self._free] = -prices
+        forest = self._question.forest
+        found = self._question.gaining((0.0, tuple(paid.tolist())), 1.0, forest.scores).best()
+        tally = self._tally(found.tree)
+        score = found.score + float(tally @ prices)
+        if self._need.improves(found.tree, score) and _allowed(self._asked, found.tree):
+            self._need.add(found.tree, forest.score(found.tree))  # without the rounding of prices
+        return score, tally
+
+    def _floor(self, plan: TreePlan, prices: Floats) -> float:
+        """Return the least score of an answer, its tally paid for."""
+        losses, tallies = self._losses_and_tallies(plan)
+        room = 1e-12 * (1 + float(np.max(np.abs(tallies) @ np.abs(prices), initial=0.0)))
+        known = (score - float(self._tally(tree) @ prices) for tree, score in self._need.leaders())
+        return min(float(np.min(self._need(losses) - tallies @ prices, initial=np.inf)), *known) - room
 
 
 def _rounding(question: TreeLossQuestion, score: float) -> float:

@@ -1,7 +1,7 @@
 // The border to Python for charts.
 #include "border.h"
-#include "chart_draw.h"
-#include "chart_kbest.h"
+#include "chart_derivation.h"
+#include "kbest.h"
 
 namespace tallytree {
 namespace {
@@ -15,16 +15,19 @@ struct PyChartGrammar {
 };
 
 struct PyChartLayout {
-    std::shared_ptr<const ChartLayout> layout;
+    std::shared_ptr<const Layout> layout;
+    const Spans &spans() const { return layout->skeleton->spans; }
+    const ChartGrammar &grammar() const { return *layout->skeleton->grammar; }
 };
 
 struct PyChartRun {
+    PyChartLayout layout;
     std::vector<Doubles2> arrays;  // before `run`: destroyed after it
-    std::unique_ptr<ChartRun> run;
+    std::unique_ptr<Run> run;
 };
 
 struct PyChartKBest {
-    std::unique_ptr<ChartKBest> search;
+    std::unique_ptr<KBest> search;
 };
 
 void check_number(std::int64_t number, std::int64_t least, std::int64_t end) {
@@ -41,7 +44,7 @@ PyChartGrammar make_grammar(std::int64_t symbols, std::int64_t bags, std::int32_
         for (int k = 0; k < 3; k++) check_number(rules(i, k), 0, symbols);
         binary.push_back({rules(i, 0), rules(i, 1), rules(i, 2)});
     }
-    std::vector<Chain> unary;
+    std::vector<UnaryChain> unary;
     for (std::size_t i = 0; i < chains.shape(0); i++) {
         for (int k = 0; k < 2; k++) check_number(chains(i, k), 0, symbols);
         for (int k = 2; k < 4; k++) check_number(chains(i, k), -1, bags);
@@ -53,7 +56,7 @@ PyChartGrammar make_grammar(std::int64_t symbols, std::int64_t bags, std::int32_
 PyChartLayout make_plain(const PyChartGrammar &grammar, std::int64_t words, double memory_limit) {
     if (words < 1) throw nb::value_error("a chart needs a word");
     nb::gil_scoped_release release;
-    return {std::make_shared<const ChartLayout>(plain_chart(grammar.grammar, words, memory_limit))};
+    return {std::make_shared<const Layout>(plain_chart(grammar.grammar, words, memory_limit))};
 }
 
 PyChartLayout make_tallies(const PyChartGrammar &grammar, std::int64_t words, Shifts shifts, Ints caps, Ints low,
@@ -72,42 +75,43 @@ PyChartLayout make_tallies(const PyChartGrammar &grammar, std::int64_t words, Sh
     request.words = words;
     request.shifts.assign(shifts.data(), shifts.data() + shifts.size());
     request.caps.assign(caps.data(), caps.data() + caps.size());
-    request.window_low.assign(low.data(), low.data() + low.size());
-    request.window_high.assign(high.data(), high.data() + high.size());
+    request.window.low.assign(low.data(), low.data() + low.size());
+    request.window.high.assign(high.data(), high.data() + high.size());
     request.items = as_span(items);
     request.memory_limit = memory_limit;
-    request.poll = kPoll;
     nb::gil_scoped_release release;
-    return {std::make_shared<const ChartLayout>(tally_chart(grammar.grammar, request))};
+    return {std::make_shared<const Layout>(tally_chart(grammar.grammar, request, kPoll))};
 }
 
-RuleScores rule_scores(const Doubles2 &array, std::size_t rules, Index spans) {
+TableBlock<double> rule_scores(const Doubles2 &array, std::size_t rules, Index spans) {
     const auto columns = static_cast<Index>(array.shape(1));
     if (array.shape(0) != rules || (columns != 1 && columns != spans))
         throw nb::value_error("scores of rules are [rule][1] or [rule][span]");
-    return {array.data(), columns};
+    return {array.data(), static_cast<Index>(rules), columns};
 }
 
-PyChartRun make_run(const PyChartLayout &layout, Doubles2 words, Doubles2 rules, Doubles2 chains, int algebra) {
-    const auto &l = *layout.layout;
-    if (static_cast<Index>(words.shape(0)) != l.spans.words || static_cast<Index>(words.shape(1)) != l.grammar->symbols)
+PyChartRun make_run(const PyChartLayout &layout, Doubles2 words, Doubles2 rules, Doubles2 chains, int algebra,
+                    std::uint64_t prime) {
+    const auto &spans = layout.spans();
+    const auto &grammar = layout.grammar();
+    if (static_cast<Index>(words.shape(0)) != spans.words || static_cast<Index>(words.shape(1)) != grammar.symbols)
         throw nb::value_error("scores of words are [word][symbol]");
-    if (algebra != static_cast<int>(AlgebraKind::MaxPlus) && algebra != static_cast<int>(AlgebraKind::LogSumExp))
+    if (algebra < static_cast<int>(AlgebraKind::MaxPlus) || algebra > static_cast<int>(AlgebraKind::Counting))
         throw nb::value_error("no such algebra");
-    const ChartScores scores{words.data(), rule_scores(rules, l.grammar->rules.size(), l.spans.count()),
-                             rule_scores(chains, l.grammar->chains.size(), l.spans.count())};
-    PyChartRun result{{words, rules, chains}, nullptr};
+    if (algebra == static_cast<int>(AlgebraKind::Counting)) {
+        if (layout.layout->chart->plain()) throw nb::value_error("derivations are counted in a layout of tallies");
+        if (prime < 2 || prime >= (std::uint64_t{1} << 31)) throw nb::value_error("counting needs a prime below 2^31");
+    }
+    std::vector<TableBlock<double>> scores(3);
+    scores[kWords] = {words.data(), spans.words, grammar.symbols};
+    scores[kRules] = rule_scores(rules, grammar.rules.size(), spans.count());
+    scores[kChains] = rule_scores(chains, grammar.chains.size(), spans.count());
+    PyChartRun result{layout, {words, rules, chains}, nullptr};
     nb::gil_scoped_release release;
-    result.run = std::make_unique<ChartRun>(layout.layout, scores, static_cast<AlgebraKind>(algebra), chosen_kernels);
-    result.run->inside(kPoll);
+    result.run = std::make_unique<Run>(layout.layout, std::move(scores), static_cast<AlgebraKind>(algebra), prime,
+                                       chosen_kernels);
+    result.run->upward(kPoll);
     return result;
-}
-
-nb::object root_of(const PyChartRun &self) {
-    auto root = self.run->root();
-    const auto columns = static_cast<std::size_t>(self.run->layout().statistics), rows = root.cells.size();
-    return nb::make_tuple(to_numpy(std::move(root.cells)), to_numpy(std::move(root.tallies), {rows, columns}),
-                          to_numpy(std::move(root.values)));
 }
 
 void check_cell(const PyChartRun &self, std::int64_t cell) {
@@ -125,13 +129,13 @@ nb::object decode(const PyChartRun &self, std::int64_t cell) {
     std::vector<ChartStep> steps;
     {
         nb::gil_scoped_release release;
-        steps = self.run->decode(cell, kPoll);
+        steps = chart_decode(*self.run, cell, kPoll);
     }
     return step_rows(steps);
 }
 
 void check_plain(const PyChartRun &self) {
-    if (!self.run->layout().plain) throw nb::value_error("passes down are made for charts without statistics");
+    if (!self.run->layout().chart->plain()) throw nb::value_error("passes down are made for charts without statistics");
 }
 
 nb::object marginals(PyChartRun &self) {
@@ -139,18 +143,18 @@ nb::object marginals(PyChartRun &self) {
     std::vector<double> values;
     {
         nb::gil_scoped_release release;
-        values = self.run->marginals(kPoll);
+        values = chart_marginals(*self.run, kPoll);
     }
-    const auto &l = self.run->layout();
-    return to_numpy(std::move(values),
-                    {2, static_cast<std::size_t>(l.spans.count()), static_cast<std::size_t>(l.grammar->symbols)});
+    return to_numpy(std::move(values), {2, static_cast<std::size_t>(self.layout.spans().count()),
+                                        static_cast<std::size_t>(self.layout.grammar().symbols)});
 }
 
-nb::object expectation_arrays(const ChartLayout &l, ChartExpectations e) {
-    const auto spans = static_cast<std::size_t>(l.spans.count()), words = static_cast<std::size_t>(l.spans.words);
-    return nb::make_tuple(to_numpy(std::move(e.words), {words, static_cast<std::size_t>(l.grammar->symbols)}),
-                          to_numpy(std::move(e.rules)),
-                          to_numpy(std::move(e.chains), {l.grammar->chains.size(), spans}));
+nb::object expectation_arrays(const PyChartLayout &layout, ChartExpectations e) {
+    const auto &spans = layout.spans();
+    const auto &grammar = layout.grammar();
+    const auto count = static_cast<std::size_t>(spans.count()), words = static_cast<std::size_t>(spans.words);
+    return nb::make_tuple(to_numpy(std::move(e.words), {words, static_cast<std::size_t>(grammar.symbols)}),
+                          to_numpy(std::move(e.rules)), to_numpy(std::move(e.chains), {grammar.chains.size(), count}));
 }
 
 nb::object expectations(PyChartRun &self) {
@@ -158,26 +162,26 @@ nb::object expectations(PyChartRun &self) {
     ChartExpectations e;
     {
         nb::gil_scoped_release release;
-        e = self.run->expectations(kPoll);
+        e = chart_expectations(*self.run, kPoll);
     }
-    return expectation_arrays(self.run->layout(), std::move(e));
+    return expectation_arrays(self.layout, std::move(e));
 }
 
 void check_sums(const PyChartRun &self) {
-    if (self.run->is_max_plus()) throw nb::value_error("shares are those of a log-sum-exp run");
+    if (self.run->algebra() != AlgebraKind::LogSumExp) throw nb::value_error("shares are those of a log-sum-exp run");
 }
 
 // Expectations when the root cell is drawn with these probabilities; for charts with statistics.
-nb::object expectations_of(const PyChartRun &self, Doubles probabilities) {
+nb::object expectations_of(PyChartRun &self, Doubles probabilities) {
     check_sums(self);
     if (static_cast<Index>(probabilities.size()) != self.run->layout().tables.back().cells)
         throw nb::value_error("one probability for each root cell is needed");
     ChartExpectations e;
     {
         nb::gil_scoped_release release;
-        e = expect_steps(*self.run, as_span(probabilities), kPoll);
+        e = chart_expectations_of(*self.run, as_span(probabilities), kPoll);
     }
-    return expectation_arrays(self.run->layout(), std::move(e));
+    return expectation_arrays(self.layout, std::move(e));
 }
 
 nb::list step_lists(const Ragged<ChartStep> &steps) {
@@ -186,16 +190,17 @@ nb::list step_lists(const Ragged<ChartStep> &steps) {
     return rows;
 }
 
-nb::object sample(const PyChartRun &self, Ints cells, Doubles2 uniforms) {
+nb::object sample(PyChartRun &self, Ints cells, Doubles2 uniforms) {
     check_sums(self);
     for (auto cell : as_span(cells)) check_cell(self, cell);
     if (uniforms.shape(0) != cells.size() ||
-        static_cast<Index>(uniforms.shape(1)) != most_choices(self.run->layout().spans.words))
+        static_cast<Index>(uniforms.shape(1)) != most_choices(self.layout.spans().words))
         throw nb::value_error("uniforms are [tree][choice]");
     Ragged<ChartStep> trees;
     {
         nb::gil_scoped_release release;
-        trees = draw_trees(*self.run, as_span(cells), uniforms.data(), kPoll);
+        for (std::size_t i = 0; i < cells.size(); i++)
+            trees.push_row(chart_sample(*self.run, cells.data()[i], uniforms.data() + i * uniforms.shape(1), kPoll));
     }
     return step_lists(trees);
 }
@@ -203,18 +208,68 @@ nb::object sample(const PyChartRun &self, Ints cells, Doubles2 uniforms) {
 PyChartKBest make_k_best(const PyChartRun &run, Ints root_cells) {
     if (!run.run->is_max_plus()) throw nb::value_error("trees in order come from a max-plus run");
     for (auto cell : as_span(root_cells)) check_cell(run, cell);
-    return {std::make_unique<ChartKBest>(*run.run, as_span(root_cells))};
+    return {std::make_unique<KBest>(*run.run, as_span(root_cells))};
 }
 
 nb::object next_trees(PyChartKBest &self, std::int64_t count) {
     if (count < 0) throw nb::value_error("the number of trees cannot be negative");
-    ChartKBest::Trees trees;
+    std::vector<double> scores;
+    std::vector<std::int64_t> positions;
+    Ragged<ChartStep> trees;
     {
         nb::gil_scoped_release release;
-        trees = self.search->next(count, kPoll);
+        Meter meter(kPoll);
+        const auto tell = [&](const Visit &visit) { trees.data.push_back(chart_step(self.search->layout(), visit)); };
+        for (; trees.size() < count; trees.close_row()) {
+            const auto found = self.search->next(tell, meter);
+            if (found.position < 0) break;
+            scores.push_back(found.score);
+            positions.push_back(found.position);
+        }
     }
-    return nb::make_tuple(to_numpy(std::move(trees.scores)), to_numpy(std::move(trees.positions)),
-                          step_lists(trees.steps));
+    return nb::make_tuple(to_numpy(std::move(scores)), to_numpy(std::move(positions)), step_lists(trees));
+}
+
+// ---- reading plans -------------------------------------------------------------------------------------------------
+
+Index count_items(const PyChartLayout &self) {
+    Index items = 0;
+    for (const auto &table : self.layout->tables) items += table.states;
+    return items;
+}
+
+Index most_cells(const PyChartLayout &self) {
+    Index most = 1;
+    for (const auto &table : self.layout->tables) most = std::max(most, table.cells);
+    return most;
+}
+
+Index span_of(const PyChartLayout &self, Index table) {
+    const Step &step = self.layout->skeleton->steps[table];
+    return self.spans().number(step.start, step.width);
+}
+
+nb::object cells(const PyChartLayout &self) {
+    std::vector<std::int64_t> cells(self.layout->tables.size());
+    for (std::size_t t = 0; t < cells.size(); t++)
+        cells[2 * span_of(self, t) + (self.layout->skeleton->steps[t].verb == Verb::Chain)] =
+            self.layout->tables[t].cells;
+    const std::size_t spans = cells.size() / 2;
+    return to_numpy(std::move(cells), {spans, 2});
+}
+
+nb::object root_tallies(const PyChartLayout &self) {
+    const Layout &l = *self.layout;
+    const Runs runs(l, static_cast<std::int32_t>(l.tables.size()) - 1);
+    const Index q = l.prefix_size;
+    std::vector<std::int64_t> rows;
+    for (Index r = 0; r < runs.count; r++)
+        for (Index c = 0; c < runs.length[r]; c++) {
+            rows.insert(rows.end(), runs.prefix + r * q, runs.prefix + (r + 1) * q);
+            if (l.statistics) rows.push_back(runs.low[r] + c);
+        }
+    return to_numpy(std::move(rows),
+                    {static_cast<std::size_t>(l.tables.back().cells), static_cast<std::size_t>(l.statistics)});
 }
 
 }  // namespace
@@ -233,38 +288,31 @@ void bind_charts(nb::module_ &m) {
                     "low"_a.noconvert(), "high"_a.noconvert(), "items"_a.noconvert(), "memory_limit"_a)
         .def_prop_ro("arena_bytes", [](const PyChartLayout &l) { return l.layout->arena * 8; })
         .def_prop_ro("plan_bytes", [](const PyChartLayout &l) { return l.layout->plan_bytes; })
-        .def_prop_ro("items", [](const PyChartLayout &l) { return l.layout->items; })
+        .def_prop_ro("items", &count_items)
         .def_prop_ro("operations", [](const PyChartLayout &l) { return l.layout->operations; })
-        .def_prop_ro("most_cells", [](const PyChartLayout &l) { return l.layout->most_cells; })
+        .def_prop_ro("most_cells", &most_cells)
         .def_prop_ro("pruned", [](const PyChartLayout &l) { return l.layout->pruned; })
-        .def_prop_ro("costliest", [](const PyChartLayout &l) { return l.layout->costliest; })
-        .def_prop_ro("costliest_operations", [](const PyChartLayout &l) { return l.layout->costliest_operations; })
-        .def_prop_ro("root_tallies",
-                     [](const PyChartLayout &self) {
-                         auto tallies = self.layout->root_tallies();
-                         const auto columns = static_cast<std::size_t>(self.layout->statistics);
-                         const auto rows = static_cast<std::size_t>(self.layout->tables.back().cells);
-                         return to_numpy(std::move(tallies), {rows, columns});
-                     })
-        .def_prop_ro("cells", [](const PyChartLayout &l) {
-            std::vector<std::int64_t> cells;
-            for (const auto &table : l.layout->tables) cells.push_back(table.cells);
-            return to_numpy(std::move(cells), {l.layout->tables.size() / 2, 2});
-        });
+        .def_prop_ro("costliest", [](const PyChartLayout &l) { return span_of(l, l.layout->costliest); })
+        .def_prop_ro("costliest_operations",
+                     [](const PyChartLayout &l) { return l.layout->steps[l.layout->costliest].operations; })
+        .def_prop_ro("root_tallies", &root_tallies)
+        .def_prop_ro("cells", &cells);
 
     nb::class_<PyChartRun>(m, "ChartRun")
         .def(
             "__init__",
             [](PyChartRun *self, const PyChartLayout &layout, Doubles2 words, Doubles2 rules, Doubles2 chains,
-               int algebra) { new (self) PyChartRun(make_run(layout, words, rules, chains, algebra)); },
-            "layout"_a, "words"_a.noconvert(), "rules"_a.noconvert(), "chains"_a.noconvert(), "algebra"_a)
-        .def("root", &root_of)
+               int algebra,
+               std::uint64_t prime) { new (self) PyChartRun(make_run(layout, words, rules, chains, algebra, prime)); },
+            "layout"_a, "words"_a.noconvert(), "rules"_a.noconvert(), "chains"_a.noconvert(), "algebra"_a,
+            "prime"_a = 0)
+        .def("root", [](const PyChartRun &r) { return root_of(*r.run); })
         .def("decode", &decode, "cell"_a)
         .def("marginals", &marginals)
         .def("expectations", &expectations)
         .def("expectations_of", &expectations_of, "probabilities"_a.noconvert())
         .def("sample", &sample, "cells"_a.noconvert(), "uniforms"_a.noconvert())
-        .def_prop_ro("choices", [](const PyChartRun &self) { return most_choices(self.run->layout().spans.words); });
+        .def_prop_ro("choices", [](const PyChartRun &self) { return most_choices(self.layout.spans().words); });
 
     nb::class_<PyChartKBest>(m, "ChartKBest")
         .def(

@@ -122,15 +122,27 @@ void make_k_best(PyKBest *self, const PyRun &run, Ints root_cells) {
 
 auto next_labellings(PyKBest &self, std::int64_t count) {
     if (count < 0) throw nb::value_error("how many labellings cannot be negative");
-    KBest::Labellings found;
+    const Skeleton &skeleton = *self.search.layout().skeleton;
+    const std::size_t variables = skeleton.cardinalities.size();
+    std::vector<double> scores;
+    std::vector<std::int64_t> positions, assignments;
     {
         nb::gil_scoped_release release;
         const std::lock_guard guard(self.lock);
-        found = self.search.next(count, kPoll);
+        Meter meter(kPoll);
+        std::vector<std::int64_t> labelling(variables, 0);
+        const auto tell = [&](const Visit &visit) { label(skeleton, visit, labelling.data()); };
+        while (static_cast<std::int64_t>(scores.size()) < count) {
+            const auto found = self.search.next(tell, meter);
+            if (found.position < 0) break;
+            scores.push_back(found.score);
+            positions.push_back(found.position);
+            assignments.insert(assignments.end(), labelling.begin(), labelling.end());
+        }
     }
-    const std::size_t rows = found.scores.size(), variables = self.search.variables();
-    return nb::make_tuple(to_numpy(std::move(found.scores)), to_numpy(std::move(found.positions)),
-                          to_numpy(std::move(found.assignments), {rows, variables}));
+    const std::size_t rows = scores.size();
+    return nb::make_tuple(to_numpy(std::move(scores)), to_numpy(std::move(positions)),
+                          to_numpy(std::move(assignments), {rows, variables}));
 }
 
 // The score of a labelling, the sum of its local scores' sizes, their number, and the sum of every block of
@@ -278,15 +290,7 @@ NB_MODULE(_native, m) {
             "layout"_a, "tables"_a.noconvert(), "algebra"_a, "prime"_a = 0, "threads"_a = 1,
             "grain"_a = Threads().grain)
         .def_prop_ro("values", [](const PyRun &r) { return to_numpy(r.run->root_values()); })
-        .def("root",
-             [](const PyRun &r) {
-                 auto root = r.run->root();
-                 const std::size_t columns = static_cast<std::size_t>(r.run->layout().statistics),
-                                   rows = root.cells.size();
-                 return nb::make_tuple(to_numpy(std::move(root.cells)),
-                                       to_numpy(std::move(root.tallies), {rows, columns}),
-                                       to_numpy(std::move(root.values)));
-             })
+        .def("root", [](const PyRun &r) { return root_of(*r.run); })
         .def_prop_ro("native_steps", [](const PyRun &r) { return r.run->native_steps(); })
         .def("decode", &decode, "cell"_a)
         .def("sample", &sample, "cells"_a.noconvert(), "uniforms"_a.noconvert())

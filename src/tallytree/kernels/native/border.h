@@ -136,6 +136,13 @@ inline std::vector<TableBlock<double>> score_blocks(const Skeleton &skeleton, co
     return blocks;
 }
 
+inline nb::object root_of(const Run &run) {
+    auto root = run.root();
+    const auto columns = static_cast<std::size_t>(run.layout().statistics), rows = root.cells.size();
+    return nb::make_tuple(to_numpy(std::move(root.cells)), to_numpy(std::move(root.tallies), {rows, columns}),
+                          to_numpy(std::move(root.values)));
+}
+
 void bind_batch(nb::module_ &m);
 void bind_blocks(nb::module_ &m);
 void bind_chains(nb::module_ &m);

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <set>
 
-#include "chart.h"
+#include "chart_grammar.h"
 
 namespace tallytree {
 namespace {
@@ -21,7 +21,7 @@ Ragged<std::int32_t> sorted_into_rows(Index rows, Index count, Row row) {
 }  // namespace
 
 ChartGrammar::ChartGrammar(Index symbols_, Index bags_, std::int32_t root_, std::vector<BinaryRule> rules_,
-                           std::vector<Chain> chains_)
+                           std::vector<UnaryChain> chains_)
     : symbols(symbols_), bags(bags_), root(root_), rules(std::move(rules_)), chains(std::move(chains_)) {
     const auto n = static_cast<Index>(rules.size()), c = static_cast<Index>(chains.size());
     by_parent = sorted_into_rows(symbols, n, [&](Index r) { return rules[r].parent; });

@@ -1,372 +1,338 @@
 // The layout of a chart: which tallies a span can have, and where they lie. Tight: a table holds what the trees over
 // its own span can count, less what can no longer end inside the window.
 #include <algorithm>
+#include <numeric>
 
-#include "chart.h"
+#include "chart_ranges.h"
 #include "placement.h"
-#include "sums.h"
+#include "upward.h"
 
 namespace tallytree {
 
-ChartLayout plain_chart(std::shared_ptr<const ChartGrammar> grammar, Index words, double memory_limit) {
-    ChartLayout l;
-    l.grammar = std::move(grammar);
-    l.spans = {words};
-    l.low = l.start = {0};
-    l.length = l.natural = {1};
-    l.tables.resize(2 * l.spans.count());
-    const Index symbols = l.grammar->symbols;
+Skeleton chart_skeleton(std::shared_ptr<const ChartGrammar> grammar, Index words) {
+    Skeleton s;
+    s.grammar = std::move(grammar);
+    s.spans = {words};
     for (Index width = 1; width <= words; width++)
-        for (int layer = 0; layer < 2; layer++) {
-            // whole vectors are read at any start
-            const Index stride = round_up(l.spans.starts(width) + kLanes);
-            for (Index start = 0; start < l.spans.starts(width); start++)
-                l.tables[2 * l.spans.number(start, width) + layer] = {l.arena + start, stride, 0, 1, 1, symbols, 0};
-            l.arena += stride * symbols;
-        }
-    l.rank = {0};
-    l.items = 2 * l.spans.count() * symbols;
-    l.most_cells = 1;
-    for (Index width = 2; width <= words; width++)
-        l.operations +=
-            static_cast<double>(l.grammar->rules.size()) * static_cast<double>((width - 1) * l.spans.starts(width));
-    l.operations += static_cast<double>(l.grammar->chains.size()) * static_cast<double>(l.spans.count());
-    if (8.0 * static_cast<double>(l.arena) > memory_limit) throw_budget(0, 8.0 * static_cast<double>(l.arena));
-    return l;
+        for (const auto layer : {Layer::Open, Layer::Closed})
+            for (Index start = 0; start < s.spans.starts(width); start++) {
+                Step step{layer == Layer::Closed ? Verb::Chain : width == 1 ? Verb::Word : Verb::Combine};
+                if (layer == Layer::Closed) step.a = s.spans.table(Layer::Open, start, width);
+                step.start = static_cast<std::int32_t>(start);
+                step.width = static_cast<std::int32_t>(width);
+                step.together = static_cast<std::int32_t>(s.spans.starts(width) - start);
+                s.steps.push_back(step);
+            }
+    return s;
 }
 
 namespace {
 
+// What plain charts and those with statistics have in common.
+Layout begin_layout(std::shared_ptr<const ChartGrammar> grammar, Index words, const std::vector<Index> &caps) {
+    Layout l;
+    l.skeleton = std::make_shared<const Skeleton>(chart_skeleton(std::move(grammar), words));
+    l.rows = true;
+    l.statistics = static_cast<Index>(caps.size());
+    l.prefix_size = std::max<Index>(l.statistics - 1, 0);
+    l.permutation.resize(l.statistics);
+    std::iota(l.permutation.begin(), l.permutation.end(), 0);
+    l.caps = l.user_caps = caps;
+    l.floors.assign(l.statistics, 0);
+    l.tables.resize(l.skeleton->steps.size());
+    l.steps.resize(l.skeleton->steps.size());
+    l.segment_begin = {0, static_cast<Index>(l.tables.size())};
+    return l;
+}
+
 class Builder {
   public:
-    Builder(std::shared_ptr<const ChartGrammar> grammar, const ChartRequest &request)
-        : request_(request), meter_(request.poll) {
-        l_.grammar = std::move(grammar);
-        l_.plain = false;
-        l_.spans = {request.words};
-        l_.caps = request.caps;
-        l_.statistics = static_cast<Index>(l_.caps.size());
-        l_.prefix_size = std::max<Index>(l_.statistics - 1, 0);
-        l_.shifts = request.shifts;
-        l_.tables.resize(2 * l_.spans.count());
+    Builder(std::shared_ptr<const ChartGrammar> grammar, const ChartRequest &request, const Poll &poll)
+        : request_(request),
+          meter_(poll),
+          l_(begin_layout(std::move(grammar), request.words, request.caps)),
+          grammar_(*l_.skeleton->grammar),
+          spans_(l_.skeleton->spans) {
+        c_.symbols = grammar_.symbols;
+        c_.spans = spans_.count();
+        c_.statistics = l_.statistics;
+        c_.prefix_size = l_.prefix_size;
+        c_.shifts = request.shifts;
         const auto box = l_.tables.size() * static_cast<std::size_t>(l_.prefix_size);
-        l_.box_low.assign(box, 0);
-        l_.box_extent.assign(box, 0);
+        c_.box_low.assign(box, 0);
+        c_.box_extent.assign(box, 0);
     }
 
-    ChartLayout build() {
+    Layout build() {
         take_items();
         find_shifts();
-        bound_inside();
-        bound_outside();
-        for (Index width = 1; width <= l_.spans.words; width++)
-            for (Index start = 0; start < l_.spans.starts(width); start++) {
-                find_open(start, width);
-                find_closed(l_.spans.number(start, width));
-            }
+        const ChartRanges ranges(l_, shifts_);
+        for (std::int32_t t = 0; t < static_cast<std::int32_t>(l_.tables.size()); t++) {
+            c_.rank_begin.push_back(static_cast<Index>(c_.rank.size()));
+            if (begin_hulls(t, ranges)) offer_all(t);
+            finish(t);
+        }
+        c_.rank_begin.push_back(static_cast<Index>(c_.rank.size()));
+        l_.arena += kLanes;  // whole vectors are read
+        l_.root_state = l_.tables.back().runs ? c_.state_of(l_.tables.size() - 1, grammar_.root) : -1;
+        l_.chart = std::make_shared<const ChartTables>(std::move(c_));
         return std::move(l_);
     }
 
   private:
     Index p() const { return l_.statistics; }
-    bool capped(Index i) const { return l_.caps[i] != kUncapped; }
     Index sum(Index i, Index x, Index y) const { return std::min(l_.caps[i], x + y); }
-    bool there(Index table) const { return l_.tables[table].rows > 0; }
-    Index *low(Index table) { return low_.data() + table * p(); }
-    Index *high(Index table) { return high_.data() + table * p(); }
 
-    // ---- items -----------------------------------------------------------------------------------------------
+    // ---- items and shifts ------------------------------------------------------------------------------------
     void take_items() {
-        const Index symbols = l_.grammar->symbols, n = l_.spans.count();
-        l_.slot.assign(2 * n * symbols, -1);
-        for (Index span = 0; span < n; span++)
-            for (Index layer = 0; layer < 2; layer++) {
-                const Index t = 2 * span + layer;
-                const auto *wanted = request_.items.data() + (layer * n + span) * symbols;
-                for (Index s = 0; s < symbols; s++)
-                    if (wanted[s]) l_.slot[t * symbols + s] = static_cast<std::int32_t>(l_.tables[t].rows++);
-                l_.items += l_.tables[t].rows;
-            }
-        l_.plan_bytes = static_cast<Index>(l_.slot.size()) * 4 + static_cast<Index>(l_.shifts.size()) * 4;
-    }
-
-    bool live(const Chain &chain, Index span) const {
-        const Index open = l_.table_number(span, Layer::Open), closed = l_.table_number(span, Layer::Closed);
-        return l_.slot_of(closed, chain.target) >= 0 &&
-               l_.slot_of(chain.from_closed ? closed : open, chain.source) >= 0;
+        c_.states.assign(l_.tables.size() * c_.symbols, -1);
+        for (std::size_t t = 0; t < l_.tables.size(); t++) {
+            const Step &step = l_.skeleton->steps[t];
+            const Index span = spans_.number(step.start, step.width), layer = step.verb == Verb::Chain;
+            const auto *wanted = request_.items.data() + (layer * c_.spans + span) * c_.symbols;
+            l_.tables[t].states = 0;
+            for (Index s = 0; s < c_.symbols; s++)
+                if (wanted[s]) c_.states[t * c_.symbols + s] = static_cast<std::int32_t>(l_.tables[t].states++);
+        }
+        l_.plan_bytes = static_cast<Index>(c_.states.size() + c_.shifts.size()) * 4;
     }
 
     // The distinct shifts of the chains over each span.
     void find_shifts() {
         const std::vector<std::int32_t> none(p(), 0);
         std::vector<std::vector<std::int32_t>> found;
-        for (Index span = 0; span < l_.spans.count(); span++) {
-            found.clear();
-            for (const auto &chain : l_.grammar->chains) {
-                if (chain.from_closed || !live(chain, span)) continue;
-                const auto bag = span < l_.spans.words ? chain.word_bag : chain.bag;
-                const auto *shift = bag < 0 ? none.data() : l_.shift(bag, span);
-                if (std::none_of(found.begin(), found.end(),
-                                 [&](const auto &f) { return std::equal(f.begin(), f.end(), shift); }))
-                    found.emplace_back(shift, shift + p());
-            }
-            for (const auto &f : found) shifts_.data.insert(shifts_.data.end(), f.begin(), f.end());
-            shifts_.close_row();
-            meter_.spend(static_cast<double>(l_.grammar->chains.size()));
-        }
-    }
-    Index shift_count(Index span) const { return p() ? static_cast<Index>(shifts_[span].size()) / p() : 1; }
-
-    // Groups of rules over each split: the convolutions that it takes. 0: nothing is built there.
-    void count_groups(Index start, Index width) {
-        const Index span = l_.spans.number(start, width), open = l_.table_number(span, Layer::Open);
-        groups_.assign(width, 0);
-        for (std::int32_t parent = 0; parent < l_.grammar->symbols; parent++) {
-            if (l_.slot_of(open, parent) < 0) continue;
-            for (const auto &group : l_.grammar->groups[parent])
-                for (Index split = 1; split < width; split++) {
-                    const Index left = l_.table_number(l_.spans.number(start, split), Layer::Closed);
-                    const Index right = l_.table_number(l_.spans.number(start + split, width - split), Layer::Closed);
-                    if (l_.slot_of(group.left ? left : right, group.shared) < 0) continue;
-                    const auto other = group.left ? right : left;
-                    for (Index q = group.begin; q < group.end; q++) {
-                        const auto &rule = l_.grammar->rules[l_.grammar->by_group[q]];
-                        if (l_.slot_of(other, group.left ? rule.right : rule.left) < 0) continue;
-                        groups_[split]++;
-                        break;
-                    }
+        for (Index width = 1; width <= spans_.words; width++)
+            for (Index start = 0; start < spans_.starts(width); start++) {
+                found.clear();
+                const Index open = spans_.table(Layer::Open, start, width);
+                const Index closed = spans_.table(Layer::Closed, start, width);
+                for (const auto &chain : grammar_.chains) {
+                    if (chain.from_closed || c_.state_of(closed, chain.target) < 0 ||
+                        c_.state_of(open, chain.source) < 0)
+                        continue;
+                    const auto *counted = c_.shift(chain, spans_.number(start, width), width == 1);
+                    const auto *shift = counted ? counted : none.data();
+                    if (std::none_of(found.begin(), found.end(),
+                                     [&](const auto &f) { return std::equal(f.begin(), f.end(), shift); }))
+                        found.emplace_back(shift, shift + p());
                 }
-            meter_.spend(static_cast<double>(width * static_cast<Index>(l_.grammar->by_parent[parent].size()) + 1));
-        }
-    }
-
-    // ---- bounds ----------------------------------------------------------------------------------------------
-    void widen(Index table, Index i, Index least, Index most) {
-        low(table)[i] = std::min(low(table)[i], least);
-        high(table)[i] = std::max(high(table)[i], most);
-    }
-
-    // The least and the largest sum of each statistic below each table.
-    void bound_inside() {
-        low_.assign(l_.tables.size() * p(), kLarge);
-        high_.assign(l_.tables.size() * p(), kSmall);
-        for (Index width = 1; width <= l_.spans.words; width++)
-            for (Index start = 0; start < l_.spans.starts(width); start++) {
-                const Index span = l_.spans.number(start, width), open = 2 * span, closed = open + 1;
-                for (Index i = 0; i < p(); i++) {
-                    if (width == 1) widen(open, i, 0, 0);
-                    for (Index split = 1; split < width; split++) {
-                        const Index a = 2 * l_.spans.number(start, split) + 1;
-                        const Index b = 2 * l_.spans.number(start + split, width - split) + 1;
-                        if (there(a) && there(b) && low(a)[i] <= high(a)[i] && low(b)[i] <= high(b)[i])
-                            widen(open, i, low(a)[i] + low(b)[i], high(a)[i] + high(b)[i]);
-                    }
-                    if (!there(open) || low(open)[i] > high(open)[i]) continue;
-                    for (Index d = 0; d < shift_count(span); d++) {
-                        const Index shift = shifts_[span][d * p() + i];
-                        widen(closed, i, low(open)[i] + shift, high(open)[i] + shift);
-                    }
-                }
+                for (const auto &f : found) shifts_.data.insert(shifts_.data.end(), f.begin(), f.end());
+                shifts_.close_row();
+                shift_count_.push_back(static_cast<Index>(found.size()));
+                meter_.spend(static_cast<double>(grammar_.chains.size()));
             }
-    }
-
-    // What the rest of a tree can add to each table, at the least and at the most.
-    void bound_outside() {
-        rest_low_.assign(l_.tables.size() * p(), kLarge);
-        rest_high_.assign(l_.tables.size() * p(), kSmall);
-        const auto raise = [&](Index table, Index i, Index least, Index most) {
-            rest_low_[table * p() + i] = std::min(rest_low_[table * p() + i], least);
-            rest_high_[table * p() + i] = std::max(rest_high_[table * p() + i], most);
-        };
-        const Index root = 2 * (l_.spans.count() - 1) + 1;
-        for (Index i = 0; i < p(); i++) raise(root, i, 0, 0);
-        for (Index width = l_.spans.words; width >= 1; width--)
-            for (Index start = 0; start < l_.spans.starts(width); start++) {
-                const Index span = l_.spans.number(start, width), open = 2 * span, closed = open + 1;
-                for (Index i = 0; i < p(); i++) {
-                    if (rest_low_[closed * p() + i] == kLarge) continue;
-                    for (Index d = 0; d < shift_count(span); d++) {
-                        const Index shift = shifts_[span][d * p() + i];
-                        raise(open, i, rest_low_[closed * p() + i] + shift, rest_high_[closed * p() + i] + shift);
-                    }
-                    if (rest_low_[open * p() + i] == kLarge) continue;
-                    for (Index split = 1; split < width; split++) {
-                        const Index a = 2 * l_.spans.number(start, split) + 1;
-                        const Index b = 2 * l_.spans.number(start + split, width - split) + 1;
-                        for (const auto &[one, other] : {std::pair(a, b), std::pair(b, a)})
-                            if (there(one) && there(other) && low(other)[i] <= high(other)[i])
-                                raise(one, i, rest_low_[open * p() + i] + low(other)[i],
-                                      rest_high_[open * p() + i] + high(other)[i]);
-                    }
-                }
-            }
-    }
-
-    // Into window_low_, window_high_: the sums of a table that can still end inside the window. False: none can.
-    bool find_window(Index table) {
-        window_low_.assign(p(), kSmall);
-        window_high_.assign(p(), kLarge);
-        for (Index i = 0; i < p(); i++) {
-            const Index rest_low = rest_low_[table * p() + i], rest_high = rest_high_[table * p() + i];
-            if (low(table)[i] > high(table)[i] || rest_low > rest_high) return false;
-            if (request_.window_low[i] > kSmall) {
-                if (capped(i) && request_.window_low[i] > l_.caps[i]) return false;
-                window_low_[i] = request_.window_low[i] - rest_high;
-            }
-            if (request_.window_high[i] < kLarge && (!capped(i) || request_.window_high[i] < l_.caps[i]))
-                window_high_[i] = request_.window_high[i] - rest_low;
-        }
-        return true;
     }
 
     // ---- runs ------------------------------------------------------------------------------------------------
     // An empty hull for every prefix in the table's box.
-    bool begin_hulls(Index table) {
-        if (!there(table) || !find_window(table)) return false;
+    bool begin_hulls(std::int32_t t, const ChartRanges &ranges) {
+        hulls_.clear();
+        if (l_.tables[t].states == 0 || !ranges.find_window(t, request_, window_)) return false;
         double volume = 1;
         for (Index i = 0; i < l_.prefix_size; i++) {
-            const Index least = std::max(std::min(low(table)[i], l_.caps[i]), window_low_[i]);
-            const Index most = std::min({high(table)[i], l_.caps[i], window_high_[i]});
-            l_.box_low[table * l_.prefix_size + i] = least;
-            l_.box_extent[table * l_.prefix_size + i] = std::max<Index>(most - least + 1, 0);
+            const Index least = std::max(std::min(ranges.low(t, i), l_.caps[i]), window_.low[i]);
+            const Index most = std::min({ranges.high(t, i), l_.caps[i], window_.high[i]});
+            c_.box_low[t * l_.prefix_size + i] = least;
+            c_.box_extent[t * l_.prefix_size + i] = std::max<Index>(most - least + 1, 0);
             volume *= static_cast<double>(std::max<Index>(most - least + 1, 0));
         }
-        spend(table, volume * 28);
-        hull_low_.assign(static_cast<Index>(volume), kLarge);
-        hull_high_.assign(static_cast<Index>(volume), kSmall);
-        hull_natural_.assign(static_cast<Index>(volume), kSmall);
+        spend(t, volume * 28);
+        hulls_.assign(static_cast<Index>(volume), {});
         prefix_.assign(l_.prefix_size, 0);
         return volume > 0;
     }
 
     // Widens the hull of prefix_ by an interval of the last statistic; false where the window leaves nothing.
-    bool offer(Index table, Index least, Index most) {
+    bool offer(std::int32_t t, Index least, Index most) {
         Index id = 0, natural = most;
         for (Index i = 0; i < l_.prefix_size; i++) {
-            const Index at = prefix_[i] - l_.box_low[table * l_.prefix_size + i];
-            if (at < 0 || at >= l_.box_extent[table * l_.prefix_size + i]) return false;
-            id = id * l_.box_extent[table * l_.prefix_size + i] + at;
+            const Index at = prefix_[i] - c_.box_low[t * l_.prefix_size + i];
+            if (at < 0 || at >= c_.box_extent[t * l_.prefix_size + i]) return false;
+            id = id * c_.box_extent[t * l_.prefix_size + i] + at;
         }
         if (p()) {
             const Index i = p() - 1;
-            least = std::max(std::min(least, l_.caps[i]), window_low_[i]);
-            most = std::min({most, l_.caps[i], window_high_[i]});
+            least = std::max(std::min(least, l_.caps[i]), window_.low[i]);
+            most = std::min({most, l_.caps[i], window_.high[i]});
             if (least > most) return false;
             if (most < l_.caps[i]) natural = most;
         }
-        hull_low_[id] = std::min(hull_low_[id], least);
-        hull_high_[id] = std::max(hull_high_[id], most);
-        hull_natural_[id] = std::max(hull_natural_[id], natural);
+        Hull &hull = hulls_[id];
+        hull.low = std::min(hull.low, least);
+        hull.high = std::max(hull.high, most);
+        hull.natural = std::max(hull.natural, natural);
         return true;
     }
 
-    void find_open(Index start, Index width) {
-        const Index span = l_.spans.number(start, width), table = l_.table_number(span, Layer::Open);
-        const bool some = begin_hulls(table);
+    void offer_all(std::int32_t t) {
+        const Step &step = l_.skeleton->steps[t];
+        if (step.verb == Verb::Word) l_.pruned += !offer(t, 0, 0);
+        else if (step.verb == Verb::Combine) offer_splits(t, step.start, step.width);
+        else offer_shifts(t, step);
+    }
+
+    void offer_splits(std::int32_t t, Index start, Index width) {
+        count_groups(t, start, width);
         double operations = 0;
-        if (some && width == 1 && !offer(table, 0, 0)) l_.pruned++;
-        if (some && width > 1) {
-            count_groups(start, width);
-            for (Index split = 1; split < width; split++)
-                if (groups_[split])
-                    operations += static_cast<double>(groups_[split]) *
-                                  add_pairs(table, 2 * l_.spans.number(start, split) + 1,
-                                            2 * l_.spans.number(start + split, width - split) + 1);
+        for (Index split = 1; split < width; split++)
+            if (groups_[split])
+                operations += static_cast<double>(groups_[split]) *
+                              offer_pairs(t, spans_.table(Layer::Closed, start, split),
+                                          spans_.table(Layer::Closed, start + split, width - split));
+        note_operations(t, operations);
+    }
+
+    // Groups of rules over each split: the convolutions that it takes. 0: nothing is built there.
+    void count_groups(std::int32_t t, Index start, Index width) {
+        groups_.assign(width, 0);
+        for (std::int32_t parent = 0; parent < grammar_.symbols; parent++) {
+            if (c_.state_of(t, parent) < 0) continue;
+            for (const auto &group : grammar_.groups[parent])
+                for (Index split = 1; split < width; split++) {
+                    const Index left = spans_.table(Layer::Closed, start, split);
+                    const Index right = spans_.table(Layer::Closed, start + split, width - split);
+                    if (c_.state_of(group.left ? left : right, group.shared) < 0) continue;
+                    groups_[split] += usable(group, group.left ? right : left);
+                }
+            meter_.spend(static_cast<double>(width * static_cast<Index>(grammar_.by_parent[parent].size()) + 1));
         }
-        l_.operations += operations;
-        if (operations > l_.costliest_operations || l_.costliest < 0) {
-            l_.costliest = static_cast<std::int32_t>(span);
-            l_.costliest_operations = operations;
+    }
+    bool usable(const RuleGroup &group, Index other) const {
+        for (Index q = group.begin; q < group.end; q++) {
+            const auto &rule = grammar_.rules[grammar_.by_group[q]];
+            if (c_.state_of(other, group.left ? rule.right : rule.left) >= 0) return true;
         }
-        finish(table, some);
+        return false;
     }
 
     // All runs of one table with all of another; returns the operations of one convolution.
-    double add_pairs(Index table, Index a, Index b) {
-        const ChartRuns ra(l_, a), rb(l_, b);
+    double offer_pairs(std::int32_t t, std::int32_t a, std::int32_t b) {
+        const Runs x(l_, a), y(l_, b);
         const Index q = l_.prefix_size;
         double operations = 0;
-        for (Index x = 0; x < ra.count; x++)
-            for (Index y = 0; y < rb.count; y++) {
-                for (Index i = 0; i < q; i++) prefix_[i] = sum(i, ra.prefix[x * q + i], rb.prefix[y * q + i]);
-                const Index least = ra.low[x] + rb.low[y];
-                if (offer(table, least, least + ra.length[x] + rb.length[y] - 2))
-                    operations += static_cast<double>(ra.length[x]) * static_cast<double>(rb.length[y]);
+        for (Index r = 0; r < x.count; r++)
+            for (Index s = 0; s < y.count; s++) {
+                for (Index i = 0; i < q; i++) prefix_[i] = sum(i, x.prefix[r * q + i], y.prefix[s * q + i]);
+                const Index least = x.low[r] + y.low[s];
+                if (offer(t, least, least + x.length[r] + y.length[s] - 2))
+                    operations += static_cast<double>(x.length[r]) * static_cast<double>(y.length[s]);
                 else l_.pruned++;
             }
-        meter_.spend(static_cast<double>(ra.count) * static_cast<double>(rb.count) * 8);
+        meter_.spend(static_cast<double>(x.count) * static_cast<double>(y.count) * 8);
         return operations;
     }
 
-    void find_closed(Index span) {
-        const Index table = l_.table_number(span, Layer::Closed), open = l_.table_number(span, Layer::Open);
-        const bool some = begin_hulls(table);
-        const ChartRuns from(l_, open);
-        for (Index d = 0; some && d < shift_count(span); d++)
+    void offer_shifts(std::int32_t t, const Step &step) {
+        const Runs from(l_, step.a);
+        const Index span = spans_.number(step.start, step.width);
+        for (Index d = 0; d < shift_count_[span]; d++)
             for (Index r = 0; r < from.count; r++) {
                 const auto *shift = shifts_[span].data() + d * p();
                 for (Index i = 0; i < l_.prefix_size; i++)
                     prefix_[i] = sum(i, from.prefix[r * l_.prefix_size + i], shift[i]);
                 const Index least = from.low[r] + (p() ? shift[p() - 1] : 0);
-                if (!offer(table, least, least + from.length[r] - 1)) l_.pruned++;
+                l_.pruned += !offer(t, least, least + from.length[r] - 1);
             }
-        finish(table, some);
-        l_.operations += static_cast<double>(l_.tables[table].cells * l_.tables[table].rows);
     }
 
     // Turns the hulls that were reached into the runs of a table, and gives it its place.
-    void finish(Index t, bool some) {
+    void finish(std::int32_t t) {
         auto &table = l_.tables[t];
         table.runs_begin = static_cast<Index>(l_.low.size());
-        table.rank = static_cast<Index>(l_.rank.size());
         table.base = l_.arena;
-        if (!some) return;
-        Index end = 0;
-        for (Index id = 0; id < static_cast<Index>(hull_low_.size()); id++) {
-            const bool reached = hull_low_[id] != kLarge;
-            l_.rank.push_back(reached ? static_cast<std::int32_t>(table.runs++) : -1);
+        for (Index id = 0; id < static_cast<Index>(hulls_.size()); id++) {
+            const Hull &hull = hulls_[id];
+            const bool reached = hull.low <= hull.high;
+            c_.rank.push_back(reached ? static_cast<std::int32_t>(table.runs++) : -1);
             if (!reached) continue;
-            Index rest = id;
-            l_.prefix.resize(l_.prefix.size() + l_.prefix_size);
-            for (Index i = l_.prefix_size; i-- > 0;) {
-                const Index extent = l_.box_extent[t * l_.prefix_size + i];
-                l_.prefix[l_.prefix.size() - l_.prefix_size + i] = l_.box_low[t * l_.prefix_size + i] + rest % extent;
-                rest /= extent;
-            }
-            const Index length = hull_high_[id] - hull_low_[id] + 1;
-            l_.low.push_back(hull_low_[id]);
+            push_prefix(t, id);
+            const Index length = hull.high - hull.low + 1;
+            l_.low.push_back(hull.low);
             l_.length.push_back(length);
-            l_.natural.push_back(hull_natural_[id] - hull_low_[id] + 1);
-            l_.start.push_back(end);
-            end += round_up(length);
+            l_.natural.push_back(hull.natural - hull.low + 1);
+            l_.start.push_back(table.stride);
+            table.stride += round_up(length);
             table.cells += length;
         }
-        table.stride = end;
-        l_.arena += end * table.rows;
-        l_.most_cells = std::max(l_.most_cells, table.cells);
-        l_.plan_bytes += static_cast<Index>(hull_low_.size()) * 4 + table.runs * (32 + 8 * l_.prefix_size);
+        table.size = table.stride * table.states;
+        l_.arena += table.size;
+        l_.plan_bytes += static_cast<Index>(hulls_.size()) * 4 + table.runs * (32 + 8 * l_.prefix_size);
+        if (l_.skeleton->steps[t].verb == Verb::Chain)
+            note_operations(t, static_cast<double>(table.cells * table.states));
         spend(t, 0);
     }
-
-    void spend(Index table, double more) const {
-        const double bytes = 8.0 * static_cast<double>(l_.arena) + static_cast<double>(l_.plan_bytes) + more;
-        if (bytes > request_.memory_limit) throw_budget(static_cast<std::int32_t>(table / 2), bytes);
+    void push_prefix(std::int32_t t, Index id) {
+        l_.prefix.resize(l_.prefix.size() + l_.prefix_size);
+        for (Index i = l_.prefix_size; i-- > 0;) {
+            const Index extent = c_.box_extent[t * l_.prefix_size + i];
+            l_.prefix[l_.prefix.size() - l_.prefix_size + i] = c_.box_low[t * l_.prefix_size + i] + id % extent;
+            id /= extent;
+        }
     }
+
+    // ---- what it costs ---------------------------------------------------------------------------------------
+    void note_operations(std::int32_t t, double operations) {
+        l_.operations += l_.steps[t].operations = operations;
+        if (l_.costliest < 0 || operations > l_.steps[l_.costliest].operations) l_.costliest = t;
+    }
+    void spend(std::int32_t t, double more) const {
+        const double bytes = 8.0 * static_cast<double>(l_.arena + kLanes) + static_cast<double>(l_.plan_bytes) + more;
+        const Step &step = l_.skeleton->steps[t];
+        if (bytes > request_.memory_limit)
+            throw_budget(static_cast<std::int32_t>(spans_.number(step.start, step.width)), bytes);
+    }
+
+    struct Hull {
+        Index low = kLarge, high = kSmall, natural = kSmall;
+    };
 
     const ChartRequest &request_;
     Meter meter_;
-    ChartLayout l_;
+    Layout l_;
+    const ChartGrammar &grammar_;
+    const Spans spans_;
+    ChartTables c_;
     Ragged<std::int32_t> shifts_;  // per span, one distinct shift after the other
-    std::vector<Index> groups_;    // per split
-    std::vector<Index> low_, high_, rest_low_, rest_high_;
-    std::vector<Index> window_low_, window_high_, prefix_;
-    std::vector<Index> hull_low_, hull_high_, hull_natural_;
+    std::vector<Index> shift_count_, groups_, prefix_;
+    Bounds window_;
+    std::vector<Hull> hulls_;
 };
 
 }  // namespace
 
-ChartLayout tally_chart(std::shared_ptr<const ChartGrammar> grammar, const ChartRequest &request) {
-    return Builder(std::move(grammar), request).build();
+Layout tally_chart(std::shared_ptr<const ChartGrammar> grammar, const ChartRequest &request, const Poll &poll) {
+    return Builder(std::move(grammar), request, poll).build();
+}
+
+Layout plain_chart(std::shared_ptr<const ChartGrammar> grammar, Index words, double memory_limit) {
+    Layout l = begin_layout(std::move(grammar), words, {});
+    const Spans spans = l.skeleton->spans;
+    const auto rules = static_cast<double>(l.skeleton->grammar->rules.size());
+    const auto chains = static_cast<double>(l.skeleton->grammar->chains.size());
+    ChartTables c;
+    c.symbols = l.skeleton->grammar->symbols;
+    c.spans = spans.count();
+    l.low = l.start = {0};
+    l.length = l.natural = {1};
+    for (std::size_t t = 0; t < l.tables.size(); t++) {
+        const Step &step = l.skeleton->steps[t];
+        const Index stride = round_up(spans.starts(step.width) + kLanes);  // whole vectors are read at any start
+        auto &table = l.tables[t];
+        table.states = c.symbols;
+        table.runs = table.cells = 1;
+        table.stride = stride;
+        table.size = stride * c.symbols;
+        table.base = l.arena + step.start;
+        if (step.together == 1) l.arena += table.size;  // the last of its width
+        l.steps[t].operations = step.verb == Verb::Chain ? chains : rules * static_cast<double>(step.width - 1);
+        l.operations += l.steps[t].operations;
+    }
+    l.arena += kLanes;
+    l.costliest = static_cast<std::int32_t>(l.tables.size()) - 1;
+    l.root_state = l.skeleton->grammar->root;
+    l.chart = std::make_shared<const ChartTables>(std::move(c));
+    if (8.0 * static_cast<double>(l.arena) > memory_limit) throw_budget(0, 8.0 * static_cast<double>(l.arena));
+    return l;
 }
 
 }  // namespace tallytree

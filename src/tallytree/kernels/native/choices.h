@@ -1,46 +1,104 @@
-// The ways to make one cell of a table: what decoding, sampling and ranking choose from.
+// The ways to make one cell of a table, by every verb: what decoding, sampling and ranking choose from.
 #pragma once
 
 #include <algorithm>
 
+#include "chart.h"
 #include "upward.h"
 
 namespace tallytree {
 
-// Where a walk down the tree stands in a table.
+// A cell of a table.
 struct Place {
     Index state = 0, run = 0, cell = 0;
 };
+struct Cell {
+    std::int32_t table = -1;
+    Place place{};
+};
+
+// One way to make a cell: from a cell of one input or of two.
+struct Way {
+    double value = 0;  // the inputs' values and the local score together
+    double local = 0;
+    Index choice = 0;  // the state of the eliminated variable, the number of the chain or of the rule
+    Cell a{}, b{};     // b.table is -1 where there is one input only
+};
+
+// What a walk down the tables tells: a cell was made by a choice, from tables of which `input` is the first.
+struct Visit {
+    std::int32_t table;
+    Index state, choice;
+    std::int32_t input;
+};
+inline void label(const Skeleton &skeleton, const Visit &visit, std::int64_t *assignment) {
+    const Step &step = skeleton.steps[visit.table];
+    if (step.verb == Verb::Eliminate) assignment[step.variable] = visit.choice;
+}
 
 class Choices {
   public:
-    explicit Choices(const Run &run) : run_(run), layout_(*run.layout_), skeleton_(run.skeleton_) {}
+    explicit Choices(const Run &run)
+        : run_(run), layout_(*run.layout_), skeleton_(run.skeleton_), states_(skeleton_.cardinalities.size(), 0) {}
 
-    Place root(Index cell) const {
-        const Runs runs(layout_, static_cast<std::int32_t>(layout_.tables.size()) - 1);
+    Cell root(Index cell) const {
+        const auto last = static_cast<std::int32_t>(layout_.tables.size()) - 1;
+        const Runs runs(layout_, last);
         Index r = 0;
         while (cell >= runs.length[r]) cell -= runs.length[r++];
-        return {0, r, cell};
+        return {last, {layout_.root_state, r, cell}};
+    }
+    Index address(const Cell &at) const {
+        const TableLayout &t = layout_.tables[at.table];
+        return t.base + at.place.state * t.stride + layout_.start[t.runs_begin + at.place.run] + at.place.cell;
     }
 
-    // Calls `offer(x, f, v, a)` for every cell of the input that comes to `place` when its variable has state v: x is
-    // the cell's value at place `a`, f the local score. The assignment must hold the states of the table's scope; the
-    // variable's entry is overwritten.
+    // Whether a table knows its cells by itself.
+    bool source(std::int32_t t) const {
+        return skeleton_.steps[t].verb == Verb::Unit || skeleton_.steps[t].verb == Verb::Word;
+    }
+
+    // Calls `offer(way)` for every way to make a cell.
     template <class Offer>
-    void eliminate(std::int32_t t, Place place, std::int64_t *assignment, Offer offer) const {
+    void ways(const Cell &at, Offer offer) {
+        switch (skeleton_.steps[at.table].verb) {
+            case Verb::Eliminate:
+                return eliminate(at.table, at.place, offer);
+            case Verb::Join:
+                return join(at.table, at.place, offer);
+            case Verb::Chain:
+                return chain(at.table, at.place, offer);
+            case Verb::Combine:
+                return combine(at.table, at.place, offer);
+            default:
+                return;
+        }
+    }
+
+  private:
+    template <class Offer>
+    void eliminate(std::int32_t t, Place place, Offer offer) {
         const Step &step = skeleton_.steps[t];
         const StepView s = layout_.step(t);
         const Runs in(layout_, step.a), out(layout_, t);
-        const Index fresh = place.state / step.kept_states;
-        Index at_a = 0, at_shift = step.shift_has_fresh ? fresh : 0, rest = place.state % step.kept_states;
+        // The table's variables: fresh ones, then those that are kept, whose states say where the input stands.
+        const auto scope = skeleton_.scopes[t];
         const auto kept = skeleton_.kept[t];
-        for (std::size_t i = kept.size(); i-- > 0; rest /= kept[i].count) {
-            at_a += rest % kept[i].count * kept[i].a;
-            at_shift += rest % kept[i].count * kept[i].shift;
+        Index at_a = 0, at_shift = 0, rest = place.state;
+        std::size_t i = scope.size();
+        for (const std::size_t fresh = i - kept.size(); i-- > fresh;) {
+            const Loop &loop = kept[i - fresh];
+            const Index state = states_[scope[i]] = rest % loop.count;
+            rest /= loop.count;
+            at_a += state * loop.a;
+            at_shift += state * loop.shift;
         }
+        if (step.shift_has_fresh) at_shift += rest;
+        for (i = scope.size() - kept.size(); i-- > 0; rest /= skeleton_.cardinalities[scope[i]])
+            states_[scope[i]] = rest % skeleton_.cardinalities[scope[i]];
         for (Index v = 0; v < step.gone.count; v++) {
-            assignment[step.variable] = v;
-            const double f = run_.local_score(t, assignment);
+            states_[step.variable] = v;
+            const double f = run_.local_score(t, states_.data());
             if (f == kNegativeInfinity) continue;
             const Index d = s.class_of[at_shift + v * step.gone.shift], group = place.run * s.classes + d;
             const Index state = at_a + v * step.gone.a;
@@ -48,50 +106,121 @@ class Choices {
             for (Index q = s.pairs.begin[group]; q < s.pairs.begin[group + 1]; q++) {
                 const Index ra = s.pairs.a[q];
                 const Index offset = in.low[ra] + s.class_shift[d] - out.low[place.run];
-                sources(place.cell, offset, in.length[ra], out.length[place.run], out.natural[place.run],
-                        [&](Index i) { offer(row[in.start[ra] + i], f, v, Place{state, ra, i}); });
+                sources(out, place, offset, in.length[ra],
+                        [&](Index i) { offer(Way{row[in.start[ra] + i] + f, f, v, {step.a, {state, ra, i}}, {}}); });
             }
         }
     }
 
-    // Calls `offer(x, y, a, b)` for every pair of cells that comes to `place`; x and y are their values.
     template <class Offer>
     void join(std::int32_t t, Place place, Offer offer) const {
         const Step &step = skeleton_.steps[t];
         const PairList pairs = layout_.step(t).pairs;
-        const Runs a(layout_, step.a), b(layout_, step.b), out(layout_, t);
         Index state_a = 0, state_b = 0, rest = place.state;
         const auto kept = skeleton_.kept[t];
         for (std::size_t i = kept.size(); i-- > 0; rest /= kept[i].count) {
             state_a += rest % kept[i].count * kept[i].a;
             state_b += rest % kept[i].count * kept[i].b;
         }
-        const double *row_a = run_.row(step.a, state_a), *row_b = run_.row(step.b, state_b);
-        for (Index q = pairs.begin[place.run]; q < pairs.begin[place.run + 1]; q++) {
-            const Index ra = pairs.a[q], rb = pairs.b[q];
-            const Index offset = a.low[ra] + b.low[rb] - out.low[place.run];
-            for (Index i = 0; i < a.length[ra]; i++) {
-                const double x = row_a[a.start[ra] + i];
-                if (x == kNegativeInfinity) continue;
-                sources(
-                    place.cell, offset + i, b.length[rb], out.length[place.run], out.natural[place.run],
-                    [&](Index k) { offer(x, row_b[b.start[rb] + k], Place{state_a, ra, i}, Place{state_b, rb, k}); });
+        const Runs a(layout_, step.a), b(layout_, step.b), out(layout_, t);
+        for (Index q = pairs.begin[place.run]; q < pairs.begin[place.run + 1]; q++)
+            join_runs(out, place, a, {step.a, {state_a, pairs.a[q], 0}}, b, {step.b, {state_b, pairs.b[q], 0}}, 0, 0,
+                      offer);
+    }
+
+    template <class Offer>
+    void chain(std::int32_t t, Place place, Offer offer) const {
+        const Step &step = skeleton_.steps[t];
+        const ChartTables &chart = *layout_.chart;
+        const Index span = skeleton_.spans.number(step.start, step.width), p = layout_.statistics;
+        const Runs out(layout_, t);
+        for (auto number : skeleton_.grammar->by_target[chart.symbol_of(t, place.state)]) {
+            const UnaryChain &chain = skeleton_.grammar->chains[number];
+            const auto from = chain.from_closed ? t : step.a;
+            const auto state = chart.state_of(from, chain.source);
+            const double f = *anchored(run_.scores_[kChains], number, span);
+            if (state < 0 || f == kNegativeInfinity) continue;
+            const auto *shift = chart.shift(chain, span, step.width == 1);
+            const Runs in(layout_, from);
+            for (Index r = 0; r < in.count; r++) {
+                if (!comes_to(out, place.run, in.prefix + r * layout_.prefix_size, shift)) continue;
+                const Index offset = in.low[r] + (shift ? shift[p - 1] : 0) - out.low[place.run];
+                const double *x = run_.row(from, state) + in.start[r];
+                sources(out, place, offset, in.length[r],
+                        [&](Index i) { offer(Way{x[i] + f, f, number, {from, {state, r, i}}, {}}); });
             }
         }
     }
 
-  private:
-    // Calls `use(i)` for the cells of an input run that land on `cell` when moved by `offset`.
+    template <class Offer>
+    void combine(std::int32_t t, Place place, Offer offer) const {
+        const Step &step = skeleton_.steps[t];
+        const auto symbol = layout_.chart->symbol_of(t, place.state);
+        for (Index split = 1; split < step.width; split++)
+            split_at(t, place, symbol, skeleton_.spans.table(Layer::Closed, step.start, split),
+                     skeleton_.spans.table(Layer::Closed, step.start + split, step.width - split), offer);
+    }
+
+    template <class Offer>
+    void split_at(std::int32_t t, Place place, std::int32_t symbol, std::int32_t left, std::int32_t right,
+                  Offer offer) const {
+        const Step &step = skeleton_.steps[t];
+        const Index span = skeleton_.spans.number(step.start, step.width), q = layout_.prefix_size;
+        const Runs a(layout_, left), b(layout_, right), out(layout_, t);
+        for (auto number : skeleton_.grammar->by_parent[symbol]) {
+            const auto &rule = skeleton_.grammar->rules[number];
+            const double f = *anchored(run_.scores_[kRules], number, span);
+            const auto state_a = layout_.chart->state_of(left, rule.left);
+            const auto state_b = layout_.chart->state_of(right, rule.right);
+            if (f == kNegativeInfinity || state_a < 0 || state_b < 0) continue;
+            for (Index r = 0; r < a.count; r++)
+                for (Index s = 0; s < b.count; s++)
+                    if (comes_to(out, place.run, a.prefix + r * q, b.prefix + s * q))
+                        join_runs(out, place, a, {left, {state_a, r, 0}}, b, {right, {state_b, s, 0}}, f, number,
+                                  offer);
+        }
+    }
+
+    // All pairs of cells of two runs that come to a place.
+    template <class Offer>
+    void join_runs(const Runs &out, Place place, const Runs &a, Cell at_a, const Runs &b, Cell at_b, double f,
+                   Index choice, Offer offer) const {
+        const Index ra = at_a.place.run, rb = at_b.place.run, offset = a.low[ra] + b.low[rb] - out.low[place.run];
+        const double *x = run_.row(at_a.table, at_a.place.state) + a.start[ra];
+        const double *y = run_.row(at_b.table, at_b.place.state) + b.start[rb];
+        for (Index i = 0; i < a.length[ra]; i++) {
+            if (x[i] == kNegativeInfinity) continue;
+            at_a.place.cell = i;
+            sources(out, place, offset + i, b.length[rb], [&](Index k) {
+                at_b.place.cell = k;
+                offer(Way{x[i] + y[k] + f, f, choice, at_a, at_b});
+            });
+        }
+    }
+
+    // Whether two prefixes, or a prefix and a shift (null: none), add up to that of a run.
+    template <class Other>
+    bool comes_to(const Runs &out, Index run, const Index *prefix, const Other *other) const {
+        const Index q = layout_.prefix_size;
+        for (Index i = 0; i < q; i++)
+            if (std::min<Index>(layout_.caps[i], prefix[i] + (other ? other[i] : 0)) != out.prefix[run * q + i])
+                return false;
+        return true;
+    }
+
+    // Calls `use(i)` for the cells of an input run that land on `place` when moved by `offset`.
     template <class Use>
-    static void sources(Index cell, Index offset, Index length, Index out_length, Index natural, Use use) {
-        const bool folded = natural > out_length && cell == out_length - 1;
-        const Index first = cell - offset, last = folded ? length - 1 : first;
+    static void sources(const Runs &out, Place place, Index offset, Index length, Use use) {
+        const Index n = out.length[place.run];
+        const bool folded = out.natural[place.run] > n && place.cell == n - 1;
+        const Index first = place.cell - offset, last = folded ? length - 1 : first;
         for (Index i = std::max<Index>(first, 0); i <= last && i < length; i++) use(i);
     }
 
     const Run &run_;
     const Layout &layout_;
     const Skeleton &skeleton_;
+    std::vector<std::int64_t> states_;  // by variable; those of the table at hand are right
 };
 
 }  // namespace tallytree

@@ -1,7 +1,7 @@
-// Labellings one by one, best first, from the tables of a max-plus run.
+// Labellings, or trees, one by one, best first, from the tables of a max-plus run.
 //
-// A table's cell holds the best score of the labellings below it with one tally; the second best, the third and so on
-// are found when they are asked for (Huang and Chiang, "Better k-best parsing", 2005, algorithm 3). A labelling has one
+// A table's cell holds the best score of what lies below it with one tally; the second best, the third and so on are
+// found when they are asked for (Huang and Chiang, "Better k-best parsing", 2005, algorithm 3). A labelling has one
 // state for each variable and one tally for each table, so it is derived in exactly one way: nothing comes twice.
 #pragma once
 
@@ -14,23 +14,24 @@ namespace tallytree {
 
 class KBest {
   public:
-    // The labellings of the given root cells, all of them in one order. The run must outlive this.
+    // The derivations of the given root cells, all of them in one order. The run must outlive this.
     KBest(const Run &run, std::span<const Index> root_cells);
 
-    struct Labellings {
-        std::vector<double> scores;
-        std::vector<Index> positions;           // in `root_cells`
-        std::vector<std::int64_t> assignments;  // one after the other
+    struct Found {
+        double score = kNegativeInfinity;
+        Index position = -1;  // in `root_cells`; -1: there are no more
     };
-    // Up to `count` more; fewer where there are no more.
-    Labellings next(Index count, const Poll &poll);
-    std::size_t variables() const { return skeleton_.cardinalities.size(); }
+    // The next one; `tell(visit)` hears of its cells, top down, the first input before the second.
+    Found next(const std::function<void(const Visit &)> &tell, Meter &meter);
+    const Layout &layout() const { return layout_; }
 
   private:
-    // One way to make a cell from cells of the step's inputs.
+    // One way to make a cell from cells of other tables.
     struct Edge {
-        Index a, b;    // inputs: ~node, or an address where none was made yet; b of an elimination is the state
-        double local;  // the local score; 0 for a join
+        Index a, b;  // inputs: ~node, or an address where none was made yet
+        double local;
+        std::int32_t table_a, table_b;  // table_b is -1 where there is one input only
+        std::int32_t choice;
     };
     // An edge, and which of its inputs' derivations it takes.
     struct Derivation {
@@ -52,13 +53,10 @@ class KBest {
     };
 
     static bool worse(const Derivation &x, const Derivation &y);
-    static bool settled(const Node &node, std::int32_t rank) {
-        return node.done || static_cast<std::size_t>(rank) < node.found.size();
-    }
-    const Step &step(const Node &node) const;
+    static bool has(const Node &node, std::int32_t rank) { return static_cast<std::size_t>(rank) < node.found.size(); }
+    static bool settled(const Node &node, std::int32_t rank) { return node.done || has(node, rank); }
     double value(std::int32_t node, std::int32_t rank) const;
-    Index address(std::int32_t table, Place place) const;
-    Place place(std::int32_t table, Index address) const;
+    Cell cell(const Node &node) const;
     std::int32_t input(Index &at, std::int32_t table);
 
     void find(std::int32_t node, std::int32_t rank, Meter &meter);
@@ -67,17 +65,14 @@ class KBest {
     bool ask(std::int32_t node, std::int32_t rank);
     void offer(Node &node, std::int32_t edge, std::int32_t rank_a, std::int32_t rank_b);
     static void take(Node &node);
-    void assign(std::int32_t rank, std::int64_t *assignment, Meter &meter);
+    void derive(std::int32_t rank, const std::function<void(const Visit &)> &tell, Meter &meter);
 
     const Run &run_;
     const Layout &layout_;
-    const Skeleton &skeleton_;
-    const Choices choices_;
-    Step top_{Verb::Eliminate};                        // above the last table: chooses a root cell
+    Choices choices_;
     std::deque<Node> nodes_;                           // the first stands above the root cells
     std::unordered_map<Index, std::int32_t> numbers_;  // by address
     std::vector<Task> tasks_;
-    std::vector<std::int64_t> scratch_;
     std::int32_t given_ = 0;
 };
 

@@ -61,8 +61,11 @@ struct StepLayout {
     double operations = 0;
 };
 
+struct ChartTables;
+
 struct Layout {
     std::shared_ptr<const Skeleton> skeleton;
+    std::shared_ptr<const ChartTables> chart;  // what the verbs of charts need besides
     bool rows = false;
     Index statistics = 0;
     Index prefix_size = 0;                  // statistics that are not along the run
@@ -86,6 +89,7 @@ struct Layout {
     bool clipped = false;  // a window cut runs short
     Index pruned = 0;      // tallies that the window cut off
     std::int32_t costliest = -1;
+    std::int32_t root_state = 0;  // of the last table; -1: nothing comes to it
 
     StepView step(std::int32_t t) const {
         const StepLayout &s = steps[t];

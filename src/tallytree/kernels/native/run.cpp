@@ -125,7 +125,8 @@ Run::Run(std::shared_ptr<const Layout> layout, std::vector<TableBlock<double>> s
 template <class Algebra>
 void Run::run_segment(Algebra &algebra, Index segment, const Poll &poll, bool again) {
     std::vector<std::int32_t> steps;
-    for (Index t = layout_->segment_begin[segment]; t < layout_->segment_begin[segment + 1]; t++)
+    for (Index t = layout_->segment_begin[segment]; t < layout_->segment_begin[segment + 1];
+         t += skeleton_.steps[t].together)
         if (!again || !layout_->tables[t].checkpoint) steps.push_back(static_cast<std::int32_t>(t));
     if (threads_.count > 1) {
         run_together(algebra, steps, poll);
@@ -215,11 +216,12 @@ std::vector<double> Run::root_values() const {
     const auto last = static_cast<std::int32_t>(layout_->tables.size()) - 1;
     const Runs runs(*layout_, last);
     std::vector<double> values;
+    if (layout_->root_state < 0) return values;
     values.reserve(layout_->tables[last].cells);
     const double add = constant();
     for (Index r = 0; r < runs.count; r++)
         for (Index i = 0; i < runs.length[r]; i++) {
-            const double v = row(last, 0)[runs.start[r] + i];
+            const double v = row(last, layout_->root_state)[runs.start[r] + i];
             if (kind_ == AlgebraKind::Counting) values.push_back(add == kNegativeInfinity ? 0 : v);
             else values.push_back(v + add);
         }
@@ -241,12 +243,11 @@ Run::Root Run::root() const {
     root.tallies.resize(values.size() * n);
     std::vector<Index> row(n);
     Index cell = 0, found = 0;
-    for (Index r = 0; r < runs.count; r++) {
-        const Index *prefix = layout_->prefix.data() + (layout_->tables[last].runs_begin + r) * q;
-        for (Index i = 0; i < q; i++) row[layout_->permutation[i]] = tally(i, prefix[i]);
+    for (Index r = 0; !values.empty() && r < runs.count; r++) {
+        for (Index i = 0; i < q; i++) row[layout_->permutation[i]] = tally(i, runs.prefix[r * q + i]);
         for (Index c = 0; c < runs.length[r]; c++, cell++) {
             if (values[cell] == kNegativeInfinity) continue;
-            if (layout_->rows) row[layout_->permutation[q]] = tally(q, runs.low[r] + c);
+            if (q < n) row[layout_->permutation[q]] = tally(q, runs.low[r] + c);
             root.cells[found] = cell;
             root.values[found] = values[cell];
             for (Index i = 0; i < n; i++) root.tallies[found * n + i] = row[i];

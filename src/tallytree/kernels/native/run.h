@@ -60,10 +60,17 @@ class Run {
     // For each variable and state the algebra's sum over all labellings with it, root cells weighted.
     std::vector<double> downward(std::span<const double> root_weights, const Poll &poll);
 
+    AlgebraKind algebra() const { return kind_; }
     bool is_max_plus() const { return kind_ == AlgebraKind::MaxPlus; }
     Index native_steps() const { return native_steps_; }
     const Layout &layout() const { return *layout_; }
     double *memory() const { return arena_.data(); }
+    double *row(std::int32_t t, Index state) const {
+        const auto &table = layout_->tables[t];
+        return arena_.data() + table.base + state * table.stride;
+    }
+    std::span<const TableBlock<double>> scores() const { return scores_; }
+    const MaxPlusKernels *kernels() const { return kernels_; }
     Arena release() { return std::move(arena_); }  // ends the run's life
 
   private:
@@ -78,10 +85,6 @@ class Run {
     template <class Algebra>
     void run_together(const Algebra &algebra, std::span<const std::int32_t> steps, const Poll &poll);
     void load_segment(Index segment, const Poll &poll);
-    double *row(std::int32_t t, Index state) const {
-        const auto &table = layout_->tables[t];
-        return arena_.data() + table.base + state * table.stride;
-    }
     double local_score(std::int32_t step, const std::int64_t *assignment) const;
     double constant() const;
 

@@ -1,11 +1,15 @@
 // The skeleton of a plan: the program of steps that scopes and cardinalities alone decide.
 #pragma once
 
-#include "common.h"
+#include <memory>
+
+#include "chart_grammar.h"
 
 namespace tallytree {
 
-enum class Verb : std::int32_t { Unit = 0, Join = 1, Eliminate = 2 };
+// The last three are those of charts: what the lexicon says of a word, the best of all splits and rules, the best of
+// all chains.
+enum class Verb : std::int32_t { Unit = 0, Join = 1, Eliminate = 2, Word = 3, Combine = 4, Chain = 5 };
 
 // Row `row` of block `block` of the factors (or of the statistics).
 struct FactorRef {
@@ -47,6 +51,7 @@ struct OwnedScopes {
 //   gone   the loop over the eliminated variable
 // The local shift table is laid out [kept.., gone(, fresh)]; the local score table likewise, or [kept.., fresh,
 // gone] where its largest factor lies that way round: `fresh_score` is the distance between fresh states.
+// The inputs of a `Combine` are the closed tables of all splits of its span; `Chain` has the open one, `a`, and itself.
 struct Step {
     Verb verb;
     std::int32_t a = -1, b = -1, variable = -1;
@@ -57,6 +62,8 @@ struct Step {
     bool shift_has_fresh = false;
     std::int32_t late = -1;  // which of its factors is over the fresh states alone, if one is set apart
     Loop gone{1, 0, 0, 0, 0};
+    std::int32_t start = 0, width = 0;  // the span of a chart's table
+    std::int32_t together = 1;          // steps from this one on that are done at once: spans of one width
 };
 
 struct Skeleton {
@@ -82,6 +89,9 @@ struct Skeleton {
     Index degree = 0;      // ν: messages that meet at one variable, and one out
     double cost = 0;       // by the cost model, with unit statistics
     bool feasible = true;  // false: some table is beyond counting
+
+    std::shared_ptr<const ChartGrammar> grammar;  // of a chart
+    Spans spans;
 };
 
 // `scales[k]` is about how far one scope of statistic k moves its tally. `statistic_of[i]` says which statistic block i

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "chart_rows.h"
+#include "chart_widths.h"
 #include "concave.h"
 
 namespace tallytree {
@@ -29,6 +31,9 @@ bool contiguous(std::span<const FactorLoop> loops) { return loops.size() == 1 &&
 bool constant_rows(std::span<const FactorLoop> loops) { return loops.size() == 2 && loops[1].stride == 0; }
 
 }  // namespace
+
+Upward::Upward(Run &run, const Poll &poll) : run_(run), layout_(*run.layout_), skeleton_(run.skeleton_), meter_(poll) {}
+Upward::~Upward() = default;
 
 // ---- any algebra -----------------------------------------------------------------------------------------------
 
@@ -517,12 +522,26 @@ void Upward::join_cells(std::int32_t t, Part part) {
     }
 }
 
+// ---- charts -------------------------------------------------------------------------------------------------------
+
+template <class Algebra>
+void Upward::chart(Algebra &algebra, std::int32_t t) {
+    if (layout_.chart->plain()) {
+        if (!chart_widths_) chart_widths_ = std::make_unique<ChartWidths>(run_, meter_);
+        chart_widths_->step(t);
+    } else {
+        if (!chart_rows_) chart_rows_ = std::make_unique<ChartRows>(run_, meter_);
+        chart_rows_->step(algebra, t);
+    }
+}
+
 // ---- dispatch -------------------------------------------------------------------------------------------------------
 
 template <class Algebra>
 void Upward::step(Algebra &algebra, std::int32_t t, Part part) {
     const Verb verb = skeleton_.steps[t].verb;
     if (verb == Verb::Unit) return unit<Algebra>(t);
+    if (layout_.chart) return chart(algebra, t);
     if constexpr (std::is_same_v<Algebra, MaxPlus>) {
         if (layout_.rows) return verb == Verb::Join ? join_rows(t, part) : eliminate_rows(t, part);
         if (verb == Verb::Join) return join_cells(t, part);

@@ -44,9 +44,10 @@ struct Odometer {
 // The runs of one table, with addresses relative to a state's row.
 struct Runs {
     Index count;
-    const Index *low, *length, *natural, *start;
+    const Index *prefix, *low, *length, *natural, *start;
     Runs(const Layout &l, std::int32_t t)
         : count(l.tables[t].runs),
+          prefix(l.prefix.data() + l.tables[t].runs_begin * l.prefix_size),
           low(l.low.data() + l.tables[t].runs_begin),
           length(l.length.data() + l.tables[t].runs_begin),
           natural(l.natural.data() + l.tables[t].runs_begin),
@@ -66,12 +67,16 @@ class GuardedRuns {
     double *base_ = nullptr;
     Index state_ = -1;  // the one that is there
 };
+class ChartRows;
+class ChartWidths;
 
 class Upward {
   public:
-    Upward(Run &run, const Poll &poll) : run_(run), layout_(*run.layout_), skeleton_(run.skeleton_), meter_(poll) {}
+    Upward(Run &run, const Poll &poll);
+    ~Upward();
 
-    // A step, or a part of it. The parts of a step may be computed by several threads, each with an Upward of its own.
+    // Makes the table of step t and of those that are done together with it, or a part of it. The parts of a step may
+    // be computed by several threads, each with an Upward of its own.
     template <class Algebra>
     void step(Algebra &algebra, std::int32_t t, Part part = {});
 
@@ -107,6 +112,8 @@ class Upward {
     void join(Algebra &algebra, std::int32_t t, Part part);
     template <class Value>
     void add_term(const Value *x, Value f, Index offset, Index length, Range range, Index folded);
+    template <class Algebra>
+    void chart(Algebra &algebra, std::int32_t t);
 
     // max-plus, tuned
     void eliminate_rows(std::int32_t t, Part part);
@@ -140,6 +147,8 @@ class Upward {
     std::vector<Gap> gaps_;     // of a row of the step's table: cells that no run covers, behind each run
     std::vector<Index> moved_;  // per pair of the step
     GuardedRuns guarded_a_, guarded_b_;
+    std::unique_ptr<ChartRows> chart_rows_;  // the verbs of charts, once they are needed
+    std::unique_ptr<ChartWidths> chart_widths_;
 };
 
 }  // namespace tallytree

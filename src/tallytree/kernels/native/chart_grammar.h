@@ -1,0 +1,60 @@
+// The rules of a grammar in the orders that the verbs of charts go through them, and the spans of a sentence.
+#pragma once
+
+#include "common.h"
+
+namespace tallytree {
+
+enum class Layer : int { Open = 0, Closed = 1 };
+
+struct BinaryRule {
+    std::int32_t parent, left, right;
+};
+
+// Makes `target` over a span from `source`, which is open unless `from_closed`: symbols without a label of their own
+// are put on top of whole chains. Bag -1 counts nothing; one word below the chain is no constituent.
+struct UnaryChain {
+    std::int32_t target, source, bag, word_bag;
+    bool from_closed;
+};
+
+// The rules of one parent that share a child: `rules` of `by_group` below, the shared child on the left or right.
+struct RuleGroup {
+    std::int32_t shared;
+    bool left;
+    Index begin, end;
+};
+
+struct ChartGrammar {
+    Index symbols = 0, bags = 0;
+    std::int32_t root = 0;
+    std::vector<BinaryRule> rules;
+    std::vector<UnaryChain> chains;
+
+    Ragged<std::int32_t> by_parent, by_left, by_right;       // rules of each symbol
+    Ragged<std::int32_t> by_target, from_open, from_closed;  // chains of each symbol
+    std::vector<std::int32_t> targets;                       // those made from closed symbols come last
+    Ragged<RuleGroup> groups;                                // per parent
+    std::vector<std::int32_t> by_group;
+
+    ChartGrammar(Index symbols, Index bags, std::int32_t root, std::vector<BinaryRule> rules,
+                 std::vector<UnaryChain> chains);
+
+  private:
+    void group_rules();
+};
+
+// Spans in order of width, then start. Tables, and the steps that make them, are in order of width, then layer, then
+// start: those of one width and layer lie side by side.
+struct Spans {
+    Index words = 0;
+    Index starts(Index width) const { return words - width + 1; }
+    Index first(Index width) const { return (width - 1) * (2 * words - width + 2) / 2; }
+    Index number(Index start, Index width) const { return first(width) + start; }
+    Index count() const { return words * (words + 1) / 2; }
+    std::int32_t table(Layer layer, Index start, Index width) const {
+        return static_cast<std::int32_t>(2 * first(width) + (layer == Layer::Closed ? starts(width) : 0) + start);
+    }
+};
+
+}  // namespace tallytree

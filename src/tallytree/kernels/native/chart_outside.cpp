@@ -1,0 +1,167 @@
+// The pass down a chart without statistics: what can stand around each item. Together with the tables it gives
+// marginals and expected counts.
+#include <algorithm>
+#include <cmath>
+
+#include "chart_derivation.h"
+#include "chart_widths.h"
+
+namespace tallytree {
+namespace {
+
+class ChartOutside : private ChartWidths {
+  public:
+    ChartOutside(Run &run, Meter &meter) : ChartWidths(run, meter) {}
+
+    // The sum (or the best) of what can stand around each item.
+    void outside() {
+        note_live();
+        outside_.assign(layout_.arena, kNegativeInfinity);
+        outer(Layer::Closed, spans_.words, grammar_.root)[0] = 0;
+        for (Index width = spans_.words; width >= 1; width--) {
+            if (width < spans_.words)
+                for (std::int32_t s = 0; s < grammar_.symbols; s++) pull_rules(s, width);
+            for (std::int32_t s = 0; s < grammar_.symbols; s++) pull_chains(s, width, Layer::Closed);
+            for (std::int32_t s = 0; s < grammar_.symbols; s++) pull_chains(s, width, Layer::Open);
+        }
+    }
+
+    std::vector<double> marginals() {
+        const Index symbols = grammar_.symbols, n = spans_.count();
+        std::vector<double> result(2 * n * symbols);
+        for (std::size_t t = 0; t < layout_.tables.size(); t++) {
+            const Step &step = layout_.skeleton->steps[t];
+            const Index layer = step.verb == Verb::Chain, span = spans_.number(step.start, step.width);
+            for (Index s = 0; s < symbols; s++) {
+                const Index at = layout_.tables[t].base + s * layout_.tables[t].stride;
+                result[(layer * n + span) * symbols + s] = run_.memory()[at] + outside_[at];
+            }
+        }
+        return result;
+    }
+
+    ChartExpectations expectations() {
+        ChartExpectations e;
+        total_ = inner(Layer::Closed, spans_.words, grammar_.root)[0];
+        e.words.assign(spans_.words * grammar_.symbols, 0);
+        e.chains.assign(grammar_.chains.size() * spans_.count(), 0);
+        e.rules.assign(grammar_.rules.size(), 0);
+        if (total_ == kNegativeInfinity) return e;
+        for (Index i = 0; i < spans_.words; i++)
+            for (std::int32_t s = 0; s < grammar_.symbols; s++)
+                e.words[i * grammar_.symbols + s] =
+                    std::exp(inner(Layer::Open, 1, s)[i] + outer(Layer::Open, 1, s)[i] - total_);
+        for (std::size_t c = 0; c < grammar_.chains.size(); c++)
+            for (Index width = 1; width <= spans_.words; width++) expect_chain(c, width, e.chains);
+        for (std::size_t r = 0; r < grammar_.rules.size(); r++)
+            for (Index width = 2; width <= spans_.words; width++) e.rules[r] += expected_rule(r, width);
+        return e;
+    }
+
+  private:
+    double *outer(Layer layer, Index width, std::int32_t symbol) { return at(outside_.data(), layer, width, symbol); }
+
+    void note_live() {
+        for (Index width = 1; width <= spans_.words; width++)
+            for (std::int32_t s = 0; s < grammar_.symbols; s++) {
+                note(Layer::Open, width, s);
+                note(Layer::Closed, width, s);
+            }
+    }
+
+    // What stands around a closed item where it is the left or the right child of a rule.
+    void pull_rules(std::int32_t symbol, Index width) {
+        if (!live(Layer::Closed, width, symbol)) return;
+        terms_.clear();
+        for (auto number : grammar_.by_left[symbol]) {
+            const auto &rule = grammar_.rules[number];
+            for (auto rest : widths_[rule.right])
+                if (width + rest <= spans_.words && live(Layer::Open, width + rest, rule.parent))
+                    add_term(outer(Layer::Open, width + rest, rule.parent),
+                             inner(Layer::Closed, rest, rule.right) + width, kRules, number, spans_.first(width + rest),
+                             0, spans_.starts(width + rest));
+        }
+        for (auto number : grammar_.by_right[symbol]) {
+            const auto &rule = grammar_.rules[number];
+            for (auto rest : widths_[rule.left])
+                if (width + rest <= spans_.words && live(Layer::Open, width + rest, rule.parent))
+                    add_term(outer(Layer::Open, width + rest, rule.parent), inner(Layer::Closed, rest, rule.left),
+                             kRules, number, spans_.first(width + rest), rest, spans_.starts(width + rest));
+        }
+        combine(outer(Layer::Closed, width, symbol), spans_.starts(width));
+    }
+
+    void pull_chains(std::int32_t symbol, Index width, Layer layer) {
+        if (!live(layer, width, symbol)) return;
+        terms_.clear();
+        const Index n = spans_.starts(width);
+        double *out = outer(layer, width, symbol);
+        const auto &chains = layer == Layer::Open ? grammar_.from_open : grammar_.from_closed;
+        for (auto number : chains[symbol]) {
+            const auto target = grammar_.chains[number].target;
+            if (live(Layer::Closed, width, target))
+                add_term(outer(Layer::Closed, width, target), nullptr, kChains, number, spans_.first(width), 0, n);
+        }
+        if (terms_.empty()) return;
+        if (layer == Layer::Closed) {  // besides what rules gave it
+            kept_.assign(out, out + n);
+            terms_.push_back({kept_.data(), nullptr, nullptr, 0, 0, n});
+        }
+        combine(out, n);
+    }
+
+    void expect_chain(std::size_t c, Index width, std::vector<double> &expected) {
+        const auto &chain = grammar_.chains[c];
+        const Layer layer = chain.from_closed ? Layer::Closed : Layer::Open;
+        if (!live(layer, width, chain.source) || !live(Layer::Closed, width, chain.target)) return;
+        const double *in = inner(layer, width, chain.source), *out = outer(Layer::Closed, width, chain.target);
+        for (Index i = 0; i < spans_.starts(width); i++) {
+            const Index span = spans_.number(i, width);
+            const double v = in[i] + out[i] + *anchored(scores(kChains), static_cast<Index>(c), span) - total_;
+            expected[static_cast<Index>(c) * spans_.count() + span] = std::exp(v);
+        }
+        meter_.spend(8.0 * static_cast<double>(spans_.starts(width)));
+    }
+
+    double expected_rule(std::size_t r, Index width) {
+        const auto &rule = grammar_.rules[r];
+        if (!live(Layer::Open, width, rule.parent)) return 0;
+        const Index n = spans_.starts(width);
+        terms_.clear();
+        for (auto split : widths_[rule.left])
+            if (split < width && live(Layer::Closed, width - split, rule.right))
+                add_term(inner(Layer::Closed, split, rule.left),
+                         inner(Layer::Closed, width - split, rule.right) + split, kRules, static_cast<std::int32_t>(r),
+                         spans_.first(width), 0, n);
+        double sum = 0;
+        const double *out = outer(Layer::Open, width, rule.parent);
+        for (const auto &t : terms_)
+            for (Index i = 0; i < n; i++) {
+                const double v = t.x[i] + t.y[i] + (t.z ? t.z[i] : 0) + t.f + out[i] - total_;
+                if (v > -708) sum += std::exp(v);
+            }
+        meter_.spend(8.0 * static_cast<double>(terms_.size()) * static_cast<double>(n));
+        return sum;
+    }
+
+    std::vector<double> kept_, outside_;
+    double total_ = 0;
+};
+
+}  // namespace
+
+std::vector<double> chart_marginals(Run &run, const Poll &poll) {
+    Meter meter(poll);
+    ChartOutside chart(run, meter);
+    chart.outside();
+    return chart.marginals();
+}
+
+ChartExpectations chart_expectations(Run &run, const Poll &poll) {
+    Meter meter(poll);
+    ChartOutside chart(run, meter);
+    chart.outside();
+    return chart.expectations();
+}
+
+}  // namespace tallytree
