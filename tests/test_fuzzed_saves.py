@@ -157,7 +157,7 @@ def test_files_larger_than_memory_are_refused(tmp_path, kept, monkeypatch):
 
 
 @given(st.data())
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_damaged_bytes_are_refused_or_harmless(tmp_path_factory, kept, data):
     path = written(tmp_path_factory.getbasetemp(), kept)
     content = bytearray(path.read_bytes())
@@ -248,7 +248,7 @@ def read_all(folder: Path) -> int:
 
 
 @given(st.data())
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_damaged_folders_are_refused_or_harmless(tmp_path_factory, corpus, data):
     folder = tmp_path_factory.getbasetemp() / "damaged"
     shutil.rmtree(folder, ignore_errors=True)
