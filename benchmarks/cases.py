@@ -138,6 +138,7 @@ def b7chain(p: Any) -> End:
 CASES: dict[str, Callable[[Any], End]] = {
     "B1": b1,
     "B2": b2,
+    "B2w": b2,
     "B3": b3,
     "B4": b4,
     "B5": b5,

@@ -73,8 +73,7 @@ def skipped(what: str) -> None:
 
 def show(title: str, rows: Sequence[Row], note: str = "") -> None:
     """Print rows as an aligned table; the columns are the keys of the rows, in order of appearance."""
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    cells = [[_text(row.get(column)) for column in columns] for row in rows]
+    columns, cells = _cells(rows)
     widths = [max(map(len, (column, *(line[i] for line in cells)))) for i, column in enumerate(columns)]
     left = [any(isinstance(row.get(column), str) for row in rows) for column in columns]
     print(f"## {title}")
@@ -100,6 +99,18 @@ def _short(value: object) -> str:
     if not isinstance(value, float) or np.isnan(value):
         return _text(value)
     return f"{value:,.0f}" if 100 <= abs(value) < 1e7 else f"{value:.3g}"
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """Return rows as a table for the documentation."""
+    columns, cells = _cells(rows)
+    lines = [columns, ["---"] * len(columns), *cells]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def _cells(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    return columns, [[_text(row.get(column)) for column in columns] for row in rows]
 
 
 def _text(value: object) -> str:

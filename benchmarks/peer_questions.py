@@ -132,8 +132,10 @@ def highs(question: dict[str, Any], timeout: float) -> Callable[[Sequence[Sequen
         lp.sense_ = highspy.ObjSense.kMaximize
         h.passModel(lp)
         h.run()
-        proven = h.getModelStatus() == highspy.HighsModelStatus.kOptimal
-        return (labels(list(h.getSolution().col_value)) if proven else None), proven
+        status = h.getModelStatus()
+        if status == highspy.HighsModelStatus.kOptimal:
+            return labels(list(h.getSolution().col_value)), True
+        return None, status == highspy.HighsModelStatus.kInfeasible
 
     return solve
 
@@ -175,10 +177,10 @@ def cpsat(question: dict[str, Any], timeout: float) -> Callable[[Sequence[Sequen
         solver.parameters.relative_gap_limit = 0
         solver.parameters.linearization_level = 2
         solver.parameters.num_workers = 8
-        proven = solver.solve(model) == cp_model.OPTIMAL
-        if not proven:
-            return None, False
-        return [int(np.argmax([solver.value(v) for v in variables])) for variables in x], True
+        status = solver.solve(model)
+        if status == cp_model.OPTIMAL:
+            return [int(np.argmax([solver.value(v) for v in variables])) for variables in x], True
+        return None, status == cp_model.INFEASIBLE
 
     return solve
 
@@ -216,7 +218,7 @@ def toulbar2(question: dict[str, Any], timeout: float) -> Callable[[Sequence[Seq
         answer = network.Solve(timeLimit=int(max(1, left)))
         stopped = bool(getattr(network, "Limit", False)) or time.perf_counter() - start > left - 0.5
         if answer is None or stopped:
-            return None, False
+            return None, not stopped
         return [int(a) for a in answer[0][: len(question["unary"])]], True
 
     return solve
@@ -253,13 +255,50 @@ def answer(solver: str, question: dict[str, Any], timeout: float) -> dict[str, A
     if solver == "toulbar2" and question["distance"] > 1:
         found, proven = toulbar2_diverse(question, timeout)
         return {"found": found, "proven": proven, "seconds": time.perf_counter() - start}
-    solve = SOLVERS[solver](question, timeout)
-    found, proven = [], True
-    while len(found) < question["k"] and proven:
-        left = timeout - (time.perf_counter() - start)
-        labelling, proven = solve(found, left) if left > 0 else (None, False)
-        found += [labelling] if proven else []
+    in_turn = slack if question["slack"] else in_order
+    found, proven = in_turn(solver, question, start + timeout)
     return {"found": found, "proven": proven, "seconds": time.perf_counter() - start}
+
+
+def in_order(solver: str, question: dict[str, Any], end: float) -> tuple[list[list[int]], bool]:
+    """Ask for one labelling after the other."""
+    solve, found = SOLVERS[solver](question, end), []
+    while len(found) < question["k"]:
+        left = end - time.perf_counter()
+        labelling, _ = solve(found, left) if left > 0 else (None, False)
+        if labelling is None:
+            return found, False
+        found.append(labelling)
+    return found, True
+
+
+def slack(solver: str, question: dict[str, Any], end: float) -> tuple[list[list[int]], bool]:
+    """Fix the counts to one tally after the other, while a score could still make up for a smaller loss."""
+    truth_score, cells = question["slack"]
+
+    def best(rows: Any) -> tuple[list[int] | None, bool]:
+        left = end - time.perf_counter()
+        return SOLVERS[solver](question | {"rows": rows}, left)([], left) if left > 0 else (None, False)
+
+    first, proven = best([])
+    if first is None:
+        return [], False
+    most, top, found = score(question, first), -np.inf, []
+    for loss, rows in cells:
+        if loss * (1 + most - truth_score) <= top:
+            break
+        labelling, proven = best(rows)
+        if not proven:
+            return [], False
+        value = -np.inf if labelling is None else loss * (1 + score(question, labelling) - truth_score)
+        if value > top:
+            top, found = value, [labelling]
+    return found, True
+
+
+def score(question: dict[str, Any], y: Sequence[int]) -> float:
+    own = sum(states[a] for states, a in zip(question["unary"], y, strict=True))
+    return own + sum(t[y[i]][y[j]] for i, j, t in question["pairs"])
 
 
 if __name__ == "__main__":

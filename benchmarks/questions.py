@@ -1,7 +1,7 @@
-"""Constraints, exclusions, the k best, diverse labellings, ranges of scores, beside general-purpose solvers.
+"""Constraints, slack scaling, the k best, diverse labellings and ranges of scores, as questions.
 
 Each question is put to tallytree and, in the same run, to HiGHS, toulbar2 and CP-SAT (``peer_questions.py``).
-A peer counts when it proves each labelling optimal and their scores are ours.
+A peer counts when it proves each labelling optimal and their values are ours.
 """
 
 from __future__ import annotations
@@ -11,17 +11,21 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import by_hand
 import numpy as np
 import peer_times
-import phases
-from common import ROOT, Row, interleaved, show
+from common import ROOT
 
 import tallytree as tt
 
 Terms = list[tuple[int, int, int]]
+Rows = list[tuple[Terms, int, int]]
+Cell = tuple[float, Rows]
+"""A loss, and the rows that fix the counts it comes from."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +36,14 @@ class Question:
     unary: Any
     pairs: list[tuple[int, int, Any]]
     ask: Callable[[], Sequence[tt.Solution]]
-    rows: list[tuple[Terms, int, int]] = field(default_factory=list)
+    rows: Rows = field(default_factory=list)
     k: int = 1
     distance: int = 1
     avoid: Sequence[Sequence[int]] = ()
     between: tuple[float, float] | None = None
+    slack: tuple[float, list[Cell]] | None = None
     gap: float = 4e-4  # less than a step of the scores
+    by_hand: Callable[[], Any] | None = None
 
     def as_json(self) -> str:
         return json.dumps(
@@ -49,6 +55,7 @@ class Question:
                 "distance": self.distance,
                 "avoid": [list(map(int, y)) for y in self.avoid],
                 "between": self.between,
+                "slack": self.slack,
                 "gap": self.gap,
             }
         )
@@ -141,6 +148,34 @@ def questions() -> list[Question]:
     ]
 
 
+def f1_slack(size: int, states: int) -> Question:
+    """F1 with slack scaling: peers fix the counts, the largest loss first, until no tally can be better."""
+    rng = np.random.default_rng(size)
+    unary, pairs, model = chain(rng, size, states)
+    truth = rng.integers(0, states, size)
+    loss = tt.losses.FBeta(truth, background=0)
+    right = [(v, int(a), 1) for v, a in enumerate(truth) if a]
+    wrong = [(v, a, 1) for v in range(size) for a in range(1, states) if a != truth[v]]
+    tallies = [(tp, fp) for tp in range(len(right) + 1) for fp in range(size - tp + 1)]
+    cells = [(float(loss.value(tp, fp)), [(right, tp, tp), (wrong, fp, fp)]) for tp, fp in tallies]
+    tables = [np.zeros((size, states), np.int64) for _ in range(2)]
+    for table, terms in zip(tables, (right, wrong), strict=True):
+        table[tuple(np.array([term[:2] for term in terms]).T)] = 1
+    truth_score = model.score(truth)
+
+    def value(score: Any, tp: Any, fp: Any) -> Any:
+        return by_hand.slack(score - truth_score, loss.value(tp, fp))
+
+    return Question(
+        f"chain {size} x {states}",
+        unary,
+        pairs,
+        lambda: [tt.loss_augmented(model, loss, "slack")],
+        slack=(truth_score, sorted(cells, key=lambda cell: -cell[0])),
+        by_hand=lambda: by_hand.best_chain(unary, [table for *_, table in pairs], tables, value),
+    )
+
+
 def peer(solver: str, question: Question, timeout: float) -> dict[str, Any]:
     """Ask a solver once, in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
@@ -160,52 +195,22 @@ def peer(solver: str, question: Question, timeout: float) -> dict[str, Any]:
     return record
 
 
-def seconds_of(record: dict[str, Any], model: tt.Model, wanted: Sequence[float]) -> float:
-    """Seconds to labellings that are proven and as good as ours; infinite otherwise."""
-    if "error" in record or not record["proven"] or len(record["found"]) != len(wanted):
-        return float("inf")
-    scores = [model.score(y) for y in record["found"]]
-    return float(record["seconds"]) if np.allclose(scores, wanted, rtol=0, atol=1e-3) else float("nan")
+def outcome_of(record: dict[str, Any], found: Sequence[tt.Solution], timeout: float) -> peer_times.Outcome:
+    """Seconds to labellings that are proven and as good as ours, or why there are none."""
+    if "error" in record or not record["proven"] or len(record["found"]) != len(found):
+        return f"> {timeout:.0f} s"
+    scores = [found[0].model.score(y) for y in record["found"]]
+    same = np.allclose(scores, [one.score for one in found], rtol=0, atol=1e-3)
+    return float(record["seconds"]) if same else "another optimum"
 
 
-def row_of(question: Question, rounds: int, timeout: float) -> Row:
-    def cold() -> object:
-        phases.forget()
-        return question.ask()
-
+def asked(question: Question) -> dict[str, Callable[[float], peer_times.Outcome]]:
+    """The solvers that can be asked, by name."""
     found = question.ask()
-    ours = interleaved({"cold": cold, "warm": question.ask}, rounds=20, budget=1.0)
-    result: Row = {"question": question.name, **{f"{how} ms": t * 1e3 for how, t in ours.items()}}
-    peers: dict[str, float] = {}
-    for _ in range(rounds):
-        for solver in peer_times.available():
-            if peers.get(solver, 0.0) > 5.0:
-                continue  # once is enough
-            if solver == "toulbar2" and question.between:
-                continue  # its costs cannot be bounded by a row of its own
-            record = peer(solver, question, timeout)
-            seconds = seconds_of(record, found[0].model, [s.score for s in found])
-            peers[solver] = min(peers.get(solver, float("inf")), seconds)
-    for solver in peer_times.available():
-        answered = peers.get(solver, float("inf"))
-        text = f"> {timeout:.0f} s" if solver in peers else "-"
-        result[f"{solver} ms"] = answered * 1e3 if answered < float("inf") else text
-    if peers and min(peers.values()) < float("inf"):
-        result["best peer / cold"] = min(peers.values()) / ours["cold"]
-    return result
 
+    def ask(solver: str, timeout: float) -> peer_times.Outcome:
+        if solver == "toulbar2" and question.between:
+            return "-"  # its costs cannot be bounded by a row of its own
+        return outcome_of(peer(solver, question, timeout), found, timeout)
 
-def main(quick: bool = False) -> dict[str, Any]:
-    if not peer_times.available():
-        print("(no peers: install the bench extra, or set TALLYTREE_PEERS_PYTHON)")
-    rows = [row_of(question, 1 if quick else 3, 10.0 if quick else 30.0) for question in questions()]
-    show(
-        "questions, beside general-purpose solvers (best times)",
-        rows,
-        "all labellings of a question together; a peer's model building is counted, its imports are not",
-    )
-    return {"questions": rows}
-
-
-if __name__ == "__main__":
-    main()
+    return {solver: partial(ask, solver) for solver in peer_times.available()}

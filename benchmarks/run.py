@@ -31,7 +31,7 @@ NAMES = (
     "losses",
     "sequences",
     "corpus",
-    "questions",
+    "peers",
     "segmentation",
     "batches",
     "threads",

@@ -14,7 +14,7 @@ CHUNKS = tt.losses.ChunkFBeta()
 
 
 def chunkers(options: Options) -> Iterator[Contestant]:
-    """Yield what to train. The values of C were chosen on 1,000 training sentences and 500 others."""
+    """Yield what to train; how the values of C were chosen is in docs/experiments.md."""
     few = {"solver": FrankWolfe(averaging=True), "tolerance": 0.0, "max_passes": 6}
     yield "Hamming, margin, average of 6 passes", SequenceSVM(C=0.1, **few)
     yield "Hamming, margin", SequenceSVM(C=0.1, **options.stop)

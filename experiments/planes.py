@@ -28,8 +28,8 @@ def run(options: Options) -> None:
     count, tolerance = options.sentences or 300, 0.05
     corpus = conll_2000(options.conll, count)
     print(f"\n## Planes per call: {count} sentences to a gap of {100 * tolerance:g} %\n")
-    print("| loss and solver | planes | passes | oracle calls | seconds |")
-    print("| --- | --- | ---: | ---: | ---: |")
+    print("| loss and solver | planes | gap | passes | oracle calls | seconds |")
+    print("| --- | --- | ---: | ---: | ---: | ---: |")
     for setting, parameters in SETTINGS.items():
         for name, extra in EXTRAS.items():
             if not options.wants(f"{setting}; {name}"):
@@ -37,5 +37,5 @@ def run(options: Options) -> None:
             svm = SequenceSVM(extra=extra, tolerance=tolerance, max_seconds=options.seconds, **parameters)
             svm.fit(corpus.train_features, corpus.train_labels)
             last = svm.history_[-1]
-            told = f"{last.number} | {last.calls:,} | {last.seconds:.1f}"
+            told = f"{100 * last.relative_gap:.2g} % | {last.number} | {last.calls:,} | {last.seconds:.1f}"
             print(f"| {setting} | {name} | {told} |", flush=True)

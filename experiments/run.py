@@ -21,6 +21,7 @@ TASKS = {
     "parsing": "parsing",
     "planes": "planes",
     "bound": "bound",
+    "figure": "figure",
 }
 
 

@@ -256,6 +256,20 @@ def test_objectives_are_called_from_threads_one_at_a_time_and_may_solve_batches_
     assert {s.value for s in found} == {13.0} and len(seen) == 1
 
 
+def test_the_costliest_problem_is_the_first_to_be_solved():
+    lengths, seen = [3, 1, 4, 2], []
+
+    def noting(length):
+        def objective(score, k):
+            seen.append(length)
+            return score
+
+        return objective
+
+    tt.solve_batch(chains(*lengths), [ONES], [noting(length) for length in lengths], threads=1)
+    assert list(dict.fromkeys(seen)) == [4, 3, 2, 1]
+
+
 # ---------------------------------------------------------------- what comes out
 
 

@@ -10,8 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+pytest.importorskip("sklearn")
+pytest.importorskip("clarabel")
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+pytest.importorskip("sklearn")
+pytest.importorskip("clarabel")
 
 import tallytree as tt
 from tallytree.learning import (
@@ -20,6 +27,7 @@ from tallytree.learning import (
     GraphSVM,
     SequenceSVM,
     Subgradient,
+    TreeSVM,
     WindowFeatures,
     grid_graph,
     load,
@@ -29,6 +37,7 @@ from tallytree.learning import (
 from tallytree.learning.attributes import Hashed
 from tallytree.learning.files import array_of
 from tallytree.learning.stored import StoredSequences
+from tallytree.parsing import parse_tree
 
 # --- saved estimators ---------------------------------------------------------------------------------------
 
@@ -87,7 +96,9 @@ def value(kind: str, **parameters: object) -> dict[str, object]:
         ({"parameters__features": value("WindowFeatures", templates=[[[0, 1e9]]])}, "a template is"),
         ({"attributes__labels_": 7}, "it has no labels"),
         ({"attributes__labels_": value("Labels", names=["x"], count=2)}, "2 labels need as many names"),
-        ({"attributes__encoder_": value("Hashed", size=10**12)}, "and its features and labels need"),
+        ({"attributes__encoder_": value("Hashed", size=10**9)}, "and its features and labels need"),
+        ({"attributes__encoder_": value("Hashed", size=4.0)}, "a whole number below 2"),
+        ({"attributes__encoder_": value("Columns", size=-1)}, "a whole number below 2"),
         ({"attributes__encoder_": value("Vocabulary", names=[1])}, "the attributes of a vocabulary"),
         ({"attributes__weights_": 7}, "it sets 'weights_', which no saved estimator does"),
         ({"attributes": {}}, "is damaged"),
@@ -253,3 +264,35 @@ def test_damaged_folders_are_refused_or_harmless(tmp_path_factory, corpus, data)
         assert read_all(folder) == 2
     except tt.ModelError:
         return
+
+
+# --- parsers ------------------------------------------------------------------------------------------------
+
+
+def test_a_tree_svm_is_checked_as_well(tmp_path):
+    trees = [parse_tree("(S (NP (NN fish)) (VP (VB swim)))"), parse_tree("(S (NP (NN eels)) (VP (VB eat)))")]
+    save(TreeSVM(tolerance=0.5).fit([tree.words for tree in trees], trees), tmp_path / "kept.npz")
+    with np.load(tmp_path / "kept.npz") as stored:
+        kept = {name: stored[name] for name in stored.files}
+    assert load(written(tmp_path, kept)).predict(["fish eat"]) == [
+        parse_tree("(S (NP (NN fish)) (VP (VB eat)))")
+    ]
+    header = json.loads(kept["header"].tobytes())
+    counted = header["attributes"]["model_"]["parameters"]["counted"]["parameters"]
+    for part, wrong in (
+        ("binary", [["S", "NP"]]),
+        ("binary", [["S", "NP", "VP", "x"]]),
+        ("unary", 7),
+        ("words", [["a", "NN", "many"]]),
+        ("words", []),
+        ("binarisation", None),
+        ("words", [["a", "NN", 0]]),
+        ("words", [["a", "NN", 1e12]]),
+        ("words", [["a", "NN", 10**15]]),
+        ("smoothing", -1),
+    ):
+        kept_part = counted[part]
+        counted[part] = wrong
+        with pytest.raises(tt.ModelError, match="is damaged"):
+            load(written(tmp_path, kept, attributes=header["attributes"]))
+        counted[part] = kept_part

@@ -3,6 +3,10 @@
 import numpy as np
 import pytest
 
+pytest.importorskip("matplotlib")
+pytest.importorskip("sklearn")
+pytest.importorskip("clarabel")
+
 import tallytree as tt
 from tallytree.learning import Progress
 from tallytree.parsing import Tree, parse_tree

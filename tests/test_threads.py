@@ -38,7 +38,7 @@ def planned(model, statistics, tallies, share):
     tallies=st.sampled_from(["rows", "cells"]),
     share=st.sampled_from([0.3, 1.0]),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @pytest.mark.sanitize
 def test_every_cell_and_labelling_is_the_same_on_any_number_of_threads(problem, algebra, tallies, share):
     model, statistics = problem

@@ -1,9 +1,13 @@
-"""Take the pictures of the explorer that the documentation shows; needs chromium.
+"""Take a picture of everything that the library draws: the explorer, notebooks, and all of `make pictures`.
 
-python tools/screenshots.py docs/images
+    python tools/screenshots.py build/screenshots
+
+The explorer and notebooks need chromium. Of these pictures the repository keeps those that the documentation
+shows: docs/images/explorer.png, and docs/pictures by `make pictures`.
 """
 
 import argparse
+import runpy
 import shutil
 import subprocess
 import tempfile
@@ -14,6 +18,8 @@ import numpy as np
 import tallytree as tt
 from tallytree.explorer import write_page
 from tallytree.io import Parameter, Problem
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 def segments() -> Problem:
@@ -34,26 +40,50 @@ def segments() -> Problem:
     )
 
 
+def notebook(page: Path) -> None:
+    """Write what a notebook shows of a model, a plan, a profile and a solution."""
+    model, wet = (
+        tt.Model.chain(
+            [[0, 1.5], [0, -2.5], [0, 3.0], [0, -1.25], [0, 0.5]], np.eye(2), states=["dry", "wet"]
+        ),
+        tt.count(state="wet", name="wet"),
+    )
+    profile = tt.profile(model, [wet])
+    shown = (model, tt.plan(model, [wet]), profile, profile.at(3))
+    body = "\n".join(f"<div style='margin: 1.5em'>{one._repr_html_()}</div>" for one in shown)
+    style = "font-family: sans-serif; display: flex; flex-wrap: wrap"
+    page.write_text(f"<!doctype html><meta charset='utf-8'><body style='{style}'>{body}")
+
+
+def photographed(browser: str, page: Path, picture: Path) -> None:
+    subprocess.run(
+        [
+            browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+            f"--user-data-dir={page.parent}/browser", "--window-size=1100,720",
+            f"--screenshot={picture}", page.as_uri(),
+        ],
+        check=True,
+        capture_output=True,
+    )  # fmt: skip
+    print(picture)
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, draw in runpy.run_path(str(DOCS / "pictures.py"))["PICTURES"].items():
+        draw().figure.savefig(folder / f"{name}.png", metadata={"Software": None})
+        print(folder / f"{name}.png")
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
-        raise SystemExit("no chromium on the path")
-    folder.mkdir(parents=True, exist_ok=True)
+        raise SystemExit("no chromium on the path: no pictures of the explorer and of notebooks")
     with tempfile.TemporaryDirectory() as place:
-        page = Path(place) / "page.html"
-        write_page(segments(), page, title="Forty frames")
-        subprocess.run(
-            [
-                browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-                f"--user-data-dir={place}/browser", "--window-size=1100,720",
-                f"--screenshot={folder / 'explorer.png'}", page.as_uri(),
-            ],
-            check=True,
-            capture_output=True,
-        )  # fmt: skip
+        write_page(segments(), Path(place) / "explorer.html", title="Forty frames")
+        notebook(Path(place) / "notebook.html")
+        for name in ("explorer", "notebook"):
+            photographed(browser, Path(place) / f"{name}.html", folder / f"{name}.png")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import tallytree as tt
 from tallytree.cli import reports
 from tallytree.cli.extras import learning
 from tallytree.cli.options import natural, positive, shown
+from tallytree.errors import ModelError
 
 __all__ = ["fitted", "learned", "learning_options", "settings", "tell"]
 
@@ -20,9 +21,12 @@ _LOSSES: dict[str, Callable[[Namespace], Any]] = {
     "f1": lambda o: tt.losses.FBeta(beta=o.beta, background=None if o.task == "parse" else o.background),
     "chunk-f1": lambda o: tt.losses.ChunkFBeta(beta=o.beta),
     "iou": lambda o: tt.losses.IntersectionOverUnion(background=None if o.task == "parse" else o.background),
+    "symmetric-difference": lambda o: tt.losses.SymmetricDifference(),
     "crossing-brackets": lambda o: tt.losses.CrossingBrackets(),
     "zero-one": lambda o: tt.losses.ZeroOne(),
 }
+_OF_TREES = ("f1", "iou", "symmetric-difference", "crossing-brackets", "zero-one")
+_OF_LABELS = ("hamming", "f1", "chunk-f1", "iou", "zero-one")
 _SOLVERS: dict[str, Callable[[Namespace], Any]] = {
     "frank-wolfe": lambda o: learning().FrankWolfe(averaging=o.averaging, seed=o.seed),
     "cutting-planes": lambda o: learning().CuttingPlanes(),
@@ -50,6 +54,9 @@ def learning_options(command: ArgumentParser) -> None:
 
 def settings(options: Namespace) -> dict[str, Any]:
     """Return the parameters of an estimator."""
+    fitting = _OF_TREES if options.task == "parse" else _OF_LABELS
+    if options.loss not in (None, *fitting):
+        raise ModelError(f"--loss {options.loss} is not for {options.task}; there are {', '.join(fitting)}")
     return {
         "loss": _LOSSES[options.loss or "hamming"](options),
         "scaling": options.scaling,
@@ -83,6 +90,7 @@ def learned(estimator: Any, output: str) -> dict[str, Any]:
         "weights": len(estimator.weights_),
         "passes": len(estimator.history_),
         "converged": estimator.converged_,
+        **({"interrupted": True} if estimator.interrupted_ else {}),
         "objective": estimator.primal_,
         "gap": estimator.gap_,
         "seconds": last.seconds if last is not None else 0.0,

@@ -13,6 +13,7 @@ from tallytree import parsing
 from tallytree.cli import reports
 from tallytree.cli.counts import constraint_of, counts_of
 from tallytree.cli.exits import Exit
+from tallytree.cli.extras import learning
 from tallytree.cli.inputs import read_source
 from tallytree.cli.options import Commands, count_options, json_option, natural
 from tallytree.cli.sentences import text_lines, written_to
@@ -20,7 +21,7 @@ from tallytree.errors import InfeasibleError, ModelError
 from tallytree.parsing import Forest, Parse, Tree, TreeStatistic, read_treebank, score_brackets
 from tallytree.parsing.treebank import tree_line
 
-__all__ = ["add", "parsed", "scored_parses", "trees_of"]
+__all__ = ["Parser", "add", "parsed", "scored_parses", "trees_of"]
 
 Parser = Callable[[Sequence[str]], Forest]
 """From words to all their trees."""
@@ -35,14 +36,14 @@ def add(commands: Commands) -> None:
     command = commands.add(
         "parse",
         _parse,
-        "parse sentences, with a grammar that `tallytree train parse` has made",
+        "parse sentences, with a grammar or a parser that `tallytree train parse` has made",
         "grammar.json sentences.txt",
-        "grammar.json test.mrg --score",
+        "parser.npz test.mrg --score",
         'grammar.json - --count nps=NP --where "nps <= 3" --pretty',
         "grammar.json sentences.txt --decode max-bracket --penalty 0.3 --json",
     )
     add = command.add_argument
-    add("model", help="the grammar")
+    add("model", help="the grammar, or the trained parser")
     add("file", nargs="?", default="-", help="one sentence a line, or trees; - (the default): standard input")
     add("--format", choices=("text", "trees"), help="words, or trees whose words are parsed again")
     add("-o", "--output", metavar="FILE", help="write the trees here")
@@ -97,12 +98,19 @@ def _or_none(ask: Callable[[], list[Parse]]) -> list[Parse]:
 
 
 def parser_of(path: str) -> Parser:
-    """Read a grammar."""
-    file = read_source(path)
-    if file.data.startswith(_ARCHIVE):
-        raise ModelError(f"{path} holds no grammar; `tallytree train parse` makes one")
-    grammar = parsing.read_grammar(file)
-    return lambda words: Forest(grammar, words)
+    """Read a grammar, or a parser that was trained."""
+    with open(path, "rb") as file:
+        archive = file.read(len(_ARCHIVE)) == _ARCHIVE
+    if not archive:
+        grammar = parsing.read_grammar(path)
+        return lambda words: Forest(grammar, words)
+    svm: Any = learning().load(path)
+    if not isinstance(svm, learning().TreeSVM):
+        raise ModelError(
+            f"{path} holds no parser but a {type(svm).__name__}; `tallytree train parse` makes one"
+        )
+    forest: Parser = svm.forest
+    return forest
 
 
 def _parse(options: Namespace) -> int:

@@ -10,11 +10,11 @@ from tallytree.cli.extras import learning
 from tallytree.cli.fitting import fitted, learned, learning_options, settings, tell
 from tallytree.cli.labelling import Labeller, scored
 from tallytree.cli.options import Commands, json_option, natural, quiet_option
-from tallytree.cli.parses import parsed, scored_parses, trees_of
+from tallytree.cli.parses import Parser, parsed, scored_parses, trees_of
 from tallytree.cli.sentences import FORMATS, Task, blocks_of, column_of, format_of
 from tallytree.errors import ModelError
 from tallytree.io.conll import Block
-from tallytree.parsing import Forest, Grammar, write_grammar
+from tallytree.parsing import Forest, Grammar, Tree, write_grammar
 
 __all__ = ["add"]
 
@@ -61,8 +61,18 @@ def _sentence_options(command: ArgumentParser) -> None:
 
 def _grammar_options(command: ArgumentParser) -> None:
     add = command.add_argument_group("parse").add_argument
-    add("--horizontal", type=natural, default=2, metavar="N", help="siblings that a rule knows (default 2)")
-    add("--vertical", type=natural, default=2, metavar="N", help="1: plain labels, 2: with parents (default)")
+    add(
+        "--horizontal",
+        type=natural,
+        metavar="N",
+        help="siblings that a rule knows (default 2; with --loss 1)",
+    )
+    add(
+        "--vertical",
+        type=natural,
+        metavar="N",
+        help="1: plain labels, 2: with parents' (default 2; --loss: 1)",
+    )
     add("--tail", choices=("pair", "single"), default="pair", help="how the last children are binarised")
 
 
@@ -87,7 +97,7 @@ def _train_labeller(options: Namespace) -> int:
     if options.test is not None:
         told |= {"test": _tested(Labeller(svm, task), options.test)}
     tell(told, options)
-    return Exit.INTERRUPTED if svm.interrupted_ else Exit.OK
+    return Exit.INTERRUPTED if told.get("interrupted") else Exit.OK
 
 
 def _estimator(options: Namespace, task: Task) -> Any:
@@ -109,20 +119,30 @@ def _train_parser(options: Namespace) -> int:
     trees = trees_of(options.data)
     if not trees:
         raise ModelError(f"there are no trees in {options.data}")
-    if options.loss is not None:
-        raise ModelError("--loss is for tag and chunk; a grammar is counted on the trees")
-    how = {"horizontal": options.horizontal, "vertical": options.vertical, "tail": options.tail}
+    given = {"horizontal": options.horizontal, "vertical": options.vertical}
+    how = {"tail": options.tail, **{name: value for name, value in given.items() if value is not None}}
+    parser, told = (_counted if options.loss is None else _learned)(options, trees, how)
+    if options.test is not None:
+        gold = trees_of(options.test)
+        told["test"] = scored_parses(gold, [parsed(parser(tree.words)) for tree in gold])
+    tell(told, options)
+    return Exit.INTERRUPTED if told.get("interrupted") else Exit.OK
+
+
+def _counted(options: Namespace, trees: list[Tree], how: dict[str, Any]) -> tuple[Parser, dict[str, Any]]:
     grammar = Grammar.from_treebank(trees, **how)
     write_grammar(options.output, grammar)
-    told: dict[str, Any] = {
+    return lambda words: Forest(grammar, words), {
         "trees": len(trees),
         "output": options.output,
         "symbols": len(grammar.symbols),
         "binary rules": len(grammar.binary),
         "unary rules": len(grammar.unary),
     }
-    if options.test is not None:
-        gold = trees_of(options.test)
-        told["test"] = scored_parses(gold, [parsed(Forest(grammar, tree.words)) for tree in gold])
-    tell(told, options)
-    return Exit.OK
+
+
+def _learned(options: Namespace, trees: list[Tree], how: dict[str, Any]) -> tuple[Parser, dict[str, Any]]:
+    svm = learning().TreeSVM(**settings(options), **how, hashed=options.hashed, min_count=options.min_count)
+    fitted(svm, [tree.words for tree in trees], trees)
+    learning().save(svm, options.output, notes={"name": "parse"})
+    return svm.forest, {"trees": len(trees), **learned(svm, options.output)}

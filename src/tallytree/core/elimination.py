@@ -45,17 +45,13 @@ _Tries = tuple[tuple[str, int], ...]
 
 _FIRST: _Tries = (("min-tally", 0), ("natural", 0), ("sweep", 0), ("min-degree", 0))
 _QUICK: _Tries = (("min-weight", 0), ("min-tally", 1))
-_THOROUGH: _Tries = (
-    ("min-fill", 0),
-    ("min-fill", 1),
-    ("min-weight", 1),
-    ("min-fill", 2),
-    ("min-tally", 2),
-)
+_OTHERS: _Tries = (("min-weight", 1), ("min-tally", 2))
 
 # Drawing up one more program costs about as much as this many operations per variable and factor: one that is
-# cheaper than that is run sooner than improved. Thorough tries cost more.
-_QUICK_TRY, _THOROUGH_TRY = 2_000.0, 20_000.0
+# cheaper than that is run sooner than improved. Min-fill costs more, and where other orders are worse it is
+# drawn up again and again with ties broken at random: each time it must cost less than a run does by now.
+_QUICK_TRY, _OTHER_TRY = 2_000.0, 20_000.0
+_FIRST_FILL, _NEXT_FILL, _MOST_FILLS = 5_000.0, 2_000.0, 24
 
 _CACHE: OrderedDict[Any, native.Skeleton] = OrderedDict()
 _CACHE_SIZE = 512
@@ -126,7 +122,19 @@ class _Search:
         if best.width <= 1:  # a forest: from the leaves inwards, or along it, and that is all
             return best
         best = self.cheapest(_QUICK, _QUICK_TRY * size, best)
-        return self.cheapest(_THOROUGH, _THOROUGH_TRY * size, best)
+        best = self.least_fill(size, best)
+        return self.cheapest(_OTHERS, _OTHER_TRY * size, best)
+
+    def least_fill(self, size: int, best: native.Skeleton) -> native.Skeleton:
+        """Return the cheapest of several orders by min-fill, if the first is better than what there is."""
+        for seed in range(_MOST_FILLS):
+            if best.cost <= (_FIRST_FILL + seed * _NEXT_FILL) * size:
+                break
+            found = self.cheapest((("min-fill", seed),), 0.0, best)
+            if seed == 0 and found is best:  # as on grids, where no such order comes near to a sweep
+                break
+            best = found
+        return best
 
     def cheapest(self, tries: _Tries, enough: float, best: native.Skeleton | None = None) -> native.Skeleton:
         """Return the cheapest program; no further one is drawn up once one is cheap enough."""

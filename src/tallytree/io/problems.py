@@ -7,6 +7,7 @@ statistics, and in named parameters, which can be given other values later.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, NamedTuple, final
 
@@ -323,4 +324,6 @@ def _unknown(name: str, what: str, known: set[str]) -> str:
             f"{what} reads the score, but a constraint is about statistics ({names}); for a range of scores "
             "see tallytree.score_between, or use an objective such as where(score >= 3, score, -inf)"
         )
-    return f"{what} reads {name!r}, which is neither a statistic nor a parameter; there are {names}"
+    near = get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {names}"
+    return f"{what} reads {name!r}, which is neither a statistic nor a parameter; {hint}"

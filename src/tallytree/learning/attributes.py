@@ -88,6 +88,9 @@ class Columns(Encoder):
 
     size: int
 
+    def __post_init__(self) -> None:
+        _check_size(self.size)
+
     def rows(self, positions: Any) -> Rows:
         """Return the matrix as a sparse one."""
         matrix = sparse.csr_matrix(
@@ -159,10 +162,18 @@ class Hashed(Encoder):
 
     size: int
 
+    def __post_init__(self) -> None:
+        _check_size(self.size)
+
     def rows(self, positions: Sequence[Any]) -> Rows:
         """Return one row for each position."""
         hasher = FeatureHasher(self.size, input_type="pair", alternate_sign=False)
         return hasher.transform([list(attributes(position)) for position in positions]).tocsr()
+
+
+def _check_size(size: object) -> None:
+    if type(size) is not int or not 0 <= size < 2**31:
+        raise ModelError(f"the number of columns is a whole number below 2**31, got {size!r}")
 
 
 def is_symbolic(positions: Any) -> bool:

@@ -56,7 +56,7 @@ class Diverse:
     count : int
         The number of planes.
     distance : int
-        How many variables differ, at least, between any two of the others.
+        How many variables differ, at least, between any two of the others; of trees, constituents.
     """
 
     count: int = 3

@@ -94,6 +94,15 @@ class TreebankGrammar:
     smoothing: float = 1.0
     rare: int = 5
 
+    def __post_init__(self) -> None:
+        rows = (*self.binary, *self.unary, *self.words)
+        if not isinstance(self.binarisation, Binarisation) or not all(
+            isinstance(symbol, str) for row in rows for symbol in row[:-1]
+        ):
+            raise ModelError("rules and words of a grammar are rows of strings with a number behind them")
+        if not all(type(count) is int and count > 0 for _, _, count in self.words):
+            raise ModelError("words come with how often they were seen, a whole number from 1")
+
     @classmethod
     def of(
         cls,
@@ -125,7 +134,7 @@ class TreebankGrammar:
     def grammar(self) -> Grammar:
         """The grammar itself, whose scores are log-probabilities."""
         counts = {(word, tag): count for word, tag, count in self.words}
-        lexicon = CountedWords(Counter(counts).elements(), smoothing=self.smoothing, rare=self.rare)
+        lexicon = CountedWords(Counter(counts), smoothing=self.smoothing, rare=self.rare)
         return Grammar(
             {(a, b, c): score for a, b, c, score in self.binary},
             {(a, b): score for a, b, score in self.unary},
@@ -141,7 +150,7 @@ class TreebankGrammar:
     @cached_property
     def tag_symbols(self) -> Integers:
         """The symbol of each tag."""
-        return np.array([self._symbols[tag] for tag in self.tags], dtype=np.int64)
+        return np.array([self.grammar.numbers[tag] for tag in self.tags], dtype=np.int64)
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:
@@ -165,10 +174,6 @@ class TreebankGrammar:
         named = ((name, labels_of(name)) for name in self.grammar.symbols)
         every = (labels if name in labels else (*labels, name) for name, labels in named)
         return [tuple(numbers[kind] for kind in some if kind in numbers) for some in every]
-
-    @cached_property
-    def _symbols(self) -> dict[str, int]:
-        return {name: number for number, name in enumerate(self.grammar.symbols)}
 
     @cached_property
     def _rules(self) -> dict[tuple[int, ...], int]:
@@ -207,10 +212,10 @@ class TreebankGrammar:
         nodes = []
         for below, start, end, _ in self.binarisation(tree).nodes():
             if below.children:
-                rule = [self._symbols.get(one.label, -1) for one in (below, *below.children)]
+                rule = [self.grammar.numbers.get(one.label, -1) for one in (below, *below.children)]
                 rules[len(rule) == 2].append(self._number(rule, below))
                 nodes += [(kind, start, end) for kind in self._kinds[rule[0]]]
-        tags = [self._symbols[tag] for tag in tree.tags]  # known from the rules above them
+        tags = [self.grammar.numbers[tag] for tag in tree.tags]  # known from the rules above them
         binary, unary, above = (np.array(part, dtype=np.int64) for part in (*rules, tags))
         return Derivation(binary, unary, above, np.array(nodes, dtype=np.int64).reshape(-1, 3))
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from joblib import cpu_count
-
+from tallytree.core.threads import thread_count
 from tallytree.learning.inference import Found, Scaling, Task
 from tallytree.losses import Loss
 from tallytree.losses.scaling import checked_scaling, scaled
@@ -41,7 +40,7 @@ class TreeTask(Task):
         return self._each(partial(_far_apart, count=count, distance=distance), threads)
 
     def _each(self, find: Callable[..., Found], threads: int | None) -> list[Found]:
-        with ThreadPoolExecutor(threads or cpu_count()) as pool:  # charts are built natively
+        with ThreadPoolExecutor(thread_count(threads)) as pool:  # charts are built natively
             return list(pool.map(find, self.forests, self.losses))
 
 

@@ -21,8 +21,8 @@ from scipy import sparse
 from tallytree.errors import ModelError
 from tallytree.learning.planes import Features, Floats, Integers
 from tallytree.learning.tree_features import Sentence, TreeFeatures, side_rows, span_rows
-from tallytree.learning.tree_grammar import TreebankGrammar
-from tallytree.parsing import Forest, Tree
+from tallytree.learning.tree_grammar import Derivation, TreebankGrammar
+from tallytree.parsing import Forest
 from tallytree.parsing.compiled import compiled
 from tallytree.parsing.derivation import Scores
 
@@ -123,9 +123,9 @@ class TreeModel:
 
     # --- features of trees --------------------------------------------------------------------------------
 
-    def features_of(self, sentence: Sentence, tree: Tree) -> Features:
+    def features_of(self, sentence: Sentence, steps: Derivation) -> Features:
         """Return the features of a tree: indices and values."""
-        steps, n = self.counted.derivation(tree), len(tree)
+        n = len(sentence.words)
         kinds, starts, ends = steps.nodes.T
         labelled = kinds < self._widths[1]
         tags = np.searchsorted(self.counted.tag_symbols, steps.tags)  # sorted, as symbols and tags are
@@ -147,10 +147,10 @@ class TreeModel:
             np.concatenate([values for _, values in parts]),
         )
 
-    def fixed(self, sentence: Sentence, tree: Tree) -> float:
+    def fixed(self, sentence: Sentence, steps: Derivation) -> float:
         """Return what the grammar adds to the score of a tree, whatever the weights are."""
-        steps, grammar = self.counted.derivation(tree), self.counted.grammar
-        lexical = sentence.base[np.arange(len(tree)), steps.tags]
+        grammar = self.counted.grammar
+        lexical = sentence.base[np.arange(len(sentence.words)), steps.tags]
         rules = (grammar.binary_scores[steps.binary], grammar.unary_scores[steps.unary])
         return self.prior * float(np.sum(np.concatenate((*rules, lexical))))
 

@@ -48,7 +48,8 @@ class TreeSVM(StructuredSVM):
         How trees are binarised; see :func:`tallytree.parsing.binarise`. More memory makes the plain grammar
         better and inference slower.
     prior : float
-        How much a unit of the grammar's log-probability counts in the score; 0 learns from scratch.
+        How much a unit of the grammar's log-probability counts in the score; 0 learns from scratch. The
+        grammar is surer of the trees that it was counted on than of others, so less than 1 is better.
     smoothing, rare
         For the grammar's scores of words, see :class:`tallytree.parsing.CountedWords`.
     hashed : int, optional
@@ -96,10 +97,10 @@ class TreeSVM(StructuredSVM):
         warm_start: bool = False,
         checkpoint: str | os.PathLike[str] | None = None,
         verbose: bool = False,
-        horizontal: int | None = 1,
+        horizontal: int | None = 0,
         vertical: int = 1,
         tail: Tail = "pair",
-        prior: float = 1.0,
+        prior: float = 0.3,
         smoothing: float = 1.0,
         rare: int = 5,
         hashed: int | None = None,
@@ -160,6 +161,24 @@ class TreeSVM(StructuredSVM):
 
     def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> Problem:
         return TreeProblem(truths, self.model_, loss)
+
+    def _check_fit(self) -> None:
+        super()._check_fit()
+        if not isinstance(self.model_, TreeModel) or len(self.weights_) != self.model_.dimension:
+            raise ModelError(
+                f"there are {len(self.weights_)} weights, which do not fit its grammar and features"
+            )
+
+    def forest(self, words: str | Sequence[str]) -> Forest:
+        """Return all trees of a sentence with their learned scores: what profiles and constraints ask.
+
+        Parameters
+        ----------
+        words : str or sequence of str
+            The sentence; a string is split at spaces.
+        """
+        check_is_fitted(self, "weights_")
+        return next(self._models([words]))
 
     def _models(self, X: Sequence[Any]) -> Iterator[Forest]:
         for words in X:

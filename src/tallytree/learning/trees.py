@@ -10,6 +10,7 @@ import numpy as np
 from tallytree.errors import ModelError
 from tallytree.learning.planes import Features, Floats
 from tallytree.learning.problem import Problem
+from tallytree.learning.tree_grammar import Derivation
 from tallytree.learning.tree_inference import TreeTask
 from tallytree.learning.tree_model import TreeModel
 from tallytree.losses import Loss
@@ -49,16 +50,20 @@ class TreeProblem(Problem):
     def __init__(self, trees: Sequence[Tree], scorer: TreeModel, loss: Loss) -> None:
         self.loss, self.scorer, self._trees = loss, scorer, list(trees)
         self.dimension = scorer.dimension
+        self._right = [self._derived(example) for example in range(len(self))]
+        self._losses = [loss.against(tree) for tree in self._trees]
         self._sentences = [scorer.sentence(tree.words) for tree in self._trees]
-        self._check()
 
-    def _check(self) -> None:
-        """Refuse a truth that the grammar does not derive."""
-        for example, tree in enumerate(self._trees):
-            try:
-                self.features(example, tree)
-            except ModelError as error:
-                raise ModelError(f"example {example}: {error}") from None
+    def _derived(self, example: int) -> Derivation:
+        """Derive a truth, or refuse one that is no tree of the grammar."""
+        try:
+            return self.scorer.counted.derivation(self._trees[example])
+        except ModelError as error:
+            raise ModelError(f"example {example}: {error}") from None
+
+    def _steps(self, example: int, tree: Tree) -> Derivation:
+        known = tree is self._trees[example]
+        return self._right[example] if known else self.scorer.counted.derivation(tree)
 
     def __len__(self) -> int:
         """Return the number of sentences."""
@@ -82,11 +87,15 @@ class TreeProblem(Problem):
 
     def features(self, example: int, labelling: Tree) -> Features:
         """Return the features of a tree."""
-        return self.scorer.features_of(self._sentences[example], labelling)
+        return self.scorer.features_of(self._sentences[example], self._steps(example, labelling))
 
     def offset(self, example: int, labelling: Tree) -> float:
         """Return what the grammar adds to the score of a tree."""
-        return self.scorer.fixed(self._sentences[example], labelling)
+        return self.scorer.fixed(self._sentences[example], self._steps(example, labelling))
+
+    def loss_of(self, example: int) -> Loss:
+        """Return the loss of a sentence, bound to its right tree."""
+        return self._losses[example]
 
     def cost(self, example: int, labelling: Tree) -> float:
         """Return the loss of a tree."""

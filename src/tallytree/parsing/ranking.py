@@ -24,8 +24,8 @@ __all__ = ["diverse_k_best", "iter_best", "k_best"]
 _LOOKED_THROUGH = 256  # trees in order, before distances are carried as statistics
 
 _APART = (
-    "no tree{{among}} that differs from each of the {{rank}} before it by {distance} brackets has a higher "
-    "{{noun}}"
+    "of the trees at least {distance} brackets away from each of the {{rank}} before it, none{{among}} has a "
+    "higher {{noun}}"
 )
 
 

@@ -69,13 +69,12 @@ class Builder {
 
     Layout build(bool rows) {
         choose_axes(rows);
-        sums_of_runs_ = std::make_unique<RunSums>(l_.rows, l_.caps, l_.clipped);
         plain_ = !l_.clipped && std::all_of(l_.caps.begin(), l_.caps.end(), [](Index cap) { return cap == kUncapped; });
         bound_tables();
         l_.tables.resize(skeleton_.steps.size());
         l_.steps.resize(skeleton_.steps.size());
         for (std::size_t t = 0; t < skeleton_.steps.size(); t++) make_table(static_cast<std::int32_t>(t));
-        l_.pruned = sums_of_runs_->pruned();
+        if (sums_of_runs_) l_.pruned = sums_of_runs_->pruned();
         place(l_, request_.memory_limit);
         return std::move(l_);
     }
@@ -263,6 +262,10 @@ class Builder {
         Index found = 0;
         for (Index e = 0; e < entries; e++) {
             Index d = 0;
+            if (e > 0 && same(&sums_[e * n], &sums_[(e - 1) * n], n)) {  // often they come in a row
+                numbers[e] = numbers[e - 1];
+                continue;
+            }
             while (d < found && !same(&sums_[e * n], &distinct_[d * n], n)) d++;
             if (d == found && ++found > kFew) return number_many_classes(entries, numbers);
             if (d == found - 1 && static_cast<Index>(distinct_.size()) < found * n)
@@ -300,6 +303,7 @@ class Builder {
         guard_pairs(t, static_cast<double>(a.count) * static_cast<double>(b.count));
         if (in_line(a, b, l_.steps[t].classes > 0)) return add_lines(t, a, b);
         find_window(t);
+        if (!sums_of_runs_) sums_of_runs_ = std::make_unique<RunSums>(l_.rows, l_.caps, l_.clipped);
         sums_of_runs_->add(a, b, window_, meter_, [&](Index prefixes) { guard_prefixes(t, prefixes); });
         finish(t, a, b);
     }
