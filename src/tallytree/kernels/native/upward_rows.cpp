@@ -1,0 +1,219 @@
+// The upward pass over max-plus where tables have rows: whole runs of tallies go through the kernels.
+#include <algorithm>
+#include <cstring>
+
+#include "concave.h"
+#include "upward.h"
+
+namespace tallytree {
+namespace {
+
+// Whole blocks of kLanes cells.
+void clear_blocks(double *from, double *to) {
+    for (; from < to; from += kLanes)
+        for (Index i = 0; i < kLanes; i++) from[i] = kNegativeInfinity;
+}
+
+// From this many cells of the first operand on, half of it on average in each pair, `convolve_many` is the quicker one.
+constexpr Index kManyCells = 24;
+
+// Arenas of more numbers than this do not stay near the processor: it is told what will be written next.
+constexpr Index kBeyondCache = Index{1} << 17;
+
+}  // namespace
+
+// Everything around the runs of a row is -inf, up to the first run of the next row: neighbours share what lies
+// between them. Kernels write whole blocks, and -inf behind the last cell unless a window cut the run short.
+void Upward::find_gaps(std::int32_t t) {
+    if (gaps_step_ == t) return;
+    gaps_step_ = t;
+    const Runs runs(layout_, t);
+    const Index stride = layout_.tables[t].stride;
+    gaps_.clear();
+    for (Index r = 0; r < runs.count; r++) {
+        const Index end = runs.start[r] + runs.length[r], from = layout_.clipped ? end : round_up(end);
+        const Index to = r + 1 < runs.count ? runs.start[r + 1] : stride + runs.start[0];
+        if (from < to) gaps_.push_back({r, from, to});
+    }
+}
+
+// For some of the runs: what lies behind each of them, and before the first one of the table.
+void Upward::fill_gaps(std::int32_t t, double *row, Range range) const {
+    if (range.empty()) return;
+    if (range.first == 0 && row == run_.row(t, 0)) clear_blocks(row, row + layout_.start[layout_.tables[t].runs_begin]);
+    for (const auto &gap : gaps_) {
+        if (gap.run < range.first || gap.run >= range.last) continue;
+        const Index blocks = round_up(gap.from);
+        if (gap.from < blocks) std::fill(row + gap.from, row + blocks, kNegativeInfinity);
+        clear_blocks(row + blocks, row + gap.to);
+    }
+}
+
+// What lies above a cap goes into the last cell.
+static void fold(const double *natural, Index natural_length, double *out, Index length) {
+    std::memcpy(out, natural, static_cast<std::size_t>(length) * sizeof(double));
+    std::fill(out + length, out + round_up(length), kNegativeInfinity);
+    for (Index i = length; i < natural_length; i++)
+        if (natural[i] > out[length - 1]) out[length - 1] = natural[i];
+}
+
+// For each pair of the step, where its input run begins in a state's row once it is moved to the output run's cells.
+void Upward::move_runs(std::int32_t t) {
+    if (moved_step_ == t) return;
+    moved_step_ = t;
+    const StepView s = layout_.step(t);
+    const Runs in(layout_, skeleton_.steps[t].a), out(layout_, t);
+    moved_.resize(s.pairs.count());
+    for (Index r = 0, q = 0; r < out.count; r++)
+        for (const Index end = s.pairs.begin[(r + 1) * s.classes]; q < end; q++) {
+            const Index ra = s.pairs.a[q];
+            moved_[q] = in.start[ra] - in.low[ra] - s.class_shift[s.pairs.b[q]] + out.low[r];
+        }
+}
+
+void Upward::eliminate_rows(std::int32_t t, Part part) {
+    const LocalScores local = split_scores(t, false);
+    move_runs(t);
+    find_gaps(t);
+    const Step &step = skeleton_.steps[t];
+    const StepView s = layout_.step(t);
+    const Runs out(layout_, t);
+    const Index in_stride = layout_.tables[step.a].stride, stride = layout_.tables[t].stride;
+    const Index js = step.kept_states * stride, values = step.gone.count, gone_stride = step.gone.a * in_stride;
+    const Index blocks = step.shift_has_fresh ? step.fresh : 1, nj = step.shift_has_fresh ? 1 : step.fresh;
+    const Index ahead = layout_.arena >= kBeyondCache && step.kept_states == 1 ? layout_.tables[t].size : 0;
+    x_.resize(values * std::max<Index>(layout_.tables[step.a].runs, 1));
+    f_.resize(x_.size());
+    const Lot lot(part, step.kept_states, blocks * out.count);
+    const Range rows = lot.rows();
+    Odometer at(skeleton_.kept[t], rows.first);
+    for (Index p = rows.first; p < rows.last; p++, at.next())
+        for (Index block = 0; block < blocks; block++) {
+            double *row = run_.row(t, block * step.kept_states + p);
+            const double *input = run_.row(step.a, at.a);
+            const double *score = local.main + at.score + block * step.fresh_score;
+            const std::int32_t *classes = s.class_of + at.shift + (step.shift_has_fresh ? block : 0);
+            Range done{out.count, 0};
+            for (Index r = 0; r < out.count; r++) {
+                const Index n = out.length[r], natural = out.natural[r];
+                const Box box(lot, p, block * out.count + r, nj, n, natural > n);
+                if (box.empty()) continue;
+                const Index *begin = s.pairs.begin + r * s.classes;
+                const double *x = input + box.cells.first, *f = score + box.rows.first * step.fresh_score;
+                const std::int32_t *d = classes;
+                Index terms = 0;
+                for (Index v = 0; v < values; v++, x += gone_stride, f += step.gone.score, d += step.gone.shift)
+                    for (Index q = begin[*d]; q < begin[*d + 1]; q++, terms++) {
+                        x_[terms] = x + moved_[q];
+                        f_[terms] = f;
+                    }
+                const double *late = local.late ? local.late + block + box.rows.first : nullptr;
+                const Index height = box.rows.last - box.rows.first, width = box.cells.last - box.cells.first;
+                double *to = row + box.rows.first * js + out.start[r] + box.cells.first;
+                if (natural <= n) {
+                    run_.kernels_->mix(
+                        {terms, x_.data(), f_.data(), step.fresh_score, late, height, to, js, round_up(width), ahead});
+                } else {
+                    const Index ns = round_up(natural);
+                    natural_.resize(height * ns);
+                    run_.kernels_->mix(
+                        {terms, x_.data(), f_.data(), step.fresh_score, late, height, natural_.data(), ns, ns});
+                    for (Index j = 0; j < height; j++) fold(natural_.data() + j * ns, natural, to + j * js, n);
+                }
+                meter_.spend(static_cast<double>(terms * height * (natural <= n ? width : natural) + 32));
+                if (!lot.sliced()) done = {std::min(done.first, r), r + 1};
+                else if (box.cells.last == n)
+                    for (Index j = box.rows.first; j < box.rows.last; j++) fill_gaps(t, row + j * js, {r, r + 1});
+            }
+            for (Index j = 0; j < nj; j++) fill_gaps(t, row + j * js, done);
+        }
+}
+
+void GuardedRuns::reset(const Runs &runs) {
+    start_.resize(runs.count);
+    Index size = kLanes;  // for the alignment
+    for (Index r = 0; r < runs.count; r++) {
+        start_[r] = size - kLanes + kGuard;
+        size += round_up(runs.length[r]) + 2 * kGuard;
+    }
+    cells_.assign(size, kNegativeInfinity);
+    base_ = cells_.data() + (64 - reinterpret_cast<std::uintptr_t>(cells_.data()) % 64) % 64 / sizeof(double);
+    state_ = -1;
+}
+
+void GuardedRuns::copy(const Runs &runs, const double *row, Index state) {
+    if (state == state_) return;
+    state_ = state;
+    for (Index r = 0; r < runs.count; r++)
+        std::memcpy(base_ + start_[r], row + runs.start[r], static_cast<std::size_t>(runs.length[r]) * sizeof(double));
+}
+
+// The operand with the longer rows is the one that is moved along.
+void Upward::join_rows(std::int32_t t, Part part) {
+    const Step &step = skeleton_.steps[t];
+    const PairList pairs = layout_.step(t).pairs;
+    const auto &left = layout_.tables[step.a], &right = layout_.tables[step.b];
+    const bool swap = left.cells * right.runs > right.cells * left.runs;
+    const std::int32_t ta = swap ? step.b : step.a, tb = swap ? step.a : step.b;
+    const std::int32_t *pair_a = swap ? pairs.b : pairs.a, *pair_b = swap ? pairs.a : pairs.b;
+    const Runs a(layout_, ta), b(layout_, tb), out(layout_, t);
+    const bool many = layout_.tables[ta].cells >= kManyCells;
+    if (many) guarded_a_.reset(a);
+    guarded_b_.reset(b);
+    find_gaps(t);
+    const Lot lot(part, step.kept_states, out.count);
+    const Range rows = lot.rows();
+    Odometer at(skeleton_.kept[t], rows.first);
+    for (Index s = rows.first; s < rows.last; s++, at.next()) {
+        const Index state_a = swap ? at.b : at.a, state_b = swap ? at.a : at.b;
+        const double *row_a = run_.row(ta, state_a);
+        if (many) guarded_a_.copy(a, row_a, state_a);
+        guarded_b_.copy(b, run_.row(tb, state_b), state_b);
+        double *row = run_.row(t, s);
+        Range done{out.count, 0};
+        for (Index r = 0; r < out.count; r++) {
+            const Index n = out.length[r], natural = out.natural[r];
+            const Range range = lot.cells(s, r, n, natural > n);
+            if (range.empty()) continue;
+            Index count = 0, cells = 0;
+            double operations = 0;
+            pairs_.resize(pairs.begin[r + 1] - pairs.begin[r]);
+            for (Index q = pairs.begin[r]; q < pairs.begin[r + 1]; q++) {
+                const Index ra = pair_a[q], rb = pair_b[q];
+                pairs_[count++] = {many ? guarded_a_[ra] : row_a + a.start[ra], a.length[ra], guarded_b_[rb],
+                                   b.length[rb], a.low[ra] + b.low[rb] - out.low[r]};
+                operations += static_cast<double>(a.length[ra]) * static_cast<double>(b.length[rb]);
+                cells += a.length[ra];
+            }
+            const auto kernel = many && cells >= kManyCells && 2 * cells >= kManyCells * count
+                                    ? run_.kernels_->convolve_many
+                                    : run_.kernels_->convolve;
+            double *to = row + out.start[r];
+            if (natural <= n) {
+                convolve(kernel, count, to, range,
+                         operations * static_cast<double>(range.last - range.first) / static_cast<double>(n));
+            } else {
+                natural_.resize(round_up(natural));
+                convolve(kernel, count, natural_.data(), {0, natural}, operations);
+                fold(natural_.data(), natural, to, n);
+            }
+            if (!lot.sliced()) done = {std::min(done.first, r), r + 1};
+            else if (range.last == n) fill_gaps(t, row, {r, r + 1});
+        }
+        fill_gaps(t, row, done);
+    }
+}
+
+// In pieces small enough to look up between them.
+void Upward::convolve(ConvolveKernel kernel, Index count, double *to, Range range, double operations) {
+    if (range.first == 0 && count == 1 && join_concave(pairs_[0], to, range.last, merged_))
+        return meter_.spend(static_cast<double>(8 * range.last));
+    const Index pieces = 1 + static_cast<Index>(operations / 4e6);
+    const Index piece = ((range.last - range.first) / pieces + 16) / 16 * 16;
+    for (Index first = range.first; first < range.last; first += piece) {
+        kernel(pairs_.data(), count, to, first, std::min(round_up(range.last), first + piece));
+        meter_.spend(operations / static_cast<double>(pieces) + 64);
+    }
+}
+
+}  // namespace tallytree
