@@ -96,9 +96,9 @@ class Choices {
         if (step.shift_has_fresh) at_shift += rest;
         for (i = scope.size() - kept.size(); i-- > 0; rest /= skeleton_.cardinalities[scope[i]])
             states_[scope[i]] = rest % skeleton_.cardinalities[scope[i]];
+        run_.local_scores(t, states_.data(), scores_);
         for (Index v = 0; v < step.gone.count; v++) {
-            states_[step.variable] = v;
-            const double f = run_.local_score(t, states_.data());
+            const double f = scores_[v];
             if (f == kNegativeInfinity) continue;
             const Index d = s.class_of[at_shift + v * step.gone.shift], group = place.run * s.classes + d;
             const Index state = at_a + v * step.gone.a;
@@ -221,6 +221,7 @@ class Choices {
     const Layout &layout_;
     const Skeleton &skeleton_;
     std::vector<std::int64_t> states_;  // by variable; those of the table at hand are right
+    std::vector<double> scores_;        // of the step at hand, by the state of its variable
 };
 
 }  // namespace tallytree

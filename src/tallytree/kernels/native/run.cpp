@@ -261,22 +261,22 @@ Run::Root Run::root() const {
     return root;
 }
 
-namespace {
-
-Index entry(const Skeleton &skeleton, std::span<const std::int32_t> scope, const std::int64_t *assignment) {
-    Index at = 0;
-    for (auto v : scope) at = at * skeleton.cardinalities[v] + assignment[v];
-    return at;
-}
-
-}  // namespace
-
-double Run::local_score(std::int32_t step, const std::int64_t *assignment) const {
-    double sum = 0;
-    for (auto ref : skeleton_.score_refs[step])
-        sum += scores_[ref.block].row(
-            ref.row)[entry(skeleton_, skeleton_.score_scopes.blocks[ref.block].row(ref.row), assignment)];
-    return sum;
+// The sum of a step's factors for every state of its variable; the other states are as the assignment has them.
+void Run::local_scores(std::int32_t step, const std::int64_t *assignment, std::vector<double> &scores) const {
+    const auto variable = skeleton_.steps[step].variable;
+    scores.assign(skeleton_.steps[step].gone.count, 0);
+    for (auto ref : skeleton_.score_refs[step]) {
+        Index at = 0, stride = 0;
+        for (auto v : skeleton_.score_scopes.blocks[ref.block].row(ref.row)) {
+            at = at * skeleton_.cardinalities[v] + (v == variable ? 0 : assignment[v]);
+            stride = stride * skeleton_.cardinalities[v] + (v == variable ? 1 : 0);
+        }
+        const double *entry = scores_[ref.block].row(ref.row) + at;
+        for (auto &score : scores) {
+            score += *entry;
+            entry += stride;
+        }
+    }
 }
 
 }  // namespace tallytree

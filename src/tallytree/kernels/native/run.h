@@ -85,7 +85,7 @@ class Run {
     template <class Algebra>
     void run_together(const Algebra &algebra, std::span<const std::int32_t> steps, const Poll &poll);
     void load_segment(Index segment, const Poll &poll);
-    double local_score(std::int32_t step, const std::int64_t *assignment) const;
+    void local_scores(std::int32_t step, const std::int64_t *assignment, std::vector<double> &scores) const;
     double constant() const;
 
     std::shared_ptr<const Layout> layout_;
