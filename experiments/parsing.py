@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, NamedTuple
 
 from options import Options
@@ -38,7 +39,7 @@ def run(options: Options) -> None:
     print(f"\n## Parsing, treebank sample: {words}\n")
     print("| | F1 | precision | recall | exact | seconds | passes | gap | oracle calls/s |")
     print("| --- |" + 8 * " ---: |")
-    for row in (*counted(train, test, options), *learned(train, test, options)):
+    for row in chain(counted(train, test, options), learned(train, test, options)):
         s = score_brackets(test, row.parses)
         figures = " | ".join(f"{100 * part:.1f}" for part in (s.f1, s.precision, s.recall, s.exact))
         print(f"| {row.name} | {figures} | {row.seconds:.0f} | {' | '.join(row.told)} |", flush=True)
