@@ -376,8 +376,7 @@ def script(name, after):
     )
 
 
-@pytest.mark.parametrize("name", sorted(WORK))
-def test_control_c_interrupts(name):
+def check_interrupted(name, before=""):
     code = """
         print("started", flush=True)
         try:
@@ -390,7 +389,7 @@ def test_control_c_interrupts(name):
             print("usable", flush=True)
     """
     with subprocess.Popen(
-        [sys.executable, "-c", script(name, code)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", before + script(name, code)], stdout=subprocess.PIPE, text=True
     ) as child:
         try:
             assert child.stdout.readline() == "started\n"
@@ -403,6 +402,23 @@ def test_control_c_interrupts(name):
             assert child.stdout.readline() == "usable\n"
         finally:
             child.kill()
+
+
+@pytest.mark.parametrize("name", sorted(WORK))
+def test_control_c_interrupts(name):
+    check_interrupted(name)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs processes bound to a processor")
+def test_control_c_interrupts_threads_that_share_a_processor_with_others():
+    bind = "import os\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
+    busy = [subprocess.Popen([sys.executable, "-c", bind + "while True: pass"]) for _ in range(2)]
+    try:
+        check_interrupted("chain on three threads", bind)
+    finally:
+        for other in busy:
+            other.kill()
+            other.wait()
 
 
 def test_other_threads_run_meanwhile():

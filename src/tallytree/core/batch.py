@@ -55,7 +55,8 @@ def profile_batch(
     threads : int, optional
         By default as many as there are processors. The answers do not depend on it.
     errors : {"raise", "return"}
-        Raise the error of the first problem that has one, or put errors in the places of the answers.
+        Raise the error of the first problem that has one, or put errors in the places of the answers. What
+        is wrong with a problem as it stands is raised before any is solved.
 
     Returns
     -------

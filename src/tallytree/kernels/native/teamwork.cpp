@@ -11,9 +11,10 @@
 namespace tallytree {
 namespace {
 
-constexpr Index kPartsEach = 4;  // parts of a large step per thread: they are not all alike
-constexpr int kYields = 200;     // before a thread without work goes to sleep
-constexpr auto kPatience = std::chrono::milliseconds(20);
+using Clock = std::chrono::steady_clock;
+constexpr Index kPartsEach = 4;                            // parts of a large step per thread: they are not all alike
+constexpr auto kHope = std::chrono::microseconds(100);     // before a thread without work goes to sleep
+constexpr auto kPatience = std::chrono::milliseconds(20);  // between two looks for signals
 
 // The steps in tasks: a step with much work in it or below it, and the small subtrees that hang from it.
 struct Tasks {
@@ -70,6 +71,7 @@ class Team {
           work_(work),
           grain_(threads.grain),
           jobs_(threads.count),
+          next_look_(threads.count),
           left_(tasks_.count) {}
 
     void run(const Poll &poll) {
@@ -149,13 +151,17 @@ class Team {
         changed_.notify_all();
     }
 
-    // Until there is news, or now and then: first in the hope that it comes soon.
+    // Until there is news, or now and then: first in the hope that it comes soon. Among busy processes one yield can
+    // take milliseconds, and news can come again and again without any work for this thread: both go by the clock.
     void wait(Worker &worker, std::unique_lock<std::mutex> &guard) {
         const auto seen = news_.load();
         guard.unlock();
-        for (int i = 0; i < kYields && news_ == seen; i++) std::this_thread::yield();
+        for (const auto end = Clock::now() + kHope; news_ == seen && Clock::now() < end;) std::this_thread::yield();
         guard.lock();
-        if (changed_.wait_for(guard, kPatience, [&] { return news_ != seen; })) return;
+        changed_.wait_for(guard, kPatience, [&] { return news_ != seen; });
+        const auto now = Clock::now();
+        if (now < next_look_[worker.number]) return;
+        next_look_[worker.number] = now + kPatience;
         guard.unlock();
         worker.poll();
         guard.lock();
@@ -168,7 +174,8 @@ class Team {
     std::mutex lock_;  // of all that follows, and of the tasks' counts
     std::condition_variable changed_;
     std::atomic<std::uint32_t> news_{0};
-    std::vector<Job> jobs_;  // one per thread
+    std::vector<Job> jobs_;                     // one per thread
+    std::vector<Clock::time_point> next_look_;  // one per thread
     std::size_t next_leaf_ = 0;
     Index left_;  // tasks
 };
