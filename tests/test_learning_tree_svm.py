@@ -87,6 +87,12 @@ def test_a_sentence_without_a_tree_has_none(fitted):
     assert fitted.predict(["the of"], where=parsing.count("NP") >= 1) == [None]
 
 
+def test_trees_without_constituents_leave_tags_to_learn():
+    trees = [parsing.parse_tree(text) for text in ("(A a)", "(B b)", "(A c)")]
+    svm = TreeSVM(tolerance=0.5).fit([tree.words for tree in trees], trees)
+    assert svm.predict(["a", "b"]) == trees[:2]
+
+
 def test_hashed_attributes_need_no_vocabulary():
     svm = TreeSVM(C=10.0, hashed=2**8, min_count=2).fit(SENTENCES, TREES)
     assert svm.score(SENTENCES, TREES) == 1.0
