@@ -22,6 +22,7 @@ from tallytree.errors import ModelError
 from tallytree.learning.planes import Features, Floats, Integers
 from tallytree.learning.tree_features import Sentence, TreeFeatures, side_rows, span_rows
 from tallytree.learning.tree_grammar import Derivation, TreebankGrammar
+from tallytree.losses.base import is_number
 from tallytree.parsing import Forest
 from tallytree.parsing.compiled import compiled
 from tallytree.parsing.derivation import Scores
@@ -48,7 +49,7 @@ class TreeModel:
     prior: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.prior < np.inf:
+        if not is_number(self.prior) or not 0.0 <= self.prior < np.inf:
             raise ModelError(f"prior is a number that is not negative, got {self.prior!r}")
 
     @cached_property
