@@ -141,6 +141,7 @@ def test_k_best(files, capsys):
     found = json.loads(said(capsys, "k-best", "week.json", "-k", "3", "--json"))
     assert [one["value"] for one in found] == [s.value for s in PROBLEM.k_best(3)]
     assert run("k-best", "week.json", "--where", "wet > 9") == Exit.INFEASIBLE
+    assert run("k-best", "week.json", "-k", "0") == Exit.OK
 
 
 def test_convert(files, capsys):

@@ -98,6 +98,7 @@ def value(kind: str, **parameters: object) -> dict[str, object]:
         ({"attributes__labels_": value("Labels", names=["x"], count=2)}, "2 labels need as many names"),
         ({"attributes__encoder_": value("Hashed", size=10**9)}, "and its features and labels need"),
         ({"attributes__encoder_": value("Hashed", size=4.0)}, "a whole number below 2"),
+        ({"attributes__encoder_": value("Hashed", size=0)}, "a whole number below 2"),
         ({"attributes__encoder_": value("Columns", size=-1)}, "a whole number below 2"),
         ({"attributes__encoder_": value("Vocabulary", names=[1])}, "the attributes of a vocabulary"),
         ({"attributes__weights_": 7}, "it sets 'weights_', which no saved estimator does"),

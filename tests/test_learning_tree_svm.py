@@ -87,6 +87,12 @@ def test_a_sentence_without_a_tree_has_none(fitted):
     assert fitted.predict(["the of"], where=parsing.count("NP") >= 1) == [None]
 
 
+def test_trees_without_constituents_leave_tags_to_learn():
+    trees = [parsing.parse_tree(text) for text in ("(A a)", "(B b)", "(A c)")]
+    svm = TreeSVM(tolerance=0.5).fit([tree.words for tree in trees], trees)
+    assert svm.predict(["a", "b"]) == trees[:2]
+
+
 def test_hashed_attributes_need_no_vocabulary():
     svm = TreeSVM(C=10.0, hashed=2**8, min_count=2).fit(SENTENCES, TREES)
     assert svm.score(SENTENCES, TREES) == 1.0
@@ -183,6 +189,8 @@ def test_a_warm_start_goes_on_with_the_same_trees():
         (SENTENCES[:1], ["(S (N a))"], "example 0: y has trees, .* got '"),
         (SENTENCES[:1], TREES[1:2], "example 0 has the words .* but its tree is over"),
         ([[1, 2]], TREES[:1], "a sentence is a sequence of words, .* got 1 for a word"),
+        ([[None]], TREES[:1], "a sentence is a sequence of words, .* got None for a word"),
+        ([None], TREES[:1], "a sentence is a sequence of words, .* got None"),
         ([""], TREES[:1], "a sentence is a sequence of words, .* got ''"),
     ],
 )
@@ -194,6 +202,8 @@ def test_malformed_data_is_refused(X, y, text):
 def test_what_there_is_not_is_said(fitted):
     with pytest.raises(NotFittedError):
         TreeSVM().predict([])
+    with pytest.raises(tt.ModelError, match="prior is a number that is not negative, got 'much'"):
+        TreeSVM(prior="much").fit(SENTENCES, TREES)
     with pytest.raises(tt.ModelError, match="there is no generalisation bound for trees"):
         fitted.bound(SENTENCES, TREES)
     with pytest.raises(tt.ModelError, match="a loss of trees such as"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from contextlib import suppress
 from itertools import product
@@ -368,6 +369,26 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
         write_uai(Model([2], factors=[]), path)
     assert path.read_text() == EXAMPLE
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_pipes_and_devices_are_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    end = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_uai(Model([2], factors=[]), pipe)
+        assert os.read(end, 100).startswith(b"MARKOV")
+    finally:
+        os.close(end)
+    assert pipe.is_fifo() and list(tmp_path.iterdir()) == [pipe]
+
+
+def test_a_file_that_cannot_be_written_is_named_as_it_was_given(tmp_path: Path) -> None:
+    for path in (tmp_path / "no" / "x.uai", tmp_path):
+        with pytest.raises(OSError) as caught:
+            write_uai(Model([2], factors=[]), path)
+        assert caught.value.filename == str(path)
 
 
 def test_writing_through_a_link_keeps_the_link(tmp_path: Path) -> None:

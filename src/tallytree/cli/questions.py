@@ -102,6 +102,7 @@ def _k_best(options: Namespace) -> int:
         print(reports.as_json([reports.solution_json(problem, solution) for solution in found]))
     else:
         print_lines(reports.ranked_lines(problem, found, terminal_width()))
-    if not found:
-        sys.stderr.write("tallytree: no labelling satisfies the constraint\n")
-    return Exit.OK if found else Exit.INFEASIBLE
+    if found or not options.number:
+        return Exit.OK
+    sys.stderr.write("tallytree: no labelling satisfies the constraint\n")
+    return Exit.INFEASIBLE

@@ -14,6 +14,7 @@ from tallytree.cli.parses import Parser, parsed, scored_parses, trees_of
 from tallytree.cli.sentences import FORMATS, Task, blocks_of, column_of, format_of
 from tallytree.errors import ModelError
 from tallytree.io.conll import Block
+from tallytree.io.files import check_writable
 from tallytree.parsing import Forest, Grammar, Tree, write_grammar
 
 __all__ = ["add"]
@@ -77,6 +78,7 @@ def _grammar_options(command: ArgumentParser) -> None:
 
 
 def _train(options: Namespace) -> int:
+    check_writable(options.output)
     return _train_parser(options) if options.task == "parse" else _train_labeller(options)
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, TypeAlias
 
 from tallytree.core.plan import default_memory_limit
 from tallytree.errors import BudgetError
 
-__all__ = ["PathLike", "Readable", "Source", "replacing", "source", "write_atomically"]
+__all__ = ["PathLike", "Readable", "Source", "check_writable", "replacing", "source", "write_atomically"]
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -58,7 +59,14 @@ def read_stream(stream: BinaryIO, name: str, expansion: int = EXPANSION) -> Sour
 
 @contextmanager
 def replacing(path: PathLike) -> Iterator[BinaryIO]:
-    """Write beside a file under another name, then rename: nobody sees half of it, and a link stays one."""
+    """Write beside a file under another name, then rename: nobody sees half of it, and a link stays one.
+
+    Devices and pipes are written to: a file in the place of ``/dev/null`` is not what anybody wants.
+    """
+    if Path(path).exists() and not Path(path).is_file():
+        with Path(path).open("wb") as file:
+            yield file
+        return
     target = Path(path).resolve()
     unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
@@ -67,9 +75,23 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(target)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):
+            unfinished.unlink()
+        if isinstance(error, OSError) and str(error.filename) == str(unfinished):
+            error.filename = os.fspath(path)  # the name that was asked for
         raise
+
+
+def check_writable(path: PathLike) -> None:
+    """Raise what :func:`replacing` would, before long work for a file that could not be written."""
+    if Path(path).is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+    folder = Path(path).resolve().parent
+    if not folder.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
+    if not os.access(folder, os.W_OK) and not Path(path).exists():
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(path))
 
 
 def write_atomically(path: PathLike, lines: Iterable[str], *, encoding: str = "utf-8") -> None:

@@ -163,7 +163,7 @@ class Hashed(Encoder):
     size: int
 
     def __post_init__(self) -> None:
-        _check_size(self.size)
+        _check_size(self.size, least=1)
 
     def rows(self, positions: Sequence[Any]) -> Rows:
         """Return one row for each position."""
@@ -171,9 +171,11 @@ class Hashed(Encoder):
         return hasher.transform([list(attributes(position)) for position in positions]).tocsr()
 
 
-def _check_size(size: object) -> None:
-    if type(size) is not int or not 0 <= size < 2**31:
-        raise ModelError(f"the number of columns is a whole number below 2**31, got {size!r}")
+def _check_size(size: object, least: int = 0) -> None:
+    if type(size) is not int or not least <= size < 2**31:
+        raise ModelError(
+            f"the number of columns is a whole number below 2**31, at least {least}, got {size!r}"
+        )
 
 
 def is_symbolic(positions: Any) -> bool:

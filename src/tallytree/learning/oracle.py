@@ -77,6 +77,8 @@ class ExactOracle:
     ) -> None:
         if scaling not in ("margin", "slack"):
             raise ModelError(f"scaling must be 'margin' or 'slack', got {scaling!r}")
+        if n_jobs == 0:
+            raise ModelError("n_jobs is a number of processes, or -1 for one per processor; got 0")
         self.problem, self.scaling, self.extra, self.n_jobs = problem, scaling, extra, n_jobs
         self.dimension = problem.dimension
         self.calls, self.seconds = 0, 0.0

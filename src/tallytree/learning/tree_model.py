@@ -22,6 +22,7 @@ from tallytree.errors import ModelError
 from tallytree.learning.planes import Features, Floats, Integers
 from tallytree.learning.tree_features import Sentence, TreeFeatures, side_rows, span_rows
 from tallytree.learning.tree_grammar import Derivation, TreebankGrammar
+from tallytree.losses.base import is_number
 from tallytree.parsing import Forest
 from tallytree.parsing.compiled import compiled
 from tallytree.parsing.derivation import Scores
@@ -48,7 +49,7 @@ class TreeModel:
     prior: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.prior < np.inf:
+        if not is_number(self.prior) or not 0.0 <= self.prior < np.inf:
             raise ModelError(f"prior is a number that is not negative, got {self.prior!r}")
 
     @cached_property
@@ -57,12 +58,17 @@ class TreeModel:
         return len(self.counted.kinds), len(self.counted.grammar.labels), len(self.counted.tags)
 
     @cached_property
+    def _shapes(self) -> tuple[tuple[int, int], ...]:
+        """The tables of weights for sides, spans and words: attributes by kinds, labels and tags."""
+        known = self.features
+        rows = (encoder.size for encoder in (known.sides, known.spans, known.words))
+        return tuple(zip(rows, self._widths, strict=True))
+
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
         """How many weights there are for sides, spans, words, binary rules and unary rules."""
-        known, grammar = self.features, self.counted.grammar
-        rows = (encoder.size for encoder in (known.sides, known.spans, known.words))
-        tables = (height * width for height, width in zip(rows, self._widths, strict=True))
-        return (*tables, len(grammar.binary), len(grammar.unary))
+        tables = (height * width for height, width in self._shapes)
+        return (*tables, len(self.counted.grammar.binary), len(self.counted.grammar.unary))
 
     @property
     def dimension(self) -> int:
@@ -72,7 +78,7 @@ class TreeModel:
     def parts(self, weights: Floats) -> list[Floats]:
         """Return weights of sides by kinds, spans by labels, words by tags, binary and unary rules."""
         *tables, binary, unary = np.split(weights, np.cumsum(self.sizes)[:-1])
-        shaped = (table.reshape(-1, width) for table, width in zip(tables, self._widths, strict=True))
+        shaped = (table.reshape(shape) for table, shape in zip(tables, self._shapes, strict=True))
         return [*shaped, binary, unary]
 
     def sentence(self, words: Sequence[str]) -> Sentence:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -219,12 +219,13 @@ class TreeSVM(StructuredSVM):
 
 
 def _words(sentence: Any) -> tuple[str, ...]:
-    words = tuple(sentence.split() if isinstance(sentence, str) else sentence)
-    wrong = next((word for word in words if not isinstance(word, str)), None)
-    if wrong is not None or not words:
+    given = sentence.split() if isinstance(sentence, str) else sentence
+    words = tuple(given) if isinstance(given, Iterable) else ()
+    wrong = [word for word in words if not isinstance(word, str)]
+    if wrong or not words:
         raise ModelError(
             "a sentence is a sequence of words, or a string of them with spaces; got "
-            + (repr(sentence) if wrong is None else f"{wrong!r} for a word")
+            + (f"{wrong[0]!r} for a word" if wrong else repr(sentence))
         )
     return words
 
