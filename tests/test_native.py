@@ -369,7 +369,8 @@ WORK = {
 
 def script(name, after):
     return (
-        "import sys, threading, time\nimport numpy as np\nimport tallytree as tt\n"
+        "import signal, sys, threading, time\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "import numpy as np\nimport tallytree as tt\n"
         "from tallytree.kernels import native\nrng = np.random.default_rng(0)\n"
         + textwrap.dedent(WORK[name])
         + textwrap.dedent(after)
