@@ -365,3 +365,12 @@ def test_learning_is_named_where_it_is_missing(files, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "tallytree.learning", None)
     assert run("train", "tag", "train.txt", "-o", "m.npz") == Exit.FAILURE
     assert "tallytree.learning" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("task", ["chunk", "parse"])
+def test_a_test_file_that_is_not_there_is_told_of_before_training(files, capsys, task):
+    data = {"chunk": "columns.txt", "parse": "trees.mrg"}[task]
+    Path(data).write_text(COLUMNS if task == "chunk" else "(S (N a) (V b))")
+    assert run("train", task, data, "-o", "new.npz", "--test", "nowhere.txt") == Exit.USAGE
+    assert "nowhere.txt: No such file" in capsys.readouterr().err
+    assert not Path("new.npz").exists()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from tallytree.cli.exits import Exit
 from tallytree.cli.extras import learning
@@ -66,7 +66,7 @@ def _grammar_options(command: ArgumentParser) -> None:
         "--horizontal",
         type=natural,
         metavar="N",
-        help="siblings that a rule knows (default 2; with --loss 1)",
+        help="siblings that a rule knows (default 2; with --loss 0)",
     )
     add(
         "--vertical",
@@ -92,12 +92,13 @@ def _train_labeller(options: Namespace) -> int:
         raise ModelError(f"there are no sentences in {options.data}")
     if tagged and len(blocks[0].rows[0]) == 2:
         task = task._replace(reads=("word",))  # words and labels, and no tags between them
+    test = None if options.test is None else _Examples.read(options.test, kind)
     svm = _estimator(options, task)
     fitted(svm, [task.rows(block, kind) for block in blocks], [task.labels(block, kind) for block in blocks])
     learning().save(svm, options.output, notes=task._asdict())
     told = {"sentences": len(blocks), **learned(svm, options.output)}
-    if options.test is not None:
-        told |= {"test": _tested(Labeller(svm, task), options.test)}
+    if test is not None:
+        told |= {"test": test.judged(Labeller(svm, task))}
     tell(told, options)
     return Exit.INTERRUPTED if told.get("interrupted") else Exit.OK
 
@@ -110,22 +111,32 @@ def _estimator(options: Namespace, task: Task) -> Any:
     )
 
 
-def _tested(labeller: Labeller, path: str) -> dict[str, float]:
-    kind = format_of(None, path, labeller.task.format)
-    blocks: list[Block] = [block for block in blocks_of(path, kind) if block.rows]
-    found = [labeller.label(block, kind).tolist() for block in blocks]
-    return scored(labeller.task.name, [labeller.task.labels(block, kind) for block in blocks], found)
+class _Examples(NamedTuple):
+    """Held-out sentences, read before training: a file that cannot be read is told of at once."""
+
+    kind: str
+    blocks: list[Block]
+
+    @classmethod
+    def read(cls, path: str, kind: str) -> _Examples:
+        found = format_of(None, path, kind)
+        return cls(found, [block for block in blocks_of(path, found) if block.rows])
+
+    def judged(self, labeller: Labeller) -> dict[str, float]:
+        found = [labeller.label(block, self.kind).tolist() for block in self.blocks]
+        gold = [labeller.task.labels(block, self.kind) for block in self.blocks]
+        return scored(labeller.task.name, gold, found)
 
 
 def _train_parser(options: Namespace) -> int:
     trees = trees_of(options.data)
     if not trees:
         raise ModelError(f"there are no trees in {options.data}")
+    gold = None if options.test is None else trees_of(options.test)
     given = {"horizontal": options.horizontal, "vertical": options.vertical}
     how = {"tail": options.tail, **{name: value for name, value in given.items() if value is not None}}
     parser, told = (_counted if options.loss is None else _learned)(options, trees, how)
-    if options.test is not None:
-        gold = trees_of(options.test)
+    if gold is not None:
         told["test"] = scored_parses(gold, [parsed(parser(tree.words)) for tree in gold])
     tell(told, options)
     return Exit.INTERRUPTED if told.get("interrupted") else Exit.OK
