@@ -11,7 +11,7 @@ from tallytree.cli.fitting import fitted, learned, learning_options, settings, t
 from tallytree.cli.labelling import Labeller, scored
 from tallytree.cli.options import Commands, json_option, natural, quiet_option
 from tallytree.cli.parses import Parser, parsed, scored_parses, trees_of
-from tallytree.cli.sentences import FORMATS, Task, blocks_of, column_of, format_of
+from tallytree.cli.sentences import FORMATS, Format, Task, blocks_of, column_of, format_of
 from tallytree.errors import ModelError
 from tallytree.io.conll import Block
 from tallytree.io.files import check_writable
@@ -114,11 +114,11 @@ def _estimator(options: Namespace, task: Task) -> Any:
 class _Examples(NamedTuple):
     """Held-out sentences, read before training: a file that cannot be read is told of at once."""
 
-    kind: str
+    kind: Format
     blocks: list[Block]
 
     @classmethod
-    def read(cls, path: str, kind: str) -> _Examples:
+    def read(cls, path: str, kind: Format) -> _Examples:
         found = format_of(None, path, kind)
         return cls(found, [block for block in blocks_of(path, found) if block.rows])
 
