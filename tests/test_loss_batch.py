@@ -138,7 +138,7 @@ def test_what_is_counted_natively_must_fit():
 
     def refused(text, skeleton=unary, right=(True,), truth=(0, 1), table=losses_of):
         with pytest.raises(ValueError, match=text):
-            batch.add_nodes(skeleton, list(right), -1, np.array(truth, dtype=np.int64), table, tables)
+            batch.add_nodes([skeleton], list(right), -1, np.array(truth, dtype=np.int64), [table], tables)
 
     refused("one state per variable", truth=(0,))
     refused("out of range", truth=(0, 2))
@@ -150,6 +150,6 @@ def test_what_is_counted_natively_must_fit():
     refused("not alike", tt.plan(uneven, [tt.Statistic([((0,), [0, 1])])]).skeleton)
     with pytest.raises(ValueError, match="one axis per statistic"):
         native.LossTable(np.zeros((2, 2)), [0], False, 1.0)
-    batch.add_nodes(unary, [True], -1, np.array([0, 1]), losses_of, tables)
+    batch.add_nodes([unary], [True], -1, np.array([0, 1]), [losses_of], tables)
     with pytest.raises(ValueError, match="outside the table"):
         batch.run(1, lambda *_: 0)

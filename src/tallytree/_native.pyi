@@ -121,11 +121,11 @@ class Batch:
     ) -> None: ...
     def add_nodes(
         self,
-        skeleton: Skeleton,
+        skeletons: Sequence[Skeleton],
         counts_right: Sequence[bool],
         background: int,
-        truth: NDArray[np.int64],
-        losses: LossTable,
+        truths: NDArray[np.int64],
+        losses: Sequence[LossTable],
         tables: Sequence[NDArray[np.float64]],
     ) -> None: ...
     def run(

@@ -77,16 +77,17 @@ def profile_batch(
     [0. 4. 6. 7.]
     """
     every = list(models)
-    problems = [
-        _ProfileOf(*arguments)
-        for arguments in zip(
+    problems = {
+        number: _ProfileOf(*arguments)
+        for number, *arguments in zip(
+            range(len(every)),
             every,
             statistics_each(statistics, len(every)),
             one_each(fixed, len(every), "fixed", Mapping),
             one_each(allowed, len(every), "allowed", Mapping),
             strict=True,
         )
-    ]
+    }
     return Batch(problems, Options(order, memory_limit, tallies, threads, errors)).profile()
 
 
@@ -134,9 +135,10 @@ def solve_batch(
     InfeasibleError("no labelling satisfies 'ones == 2'; the nearest attainable tallies are (ones=1)...")
     """
     every = list(models)
-    problems = [
-        _SolutionOf(*arguments)
-        for arguments in zip(
+    problems = {
+        number: _SolutionOf(*arguments)
+        for number, *arguments in zip(
+            range(len(every)),
             every,
             statistics_each(statistics, len(every)),
             one_each(fixed, len(every), "fixed", Mapping),
@@ -145,7 +147,7 @@ def solve_batch(
             one_each(where, len(every), "where", Constraint),
             strict=True,
         )
-    ]
+    }
     return Batch(problems, Options(order, memory_limit, tallies, threads, errors)).solve()
 
 

@@ -1,14 +1,15 @@
 """Problems handed over to a native batch, and what it found given back to them.
 
 A problem says what is to be computed (:meth:`Problem.hand_over`) and makes its answer of the labelling that
-was found (:meth:`Problem.answer`). Between the two everything is native; only objectives are called back. A
-problem without an answer is solved again on its own (:meth:`Problem.alone`), which raises the error that says
-why: there is one place that words errors.
+was found (:meth:`Problem.answer`). Between the two everything is native; only objectives are called back.
+Problems that are alike go over and come back together, as a :class:`Bulk`: what Python does for each of them
+is what keeps threads waiting. A problem without an answer is solved again on its own (:meth:`Problem.alone`),
+which raises the error that says why: there is one place that words errors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -28,7 +29,7 @@ from tallytree.core.threads import thread_count
 from tallytree.errors import ModelError, TallytreeError
 from tallytree.kernels import native
 
-__all__ = ["Batch", "Errors", "Labelling", "Options", "Problem", "solution_of"]
+__all__ = ["Batch", "Bulk", "Errors", "Labelling", "Labellings", "Options", "Problem", "solution_of"]
 
 Errors = Literal["raise", "return"]
 
@@ -57,9 +58,53 @@ class Labelling(NamedTuple):
     score: float  # as the messages have it
     tally: list[int]
     evaluation: Evaluation
-    value: float | None  # of the objective, or of the loss together with the score
-    loss: float  # with the truth's score, where there is a table of losses
-    truth_score: float
+    value: float | None  # of the objective
+
+
+class Labellings(NamedTuple):
+    """What a batch found for some problems: of each array a stretch, or a row, belongs to one of them.
+
+    Attributes
+    ----------
+    assignments, tallies, sums : array
+        The labellings, their tallies as the messages have them, and the sums of their blocks of integers.
+    begins : array of shape (K + 1, 3)
+        Where the stretches of each problem begin in these three.
+    numbers : array of shape (K, 8)
+        Whether something was found; the messages' score, the model's, the size of its local scores and their
+        number; value, loss, and the truth's score.
+    """
+
+    assignments: NDArray[np.int64]
+    tallies: NDArray[np.int64]
+    sums: NDArray[np.int64]
+    begins: NDArray[np.int64]
+    numbers: NDArray[np.float64]
+
+    def part(self, first: int, last: int) -> Labellings:
+        """Return those of some of the problems."""
+        some = self.begins[first : last + 1]
+        (a, t, s), (a_end, t_end, s_end) = some[0].tolist(), some[-1].tolist()
+        return Labellings(
+            self.assignments[a:a_end],
+            self.tallies[t:t_end],
+            self.sums[s:s_end],
+            some - some[0],
+            self.numbers[first:last],
+        )
+
+    def each(self, values: Mapping[int, float]) -> Iterator[Labelling | None]:
+        """Go through them, given the values of some; None for a problem for which nothing was found."""
+        tallies, sums, begins = self.tallies.tolist(), self.sums.tolist(), self.begins.tolist()
+        for place, known in enumerate(self.numbers.tolist()):
+            found, score, got, magnitude, terms, *_ = known
+            if found:
+                (a, t, s), (a_end, t_end, s_end) = begins[place], begins[place + 1]
+                evaluation = got, magnitude, int(terms), sums[s:s_end]
+                assignment = self.assignments[a:a_end].copy()
+                yield Labelling(assignment, score, tallies[t:t_end], evaluation, values.get(place))
+            else:
+                yield None
 
 
 class Problem(Protocol):
@@ -69,55 +114,87 @@ class Problem(Protocol):
     def objective(self) -> Objective | None:
         """What to maximise; asked for after the problem was handed over."""
 
-    def hand_over(self, batch: Batch) -> Inquiry | None:
+    def hand_over(self, batch: Batch) -> Inquiry:
         """Add the problem to a batch, and return what its objective is asked about."""
 
-    def answer(self, found: Labelling, options: Options) -> Any:
-        """Make the answer of a labelling of the model that was handed over."""
+    def answer(self, found: Any, options: Options) -> Any:
+        """Make the answer of a labelling, or a profile, of the model that was handed over."""
 
     def alone(self, options: Options) -> Any:
         """Solve the problem on its own."""
 
 
-class Batch:
-    """Problems handed over to a native batch, and their answers gathered from it."""
+class Bulk(Protocol):
+    """Problems of a batch that are alike."""
 
-    def __init__(self, problems: Sequence[Any], options: Options) -> None:
+    @property
+    def numbers(self) -> Sequence[int]:
+        """Which problems of the batch they are."""
+
+    def hand_over(self, batch: Batch) -> None:
+        """Add all of them to a batch, in order."""
+
+    def answers(self, found: Labellings, options: Options) -> Iterable[Any]:
+        """Make the answers, None for a problem that has no labelling."""
+
+    def problem(self, index: int) -> Problem:
+        """Return one of them by itself."""
+
+
+class Batch:
+    """Problems handed over to a native batch, and their answers gathered from it.
+
+    Parameters
+    ----------
+    problems : mapping of int to Problem
+        Those that go over one by one, with their numbers in the batch, in order.
+    options : Options
+        What they have in common.
+    bulks : sequence of Bulk
+        The other ones.
+    """
+
+    def __init__(self, problems: Mapping[int, Problem], options: Options, bulks: Sequence[Bulk] = ()) -> None:
         if options.errors not in ("raise", "return"):
             raise ModelError(f"errors must be 'raise' or 'return', got {options.errors!r}")
-        self.problems = problems
         self.options = options
         self.threads = thread_count(options.threads)
         limit = default_memory_limit() if options.memory_limit is None else float(options.memory_limit)
         self.handle = native.Batch(checked_mode(options.tallies), limit)
         self._skeletons: dict[Any, tuple[native.Skeleton, Any]] = {}
-        self._numbers: list[int] = []  # of the problems in the native batch
-        self._inquiries: list[Inquiry | None] = []
+        self._bulks = bulks
+        self._first = sum(len(bulk.numbers) for bulk in bulks)  # place of the others in the native batch
+        self._problems: list[tuple[int, Problem, Inquiry]] = []
         self._values: dict[int, float] = {}  # of what was chosen
-        self._answers: list[Any] = [None] * len(problems)
-        self._hand_over()
+        self._answers: dict[int, Any] = {}
+        for bulk in bulks:
+            bulk.hand_over(self)
+        for number, problem in problems.items():
+            try:
+                self._problems.append((number, problem, problem.hand_over(self)))
+            except TallytreeError as error:
+                self._fail(number, error)
 
     def solve(self) -> list[Any]:
         """Find the best labelling of each problem."""
         self.handle.run(self.threads, self._choose)
-        return self._gathered(self._labellings())
+        found, first, missing = Labellings(*self.handle.labellings()), 0, {}
+        for bulk in self._bulks:
+            last = first + len(bulk.numbers)
+            answers = bulk.answers(found.part(first, last), self.options)
+            for index, (number, answer) in enumerate(zip(bulk.numbers, answers, strict=True)):
+                self._answers[number] = answer
+                if answer is None:
+                    missing[number] = bulk.problem(index)
+            first = last
+        return self._gathered(found.part(first, len(found.numbers)).each(self._values), missing)
 
     def profile(self) -> list[Any]:
         """Compute the profile of each problem."""
         self.handle.run(self.threads, None)
-        return self._gathered(self._profiles())
+        return self._gathered(self._profiles(), {})
 
     # --- in ------------------------------------------------------------------------------------------------
-
-    def _hand_over(self) -> None:
-        for number, problem in enumerate(self.problems):
-            try:
-                inquiry = problem.hand_over(self)
-            except TallytreeError as error:
-                self._fail(number, error)
-            else:
-                self._numbers.append(number)
-                self._inquiries.append(inquiry)
 
     def add(self, inquiry: Inquiry, objective: Objective | None) -> None:
         """Add a problem; its statistics have tables of their own."""
@@ -145,11 +222,11 @@ class Batch:
 
     def _choose(self, place: int, tallies: NDArray[np.int64], scores: NDArray[np.float64]) -> int:
         """Return the row of a root that is to be decoded; -1 where the problem has no answer."""
-        inquiry = self._inquiries[place]
-        assert inquiry is not None
+        place -= self._first
+        _, problem, inquiry = self._problems[place]
         posed = inquiry.posed(self._profile(inquiry, (_NO_CELLS, tallies, scores)))
         try:
-            row, self._values[place] = posed.best_row(self.problems[self._numbers[place]].objective)
+            row, self._values[place] = posed.best_row(problem.objective)
         except TallytreeError:
             return -1
         return row
@@ -166,8 +243,7 @@ class Batch:
         """Go through the roots that were computed; None for a problem that was refused."""
         rows, cells, tallies, scores = self.handle.roots()
         refused, at, tally_at = set(self.handle.refused), 0, 0
-        for place, (inquiry, count) in enumerate(zip(self._inquiries, rows.tolist(), strict=True)):
-            assert inquiry is not None
+        for place, ((_, _, inquiry), count) in enumerate(zip(self._problems, rows.tolist(), strict=True)):
             width = len(inquiry.question.carried)
             some = slice(at, at + count)
             table = tallies[tally_at : tally_at + count * width].reshape(count, width)
@@ -175,42 +251,22 @@ class Batch:
             at, tally_at = at + count, tally_at + count * width
             yield None if place in refused else self._profile(inquiry, root)
 
-    def _labellings(self) -> Iterator[Labelling | None]:
-        """Go through the labellings that were decoded; None for a problem that has none."""
-        assignments, tallies, sums, sizes, numbers = self.handle.labellings()
-        tallies, sums = tallies.tolist(), sums.tolist()
-        at = tally_at = sum_at = 0
-        for place, ((length, width, blocks), known) in enumerate(
-            zip(sizes.tolist(), numbers.tolist(), strict=True)
-        ):
-            if width < 0:
-                yield None
-                continue
-            score, got, magnitude, terms, value, loss, truth_score = known
-            end, tally_end, sum_end = at + length, tally_at + width, sum_at + blocks
-            evaluation = got, magnitude, int(terms), sums[sum_at:sum_end]
-            yield Labelling(
-                assignments[at:end].copy(),
-                score,
-                tallies[tally_at:tally_end],
-                evaluation,
-                self._values.get(place) if self._inquiries[place] else value,
-                loss,
-                truth_score,
-            )
-            at, tally_at, sum_at = end, tally_end, sum_end
-
-    def _gathered(self, found: Iterator[Any]) -> list[Any]:
+    def _gathered(self, found: Iterator[Any], missing: dict[int, Problem]) -> list[Any]:
         """Return the answers of all problems, those without one solved on their own: that says why."""
-        for number, one in zip(self._numbers, found, strict=True):
-            problem = self.problems[number]
+        waiting: dict[int, tuple[Problem, Any]] = {
+            number: (problem, None) for number, problem in missing.items()
+        }
+        for (number, problem, _), one in zip(self._problems, found, strict=True):
+            waiting[number] = problem, one
+        for number in sorted(waiting):
+            problem, one = waiting[number]
             try:
                 self._answers[number] = (
                     problem.alone(self.options) if one is None else problem.answer(one, self.options)
                 )
             except TallytreeError as error:
                 self._fail(number, error)
-        return self._answers
+        return [self._answers[number] for number in range(len(self._answers))]
 
     def _fail(self, number: int, error: TallytreeError) -> None:
         """Put an error in the place of an answer, or raise it."""
@@ -222,7 +278,7 @@ class Batch:
 
 def solution_of(inquiry: Inquiry, found: Labelling, noun: str, options: Options) -> Solution:
     """Check a labelling of an inquiry's model, and bring it back to the original one."""
-    assignment, score, tally, evaluation, value, *_ = found
+    assignment, score, tally, evaluation, value = found
     make_plan = partial(plan_of, inquiry.model, inquiry.question, **options.of_plan)
     carried, shown = inquiry.question.carried, inquiry.shown
     checked = certified(

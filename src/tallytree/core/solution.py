@@ -24,7 +24,7 @@ from tallytree.core.statistics import Statistic
 from tallytree.errors import TallytreeError
 from tallytree.kernels import native
 
-__all__ = ["Evaluation", "Solution", "certified", "lifted", "tally_type", "unique_names", "verify"]
+__all__ = ["Evaluation", "Solution", "certified", "lifted", "tally_type", "unique_names", "verify_all"]
 
 Evaluation = tuple[float, float, int, list[int]]
 """A labelling's score, the size of its local scores, their number, and the sum of each block of integers."""
@@ -222,6 +222,22 @@ def verify(score: float, tally: list[int], evaluation: Evaluation, totals: list[
             f"the certificate failed: messages promise score {score!r} and tally {tally}, the decoded "
             f"labelling has {got!r} and {totals}. This is a bug in tallytree; please report it with the model"
         )
+
+
+def verify_all(
+    tallies: NDArray[np.int64],
+    totals: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    got: NDArray[np.float64],
+    magnitudes: NDArray[np.float64],
+    terms: NDArray[np.float64],
+) -> None:
+    """Do as :func:`verify` does for many labellings, a row for each."""
+    fine = np.abs(got - scores) <= _EPSILON * (4 + terms) * magnitudes
+    wrong = ~fine | (tallies != totals).any(axis=1)
+    for i in np.flatnonzero(wrong)[:1].tolist():
+        evaluation: Evaluation = got[i].item(), magnitudes[i].item(), int(terms[i]), []
+        verify(scores[i].item(), tallies[i].tolist(), evaluation, totals[i].tolist())
 
 
 def evaluate(model: Model, statistics: Sequence[Statistic], assignment: NDArray[np.int64]) -> Evaluation:

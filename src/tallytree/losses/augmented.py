@@ -69,11 +69,20 @@ class AugmentedSolution(Solution):
         set_once(self, "truth_score", truth_score)
 
     @classmethod
-    def complete(cls, *content: Any) -> AugmentedSolution:
-        """Make one of all that a :class:`Solution` takes, the loss and the truth's score."""
-        *found, loss, truth_score = content
+    def complete(
+        cls,
+        value: float,
+        score: float,
+        tally: Any,
+        assignment: NDArray[np.int64],
+        model: Model,
+        proof: tuple[Any, ...],
+        loss: float,
+        truth_score: float,
+    ) -> AugmentedSolution:
+        """Make one of all that it has."""
         solution: AugmentedSolution = object.__new__(cls)
-        Solution.__init__(solution, *found)
+        Solution.__init__(solution, value, score, tally, assignment, model, proof)
         set_once(solution, "loss", loss)
         set_once(solution, "truth_score", truth_score)
         return solution

@@ -13,7 +13,7 @@ from tallytree.core.model import Model
 from tallytree.core.profile import Where
 from tallytree.core.restriction import Allowed, Fixed
 from tallytree.losses.base import Loss
-from tallytree.losses.bulk import Augmented, in_bulk
+from tallytree.losses.bulk import Asked, in_bulk
 from tallytree.losses.scaling import Scaling, checked_margin
 
 __all__ = ["loss_augmented_batch"]
@@ -72,19 +72,17 @@ def loss_augmented_batch(
     """
     every = list(models)
     count = len(every)
-    recipes = list(one_each(loss, count, "loss", Loss))
-    bound = [None] * count if truths is None else list(one_each(list(truths), count, "truths", Loss))
-    margin = checked_margin(margin)
-    problems = [
-        Augmented(model, recipe, truth, constraint, one, some, scaling, margin)
-        for model, recipe, truth, constraint, one, some in zip(
-            every,
-            recipes,
-            bound,
-            one_each(where, count, "where", Constraint),
-            one_each(fixed, count, "fixed", Mapping),
-            one_each(allowed, count, "allowed", Mapping),
-            strict=True,
-        )
-    ]
-    return Batch(in_bulk(problems), Options(order, memory_limit, "auto", threads, errors)).solve()
+    asked = Asked(
+        every,
+        list(one_each(loss, count, "loss", Loss)),
+        [None] * count if truths is None else list(one_each(list(truths), count, "truths", Loss)),
+        list(one_each(where, count, "where", Constraint)),
+        list(one_each(fixed, count, "fixed", Mapping)),
+        list(one_each(allowed, count, "allowed", Mapping)),
+        scaling,
+        checked_margin(margin),
+    )
+    bulks = in_bulk(asked)
+    rest = set(range(count)).difference(*(bulk.numbers for bulk in bulks))
+    problems = {number: asked.problem(number) for number in sorted(rest)}
+    return Batch(problems, Options(order, memory_limit, "auto", threads, errors), bulks).solve()

@@ -7,10 +7,10 @@ statistics are made natively too, from the truths: Python only knows their shape
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
+from functools import lru_cache, partial
 from itertools import chain
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tallytree.core.blocks import Block, unary_scopes
 from tallytree.core.certificate import BEST
 from tallytree.core.door import code_in, numbers_of
-from tallytree.core.handover import Batch, Labelling, Options, Problem, solution_of
+from tallytree.core.handover import Batch, Labelling, Labellings, Options, solution_of
 from tallytree.core.model import Model
 from tallytree.core.objective import Objective
 from tallytree.core.plan import Plan, plan_of
@@ -26,7 +26,7 @@ from tallytree.core.profile import Where
 from tallytree.core.question import Question
 from tallytree.core.reduction import meet
 from tallytree.core.restriction import Allowed, Fixed
-from tallytree.core.solution import tally_type, verify
+from tallytree.core.solution import tally_type, verify_all
 from tallytree.core.solve import Inquiry, inquire
 from tallytree.core.statistics import Statistic
 from tallytree.errors import ModelError
@@ -42,7 +42,7 @@ from tallytree.losses.base import Loss
 from tallytree.losses.nodes import NodeLoss
 from tallytree.losses.scaling import Scaling, checked_scaling, objective
 
-__all__ = ["Augmented", "in_bulk"]
+__all__ = ["Asked", "Augmented", "Nodes", "in_bulk"]
 
 
 class Augmented:
@@ -111,74 +111,47 @@ class Augmented:
         )
 
 
-class _Nodes:
-    """A loss of nodes: its statistics are made natively, from the truth, and its losses are looked up."""
+class Asked(NamedTuple):
+    """The arguments of many calls of :func:`loss_augmented`."""
 
-    __slots__ = ("bulk", "losses", "shape", "single", "truth")
+    models: Sequence[Model]
+    recipes: Sequence[Loss]
+    truths: Sequence[Any]
+    where: Sequence[Where]
+    fixed: Sequence[Fixed | None]
+    allowed: Sequence[Allowed | None]
+    scaling: Scaling
+    margin: float
 
-    objective: Objective | None = None
-
-    def __init__(
-        self,
-        bulk: _Bulk,
-        single: Augmented,
-        shape: tuple[Statistic, ...],
-        truth: NDArray[np.int64],
-        losses: native.LossTable,
-    ) -> None:
-        self.bulk = bulk
-        self.single = single
-        self.shape = shape  # statistics with the scopes of those that are meant
-        self.truth = truth
-        self.losses = losses
-
-    def hand_over(self, batch: Batch) -> None:
-        bulk, model = self.bulk, self.single.model
-        batch.handle.add_nodes(
-            batch.skeleton(model, self.shape),
-            bulk.right,
-            bulk.background,
-            self.truth,
-            self.losses,
-            [block.tables for block in model.blocks],
+    def problem(self, number: int) -> Augmented:
+        """Return one of the problems by itself."""
+        return Augmented(
+            self.models[number],
+            self.recipes[number],
+            self.truths[number],
+            self.where[number],
+            self.fixed[number],
+            self.allowed[number],
+            self.scaling,
+            self.margin,
         )
 
-    def answer(self, found: Labelling, options: Options) -> AugmentedSolution:
-        assignment, score, tally, evaluation, value, loss, truth_score = found
-        sums = evaluation[3]  # statistics of one block each
-        verify(score, tally, evaluation, sums)
-        proof = partial(self._plan, options), score, BEST, None, "value"
-        complete = self.bulk.tally(*sums)
-        return AugmentedSolution.complete(
-            value, evaluation[0], complete, assignment, self.single.model, proof, loss, truth_score
-        )
 
-    def _plan(self, options: Options) -> Plan:
-        model = self.single.model
-        statistics = self.single.loss.on(model).reduce(model).statistics
-        return plan_of(model, Question(statistics, None), **options.of_plan)
-
-    def alone(self, options: Options) -> AugmentedSolution:
-        return self.single.alone(options)
-
-
-def in_bulk(problems: Sequence[Augmented]) -> list[Problem]:
-    """Replace the problems whose statistics are made natively; all others stay as they are."""
+def in_bulk(asked: Asked) -> list[Nodes]:
+    """Put those problems together whose statistics and losses are looked after natively."""
     groups: dict[Any, list[int]] = {}
     kinds: dict[int, Any] = {}  # of each recipe: often it is the same one
-    for number, problem in enumerate(problems):
-        recipe = problem.recipe
+    each = zip(asked.models, asked.recipes, asked.where, asked.fixed, asked.allowed, strict=True)
+    for number, (model, recipe, where, fixed, allowed) in enumerate(each):
         if id(recipe) not in kinds:
             kinds[id(recipe)] = _kind(recipe)
-        if kinds[id(recipe)] is not None and _is_plain(problem):
-            key = (kinds[id(recipe)], problem.model.states, problem.model.alike)
-            groups.setdefault(key, []).append(number)
-    result: list[Problem] = list(problems)
-    for numbers in groups.values():
-        made = _Bulk([problems[number] for number in numbers]).made()
-        for number, one in zip(numbers, made, strict=True):
-            result[number] = one
-    return result
+        kind = kinds[id(recipe)]
+        if kind is None or where is not None or fixed or allowed or not isinstance(model, Model):
+            continue
+        if model.alike is not None and len(model):
+            groups.setdefault((kind, model.states, model.alike), []).append(number)
+    bulks = (Nodes(asked, numbers) for numbers in groups.values())
+    return [bulk for bulk in bulks if bulk.ready]
 
 
 def _kind(loss: Loss) -> Any:
@@ -189,54 +162,85 @@ def _kind(loss: Loss) -> Any:
     return None
 
 
-def _is_plain(problem: Augmented) -> bool:
-    """Whether a problem has variables that are alike, and no constraint."""
-    return (
-        isinstance(problem.model, Model)
-        and problem.model.alike is not None
-        and len(problem.model) > 0
-        and problem.where is None
-        and not problem.fixed
-        and not problem.allowed
-    )
+class Nodes:
+    """Problems with one loss of nodes, on models whose variables all have the same states.
 
+    Attributes
+    ----------
+    numbers : list of int
+        Which problems of the batch they are.
+    ready : bool
+        Whether they can be answered in bulk; not where a truth, or something else, needs a closer look.
+    """
 
-class _Bulk:
-    """Problems with one loss of nodes, on models whose variables all have the same states."""
-
-    def __init__(self, problems: Sequence[Augmented]) -> None:
-        self.problems = problems
-        self.first = problems[0]
-        self.loss = cast(NodeLoss, self.first.recipe)
-        self.states = self.first.model.alike or 0
-        self.names = self.first.model.states_of(0)
-        self.lengths = [len(problem.model) for problem in problems]
-        self.ends = np.cumsum(self.lengths)
-        counted: tuple[str, ...] = self.loss.counted
-        self.right = [name == "tp" for name in counted]
-        self.tally = tally_type(counted)
-        self.background = -1
-
-    def made(self) -> Sequence[Problem]:
-        """Return the problems as native ones; as they are where a truth needs a closer look."""
-        codes, background = self._codes(), self._background()
-        if codes is None or background is None or not self._scales() or self._folds():
-            return self.problems
-        self.background = background
-        sizes = np.diff(np.cumsum(codes != background)[self.ends - 1], prepend=0).tolist()
-        losses = {size: self._losses(size) for size in set(sizes)}
-        models = dict(zip(self.lengths, (p.model for p in self.problems), strict=True))
-        shapes = {length: self._shape(model) for length, model in models.items()}
-        starts = (self.ends - self.lengths).tolist()
-        return [
-            _Nodes(self, problem, shapes[end - at], codes[at:end], losses[size])
-            for problem, at, end, size in zip(self.problems, starts, self.ends.tolist(), sizes, strict=True)
+    def __init__(self, asked: Asked, numbers: list[int]) -> None:
+        self.asked, self.numbers = asked, numbers
+        self.models = [asked.models[number] for number in numbers]
+        self.recipes = [asked.recipes[number] for number in numbers]
+        self.truths = [
+            recipe.truth if asked.truths[number] is None else asked.truths[number]
+            for recipe, number in zip(self.recipes, numbers, strict=True)
         ]
+        self.loss = cast(NodeLoss, self.recipes[0])
+        self.states = self.models[0].alike or 0
+        self.names = self.models[0].states_of(0)
+        self.lengths = [len(model) for model in self.models]
+        self.background = self._background()
+        self.codes = self._codes()
+        self.ready = (
+            self.codes is not None and self.background is not None and self._scales() and not self._folds()
+        )
+
+    def hand_over(self, batch: Batch) -> None:
+        """Add all problems to a batch; statistics and choices are left to the threads."""
+        assert self.codes is not None and self.background is not None
+        counted: tuple[str, ...] = self.loss.counted
+        ends = np.cumsum(self.lengths)
+        sizes = np.diff(np.cumsum(self.codes != self.background)[ends - 1], prepend=0).tolist()
+        prices = _Prices(_kind(self.loss), max(self.lengths), self.asked.scaling, self.asked.margin)
+        losses = {size: prices.table(size) for size in set(sizes)}
+        models = dict(zip(self.lengths, self.models, strict=True))
+        shapes = {length: self._shape(model) for length, model in models.items()}
+        batch.handle.add_nodes(
+            [
+                batch.skeleton(model, shapes[length])
+                for model, length in zip(self.models, self.lengths, strict=True)
+            ],
+            [name == "tp" for name in counted],
+            self.background,
+            self.codes,
+            [losses[size] for size in sizes],
+            [block.tables for model in self.models for block in model.blocks],
+        )
+
+    def answers(self, found: Labellings, options: Options) -> Iterator[AugmentedSolution | None]:
+        """Make the answers; the messages' promises are looked at all at once."""
+        counted: tuple[str, ...] = self.loss.counted
+        tallies, sums = (table.reshape(-1, len(counted)) for table in (found.tallies, found.sums))
+        verify_all(tallies, sums, *found.numbers.T[1:5])
+        begins = found.begins[:, 0].tolist()
+        each = zip(self.models, self.recipes, self.truths, begins, begins[1:], strict=False)
+        counts = map(tally_type(counted)._make, sums.tolist())
+        for (model, recipe, truth, at, end), tally, numbers in zip(
+            each, counts, found.numbers.tolist(), strict=True
+        ):
+            known, promised, score, _, _, value, loss, truth_score = numbers
+            if not known:
+                yield None
+                continue
+            proof = partial(_plan, model, recipe, truth, options), promised, BEST, None, "value"
+            yield AugmentedSolution.complete(
+                value, score, tally, found.assignments[at:end], model, proof, loss, truth_score
+            )
+
+    def problem(self, index: int) -> Augmented:
+        """Return one of the problems by itself."""
+        return self.asked.problem(self.numbers[index])
 
     def _scales(self) -> bool:
         """Whether the scaling is one that the loss allows; if not, each problem says so."""
         try:
-            checked_scaling(self.first.scaling, self.loss)
+            checked_scaling(self.asked.scaling, self.loss)
         except ModelError:
             return False
         return True
@@ -251,13 +255,12 @@ class _Bulk:
 
     def _codes(self) -> NDArray[np.int64] | None:
         """Return the states of all truths, one after the other; None if one is not as it should be."""
-        truths = [p.recipe.truth if p.truth is None else p.truth for p in self.problems]
         try:
-            if list(map(len, truths)) != self.lengths:
+            if list(map(len, self.truths)) != self.lengths:
                 return None
         except TypeError:
             return None
-        codes = _numbers(truths, numbers_of(self.names or ()))
+        codes = _numbers(self.truths, numbers_of(self.names or ()))
         return codes if codes is not None and codes.min() >= 0 and codes.max() < self.states else None
 
     def _background(self) -> int | None:
@@ -268,16 +271,43 @@ class _Bulk:
         return None if code < 0 else code
 
     def _folds(self) -> bool:
-        return self.first.scaling == "margin" and self.first.loss.on(self.first.model).linear() is not None
+        if self.asked.scaling != "margin":
+            return False
+        return self.loss.against(self.truths[0]).on(self.models[0]).linear() is not None
 
-    def _losses(self, size: int) -> native.LossTable:
-        """Return the losses of all tallies that a truth of this size allows."""
-        most = {"tp": size, "fp": max(self.lengths)}
-        box = np.indices([most[name] + 1 for name in self.loss.counted])
-        tallies = dict(zip(self.loss.counted, box, strict=True))
-        losses = self.loss.of_counts(*self.loss.positives(tallies, size), size)
-        low = [0] * len(box)
-        return native.LossTable(losses, low, self.first.scaling == "slack", self.first.margin)
+
+class _Prices(NamedTuple):
+    """The losses of all tallies, for truths of any size, on models of some length at most."""
+
+    kind: Any
+    longest: int
+    scaling: Scaling
+    margin: float
+
+    def table(self, size: int) -> native.LossTable:
+        """Return the losses for truths of one size, remembered where the table is a small one."""
+        small = size * self.longest <= 4096
+        return _remembered(self, size) if small else self.made(size)
+
+    def made(self, size: int) -> native.LossTable:
+        """Compute the losses for truths of one size."""
+        loss: NodeLoss = self.kind[0](**dict(self.kind[1]))
+        most = {"tp": size, "fp": self.longest}
+        box = np.indices([most[name] + 1 for name in loss.counted])
+        tallies = dict(zip(loss.counted, box, strict=True))
+        losses = loss.of_counts(*loss.positives(tallies, size), size)
+        return native.LossTable(losses, [0] * len(box), self.scaling == "slack", self.margin)
+
+
+@lru_cache(maxsize=256)
+def _remembered(prices: _Prices, size: int) -> native.LossTable:
+    return prices.made(size)
+
+
+def _plan(model: Model, recipe: Loss, truth: Any, options: Options) -> Plan:
+    """Return the plan of one problem, for its certificate."""
+    statistics = recipe.against(truth).on(model).reduce(model).statistics
+    return plan_of(model, Question(statistics, None), **options.of_plan)
 
 
 def _numbers(truths: Sequence[Any], names: dict[str, int]) -> NDArray[np.int64] | None:

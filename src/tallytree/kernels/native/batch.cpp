@@ -52,26 +52,29 @@ class Pass {  // through the gate
 struct alignas(64) Workspace {
     std::shared_ptr<Layout> layout = std::make_shared<Layout>();
     Arena arena;
-    LayoutRequest request;
+    const NodeCounts *nodes = nullptr;
+    LayoutRequest request;  // of these nodes
     std::vector<std::int64_t> tables;
 
-    void lay_out(const BatchItem &item, const Poll &poll) {
-        request = item.request;
-        if (!item.counts_right.empty()) make_tables(item);
-        *layout = build_layout(item.skeleton, request, poll, std::move(*layout));
+    const LayoutRequest &request_of(const BatchItem &item) {
+        if (!item.nodes) return item.request;
+        make_tables(item);
+        return request;
     }
 
     void make_tables(const BatchItem &item) {
+        if (nodes != item.nodes.get()) request = item.nodes->request;
+        nodes = item.nodes.get();
         const Index variables = static_cast<Index>(item.truth.size()), states = item.skeleton->cardinalities[0];
-        tables.resize(item.counts_right.size() * variables * states);
+        tables.resize(nodes->right.size() * variables * states);
         std::int64_t *to = tables.data();
         request.shifts.clear();
-        for (const bool right : item.counts_right) {
+        for (const bool right : nodes->right) {
             request.shifts.push_back({to, variables, states});
+            std::fill(to, to + variables * states, right ? 0 : 1);
             for (const auto truth : item.truth) {
-                std::fill(to, to + states, right ? 0 : 1);
                 to[truth] = right ? 1 : 0;
-                if (item.background >= 0) to[item.background] = 0;
+                if (nodes->background >= 0) to[nodes->background] = 0;
                 to += states;
             }
         }
@@ -100,27 +103,47 @@ Evaluation evaluated(const BatchItem &item, std::span<const TableBlock<std::int6
     return found;
 }
 
-// A truth that is forbidden cannot be compared with: then there is no best row.
-Index best_row(const BatchItem &item, const Run::Root &root, BatchAnswer &answer) {
-    if (!item.losses) return std::max_element(root.values.begin(), root.values.end()) - root.values.begin();
+// A cell of the last table, to be decoded.
+struct Chosen {
+    Index cell = -1;  // none
+    double score = 0;
+    std::vector<std::int64_t> tally;
+};
+
+Chosen row_of(const Run::Root &root, Index row, Index statistics) {
+    const auto *tally = root.tallies.data() + row * statistics;
+    return {root.cells.at(row), root.values[row], {tally, tally + statistics}};
+}
+
+// A truth that is forbidden cannot be compared with: then there is nothing to choose.
+Chosen best_with_loss(const BatchItem &item, const Run &run, BatchAnswer &answer) {
     const Skeleton &skeleton = *item.skeleton;
     Evaluation truth;
     evaluate_scores(skeleton.cardinalities, item.truth.data(), {skeleton.score_scopes.blocks, item.scores}, truth);
-    if (truth.score == kNegativeInfinity) return -1;
-    const Index row = item.losses->best_row(root, truth.score);
+    if (truth.score == kNegativeInfinity) return {};
+    const auto best = item.losses->best(run, truth.score);
+    if (best.empty()) return {};
     answer.truth_score = truth.score;
-    if (row >= 0) answer.loss = item.losses->at(root.tallies.data() + row * skeleton.statistics);
-    return row;
+    answer.loss = best[0].loss;
+    return {best[0].cell, best[0].score, item.losses->tally(best[0].place)};
 }
 
-void decode(Run &run, const Run::Root &root, Index row, const BatchItem &item,
-            std::span<const TableBlock<std::int64_t>> shifts, BatchAnswer &answer, const Poll &poll) {
-    const Index statistics = item.skeleton->statistics;
+Chosen chosen(Index number, const BatchItem &item, const Run &run, const Batch::Choose &choose, BatchAnswer &answer) {
+    if (item.losses) return best_with_loss(item, run, answer);
+    const Run::Root root = run.root();
+    if (root.cells.empty()) return {};
+    const Index row = item.asks ? choose(number, root)
+                                : std::max_element(root.values.begin(), root.values.end()) - root.values.begin();
+    return row < 0 ? Chosen{} : row_of(root, row, item.skeleton->statistics);
+}
+
+void decode(Run &run, Chosen what, const BatchItem &item, std::span<const TableBlock<std::int64_t>> shifts,
+            BatchAnswer &answer, const Poll &poll) {
     answer.decoded = true;
-    answer.score = root.values.at(row);
-    answer.tally.assign(root.tallies.begin() + row * statistics, root.tallies.begin() + (row + 1) * statistics);
+    answer.score = what.score;
+    answer.tally = std::move(what.tally);
     answer.assignment.assign(item.skeleton->cardinalities.size(), 0);
-    run.decode(root.cells[row], answer.assignment.data(), poll);
+    run.decode(what.cell, answer.assignment.data(), poll);
     answer.evaluation = evaluated(item, shifts, answer.assignment.data());
     if (item.losses) answer.value = item.losses->value(answer.loss, answer.evaluation.score - answer.truth_score);
 }
@@ -136,21 +159,21 @@ std::vector<BatchAnswer> Batch::run(Index threads, const MaxPlusKernels *kernels
         const BatchItem &item = items_[i];
         BatchAnswer &answer = answers[i];
         Workspace &space = workspaces[worker.number];
+        const LayoutRequest &request = space.request_of(item);
         try {
-            space.lay_out(item, worker.poll);
+            *space.layout = build_layout(item.skeleton, request, worker.poll, std::move(*space.layout));
         } catch (const BudgetExceeded &) {
             answer.refused = true;
             return;
         }
-        const Pass pass(gate, bytes_of(*space.layout), item.request.memory_limit, worker.poll);
+        const Pass pass(gate, bytes_of(*space.layout), request.memory_limit, worker.poll);
         Run run(space.layout, item.scores, AlgebraKind::MaxPlus, 0, kernels, std::move(space.arena));
         run.upward(worker.poll);
-        Run::Root root = run.root();
         if (!choose) {
-            answer.root = std::move(root);
-        } else if (!root.cells.empty()) {
-            const Index row = item.asks ? choose(i, root) : best_row(item, root, answer);
-            if (row >= 0) decode(run, root, row, item, space.request.shifts, answer, worker.poll);
+            answer.root = run.root();
+        } else {
+            Chosen what = chosen(i, item, run, choose, answer);
+            if (what.cell >= 0) decode(run, std::move(what), item, request.shifts, answer, worker.poll);
         }
         space.arena = run.release();
     };

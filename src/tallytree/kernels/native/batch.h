@@ -7,6 +7,14 @@
 
 namespace tallytree {
 
+// Statistics that compare each variable with a truth: one entry for each of them, whether states that are right are
+// counted or those that are not. The background never is.
+struct NodeCounts {
+    std::vector<bool> right;
+    Index background = -1;
+    LayoutRequest request;  // but for the tables, which are made by the thread that needs them
+};
+
 struct BatchItem {
     std::shared_ptr<const Skeleton> skeleton;
     LayoutRequest request;
@@ -15,11 +23,8 @@ struct BatchItem {
     std::vector<TableBlock<std::int64_t>> shown;
     bool asks = false;                        // whether `choose` has the choice; otherwise the best score is taken,
     std::shared_ptr<const LossTable> losses;  // or, where there are losses, the best together with them,
-    std::vector<std::int64_t> truth;          // compared with the score of this labelling
-    // Statistics that compare each variable with the truth are made by the thread that needs them: one entry for each,
-    // whether states that are right are counted or those that are not. The background never is.
-    std::vector<bool> counts_right;
-    Index background = -1;
+    std::span<const std::int64_t> truth;      // compared with the score of this labelling
+    std::shared_ptr<const NodeCounts> nodes;  // in the place of `request`
 };
 
 struct BatchAnswer {

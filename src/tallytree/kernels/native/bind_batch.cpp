@@ -22,6 +22,7 @@ struct Kept {  // what an item points into
     std::vector<IntTables> shifts, shown;
     std::vector<Tables> tables;
     std::vector<Scopes> shown_scopes;
+    Ints truths;
 };
 
 struct PyBatch {
@@ -44,13 +45,14 @@ void add_item(PyBatch &self, const PySkeleton &skeleton, std::vector<IntTables> 
     check_scopes(item.shown_scopes, item.skeleton->cardinalities.size());
     item.shown = table_blocks<std::int64_t>(shown);
     check_tables(*item.skeleton, item.shown_scopes, item.shown);
-    self.kept.push_back({std::move(shifts), std::move(shown), std::move(tables), std::move(shown_scopes)});
+    self.kept.push_back({std::move(shifts), std::move(shown), std::move(tables), std::move(shown_scopes), {}});
     self.batch.add(std::move(item));
 }
 
 // Statistics of single variables, all of them alike, in the order of the variables.
-void check_alike(const Skeleton &skeleton, std::size_t statistics) {
+void check_alike(const Skeleton &skeleton, const NodeCounts &nodes) {
     const auto &blocks = skeleton.shift_scopes.blocks;
+    const std::size_t statistics = nodes.right.size();
     const auto variables = static_cast<Index>(skeleton.cardinalities.size());
     if (blocks.size() != statistics || skeleton.statistics != static_cast<Index>(statistics) || variables == 0)
         throw nb::value_error("one block for each statistic, and a variable, are needed");
@@ -60,34 +62,56 @@ void check_alike(const Skeleton &skeleton, std::size_t statistics) {
         for (Index k = 0; k < variables; k++)
             if (block.count != variables || block.arity != 1 || block.data[k] != k)
                 throw nb::value_error("a statistic does not look at each variable by itself");
+    if (nodes.background < -1 || nodes.background >= skeleton.cardinalities[0])
+        throw nb::value_error("the background is no state");
 }
 
-// An item whose statistics compare each variable with the truth, and that maximises a loss of their tallies together
-// with its score.
-void add_nodes(PyBatch &self, const PySkeleton &skeleton, std::vector<bool> counts_right, std::int64_t background,
-               Ints truth, const PyLossTable &losses, std::vector<Tables> tables) {
-    BatchItem item;
-    item.skeleton = skeleton.skeleton;
-    check_alike(*item.skeleton, counts_right.size());
-    if (losses.table->low.size() != counts_right.size())
-        throw nb::value_error("a table of losses has one axis per statistic");
-    if (truth.size() != item.skeleton->cardinalities.size()) throw nb::value_error("one state per variable is needed");
-    if (background < -1 || background >= item.skeleton->cardinalities[0])
-        throw nb::value_error("the background is no state");
-    for (auto state : as_span(truth))
-        if (state < 0 || state >= item.skeleton->cardinalities[0]) throw nb::value_error("a state is out of range");
-    item.scores = score_blocks(*item.skeleton, tables);
-    item.request.caps.assign(counts_right.size(), kUncapped);
-    item.request.window.low.assign(counts_right.size(), -kNoLimit);
-    item.request.window.high.assign(counts_right.size(), kNoLimit);
-    item.request.mode = static_cast<Mode>(self.mode);
-    item.request.memory_limit = self.memory_limit;
-    item.losses = losses.table;
-    item.truth.assign(truth.data(), truth.data() + truth.size());
-    item.counts_right = std::move(counts_right);
-    item.background = background;
-    self.kept.push_back({{}, {}, std::move(tables), {}});
-    self.batch.add(std::move(item));
+std::shared_ptr<const NodeCounts> node_counts(const PyBatch &self, std::vector<bool> right, Index background) {
+    NodeCounts nodes;
+    nodes.request.caps.assign(right.size(), kUncapped);
+    nodes.request.window.low.assign(right.size(), -kNoLimit);
+    nodes.request.window.high.assign(right.size(), kNoLimit);
+    nodes.request.mode = static_cast<Mode>(self.mode);
+    nodes.request.memory_limit = self.memory_limit;
+    nodes.right = std::move(right);
+    nodes.background = background;
+    return std::make_shared<const NodeCounts>(std::move(nodes));
+}
+
+// Items whose statistics compare each variable with the truth, and that maximise a loss of their tallies together with
+// their score. Truths and tables lie one after the other.
+void add_nodes(PyBatch &self, const std::vector<PySkeleton> &skeletons, std::vector<bool> right,
+               std::int64_t background, Ints truths, const std::vector<PyLossTable> &losses,
+               std::vector<Tables> tables) {
+    if (losses.size() != skeletons.size()) throw nb::value_error("one table of losses per item is needed");
+    const auto nodes = node_counts(self, std::move(right), background);
+    std::vector<BatchItem> items(skeletons.size());
+    const Skeleton *checked = nullptr;
+    std::size_t variable = 0, table = 0;
+    for (std::size_t i = 0; i < items.size(); i++) {
+        BatchItem &item = items[i];
+        item.skeleton = skeletons[i].skeleton;
+        const Skeleton &skeleton = *item.skeleton;
+        if (checked != &skeleton) check_alike(skeleton, *nodes);
+        checked = &skeleton;
+        if (losses[i].table->low.size() != nodes->right.size())
+            throw nb::value_error("a table of losses has one axis per statistic");
+        const std::size_t variables = skeleton.cardinalities.size(), blocks = skeleton.score_scopes.blocks.size();
+        if (variables > truths.size() - variable) throw nb::value_error("one state per variable is needed");
+        if (blocks > tables.size() - table) throw nb::value_error("one array of tables per block of scopes is needed");
+        item.truth = as_span(truths).subspan(variable, variables);
+        for (auto state : item.truth)
+            if (state < 0 || state >= skeleton.cardinalities[0]) throw nb::value_error("a state is out of range");
+        item.scores = score_blocks(skeleton, std::span(tables).subspan(table, blocks));
+        item.losses = losses[i].table;
+        item.nodes = nodes;
+        variable += variables;
+        table += blocks;
+    }
+    if (variable != truths.size()) throw nb::value_error("one state per variable is needed");
+    if (table != tables.size()) throw nb::value_error("one array of tables per block of scopes is needed");
+    self.kept.push_back({{}, {}, std::move(tables), {}, truths});
+    for (auto &item : items) self.batch.add(std::move(item));
 }
 
 // A Python thread state of its own for a thread that calls back, made once.
@@ -129,29 +153,33 @@ auto roots(const PyBatch &self) {
                           to_numpy(std::move(values)));
 }
 
-// The labellings that were decoded, their tallies as the messages have them, and the sums of their blocks of integer
-// tables, one after the other; how long each item's are, with a negative number of tallies where nothing was decoded;
-// and for each item the messages' score, the model's, the size of its local scores and their number, value, loss and
-// the truth's score.
+// Labellings, their tallies as the messages have them, and the sums of their blocks of integer tables, one after the
+// other, and where those of each item begin; then for each item whether there is such a labelling (all of it is zero
+// otherwise), the messages' score, the model's, the size of its local scores and their number, value, loss and the
+// truth's score.
 auto labellings(const PyBatch &self) {
-    Numbers assignments, tallies, sums, sizes;
+    Numbers assignments, tallies, sums, begins{0, 0, 0};
     std::vector<double> known;
-    for (const auto &answer : self.answers) {
-        append(assignments, answer.assignment);
-        append(tallies, answer.tally);
-        append(sums, answer.evaluation.sums);
-        const auto size = [](const Numbers &numbers) { return static_cast<std::int64_t>(numbers.size()); };
-        const std::int64_t row[] = {size(answer.assignment), answer.decoded ? size(answer.tally) : -1,
-                                    size(answer.evaluation.sums)};
-        sizes.insert(sizes.end(), row, row + 3);
+    const auto add = [&](Numbers &to, const Numbers &from, Index size) {
+        to.insert(to.end(), from.begin(), from.end());
+        to.resize(begins[begins.size() - 3] + size);
+        begins.push_back(static_cast<std::int64_t>(to.size()));
+    };
+    for (Index i = 0; i < self.batch.size() && !self.answers.empty(); i++) {
+        const Skeleton &skeleton = *self.batch.item(i).skeleton;
+        const BatchAnswer &answer = self.answers[i];
+        add(assignments, answer.assignment, static_cast<Index>(skeleton.cardinalities.size()));
+        add(tallies, answer.tally, skeleton.statistics);
+        add(sums, answer.evaluation.sums,
+            static_cast<Index>(skeleton.shift_scopes.blocks.size() + self.batch.item(i).shown.size()));
         const auto &[score, magnitude, terms, _] = answer.evaluation;
-        const double numbers[] = {answer.score, score,       magnitude,         static_cast<double>(terms),
-                                  answer.value, answer.loss, answer.truth_score};
-        known.insert(known.end(), numbers, numbers + 7);
+        const double numbers[] = {static_cast<double>(answer.decoded), answer.score, score,       magnitude,
+                                  static_cast<double>(terms),          answer.value, answer.loss, answer.truth_score};
+        known.insert(known.end(), numbers, numbers + 8);
     }
     const std::size_t items = self.answers.size();
     return nb::make_tuple(to_numpy(std::move(assignments)), to_numpy(std::move(tallies)), to_numpy(std::move(sums)),
-                          to_numpy(std::move(sizes), {items, 3}), to_numpy(std::move(known), {items, 7}));
+                          to_numpy(std::move(begins), {items + 1, 3}), to_numpy(std::move(known), {items, 8}));
 }
 
 auto refused(const PyBatch &self) {
@@ -179,8 +207,8 @@ void bind_batch(nb::module_ &m) {
             "mode"_a, "memory_limit"_a)
         .def("add", &add_item, "skeleton"_a, "shifts"_a.noconvert(), "caps"_a, "low"_a, "high"_a,
              "tables"_a.noconvert(), "shown_scopes"_a.noconvert(), "shown"_a.noconvert(), "asks"_a)
-        .def("add_nodes", &add_nodes, "skeleton"_a, "counts_right"_a, "background"_a, "truth"_a.noconvert(), "losses"_a,
-             "tables"_a.noconvert())
+        .def("add_nodes", &add_nodes, "skeletons"_a, "counts_right"_a, "background"_a, "truths"_a.noconvert(),
+             "losses"_a, "tables"_a.noconvert())
         .def("run", &run_batch, "threads"_a, "choose"_a.none())
         .def_prop_ro("refused", &refused)
         .def("roots", &roots)

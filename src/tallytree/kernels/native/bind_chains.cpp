@@ -100,6 +100,7 @@ auto solve_chains(const ChainKinds &kinds, const std::vector<PySkeleton> &skelet
                   std::int64_t count, double memory_limit, std::int64_t threads) {
     require(links.shape(0) == emissions.shape(1) && links.shape(1) == emissions.shape(1),
             "links go from label to label");
+    require(count > 0, "the number of tallies is not positive");
     const auto chains = make_chains(kinds, skeletons, lengths, emissions, positions, truths, losses, folds);
     for (const auto &chain : chains) check_skeleton(kinds, chain);
     const ChainTask task{kinds, static_cast<Index>(emissions.shape(1)), as_span(links), count, memory_limit};

@@ -59,8 +59,8 @@ TableBlock<T> table_block(const Array &array) {
     return {array.data(), count, count ? static_cast<Index>(array.size()) / count : 0};
 }
 
-template <class T, class Array>
-std::vector<TableBlock<T>> table_blocks(const std::vector<Array> &arrays) {
+template <class T, class Arrays>
+std::vector<TableBlock<T>> table_blocks(const Arrays &arrays) {
     std::vector<TableBlock<T>> blocks;
     for (const auto &array : arrays) blocks.push_back(table_block<T>(array));
     return blocks;
@@ -130,7 +130,7 @@ inline LayoutRequest layout_request(const Skeleton &skeleton, const std::vector<
     return request;
 }
 
-inline std::vector<TableBlock<double>> score_blocks(const Skeleton &skeleton, const std::vector<Tables> &tables) {
+inline std::vector<TableBlock<double>> score_blocks(const Skeleton &skeleton, std::span<const Tables> tables) {
     auto blocks = table_blocks<double>(tables);
     check_tables(skeleton, skeleton.score_scopes.blocks, blocks);
     return blocks;

@@ -33,9 +33,8 @@ class Solver {
         *layout = build_layout(chain_.skeleton, space_.request, poll, std::move(*layout));
         Run run(layout, space_.scores, AlgebraKind::MaxPlus, 0, kernels, std::move(space_.arena));
         run.upward(poll);
-        const Run::Root root = run.root();
         std::vector<ChainAnswer> answers;
-        for (const Index row : best_rows(root)) answers.push_back(decoded(run, root, row, poll));
+        for (const auto &choice : best(run)) answers.push_back(decoded(run, choice, poll));
         space_.arena = run.release();
         return answers;
     }
@@ -111,30 +110,21 @@ class Solver {
         }
     }
 
-    std::vector<Index> best_rows(const Run::Root &root) {
-        std::vector<Index> rows(root.cells.size());
-        std::iota(rows.begin(), rows.end(), 0);
-        if (folds()) return rows;  // there is one
-        const double truth_score = scored(chain_.truth).score;
-        std::vector<double> values(rows.size());
-        for (const Index row : rows)
-            values[row] = chain_.losses->value(chain_.losses->at(root.tallies.data() + row * kinds_.statistics),
-                                               root.values[row] - truth_score);
-        const auto few = std::min<Index>(task_.count, static_cast<Index>(rows.size()));
-        std::partial_sort(rows.begin(), rows.begin() + few, rows.end(),
-                          [&](Index a, Index b) { return values[a] > values[b] || (values[a] == values[b] && a < b); });
-        rows.resize(few);
-        return rows;
+    std::vector<LossTable::Choice> best(const Run &run) const {
+        if (!folds()) return chain_.losses->best(run, scored(chain_.truth).score, task_.count);
+        std::vector<LossTable::Choice> only;  // of the one tally there is
+        for (const double score : run.root().values) only.push_back({score, score, 0, 0, 0});
+        return only;
     }
 
-    ChainAnswer decoded(Run &run, const Run::Root &root, Index row, const Poll &poll) {
+    ChainAnswer decoded(Run &run, const LossTable::Choice &choice, const Poll &poll) {
         std::vector<std::int64_t> states(chain_.size());
-        run.decode(root.cells[row], states.data(), poll);
+        run.decode(choice.cell, states.data(), poll);
         ChainAnswer answer;
         for (Index m = 0; m < chain_.size(); m++) answer.labels.push_back(labels_at(m)[states[m]]);
         const auto tally = counted(states);
         answer.loss = chain_.losses->at(tally.data());
-        answer.score = certified(answer.labels, tally, root, row);
+        answer.score = certified(answer.labels, tally, choice);
         return answer;
     }
 
@@ -164,16 +154,15 @@ class Solver {
     }
 
     // The score of the labels themselves, if the messages promised as much and the right tally.
-    double certified(std::span<const std::int64_t> labels, const std::vector<Index> &tally, const Run::Root &root,
-                     Index row) const {
+    double certified(std::span<const std::int64_t> labels, const std::vector<Index> &tally,
+                     const LossTable::Choice &promised) const {
         Scored sum = scored(labels);
         const double score = sum.score;
         for (std::size_t p = 0; p < chain_.fold.size(); p++) sum.add(chain_.fold[p] * static_cast<double>(tally[p]));
         const double terms = static_cast<double>(4 + 2 * chain_.size() + kinds_.statistics * chain_.size());
         const double allowed = std::numeric_limits<double>::epsilon() * terms * sum.magnitude;
-        const auto *promised = root.tallies.data() + row * kinds_.statistics;
-        if (!(std::abs(sum.score - root.values[row]) <= allowed) ||
-            (!folds() && !std::equal(tally.begin(), tally.end(), promised)))
+        if (!(std::abs(sum.score - promised.score) <= allowed) ||
+            (!folds() && tally != chain_.losses->tally(promised.place)))
             throw std::runtime_error("the certificate failed: a chain's labelling is not what its messages promise");
         return score;
     }

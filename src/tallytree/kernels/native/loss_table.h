@@ -1,8 +1,6 @@
 // A loss of tallies, put together with a score: what loss-augmented inference maximises.
 #pragma once
 
-#include <algorithm>
-
 #include "run.h"
 
 namespace tallytree {
@@ -13,34 +11,24 @@ struct LossTable {
     bool slack = false;              // loss * (margin + difference), else margin * loss + difference
     double margin = 1;
 
-    double at(const Index *tally) const {
-        Index place = 0;
-        for (std::size_t i = 0; i < low.size(); i++) {
-            const Index x = tally[i] - low[i];
-            if (x < 0 || x >= extent[i]) throw std::invalid_argument("a tally lies outside the table of losses");
-            place = place * extent[i] + x;
+    // A cell of a run's last table; places in the table of losses are ordered as tallies are.
+    struct Choice {
+        double value, score, loss;
+        Index place, cell;
+        bool operator<(const Choice &other) const {  // whether it is chosen sooner
+            return value > other.value || (value == other.value && place < other.place);
         }
-        return losses[place];
-    }
+    };
 
+    Index place(const Index *tally) const;
+    std::vector<Index> tally(Index place) const;
+    double at(const Index *tally) const { return losses[place(tally)]; }
     double value(double loss, double difference) const {
         return slack ? loss * (margin + difference) : margin * loss + difference;
     }
 
-    // The first row of largest value.
-    Index best_row(const Run::Root &root, double truth_score) const {
-        Index best = -1;
-        double most = kNegativeInfinity;
-        for (Index row = 0; row < static_cast<Index>(root.cells.size()); row++) {
-            const double v =
-                value(at(root.tallies.data() + row * static_cast<Index>(low.size())), root.values[row] - truth_score);
-            if (v > most) {
-                most = v;
-                best = row;
-            }
-        }
-        return best;
-    }
+    // The cells of largest value, best first; of those that are as good, the smallest tally first.
+    std::vector<Choice> best(const Run &run, double truth_score, Index count = 1) const;
 };
 
 }  // namespace tallytree

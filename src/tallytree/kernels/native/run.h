@@ -51,6 +51,8 @@ class Run {
     Root root() const;
     // The value of every cell, in the order of their numbers.
     std::vector<double> root_values() const;
+    // What factors without variables add to each of them.
+    double constant() const;
 
     // The best labelling with the tally of root cell `cell`.
     void decode(Index cell, std::int64_t *assignment, const Poll &poll);
@@ -86,7 +88,6 @@ class Run {
     void run_together(const Algebra &algebra, std::span<const std::int32_t> steps, const Poll &poll);
     void load_segment(Index segment, const Poll &poll);
     void local_scores(std::int32_t step, const std::int64_t *assignment, std::vector<double> &scores) const;
-    double constant() const;
 
     std::shared_ptr<const Layout> layout_;
     const Skeleton &skeleton_;

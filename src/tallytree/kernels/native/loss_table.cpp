@@ -1,0 +1,75 @@
+#include "loss_table.h"
+
+#include <algorithm>
+
+#include "root.h"
+
+namespace tallytree {
+
+[[noreturn]] static void throw_outside() { throw std::invalid_argument("a tally lies outside the table of losses"); }
+
+Index LossTable::place(const Index *tally) const {
+    Index place = 0;
+    for (std::size_t i = 0; i < low.size(); i++) {
+        const Index x = tally[i] - low[i];
+        if (x < 0 || x >= extent[i]) throw_outside();
+        place = place * extent[i] + x;
+    }
+    return place;
+}
+
+std::vector<Index> LossTable::tally(Index place) const {
+    std::vector<Index> tally(low);
+    for (std::size_t i = low.size(); i-- > 0; place /= extent[i]) tally[i] += place % extent[i];
+    return tally;
+}
+
+namespace {
+
+// Where the cells of a run lie in a table of losses; those before `from`, and from `to` on, lie outside.
+struct Stretch {
+    Index first = 0, stride = 0, from = 0, to = 1;
+
+    Stretch(const LossTable &table, const RootRun &run) {
+        bool inside = true;
+        for (Index i = 0; i < static_cast<Index>(table.low.size()); i++) {
+            const Index x = run.tally[i] - table.low[i], n = table.extent[i];
+            first = first * n + x;
+            stride *= n;
+            if (i == run.along) {
+                stride = 1;
+                from = -x;
+                to = n - x;
+            } else {
+                inside &= x >= 0 && x < n;
+            }
+        }
+        if (!inside) to = from;
+    }
+};
+
+}  // namespace
+
+std::vector<LossTable::Choice> LossTable::best(const Run &run, double truth_score, Index count) const {
+    std::vector<Choice> found;
+    const double constant = run.constant();
+    each_root_run(run, [&](const RootRun &root) {
+        const Stretch cells(*this, root);
+        for (Index i = 0; i < static_cast<Index>(root.values.size()); i++) {
+            const double score = root.values[i] + constant;
+            if (score == kNegativeInfinity) continue;
+            if (i < cells.from || i >= cells.to) throw_outside();
+            const Index place = cells.first + i * cells.stride;
+            const Choice one{value(losses[place], score - truth_score), score, losses[place], place, root.cell + i};
+            if (!(one.value > kNegativeInfinity)) continue;
+            if (static_cast<Index>(found.size()) == count) {
+                if (!(one < found.back())) continue;
+                found.pop_back();
+            }
+            found.insert(std::upper_bound(found.begin(), found.end(), one), one);
+        }
+    });
+    return found;
+}
+
+}  // namespace tallytree
