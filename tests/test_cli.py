@@ -40,6 +40,8 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_uai(MODEL, "week.uai")
     Path("week.evid").write_text("1 0 0")
     Path("two.wcsp").write_text("two 2 2 2 10   2 2   1 0 0 1  0 3   2 0 1 -1 wsum hard 10 == 1")
+    Path("latin.json").write_bytes(b'{"tallytree": 1,\r\n "caf\xe9": 2}')
+    Path("latin.cfn").write_bytes(b"{\n\xe9}")
     Path("two.cfn").write_text("{{p <10} {x 2 y 2} {{scope [x] costs [3 0]} {scope [x y] costs [0 1 5 2]}}}")
     return tmp_path
 
@@ -191,6 +193,21 @@ def test_standard_input(files, capsys, monkeypatch):
         (("solve", "week.json", "--memory", "10"), Exit.BUDGET, "the limit is 10 bytes"),
         (("solve", "week.json", "--operations", "10"), Exit.BUDGET, "operation_limit is 10"),
         (("solve", "week.uai", "--format", "json"), Exit.MALFORMED, "week.uai, line 1, column 1"),
+        (("solve", "week.json", "--set", "target=1", "--set", "target=2"), Exit.MALFORMED, "'target' twice"),
+        (("solve", "week.json", "--fix", "0=dry", "--fix", "0=wet"), Exit.MALFORMED, "--fix has '0' twice"),
+        (("solve", "week.json", "--set", "tarket=1"), Exit.MALFORMED, "--set tarket: no formula reads it"),
+        (
+            ("solve", "week.json", "--where", ""),
+            Exit.MALFORMED,
+            '--where: "", character 1: expected',
+        ),
+        (("solve", "week.json", "--where", "wet>1) or (wet<1"), Exit.MALFORMED, '--where: "wet>1) or'),
+        (("solve", "week.json", "--objective", ""), Exit.MALFORMED, 'objective: "", character 1: expected'),
+        (("solve", "week.json", "--count", "w=weet"), Exit.MALFORMED, "Did you mean 'wet'?"),
+        (("profile", "week.json", "--objective", "wet/0"), Exit.MALFORMED, "gave nan at tally (wet=0)"),
+        (("profile", "week.json", "--objective=-score"), Exit.MALFORMED, "decreases in the score"),
+        (("solve", "latin.json"), Exit.MALFORMED, "latin.json is not UTF-8 text: line 2 has the byte 0xe9"),
+        (("solve", "latin.cfn"), Exit.MALFORMED, "latin.cfn is not UTF-8 text: line 2 has the byte 0xe9"),
     ],
 )
 def test_exit_codes(files, capsys, arguments, code, message):

@@ -345,11 +345,34 @@ def test_sentences_without_a_tree_are_named(files, capsys):
         ("train tag train.txt -o p.npz --loss crossing-brackets", Exit.MALFORMED, "is not for tag; there"),
         ("parse g.json one.txt --score --format text", Exit.MALFORMED, "--score compares with trees"),
         ("parse g.json train.mrg -k 2 --decode max-bracket", Exit.MALFORMED, "max-bracket gives one tree"),
+        ("parse g.json train.mrg --penalty 0", Exit.MALFORMED, "--penalty means nothing but for"),
+        ("parse g.json empty.txt --score", Exit.MALFORMED, "there are no trees in empty.txt"),
+        ("parse g.json train.mrg --count n=Np", Exit.MALFORMED,
+         "--count n: there is no label 'Np'; did you mean 'NP'? The labels are NP, PP, S, VP, *"),
+        ("parse g.json train.mrg --count n=NP --count n=VP", Exit.MALFORMED, "--count has 'n' twice"),
+        ("parse g.json latin.txt", Exit.MALFORMED, "latin.txt is not UTF-8 text: line 3 has the byte 0xe9"),
+        ("parse g.json latin.txt --score", Exit.MALFORMED, "line 3 has the byte 0xe9"),
+        ("chunk chunker.npz empty.txt --score", Exit.MALFORMED, "no sentences in empty.txt, and nothing to"),
+        ("chunk chunker.npz train.txt --background O", Exit.MALFORMED, "--background means nothing but for"),
+        ("chunk chunker.npz train.txt --scale 2", Exit.MALFORMED, "nothing but for --decode expected-f"),
+        ("chunk chunker.npz train.txt --count n=Q", Exit.MALFORMED,
+         "--count n: there is no label 'Q'. The labels are B-NP, B-VP, I-NP, O"),
+        ("chunk chunker.npz latin.txt", Exit.MALFORMED, "is not UTF-8 text: line 3 has the byte 0xe9"),
+        ("train chunk train.txt -o m.npz --background O", Exit.MALFORMED, "but for --loss f1 and iou of tag"),
+        ("train parse train.mrg -o m.npz --loss f1 --background O", Exit.MALFORMED, "--background means"),
+        ("train chunk train.txt -o m.npz --beta 2", Exit.MALFORMED, "nothing but for --loss f1 and chunk-f1"),
+        ("train chunk train.txt -o m.npz --seed 1 --solver cutting-planes", Exit.MALFORMED, "--seed means"),
+        ("train chunk train.txt -o m.npz --vertical 1", Exit.MALFORMED, "--vertical means nothing but for"),
+        ("train parse train.mrg -o g.json --column 2", Exit.MALFORMED, "--column means nothing but for tag"),
+        ("train parse train.mrg -o g.json --C 1", Exit.MALFORMED, "--C means nothing where rules are only"),
+        ("train chunk train.txt -o m.npz --test empty.txt", Exit.MALFORMED, "no sentences in empty.txt"),
+        ("train parse train.mrg -o g.json --test empty.txt", Exit.MALFORMED, "no trees in empty.txt"),
     ],
 )  # fmt: skip
 def test_errors_say_what_to_do(files, capsys, arguments, code, message):
     Path("empty.txt").write_text("\n")
     Path("one.txt").write_text("word\n")
+    Path("latin.txt").write_bytes(b"a DT O\r\nb DT O\r\ncaf\xe9 NN O\r\n")
     if "chunker.npz" in arguments:
         run("train", "chunk", "train.txt", "-o", "chunker.npz", "--quiet", "--tolerance", "0.5")
     if "plain.npz" in arguments:

@@ -11,7 +11,7 @@ from tallytree.cli import reports
 from tallytree.cli.counts import constraint_of, counts_of
 from tallytree.cli.exits import Exit
 from tallytree.cli.extras import learning
-from tallytree.cli.options import Commands, count_options, json_option, natural, positive
+from tallytree.cli.options import Commands, count_options, filled, json_option, natural, positive, refuse
 from tallytree.cli.sentences import FORMATS, Task, blocks_of, format_of, labelled, written_to
 from tallytree.core.expressions import Constraint
 from tallytree.errors import InfeasibleError, ModelError
@@ -54,8 +54,8 @@ def _options(command: ArgumentParser) -> None:
     add("-o", "--output", metavar="FILE", help="write the labelled sentences here")
     add("--score", action="store_true", help="compare with the labels of the file, and print how good it is")
     add("--decode", choices=("best", "expected-f"), default="best", help="what to predict (default best)")
-    add("--background", default="O", metavar="LABEL", help="the label that expected-f takes for nothing")
-    add("--scale", type=positive, default=1.0, help="what expected-f multiplies scores by")
+    add("--background", metavar="LABEL", help="the label that expected-f takes for nothing (default O)")
+    add("--scale", type=positive, help="what expected-f multiplies scores by (default 1)")
     add("-k", "--number", type=natural, metavar="K", help="the K best labellings, each in a column")
     count_options(command, "NAME=LABEL[,LABEL]", "count words with a label")
     json_option(command, "print JSON, an object for each sentence on a line of its own")
@@ -93,7 +93,7 @@ def _run(name: str) -> Callable[[Namespace], int]:
     def run(options: Namespace) -> int:
         labeller = loaded(options.model, name)
         kind = format_of(options.format, options.file, labeller.task.format)
-        decode, where = _decoder(options), _constraint(options)
+        decode, where = _decoder(options), _constraint(options, labeller.svm.classes_.tolist())
         truths: list[list[str]] = []
         found: list[list[str]] = []
         with written_to(options.output, shown=not options.score) as write:
@@ -106,6 +106,8 @@ def _run(name: str) -> Callable[[Namespace], int]:
                     truths.append(labeller.task.labels(block, kind))
                     found.append(best[0])
                 write(_lines(options, labeller, block, kind, best))
+        if options.score and not truths:
+            raise ModelError(f"there are no sentences in {options.file}, and nothing to score")
         if options.score:
             reports.print_values(scored(name, truths, found), machine=options.json)
         return Exit.OK
@@ -143,15 +145,15 @@ def _lines(
 def _decoder(options: Namespace) -> Any:
     if options.number is not None and options.decode != "best":
         raise ModelError("-k gives the labellings of the best scores; leave out --decode")
-    if options.number is not None:
-        return learning().KBest(max(options.number, 1))
     if options.decode == "best":
-        return learning().Best()
-    return learning().ExpectedFBeta(background=options.background, scale=options.scale)
+        refuse(options, ("background", "scale"), "but for --decode expected-f")
+        return learning().Best() if options.number is None else learning().KBest(max(options.number, 1))
+    chosen = filled(options, {"background": "O", "scale": 1.0})
+    return learning().ExpectedFBeta(background=chosen.background, scale=chosen.scale)
 
 
-def _constraint(options: Namespace) -> Constraint | None:
-    counts = counts_of(options, lambda labels, name: tt.count(state=labels, name=name))
+def _constraint(options: Namespace, labels: list[str]) -> Constraint | None:
+    counts = counts_of(options, labels, lambda chosen, name: tt.count(state=chosen, name=name))
     where = constraint_of(options, counts)
     scheme = getattr(options, "valid", None)
     if scheme is None:

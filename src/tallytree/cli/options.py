@@ -7,9 +7,11 @@ import re
 import shutil
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from tallytree.cli.inputs import FORMATS
+from tallytree.errors import ModelError
 from tallytree.io.problems import MOST_OPERATIONS
 
 __all__ = [
@@ -18,6 +20,7 @@ __all__ = [
     "amount",
     "budget",
     "count_options",
+    "filled",
     "input_options",
     "json_option",
     "natural",
@@ -25,6 +28,7 @@ __all__ = [
     "positive",
     "print_lines",
     "quiet_option",
+    "refuse",
     "shown",
     "terminal_width",
 ]
@@ -110,6 +114,20 @@ def quiet_option(command: ArgumentParser) -> None:
 
 
 # --- what the options say -----------------------------------------------------------------------------------
+
+
+def refuse(options: Namespace, names: Iterable[str], why: str) -> None:
+    """Refuse options that mean nothing here; those that were not given are None, or False."""
+    for name in names:
+        given = getattr(options, name)
+        if given is not None and given is not False:
+            raise ModelError(f"--{name.replace('_', '-')} means nothing {why}; leave it out")
+
+
+def filled(options: Namespace, usual: Mapping[str, Any]) -> Namespace:
+    """Return the options with the usual values of those that were not given."""
+    given = {name: value for name, value in vars(options).items() if value is not None}
+    return Namespace(**{**vars(options), **usual, **given})
 
 
 def budget(options: Namespace) -> dict[str, float | None]:
