@@ -373,6 +373,15 @@ def test_an_interrupt_is_no_traceback(files, capsys, monkeypatch):
     assert capsys.readouterr().err == "tallytree: interrupted\n"
 
 
+def test_memory_that_is_not_there_is_no_traceback(files, capsys, monkeypatch):
+    def greedy(*_: object, **__: object) -> None:
+        raise MemoryError("Unable to allocate 16.0 EiB")
+
+    monkeypatch.setattr(Problem, "solve", greedy)
+    assert run("solve", "week.json") == Exit.BUDGET
+    assert "the memory of this machine is not enough: Unable to" in capsys.readouterr().err
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
@@ -408,6 +417,32 @@ def test_as_a_process(files):
     assert reader.wait() == 0
     assert reader.stderr.read() == b""
     reader.stderr.close()
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "error"),
+    [
+        ("solve week.json --json > /dev/full", Exit.USAGE, "tallytree: No space left on device"),
+        ("solve week.json >&-", Exit.OK, ""),
+        ("solve - <&-", Exit.USAGE, "tallytree: standard input: it is closed, and nothing can be read"),
+        ("solve week.json 2>&-", Exit.OK, ""),
+    ],
+)
+def test_streams_that_are_full_or_closed(files, line, code, error):
+    done = subprocess.run(
+        ["sh", "-c", f"'{sys.executable}' -m tallytree {line}"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr.strip()) == (code, error)
+
+
+@pytest.mark.parametrize("name", ["week.json", "week.uai", "two.wcsp", "two.cfn"])
+def test_a_mark_of_the_byte_order_and_other_line_ends(files, capsys, monkeypatch, name):
+    expected = said(capsys, "solve", name)
+    data = b"\xef\xbb\xbf" + Path(name).read_bytes().replace(b"\n", b"\r\n")
+    (files / f"marked-{name}").write_bytes(data)
+    assert said(capsys, "solve", f"marked-{name}") == expected
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert said(capsys, "solve", "-") == expected
 
 
 def test_importing_the_library_does_not_import_the_command_line():

@@ -366,12 +366,18 @@ def test_sentences_without_a_tree_are_named(files, capsys):
         ("train parse train.mrg -o g.json --column 2", Exit.MALFORMED, "--column means nothing but for tag"),
         ("train parse train.mrg -o g.json --C 1", Exit.MALFORMED, "--C means nothing where rules are only"),
         ("train chunk train.txt -o m.npz --test empty.txt", Exit.MALFORMED, "no sentences in empty.txt"),
+        ("train tag train.txt -o train.txt", Exit.MALFORMED, "train.txt would be written over: it is"),
+        ("train parse train.mrg -o train.mrg", Exit.MALFORMED, "train.mrg would be written over"),
+        ("chunk chunker.npz train.txt -o ./chunker.npz", Exit.MALFORMED, "chunker.npz would be written"),
+        ("parse g.json train.mrg -o g.json", Exit.MALFORMED, "g.json would be written over"),
+        ("chunk chunker.npz odd.txt --score", Exit.MALFORMED, "'X-NP' is no label of the BIO scheme"),
         ("train parse train.mrg -o g.json --test empty.txt", Exit.MALFORMED, "no trees in empty.txt"),
     ],
 )  # fmt: skip
 def test_errors_say_what_to_do(files, capsys, arguments, code, message):
     Path("empty.txt").write_text("\n")
     Path("one.txt").write_text("word\n")
+    Path("odd.txt").write_text("the DT B-NP\ncat NN X-NP\n")
     Path("latin.txt").write_bytes(b"a DT O\r\nb DT O\r\ncaf\xe9 NN O\r\n")
     if "chunker.npz" in arguments:
         run("train", "chunk", "train.txt", "-o", "chunker.npz", "--quiet", "--tolerance", "0.5")
@@ -382,6 +388,22 @@ def test_errors_say_what_to_do(files, capsys, arguments, code, message):
     capsys.readouterr()
     assert run(*arguments.split()) == code
     assert message in capsys.readouterr().err
+
+
+def test_files_may_stand_behind_options(files, capsys):
+    run("train", "parse", "-o", "g.json", "train.mrg")
+    capsys.readouterr()
+    before = said(capsys, "parse", "g.json", "train.mrg", "--score", "--format", "trees")
+    assert said(capsys, "parse", "g.json", "--score", "train.mrg", "--format", "trees") == before
+    assert said(capsys, "parse", "--score", "--format", "trees", "g.json", "train.mrg") == before
+
+
+@pytest.mark.parametrize("command", ["chunk", "parse"])
+def test_no_labelling_is_no_answer(files, capsys, command):
+    with pytest.raises(SystemExit) as stopped:
+        run(command, "model", "-k", "0")
+    assert stopped.value.code == Exit.USAGE
+    assert "expected a whole number from 1, got '0'" in capsys.readouterr().err
 
 
 def test_learning_is_named_where_it_is_missing(files, capsys, monkeypatch):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 from tallytree.core.counting import count
 from tallytree.core.model import Model
@@ -27,8 +29,19 @@ from tallytree.io import (
 from tallytree.io.files import Source, read_stream, source
 from tallytree.io.formulas import Formula
 
-__all__ = ["FORMATS", "format_of_path", "pairs", "problem_of", "read_source", "write"]
+__all__ = [
+    "FORMATS",
+    "check_apart",
+    "format_of_path",
+    "name_of",
+    "pairs",
+    "problem_of",
+    "read_source",
+    "standard_input",
+    "write",
+]
 
+STANDARD_INPUT = "standard input"
 FORMATS = ("json", "uai", "wcsp", "cfn")
 
 
@@ -44,7 +57,27 @@ def problem_of(options: Namespace) -> Problem:
 
 def read_source(place: str) -> Source:
     """Read a file, or standard input for ``-``."""
-    return read_stream(sys.stdin.buffer, "standard input") if place == "-" else source(place)
+    return read_stream(standard_input(), STANDARD_INPUT) if place == "-" else source(place)
+
+
+def name_of(place: str) -> str:
+    """Return what to call a file in errors."""
+    return STANDARD_INPUT if place == "-" else place
+
+
+def check_apart(output: str | None, *inputs: str | None) -> None:
+    """Refuse to write over what was read: examples, or a model."""
+    if output is None or not Path(output).is_file():
+        return
+    if any(place is not None and Path(place).exists() and Path(place).samefile(output) for place in inputs):
+        raise ModelError(f"{output} would be written over: it is read as well; give -o another name")
+
+
+def standard_input() -> BinaryIO:
+    """Return the bytes that are piped in; a script may have closed them."""
+    if sys.stdin is None:
+        raise OSError(errno.EBADF, "it is closed, and nothing can be read", STANDARD_INPUT)
+    return sys.stdin.buffer
 
 
 def format_of_path(path: str) -> str | None:

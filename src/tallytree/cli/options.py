@@ -24,6 +24,7 @@ __all__ = [
     "input_options",
     "json_option",
     "natural",
+    "number",
     "operations_option",
     "positive",
     "print_lines",
@@ -36,12 +37,30 @@ __all__ = [
 Command = Callable[[Namespace], int]
 
 
+class _CommandParser(ArgumentParser):
+    """Takes files before, after and between options, also where the last of them can be left out."""
+
+    _intermixed = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse options first, then what is left; that itself asks for plain parsing."""
+        if self._intermixed:
+            return super().parse_known_args(args, namespace)
+        self._intermixed = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._intermixed = False
+
+
 class Commands:
     """The commands of a parser."""
 
     def __init__(self, top: ArgumentParser) -> None:
         self.top = top
-        self._added = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
+        self._added = top.add_subparsers(
+            title="commands", required=True, metavar="COMMAND", parser_class=_CommandParser
+        )
 
     def add(self, name: str, run: Command, about: str, *examples: str) -> ArgumentParser:
         """Declare a command: what runs it, a line about it, and examples without the name in front."""
@@ -169,6 +188,13 @@ def natural(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise argparse.ArgumentTypeError(f"expected a whole number, got {text!r}")
     return int(text)
+
+
+def number(text: str) -> int:
+    """Read a whole number from 1."""
+    if not natural(text):
+        raise argparse.ArgumentTypeError("expected a whole number from 1, got '0'")
+    return natural(text)
 
 
 def positive(text: str) -> float:

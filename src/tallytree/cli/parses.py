@@ -14,8 +14,8 @@ from tallytree.cli import reports
 from tallytree.cli.counts import constraint_of, counts_of
 from tallytree.cli.exits import Exit
 from tallytree.cli.extras import learning
-from tallytree.cli.inputs import read_source
-from tallytree.cli.options import Commands, count_options, json_option, natural, refuse
+from tallytree.cli.inputs import check_apart, name_of, read_source
+from tallytree.cli.options import Commands, count_options, json_option, number, refuse
 from tallytree.cli.sentences import text_lines, written_to
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.parsing import Forest, Parse, Tree, TreeStatistic, read_treebank, score_brackets
@@ -56,7 +56,7 @@ def add(commands: Commands) -> None:
     add("--score", action="store_true", help="compare with the trees of the file, and print how good it is")
     add("--decode", choices=("best", "max-bracket"), default="best", help="what to predict (default best)")
     add("--penalty", type=float, help="what max-bracket asks of each constituent (default 0)")
-    add("-k", "--number", type=natural, metavar="K", help="the K best trees, each on a line")
+    add("-k", "--number", type=number, metavar="K", help="the K best trees, each on a line")
     add("--pretty", action="store_true", help="each constituent on a line of its own")
     count_options(command, "NAME=LABEL[,LABEL]", "count constituents with a label (* for all)")
     json_option(command, "print JSON, an object for each sentence on a line of its own")
@@ -122,6 +122,7 @@ def parser_of(path: str) -> Parser:
 
 
 def _parse(options: Namespace) -> int:
+    check_apart(options.output, options.model)
     parser = parser_of(options.model)
     question = Question.of(options, parser.labels)
     as_trees = options.format == "trees" or (
@@ -159,7 +160,7 @@ def trees_of(path: str, *, some: bool = True) -> list[Tree]:
     """Read a treebank, or standard input; where ``some`` are needed, none is an error."""
     trees = read_treebank(read_source(path))
     if some and not trees:
-        raise ModelError(f"there are no trees in {path}")
+        raise ModelError(f"there are no trees in {name_of(path)}")
     return trees
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from tallytree.cli.exits import Exit
 from tallytree.cli.extras import learning
 from tallytree.cli.fitting import fitted, learned, learning_options, refuse_learning, settings, tell
+from tallytree.cli.inputs import check_apart, name_of
 from tallytree.cli.labelling import Labeller, scored
 from tallytree.cli.options import Commands, json_option, natural, quiet_option, refuse
 from tallytree.cli.parses import Parser, parsed, scored_parses, trees_of
@@ -79,6 +80,7 @@ def _grammar_options(command: ArgumentParser) -> None:
 
 def _train(options: Namespace) -> int:
     check_writable(options.output)
+    check_apart(options.output, options.data, options.test, options.checkpoint)
     return _train_parser(options) if options.task == "parse" else _train_labeller(options)
 
 
@@ -113,7 +115,7 @@ def _estimator(options: Namespace, task: Task) -> Any:
 def _sentences(path: str, kind: Format) -> list[Block]:
     blocks = [block for block in blocks_of(path, kind) if block.rows]
     if not blocks:
-        raise ModelError(f"there are no sentences in {path}")
+        raise ModelError(f"there are no sentences in {name_of(path)}")
     return blocks
 
 

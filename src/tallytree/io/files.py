@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import secrets
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -66,7 +67,7 @@ def read_stream(stream: BinaryIO, name: str, expansion: int = EXPANSION) -> Sour
                 "memory, which is beyond half of the memory of this machine"
             )
         chunks.append(chunk)
-    return Source(name, b"".join(chunks))
+    return Source(name, b"".join(chunks).removeprefix(BOM_UTF8))
 
 
 def decoded(found: Source) -> str:
