@@ -40,6 +40,8 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_uai(MODEL, "week.uai")
     Path("week.evid").write_text("1 0 0")
     Path("two.wcsp").write_text("two 2 2 2 10   2 2   1 0 0 1  0 3   2 0 1 -1 wsum hard 10 == 1")
+    Path("latin.json").write_bytes(b'{"tallytree": 1,\r\n "caf\xe9": 2}')
+    Path("latin.cfn").write_bytes(b"{\n\xe9}")
     Path("two.cfn").write_text("{{p <10} {x 2 y 2} {{scope [x] costs [3 0]} {scope [x y] costs [0 1 5 2]}}}")
     return tmp_path
 
@@ -191,6 +193,21 @@ def test_standard_input(files, capsys, monkeypatch):
         (("solve", "week.json", "--memory", "10"), Exit.BUDGET, "the limit is 10 bytes"),
         (("solve", "week.json", "--operations", "10"), Exit.BUDGET, "operation_limit is 10"),
         (("solve", "week.uai", "--format", "json"), Exit.MALFORMED, "week.uai, line 1, column 1"),
+        (("solve", "week.json", "--set", "target=1", "--set", "target=2"), Exit.MALFORMED, "'target' twice"),
+        (("solve", "week.json", "--fix", "0=dry", "--fix", "0=wet"), Exit.MALFORMED, "--fix has '0' twice"),
+        (("solve", "week.json", "--set", "tarket=1"), Exit.MALFORMED, "--set tarket: no formula reads it"),
+        (
+            ("solve", "week.json", "--where", ""),
+            Exit.MALFORMED,
+            '--where: "", character 1: expected',
+        ),
+        (("solve", "week.json", "--where", "wet>1) or (wet<1"), Exit.MALFORMED, '--where: "wet>1) or'),
+        (("solve", "week.json", "--objective", ""), Exit.MALFORMED, 'objective: "", character 1: expected'),
+        (("solve", "week.json", "--count", "w=weet"), Exit.MALFORMED, "Did you mean 'wet'?"),
+        (("profile", "week.json", "--objective", "wet/0"), Exit.MALFORMED, "gave nan at tally (wet=0)"),
+        (("profile", "week.json", "--objective=-score"), Exit.MALFORMED, "decreases in the score"),
+        (("solve", "latin.json"), Exit.MALFORMED, "latin.json is not UTF-8 text: line 2 has the byte 0xe9"),
+        (("solve", "latin.cfn"), Exit.MALFORMED, "latin.cfn is not UTF-8 text: line 2 has the byte 0xe9"),
     ],
 )
 def test_exit_codes(files, capsys, arguments, code, message):
@@ -356,6 +373,15 @@ def test_an_interrupt_is_no_traceback(files, capsys, monkeypatch):
     assert capsys.readouterr().err == "tallytree: interrupted\n"
 
 
+def test_memory_that_is_not_there_is_no_traceback(files, capsys, monkeypatch):
+    def greedy(*_: object, **__: object) -> None:
+        raise MemoryError("Unable to allocate 16.0 EiB")
+
+    monkeypatch.setattr(Problem, "solve", greedy)
+    assert run("solve", "week.json") == Exit.BUDGET
+    assert "the memory of this machine is not enough: Unable to" in capsys.readouterr().err
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
@@ -391,6 +417,32 @@ def test_as_a_process(files):
     assert reader.wait() == 0
     assert reader.stderr.read() == b""
     reader.stderr.close()
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "error"),
+    [
+        ("solve week.json --json > /dev/full", Exit.USAGE, "tallytree: No space left on device"),
+        ("solve week.json >&-", Exit.OK, ""),
+        ("solve - <&-", Exit.USAGE, "tallytree: standard input: it is closed, and nothing can be read"),
+        ("solve week.json 2>&-", Exit.OK, ""),
+    ],
+)
+def test_streams_that_are_full_or_closed(files, line, code, error):
+    done = subprocess.run(
+        ["sh", "-c", f"'{sys.executable}' -m tallytree {line}"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr.strip()) == (code, error)
+
+
+@pytest.mark.parametrize("name", ["week.json", "week.uai", "two.wcsp", "two.cfn"])
+def test_a_mark_of_the_byte_order_and_other_line_ends(files, capsys, monkeypatch, name):
+    expected = said(capsys, "solve", name)
+    data = b"\xef\xbb\xbf" + Path(name).read_bytes().replace(b"\n", b"\r\n")
+    (files / f"marked-{name}").write_bytes(data)
+    assert said(capsys, "solve", f"marked-{name}") == expected
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert said(capsys, "solve", "-") == expected
 
 
 def test_importing_the_library_does_not_import_the_command_line():

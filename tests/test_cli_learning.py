@@ -345,11 +345,40 @@ def test_sentences_without_a_tree_are_named(files, capsys):
         ("train tag train.txt -o p.npz --loss crossing-brackets", Exit.MALFORMED, "is not for tag; there"),
         ("parse g.json one.txt --score --format text", Exit.MALFORMED, "--score compares with trees"),
         ("parse g.json train.mrg -k 2 --decode max-bracket", Exit.MALFORMED, "max-bracket gives one tree"),
+        ("parse g.json train.mrg --penalty 0", Exit.MALFORMED, "--penalty means nothing but for"),
+        ("parse g.json empty.txt --score", Exit.MALFORMED, "there are no trees in empty.txt"),
+        ("parse g.json train.mrg --count n=Np", Exit.MALFORMED,
+         "--count n: there is no label 'Np'; did you mean 'NP'? The labels are NP, PP, S, VP, *"),
+        ("parse g.json train.mrg --count n=NP --count n=VP", Exit.MALFORMED, "--count has 'n' twice"),
+        ("parse g.json latin.txt", Exit.MALFORMED, "latin.txt is not UTF-8 text: line 3 has the byte 0xe9"),
+        ("parse g.json latin.txt --score", Exit.MALFORMED, "line 3 has the byte 0xe9"),
+        ("chunk chunker.npz empty.txt --score", Exit.MALFORMED, "no sentences in empty.txt, and nothing to"),
+        ("chunk chunker.npz train.txt --background O", Exit.MALFORMED, "--background means nothing but for"),
+        ("chunk chunker.npz train.txt --scale 2", Exit.MALFORMED, "nothing but for --decode expected-f"),
+        ("chunk chunker.npz train.txt --count n=Q", Exit.MALFORMED,
+         "--count n: there is no label 'Q'. The labels are B-NP, B-VP, I-NP, O"),
+        ("chunk chunker.npz latin.txt", Exit.MALFORMED, "is not UTF-8 text: line 3 has the byte 0xe9"),
+        ("train chunk train.txt -o m.npz --background O", Exit.MALFORMED, "but for --loss f1 and iou of tag"),
+        ("train parse train.mrg -o m.npz --loss f1 --background O", Exit.MALFORMED, "--background means"),
+        ("train chunk train.txt -o m.npz --beta 2", Exit.MALFORMED, "nothing but for --loss f1 and chunk-f1"),
+        ("train chunk train.txt -o m.npz --seed 1 --solver cutting-planes", Exit.MALFORMED, "--seed means"),
+        ("train chunk train.txt -o m.npz --vertical 1", Exit.MALFORMED, "--vertical means nothing but for"),
+        ("train parse train.mrg -o g.json --column 2", Exit.MALFORMED, "--column means nothing but for tag"),
+        ("train parse train.mrg -o g.json --C 1", Exit.MALFORMED, "--C means nothing where rules are only"),
+        ("train chunk train.txt -o m.npz --test empty.txt", Exit.MALFORMED, "no sentences in empty.txt"),
+        ("train tag train.txt -o train.txt", Exit.MALFORMED, "train.txt would be written over: it is"),
+        ("train parse train.mrg -o train.mrg", Exit.MALFORMED, "train.mrg would be written over"),
+        ("chunk chunker.npz train.txt -o ./chunker.npz", Exit.MALFORMED, "chunker.npz would be written"),
+        ("parse g.json train.mrg -o g.json", Exit.MALFORMED, "g.json would be written over"),
+        ("chunk chunker.npz odd.txt --score", Exit.MALFORMED, "'X-NP' is no label of the BIO scheme"),
+        ("train parse train.mrg -o g.json --test empty.txt", Exit.MALFORMED, "no trees in empty.txt"),
     ],
 )  # fmt: skip
 def test_errors_say_what_to_do(files, capsys, arguments, code, message):
     Path("empty.txt").write_text("\n")
     Path("one.txt").write_text("word\n")
+    Path("odd.txt").write_text("the DT B-NP\ncat NN X-NP\n")
+    Path("latin.txt").write_bytes(b"a DT O\r\nb DT O\r\ncaf\xe9 NN O\r\n")
     if "chunker.npz" in arguments:
         run("train", "chunk", "train.txt", "-o", "chunker.npz", "--quiet", "--tolerance", "0.5")
     if "plain.npz" in arguments:
@@ -359,6 +388,22 @@ def test_errors_say_what_to_do(files, capsys, arguments, code, message):
     capsys.readouterr()
     assert run(*arguments.split()) == code
     assert message in capsys.readouterr().err
+
+
+def test_files_may_stand_behind_options(files, capsys):
+    run("train", "parse", "-o", "g.json", "train.mrg")
+    capsys.readouterr()
+    before = said(capsys, "parse", "g.json", "train.mrg", "--score", "--format", "trees")
+    assert said(capsys, "parse", "g.json", "--score", "train.mrg", "--format", "trees") == before
+    assert said(capsys, "parse", "--score", "--format", "trees", "g.json", "train.mrg") == before
+
+
+@pytest.mark.parametrize("command", ["chunk", "parse"])
+def test_no_labelling_is_no_answer(files, capsys, command):
+    with pytest.raises(SystemExit) as stopped:
+        run(command, "model", "-k", "0")
+    assert stopped.value.code == Exit.USAGE
+    assert "expected a whole number from 1, got '0'" in capsys.readouterr().err
 
 
 def test_learning_is_named_where_it_is_missing(files, capsys, monkeypatch):

@@ -189,6 +189,18 @@ def test_a_tally_that_is_not_whole_is_refused():
         d.marginals(tally=[1.5])
 
 
+def test_what_is_no_randomness_and_no_size_is_refused():
+    d = tt.distribution(uniform_chain(6, 2), [tt.count(state=1)])
+    for wrong in ("x", -1, [0.5]):
+        with pytest.raises(tt.ModelError, match=r"rng is a numpy.random.Generator, a seed"):
+            d.sample(rng=wrong)
+    with pytest.raises(tt.ModelError, match=r"rng is a numpy.random.Generator, a seed .* got 'x'"):
+        random_model("x")
+    for wrong in ("x", -1, 2.5, (2, 3)):
+        with pytest.raises(tt.ModelError, match=r"size is the number of draws, a whole number from 0"):
+            d.sample(wrong)
+
+
 def test_there_is_no_distribution_over_nothing():
     with pytest.raises(tt.InfeasibleError, match="forbidden"):
         tt.distribution(tt.Model([2], [((0,), [-np.inf, -np.inf])]))

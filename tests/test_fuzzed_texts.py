@@ -51,8 +51,13 @@ def test_any_bytes_are_sentences_or_refused(data):
 
 
 TEXTS = {
-    "no text": (read_conll, b"a b\n\xff\n", "is not UTF-8 text, after line"),
-    "no CoNLL-U": (read_conllu, b"\xff\n", "is not UTF-8 text, after line 0"),
+    "no text": (read_conll, b"a b\n\xff\n", "is not UTF-8 text: line 2 has the byte 0xff"),
+    "no CoNLL-U": (read_conllu, b"\xff\n", "is not UTF-8 text: line 1 has the byte 0xff"),
+    "no text, much later": (
+        read_conll,
+        b"word tag\r\n" * 20_000 + "ä".encode() * 5000 + b"\xe4 tag\r\n",
+        "line 20001 has the byte 0xe4",
+    ),
     "a line without an end": (read_conll, b"a" * (1 << 20) + b"a", "line 1 of .* has more than 1048576"),
     "a word without a number": (
         read_conllu,

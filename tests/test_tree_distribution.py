@@ -133,7 +133,9 @@ def test_what_a_distribution_refuses() -> None:
         found.expectations([1, 2])
     with pytest.raises(tt.ModelError, match="no statistic 'deep'; there are"):
         found.marginal("deep")
-    with pytest.raises(tt.ModelError, match="cannot be negative"):
+    with pytest.raises(tt.ModelError, match=r"rng is a numpy.random.Generator, a seed .* got 'x'"):
+        found.sample(rng="x")
+    with pytest.raises(tt.ModelError, match="size is the number of draws, a whole number from 0"):
         found.sample(-1)
     none = Grammar({("S", "n", "v"): 0.0}, {}, {"n": {"a": 0.0}, "v": {"b": 0.0}}, root="S")
     with pytest.raises(tt.InfeasibleError, match="no distribution over none"):

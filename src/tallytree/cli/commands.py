@@ -7,7 +7,9 @@ import os
 import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
+from contextlib import suppress
 from io import TextIOWrapper
+from typing import TextIO
 
 import tallytree
 from tallytree.cli import about, labelling, outputs, parses, questions, reports, training
@@ -20,6 +22,7 @@ __all__ = ["main", "parser"]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
+    sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without τ shows ?, and no traceback
@@ -30,17 +33,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, perhaps `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.OK
-    except (TallytreeError, OSError, KeyboardInterrupt) as error:
+    except (TallytreeError, OSError, MemoryError, KeyboardInterrupt) as error:
         return _failed(error, getattr(options, "json", False))
     return code
+
+
+def _nowhere() -> TextIO:
+    """Return what stands for a stream that was closed: nobody wants to see."""
+    return open(os.devnull, "w")
 
 
 def _failed(error: BaseException, as_json: bool) -> int:
     text = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
     if isinstance(error, OSError) and not isinstance(error, TallytreeError) and error.strerror:
         text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    if isinstance(error, MemoryError):
+        text = f"the memory of this machine is not enough: {error}"
     if as_json:
-        print(reports.as_json({"error": {"kind": type(error).__name__, "message": text}}))
+        with suppress(OSError):  # it may be that which failed
+            print(reports.as_json({"error": {"kind": type(error).__name__, "message": text}}), flush=True)
     sys.stderr.write(f"tallytree: {text}\n")
     return exit_of(error)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from typing import TypeVar
 
 from tallytree.cli.inputs import pairs
@@ -17,14 +18,26 @@ __all__ = ["constraint_of", "counts_of"]
 Statistic = TypeVar("Statistic", bound=Term)
 
 
-def counts_of(options: Namespace, make: Callable[[list[str], str], Statistic]) -> list[Statistic]:
-    """Return what ``--count NAME=LABEL,…`` asks for; ``make`` gets the labels and the name."""
+def counts_of(
+    options: Namespace, known: Sequence[str], make: Callable[[list[str], str], Statistic]
+) -> list[Statistic]:
+    """Return what ``--count NAME=LABEL,…`` asks for; ``make`` gets the labels, all known, and the name."""
     found = []
-    for name, labels in pairs(options.count, "--count"):
+    for name, text in pairs(options.count, "--count"):
         if not is_name(name):
             raise ModelError(f"--count: {name!r} cannot stand in a formula; use letters, digits and _")
-        found.append(make([label.strip() for label in labels.split(",")], name))
+        labels = [label.strip() for label in text.split(",")]
+        for label in labels:
+            if label not in known:
+                raise ModelError(f"--count {name}: {_unknown(label, known)}")
+        found.append(make(labels, name))
     return found
+
+
+def _unknown(label: str, known: Sequence[str]) -> str:
+    near = get_close_matches(label, known, n=1, cutoff=0.5)
+    hint = f"; did you mean {near[0]!r}?" if near else "."
+    return f"there is no label {label!r}{hint} The labels are {', '.join(known)}"
 
 
 def constraint_of(options: Namespace, statistics: Sequence[Term]) -> Constraint | None:

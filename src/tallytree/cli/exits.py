@@ -38,6 +38,7 @@ _EXITS: tuple[tuple[type[BaseException], Exit], ...] = (
     (ObjectiveError, Exit.MALFORMED),
     (TallytreeError, Exit.FAILURE),
     (OSError, Exit.USAGE),
+    (MemoryError, Exit.BUDGET),
     (KeyboardInterrupt, Exit.INTERRUPTED),
 )
 

@@ -11,10 +11,10 @@ from typing import Any
 import tallytree as tt
 from tallytree.cli import reports
 from tallytree.cli.extras import learning
-from tallytree.cli.options import natural, positive, shown
+from tallytree.cli.options import filled, natural, positive, refuse, shown
 from tallytree.errors import ModelError
 
-__all__ = ["fitted", "learned", "learning_options", "settings", "tell"]
+__all__ = ["fitted", "learned", "learning_options", "refuse_learning", "settings", "tell"]
 
 _LOSSES: dict[str, Callable[[Namespace], Any]] = {
     "hamming": lambda o: tt.losses.HammingDistance(),
@@ -25,6 +25,18 @@ _LOSSES: dict[str, Callable[[Namespace], Any]] = {
     "crossing-brackets": lambda o: tt.losses.CrossingBrackets(),
     "zero-one": lambda o: tt.losses.ZeroOne(),
 }
+_USUAL: dict[str, Any] = {
+    "beta": 1.0,
+    "background": "O",
+    "scaling": "margin",
+    "C": 0.1,
+    "tolerance": 0.01,
+    "passes": 100,
+    "seconds": float("inf"),
+    "solver": "frank-wolfe",
+    "seed": 0,
+}
+_OF_LEARNING = (*_USUAL, "averaging", "jobs", "checkpoint", "hashed", "min_count")
 _OF_TREES = ("f1", "iou", "symmetric-difference", "crossing-brackets", "zero-one")
 _OF_LABELS = ("hamming", "f1", "chunk-f1", "iou", "zero-one")
 _SOLVERS: dict[str, Callable[[Namespace], Any]] = {
@@ -38,25 +50,37 @@ def learning_options(command: ArgumentParser) -> None:
     """Say how weights are learned."""
     add = command.add_argument_group("learning").add_argument
     add("--loss", choices=tuple(_LOSSES), help="what to train for (default hamming; parse: count rules only)")
-    add("--beta", type=positive, default=1.0, help="how much recall counts against precision in F")
-    add("--background", default="O", metavar="LABEL", help="the label that f1 and iou take for nothing")
-    add("--scaling", choices=("margin", "slack"), default="margin", help="how the loss enters the margin")
-    add("--C", type=positive, default=0.1, help="how much the examples count against small weights")
-    add("--tolerance", type=positive, default=0.01, help="the relative gap to stop at (default 0.01)")
-    add("--passes", type=natural, default=100, help="stop after so many passes (default 100)")
-    add("--seconds", type=positive, default=float("inf"), help="stop after the pass that ends later")
-    add("--solver", choices=tuple(_SOLVERS), default="frank-wolfe", help="(default frank-wolfe)")
+    add("--beta", type=positive, help="how much recall counts against precision in F (default 1)")
+    add("--background", metavar="LABEL", help="the label that f1 and iou take for nothing (default O)")
+    add("--scaling", choices=("margin", "slack"), help="how the loss enters the margin (default margin)")
+    add("--C", type=positive, help="how much the examples count against small weights (default 0.1)")
+    add("--tolerance", type=positive, help="the relative gap to stop at (default 0.01)")
+    add("--passes", type=natural, help="stop after so many passes (default 100)")
+    add("--seconds", type=positive, help="stop after the pass that ends later")
+    add("--solver", choices=tuple(_SOLVERS), help="(default frank-wolfe)")
     add("--averaging", action="store_true", help="average the weights: better after few passes")
-    add("--seed", type=natural, default=0, help="for the order of the examples (default 0)")
+    add("--seed", type=natural, help="for the order of the examples (default 0)")
     add("--jobs", type=natural, metavar="N", help="processes (default: threads of this one)")
     add("--checkpoint", metavar="FILE", help="keep the state here after each pass, and go on from it")
 
 
-def settings(options: Namespace) -> dict[str, Any]:
+def refuse_learning(options: Namespace) -> None:
+    """Refuse the options of learning where rules are counted and nothing is learned."""
+    refuse(options, _OF_LEARNING, "where rules are only counted: --loss learns weights")
+
+
+def settings(given: Namespace) -> dict[str, Any]:
     """Return the parameters of an estimator."""
-    fitting = _OF_TREES if options.task == "parse" else _OF_LABELS
-    if options.loss not in (None, *fitting):
-        raise ModelError(f"--loss {options.loss} is not for {options.task}; there are {', '.join(fitting)}")
+    fitting = _OF_TREES if given.task == "parse" else _OF_LABELS
+    if given.loss not in (None, *fitting):
+        raise ModelError(f"--loss {given.loss} is not for {given.task}; there are {', '.join(fitting)}")
+    if given.loss not in ("f1", "chunk-f1"):
+        refuse(given, ["beta"], "but for --loss f1 and chunk-f1")
+    if given.loss not in ("f1", "iou") or given.task == "parse":
+        refuse(given, ["background"], "but for --loss f1 and iou of tag and chunk")
+    if given.solver == "cutting-planes":
+        refuse(given, ["averaging", "seed"], "for --solver cutting-planes")
+    options = filled(given, _USUAL)
     return {
         "loss": _LOSSES[options.loss or "hamming"](options),
         "scaling": options.scaling,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 from tallytree.core.counting import count
 from tallytree.core.model import Model
@@ -25,9 +27,21 @@ from tallytree.io import (
     write_wcsp,
 )
 from tallytree.io.files import Source, read_stream, source
+from tallytree.io.formulas import Formula
 
-__all__ = ["FORMATS", "format_of_path", "pairs", "problem_of", "read_source", "write"]
+__all__ = [
+    "FORMATS",
+    "check_apart",
+    "format_of_path",
+    "name_of",
+    "pairs",
+    "problem_of",
+    "read_source",
+    "standard_input",
+    "write",
+]
 
+STANDARD_INPUT = "standard input"
 FORMATS = ("json", "uai", "wcsp", "cfn")
 
 
@@ -43,7 +57,27 @@ def problem_of(options: Namespace) -> Problem:
 
 def read_source(place: str) -> Source:
     """Read a file, or standard input for ``-``."""
-    return read_stream(sys.stdin.buffer, "standard input") if place == "-" else source(place)
+    return read_stream(standard_input(), STANDARD_INPUT) if place == "-" else source(place)
+
+
+def name_of(place: str) -> str:
+    """Return what to call a file in errors."""
+    return STANDARD_INPUT if place == "-" else place
+
+
+def check_apart(output: str | None, *inputs: str | None) -> None:
+    """Refuse to write over what was read: examples, or a model."""
+    if output is None or not Path(output).is_file():
+        return
+    if any(place is not None and Path(place).exists() and Path(place).samefile(output) for place in inputs):
+        raise ModelError(f"{output} would be written over: it is read as well; give -o another name")
+
+
+def standard_input() -> BinaryIO:
+    """Return the bytes that are piped in; a script may have closed them."""
+    if sys.stdin is None:
+        raise OSError(errno.EBADF, "it is closed, and nothing can be read", STANDARD_INPUT)
+    return sys.stdin.buffer
 
 
 def format_of_path(path: str) -> str | None:
@@ -81,14 +115,33 @@ def _extended(problem: Problem, options: Namespace) -> Problem:
     counts = [_count(name, states) for name, states in pairs(options.count, "--count")]
     values = {name: _value(name, value) for name, value in pairs(options.set, "--set")}
     statistics: list[Statistic | Recipe] = [*problem.statistics, *counts]
-    where = [text for text in (problem.where and problem.where.text, *options.where) if text]
+    where = [*([] if problem.where is None else [problem.where.text]), *map(_alone, options.where)]
     joined = " and ".join(where if len(where) == 1 else [f"({text})" for text in where])
     unknown = [name for name in values if name not in problem.parameters]
     parameters: dict[str, float | Parameter] = {**problem.parameters}
     parameters.update({name: values[name] for name in unknown})
-    objective = options.objective or problem.objective
+    objective = problem.objective if options.objective is None else options.objective
     extended = Problem(model, statistics, objective, where=joined or None, parameters=parameters)
+    _check_read(extended, unknown)
     return extended.with_parameters(**{n: v for n, v in values.items() if n not in unknown})
+
+
+def _check_read(problem: Problem, names: list[str]) -> None:
+    """Refuse values of parameters that are new and that no formula reads: they are misspelt."""
+    formulas = [formula for formula in (problem.objective, problem.where) if formula is not None]
+    read = {name for formula in formulas for name in formula.names}
+    for name in names:
+        if name not in read:
+            known = ", ".join(other for other in problem.parameters if other not in names) or "none"
+            raise ModelError(f"--set {name}: no formula reads it, and the parameters are {known}")
+
+
+def _alone(condition: str) -> str:
+    """Check that a condition can be read by itself, before it stands in brackets beside others."""
+    try:
+        return Formula(condition).text
+    except ModelError as error:
+        raise ModelError(f"--where: {error}") from None
 
 
 def pairs(given: list[str], option: str) -> list[tuple[str, str]]:
@@ -97,6 +150,10 @@ def pairs(given: list[str], option: str) -> list[tuple[str, str]]:
     for name, sign, value in parts:
         if not (name.strip() and sign and value.strip()):
             raise ModelError(f"{option} takes NAME=VALUE, got {name + sign + value!r}")
+    names = [name.strip() for name, _, _ in parts]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ModelError(f"{option} has {twice!r} twice; it can be said once")
     return [(name.strip(), value.strip()) for name, _, value in parts]
 
 

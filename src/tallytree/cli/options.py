@@ -7,9 +7,11 @@ import re
 import shutil
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from tallytree.cli.inputs import FORMATS
+from tallytree.errors import ModelError
 from tallytree.io.problems import MOST_OPERATIONS
 
 __all__ = [
@@ -18,13 +20,16 @@ __all__ = [
     "amount",
     "budget",
     "count_options",
+    "filled",
     "input_options",
     "json_option",
     "natural",
+    "number",
     "operations_option",
     "positive",
     "print_lines",
     "quiet_option",
+    "refuse",
     "shown",
     "terminal_width",
 ]
@@ -32,12 +37,30 @@ __all__ = [
 Command = Callable[[Namespace], int]
 
 
+class _CommandParser(ArgumentParser):
+    """Takes files before, after and between options, also where the last of them can be left out."""
+
+    _intermixed = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse options first, then what is left; that itself asks for plain parsing."""
+        if self._intermixed:
+            return super().parse_known_args(args, namespace)
+        self._intermixed = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._intermixed = False
+
+
 class Commands:
     """The commands of a parser."""
 
     def __init__(self, top: ArgumentParser) -> None:
         self.top = top
-        self._added = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
+        self._added = top.add_subparsers(
+            title="commands", required=True, metavar="COMMAND", parser_class=_CommandParser
+        )
 
     def add(self, name: str, run: Command, about: str, *examples: str) -> ArgumentParser:
         """Declare a command: what runs it, a line about it, and examples without the name in front."""
@@ -112,6 +135,20 @@ def quiet_option(command: ArgumentParser) -> None:
 # --- what the options say -----------------------------------------------------------------------------------
 
 
+def refuse(options: Namespace, names: Iterable[str], why: str) -> None:
+    """Refuse options that mean nothing here; those that were not given are None, or False."""
+    for name in names:
+        given = getattr(options, name)
+        if given is not None and given is not False:
+            raise ModelError(f"--{name.replace('_', '-')} means nothing {why}; leave it out")
+
+
+def filled(options: Namespace, usual: Mapping[str, Any]) -> Namespace:
+    """Return the options with the usual values of those that were not given."""
+    given = {name: value for name, value in vars(options).items() if value is not None}
+    return Namespace(**{**vars(options), **usual, **given})
+
+
 def budget(options: Namespace) -> dict[str, float | None]:
     """Return the limits of a run."""
     return {"memory_limit": options.memory, "operation_limit": options.operations or None}
@@ -151,6 +188,13 @@ def natural(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise argparse.ArgumentTypeError(f"expected a whole number, got {text!r}")
     return int(text)
+
+
+def number(text: str) -> int:
+    """Read a whole number from 1."""
+    if not natural(text):
+        raise argparse.ArgumentTypeError("expected a whole number from 1, got '0'")
+    return natural(text)
 
 
 def positive(text: str) -> float:

@@ -14,8 +14,8 @@ from tallytree.cli import reports
 from tallytree.cli.counts import constraint_of, counts_of
 from tallytree.cli.exits import Exit
 from tallytree.cli.extras import learning
-from tallytree.cli.inputs import read_source
-from tallytree.cli.options import Commands, count_options, json_option, natural
+from tallytree.cli.inputs import check_apart, name_of, read_source
+from tallytree.cli.options import Commands, count_options, json_option, number, refuse
 from tallytree.cli.sentences import text_lines, written_to
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.parsing import Forest, Parse, Tree, TreeStatistic, read_treebank, score_brackets
@@ -23,10 +23,16 @@ from tallytree.parsing.treebank import tree_line
 
 __all__ = ["Parser", "add", "parsed", "scored_parses", "trees_of"]
 
-Parser = Callable[[Sequence[str]], Forest]
-"""From words to all their trees."""
+
+class Parser(NamedTuple):
+    """From words to all their trees, and the labels that these can have."""
+
+    forest: Callable[[Sequence[str]], Forest]
+    labels: Sequence[str]
+
 
 _BRACKETS = {"(": "-LRB-", ")": "-RRB-"}
+_ANY = "*"
 _ARCHIVE = b"PK"
 _OF_TREES = (".mrg", ".ptb", ".trees", ".parse")
 
@@ -49,8 +55,8 @@ def add(commands: Commands) -> None:
     add("-o", "--output", metavar="FILE", help="write the trees here")
     add("--score", action="store_true", help="compare with the trees of the file, and print how good it is")
     add("--decode", choices=("best", "max-bracket"), default="best", help="what to predict (default best)")
-    add("--penalty", type=float, default=0.0, help="what max-bracket asks of each constituent")
-    add("-k", "--number", type=natural, metavar="K", help="the K best trees, each on a line")
+    add("--penalty", type=float, help="what max-bracket asks of each constituent (default 0)")
+    add("-k", "--number", type=number, metavar="K", help="the K best trees, each on a line")
     add("--pretty", action="store_true", help="each constituent on a line of its own")
     count_options(command, "NAME=LABEL[,LABEL]", "count constituents with a label (* for all)")
     json_option(command, "print JSON, an object for each sentence on a line of its own")
@@ -68,26 +74,29 @@ class Question(NamedTuple):
     penalty: float | None
 
     @classmethod
-    def of(cls, options: Namespace) -> Question:
+    def of(cls, options: Namespace, labels: Sequence[str]) -> Question:
         """Read the options."""
-        counts = counts_of(options, _count)
+        counts = counts_of(options, [*labels, _ANY], _count)
         where = constraint_of(options, counts)
-        penalty = options.penalty if options.decode == "max-bracket" else None
-        if penalty is not None and (where is not None or options.number):
+        if options.decode == "best":
+            refuse(options, ["penalty"], "but for --decode max-bracket")
+            return cls(counts, where, options.number or 1, None)
+        if where is not None or options.number:
             raise ModelError("max-bracket gives one tree, the best of all in expectation: no --where, no -k")
-        return cls(counts, where, options.number or 1, penalty)
+        return cls(counts, where, 1, options.penalty or 0.0)
 
     def answers(self, forest: Forest) -> list[Parse]:
         """Return the trees of a sentence, best first; none where there is none."""
         if self.penalty is not None:
-            return _or_none(lambda: [forest.max_bracket(self.penalty or 0.0)])
+            penalty = self.penalty
+            return _or_none(lambda: [forest.max_bracket(penalty)])
         if self.number == 1 and self.where is None:
             return _or_none(lambda: [forest.best()])
         return parsing.k_best(forest, self.number, where=self.where)
 
 
 def _count(labels: list[str], name: str) -> TreeStatistic:
-    return parsing.count(None if labels == ["*"] else labels, name=name)
+    return parsing.count(None if _ANY in labels else labels, name=name)
 
 
 def _or_none(ask: Callable[[], list[Parse]]) -> list[Parse]:
@@ -103,30 +112,31 @@ def parser_of(path: str) -> Parser:
         archive = file.read(len(_ARCHIVE)) == _ARCHIVE
     if not archive:
         grammar = parsing.read_grammar(path)
-        return lambda words: Forest(grammar, words)
+        return Parser(lambda words: Forest(grammar, words), grammar.labels)
     svm: Any = learning().load(path)
     if not isinstance(svm, learning().TreeSVM):
         raise ModelError(
             f"{path} holds no parser but a {type(svm).__name__}; `tallytree train parse` makes one"
         )
-    forest: Parser = svm.forest
-    return forest
+    return Parser(svm.forest, svm.grammar_.labels)
 
 
 def _parse(options: Namespace) -> int:
-    parser, question = parser_of(options.model), Question.of(options)
+    check_apart(options.output, options.model)
+    parser = parser_of(options.model)
+    question = Question.of(options, parser.labels)
     as_trees = options.format == "trees" or (
         options.format is None and (options.score or Path(options.file).suffix in _OF_TREES)
     )
     if options.score and not as_trees:
         raise ModelError("--score compares with trees, and raw text has none; give a treebank")
-    gold = trees_of(options.file) if as_trees else []
+    gold = trees_of(options.file, some=options.score) if as_trees else []
     sentences = (tree.words for tree in gold) if as_trees else _of_text(options.file)
     found: list[Tree | None] = []
     failed = 0
     with written_to(options.output, shown=not options.score) as write:
         for number, words in enumerate(sentences, 1):
-            answers = question.answers(parser(words)) if words else []
+            answers = question.answers(parser.forest(words)) if words else []
             if not answers:
                 failed += 1
                 sys.stderr.write(f"tallytree: sentence {number} has no tree: {' '.join(words[:8])} …\n")
@@ -146,9 +156,12 @@ def parsed(forest: Forest) -> Tree | None:
 # --- in and out ---------------------------------------------------------------------------------------------
 
 
-def trees_of(path: str) -> list[Tree]:
-    """Read a treebank, or standard input."""
-    return read_treebank(read_source(path))
+def trees_of(path: str, *, some: bool = True) -> list[Tree]:
+    """Read a treebank, or standard input; where ``some`` are needed, none is an error."""
+    trees = read_treebank(read_source(path))
+    if some and not trees:
+        raise ModelError(f"there are no trees in {name_of(path)}")
+    return trees
 
 
 def _of_text(path: str) -> Iterator[tuple[str, ...]]:

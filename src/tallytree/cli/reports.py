@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tallytree.core.objective import evaluate_objective
 from tallytree.core.plan import Plan
 from tallytree.core.profile import Profile
 from tallytree.core.solution import Solution
@@ -135,7 +136,7 @@ def _columns(problem: Problem, profile: Profile) -> tuple[Any, Any, int | None]:
     if problem.objective is not None:
         function = problem.function(problem.statistics)
         assert function is not None
-        values = np.broadcast_to(function(profile.scores, *profile.tallies.T), len(profile))
+        values = evaluate_objective(function, profile.scores, profile.tallies, problem.names)
     if problem.constraint is not None:
         holds = problem.constraint.holds(dict(zip(profile.statistics, profile.tallies.T, strict=True)))
         holds = np.broadcast_to(holds, len(profile))

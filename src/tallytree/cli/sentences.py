@@ -12,6 +12,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TextIO
 
+from tallytree.cli.inputs import standard_input
 from tallytree.errors import ModelError
 from tallytree.io.conll import Block, Row, Token, conllu_blocks, plain_blocks
 from tallytree.io.files import replacing
@@ -129,7 +130,7 @@ def text_lines(path: str) -> Iterator[str]:
 
 
 def _source(path: str) -> str | TextIO:
-    return TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig") if path == "-" else path
+    return TextIOWrapper(standard_input(), encoding="utf-8-sig") if path == "-" else path
 
 
 def _of_words(words: list[str]) -> Block:

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 from tallytree.cli.exits import Exit
 from tallytree.cli.extras import learning
-from tallytree.cli.fitting import fitted, learned, learning_options, settings, tell
+from tallytree.cli.fitting import fitted, learned, learning_options, refuse_learning, settings, tell
+from tallytree.cli.inputs import check_apart, name_of
 from tallytree.cli.labelling import Labeller, scored
-from tallytree.cli.options import Commands, json_option, natural, quiet_option
+from tallytree.cli.options import Commands, json_option, natural, quiet_option, refuse
 from tallytree.cli.parses import Parser, parsed, scored_parses, trees_of
 from tallytree.cli.sentences import FORMATS, Format, Task, blocks_of, column_of, format_of
 from tallytree.errors import ModelError
@@ -56,7 +57,7 @@ def _sentence_options(command: ArgumentParser) -> None:
     add = command.add_argument_group("tag, chunk").add_argument
     add("--format", choices=FORMATS[:2], help="of the data (default: by its name)")
     add("--column", help="of the labels: a number, last, or a name of CoNLL-U (tag: 2 or upos; chunk: last)")
-    add("--min-count", type=natural, default=1, metavar="N", help="leave out features that are rarer")
+    add("--min-count", type=natural, metavar="N", help="leave out features that are rarer (default 1)")
     add("--hashed", type=natural, metavar="N", help="hash features to N columns instead of listing them")
 
 
@@ -74,22 +75,22 @@ def _grammar_options(command: ArgumentParser) -> None:
         metavar="N",
         help="1: plain labels, 2: with parents' (default 2; --loss: 1)",
     )
-    add("--tail", choices=("pair", "single"), default="pair", help="how the last children are binarised")
+    add("--tail", choices=("pair", "single"), help="how the last children are binarised (default pair)")
 
 
 def _train(options: Namespace) -> int:
     check_writable(options.output)
+    check_apart(options.output, options.data, options.test, options.checkpoint)
     return _train_parser(options) if options.task == "parse" else _train_labeller(options)
 
 
 def _train_labeller(options: Namespace) -> int:
+    refuse(options, ("horizontal", "vertical", "tail"), "but for parse")
     kind = format_of(options.format, options.data, "columns")
     column = column_of(options.column, options.task, kind)
     tagged = options.task == "chunk" and (kind == "conllu" or column != 1)
     task = Task(options.task, ("word", "tag") if tagged else ("word",), kind, column)
-    blocks = [block for block in blocks_of(options.data, kind) if block.rows]
-    if not blocks:
-        raise ModelError(f"there are no sentences in {options.data}")
+    blocks = _sentences(options.data, kind)
     if tagged and len(blocks[0].rows[0]) == 2:
         task = task._replace(reads=("word",))  # words and labels, and no tags between them
     test = None if options.test is None else _Examples.read(options.test, kind)
@@ -107,8 +108,19 @@ def _estimator(options: Namespace, task: Task) -> Any:
     words = task.reads == ("word",)
     features = learning().WindowFeatures(learning().TAGGING if words else learning().CHUNKING, parts=words)
     return learning().SequenceSVM(
-        **settings(options), hashed=options.hashed, min_count=options.min_count, features=features
+        **settings(options), hashed=options.hashed, min_count=_least(options), features=features
     )
+
+
+def _sentences(path: str, kind: Format) -> list[Block]:
+    blocks = [block for block in blocks_of(path, kind) if block.rows]
+    if not blocks:
+        raise ModelError(f"there are no sentences in {name_of(path)}")
+    return blocks
+
+
+def _least(options: Namespace) -> int:
+    return 1 if options.min_count is None else int(options.min_count)
 
 
 class _Examples(NamedTuple):
@@ -120,7 +132,7 @@ class _Examples(NamedTuple):
     @classmethod
     def read(cls, path: str, kind: Format) -> _Examples:
         found = format_of(None, path, kind)
-        return cls(found, [block for block in blocks_of(path, found) if block.rows])
+        return cls(found, _sentences(path, found))
 
     def judged(self, labeller: Labeller) -> dict[str, float]:
         found = [labeller.label(block, self.kind).tolist() for block in self.blocks]
@@ -129,15 +141,16 @@ class _Examples(NamedTuple):
 
 
 def _train_parser(options: Namespace) -> int:
+    refuse(options, ("format", "column"), "but for tag and chunk")
+    if options.loss is None:
+        refuse_learning(options)
     trees = trees_of(options.data)
-    if not trees:
-        raise ModelError(f"there are no trees in {options.data}")
     gold = None if options.test is None else trees_of(options.test)
-    given = {"horizontal": options.horizontal, "vertical": options.vertical}
-    how = {"tail": options.tail, **{name: value for name, value in given.items() if value is not None}}
+    given = {"horizontal": options.horizontal, "vertical": options.vertical, "tail": options.tail}
+    how = {name: value for name, value in given.items() if value is not None}
     parser, told = (_counted if options.loss is None else _learned)(options, trees, how)
     if gold is not None:
-        told["test"] = scored_parses(gold, [parsed(parser(tree.words)) for tree in gold])
+        told["test"] = scored_parses(gold, [parsed(parser.forest(tree.words)) for tree in gold])
     tell(told, options)
     return Exit.INTERRUPTED if told.get("interrupted") else Exit.OK
 
@@ -145,7 +158,7 @@ def _train_parser(options: Namespace) -> int:
 def _counted(options: Namespace, trees: list[Tree], how: dict[str, Any]) -> tuple[Parser, dict[str, Any]]:
     grammar = Grammar.from_treebank(trees, **how)
     write_grammar(options.output, grammar)
-    return lambda words: Forest(grammar, words), {
+    return Parser(lambda words: Forest(grammar, words), grammar.labels), {
         "trees": len(trees),
         "output": options.output,
         "symbols": len(grammar.symbols),
@@ -155,7 +168,7 @@ def _counted(options: Namespace, trees: list[Tree], how: dict[str, Any]) -> tupl
 
 
 def _learned(options: Namespace, trees: list[Tree], how: dict[str, Any]) -> tuple[Parser, dict[str, Any]]:
-    svm = learning().TreeSVM(**settings(options), **how, hashed=options.hashed, min_count=options.min_count)
+    svm = learning().TreeSVM(**settings(options), **how, hashed=options.hashed, min_count=_least(options))
     fitted(svm, [tree.words for tree in trees], trees)
     learning().save(svm, options.output, notes={"name": "parse"})
-    return svm.forest, {"trees": len(trees), **learned(svm, options.output)}
+    return Parser(svm.forest, svm.grammar_.labels), {"trees": len(trees), **learned(svm, options.output)}

@@ -23,7 +23,7 @@ from tallytree.core.elimination import Order
 from tallytree.core.messages import Backend, Messages, downward, pass_messages
 from tallytree.core.model import Model
 from tallytree.core.plan import Mode, Plan, bind
-from tallytree.core.probabilities import TallyProbabilities
+from tallytree.core.probabilities import TallyProbabilities, draws, generator_of
 from tallytree.core.reduction import Reduction, as_reduction
 from tallytree.core.restriction import Allowed, Fixed
 from tallytree.core.solution import unique_names
@@ -162,8 +162,7 @@ class Distribution(TallyProbabilities):
         """
         if not isinstance(self._messages, native.Run):
             raise ModelError("the reference backend does not sample; use backend='native'")
-        generator = np.random.default_rng(rng)
-        count = 1 if size is None else size
+        generator, count = generator_of(rng), draws(size)
         rows = self._drawn_rows(count, tally, generator)
         uniforms = generator.random((count, len(self.plan.tables)))
         with self._lock:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,34 @@ from tallytree.core.blocks import read_only
 from tallytree.core.solution import tally_type
 from tallytree.errors import InfeasibleError, ModelError
 
-__all__ = ["TallyProbabilities"]
+__all__ = ["TallyProbabilities", "draws", "generator_of"]
+
+
+def generator_of(rng: Any) -> np.random.Generator:
+    """Return the source of randomness that a user gave: a generator, a seed, or None for any.
+
+    Examples
+    --------
+    >>> generator_of(0).integers(10)
+    np.int64(8)
+    >>> generator_of("x")
+    Traceback (most recent call last):
+    tallytree.errors.ModelError: rng is a numpy.random.Generator, a seed (a whole number from 0) or None,
+    got 'x'
+    """
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise ModelError(
+            f"rng is a numpy.random.Generator, a seed (a whole number from 0) or None, got {rng!r}"
+        ) from None
+
+
+def draws(size: Any) -> int:
+    """Return how many draws a size asks for: one without it."""
+    if size is not None and not (isinstance(size, (int, np.integer)) and size >= 0):
+        raise ModelError(f"size is the number of draws, a whole number from 0, or None for one; got {size!r}")
+    return 1 if size is None else int(size)
 
 
 class TallyProbabilities:

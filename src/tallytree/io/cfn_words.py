@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tallytree.errors import ModelError
-from tallytree.io.files import Source
+from tallytree.io.files import Source, decoded
 
 __all__ = ["Group", "Item", "Word", "tree"]
 
@@ -39,10 +39,7 @@ Item = Word | Group
 
 def tree(origin: Source) -> Group:
     """Read the one group that a file consists of."""
-    try:
-        text = origin.data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ModelError(f"{origin.name} is not UTF-8 text: {error}") from None
+    text = decoded(origin)
     open_groups: list[tuple[list[Item], int]] = [([], 1)]
     for kind, word, line in _tokens(text, origin.name):
         if kind != "sign":

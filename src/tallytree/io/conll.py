@@ -16,7 +16,7 @@ from typing import NamedTuple, TextIO
 
 from tallytree.core.plan import default_memory_limit
 from tallytree.errors import BudgetError, ModelError
-from tallytree.io.files import EXPANSION
+from tallytree.io.files import EXPANSION, no_text
 
 __all__ = [
     "Block",
@@ -221,7 +221,7 @@ def _lines(file: Iterable[str], name: str) -> Iterator[str]:
         try:
             line = next(lines, None)
         except UnicodeDecodeError as error:
-            raise ModelError(f"{name} is not UTF-8 text, after line {number}: {error}") from None
+            raise no_text(name, error, number) from None  # no line ends in what is kept from before
         if line is None:
             return
         number += 1

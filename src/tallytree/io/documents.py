@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from typing import Any, NoReturn, final, overload
 
 from tallytree.errors import ModelError
-from tallytree.io.files import Source
+from tallytree.io.files import Source, decoded
 
 __all__ = ["At", "check_depth", "document", "kind_of"]
 
@@ -26,10 +26,7 @@ _BRACKETS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[][{}]', re.DOTALL)
 
 def document(source: Source) -> At:
     """Parse a JSON document."""
-    try:
-        text = source.data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ModelError(f"{source.name} is not UTF-8 text: {error}") from None
+    text = decoded(source)
     check_depth(text, source.name)
     try:
         value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)

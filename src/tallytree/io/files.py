@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, TypeAlias
 
 from tallytree.core.plan import default_memory_limit
-from tallytree.errors import BudgetError
+from tallytree.errors import BudgetError, ModelError
 
-__all__ = ["PathLike", "Readable", "Source", "check_writable", "replacing", "source", "write_atomically"]
+__all__ = [
+    "PathLike",
+    "Readable",
+    "Source",
+    "check_writable",
+    "decoded",
+    "no_text",
+    "replacing",
+    "source",
+    "write_atomically",
+]
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -21,6 +33,7 @@ EXPANSION = 64
 """How many bytes of Python objects a parser may make of one byte of text; measured on lists of digits."""
 
 _CHUNK = 1 << 20
+_LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
 class Source(NamedTuple):
@@ -54,7 +67,22 @@ def read_stream(stream: BinaryIO, name: str, expansion: int = EXPANSION) -> Sour
                 "memory, which is beyond half of the memory of this machine"
             )
         chunks.append(chunk)
-    return Source(name, b"".join(chunks))
+    return Source(name, b"".join(chunks).removeprefix(BOM_UTF8))
+
+
+def decoded(found: Source) -> str:
+    """Return the text of a file."""
+    try:
+        return found.data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise no_text(found.name, error) from None
+
+
+def no_text(name: str, error: UnicodeDecodeError, before: int = 0) -> ModelError:
+    """Say where a file is no text, if that many lines went before what was being decoded."""
+    line = before + 1 + len(_LINE_END.findall(error.object, 0, error.start))
+    byte = error.object[error.start]
+    return ModelError(f"{name} is not UTF-8 text: line {line} has the byte 0x{byte:02x} ({error.reason})")
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tallytree.core.model import Model
+from tallytree.core.probabilities import generator_of
 from tallytree.errors import ModelError
 from tallytree.learning.planes import Integers, collected
 from tallytree.learning.problem import Labelling, Problem
@@ -29,7 +30,7 @@ def check_problem(problem: Problem, *, labellings: int = 5, rng: int | np.random
     ModelError
         Naming the example and what disagrees.
     """
-    generator = np.random.default_rng(rng)
+    generator = generator_of(rng)
     everyone = range(len(problem))
     weights = generator.normal(size=problem.dimension)
     for example, model in zip(everyone, problem.models(everyone, weights), strict=True):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tallytree.core.blocks import read_only
 from tallytree.core.budget import readable_bytes
-from tallytree.core.probabilities import TallyProbabilities
+from tallytree.core.probabilities import TallyProbabilities, draws, generator_of
 from tallytree.core.solution import unique_names
 from tallytree.errors import BudgetError, InfeasibleError, ModelError
 from tallytree.kernels import native
@@ -114,10 +114,7 @@ class TreeDistribution(TallyProbabilities):
         >>> found.sample(tally=[1], rng=0)
         Tree('(N (M (N a) (N a)) (N a))')
         """
-        count = 1 if size is None else size
-        if count < 0:
-            raise ModelError(f"the number of trees cannot be negative, got {count}")
-        generator, run = np.random.default_rng(rng), self._loaded()
+        count, generator, run = draws(size), generator_of(rng), self._loaded()
         rows = self._drawn_rows(count, tally, generator)
         derived = run.sample(self._cells[rows], generator.random((count, run.choices)))
         trees = [steps_tree(self.plan.compiled, steps, self.forest.words) for steps in derived]

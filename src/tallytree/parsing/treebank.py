@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import NoReturn
 
 from tallytree.errors import ModelError
-from tallytree.io.files import Readable, source, write_atomically
+from tallytree.io.files import Readable, decoded, source, write_atomically
 from tallytree.trees import Tree
 
 __all__ = [
@@ -51,10 +51,7 @@ def read_treebank(path: Readable, *, traces: bool = False, functions: bool = Fal
         A bracket is broken; the error names the line and the column.
     """
     found = source(path, _EXPANSION)
-    try:
-        text = found.data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ModelError(f"{found.name} is not UTF-8 text: {error}") from None
+    text = decoded(found)
     trees = (_prepared(tree, traces, functions) for tree in _read(text, found.name))
     return [tree for tree in trees if tree is not None]
 

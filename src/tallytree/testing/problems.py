@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.core.model import Model
+from tallytree.core.probabilities import generator_of
 from tallytree.core.statistics import Statistic
 from tallytree.testing.enumeration import factors_of
 
@@ -67,7 +68,7 @@ SHAPES: dict[str, Callable[[np.random.Generator, int], Scopes]] = {
 
 
 def random_model(
-    rng: np.random.Generator,
+    rng: np.random.Generator | int,
     shape: str = "chain",
     *,
     variables: int = 5,
@@ -84,7 +85,7 @@ def random_model(
     Parameters
     ----------
     rng
-        The source of randomness; the model is a function of it and of the parameters.
+        The source of randomness, or its seed; the model is a function of it and of the parameters.
     shape
         A key of `SHAPES`.
     variables, states
@@ -109,6 +110,7 @@ def random_model(
     >>> brute_force(model).labellings.shape[1]
     4
     """
+    rng = generator_of(rng)
     cardinalities = rng.integers(min(2, states), states + 1, size=variables)
     cardinalities[rng.random(variables) < single_state] = 1
     scopes = [(v,) for v in range(variables) if rng.random() < 0.8] + SHAPES[shape](rng, variables)
@@ -126,7 +128,7 @@ def random_model(
 
 
 def random_statistics(
-    rng: np.random.Generator,
+    rng: np.random.Generator | int,
     model: Model,
     count: int = 1,
     *,
@@ -143,7 +145,7 @@ def random_statistics(
     Parameters
     ----------
     rng
-        The source of randomness.
+        The source of randomness, or its seed.
     model
         The model; only its scopes and cardinalities are looked at.
     count
@@ -167,6 +169,7 @@ def random_statistics(
     >>> [statistic.name for statistic in random_statistics(np.random.default_rng(1), model, 2)]
     ['g0', 'g1']
     """
+    rng = generator_of(rng)
     cardinalities = model.cardinalities.tolist()
     homes: Scopes = [scope for scope, _ in factors_of(model.blocks) if scope] if local else []
     homes = homes or [tuple(range(len(cardinalities)))]
