@@ -19,9 +19,10 @@ struct Term {
     Index step = 1;
 };
 
-struct MaxPlus {
-    using Value = double;
-    static constexpr Value zero() { return kNegativeInfinity; }
+template <class Real>
+struct MaxPlusOf {
+    using Value = Real;
+    static constexpr Value zero() { return kNothing<Real>; }
     static constexpr Value one() { return 0; }
     static Value lift(double score) { return score; }
     void combine(std::span<const Term<Value>> terms, Value *out, Index n) {
@@ -33,6 +34,8 @@ struct MaxPlus {
             }
     }
 };
+
+using MaxPlus = MaxPlusOf<double>;
 
 // log of a sum of exponentials: the largest term is taken out first, so that nothing overflows and the rest
 // loses nothing that counts.

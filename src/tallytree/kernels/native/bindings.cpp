@@ -56,9 +56,10 @@ PySkeleton make_skeleton(Ints32 cardinalities, const std::vector<Scopes> &scores
 }
 
 PyLayout make_layout(const PySkeleton &skeleton, const std::vector<IntTables> &shifts, Ints caps, Ints low, Ints high,
-                     int mode, double memory_limit) {
-    const auto request =
+                     int mode, double memory_limit, bool single) {
+    auto request =
         layout_request(*skeleton.skeleton, shifts, as_span(caps), as_span(low), as_span(high), mode, memory_limit);
+    if (single) request.lanes = kLanesOf<float>;
     nb::gil_scoped_release release;
     return {std::make_shared<const Layout>(build_layout(skeleton.skeleton, request, kPoll))};
 }
@@ -69,7 +70,8 @@ PyRun make_run(const PyLayout &layout, std::vector<Tables> tables, int algebra, 
     if (algebra < 0 || algebra > static_cast<int>(AlgebraKind::Counting)) throw nb::value_error("no such algebra");
     if (algebra == static_cast<int>(AlgebraKind::Counting) && (prime < 2 || prime >= (std::uint64_t{1} << 31)))
         throw nb::value_error("counting needs a prime below 2^31");
-    if (threads < 1 || !(grain > 0)) throw nb::value_error("at least one thread and some grain are needed");
+    if (layout.layout->lanes != kLanes) throw nb::value_error("this layout is for single precision");
+    check_threads(threads, grain);
     PyRun result{std::move(tables), nullptr};
     nb::gil_scoped_release release;
     result.run = std::make_unique<Run>(layout.layout, std::move(blocks), static_cast<AlgebraKind>(algebra), prime,
@@ -78,26 +80,11 @@ PyRun make_run(const PyLayout &layout, std::vector<Tables> tables, int algebra, 
     return result;
 }
 
-void check_cell(const PyRun &self, std::int64_t cell) {
-    if (cell < 0 || cell >= self.run->layout().tables.back().cells) throw nb::index_error("there is no such root cell");
-}
-
-auto decode(PyRun &self, std::int64_t cell) {
-    check_cell(self, cell);
-    const Index variables = static_cast<Index>(self.run->layout().skeleton->cardinalities.size());
-    std::vector<std::int64_t> assignment(variables, 0);
-    {
-        nb::gil_scoped_release release;
-        self.run->decode(cell, assignment.data(), kPoll);
-    }
-    return to_numpy(std::move(assignment));
-}
-
 auto sample(PyRun &self, Ints cells, Doubles2 uniforms) {
     const std::size_t variables = self.run->layout().skeleton->cardinalities.size();
     if (uniforms.shape(0) != cells.size() || uniforms.shape(1) != self.run->layout().tables.size())
         throw nb::value_error("one row of uniform numbers per sample, one number per step");
-    for (auto cell : as_span(cells)) check_cell(self, cell);
+    for (auto cell : as_span(cells)) check_cell(*self.run, cell);
     std::vector<std::int64_t> assignments(cells.size() * variables, 0);
     {
         nb::gil_scoped_release release;
@@ -116,7 +103,7 @@ struct PyKBest {
 
 void make_k_best(PyKBest *self, const PyRun &run, Ints root_cells) {
     if (!run.run->is_max_plus()) throw nb::value_error("only a max-plus run has its labellings in order");
-    for (auto cell : as_span(root_cells)) check_cell(run, cell);
+    for (auto cell : as_span(root_cells)) check_cell(*run.run, cell);
     new (self) PyKBest(*run.run, as_span(root_cells));
 }
 
@@ -206,7 +193,7 @@ auto refs_table(const Ragged<FactorRef> &refs) {
 auto table_sizes(const PyLayout &self) {  // states, runs, cells, bytes, first address, checkpoint
     std::vector<std::int64_t> rows;
     for (const auto &t : self.layout->tables) {
-        const std::int64_t row[] = {t.states, t.runs, t.cells, t.size * 8, t.base, t.checkpoint};
+        const std::int64_t row[] = {t.states, t.runs, t.cells, self.layout->bytes(t.size), t.base, t.checkpoint};
         rows.insert(rows.end(), row, row + 6);
     }
     return to_numpy(std::move(rows), {self.layout->tables.size(), 6});
@@ -265,16 +252,16 @@ NB_MODULE(_native, m) {
         .def(
             "__init__",
             [](PyLayout *self, const PySkeleton &skeleton, const std::vector<IntTables> &shifts, Ints caps, Ints low,
-               Ints high, int mode, double memory_limit) {
-                new (self) PyLayout(make_layout(skeleton, shifts, caps, low, high, mode, memory_limit));
+               Ints high, int mode, double memory_limit, bool single) {
+                new (self) PyLayout(make_layout(skeleton, shifts, caps, low, high, mode, memory_limit, single));
             },
             "skeleton"_a, "shifts"_a.noconvert(), "caps"_a.noconvert(), "low"_a.noconvert(), "high"_a.noconvert(),
-            "mode"_a, "memory_limit"_a)
+            "mode"_a, "memory_limit"_a, "single"_a = false)
         .def_prop_ro("rows", [](const PyLayout &l) { return l.layout->rows; })
         .def_prop_ro("operations", [](const PyLayout &l) { return l.layout->operations; })
-        .def_prop_ro("arena_bytes", [](const PyLayout &l) { return l.layout->arena * 8; })
+        .def_prop_ro("arena_bytes", [](const PyLayout &l) { return l.layout->bytes(l.layout->arena); })
         .def_prop_ro("plan_bytes", [](const PyLayout &l) { return l.layout->plan_bytes; })
-        .def_prop_ro("scratch_bytes", [](const PyLayout &l) { return l.layout->scratch * 8; })
+        .def_prop_ro("scratch_bytes", [](const PyLayout &l) { return l.layout->bytes(l.layout->scratch); })
         .def_prop_ro("segments", [](const PyLayout &l) { return l.layout->segment_begin.size() - 1; })
         .def_prop_ro("pruned", [](const PyLayout &l) { return l.layout->pruned; })
         .def_prop_ro("costliest", [](const PyLayout &l) { return l.layout->costliest; })
@@ -292,7 +279,7 @@ NB_MODULE(_native, m) {
         .def_prop_ro("values", [](const PyRun &r) { return to_numpy(r.run->root_values()); })
         .def("root", [](const PyRun &r) { return root_of(*r.run); })
         .def_prop_ro("native_steps", [](const PyRun &r) { return r.run->native_steps(); })
-        .def("decode", &decode, "cell"_a)
+        .def("decode", [](PyRun &r, std::int64_t cell) { return decoded(*r.run, cell); }, "cell"_a)
         .def("sample", &sample, "cells"_a.noconvert(), "uniforms"_a.noconvert())
         .def(
             "downward",
@@ -329,5 +316,6 @@ NB_MODULE(_native, m) {
     bind_blocks(m);
     bind_chains(m);
     bind_charts(m);
+    bind_single(m);
     choose_kernels(nullptr);
 }

@@ -136,16 +136,38 @@ inline std::vector<TableBlock<double>> score_blocks(const Skeleton &skeleton, st
     return blocks;
 }
 
-inline nb::object root_of(const Run &run) {
+template <class Real>
+nb::object root_of(const RunOf<Real> &run) {
     auto root = run.root();
     const auto columns = static_cast<std::size_t>(run.layout().statistics), rows = root.cells.size();
     return nb::make_tuple(to_numpy(std::move(root.cells)), to_numpy(std::move(root.tallies), {rows, columns}),
                           to_numpy(std::move(root.values)));
 }
 
+template <class Real>
+void check_cell(const RunOf<Real> &run, std::int64_t cell) {
+    if (cell < 0 || cell >= run.layout().tables.back().cells) throw nb::index_error("there is no such root cell");
+}
+
+template <class Real>
+nb::object decoded(RunOf<Real> &run, std::int64_t cell) {
+    check_cell(run, cell);
+    std::vector<std::int64_t> assignment(run.layout().skeleton->cardinalities.size(), 0);
+    {
+        nb::gil_scoped_release release;
+        run.decode(cell, assignment.data(), kPoll);
+    }
+    return to_numpy(std::move(assignment));
+}
+
+inline void check_threads(std::int64_t threads, double grain) {
+    if (threads < 1 || !(grain > 0)) throw nb::value_error("at least one thread and some grain are needed");
+}
+
 void bind_batch(nb::module_ &m);
 void bind_blocks(nb::module_ &m);
 void bind_chains(nb::module_ &m);
 void bind_charts(nb::module_ &m);
+void bind_single(nb::module_ &m);
 
 }  // namespace tallytree

@@ -36,9 +36,10 @@ inline void label(const Skeleton &skeleton, const Visit &visit, std::int64_t *as
     if (step.verb == Verb::Eliminate) assignment[step.variable] = visit.choice;
 }
 
-class Choices {
+template <class Real>
+class ChoicesOf {
   public:
-    explicit Choices(const Run &run)
+    explicit ChoicesOf(const RunOf<Real> &run)
         : run_(run), layout_(*run.layout_), skeleton_(run.skeleton_), states_(skeleton_.cardinalities.size(), 0) {}
 
     Cell root(Index cell) const {
@@ -102,7 +103,7 @@ class Choices {
             if (f == kNegativeInfinity) continue;
             const Index d = s.class_of[at_shift + v * step.gone.shift], group = place.run * s.classes + d;
             const Index state = at_a + v * step.gone.a;
-            const double *row = run_.row(step.a, state);
+            const Real *row = run_.row(step.a, state);
             for (Index q = s.pairs.begin[group]; q < s.pairs.begin[group + 1]; q++) {
                 const Index ra = s.pairs.a[q];
                 const Index offset = in.low[ra] + s.class_shift[d] - out.low[place.run];
@@ -145,7 +146,7 @@ class Choices {
             for (Index r = 0; r < in.count; r++) {
                 if (!comes_to(out, place.run, in.prefix + r * layout_.prefix_size, shift)) continue;
                 const Index offset = in.low[r] + (shift ? shift[p - 1] : 0) - out.low[place.run];
-                const double *x = run_.row(from, state) + in.start[r];
+                const Real *x = run_.row(from, state) + in.start[r];
                 sources(out, place, offset, in.length[r],
                         [&](Index i) { offer(Way{x[i] + f, f, number, {from, {state, r, i}}, {}}); });
             }
@@ -186,14 +187,14 @@ class Choices {
     void join_runs(const Runs &out, Place place, const Runs &a, Cell at_a, const Runs &b, Cell at_b, double f,
                    Index choice, Offer offer) const {
         const Index ra = at_a.place.run, rb = at_b.place.run, offset = a.low[ra] + b.low[rb] - out.low[place.run];
-        const double *x = run_.row(at_a.table, at_a.place.state) + a.start[ra];
-        const double *y = run_.row(at_b.table, at_b.place.state) + b.start[rb];
+        const Real *x = run_.row(at_a.table, at_a.place.state) + a.start[ra];
+        const Real *y = run_.row(at_b.table, at_b.place.state) + b.start[rb];
         for (Index i = 0; i < a.length[ra]; i++) {
             if (x[i] == kNegativeInfinity) continue;
             at_a.place.cell = i;
             sources(out, place, offset + i, b.length[rb], [&](Index k) {
                 at_b.place.cell = k;
-                offer(Way{x[i] + y[k] + f, f, choice, at_a, at_b});
+                offer(Way{static_cast<double>(x[i]) + y[k] + f, f, choice, at_a, at_b});
             });
         }
     }
@@ -217,11 +218,12 @@ class Choices {
         for (Index i = std::max<Index>(first, 0); i <= last && i < length; i++) use(i);
     }
 
-    const Run &run_;
+    const RunOf<Real> &run_;
     const Layout &layout_;
     const Skeleton &skeleton_;
     std::vector<std::int64_t> states_;  // by variable; those of the table at hand are right
     std::vector<double> scores_;        // of the step at hand, by the state of its variable
 };
+using Choices = ChoicesOf<double>;
 
 }  // namespace tallytree

@@ -12,13 +12,17 @@
 namespace tallytree {
 
 using Index = std::int64_t;
-inline constexpr double kNegativeInfinity = -std::numeric_limits<double>::infinity();
+template <class Real>
+inline constexpr Real kNothing = -std::numeric_limits<Real>::infinity();
+inline constexpr double kNegativeInfinity = kNothing<double>;
 inline constexpr Index kUncapped = std::numeric_limits<Index>::max();
 
-// Rows of tallies are padded to this many doubles whatever the instruction set, so that a plan's
-// bytes and a run's results do not depend on the machine.
-inline constexpr Index kLanes = 8;
-inline Index round_up(Index n) { return (n + kLanes - 1) / kLanes * kLanes; }
+// Rows of tallies are padded to 64 bytes whatever the instruction set, so that a plan's bytes and a run's results do
+// not depend on the machine.
+template <class Real>
+inline constexpr Index kLanesOf = 64 / sizeof(Real);
+inline constexpr Index kLanes = kLanesOf<double>;
+inline Index round_up(Index n, Index lanes = kLanes) { return (n + lanes - 1) & -lanes; }  // a power of two
 
 // A plan that does not fit its memory limit; Python turns it into a BudgetError.
 struct BudgetExceeded : std::runtime_error {

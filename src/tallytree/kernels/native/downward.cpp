@@ -14,7 +14,7 @@ class Downward {
           skeleton_(run.skeleton_),
           meter_(poll),
           upward_(run, poll),
-          outside_(layout_.arena) {
+          outside_(layout_.bytes(layout_.arena)) {
         Index at = 0;
         for (auto card : skeleton_.cardinalities) {
             first_.push_back(at);
@@ -45,7 +45,7 @@ class Downward {
 
   private:
     double *row(std::int32_t t, Index state) const {
-        return outside_.data() + layout_.tables[t].base + state * layout_.tables[t].stride;
+        return static_cast<double *>(outside_.data()) + layout_.tables[t].base + state * layout_.tables[t].stride;
     }
 
     // Cell i of the input is followed by cell i + offset of the output, or by the last one above a cap.
@@ -149,7 +149,10 @@ class Downward {
     std::vector<Term<double>> terms_;
 };
 
-std::vector<double> Run::downward(std::span<const double> weights, const Poll &poll) {
+template <class Real>
+std::vector<double> RunOf<Real>::downward(std::span<const double> weights, const Poll &poll)
+    requires Double<Real>
+{
     if (layout_->segment_begin.size() > 2)
         throw BudgetExceeded("marginals need every table: " + std::to_string(layout_->segment_begin.size() - 1) +
                              " segments");
@@ -166,5 +169,7 @@ std::vector<double> Run::downward(std::span<const double> weights, const Poll &p
     algebra.prime = prime_;
     return Downward(*this, poll).pass(algebra, weights);
 }
+
+template std::vector<double> RunOf<double>::downward(std::span<const double>, const Poll &);
 
 }  // namespace tallytree

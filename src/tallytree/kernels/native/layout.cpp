@@ -62,6 +62,7 @@ class Builder {
           meter_(poll),
           l_(emptied(std::move(used))) {
         l_.skeleton = std::move(skeleton);
+        l_.lanes = request.lanes;
         l_.statistics = static_cast<Index>(request.caps.size());
         l_.clipped = !request.window.open;
         measure_blocks();
@@ -387,7 +388,7 @@ class Builder {
         auto &table = l_.tables[t];
         double cells = 0;
         for (Index r = 0; r < table.runs; r++) cells += static_cast<double>(high[r] - low[r] + 1);
-        if (cells * 8 * skeleton_.states[t] > request_.memory_limit) throw_budget(t, cells * 8 * skeleton_.states[t]);
+        guard_cells(t, cells);
         l_.low.insert(l_.low.end(), low, low + table.runs);
         for (Index r = 0; r < table.runs; r++) {
             l_.length.push_back(high[r] - low[r] + 1);
@@ -458,8 +459,11 @@ class Builder {
         const double bytes = 2 * static_cast<double>(l_.plan_bytes) +
                              static_cast<double>(prefixes) * 24 * static_cast<double>(l_.prefix_size + 4);
         if (bytes > request_.memory_limit && prefixes > 1024) throw_budget(t, bytes);
-        const double cells = static_cast<double>(prefixes) * 8 * skeleton_.states[t];
-        if (cells > request_.memory_limit) throw_budget(t, cells);
+        guard_cells(t, static_cast<double>(prefixes));
+    }
+    void guard_cells(std::int32_t t, double cells) const {
+        const double bytes = cells * skeleton_.states[t] * static_cast<double>(l_.bytes(1));
+        if (bytes > request_.memory_limit) throw_budget(t, bytes);
     }
 
     const LayoutRequest &request_;

@@ -67,6 +67,7 @@ struct Layout {
     std::shared_ptr<const Skeleton> skeleton;
     std::shared_ptr<const ChartTables> chart;  // what the verbs of charts need besides
     bool rows = false;
+    Index lanes = kLanes;  // numbers to 64 bytes: doubles, or floats
     Index statistics = 0;
     Index prefix_size = 0;                  // statistics that are not along the run
     std::vector<std::int32_t> permutation;  // internal position -> statistic
@@ -82,14 +83,16 @@ struct Layout {
     std::vector<Index> prefix;                       // per run, prefix_size values
 
     std::vector<Index> segment_begin;  // steps of each segment; tables inside one share memory with others
-    Index arena = 0;                   // doubles
+    Index arena = 0;                   // numbers
     double operations = 0;
     Index plan_bytes = 0;  // runs and pairs
-    Index scratch = 0;     // doubles: local tables and padded operands
+    Index scratch = 0;     // numbers: local tables and padded operands
     bool clipped = false;  // a window cut runs short
     Index pruned = 0;      // tallies that the window cut off
     std::int32_t costliest = -1;
     std::int32_t root_state = 0;  // of the last table; -1: nothing comes to it
+
+    Index bytes(Index numbers) const { return numbers * (64 / lanes); }
 
     StepView step(std::int32_t t) const {
         const StepLayout &s = steps[t];
@@ -106,6 +109,7 @@ struct LayoutRequest {
     Window window;            // on the tallies as the user sees them
     Mode mode = Mode::Automatic;
     double memory_limit = 0;  // bytes
+    Index lanes = kLanes;
 };
 
 // The memory of a layout that is no longer needed, `used`, goes into the new one.

@@ -1,50 +1,29 @@
-// Kernels, compiled once per instruction set (see CMakeLists.txt). No std:: templates here: a
-// weak symbol shared with another set would be resolved to whichever the linker met first.
+// Kernels, compiled once per instruction set and kind of number (see CMakeLists.txt).
 //
 // Everything is one recurrence, out[l] = max over terms of x[l] + f, held in registers:
 //   mix            a term is a row of the input table (or of the factor), f is a factor's (or message's) entry
 //   convolve       a term is the second operand moved by one more cell, f is a cell of the first
 //   convolve_many  as convolve, the first operand split by residue so that every load is aligned
-#include "maxplus.h"
-
-#ifndef TALLYTREE_ISA
-#define TALLYTREE_ISA baseline
-#define TALLYTREE_VECTOR_BYTES 16
-#endif
-
-#define TALLYTREE_TEXT2(x) #x
-#define TALLYTREE_TEXT(x) TALLYTREE_TEXT2(x)
+#include "vectors.h"
 
 namespace tallytree {
 namespace TALLYTREE_ISA {
 namespace {
 
-using Int = std::int64_t;
-constexpr int W = TALLYTREE_VECTOR_BYTES / 8;
-typedef double Vector __attribute__((vector_size(TALLYTREE_VECTOR_BYTES), aligned(8), may_alias));
-typedef long long Bits __attribute__((vector_size(TALLYTREE_VECTOR_BYTES), aligned(8), may_alias));
-
-#define INLINE inline __attribute__((always_inline))
-#define HIDE(x) __asm__("" : "+r"(x))
-
-INLINE Vector load(const double *p) { return *reinterpret_cast<const Vector *>(p); }
-INLINE void store(double *p, Vector v) { *reinterpret_cast<Vector *>(p) = v; }
-INLINE Vector splat(double v) { return v - Vector{}; }
-INLINE Vector max(Vector v, Vector o) { return v > o ? v : o; }
-INLINE Vector nothing() { return splat(-__builtin_inf()); }
+constexpr bool kManyRegisters = TALLYTREE_VECTOR_BYTES == 64;
 
 // ---- mix -----------------------------------------------------------------------------------------------------
 
 // NV vectors of NJ outputs in registers. FS is the distance between the entries of neighbouring outputs where it is
 // known, or else 0.
 template <int NJ, int NV, int FS>
-INLINE void mix_tile(const Mix &m, Int j, Int l) {
+INLINE void mix_tile(const MixOf<Real> &m, Int j, Int l) {
     const Int fs = FS ? FS : m.fs;
     Vector best[NJ][NV];
     for (int u = 0; u < NJ; u++)
         for (int v = 0; v < NV; v++) best[u][v] = nothing();
     for (Int k = 0; k < m.terms; k++) {
-        const double *row = m.x[k] + l, *entry = m.f[k] + j * fs;
+        const Real *row = m.x[k] + l, *entry = m.f[k] + j * fs;
         HIDE(row);  // or the compiler keeps an address for each number, more than it has registers for
         HIDE(entry);
         Vector part[NV];
@@ -58,7 +37,7 @@ INLINE void mix_tile(const Mix &m, Int j, Int l) {
         for (int u = 0; u < NJ; u++)
             for (int v = 0; v < NV; v++) best[u][v] = best[u][v] + splat(m.late[j + u]);
     Int js = m.js;
-    double *out = m.out + j * js + l, *next = out + m.ahead;
+    Real *out = m.out + j * js + l, *next = out + m.ahead;
     HIDE(js);
     HIDE(out);
     HIDE(next);
@@ -71,8 +50,8 @@ INLINE void mix_tile(const Mix &m, Int j, Int l) {
 
 // NJ outputs along `vectors` vectors, as wide as the registers hold.
 template <int NJ, int FS>
-INLINE void mix_strip(const Mix &m, Int j, Int vectors) {
-    constexpr int kWide = W == 8 ? (NJ > 5 ? 3 : 4) : (NJ > 5 ? 1 : 2);
+INLINE void mix_strip(const MixOf<Real> &m, Int j, Int vectors) {
+    constexpr int kWide = kManyRegisters ? (NJ > 5 ? 3 : 4) : (NJ > 5 ? 1 : 2);
     Int l = 0;
     for (; vectors >= kWide; vectors -= kWide, l += kWide * W) mix_tile<NJ, kWide, FS>(m, j, l);
     if constexpr (kWide > 3)
@@ -85,8 +64,8 @@ INLINE void mix_strip(const Mix &m, Int j, Int vectors) {
 
 // Strips of outputs; the last two are evened out, as one of one costs as much.
 template <int FS>
-INLINE void mix_strips(const Mix &m, Int vectors) {
-    const Int most = W == 8 || vectors == 1 ? 8 : 5;
+INLINE void mix_strips(const MixOf<Real> &m, Int vectors) {
+    const Int most = kManyRegisters || vectors == 1 ? 8 : 5;
     for (Int j = 0, strip; j < m.nj && vectors > 0; j += strip) {
         const Int rest = m.nj - j;
         strip = rest >= 2 * most || rest == most ? most : rest < most ? rest : (rest + 1) / 2;
@@ -119,21 +98,21 @@ INLINE void mix_strips(const Mix &m, Int vectors) {
     }
 }
 
-void mix(const Mix &m) {
+void mix(const MixOf<Real> &m) {
     const Int vectors = (m.n + W - 1) / W;
     if (m.fs == 1) mix_strips<1>(m, vectors);
     else mix_strips<0>(m, vectors);
 }
 
-void mix_exact(const Mix &m) {
+void mix_exact(const MixOf<Real> &m) {
     const Int whole = m.n / W;
     if (m.fs == 1) mix_strips<1>(m, whole);
     else mix_strips<0>(m, whole);
     for (Int l = whole * W; l < m.n; l++)
         for (Int j = 0; j < m.nj; j++) {
-            double best = -__builtin_inf();
+            Real best = -__builtin_inf();
             for (Int k = 0; k < m.terms; k++) {
-                const double v = m.x[k][l] + m.f[k][j * m.fs];
+                const Real v = m.x[k][l] + m.f[k][j * m.fs];
                 best = v > best ? v : best;
             }
             m.out[j * m.js + l] = m.late ? best + m.late[j] : best;
@@ -142,7 +121,7 @@ void mix_exact(const Mix &m) {
 
 // Four sums in flight, so that none waits for the one before.
 template <int NV>
-INLINE void along_tile(Int terms, const double *x, const double *f, Int fs, const double *late, double *out) {
+INLINE void along_tile(Int terms, const Real *x, const Real *f, Int fs, const Real *late, Real *out) {
     constexpr int U = NV > 2 ? 2 : 4;
     Vector best[U][NV];
     for (int u = 0; u < U; u++)
@@ -164,8 +143,8 @@ INLINE void along_tile(Int terms, const double *x, const double *f, Int fs, cons
     }
 }
 
-void mix_along(Int terms, const double *x, const double *f, Int fs, const double *late, double *out, Int n) {
-    constexpr int NV = W == 2 ? 2 : 4;
+void mix_along(Int terms, const Real *x, const Real *f, Int fs, const Real *late, Real *out, Int n) {
+    constexpr int NV = TALLYTREE_VECTOR_BYTES == 16 ? 2 : 4;
     Int l = 0;
     const auto from = [&](Int at) { return late ? late + at : nullptr; };
     for (; l + (NV - 1) * W < n; l += NV * W) along_tile<NV>(terms, x, f + l, fs, from(l), out + l);
@@ -177,7 +156,7 @@ void mix_along(Int terms, const double *x, const double *f, Int fs, const double
 // ---- local scores ------------------------------------------------------------------------------------------------
 
 // Whole vectors run into the next row, which is written after; the last row ends where it ends.
-void offset_rows(const double *in, const double *value, Int stride, double *out, Int rows, Int n) {
+void offset_rows(const Real *in, const Real *value, Int stride, Real *out, Int rows, Int n) {
     for (Int r = 0; r < rows; r++, in += n, out += n) {
         const Vector add = splat(value[r * stride]);
         const Int whole = (rows - r - 1) * n >= W ? n : n - n % W;
@@ -187,130 +166,32 @@ void offset_rows(const double *in, const double *value, Int stride, double *out,
     }
 }
 
-void add(const double *in, double *out, Int n) {
+void add(const Real *in, Real *out, Int n) {
     Int i = 0;
     for (; i + W <= n; i += W) store(out + i, load(out + i) + load(in + i));
     for (; i < n; i++) out[i] += in[i];
 }
 
-// ---- log-sum-exp ---------------------------------------------------------------------------------------------------
-
-void raise(const double *x, double f, double *largest, Int n) {
-    const Vector add = splat(f);
-    Int i = 0;
-    for (; i + W <= n; i += W) store(largest + i, max(load(x + i) + add, load(largest + i)));
-    for (; i < n; i++) {
-        const double v = x[i] + f;
-        largest[i] = v > largest[i] ? v : largest[i];
-    }
-}
-
-// exp of non-positive numbers: 2^k times a polynomial on |r| <= ln 2 / 2, with v = k ln 2 + r. To about one unit in
-// the last place; zero below -708 (and for -inf and nan), where the result would not be normal.
-INLINE Vector exponential(Vector v) {
-    const Vector shift = splat(0x1.8p52);
-    const Vector rounded = v * splat(0x1.71547652b82fep0) + shift;
-    const Vector k = rounded - shift;
-    const Vector r = (v - k * splat(0x1.62e42fefa38p-1)) - k * splat(0x1.ef35793c7673p-45);
-    constexpr double c[] = {
-        1.0,        1.0,         0.5,          1.0 / 6,       1.0 / 24,       1.0 / 120,       1.0 / 720,
-        1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0};
-    Vector p = splat(c[13]);
-    for (int i = 12; i >= 0; i--) p = p * r + splat(c[i]);
-    const Vector scaled = reinterpret_cast<Vector>(reinterpret_cast<Bits>(p) + (reinterpret_cast<Bits>(rounded) << 52));
-    return v > splat(-708.0) ? scaled : Vector{};
-}
-
-void add_exponentials(const double *x, double f, const double *largest, double *sum, Int n) {
-    const Vector add = splat(f);
-    Int i = 0;
-    for (; i + W <= n; i += W) store(sum + i, load(sum + i) + exponential(load(x + i) + add - load(largest + i)));
-    if (i == n) return;
-    double rest[W], top[W];
-    for (int l = 0; l < W; l++) {
-        rest[l] = i + l < n ? x[i + l] + f : -__builtin_inf();
-        top[l] = i + l < n ? largest[i + l] : 0;
-    }
-    double part[W];
-    store(part, exponential(load(rest) - load(top)));
-    for (int l = 0; i + l < n; l++) sum[i + l] += part[l];
-}
-
-// ---- sums of two rows ----------------------------------------------------------------------------------------------
-
-template <bool Y, bool Z>
-INLINE Vector sum_of(const double *x, const double *y, const double *z, Vector f, Int i) {
-    Vector v = load(x + i);
-    if (Y) v = v + load(y + i);
-    if (Z) v = v + load(z + i);
-    return v + f;
-}
-
-// In the same order as the vectors, so that a cell does not depend on where it lies.
-template <bool Y, bool Z>
-INLINE double single_sum(const double *x, const double *y, const double *z, double f, Int i) {
-    double v = x[i];
-    if (Y) v += y[i];
-    if (Z) v += z[i];
-    return v + f;
-}
-
-template <bool Y, bool Z>
-INLINE void raise_any(const double *x, const double *y, const double *z, double f, double *out, Int n) {
-    const Vector add = splat(f);
-    Int i = 0;
-    for (; i + W <= n; i += W) store(out + i, max(sum_of<Y, Z>(x, y, z, add, i), load(out + i)));
-    for (; i < n; i++) {
-        const double v = single_sum<Y, Z>(x, y, z, f, i);
-        out[i] = v > out[i] ? v : out[i];
-    }
-}
-
-void raise_sum(const double *x, const double *y, const double *z, double f, double *out, Int n) {
-    if (y && z) raise_any<true, true>(x, y, z, f, out, n);
-    else if (y) raise_any<true, false>(x, y, z, f, out, n);
-    else if (z) raise_any<false, true>(x, y, z, f, out, n);
-    else raise_any<false, false>(x, y, z, f, out, n);
-}
-
-template <bool Y, bool Z>
-INLINE void add_exponentials_any(const double *x, const double *y, const double *z, double f, const double *largest,
-                                 double *sum, Int n) {
-    const Vector add = splat(f);
-    Int i = 0;
-    for (; i + W <= n; i += W)
-        store(sum + i, load(sum + i) + exponential(sum_of<Y, Z>(x, y, z, add, i) - load(largest + i)));
-    if (i == n) return;
-    double rest[W], part[W];
-    for (int l = 0; l < W; l++)
-        rest[l] = i + l < n ? single_sum<Y, Z>(x, y, z, f, i + l) - largest[i + l] : -__builtin_inf();
-    store(part, exponential(load(rest)));
-    for (int l = 0; i + l < n; l++) sum[i + l] += part[l];
-}
-
-void add_exponentials_of_sum(const double *x, const double *y, const double *z, double f, const double *largest,
-                             double *sum, Int n) {
-    if (y && z) add_exponentials_any<true, true>(x, y, z, f, largest, sum, n);
-    else if (y) add_exponentials_any<true, false>(x, y, z, f, largest, sum, n);
-    else if (z) add_exponentials_any<false, true>(x, y, z, f, largest, sum, n);
-    else add_exponentials_any<false, false>(x, y, z, f, largest, sum, n);
+// As the thread rounds.
+void round_all(const double *in, Real *out, Int n) {
+    for (Int i = 0; i < n; i++) out[i] = static_cast<Real>(in[i]);
 }
 
 // ---- convolve --------------------------------------------------------------------------------------------------
 
 // A tile of NV vectors of the output; 4 cells of `a` are in flight so that no sum waits for the one before.
 template <int NV>
-INLINE void convolve_tile(const Convolution *pairs, Int count, double *out, Int l) {
+INLINE void convolve_tile(const ConvolutionOf<Real> *pairs, Int count, Real *out, Int l) {
     constexpr int U = 4;
     Vector best[U][NV];
     for (int u = 0; u < U; u++)
         for (int v = 0; v < NV; v++) best[u][v] = nothing();
     for (Int p = 0; p < count; p++) {
-        const Convolution &c = pairs[p];
+        const ConvolutionOf<Real> &c = pairs[p];
         const Int at = l - c.offset;                        // out cell l is cell `at - i` of b
         Int i = at - (c.nb - 1) > 0 ? at - (c.nb - 1) : 0;  // cells of a that touch the tile
         const Int end = at + NV * W < c.na ? at + NV * W : c.na;
-        const double *a = c.a, *b = c.b + at;
+        const Real *a = c.a, *b = c.b + at;
         for (; i + U <= end; i += U)
             for (int u = 0; u < U; u++) {
                 const Vector add = splat(a[i + u]);
@@ -324,7 +205,7 @@ INLINE void convolve_tile(const Convolution *pairs, Int count, double *out, Int 
     for (int v = 0; v < NV; v++) store(out + l + v * W, max(max(best[0][v], best[1][v]), max(best[2][v], best[3][v])));
 }
 
-void convolve(const Convolution *pairs, Int count, double *out, Int first, Int last) {
+void convolve(const ConvolutionOf<Real> *pairs, Int count, Real *out, Int first, Int last) {
     constexpr int NV = 2;
     Int l = first;
     for (; l + NV * W <= last; l += NV * W) convolve_tile<NV>(pairs, count, out, l);
@@ -333,10 +214,10 @@ void convolve(const Convolution *pairs, Int count, double *out, Int first, Int l
 
 // With a[W p + r] in residue class r, out[W q + r + lane] takes a[W p + r] + b[W (q - p) + lane]: each vector of b is
 // loaded aligned and used W times. NV neighbouring output vectors keep enough sums in flight.
-constexpr int kTile = 8 / W, kShift = W == 8 ? 3 : W == 4 ? 2 : 1;
+constexpr int kTile = W < 8 ? 8 / W : 1, kShift = __builtin_ctz(W);
 
 template <int R>
-INLINE void convolve_block(Vector (&best)[W][kTile], const double *a, const double *b) {
+INLINE void convolve_block(Vector (&best)[W][kTile], const Real *a, const Real *b) {
     Vector part[kTile];
     for (int v = 0; v < kTile; v++) part[v] = load(b + v * W);
     for (int r = 0; r < R; r++) {
@@ -346,17 +227,17 @@ INLINE void convolve_block(Vector (&best)[W][kTile], const double *a, const doub
 }
 
 // Vectors q to q + kTile - 1 of the output, residue class by residue class.
-INLINE void convolve_classes(const Convolution *pairs, Int count, Int q, Vector (&best)[W][kTile]) {
+INLINE void convolve_classes(const ConvolutionOf<Real> *pairs, Int count, Int q, Vector (&best)[W][kTile]) {
     for (int r = 0; r < W; r++)
         for (int v = 0; v < kTile; v++) best[r][v] = nothing();
     for (Int i = 0; i < count; i++) {
-        const Convolution &c = pairs[i];
+        const ConvolutionOf<Real> &c = pairs[i];
         const Int lead = c.offset & (W - 1), at = q - (c.offset >> kShift);  // a begins `lead` cells into its vector
         const Int cells = c.na + lead, whole = cells >> kShift, rest = cells & (W - 1);
         const Int first = at - ((c.nb - 1) >> kShift);
         Int p = first > 0 ? first : 0;
         const Int end = at + kTile < whole ? at + kTile : whole;
-        const double *a = c.a - lead + p * W, *b = c.b + (at - p) * W;
+        const Real *a = c.a - lead + p * W, *b = c.b + (at - p) * W;
         for (; p < end; p++, a += W, b -= W) convolve_block<W>(best, a, b);
         if (rest == 0 || p != whole || p >= at + kTile) continue;
         if (rest <= W / 2) convolve_block<W / 2>(best, a, b);
@@ -371,7 +252,7 @@ INLINE Vector behind(Vector before, Vector now, int r) {
     return __builtin_shuffle(before, now, lanes);
 }
 
-void convolve_many(const Convolution *pairs, Int count, double *out, Int first, Int last) {
+void convolve_many(const ConvolutionOf<Real> *pairs, Int count, Real *out, Int first, Int last) {
     Vector before[W];
     for (int r = 0; r < W; r++) before[r] = nothing();
     Int q = first / W;
@@ -391,19 +272,8 @@ void convolve_many(const Convolution *pairs, Int count, double *out, Int first, 
 
 }  // namespace
 
-extern const MaxPlusKernels kernels;
-const MaxPlusKernels kernels = {TALLYTREE_TEXT(TALLYTREE_ISA),
-                                mix,
-                                mix_exact,
-                                mix_along,
-                                offset_rows,
-                                add,
-                                raise,
-                                add_exponentials,
-                                raise_sum,
-                                add_exponentials_of_sum,
-                                convolve,
-                                convolve_many};
+extern const KernelsOf<Real> TALLYTREE_KERNELS;
+const KernelsOf<Real> TALLYTREE_KERNELS = {mix, mix_exact, mix_along, offset_rows, add, round_all, convolve, convolve_many};
 
 }  // namespace TALLYTREE_ISA
 }  // namespace tallytree

@@ -5,49 +5,69 @@
 
 namespace tallytree {
 
+// Everything about tables is there for two kinds of numbers, `Real`: double, and float where single precision is asked
+// for. What comes without "Of" is about doubles.
+
 // One pair of runs to be convolved: out[l] takes max over i of a[i] + b[l - offset - i].
-struct Convolution {
-    const double *a;
+template <class Real>
+struct ConvolutionOf {
+    const Real *a;
     std::int64_t na;
-    const double *b;  // aligned to 64 bytes, kGuard cells of -inf on both sides
+    const Real *b;  // aligned to 64 bytes, kGuard cells of -inf on both sides
     std::int64_t nb;
     std::int64_t offset;
 };
+using Convolution = ConvolutionOf<double>;
 
 // out[j * js + l] = max over k < terms of x[k][l] + f[k][j * fs], plus late[j] where that is given, for j < nj.
-struct Mix {
+template <class Real>
+struct MixOf {
     std::int64_t terms;
-    const double *const *x, *const *f;
+    const Real *const *x, *const *f;
     std::int64_t fs;
-    const double *late;
+    const Real *late;
     std::int64_t nj;
-    double *out;
+    Real *out;
     std::int64_t js, n;
     std::int64_t ahead = 0;  // what will be written next lies this far behind `out`; 0 where that is not worth a hint
 };
 
-inline constexpr std::int64_t kGuard = 16;
+template <class Real>
+inline constexpr std::int64_t kGuardOf = 128 / sizeof(Real);  // two of the widest vectors
+inline constexpr std::int64_t kGuard = kGuardOf<double>;
 
-struct MaxPlusKernels {
-    const char *name;
-
+template <class Real>
+struct KernelsOf {
     // For l < n rounded up to whole vectors: every x[k] must be readable, and every out row writable, that far.
-    void (*mix)(const Mix &mix);
+    void (*mix)(const MixOf<Real> &mix);
 
     // For exactly l < n.
-    void (*mix_exact)(const Mix &mix);
+    void (*mix_exact)(const MixOf<Real> &mix);
 
     // out[l] = max over k of x[k] + f[k * fs + l], plus late[l] where that is given, for l < n rounded up likewise.
-    void (*mix_along)(std::int64_t terms, const double *x, const double *f, std::int64_t fs, const double *late,
-                      double *out, std::int64_t n);
+    void (*mix_along)(std::int64_t terms, const Real *x, const Real *f, std::int64_t fs, const Real *late, Real *out,
+                      std::int64_t n);
 
     // out[r][i] = in[r][i] + value[r * stride], for `rows` rows of n cells side by side.
-    void (*offset_rows)(const double *in, const double *value, std::int64_t stride, double *out, std::int64_t rows,
+    void (*offset_rows)(const Real *in, const Real *value, std::int64_t stride, Real *out, std::int64_t rows,
                         std::int64_t n);
 
     // out[i] += in[i].
-    void (*add)(const double *in, double *out, std::int64_t n);
+    void (*add)(const Real *in, Real *out, std::int64_t n);
 
+    // out[i] = in[i], rounded as the thread rounds.
+    void (*round_all)(const double *in, Real *out, std::int64_t n);
+
+    // out[l] = max over the pairs, for first <= l < last; both are multiples of 64 bytes.
+    void (*convolve)(const ConvolutionOf<Real> *pairs, std::int64_t count, Real *out, std::int64_t first,
+                     std::int64_t last);
+
+    // The same, quicker where there are many cells of a; they must have kGuard cells of -inf on both sides, too.
+    void (*convolve_many)(const ConvolutionOf<Real> *pairs, std::int64_t count, Real *out, std::int64_t first,
+                          std::int64_t last);
+};
+
+struct SumKernels {
     // largest[i] = max(largest[i], x[i] + f).
     void (*raise)(const double *x, double f, double *largest, std::int64_t n);
 
@@ -61,13 +81,17 @@ struct MaxPlusKernels {
     // sum[i] += exp(x[i] + y[i] + z[i] + f - largest[i]), likewise.
     void (*add_exponentials_of_sum)(const double *x, const double *y, const double *z, double f, const double *largest,
                                     double *sum, std::int64_t n);
+};
 
-    // out[l] = max over the pairs, for first <= l < last; both are multiples of 8.
-    void (*convolve)(const Convolution *pairs, std::int64_t count, double *out, std::int64_t first, std::int64_t last);
+struct MaxPlusKernels : KernelsOf<double>, SumKernels {
+    const char *name;
+    KernelsOf<float> single;
 
-    // The same, quicker where there are many cells of a; they must have kGuard cells of -inf on both sides, too.
-    void (*convolve_many)(const Convolution *pairs, std::int64_t count, double *out, std::int64_t first,
-                          std::int64_t last);
+    template <class Real>
+    const KernelsOf<Real> &of() const {
+        if constexpr (sizeof(Real) == sizeof(double)) return *this;
+        else return single;
+    }
 };
 
 // The table for this machine, or for `name` ("baseline", "v3", "v4"); nullptr where it cannot run.

@@ -30,7 +30,7 @@ class Placement {
         auto &table = l_.tables[t];
         for (Index r = 0; r < table.runs; r++) l_.start[table.runs_begin + r] = r * table.states;
         table.stride = 1;
-        table.size = round_up(table.runs * table.states) + kLanes;
+        table.size = padded(table.runs * table.states) + l_.lanes;
     }
 
     // An elimination reads whole vectors of its input at every shift: each run is surrounded by as many neutral
@@ -43,14 +43,14 @@ class Placement {
         const auto consumer = skeleton_.consumer[t];
         if (consumer >= 0 && skeleton_.steps[consumer].verb == Verb::Eliminate) reach(t, consumer);
         if (table.runs == 0) return;
-        const Index lead = round_up(front_[0]);
+        const Index lead = padded(front_[0]);
         Index end = 0;
         for (Index r = 0; r < table.runs; r++) {
             const Index run = table.runs_begin + r;
-            l_.start[run] = r == 0 ? lead : round_up(end + std::max(back_[r - 1], front_[r]));
+            l_.start[run] = r == 0 ? lead : padded(end + std::max(back_[r - 1], front_[r]));
             end = l_.start[run] + l_.length[run];
         }
-        table.stride = round_up(end + std::max(back_.back(), front_[0])) - lead;
+        table.stride = padded(end + std::max(back_.back(), front_[0])) - lead;
         table.size = table.stride * table.states + lead;
     }
 
@@ -60,7 +60,7 @@ class Placement {
         const Index out = l_.tables[consumer].runs_begin;
         const Index *low = l_.low.data() + table.runs_begin, *length = l_.length.data() + table.runs_begin;
         for (Index to = out, p = 0; to < out + l_.tables[consumer].runs; to++) {
-            const Index bottom = l_.low[to], end = round_up(std::max(l_.length[to], l_.natural[to]));
+            const Index bottom = l_.low[to], end = padded(std::max(l_.length[to], l_.natural[to]));
             for (const Index last = s.pairs.begin[(to - out + 1) * s.classes]; p < last; p++) {
                 const Index r = s.pairs.a[p], offset = low[r] + s.class_shift[s.pairs.b[p]] - bottom;
                 front_[r] = std::max(front_[r], offset);
@@ -77,9 +77,9 @@ class Placement {
         for (Index segments = 1;; segments *= 2) {
             cut(segments);
             least = std::min(least, l_.arena);
-            if (8 * static_cast<double>(l_.arena) <= memory_limit_) break;
+            if (bytes(l_.arena) <= memory_limit_) break;
             if (segments >= static_cast<Index>(l_.tables.size()))
-                throw_budget(l_.costliest < 0 ? 0 : l_.costliest, 8.0 * static_cast<double>(least));
+                throw_budget(l_.costliest < 0 ? 0 : l_.costliest, bytes(least));
         }
         for (std::size_t t = 0; t < skeleton_.steps.size(); t++) {
             const Step &step = skeleton_.steps[t];
@@ -111,7 +111,7 @@ class Placement {
             table.checkpoint = consumer < 0 || segment_of[consumer] != segment_of[t];
             Index &cursor = table.checkpoint ? kept : used[segment_of[t]];
             table.base = cursor;
-            cursor += round_up(table.size);
+            cursor += padded(table.size);
         }
         for (auto &table : l_.tables)
             if (!table.checkpoint) table.base += kept;
@@ -119,6 +119,9 @@ class Placement {
     }
 
   private:
+    Index padded(Index n) const { return round_up(n, l_.lanes); }
+    double bytes(Index numbers) const { return static_cast<double>(numbers) * static_cast<double>(l_.bytes(1)); }
+
     Layout &l_;
     const Skeleton &skeleton_;
     double memory_limit_;

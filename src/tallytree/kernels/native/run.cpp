@@ -8,6 +8,7 @@
 #include <numeric>
 #include <optional>
 
+#include "rounding.h"
 #include "teamwork.h"
 #include "upward.h"
 
@@ -44,9 +45,8 @@ Spare spare;
 
 }  // namespace
 
-Arena::Arena(Index doubles, Arena &&used) {
-    bytes_ = (static_cast<std::size_t>(std::max<Index>(doubles, 1)) * sizeof(double) + kAlignment - 1) / kAlignment *
-             kAlignment;
+Arena::Arena(Index bytes, Arena &&used) {
+    bytes_ = (static_cast<std::size_t>(std::max<Index>(bytes, 1)) + kAlignment - 1) / kAlignment * kAlignment;
     if (used.bytes_ >= bytes_ && used.bytes_ <= std::max(kKeepBytes, bytes_)) {
         bytes_ = 0;
         swap(used);
@@ -55,12 +55,12 @@ Arena::Arena(Index doubles, Arena &&used) {
     {
         const std::lock_guard guard(spare.lock);
         if (spare.data && spare.bytes >= bytes_ && spare.bytes <= 16 * bytes_ + 4096) {
-            data_ = static_cast<double *>(spare.data);
+            data_ = spare.data;
             bytes_ = spare.bytes;
             spare.data = nullptr;
         }
     }
-    if (!data_) data_ = static_cast<double *>(allocate(bytes_));
+    if (!data_) data_ = allocate(bytes_);
     if (!data_) throw std::bad_alloc();
 }
 
@@ -77,53 +77,22 @@ Arena::~Arena() {
     std::free(data);
 }
 
-// ---- instruction sets
-// ------------------------------------------------------------------------------------------------
+// ---- the run ------------------------------------------------------------------------------------------------------
 
-namespace baseline {
-extern const MaxPlusKernels kernels;
-}
-#ifdef TALLYTREE_X86_64
-namespace v3 {
-extern const MaxPlusKernels kernels;
-}
-namespace v4 {
-extern const MaxPlusKernels kernels;
-}
-#endif
-
-const MaxPlusKernels *maxplus_kernels(const char *name) {
-    struct Candidate {
-        const MaxPlusKernels *kernels;
-        bool runs;
-    };
-    const Candidate candidates[] = {
-#ifdef TALLYTREE_X86_64
-        {&v4::kernels, __builtin_cpu_supports("x86-64-v4") != 0},
-        {&v3::kernels, __builtin_cpu_supports("x86-64-v3") != 0},
-#endif
-        {&baseline::kernels, true},
-    };
-    for (const auto &c : candidates)
-        if (c.runs && (name == nullptr || std::string(name) == c.kernels->name)) return c.kernels;
-    return nullptr;
-}
-
-// ---- the run
-// -----------------------------------------------------------------------------------------------------------
-
-Run::Run(std::shared_ptr<const Layout> layout, std::vector<TableBlock<double>> scores, AlgebraKind algebra,
-         std::uint64_t prime, const MaxPlusKernels *kernels, Arena used)
+template <class Real>
+RunOf<Real>::RunOf(std::shared_ptr<const Layout> layout, std::vector<TableBlock<double>> scores, AlgebraKind algebra,
+                   std::uint64_t prime, const MaxPlusKernels *kernels, Arena used)
     : layout_(std::move(layout)),
       skeleton_(*layout_->skeleton),
       scores_(std::move(scores)),
       kind_(algebra),
       prime_(prime),
       kernels_(kernels),
-      arena_(layout_->arena, std::move(used)) {}
+      arena_(layout_->bytes(layout_->arena), std::move(used)) {}
 
+template <class Real>
 template <class Algebra>
-void Run::run_segment(Algebra &algebra, Index segment, const Poll &poll, bool again) {
+void RunOf<Real>::run_segment(Algebra &algebra, Index segment, const Poll &poll, bool again) {
     std::vector<std::int32_t> steps;
     for (Index t = layout_->segment_begin[segment]; t < layout_->segment_begin[segment + 1];
          t += skeleton_.steps[t].together)
@@ -131,21 +100,24 @@ void Run::run_segment(Algebra &algebra, Index segment, const Poll &poll, bool ag
     if (threads_.count > 1) {
         run_together(algebra, steps, poll);
     } else {
-        Upward up(*this, poll);
+        const TableRounding<Real> rounding;
+        UpwardOf<Real> up(*this, poll);
         for (auto t : steps) up.step(algebra, t);
     }
     native_steps_ += static_cast<Index>(steps.size());
     loaded_ = segment;
 }
 
+template <class Real>
 template <class Algebra>
-void Run::run_together(const Algebra &algebra, std::span<const std::int32_t> steps, const Poll &poll) {
+void RunOf<Real>::run_together(const Algebra &algebra, std::span<const std::int32_t> steps, const Poll &poll) {
     struct alignas(kAlignment) Member {  // what a thread has to itself
         Algebra algebra;
-        std::optional<Upward> up;
+        std::optional<UpwardOf<Real>> up;
     };
     std::vector<Member> members(threads_.count);
     const StepWork work = [&](Worker &worker, std::int32_t t, Part part) {
+        const TableRounding<Real> rounding;
         Member &member = members[worker.number];
         if (!member.up) {
             member.algebra = algebra;
@@ -156,48 +128,52 @@ void Run::run_together(const Algebra &algebra, std::span<const std::int32_t> ste
     work_together(*layout_, steps, threads_, work, poll);
 }
 
-namespace {
-
+template <class Real>
 template <class Action>
-void with_algebra(AlgebraKind kind, std::uint64_t prime, const MaxPlusKernels *kernels, Action action) {
-    if (kind == AlgebraKind::MaxPlus) {
+void RunOf<Real>::with_algebra(Action action) const {
+    if constexpr (!Double<Real>) {
+        MaxPlusOf<Real> algebra;
+        action(algebra);
+    } else if (kind_ == AlgebraKind::MaxPlus) {
         MaxPlus algebra;
         action(algebra);
-    } else if (kind == AlgebraKind::LogSumExp) {
+    } else if (kind_ == AlgebraKind::LogSumExp) {
         LogSumExp algebra;
-        algebra.kernels = kernels;
+        algebra.kernels = kernels_;
         action(algebra);
     } else {
         CountingModulo algebra;
-        algebra.prime = prime;
+        algebra.prime = prime_;
         action(algebra);
     }
 }
 
-}  // namespace
-
-void Run::upward(const Poll &poll, Threads threads) {
+template <class Real>
+void RunOf<Real>::upward(const Poll &poll, Threads threads) {
     threads_ = threads;
-    with_algebra(kind_, prime_, kernels_, [&](auto &algebra) {
+    const Poll usual = outside_tables<Real>(poll);
+    with_algebra([&](auto &algebra) {
         for (Index segment = 0; segment + 1 < static_cast<Index>(layout_->segment_begin.size()); segment++)
-            run_segment(algebra, segment, poll, false);
+            run_segment(algebra, segment, usual, false);
     });
 }
 
-void Run::load_segment(Index segment, const Poll &poll) {
+template <class Real>
+void RunOf<Real>::load_segment(Index segment, const Poll &poll) {
     if (segment == loaded_) return;
-    with_algebra(kind_, prime_, kernels_, [&](auto &algebra) { run_segment(algebra, segment, poll, true); });
+    const Poll usual = outside_tables<Real>(poll);
+    with_algebra([&](auto &algebra) { run_segment(algebra, segment, usual, true); });
 }
 
 // Runs are sorted in the layout's order of statistics, which need not be the user's.
-static void sort_root(Run::Root &root, Index n) {
+static void sort_root(Root &root, Index n) {
     std::vector<Index> order(root.cells.size());
     std::iota(order.begin(), order.end(), 0);
     const Index *t = root.tallies.data();
     std::sort(order.begin(), order.end(), [&](Index x, Index y) {
         return std::lexicographical_compare(t + x * n, t + (x + 1) * n, t + y * n, t + (y + 1) * n);
     });
-    Run::Root sorted;
+    Root sorted;
     for (auto i : order) {
         sorted.cells.push_back(root.cells[i]);
         sorted.values.push_back(root.values[i]);
@@ -206,13 +182,16 @@ static void sort_root(Run::Root &root, Index n) {
     root = std::move(sorted);
 }
 
-double Run::constant() const {
+template <class Real>
+double RunOf<Real>::constant() const {
     double sum = 0;
     for (auto ref : skeleton_.constant_scores) sum += *scores_[ref.block].row(ref.row);
     return sum;
 }
 
-std::vector<double> Run::root_values() const {
+template <class Real>
+std::vector<double> RunOf<Real>::root_values() const {
+    const TableRounding<Real> rounding;
     const auto last = static_cast<std::int32_t>(layout_->tables.size()) - 1;
     const Runs runs(*layout_, last);
     std::vector<double> values;
@@ -228,7 +207,8 @@ std::vector<double> Run::root_values() const {
     return values;
 }
 
-Run::Root Run::root() const {
+template <class Real>
+Root RunOf<Real>::root() const {
     const Index last = static_cast<Index>(layout_->tables.size()) - 1;
     const Runs runs(*layout_, static_cast<std::int32_t>(last));
     const Index n = layout_->statistics, q = layout_->prefix_size;
@@ -262,7 +242,8 @@ Run::Root Run::root() const {
 }
 
 // The sum of a step's factors for every state of its variable; the other states are as the assignment has them.
-void Run::local_scores(std::int32_t step, const std::int64_t *assignment, std::vector<double> &scores) const {
+template <class Real>
+void RunOf<Real>::local_scores(std::int32_t step, const std::int64_t *assignment, std::vector<double> &scores) const {
     const auto variable = skeleton_.steps[step].variable;
     scores.assign(skeleton_.steps[step].gone.count, 0);
     for (auto ref : skeleton_.score_refs[step]) {
@@ -278,5 +259,8 @@ void Run::local_scores(std::int32_t step, const std::int64_t *assignment, std::v
         }
     }
 }
+
+template class RunOf<double>;
+template class RunOf<float>;
 
 }  // namespace tallytree

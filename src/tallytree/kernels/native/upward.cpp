@@ -15,14 +15,32 @@ bool constant_rows(std::span<const FactorLoop> loops) { return loops.size() == 2
 
 }  // namespace
 
-Upward::Upward(Run &run, const Poll &poll) : run_(run), layout_(*run.layout_), skeleton_(run.skeleton_), meter_(poll) {}
-Upward::~Upward() = default;
+template <class Real>
+UpwardOf<Real>::UpwardOf(RunOf<Real> &run, const Poll &poll)
+    : run_(run),
+      layout_(*run.layout_),
+      skeleton_(run.skeleton_),
+      kernels_(run.kernels_->template of<Real>()),
+      meter_(poll) {}
+template <class Real>
+UpwardOf<Real>::~UpwardOf() = default;
 
-// ---- any algebra -----------------------------------------------------------------------------------------------
+// ---- local scores ------------------------------------------------------------------------------------------------
 
-// The sum of a step's factors, but for number `without`.
-void Upward::pack_scores(std::int32_t t, Index without) {
-    if (packed_ == t && packed_without_ == without) return;
+// The sum of a step's factors, but for number `without`: added as doubles, and rounded once.
+template <class Real>
+const Real *UpwardOf<Real>::pack_scores(std::int32_t t, Index without) {
+    const bool there = packed_ == t && packed_without_ == without;
+    if (!there) sum_factors(t, without);
+    if constexpr (Double<Real>) return scores_.data();
+    const Index size = skeleton_.steps[t].score_size;
+    if (static_cast<Index>(rounded_.size()) < size + kLanes) rounded_.resize(size + kLanes);
+    if (!there) kernels_.round_all(scores_.data(), rounded_.data(), size);
+    return rounded_.data();
+}
+
+template <class Real>
+void UpwardOf<Real>::sum_factors(std::int32_t t, Index without) {
     packed_ = t;
     packed_without_ = without;
     const Index size = skeleton_.steps[t].score_size;
@@ -49,41 +67,45 @@ void Upward::pack_scores(std::int32_t t, Index without) {
 }
 
 // The factor over the fresh states alone apart from the others, and these as they lie where there is only one.
-Upward::LocalScores Upward::split_scores(std::int32_t t, bool whole_vectors) {
+template <class Real>
+typename UpwardOf<Real>::LocalScores UpwardOf<Real>::split_scores(std::int32_t t, bool whole_vectors) {
     const Step &step = skeleton_.steps[t];
     const auto refs = skeleton_.score_refs[t];
     const Index others = static_cast<Index>(refs.size()) - (step.late >= 0 ? 1 : 0), main = step.late == 0 ? 1 : 0;
     const auto table = [&](FactorRef ref, Roomy &roomy) {
-        const auto &block = run_.scores_[ref.block];
-        return whole_vectors ? roomy.of(block, ref.row) : block.row(ref.row);
+        return roomy.of(run_.scores_[ref.block], ref.row, whole_vectors, kernels_);
     };
     LocalScores local{nullptr, nullptr};
     if (step.late >= 0) local.late = table(refs[step.late], late_);
     if (others == 1 && contiguous(skeleton_.score_loops[skeleton_.score_refs.begin[t] + main])) {
         local.main = table(refs[main], main_);
     } else {
-        pack_scores(t, step.late);
-        local.main = scores_.data();
+        local.main = pack_scores(t, step.late);
     }
     return local;
 }
 
-const double *Upward::Roomy::of(const TableBlock<double> &block, Index row) {
+template <class Real>
+const Real *UpwardOf<Real>::Roomy::of(const TableBlock<double> &block, Index row, bool whole_vectors,
+                                      const KernelsOf<Real> &kernels) {
     const double *table = block.row(row);
-    if ((block.count - 1 - row) * block.size >= kLanes) return table;
+    if constexpr (Double<Real>)
+        if (!whole_vectors || (block.count - 1 - row) * block.size >= kLanes) return table;
     if (from_ != table) {
-        cells_.assign(table, table + block.size);
         cells_.resize(block.size + kLanes);
+        kernels.round_all(table, cells_.data(), block.size);
         from_ = table;
     }
     return cells_.data();
 }
 
-void Upward::pack_two(const double *whole, const double *rows, std::span<const FactorLoop> loops) {
+template <class Real>
+void UpwardOf<Real>::pack_two(const double *whole, const double *rows, std::span<const FactorLoop> loops) {
     run_.kernels_->offset_rows(whole, rows, loops[0].stride, scores_.data(), loops[0].count, loops[1].count);
 }
 
-void Upward::pack_stretch(const double *from, Index stride, double *out, Index n, bool first) {
+template <class Real>
+void UpwardOf<Real>::pack_stretch(const double *from, Index stride, double *out, Index n, bool first) {
     if (first && stride == 1) std::memcpy(out, from, static_cast<std::size_t>(n) * sizeof(double));
     else if (first)
         for (Index x = 0; x < n; x++) out[x] = from[x * stride];
@@ -94,10 +116,13 @@ void Upward::pack_stretch(const double *from, Index stride, double *out, Index n
         for (Index x = 0; x < n; x++) out[x] += from[x * stride];
 }
 
+// ---- any algebra -----------------------------------------------------------------------------------------------
+
+template <class Real>
 template <class Algebra>
-void Upward::unit(std::int32_t t) {
+void UpwardOf<Real>::unit(std::int32_t t) {
     const auto &table = layout_.tables[t];
-    double *data = run_.arena_.data() + table.base;
+    Real *data = run_.memory() + table.base;
     std::fill(data, data + table.size, Algebra::zero());
     const Index start = layout_.start[table.runs_begin];
     for (Index s = 0; s < table.states; s++) data[s * table.stride + start] = Algebra::one();
@@ -105,16 +130,18 @@ void Upward::unit(std::int32_t t) {
 
 // Cells of the output that `range` holds take x[l - offset] * f; those beyond `folded`, if that is not zero, go into
 // the last one.
+template <class Real>
 template <class Value>
-void Upward::add_term(const Value *x, Value f, Index offset, Index length, Range range, Index folded) {
+void UpwardOf<Real>::add_term(const Value *x, Value f, Index offset, Index length, Range range, Index folded) {
     const Index first = std::max(offset, range.first), last = std::min(offset + length, range.last);
     if (first < last) terms_.push_back({x - offset + range.first, f, first - range.first, last - range.first});
     for (Index i = std::max<Index>(folded - offset, 0); folded && i < length; i++)
         terms_.push_back({x + i - (folded - 1), f, folded - 1, folded});
 }
 
+template <class Real>
 template <class Algebra>
-void Upward::eliminate(Algebra &algebra, std::int32_t t, Part part) {
+void UpwardOf<Real>::eliminate(Algebra &algebra, std::int32_t t, Part part) {
     pack_scores(t);
     const Step &step = skeleton_.steps[t];
     const StepView s = layout_.step(t);
@@ -147,8 +174,9 @@ void Upward::eliminate(Algebra &algebra, std::int32_t t, Part part) {
             }
 }
 
+template <class Real>
 template <class Algebra>
-void Upward::join(Algebra &algebra, std::int32_t t, Part part) {
+void UpwardOf<Real>::join(Algebra &algebra, std::int32_t t, Part part) {
     const Step &step = skeleton_.steps[t];
     const PairList pairs = layout_.step(t).pairs;
     const Runs a(layout_, step.a), b(layout_, step.b), out(layout_, t);
@@ -181,8 +209,9 @@ void Upward::join(Algebra &algebra, std::int32_t t, Part part) {
 
 // ---- charts -------------------------------------------------------------------------------------------------------
 
+template <class Real>
 template <class Algebra>
-void Upward::chart(Algebra &algebra, std::int32_t t) {
+void UpwardOf<Real>::chart(Algebra &algebra, std::int32_t t) {
     if (layout_.chart->plain()) {
         if (!chart_widths_) chart_widths_ = std::make_unique<ChartWidths>(run_, meter_);
         chart_widths_->step(t);
@@ -194,23 +223,29 @@ void Upward::chart(Algebra &algebra, std::int32_t t) {
 
 // ---- dispatch -------------------------------------------------------------------------------------------------------
 
+template <class Real>
 template <class Algebra>
-void Upward::step(Algebra &algebra, std::int32_t t, Part part) {
+void UpwardOf<Real>::step(Algebra &algebra, std::int32_t t, Part part) {
     const Verb verb = skeleton_.steps[t].verb;
     if (verb == Verb::Unit) return unit<Algebra>(t);
-    if (layout_.chart) return chart(algebra, t);
-    if constexpr (std::is_same_v<Algebra, MaxPlus>) {
+    if constexpr (Double<Real>)
+        if (layout_.chart) return chart(algebra, t);
+    if constexpr (std::is_same_v<Algebra, MaxPlusOf<Real>>) {
         if (layout_.rows) return verb == Verb::Join ? join_rows(t, part) : eliminate_rows(t, part);
         if (verb == Verb::Join) return join_cells(t, part);
         const Step &step = skeleton_.steps[t];
         const bool along = layout_.statistics == 0 && step.kept_states == 1 && step.fresh > 1 && part.of == 1;
         return along ? eliminate_along(t) : eliminate_cells(t, part);
+    } else {
+        return verb == Verb::Join ? join(algebra, t, part) : eliminate(algebra, t, part);
     }
-    return verb == Verb::Join ? join(algebra, t, part) : eliminate(algebra, t, part);
 }
 
-template void Upward::step(MaxPlus &, std::int32_t, Part);
-template void Upward::step(LogSumExp &, std::int32_t, Part);
-template void Upward::step(CountingModulo &, std::int32_t, Part);
+template class UpwardOf<double>;
+template class UpwardOf<float>;
+template void UpwardOf<double>::step(MaxPlus &, std::int32_t, Part);
+template void UpwardOf<double>::step(LogSumExp &, std::int32_t, Part);
+template void UpwardOf<double>::step(CountingModulo &, std::int32_t, Part);
+template void UpwardOf<float>::step(MaxPlusOf<float> &, std::int32_t, Part);
 
 }  // namespace tallytree

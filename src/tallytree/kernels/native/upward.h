@@ -55,25 +55,27 @@ struct Runs {
 };
 
 // Copies of the runs of one state of a table, each aligned and between guards of -inf.
+template <class Real>
 class GuardedRuns {
   public:
     void reset(const Runs &runs);
-    void copy(const Runs &runs, const double *row, Index state);
-    const double *operator[](Index r) const { return base_ + start_[r]; }
+    void copy(const Runs &runs, const Real *row, Index state);
+    const Real *operator[](Index r) const { return base_ + start_[r]; }
 
   private:
-    std::vector<double> cells_;
+    std::vector<Real> cells_;
     std::vector<Index> start_;
-    double *base_ = nullptr;
+    Real *base_ = nullptr;
     Index state_ = -1;  // the one that is there
 };
 class ChartRows;
 class ChartWidths;
 
-class Upward {
+template <class Real>
+class UpwardOf {
   public:
-    Upward(Run &run, const Poll &poll);
-    ~Upward();
+    UpwardOf(RunOf<Real> &run, const Poll &poll);
+    ~UpwardOf();
 
     // Makes the table of step t and of those that are done together with it, or a part of it. The parts of a step may
     // be computed by several threads, each with an Upward of its own.
@@ -81,27 +83,28 @@ class Upward {
     void step(Algebra &algebra, std::int32_t t, Part part = {});
 
     // The local score table of a step, until the next one is asked for.
-    const double *local_scores(std::int32_t t) {
-        pack_scores(t);
-        return scores_.data();
-    }
+    const Real *local_scores(std::int32_t t) { return pack_scores(t); }
 
   private:
+    static constexpr Index kLanes = kLanesOf<Real>;
+    static Index round_up(Index n) { return tallytree::round_up(n, kLanes); }
+
     struct LocalScores {
-        const double *main;  // laid out as the step says
-        const double *late;  // one for each fresh state, or null
+        const Real *main;  // laid out as the step says
+        const Real *late;  // one for each fresh state, or null
     };
-    // A factor with room behind it, so that whole vectors can be read; copied where it has none.
+    // A factor in the table's numbers, with room behind it where whole vectors are read; copied unless it is so already.
     class Roomy {
       public:
-        const double *of(const TableBlock<double> &block, Index row);
+        const Real *of(const TableBlock<double> &block, Index row, bool whole_vectors, const KernelsOf<Real> &kernels);
 
       private:
-        std::vector<double> cells_;
+        std::vector<Real> cells_;
         const double *from_ = nullptr;
     };
     LocalScores split_scores(std::int32_t t, bool whole_vectors);
-    void pack_scores(std::int32_t t, Index without = -1);  // into scores_
+    const Real *pack_scores(std::int32_t t, Index without = -1);
+    void sum_factors(std::int32_t t, Index without);  // into scores_
     void pack_two(const double *whole, const double *rows, std::span<const FactorLoop> loops);
     void pack_stretch(const double *from, Index stride, double *out, Index n, bool first);
     template <class Algebra>
@@ -121,34 +124,38 @@ class Upward {
     void eliminate_along(std::int32_t t);
     void join_rows(std::int32_t t, Part part);
     void join_cells(std::int32_t t, Part part);
-    using ConvolveKernel = decltype(MaxPlusKernels::convolve);
-    void convolve(ConvolveKernel kernel, Index count, double *to, Range range, double operations);
+    using ConvolveKernel = decltype(KernelsOf<Real>::convolve);
+    void convolve(ConvolveKernel kernel, Index count, Real *to, Range range, double operations);
     void find_gaps(std::int32_t t);
-    void fill_gaps(std::int32_t t, double *row, Range range) const;
+    void fill_gaps(std::int32_t t, Real *row, Range range) const;
     void move_runs(std::int32_t t);
-    const double *turn(std::int32_t t, std::vector<Loop> &kept, Index &gone);
+    const Real *turn(std::int32_t t, std::vector<Loop> &kept, Index &gone);
 
-    Run &run_;
+    RunOf<Real> &run_;
     const Layout &layout_;
     const Skeleton &skeleton_;
+    const KernelsOf<Real> &kernels_;
     Meter meter_;
     std::vector<double> scores_;
+    std::vector<Real> rounded_;  // the same, where these are not doubles
     Roomy main_, late_;
     std::int32_t packed_ = -1, turned_step_ = -1;  // the steps of scores_ and turned_
     std::int32_t gaps_step_ = -1, moved_step_ = -1;
     Index packed_without_ = -1;
     std::vector<Term<double>> terms_;
-    std::vector<const double *> x_, f_;
-    std::vector<double> turned_, natural_, merged_;
-    std::vector<Convolution> pairs_;
+    std::vector<const Real *> x_, f_;
+    std::vector<Real> turned_, natural_;
+    std::vector<double> merged_;
+    std::vector<ConvolutionOf<Real>> pairs_;
     struct Gap {
         Index run, from, to;
     };
     std::vector<Gap> gaps_;     // of a row of the step's table: cells that no run covers, behind each run
     std::vector<Index> moved_;  // per pair of the step
-    GuardedRuns guarded_a_, guarded_b_;
+    GuardedRuns<Real> guarded_a_, guarded_b_;
     std::unique_ptr<ChartRows> chart_rows_;  // the verbs of charts, once they are needed
     std::unique_ptr<ChartWidths> chart_widths_;
 };
+using Upward = UpwardOf<double>;
 
 }  // namespace tallytree

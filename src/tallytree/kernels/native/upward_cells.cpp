@@ -16,10 +16,11 @@ static Index passive_row(std::vector<Loop> &kept) {
 }
 
 // The input with its states in the order [eliminated variable, kept variables], where that makes longer rows.
-const double *Upward::turn(std::int32_t t, std::vector<Loop> &kept, Index &gone_stride) {
+template <class Real>
+const Real *UpwardOf<Real>::turn(std::int32_t t, std::vector<Loop> &kept, Index &gone_stride) {
     const Step &step = skeleton_.steps[t];
     const auto &table = layout_.tables[step.a];
-    const double *input = run_.arena_.data() + table.base;
+    const Real *input = run_.memory() + table.base;
     Index passive = 1, contiguous = 1;
     for (std::size_t i = kept.size(); i-- > 0 && kept[i].score == 0 && kept[i].shift == 0;) {
         if (kept[i].a == contiguous && contiguous == passive) contiguous *= kept[i].count;
@@ -27,10 +28,10 @@ const double *Upward::turn(std::int32_t t, std::vector<Loop> &kept, Index &gone_
     }
     if (contiguous >= 16 || passive < 4 * contiguous) return input;
     turned_.resize(table.runs * table.states);
-    double *to = turned_.data();
+    Real *to = turned_.data();
     for (Index r = 0; r < table.runs && turned_step_ != t; r++)
         for (Index v = 0; v < step.gone.count; v++) {
-            const double *from = input + r * table.states + v * step.gone.a;
+            const Real *from = input + r * table.states + v * step.gone.a;
             const Loop last = kept.back();
             Odometer at(std::span<const Loop>(kept.data(), kept.size() - 1));
             for (Index p = 0; p < step.kept_states; p += last.count, at.next())
@@ -44,15 +45,17 @@ const double *Upward::turn(std::int32_t t, std::vector<Loop> &kept, Index &gone_
 }
 
 // Nothing but a factor between the variable that goes and one that comes, as on a chain: a row along the latter.
-void Upward::eliminate_along(std::int32_t t) {
+template <class Real>
+void UpwardOf<Real>::eliminate_along(std::int32_t t) {
     const LocalScores local = split_scores(t, true);
     const Step &step = skeleton_.steps[t];
-    run_.kernels_->mix_along(step.gone.count, run_.row(step.a, 0), local.main, step.gone.score, local.late,
+    kernels_.mix_along(step.gone.count, run_.row(step.a, 0), local.main, step.gone.score, local.late,
                              run_.row(t, 0), step.fresh);
     meter_.spend(static_cast<double>(step.gone.count * step.fresh + 32));
 }
 
-void Upward::eliminate_cells(std::int32_t t, Part part) {
+template <class Real>
+void UpwardOf<Real>::eliminate_cells(std::int32_t t, Part part) {
     const LocalScores local = split_scores(t, true);
     const Step &step = skeleton_.steps[t];
     const StepView s = layout_.step(t);
@@ -61,13 +64,13 @@ void Upward::eliminate_cells(std::int32_t t, Part part) {
     const auto loops = skeleton_.kept[t];
     std::vector<Loop> kept(loops.begin(), loops.end());
     Index gone_stride = step.gone.a;
-    const double *input = turn(t, kept, gone_stride);
+    const Real *input = turn(t, kept, gone_stride);
     const Index row = passive_row(kept), rows = step.kept_states / row;
     const bool along_fresh = step.kept_states == 1 && !step.shift_has_fresh && step.fresh > 1 && step.fresh_score == 1;
     const Index blocks = step.shift_has_fresh ? step.fresh : 1, nj = step.shift_has_fresh ? 1 : step.fresh;
     x_.resize(step.gone.count * std::max<Index>(in.runs, 1));
     f_.resize(x_.size());
-    double *out_base = run_.arena_.data() + out.base;
+    Real *out_base = run_.memory() + out.base;
     const Lot lot(part, rows, blocks * out.runs);
     const Range some = lot.rows();
     Odometer at(kept, some.first);
@@ -87,23 +90,24 @@ void Upward::eliminate_cells(std::int32_t t, Part part) {
                     }
                 }
                 const Index height = box.rows.last - box.rows.first, width = box.cells.last - box.cells.first;
-                double *to =
+                Real *to =
                     out_base + r * out.states + (block + box.rows.first) * step.kept_states + p * row + box.cells.first;
-                const double *late = local.late ? local.late + block + box.rows.first : nullptr;
+                const Real *late = local.late ? local.late + block + box.rows.first : nullptr;
                 if (along_fresh) {                                               // the row runs along the factor
                     const bool room = r + 1 == out.runs && box.rows.last == nj;  // behind the table
-                    (room ? run_.kernels_->mix
-                          : run_.kernels_->mix_exact)({terms, f_.data(), x_.data(), 0, nullptr, 1, to, 0, height});
-                    if (late) run_.kernels_->add(late, to, height);
+                    (room ? kernels_.mix
+                          : kernels_.mix_exact)({terms, f_.data(), x_.data(), 0, nullptr, 1, to, 0, height});
+                    if (late) kernels_.add(late, to, height);
                 } else {
-                    run_.kernels_->mix_exact(
+                    kernels_.mix_exact(
                         {terms, x_.data(), f_.data(), step.fresh_score, late, height, to, step.kept_states, width});
                 }
                 meter_.spend(static_cast<double>(terms * height * width + 32));
             }
 }
 
-void Upward::join_cells(std::int32_t t, Part part) {
+template <class Real>
+void UpwardOf<Real>::join_cells(std::int32_t t, Part part) {
     const Step &step = skeleton_.steps[t];
     const PairList pairs = layout_.step(t).pairs;
     const auto &table = layout_.tables[t];
@@ -119,18 +123,21 @@ void Upward::join_cells(std::int32_t t, Part part) {
     }
     const Index states_a = layout_.tables[step.a].states, states_b = layout_.tables[step.b].states;
     for (Index r = runs.first; r < runs.last; r++) {
-        double *to = run_.arena_.data() + table.base + r * table.states + states.first;
-        std::fill(to, to + size, kNegativeInfinity);
+        Real *to = run_.memory() + table.base + r * table.states + states.first;
+        std::fill(to, to + size, kNothing<Real>);
         for (Index q = pairs.begin[r]; q < pairs.begin[r + 1]; q++) {
-            const double *a = run_.row(step.a, 0) + pairs.a[q] * states_a,
+            const Real *a = run_.row(step.a, 0) + pairs.a[q] * states_a,
                          *b = run_.row(step.b, 0) + pairs.b[q] * states_b;
             for (Index s = 0; s < size; s++) {
-                const double v = a[at_a[s]] + b[at_b[s]];
+                const Real v = a[at_a[s]] + b[at_b[s]];
                 to[s] = v > to[s] ? v : to[s];
             }
             meter_.spend(static_cast<double>(size));
         }
     }
 }
+
+template class UpwardOf<double>;
+template class UpwardOf<float>;
 
 }  // namespace tallytree

@@ -8,23 +8,25 @@
 namespace tallytree {
 namespace {
 
-// Whole blocks of kLanes cells.
-void clear_blocks(double *from, double *to) {
-    for (; from < to; from += kLanes)
-        for (Index i = 0; i < kLanes; i++) from[i] = kNegativeInfinity;
+// Whole blocks of 64 bytes.
+template <class Real>
+void clear_blocks(Real *from, Real *to) {
+    for (; from < to; from += kLanesOf<Real>)
+        for (Index i = 0; i < kLanesOf<Real>; i++) from[i] = kNothing<Real>;
 }
 
 // From this many cells of the first operand on, half of it on average in each pair, `convolve_many` is the quicker one.
 constexpr Index kManyCells = 24;
 
-// Arenas of more numbers than this do not stay near the processor: it is told what will be written next.
-constexpr Index kBeyondCache = Index{1} << 17;
+// Arenas of more bytes than this do not stay near the processor: it is told what will be written next.
+constexpr Index kBeyondCache = Index{1} << 20;
 
 }  // namespace
 
 // Everything around the runs of a row is -inf, up to the first run of the next row: neighbours share what lies
 // between them. Kernels write whole blocks, and -inf behind the last cell unless a window cut the run short.
-void Upward::find_gaps(std::int32_t t) {
+template <class Real>
+void UpwardOf<Real>::find_gaps(std::int32_t t) {
     if (gaps_step_ == t) return;
     gaps_step_ = t;
     const Runs runs(layout_, t);
@@ -38,27 +40,30 @@ void Upward::find_gaps(std::int32_t t) {
 }
 
 // For some of the runs: what lies behind each of them, and before the first one of the table.
-void Upward::fill_gaps(std::int32_t t, double *row, Range range) const {
+template <class Real>
+void UpwardOf<Real>::fill_gaps(std::int32_t t, Real *row, Range range) const {
     if (range.empty()) return;
     if (range.first == 0 && row == run_.row(t, 0)) clear_blocks(row, row + layout_.start[layout_.tables[t].runs_begin]);
     for (const auto &gap : gaps_) {
         if (gap.run < range.first || gap.run >= range.last) continue;
         const Index blocks = round_up(gap.from);
-        if (gap.from < blocks) std::fill(row + gap.from, row + blocks, kNegativeInfinity);
+        if (gap.from < blocks) std::fill(row + gap.from, row + blocks, kNothing<Real>);
         clear_blocks(row + blocks, row + gap.to);
     }
 }
 
 // What lies above a cap goes into the last cell.
-static void fold(const double *natural, Index natural_length, double *out, Index length) {
-    std::memcpy(out, natural, static_cast<std::size_t>(length) * sizeof(double));
-    std::fill(out + length, out + round_up(length), kNegativeInfinity);
+template <class Real>
+static void fold(const Real *natural, Index natural_length, Real *out, Index length) {
+    std::memcpy(out, natural, static_cast<std::size_t>(length) * sizeof(Real));
+    std::fill(out + length, out + round_up(length, kLanesOf<Real>), kNothing<Real>);
     for (Index i = length; i < natural_length; i++)
         if (natural[i] > out[length - 1]) out[length - 1] = natural[i];
 }
 
 // For each pair of the step, where its input run begins in a state's row once it is moved to the output run's cells.
-void Upward::move_runs(std::int32_t t) {
+template <class Real>
+void UpwardOf<Real>::move_runs(std::int32_t t) {
     if (moved_step_ == t) return;
     moved_step_ = t;
     const StepView s = layout_.step(t);
@@ -71,7 +76,8 @@ void Upward::move_runs(std::int32_t t) {
         }
 }
 
-void Upward::eliminate_rows(std::int32_t t, Part part) {
+template <class Real>
+void UpwardOf<Real>::eliminate_rows(std::int32_t t, Part part) {
     const LocalScores local = split_scores(t, false);
     move_runs(t);
     find_gaps(t);
@@ -81,7 +87,7 @@ void Upward::eliminate_rows(std::int32_t t, Part part) {
     const Index in_stride = layout_.tables[step.a].stride, stride = layout_.tables[t].stride;
     const Index js = step.kept_states * stride, values = step.gone.count, gone_stride = step.gone.a * in_stride;
     const Index blocks = step.shift_has_fresh ? step.fresh : 1, nj = step.shift_has_fresh ? 1 : step.fresh;
-    const Index ahead = layout_.arena >= kBeyondCache && step.kept_states == 1 ? layout_.tables[t].size : 0;
+    const Index ahead = layout_.bytes(layout_.arena) >= kBeyondCache && step.kept_states == 1 ? layout_.tables[t].size : 0;
     x_.resize(values * std::max<Index>(layout_.tables[step.a].runs, 1));
     f_.resize(x_.size());
     const Lot lot(part, step.kept_states, blocks * out.count);
@@ -89,9 +95,9 @@ void Upward::eliminate_rows(std::int32_t t, Part part) {
     Odometer at(skeleton_.kept[t], rows.first);
     for (Index p = rows.first; p < rows.last; p++, at.next())
         for (Index block = 0; block < blocks; block++) {
-            double *row = run_.row(t, block * step.kept_states + p);
-            const double *input = run_.row(step.a, at.a);
-            const double *score = local.main + at.score + block * step.fresh_score;
+            Real *row = run_.row(t, block * step.kept_states + p);
+            const Real *input = run_.row(step.a, at.a);
+            const Real *score = local.main + at.score + block * step.fresh_score;
             const std::int32_t *classes = s.class_of + at.shift + (step.shift_has_fresh ? block : 0);
             Range done{out.count, 0};
             for (Index r = 0; r < out.count; r++) {
@@ -99,7 +105,7 @@ void Upward::eliminate_rows(std::int32_t t, Part part) {
                 const Box box(lot, p, block * out.count + r, nj, n, natural > n);
                 if (box.empty()) continue;
                 const Index *begin = s.pairs.begin + r * s.classes;
-                const double *x = input + box.cells.first, *f = score + box.rows.first * step.fresh_score;
+                const Real *x = input + box.cells.first, *f = score + box.rows.first * step.fresh_score;
                 const std::int32_t *d = classes;
                 Index terms = 0;
                 for (Index v = 0; v < values; v++, x += gone_stride, f += step.gone.score, d += step.gone.shift)
@@ -107,16 +113,16 @@ void Upward::eliminate_rows(std::int32_t t, Part part) {
                         x_[terms] = x + moved_[q];
                         f_[terms] = f;
                     }
-                const double *late = local.late ? local.late + block + box.rows.first : nullptr;
+                const Real *late = local.late ? local.late + block + box.rows.first : nullptr;
                 const Index height = box.rows.last - box.rows.first, width = box.cells.last - box.cells.first;
-                double *to = row + box.rows.first * js + out.start[r] + box.cells.first;
+                Real *to = row + box.rows.first * js + out.start[r] + box.cells.first;
                 if (natural <= n) {
-                    run_.kernels_->mix(
+                    kernels_.mix(
                         {terms, x_.data(), f_.data(), step.fresh_score, late, height, to, js, round_up(width), ahead});
                 } else {
                     const Index ns = round_up(natural);
                     natural_.resize(height * ns);
-                    run_.kernels_->mix(
+                    kernels_.mix(
                         {terms, x_.data(), f_.data(), step.fresh_score, late, height, natural_.data(), ns, ns});
                     for (Index j = 0; j < height; j++) fold(natural_.data() + j * ns, natural, to + j * js, n);
                 }
@@ -129,27 +135,31 @@ void Upward::eliminate_rows(std::int32_t t, Part part) {
         }
 }
 
-void GuardedRuns::reset(const Runs &runs) {
+template <class Real>
+void GuardedRuns<Real>::reset(const Runs &runs) {
     start_.resize(runs.count);
-    Index size = kLanes;  // for the alignment
+    constexpr Index lanes = kLanesOf<Real>, guard = kGuardOf<Real>;
+    Index size = lanes;  // for the alignment
     for (Index r = 0; r < runs.count; r++) {
-        start_[r] = size - kLanes + kGuard;
-        size += round_up(runs.length[r]) + 2 * kGuard;
+        start_[r] = size - lanes + guard;
+        size += round_up(runs.length[r], lanes) + 2 * guard;
     }
-    cells_.assign(size, kNegativeInfinity);
-    base_ = cells_.data() + (64 - reinterpret_cast<std::uintptr_t>(cells_.data()) % 64) % 64 / sizeof(double);
+    cells_.assign(size, kNothing<Real>);
+    base_ = cells_.data() + (64 - reinterpret_cast<std::uintptr_t>(cells_.data()) % 64) % 64 / sizeof(Real);
     state_ = -1;
 }
 
-void GuardedRuns::copy(const Runs &runs, const double *row, Index state) {
+template <class Real>
+void GuardedRuns<Real>::copy(const Runs &runs, const Real *row, Index state) {
     if (state == state_) return;
     state_ = state;
     for (Index r = 0; r < runs.count; r++)
-        std::memcpy(base_ + start_[r], row + runs.start[r], static_cast<std::size_t>(runs.length[r]) * sizeof(double));
+        std::memcpy(base_ + start_[r], row + runs.start[r], static_cast<std::size_t>(runs.length[r]) * sizeof(Real));
 }
 
 // The operand with the longer rows is the one that is moved along.
-void Upward::join_rows(std::int32_t t, Part part) {
+template <class Real>
+void UpwardOf<Real>::join_rows(std::int32_t t, Part part) {
     const Step &step = skeleton_.steps[t];
     const PairList pairs = layout_.step(t).pairs;
     const auto &left = layout_.tables[step.a], &right = layout_.tables[step.b];
@@ -166,10 +176,10 @@ void Upward::join_rows(std::int32_t t, Part part) {
     Odometer at(skeleton_.kept[t], rows.first);
     for (Index s = rows.first; s < rows.last; s++, at.next()) {
         const Index state_a = swap ? at.b : at.a, state_b = swap ? at.a : at.b;
-        const double *row_a = run_.row(ta, state_a);
+        const Real *row_a = run_.row(ta, state_a);
         if (many) guarded_a_.copy(a, row_a, state_a);
         guarded_b_.copy(b, run_.row(tb, state_b), state_b);
-        double *row = run_.row(t, s);
+        Real *row = run_.row(t, s);
         Range done{out.count, 0};
         for (Index r = 0; r < out.count; r++) {
             const Index n = out.length[r], natural = out.natural[r];
@@ -186,9 +196,9 @@ void Upward::join_rows(std::int32_t t, Part part) {
                 cells += a.length[ra];
             }
             const auto kernel = many && cells >= kManyCells && 2 * cells >= kManyCells * count
-                                    ? run_.kernels_->convolve_many
-                                    : run_.kernels_->convolve;
-            double *to = row + out.start[r];
+                                    ? kernels_.convolve_many
+                                    : kernels_.convolve;
+            Real *to = row + out.start[r];
             if (natural <= n) {
                 convolve(kernel, count, to, range,
                          operations * static_cast<double>(range.last - range.first) / static_cast<double>(n));
@@ -205,9 +215,11 @@ void Upward::join_rows(std::int32_t t, Part part) {
 }
 
 // In pieces small enough to look up between them.
-void Upward::convolve(ConvolveKernel kernel, Index count, double *to, Range range, double operations) {
-    if (range.first == 0 && count == 1 && join_concave(pairs_[0], to, range.last, merged_))
-        return meter_.spend(static_cast<double>(8 * range.last));
+template <class Real>
+void UpwardOf<Real>::convolve(ConvolveKernel kernel, Index count, Real *to, Range range, double operations) {
+    if constexpr (Double<Real>)  // it counts on sums that are rounded to the nearest
+        if (range.first == 0 && count == 1 && join_concave(pairs_[0], to, range.last, merged_))
+            return meter_.spend(static_cast<double>(8 * range.last));
     const Index pieces = 1 + static_cast<Index>(operations / 4e6);
     const Index piece = ((range.last - range.first) / pieces + 16) / 16 * 16;
     for (Index first = range.first; first < range.last; first += piece) {
@@ -215,5 +227,8 @@ void Upward::convolve(ConvolveKernel kernel, Index count, double *to, Range rang
         meter_.spend(operations / static_cast<double>(pieces) + 64);
     }
 }
+
+template class UpwardOf<double>;
+template class UpwardOf<float>;
 
 }  // namespace tallytree

@@ -44,9 +44,10 @@ struct Draw {
 
 }  // namespace
 
+template <class Real>
 class Walk {
   public:
-    Walk(Run &run, const Poll &poll) : run_(run), layout_(*run.layout_), choices_(run), poll_(poll) {}
+    Walk(RunOf<Real> &run, const Poll &poll) : run_(run), layout_(*run.layout_), choices_(run), poll_(poll) {}
 
     // `choose(at, value)` gives a fresh chooser for a cell and its value; `tell(visit)` hears of every cell, top down
     // and the first input before the second, except that what lies in an earlier segment comes later.
@@ -86,9 +87,9 @@ class Walk {
         open.push_back(chooser.way.a);
     }
 
-    Run &run_;
+    RunOf<Real> &run_;
     const Layout &layout_;
-    Choices choices_;
+    ChoicesOf<Real> choices_;
     const Poll &poll_;
 };
 
@@ -98,16 +99,24 @@ Best best(const Cell &, double) { return {}; }
 
 }  // namespace
 
-void Run::decode(Index cell, std::int64_t *assignment, const Poll &poll) {
+template <class Real>
+void RunOf<Real>::decode(Index cell, std::int64_t *assignment, const Poll &poll) {
     Walk(*this, poll).down(cell, best, [&](const Visit &visit) { label(skeleton_, visit, assignment); });
 }
 
-void Run::sample(Index cell, const double *uniforms, std::int64_t *assignment, const Poll &poll) {
+template <class Real>
+void RunOf<Real>::sample(Index cell, const double *uniforms, std::int64_t *assignment, const Poll &poll)
+    requires Double<Real>
+{
     Walk(*this, poll)
         .down(
             cell, [&](const Cell &at, double total) { return Draw(total, uniforms[at.table]); },
             [&](const Visit &visit) { label(skeleton_, visit, assignment); });
 }
+
+template void RunOf<double>::decode(Index, std::int64_t *, const Poll &);
+template void RunOf<float>::decode(Index, std::int64_t *, const Poll &);
+template void RunOf<double>::sample(Index, const double *, std::int64_t *, const Poll &);
 
 ChartStep chart_step(const Layout &layout, const Visit &visit) {
     const Step &step = layout.skeleton->steps[visit.table];
