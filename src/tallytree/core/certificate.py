@@ -2,7 +2,8 @@
 
 A certificate has two halves. That the value is *attained* was checked when the labelling was decoded: its
 tally and its score were computed again from the model. That nothing *better* exists rests on the upward pass,
-which looks at every labelling: the plan says how. A solution keeps a :class:`Proof`, a few references; the
+which looks at every labelling: the plan says how. In single precision the pass gives an upper bound, and the
+claim is made up to a *gap*. A solution keeps a :class:`Proof`, a few references; the
 numbers are put together when somebody asks for them. Parse trees have certificates of the same kind, which
 rest on a chart.
 """
@@ -58,12 +59,14 @@ class Proof(NamedTuple):
     noun: str = "score"
     rank: int = 0
     optimal: bool = True
+    gap: float = 0.0
 
     def certificate(self, model: Model, score: float, tally: Any) -> Certificate:
         """Put the certificate of a labelling together."""
         plan = self.plan if isinstance(self.plan, Plan) else self.plan()
         return Certificate(
-            optimal=self.optimal,
+            optimal=self.optimal and self.gap == 0.0,
+            gap=self.gap,
             claim=claimed("labelling", self.claim, self.among, self.noun, self.rank),
             score=score,
             promised=self.promised,
@@ -75,6 +78,7 @@ class Proof(NamedTuple):
             tallies=plan.tallies,
             operations=plan.operations,
             peak_bytes=plan.peak_bytes,
+            precision=plan.precision,
         )
 
 
@@ -87,11 +91,14 @@ class AnyCertificate:
     optimal : bool
         Whether the claim is that nothing better exists.
     claim : str
-        What is proven.
+        What is proven, up to the gap.
+    gap : float
+        How much better something else could be, at most; 0 in double precision.
     score : float
         The score, computed from the model.
     promised : float
-        The score that the pass holds for it: the same numbers, added in another order.
+        The score that the pass holds for it: the same numbers, added in another order. In single precision
+        an upper bound of it.
     allowance : float
         How far two such sums can be apart by rounding.
     tally : dict
@@ -104,6 +111,7 @@ class AnyCertificate:
     promised: float
     allowance: float
     tally: dict[str, int]
+    gap: float = 0.0
 
     @property
     def difference(self) -> float:
@@ -113,13 +121,20 @@ class AnyCertificate:
     def attained(self, checked: str, found: str) -> tuple[str, ...]:
         """Return the lines on what is claimed and what was checked: how, and against what."""
         tally = ", ".join(f"{name}={value}" for name, value in self.tally.items())
-        rounded = f"{self.difference:.1e} (rounding allows {self.allowance:.1e})"
         counts = f" and the tally ({tally})" if tally else ""
         return (
-            f"{'optimal' if self.optimal else 'attained'}: {self.claim}",
+            self._claimed(),
             f"  {checked}, it has the score {self.score:.10g}{counts};",
-            f"  the {found} score differs by {rounded}",
+            f"  the {found} score {self._promise()}",
         )
+
+    def _claimed(self) -> str:
+        if self.gap:
+            return f"optimal up to a gap of {self.gap:.2g}: {self.claim} by more than that"
+        return f"{'optimal' if self.optimal else 'attained'}: {self.claim}"
+
+    def _promise(self) -> str:
+        return f"differs by {self.difference:.1e} (rounding allows {self.allowance:.1e})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +145,7 @@ class Certificate(AnyCertificate):
     ----------
     optimal, claim, score, promised, allowance, tally
         As for every certificate.
-    variables, width, degree, tallies, operations, peak_bytes
+    variables, width, degree, tallies, operations, peak_bytes, precision
         The upward pass that looked at all labellings, as its :class:`Plan` has them.
     """
 
@@ -140,6 +155,12 @@ class Certificate(AnyCertificate):
     tallies: int
     operations: float
     peak_bytes: int
+    precision: str = "double"
+
+    def _promise(self) -> str:
+        if self.precision == "single":
+            return f"for this tally is {self.promised:.10g}, an upper bound: single precision, rounded up"
+        return AnyCertificate._promise(self)
 
     def __str__(self) -> str:
         return "\n".join(

@@ -77,6 +77,16 @@ class TallyTable(ABC, Generic[Found]):
     def _search(self, rows: NDArray[np.int64]) -> Iterator[Ranked]:
         """Go through what has the tally of one of the rows, by score."""
 
+    def _answer(
+        self,
+        row: int,
+        reason: tuple[Any, ...] = (SAME_TALLY,),
+        value: float | None = None,
+        objective: Objective | None = None,
+    ) -> Found:
+        """Return the best with the tally of a row, found with a value of an objective."""
+        return self._solution(row, reason, value)
+
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the statistics, made unique."""
@@ -124,7 +134,7 @@ class TallyTable(ABC, Generic[Found]):
         Tally(ones=2)
         """
         row, value = self.best_row(objective, where=where)
-        return self._solution(row, self._reason(BEST, where, objective), value)
+        return self._answer(row, self._reason(BEST, where, objective), value, objective)
 
     def best_row(self, objective: Objective | None = None, *, where: Where = None) -> tuple[int, float]:
         """Return the row of ``tallies`` that :meth:`best` takes, and its value; nothing is decoded."""
@@ -146,7 +156,8 @@ class TallyTable(ABC, Generic[Found]):
         reasons = chain([self._reason(BEST, where, objective)], repeat((SAME_TALLY,)))
         found = self._best_rows(count, objective, where)
         return [
-            self._solution(row, reason, value) for (row, value), reason in zip(found, reasons, strict=False)
+            self._answer(row, reason, value, objective)
+            for (row, value), reason in zip(found, reasons, strict=False)
         ]
 
     def _best_rows(self, count: int, objective: Objective | None, where: Where) -> list[tuple[int, float]]:
@@ -233,11 +244,11 @@ class TallyTable(ABC, Generic[Found]):
         >>> prof.at(1).assignment, prof.at(ones=1).score
         (array([0, 1]), 2.0)
         """
-        return self._solution(self._row(tally, named))
+        return self._answer(self._row(tally, named))
 
     def row(self, row: int) -> Found:
         """Return the best labelling with the tally of a row of ``tallies``."""
-        return self._solution(range(len(self))[row])
+        return self._answer(range(len(self))[row])
 
     def allowed(self, where: Where = None) -> NDArray[np.int64]:
         """Return the rows of ``tallies`` that satisfy a constraint.

@@ -17,6 +17,7 @@ from tallytree.algebra.tallies import cap_array, move_minima_out, put_minima_bac
 from tallytree.core.blocks import Block, evaluate
 from tallytree.core.model import Model
 from tallytree.core.plan import Plan
+from tallytree.core.precision import check_scores
 from tallytree.core.statistics import Statistic
 from tallytree.core.threads import threads_for
 from tallytree.errors import BudgetError, ModelError
@@ -40,9 +41,6 @@ class Messages(Protocol):
     def decode(self, cell: int) -> NDArray[np.int64]:
         """Return the best labelling with the tally of a root cell."""
 
-    def downward(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sum over all labellings with each state of each variable, root cells weighted."""
-
 
 def pass_messages(
     plan: Plan,
@@ -54,10 +52,17 @@ def pass_messages(
     threads: int | None = None,
 ) -> Messages:
     """Run the upward pass; the result does not depend on the number of threads."""
+    if algebra != native.MAX_PLUS:
+        plan.need_double("distributions")
     if backend == "native":
         tables = [block.tables for block in model.blocks]
-        return native.Run(plan.layout, tables, algebra, threads=threads_for(plan.operations, threads))
+        several = threads_for(plan.operations, threads)
+        if plan.precision == "double":
+            return native.Run(plan.layout, tables, algebra, threads=several)
+        check_scores(model.blocks)
+        return native.SingleRun(plan.layout, tables, threads=several)
     if backend == "reference":
+        plan.need_double("reference runs")
         return _Reference(
             plan, model, statistics, LogSumExp() if algebra == native.LOG_SUM_EXP else MaxPlus()
         )
@@ -68,6 +73,8 @@ def downward(
     messages: Messages, weights: NDArray[np.float64], model: Model, plan: Plan
 ) -> NDArray[np.float64]:
     """Run the downward pass; constants of the model are in the result as they are in the root's values."""
+    plan.need_double("marginals")
+    assert isinstance(messages, (native.Run, _Reference))
     native_run = isinstance(messages, native.Run)
     if native_run and (plan.segments > 1 or plan.peak_bytes + plan.layout.arena_bytes > plan.limit):
         raise BudgetError(
@@ -141,6 +148,6 @@ class _Reference:
         return assignment
 
     def downward(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Concatenate the marginals of all variables."""
+        """Return the sum over all labellings with each state of each variable, root cells weighted."""
         marginals = reference.sweep_down(self._steps, weights, self._algebra)
         return np.concatenate([[], *(marginals[v] for v in sorted(marginals))])

@@ -26,6 +26,7 @@ from tallytree.core.budget import (
 from tallytree.core.elimination import UNCAPPED, Order, skeleton
 from tallytree.core.expressions import Constraint
 from tallytree.core.model import Model
+from tallytree.core.precision import Precision, is_single
 from tallytree.core.program import Step, steps
 from tallytree.core.question import Question
 from tallytree.core.reduction import Reduction, as_reduction, meet
@@ -73,9 +74,11 @@ class Plan:
     segments : int
         1 where decoding keeps all tables; otherwise the number of pieces that are computed again from
         checkpoints while decoding.
+    precision : {"double", "single"}
+        Of the tables' numbers.
     """
 
-    __slots__ = ("__dict__", "_shape", "layout", "limit", "options", "skeleton", "statistics")
+    __slots__ = ("__dict__", "_shape", "layout", "limit", "options", "precision", "skeleton", "statistics")
 
     def __init__(
         self,
@@ -86,8 +89,10 @@ class Plan:
         memory_limit: float | None = None,
         tallies: Mode = "auto",
         window: Window | None = None,
+        precision: Precision = "double",
     ) -> None:
         mode = checked_mode(tallies)
+        self.precision = precision
         self.limit = default_memory_limit() if memory_limit is None else float(memory_limit)
         self.options = (order, tallies, window)
         self.statistics = tuple(statistics)
@@ -99,7 +104,8 @@ class Plan:
         tables = [block.tables for s in statistics for block in s.blocks]
         caps, low, high = (np.array(n, dtype=np.int64) for n in tally_limits(statistics, window))
         try:
-            return native.Layout(self.skeleton, tables, caps, low, high, mode, self.limit)
+            single = is_single(self.precision)
+            return native.Layout(self.skeleton, tables, caps, low, high, mode, self.limit, single)
         except native.BudgetExceededError as error:
             raise self._too_large(str(error)) from None
 
@@ -201,13 +207,24 @@ class Plan:
                 f"({', '.join(self.names) or 'none'}); make one with tallytree.plan(model, statistics)"
             )
 
+    def need_double(self, what: str) -> None:
+        """Refuse what single precision cannot give."""
+        if self.precision == "single":
+            raise ModelError(
+                f"{what} need double precision, and this plan has precision='single', which gives the best "
+                "labelling (solve, and best, top, at and row of a profile) with its gap; leave out precision="
+            )
+
     def __reduce__(self) -> tuple[Any, ...]:
         order, tallies, window = self.options
-        return _restored, (self._shape, self.statistics, order, self.limit, tallies, window)
+        options = (order, self.limit, tallies, window, self.precision)
+        return _restored, (self._shape, self.statistics, *options)
 
     def __str__(self) -> str:
         costliest = self.layout.costliest
         memory = f"{readable_bytes(self.peak_bytes)} at the peak (limit {readable_bytes(self.limit)})"
+        if self.precision == "single":
+            memory += ", single precision"
         lines = [
             f"plan for {len(self.order)} variables and {listed(self.names)}",
             f"  width τ = {self.width}, degree ν = {self.degree}, tallies R = {self.tallies:,} ({self.mode})",
@@ -243,6 +260,7 @@ class Plan:
                     f"{readable_bytes(self.peak_bytes)} (limit {readable_bytes(self.limit)})",
                 ),
                 ("decoding keeps", self.kept),
+                ("precision", self.precision),
             ],
         )
 
@@ -286,8 +304,16 @@ def tally_limits(statistics: Sequence[Statistic], window: Window) -> tuple[list[
 
 
 def _restored(shape: _Shape, statistics: Sequence[Statistic], *options: Any) -> Plan:
-    order, limit, tallies, window = options
-    return Plan(shape.model(), statistics, order=order, memory_limit=limit, tallies=tallies, window=window)
+    order, limit, tallies, window, precision = options
+    return Plan(
+        shape.model(),
+        statistics,
+        order=order,
+        memory_limit=limit,
+        tallies=tallies,
+        window=window,
+        precision=precision,
+    )
 
 
 def bind(model: Model | Reduction, statistics: Iterable[Statistic | Recipe]) -> tuple[Statistic, ...]:
@@ -313,6 +339,7 @@ def plan(
     order: Order | None = None,
     memory_limit: float | None = None,
     tallies: Mode = "auto",
+    precision: Precision = "double",
 ) -> Plan:
     """Plan a profile, or what :func:`solve` would run, without running it.
 
@@ -333,6 +360,9 @@ def plan(
         Bytes. By default half of the machine's (or the control group's) memory.
     tallies : {"auto", "rows", "cells"}
         How tallies are stored; by default whichever is smaller.
+    precision : {"double", "single"}
+        ``"single"`` halves the memory of the tables and takes about half of the time; scores become upper
+        bounds, and solutions have a proven :attr:`~Solution.gap`.
 
     Raises
     ------
@@ -353,7 +383,14 @@ def plan(
     """
     reduction, constraint = meet(as_reduction(model), where)
     question = Question(bind(reduction, statistics), constraint)
-    return plan_of(reduction.model, question, order=order, memory_limit=memory_limit, tallies=tallies)
+    return plan_of(
+        reduction.model,
+        question,
+        order=order,
+        memory_limit=memory_limit,
+        tallies=tallies,
+        precision=precision,
+    )
 
 
 def plan_of(
@@ -363,6 +400,7 @@ def plan_of(
     order: Order | None,
     memory_limit: float | None,
     tallies: Mode,
+    precision: Precision = "double",
 ) -> Plan:
     """Plan what a question carries, pruned to the window that it leaves."""
     try:
@@ -373,6 +411,7 @@ def plan_of(
             memory_limit=memory_limit,
             tallies=tallies,
             window=question.window,
+            precision=precision,
         )
     except BudgetError as error:
         if not question.carried or not _plain_fits(model, order, memory_limit):

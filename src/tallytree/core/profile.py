@@ -2,7 +2,8 @@
 
 One upward pass makes it; after that any objective ``H(score, tally)``, any constraint and any single tally is
 a look-up followed by a decode. ``H`` must not decrease in the score: then the optimum of ``H(F(y), G(y))`` is
-attained at some ``(μ(l), l)``.
+attained at some ``(μ(l), l)``. In single precision the table holds upper bounds of ``μ(l)``, and what is
+found comes with the gap between the bound and its own value.
 """
 
 from __future__ import annotations
@@ -16,20 +17,22 @@ from numpy.typing import NDArray
 
 from tallytree.core import html
 from tallytree.core.blocks import read_only
-from tallytree.core.certificate import SAME_TALLY
+from tallytree.core.certificate import BEST, SAME_TALLY
 from tallytree.core.elimination import Order
 from tallytree.core.expressions import Constraint
 from tallytree.core.lookup import TallyTable, Where, nearest_tallies
 from tallytree.core.messages import Backend, Messages, downward, pass_messages
 from tallytree.core.model import Model
-from tallytree.core.objective import Objective
+from tallytree.core.objective import Objective, evaluate_objective
 from tallytree.core.plan import Mode, Plan, bind, plan_of
+from tallytree.core.precision import Precision, excess
 from tallytree.core.question import Question
 from tallytree.core.ranking import Ranked, by_score
 from tallytree.core.reduction import Reduction, as_reduction
 from tallytree.core.restriction import Allowed, Fixed
 from tallytree.core.solution import Solution, certified, lifted, unique_names
 from tallytree.core.statistics import Recipe, Statistic
+from tallytree.errors import ObjectiveError
 
 __all__ = ["Profile", "Where", "nearest_tallies", "profile"]
 
@@ -54,7 +57,9 @@ class Profile(TallyTable[Solution]):
     tallies : (S, P) int64 array
         The attainable tallies in lexicographic order.
     scores : (S,) float64 array
-        The best score of each.
+        The best score of each; in single precision an upper bound of it, and solutions have a gap.
+    precision : {"double", "single"}
+        Of the messages.
     """
 
     _threads: int | None = None
@@ -128,6 +133,11 @@ class Profile(TallyTable[Solution]):
             self._plan = self._plan()
         return self._plan
 
+    @property
+    def precision(self) -> Precision:
+        """Whether the scores are the best ones, ``"double"``, or upper bounds of them, ``"single"``."""
+        return self.plan.precision
+
     def max_marginals(self, *tally: int, **named: int) -> list[NDArray[np.float64]]:
         """Return, for each variable and state, the best score of a labelling with it; given a tally or not.
 
@@ -167,6 +177,34 @@ class Profile(TallyTable[Solution]):
         among = where if self._asked is None else self._asked
         return claim, among, "score" if objective is None else "value"
 
+    def _answer(
+        self,
+        row: int,
+        reason: tuple[Any, ...] = (SAME_TALLY,),
+        value: float | None = None,
+        objective: Objective | None = None,
+    ) -> Solution:
+        found = self._solution(row, reason, value)
+        if self.precision == "double":
+            return found
+        return self._with_gap(found, row, value if reason[0] == BEST else None, objective)
+
+    def _with_gap(
+        self, found: Solution, row: int, bound: float | None, objective: Objective | None
+    ) -> Solution:
+        """Return a labelling with its own value, and the distance to a bound of all values or of its score."""
+        value, most = found.score, float(self.scores[row])
+        if objective is not None:
+            score, tally = np.array([found.score]), self.tallies[[row]]
+            value = float(evaluate_objective(objective, score, tally, self._names)[0])
+        if value == -np.inf:
+            raise ObjectiveError(
+                f"the objective is -inf at {found.score:.10g}, the score of the labelling found, but "
+                f"not at {most:.10g}, the upper bound: single precision cannot tell whether a labelling is "
+                "acceptable; leave out precision='single'"
+            )
+        return found.bounded(value, excess(most, found.score) if bound is None else excess(bound, value))
+
     def _solution(
         self, row: int, reason: tuple[Any, ...] = (SAME_TALLY,), value: float | None = None
     ) -> Solution:
@@ -191,6 +229,7 @@ class Profile(TallyTable[Solution]):
             self._shown,
             value=value,
             proof=(self._plan, score, *reason),
+            bounds=self.precision == "single",
         )
         return lifted(found, self.reduction, self.statistics if self._shown is None else self._shown)
 
@@ -221,7 +260,8 @@ class Profile(TallyTable[Solution]):
         lines = [[*self.tallies[row].tolist(), f"{self.scores[row]:.6g}"] for row in best]
         drawn = html.curve(self.tallies[:, 0].tolist(), self.scores.tolist()) if len(self._names) == 1 else ""
         more = f"<i>the {len(best)} best of {len(self)}</i>" if len(self) > len(best) else ""
-        return f"{title}<br>{drawn}{html.rows([*self._names, 'score'], lines)}{more}"
+        noun = "score" if self.precision == "double" else "upper bound of the score"
+        return f"{title}<br>{drawn}{html.rows([*self._names, noun], lines)}{more}"
 
     def __repr__(self) -> str:
         return f"Profile({len(self)} tallies of ({', '.join(self._names)}))"
@@ -239,6 +279,7 @@ def profile(
     tallies: Mode = "auto",
     backend: Backend = "native",
     threads: int | None = None,
+    precision: Precision = "double",
 ) -> Profile:
     """Compute the best score for every attainable tally, in one upward pass.
 
@@ -253,8 +294,9 @@ def profile(
         ``model.restricted(fixed, allowed)``.
     plan : Plan, optional
         One made before for a model of this shape and the same statistics.
-    order, memory_limit, tallies
-        As for :func:`plan`, where none is given.
+    order, memory_limit, tallies, precision
+        As for :func:`plan`, where none is given. In single precision ``scores`` are upper bounds, and every
+        solution says by its :attr:`~Solution.gap` how much better another one could be.
     backend : {"native", "reference"}
         The compiled executor, or the NumPy reference: slow, to learn from and to test against.
     threads : int, optional
@@ -274,7 +316,14 @@ def profile(
     bound = bind(reduction, statistics)
     if plan is None:
         every = Question(bound, None)
-        plan = plan_of(reduction.model, every, order=order, memory_limit=memory_limit, tallies=tallies)
+        plan = plan_of(
+            reduction.model,
+            every,
+            order=order,
+            memory_limit=memory_limit,
+            tallies=tallies,
+            precision=precision,
+        )
     else:
         plan.check(reduction.model, bound)
     return Profile(reduction.model, bound, plan, backend, reduction=reduction, threads=threads)

@@ -41,6 +41,7 @@ def by_score(messages: Messages, cells: NDArray[np.int64], plan: Plan) -> Iterat
     BudgetError
         The plan does not keep all tables.
     """
+    plan.need_double("labellings in order")
     if not isinstance(messages, native.Run):
         raise ModelError("labellings in order come from the native executor; leave out backend=")
     try:

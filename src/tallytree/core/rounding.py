@@ -13,7 +13,7 @@ import numpy as np
 
 from tallytree.core.blocks import Block
 
-__all__ = ["rounding"]
+__all__ = ["magnitude", "rounding"]
 
 _EPSILON = float(np.finfo(np.float64).eps)
 
@@ -37,8 +37,12 @@ def rounding(blocks: Iterable[Block], *further: float) -> float:
     """
     parts = list(blocks)
     terms = sum(map(len, parts)) + len(further)
-    magnitude = sum(map(_magnitude, parts)) + sum(map(abs, further))
-    return (8 + 2 * terms) * _EPSILON * magnitude
+    return (8 + 2 * terms) * _EPSILON * (magnitude(parts) + sum(map(abs, further)))
+
+
+def magnitude(blocks: Iterable[Block]) -> float:
+    """Return what no labelling's score exceeds in size: the largest entries of all factors, ``Σ max|f|``."""
+    return sum(map(_magnitude, blocks), 0.0)
 
 
 def _magnitude(block: Block) -> float:

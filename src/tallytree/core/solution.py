@@ -2,7 +2,8 @@
 
 Every decoded labelling is checked against the model it came from: its tally, recomputed from the integer
 tables, equals the one that was asked for, and its score equals the profile's to rounding. The certificate
-shows that the value is attained; that nothing better exists rests on the messages.
+shows that the value is attained; that nothing better exists rests on the messages. In single precision the
+score is below the profile's, by no more than rounding up can add to it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tallytree.core import html
 from tallytree.core.blocks import Frozen, read_only, set_once
 from tallytree.core.certificate import Certificate, Proof
 from tallytree.core.model import Model
+from tallytree.core.precision import single_rounding
 from tallytree.core.reduction import Reduction
 from tallytree.core.statistics import Statistic
 from tallytree.errors import TallytreeError
@@ -51,6 +53,9 @@ class Solution(Frozen):
         What the certificate is made from; a plain tuple of its fields, which is quicker to make.
     certificate : Certificate or None
         Why it is optimal; None for a labelling that no inference has found.
+    gap : float
+        How much better than what was found something else could be: 0 in double precision, where the claim of
+        the certificate holds as it stands; a proven bound in single precision.
 
     Examples
     --------
@@ -99,6 +104,13 @@ class Solution(Frozen):
             return Proof(*self.proof).certificate(self.model, self.score, self.tally)
         return self.proof
 
+    @property
+    def gap(self) -> float:
+        """How much higher the best value can be at most; inf for a labelling that no inference has found."""
+        if isinstance(self.proof, tuple):
+            return Proof(*self.proof).gap
+        return np.inf if self.proof is None else self.proof.gap
+
     def explain(self) -> str:
         """Say in a few lines why it is optimal."""
         return str(self.certificate or "no certificate: this labelling was not found by inference")
@@ -109,6 +121,12 @@ class Solution(Frozen):
         if isinstance(proof, tuple):
             proof = Proof(*proof)._replace(claim=claim, **changes)
         return Solution(self.value, self.score, self.tally, self.assignment, self.model, proof)
+
+    def bounded(self, value: float, gap: float) -> Solution:
+        """Return the same labelling with the value that it has, which may be below the best by a gap."""
+        assert isinstance(self.proof, tuple)
+        proof = Proof(*self.proof)._replace(gap=gap)
+        return Solution(value, self.score, self.tally, self.assignment, self.model, proof)
 
     def retold(
         self, model: Model, assignment: NDArray[np.int64], value: float, score: float, tally: Any
@@ -181,6 +199,7 @@ def certified(
     value: float | None = None,
     evaluation: Evaluation | None = None,
     proof: tuple[Any, ...] | None = None,
+    bounds: bool = False,
 ) -> Solution:
     """Check a decoded labelling against the model, and return it with its own score.
 
@@ -198,6 +217,8 @@ def certified(
         What the model says of it, where that is known: the sums of ``statistics``, then of ``shown``.
     proof : tuple, optional
         What the certificate is made from.
+    bounds : bool
+        Whether the messages were rounded up, in single precision.
     """
     every = (*statistics, *(shown or ()))
     got, magnitude, terms, sums = evaluate(model, every, assignment) if evaluation is None else evaluation
@@ -206,18 +227,22 @@ def certified(
         total = sum(sums[at : at + len(statistic.blocks)])
         totals.append(total if statistic.cap is None else min(total, statistic.cap))
         at += len(statistic.blocks)
-    verify(score, list(tally), (got, magnitude, terms, sums), totals[: len(statistics)])
+    verify(score, list(tally), (got, magnitude, terms, sums), totals[: len(statistics)], bounds)
     reported = statistics if shown is None else shown
     names = unique_names(tuple([s.name for s in reported]))
     named = tally_type(names)(*totals[-len(reported) :] if reported else ())
     return Solution(score if value is None else value, got, named, assignment, model, proof)
 
 
-def verify(score: float, tally: list[int], evaluation: Evaluation, totals: list[int]) -> None:
+def verify(
+    score: float, tally: list[int], evaluation: Evaluation, totals: list[int], bounds: bool = False
+) -> None:
     """Compare what the messages promise of a labelling with what the model says of it."""
     got, magnitude, terms, _ = evaluation
     # the messages' score is the sum of the same local scores in another order: rounding apart, they are equal
-    if totals != tally or not abs(got - score) <= _EPSILON * (4 + terms) * magnitude:
+    below = _EPSILON * (4 + terms) * magnitude
+    above = single_rounding(terms, magnitude) if bounds else below
+    if totals != tally or not -below <= score - got <= above:
         raise TallytreeError(
             f"the certificate failed: messages promise score {score!r} and tally {tally}, the decoded "
             f"labelling has {got!r} and {totals}. This is a bug in tallytree; please report it with the model"

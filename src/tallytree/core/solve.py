@@ -20,6 +20,7 @@ from tallytree.core.messages import Backend
 from tallytree.core.model import Model
 from tallytree.core.objective import Objective, called
 from tallytree.core.plan import Mode, bind, plan_of
+from tallytree.core.precision import Precision
 from tallytree.core.profile import Profile
 from tallytree.core.question import Question
 from tallytree.core.reduction import Reduction, as_reduction, meet
@@ -44,6 +45,7 @@ def solve(
     tallies: Mode = "auto",
     backend: Backend = "native",
     threads: int | None = None,
+    precision: Precision = "double",
 ) -> Solution:
     """Find the labelling that maximises an objective, subject to a constraint.
 
@@ -63,6 +65,9 @@ def solve(
         The states that a variable may take.
     order, memory_limit, tallies, backend, threads
         As for :func:`profile`.
+    precision : {"double", "single"}
+        ``"single"`` halves the memory of the tables and takes about half of the time. The solution is then
+        optimal up to its :attr:`~Solution.gap`, which is proven.
 
     Raises
     ------
@@ -88,6 +93,7 @@ def solve(
         tallies=tallies,
         backend=backend,
         threads=threads,
+        precision=precision,
     )
     return best_of(asked, objective, where)
 
@@ -163,10 +169,18 @@ def pose(
     tallies: Mode = "auto",
     backend: Backend = "native",
     threads: int | None = None,
+    precision: Precision = "double",
 ) -> Posed:
     """Make the profile of the statistics and of what the constraint needs; it is empty if nothing is left."""
     inquiry = inquire(model, statistics, where)
-    plan = plan_of(inquiry.model, inquiry.question, order=order, memory_limit=memory_limit, tallies=tallies)
+    plan = plan_of(
+        inquiry.model,
+        inquiry.question,
+        order=order,
+        memory_limit=memory_limit,
+        tallies=tallies,
+        precision=precision,
+    )
     found = Profile(
         inquiry.model, inquiry.question.carried, plan, backend, threads=threads, **inquiry.context
     )

@@ -279,7 +279,8 @@ NB_MODULE(_native, m) {
         .def_prop_ro("values", [](const PyRun &r) { return to_numpy(r.run->root_values()); })
         .def("root", [](const PyRun &r) { return root_of(*r.run); })
         .def_prop_ro("native_steps", [](const PyRun &r) { return r.run->native_steps(); })
-        .def("decode", [](PyRun &r, std::int64_t cell) { return decoded(*r.run, cell); }, "cell"_a)
+        .def(
+            "decode", [](PyRun &r, std::int64_t cell) { return decoded(*r.run, cell); }, "cell"_a)
         .def("sample", &sample, "cells"_a.noconvert(), "uniforms"_a.noconvert())
         .def(
             "downward",

@@ -5,11 +5,11 @@
 
 namespace tallytree {
 
-#define TALLYTREE_DECLARE(isa)                \
-    namespace isa {                           \
-    extern const KernelsOf<double> doubles;   \
-    extern const KernelsOf<float> floats;     \
-    extern const SumKernels sums;             \
+#define TALLYTREE_DECLARE(isa)              \
+    namespace isa {                         \
+    extern const KernelsOf<double> doubles; \
+    extern const KernelsOf<float> floats;   \
+    extern const SumKernels sums;           \
     }
 TALLYTREE_DECLARE(baseline)
 #ifdef TALLYTREE_X86_64

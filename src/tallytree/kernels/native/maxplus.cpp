@@ -273,7 +273,8 @@ void convolve_many(const ConvolutionOf<Real> *pairs, Int count, Real *out, Int f
 }  // namespace
 
 extern const KernelsOf<Real> TALLYTREE_KERNELS;
-const KernelsOf<Real> TALLYTREE_KERNELS = {mix, mix_exact, mix_along, offset_rows, add, round_all, convolve, convolve_many};
+const KernelsOf<Real> TALLYTREE_KERNELS = {mix, mix_exact, mix_along, offset_rows,
+                                           add, round_all, convolve,  convolve_many};
 
 }  // namespace TALLYTREE_ISA
 }  // namespace tallytree

@@ -1,5 +1,5 @@
-// Single precision rounds every sum up, and factors too. Maxima are exact, so each cell of a table is then an upper bound
-// of the best score that it stands for, without any analysis of errors. Double precision rounds as usual.
+// Single precision rounds every sum up, and factors too. Maxima are exact, so each cell of a table is then an upper
+// bound of the best score that it stands for, without any analysis of errors. Double precision rounds as usual.
 //
 // Sums are made in other files than those that set the mode, or from memory and into it: the compiler cannot move them.
 #pragma once

@@ -93,7 +93,8 @@ class UpwardOf {
         const Real *main;  // laid out as the step says
         const Real *late;  // one for each fresh state, or null
     };
-    // A factor in the table's numbers, with room behind it where whole vectors are read; copied unless it is so already.
+    // A factor in the table's numbers, with room behind it where whole vectors are read; copied unless it is so
+    // already.
     class Roomy {
       public:
         const Real *of(const TableBlock<double> &block, Index row, bool whole_vectors, const KernelsOf<Real> &kernels);

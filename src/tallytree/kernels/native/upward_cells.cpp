@@ -49,8 +49,8 @@ template <class Real>
 void UpwardOf<Real>::eliminate_along(std::int32_t t) {
     const LocalScores local = split_scores(t, true);
     const Step &step = skeleton_.steps[t];
-    kernels_.mix_along(step.gone.count, run_.row(step.a, 0), local.main, step.gone.score, local.late,
-                             run_.row(t, 0), step.fresh);
+    kernels_.mix_along(step.gone.count, run_.row(step.a, 0), local.main, step.gone.score, local.late, run_.row(t, 0),
+                       step.fresh);
     meter_.spend(static_cast<double>(step.gone.count * step.fresh + 32));
 }
 
@@ -127,7 +127,7 @@ void UpwardOf<Real>::join_cells(std::int32_t t, Part part) {
         std::fill(to, to + size, kNothing<Real>);
         for (Index q = pairs.begin[r]; q < pairs.begin[r + 1]; q++) {
             const Real *a = run_.row(step.a, 0) + pairs.a[q] * states_a,
-                         *b = run_.row(step.b, 0) + pairs.b[q] * states_b;
+                       *b = run_.row(step.b, 0) + pairs.b[q] * states_b;
             for (Index s = 0; s < size; s++) {
                 const Real v = a[at_a[s]] + b[at_b[s]];
                 to[s] = v > to[s] ? v : to[s];

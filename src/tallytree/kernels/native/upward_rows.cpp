@@ -87,7 +87,8 @@ void UpwardOf<Real>::eliminate_rows(std::int32_t t, Part part) {
     const Index in_stride = layout_.tables[step.a].stride, stride = layout_.tables[t].stride;
     const Index js = step.kept_states * stride, values = step.gone.count, gone_stride = step.gone.a * in_stride;
     const Index blocks = step.shift_has_fresh ? step.fresh : 1, nj = step.shift_has_fresh ? 1 : step.fresh;
-    const Index ahead = layout_.bytes(layout_.arena) >= kBeyondCache && step.kept_states == 1 ? layout_.tables[t].size : 0;
+    const Index ahead =
+        layout_.bytes(layout_.arena) >= kBeyondCache && step.kept_states == 1 ? layout_.tables[t].size : 0;
     x_.resize(values * std::max<Index>(layout_.tables[step.a].runs, 1));
     f_.resize(x_.size());
     const Lot lot(part, step.kept_states, blocks * out.count);
@@ -195,9 +196,8 @@ void UpwardOf<Real>::join_rows(std::int32_t t, Part part) {
                 operations += static_cast<double>(a.length[ra]) * static_cast<double>(b.length[rb]);
                 cells += a.length[ra];
             }
-            const auto kernel = many && cells >= kManyCells && 2 * cells >= kManyCells * count
-                                    ? kernels_.convolve_many
-                                    : kernels_.convolve;
+            const auto kernel = many && cells >= kManyCells && 2 * cells >= kManyCells * count ? kernels_.convolve_many
+                                                                                               : kernels_.convolve;
             Real *to = row + out.start[r];
             if (natural <= n) {
                 convolve(kernel, count, to, range,
