@@ -72,6 +72,25 @@ def test_solve_for_machines(files, capsys):
     }
 
 
+def test_solve_in_single_precision(files, capsys):
+    tenths = tt.Model.chain([[0.0, 0.1], [0.0, 0.7]], [[0.0, -0.3], [0.0, 0.2]])
+    write_problem(Problem(tenths), "tenths.json")
+    found = json.loads(said(capsys, "solve", "tenths.json", "--precision", "single", "--json"))
+    assert found["score"] == tt.solve(tenths).score
+    assert 0 < found["gap"] < 1e-6
+    lines = said(capsys, "solve", "tenths.json", "--precision", "single", "--explain").splitlines()
+    assert lines[:2] == [f"score  {found['score']:.10g}", f"gap    {found['gap']:.2g}"]
+    assert (
+        f"optimal up to a gap of {found['gap']:.2g}: no labelling has a higher score by more than that"
+        in lines
+    )
+    plans = [
+        json.loads(said(capsys, "plan", "week.json", "--precision", p, "--json"))
+        for p in ("single", "double")
+    ]
+    assert [plan["precision"] for plan in plans] == ["single", "double"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "score"),
     [

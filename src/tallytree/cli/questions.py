@@ -49,6 +49,13 @@ def add(commands: Commands) -> None:
         json_option(one)
     for one in (solve, profile, k_best):
         operations_option(one)
+    for one in (solve, plan):
+        one.add_argument(
+            "--precision",
+            choices=("double", "single"),
+            default="double",
+            help="single: half of the memory, and optimal up to a gap that is shown",
+        )
     solve.add_argument("--explain", action="store_true", help="say why the answer is optimal")
     profile.add_argument(
         "--limit",
@@ -63,9 +70,11 @@ def add(commands: Commands) -> None:
 def _solve(options: Namespace) -> int:
     problem = problem_of(options)
     with progress("solving", shown=shown(options)):
-        solution = problem.solve(**budget(options))
+        solution = problem.solve(**budget(options), precision=options.precision)
     if options.json:
-        told = {"explanation": solution.explain()} if options.explain else {}
+        told: dict[str, object] = {"gap": solution.gap} if options.precision == "single" else {}
+        if options.explain:
+            told["explanation"] = solution.explain()
         print(reports.as_json({**reports.solution_json(problem, solution), **told}))
     else:
         print_lines(reports.solution_lines(problem, solution, terminal_width()))
@@ -76,7 +85,7 @@ def _solve(options: Namespace) -> int:
 
 def _plan(options: Namespace) -> int:
     problem = problem_of(options)
-    plan = problem.plan(memory_limit=options.memory, operation_limit=None)
+    plan = problem.plan(memory_limit=options.memory, operation_limit=None, precision=options.precision)
     print(reports.as_json(reports.plan_json(plan)) if options.json else plan)
     return Exit.OK
 

@@ -72,6 +72,8 @@ def solution_lines(problem: Problem, solution: Solution, width: int) -> Iterator
     if problem.objective is not None:
         yield f"value  {solution.value:.10g}"
     yield f"score  {solution.score:.10g}"
+    if solution.gap:
+        yield f"gap    {solution.gap:.2g}"
     if problem.names:
         tally = zip(problem.names, solution.tally, strict=True)
         yield "tally  " + ", ".join(f"{name} = {number}" for name, number in tally)
@@ -191,5 +193,6 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         "peak_bytes": plan.peak_bytes,
         "memory_limit": plan.limit,
         "segments": plan.segments,
+        "precision": plan.precision,
         "order": plan.order.tolist(),
     }

@@ -192,7 +192,7 @@ class Profile(TallyTable[Solution]):
     def _with_gap(
         self, found: Solution, row: int, bound: float | None, objective: Objective | None
     ) -> Solution:
-        """Return a labelling with its own value, and the distance to a bound of all values or of its score."""
+        """Return a labelling with its own value, and how far a bound is: of all values, or of its score."""
         value, most = found.score, float(self.scores[row])
         if objective is not None:
             score, tally = np.array([found.score]), self.tallies[[row]]

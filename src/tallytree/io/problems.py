@@ -18,6 +18,7 @@ from tallytree.core.expressions import Constraint
 from tallytree.core.model import Model, checked_model
 from tallytree.core.objective import Objective
 from tallytree.core.plan import Plan, bind, plan
+from tallytree.core.precision import Precision
 from tallytree.core.profile import Profile, profile
 from tallytree.core.solution import Solution, tally_type
 from tallytree.core.solve import solve
@@ -154,7 +155,11 @@ class Problem:
     # --- the questions ------------------------------------------------------------------------------------
 
     def plan(
-        self, *, memory_limit: float | None = None, operation_limit: float | None = MOST_OPERATIONS
+        self,
+        *,
+        memory_limit: float | None = None,
+        operation_limit: float | None = MOST_OPERATIONS,
+        precision: Precision = "double",
     ) -> Plan:
         """Plan what :meth:`solve` runs.
 
@@ -164,23 +169,31 @@ class Problem:
             Bytes; by default half of the machine's memory.
         operation_limit : float, optional
             The most add-max operations; None for any number.
+        precision : {"double", "single"}
+            As for :func:`tallytree.plan`.
 
         Raises
         ------
         BudgetError
             One of the limits is passed. Nothing has been run.
         """
-        made = plan(self.model, self.read, where=self.constraint, memory_limit=memory_limit)
+        made = plan(
+            self.model, self.read, where=self.constraint, memory_limit=memory_limit, precision=precision
+        )
         return self._affordable(made, operation_limit)
 
     def solve(
-        self, *, memory_limit: float | None = None, operation_limit: float | None = MOST_OPERATIONS
+        self,
+        *,
+        memory_limit: float | None = None,
+        operation_limit: float | None = MOST_OPERATIONS,
+        precision: Precision = "double",
     ) -> Solution:
         """Find the best labelling; its tally has all statistics of the problem.
 
         Parameters
         ----------
-        memory_limit, operation_limit : float, optional
+        memory_limit, operation_limit, precision
             As for :meth:`plan`.
 
         Raises
@@ -190,9 +203,15 @@ class Problem:
         BudgetError
             One of the limits is passed.
         """
-        self.plan(memory_limit=memory_limit, operation_limit=operation_limit)
-        objective = self.function(self.read)
-        found = solve(self.model, self.read, objective, where=self.constraint, memory_limit=memory_limit)
+        self.plan(memory_limit=memory_limit, operation_limit=operation_limit, precision=precision)
+        found = solve(
+            self.model,
+            self.read,
+            self.function(self.read),
+            where=self.constraint,
+            memory_limit=memory_limit,
+            precision=precision,
+        )
         return self._tallied(found)
 
     def profile(
