@@ -35,6 +35,7 @@ NAMES = (
     "segmentation",
     "batches",
     "threads",
+    "single",
     "transformations",
     "widths",
     "parsing",

@@ -24,7 +24,7 @@ SCALES = {
     "plain": lambda rng: 1.0,
     "subnormal": lambda rng: 1e-43,
     "too small for a float": lambda rng: 1e-300,
-    "large": lambda rng: 1e35,
+    "large": lambda rng: 1e36,
     "mixed": lambda rng: 10.0 ** rng.uniform(-50, 20),
 }
 
@@ -354,11 +354,14 @@ def test_what_single_precision_cannot_give_is_refused(model):
             ask()
 
 
-@pytest.mark.parametrize("score", [1e39, -1e39, 0.6e38])
-def test_scores_beyond_single_precision_are_refused(score):
-    model = tt.Model([2, 2], [((0,), [score, 0.0]), ((1,), [score, 0.0])])
+@pytest.mark.parametrize("score", [1e39, -1e39, 1e300, 2e38])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_scores_beyond_single_precision_are_refused(score, threads):
+    pairs = [[0.0, score], [-np.inf, 0.0]]
+    model = tt.Model([2, 2, 2], [((0,), [score, 0.0]), ((1, 0), pairs), ((2,), [0, score])])
     with pytest.raises(tt.ModelError, match=r"the scores add up to .* and single precision ends at 1e\+38"):
-        tt.solve(model, precision="single")
+        tt.solve(model, precision="single", threads=threads)
+    assert rounds_to_nearest()
 
 
 def test_an_objective_that_rounding_decides_is_refused(model):

@@ -59,8 +59,10 @@ def pass_messages(
         several = threads_for(plan.operations, threads)
         if plan.precision == "double":
             return native.Run(plan.layout, tables, algebra, threads=several)
-        check_scores(model.blocks)
-        return native.SingleRun(plan.layout, tables, threads=several)
+        run = native.SingleRun(plan.layout, tables, threads=several)
+        if run.overflowed:
+            check_scores(model.blocks)
+        return run
     if backend == "reference":
         plan.need_double("reference runs")
         return _Reference(

@@ -7,7 +7,7 @@ tables and scored in double precision; no other one is better by more than the b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Literal
 
 from tallytree.core.blocks import Block
@@ -18,7 +18,7 @@ __all__ = ["Precision", "check_scores", "excess", "is_single", "single_rounding"
 
 Precision = Literal["double", "single"]
 
-_LARGEST = 1e38  # no sum of smaller size is beyond single precision
+_LARGEST = 1e38  # sums of smaller size are floats
 _EPSILON, _TINY = 2.0**-23, 2.0**-149
 
 
@@ -29,7 +29,7 @@ def is_single(precision: str) -> bool:
     return precision == "single"
 
 
-def check_scores(blocks: Sequence[Block]) -> None:
+def check_scores(blocks: Iterable[Block]) -> None:
     """Refuse scores whose sums may be too large for single precision."""
     total = magnitude(blocks)
     if not total <= _LARGEST:

@@ -41,7 +41,7 @@ def rounding(blocks: Iterable[Block], *further: float) -> float:
 
 
 def magnitude(blocks: Iterable[Block]) -> float:
-    """Return what no labelling's score exceeds in size: the largest entries of all factors, ``Σ max|f|``."""
+    """Return what no score exceeds in size: the largest entries of all factors, ``Σ max|f|``."""
     return sum(map(_magnitude, blocks), 0.0)
 
 

@@ -32,6 +32,7 @@ void bind_single(nb::module_ &m) {
         .def_prop_ro("values", [](const PySingleRun &r) { return to_numpy(r.run->root_values()); })
         .def("root", [](const PySingleRun &r) { return root_of(*r.run); })
         .def_prop_ro("native_steps", [](const PySingleRun &r) { return r.run->native_steps(); })
+        .def_prop_ro("overflowed", [](const PySingleRun &r) { return r.run->overflowed(); })
         .def("decode", [](PySingleRun &r, std::int64_t cell) { return decoded(*r.run, cell); }, "cell"_a);
 }
 

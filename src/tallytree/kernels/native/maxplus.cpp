@@ -172,7 +172,6 @@ void add(const Real *in, Real *out, Int n) {
     for (; i < n; i++) out[i] += in[i];
 }
 
-// As the thread rounds.
 void round_all(const double *in, Real *out, Int n) {
     for (Int i = 0; i < n; i++) out[i] = static_cast<Real>(in[i]);
 }

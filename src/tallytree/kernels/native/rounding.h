@@ -10,26 +10,33 @@
 
 namespace tallytree {
 
-// How this thread rounds, for the life of the object.
+// How this thread rounds, for the life of the object; what sums raise meanwhile (flags) is forgotten at its end.
 class RoundingMode {
   public:
-    explicit RoundingMode(int mode) : before_(std::fegetround()) { std::fesetround(mode); }
-    ~RoundingMode() { std::fesetround(before_); }
+    explicit RoundingMode(int mode) {
+        std::fegetenv(&before_);
+        std::fesetround(mode);
+    }
+    ~RoundingMode() { std::fesetenv(&before_); }
     RoundingMode(const RoundingMode &) = delete;
     RoundingMode &operator=(const RoundingMode &) = delete;
 
   private:
-    int before_;
+    std::fenv_t before_;
 };
 
 // Held while tables of these numbers are made.
 template <class Real>
 struct TableRounding {
     TableRounding() {}
+    bool overflowed() const { return false; }
 };
 template <>
 struct TableRounding<float> : RoundingMode {
-    TableRounding() : RoundingMode(FE_UPWARD) {}
+    TableRounding() : RoundingMode(FE_UPWARD) { std::feclearexcept(FE_OVERFLOW); }
+    // Whether some number was beyond all floats. Vectors may hold numbers that are of no use, so that this can be so
+    // without harm; if it is not, no cell that should be finite is infinite.
+    bool overflowed() const { return std::fetestexcept(FE_OVERFLOW) != 0; }
 };
 
 // The same poll for use meanwhile: what it calls, Python among it, must not notice.

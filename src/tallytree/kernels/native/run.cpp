@@ -103,6 +103,7 @@ void RunOf<Real>::run_segment(Algebra &algebra, Index segment, const Poll &poll,
         const TableRounding<Real> rounding;
         UpwardOf<Real> up(*this, poll);
         for (auto t : steps) up.step(algebra, t);
+        if (rounding.overflowed()) overflowed_ = true;
     }
     native_steps_ += static_cast<Index>(steps.size());
     loaded_ = segment;
@@ -124,6 +125,7 @@ void RunOf<Real>::run_together(const Algebra &algebra, std::span<const std::int3
             member.up.emplace(*this, worker.poll);
         }
         member.up->step(member.algebra, t, part);
+        if (rounding.overflowed()) overflowed_ = true;
     };
     work_together(*layout_, steps, threads_, work, poll);
 }

@@ -1,6 +1,8 @@
 // One execution of a plan: the upward messages in one arena, and what is read from them afterwards.
 #pragma once
 
+#include <atomic>
+
 #include "algebra.h"
 #include "layout.h"
 #include "maxplus.h"
@@ -75,6 +77,7 @@ class RunOf {
     AlgebraKind algebra() const { return kind_; }
     bool is_max_plus() const { return kind_ == AlgebraKind::MaxPlus; }
     Index native_steps() const { return native_steps_; }
+    bool overflowed() const { return overflowed_; }  // see rounding.h
     const Layout &layout() const { return *layout_; }
     Real *memory() const { return static_cast<Real *>(arena_.data()); }
     Real *row(std::int32_t t, Index state) const {
@@ -113,6 +116,7 @@ class RunOf {
     Arena arena_;
     Index loaded_ = -1;  // the segment whose tables are in memory
     Index native_steps_ = 0;
+    std::atomic<bool> overflowed_{false};
     Threads threads_;
 };
 using Run = RunOf<double>;

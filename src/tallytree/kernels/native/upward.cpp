@@ -33,9 +33,7 @@ const Real *UpwardOf<Real>::pack_scores(std::int32_t t, Index without) {
     const bool there = packed_ == t && packed_without_ == without;
     if (!there) sum_factors(t, without);
     if constexpr (Double<Real>) return scores_.data();
-    const Index size = skeleton_.steps[t].score_size;
-    if (static_cast<Index>(rounded_.size()) < size + kLanes) rounded_.resize(size + kLanes);
-    if (!there) kernels_.round_all(scores_.data(), rounded_.data(), size);
+    if (!there) round(scores_.data(), skeleton_.steps[t].score_size, rounded_);
     return rounded_.data();
 }
 
@@ -73,7 +71,7 @@ typename UpwardOf<Real>::LocalScores UpwardOf<Real>::split_scores(std::int32_t t
     const auto refs = skeleton_.score_refs[t];
     const Index others = static_cast<Index>(refs.size()) - (step.late >= 0 ? 1 : 0), main = step.late == 0 ? 1 : 0;
     const auto table = [&](FactorRef ref, Roomy &roomy) {
-        return roomy.of(run_.scores_[ref.block], ref.row, whole_vectors, kernels_);
+        return as_read(run_.scores_[ref.block], ref.row, whole_vectors, roomy);
     };
     LocalScores local{nullptr, nullptr};
     if (step.late >= 0) local.late = table(refs[step.late], late_);
@@ -85,18 +83,22 @@ typename UpwardOf<Real>::LocalScores UpwardOf<Real>::split_scores(std::int32_t t
     return local;
 }
 
+// A factor as the kernels read it: as it lies, unless it has no room behind it, or other numbers.
 template <class Real>
-const Real *UpwardOf<Real>::Roomy::of(const TableBlock<double> &block, Index row, bool whole_vectors,
-                                      const KernelsOf<Real> &kernels) {
+const Real *UpwardOf<Real>::as_read(const TableBlock<double> &block, Index row, bool whole_vectors,
+                                    Roomy &roomy) const {
     const double *table = block.row(row);
     if constexpr (Double<Real>)
         if (!whole_vectors || (block.count - 1 - row) * block.size >= kLanes) return table;
-    if (from_ != table) {
-        cells_.resize(block.size + kLanes);
-        kernels.round_all(table, cells_.data(), block.size);
-        from_ = table;
-    }
-    return cells_.data();
+    if (roomy.from != table) round(table, block.size, roomy.cells);
+    roomy.from = table;
+    return roomy.cells.data();
+}
+
+template <class Real>
+void UpwardOf<Real>::round(const double *from, Index n, std::vector<Real> &to) const {
+    if (static_cast<Index>(to.size()) < n + kLanes) to.resize(n + kLanes);
+    kernels_.round_all(from, to.data(), n);
 }
 
 template <class Real>

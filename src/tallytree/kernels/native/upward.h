@@ -93,16 +93,13 @@ class UpwardOf {
         const Real *main;  // laid out as the step says
         const Real *late;  // one for each fresh state, or null
     };
-    // A factor in the table's numbers, with room behind it where whole vectors are read; copied unless it is so
-    // already.
-    class Roomy {
-      public:
-        const Real *of(const TableBlock<double> &block, Index row, bool whole_vectors, const KernelsOf<Real> &kernels);
-
-      private:
-        std::vector<Real> cells_;
-        const double *from_ = nullptr;
+    // A copy of a factor, with room behind it so that whole vectors can be read.
+    struct Roomy {
+        std::vector<Real> cells;
+        const double *from = nullptr;
     };
+    const Real *as_read(const TableBlock<double> &block, Index row, bool whole_vectors, Roomy &roomy) const;
+    void round(const double *from, Index n, std::vector<Real> &to) const;
     LocalScores split_scores(std::int32_t t, bool whole_vectors);
     const Real *pack_scores(std::int32_t t, Index without = -1);
     void sum_factors(std::int32_t t, Index without);  // into scores_
