@@ -38,9 +38,9 @@ CASES: dict[str, Callable[[bool], Problem]] = {
     "chain of 40, N=5, TP and FP": lambda _: threads.chain(40, 5),
     "chain of 160, N=5, TP and FP": lambda _: threads.chain(160, 5),
     "random tree, two counts": lambda quick: threads.tree(150 if quick else 300, 3),
-    "two paths of 2,000, a count": lambda _: threads.long_join(2000),
+    "two paths of 1,000, a count": lambda _: threads.long_join(1000),
     "grid 6 x 40, a count": lambda _: threads.grid(6, 40),
-    "grid 12 x 40, a count": lambda quick: threads.grid(9 if quick else 12, 40),
+    "grid 9 x 40, a count": lambda _: threads.grid(9, 40),
     "chain of 2,000, N=20, nothing counted": lambda _: plain_chain(2000, 20),
 }
 
