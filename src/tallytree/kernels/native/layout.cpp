@@ -23,6 +23,15 @@ bool same(const Index *x, const Index *y, Index n) {
     return true;
 }
 
+std::pair<Index, Index> range_of(std::span<const std::int64_t> entries) {
+    Index low = entries.empty() ? 0 : entries[0], high = low;
+    for (const Index entry : entries) {
+        low = std::min(low, entry);
+        high = std::max(high, entry);
+    }
+    return {low, high};
+}
+
 // A layout with nothing in it but the memory of another one.
 Layout emptied(Layout used) {
     Layout fresh;
@@ -98,15 +107,8 @@ class Builder {
         for (std::size_t block = 0; block < request_.shifts.size(); block++) {
             const auto &tables = request_.shifts[block];
             first_of_.push_back(static_cast<Index>(range_of_.size()));
-            for (Index k = 0; k < tables.count; k++) {
-                const auto *row = tables.row(k);
-                Index low = tables.size ? row[0] : 0, high = low;
-                for (Index i = 1; i < tables.size; i++) {
-                    low = std::min(low, row[i]);
-                    high = std::max(high, row[i]);
-                }
-                range_of_.emplace_back(low, high);
-            }
+            for (Index k = 0; k < tables.count; k++)
+                range_of_.push_back(range_of(std::span(tables.row(k), static_cast<std::size_t>(tables.size))));
             const auto statistic = skeleton_.statistic_of[block];
             for (Index k = 0; k < scopes_[block].count; k++) {
                 total_low_[statistic] += row_low(block, k);
@@ -286,8 +288,10 @@ class Builder {
         const Index i = position_[skeleton_.statistic_of[ref.block]];
         const Index floor = l_.caps[i] == kUncapped ? 0 : row_low(ref.block, ref.row);
         Index *out = sums.data() + i;
-        walk_factor(skeleton_.shift_loops[ref_index], [&](Index at, Index count, Index stride) {
-            for (Index x = 0; x < count; x++, out += this->count()) *out += table[at + x * stride] - floor;
+        walk_factor(skeleton_.shift_loops[ref_index], [&, n = count()](Index at, Index size, Index stride) {
+            const Index minimum = floor, each = n;  // not to be looked up again after every entry
+            const auto *entry = table + at;
+            for (Index x = 0; x < size; x++, out += each, entry += stride) *out += *entry - minimum;
         });
     }
 
@@ -333,33 +337,35 @@ class Builder {
         open_pairs(s, table.runs, a.count * b.count);
         hull_low_.resize(table.runs);
         hull_high_.resize(table.runs);
-        Index *begin = l_.pair_begin.data() + s.begin, group = 0, pairs = 0;
+        Index *begin = l_.pair_begin.data() + s.begin, pairs = 0;
+        std::int32_t *pair_a = l_.pair_a.data() + s.pairs, *pair_b = l_.pair_b.data() + s.pairs;
+        const Index lowest = *low, classes = s.classes;
         for (Index r = 0; r < table.runs; r++) {
             Index bottom = kLarge, top = kSmall;
             const auto take = [&](Index ra, Index rb) {
                 const Index sum = a.low[ra] + b.low[rb];
                 bottom = std::min(bottom, sum);
                 top = std::max(top, sum + a.length[ra] + b.length[rb] - 2);
-                l_.pair_a[s.pairs + pairs] = static_cast<std::int32_t>(ra);
-                l_.pair_b[s.pairs + pairs++] = static_cast<std::int32_t>(rb);
+                pair_a[pairs] = static_cast<std::int32_t>(ra);
+                pair_b[pairs++] = static_cast<std::int32_t>(rb);
             };
-            if (s.classes) {
-                for (Index rb = 0; rb < b.count; rb++) {
-                    begin[group++] = pairs;
-                    const Index ra = r - (b.prefix[rb] - *low);
-                    if (ra >= 0 && ra < a.count) take(ra, rb);
-                }
-            } else {
-                begin[group++] = pairs;
-                for (Index ra = std::max<Index>(r - b.count + 1, 0); ra <= std::min(r, a.count - 1); ra++)
-                    take(ra, r - ra);
+            for (Index rb = 0; rb < classes; rb++) {
+                *begin++ = pairs;
+                const Index ra = r - (b.prefix[rb] - lowest);
+                if (ra >= 0 && ra < a.count) take(ra, rb);
+            }
+            if (!classes) {
+                *begin++ = pairs;
+                const Index last = std::min(r, a.count - 1);
+                for (Index ra = std::max<Index>(r - b.count + 1, 0); ra <= last; ra++) take(ra, r - ra);
             }
             hull_low_[r] = bottom;
             hull_high_[r] = top;
         }
-        begin[group] = pairs;
+        *begin = pairs;
         store_runs(t, hull_low_.data(), hull_high_.data(), hull_high_.data());
-        for (Index r = 0; r < table.runs; r++) l_.prefix.push_back(first + r);
+        l_.prefix.resize(l_.prefix.size() + table.runs);
+        std::iota(l_.prefix.end() - table.runs, l_.prefix.end(), first);
         count_bytes(t, pairs);
     }
 
@@ -388,10 +394,14 @@ class Builder {
         double cells = 0;
         for (Index r = 0; r < table.runs; r++) cells += static_cast<double>(high[r] - low[r] + 1);
         if (cells * 8 * skeleton_.states[t] > request_.memory_limit) throw_budget(t, cells * 8 * skeleton_.states[t]);
-        l_.low.insert(l_.low.end(), low, low + table.runs);
+        const std::size_t first = l_.low.size(), last = first + table.runs;
+        l_.low.resize(last);
+        l_.length.resize(last);
+        l_.natural.resize(last);
         for (Index r = 0; r < table.runs; r++) {
-            l_.length.push_back(high[r] - low[r] + 1);
-            l_.natural.push_back(natural[r] - low[r] + 1);
+            l_.low[first + r] = low[r];
+            l_.length[first + r] = high[r] - low[r] + 1;
+            l_.natural[first + r] = natural[r] - low[r] + 1;
         }
         table.cells = static_cast<Index>(cells);
     }

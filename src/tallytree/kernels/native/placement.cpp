@@ -59,12 +59,14 @@ class Placement {
         const StepView s = l_.step(consumer);
         const Index out = l_.tables[consumer].runs_begin;
         const Index *low = l_.low.data() + table.runs_begin, *length = l_.length.data() + table.runs_begin;
-        for (Index to = out, p = 0; to < out + l_.tables[consumer].runs; to++) {
+        const Index *last = s.pairs.begin + s.classes;
+        Index *front = front_.data(), *back = back_.data(), p = 0;
+        for (Index to = out; to < out + l_.tables[consumer].runs; to++, last += s.classes) {
             const Index bottom = l_.low[to], end = round_up(std::max(l_.length[to], l_.natural[to]));
-            for (const Index last = s.pairs.begin[(to - out + 1) * s.classes]; p < last; p++) {
+            for (const Index until = *last; p < until; p++) {
                 const Index r = s.pairs.a[p], offset = low[r] + s.class_shift[s.pairs.b[p]] - bottom;
-                front_[r] = std::max(front_[r], offset);
-                back_[r] = std::max(back_[r], end - offset - length[r]);
+                front[r] = std::max(front[r], offset);
+                back[r] = std::max(back[r], end - offset - length[r]);
             }
         }
     }
