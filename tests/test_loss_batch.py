@@ -153,3 +153,16 @@ def test_what_is_counted_natively_must_fit():
     batch.add_nodes([unary], [True], -1, np.array([0, 1]), [losses_of], tables)
     with pytest.raises(ValueError, match="outside the table"):
         batch.run(1, lambda *_: 0)
+
+
+def test_steps_are_known_again_whatever_comes_between():
+    """Layouts in one memory: a problem of another kind now and then, and some too large to be kept."""
+    rng = np.random.default_rng(3)
+    pairs, recipes = [], []
+    for number in range(60):
+        length = int(rng.integers(1, 13)) if number % 20 else 300
+        unary, pair = rng.normal(size=(length, 3)), rng.normal(size=(3, 3))
+        pairs.append((tt.Model.chain(unary, pair), rng.integers(0, 3, length)))
+        one_tally, other = losses.HammingLoss(), losses.Precision(background=2)
+        recipes.append([losses.FBeta(background=0), one_tally, other][(number % 7 == 3) + (number % 9 == 5)])
+    check(pairs, recipes, "slack", threads=1)

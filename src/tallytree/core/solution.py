@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.core import html
-from tallytree.core.blocks import Frozen, read_only, set_once
+from tallytree.core.blocks import Frozen, read_only
 from tallytree.core.certificate import Certificate, Proof
 from tallytree.core.model import Model
 from tallytree.core.precision import single_rounding
@@ -67,8 +67,6 @@ class Solution(Frozen):
       the messages cover every labelling of 2 variables: width τ = 1, tallies R = 1, ...
     """
 
-    __slots__ = ("assignment", "model", "proof", "score", "tally", "value")
-
     value: float
     score: float
     tally: Any
@@ -85,12 +83,10 @@ class Solution(Frozen):
         model: Model,
         proof: tuple[Any, ...] | Certificate | None = None,
     ) -> None:
-        set_once(self, "value", value)
-        set_once(self, "score", score)
-        set_once(self, "tally", tally)
-        set_once(self, "assignment", read_only(assignment))
-        set_once(self, "model", model)
-        set_once(self, "proof", proof)
+        # at once, which takes half as long as one by one: batches make thousands of them
+        vars(self).update(
+            value=value, score=score, tally=tally, assignment=read_only(assignment), model=model, proof=proof
+        )
 
     @property
     def labels(self) -> NDArray[Any]:

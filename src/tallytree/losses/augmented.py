@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tallytree.core.blocks import Block, read_only, set_once
+from tallytree.core.blocks import Block, read_only
 from tallytree.core.certificate import BEST
 from tallytree.core.elimination import Order
 from tallytree.core.expressions import Constraint
@@ -57,34 +57,17 @@ class AugmentedSolution(Solution):
         As for every :class:`Solution`, on the model that was asked about.
     """
 
-    __slots__ = ("loss", "truth_score")
-
     loss: float
     truth_score: float
 
-    def __init__(self, found: Solution, loss: float, truth_score: float, value: float | None = None) -> None:
-        worth = found.value if value is None else value
-        super().__init__(worth, found.score, found.tally, found.assignment, found.model, found.proof)
-        set_once(self, "loss", loss)
-        set_once(self, "truth_score", truth_score)
+    def __init__(self, found: Solution, loss: float, truth_score: float) -> None:
+        vars(self).update(vars(found), loss=loss, truth_score=truth_score)
 
     @classmethod
-    def complete(
-        cls,
-        value: float,
-        score: float,
-        tally: Any,
-        assignment: NDArray[np.int64],
-        model: Model,
-        proof: tuple[Any, ...],
-        loss: float,
-        truth_score: float,
-    ) -> AugmentedSolution:
-        """Make one of all that it has."""
+    def complete(cls, **content: Any) -> AugmentedSolution:
+        """Make one of all that it has; the labelling is read-only already."""
         solution: AugmentedSolution = object.__new__(cls)
-        Solution.__init__(solution, value, score, tally, assignment, model, proof)
-        set_once(solution, "loss", loss)
-        set_once(solution, "truth_score", truth_score)
+        vars(solution).update(content)
         return solution
 
     def __reduce__(self) -> tuple[Any, ...]:

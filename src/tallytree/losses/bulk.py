@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.blocks import Block, unary_scopes
+from tallytree.core.blocks import Block, read_only, unary_scopes
 from tallytree.core.certificate import BEST
 from tallytree.core.door import code_in, numbers_of
 from tallytree.core.handover import Batch, Labelling, Labellings, Options, solution_of
@@ -148,7 +148,7 @@ def in_bulk(asked: Asked) -> list[Nodes]:
         kind = kinds[id(recipe)]
         if kind is None or where is not None or fixed or allowed or not isinstance(model, Model):
             continue
-        if model.alike is not None and len(model):
+        if model.alike is not None:
             groups.setdefault((kind, model.states, model.alike), []).append(number)
     bulks = (Nodes(asked, numbers) for numbers in groups.values())
     return [bulk for bulk in bulks if bulk.ready]
@@ -199,13 +199,12 @@ class Nodes:
         sizes = np.diff(np.cumsum(self.codes != self.background)[ends - 1], prepend=0).tolist()
         prices = _Prices(_kind(self.loss), max(self.lengths), self.asked.scaling, self.asked.margin)
         losses = {size: prices.table(size) for size in set(sizes)}
-        models = dict(zip(self.lengths, self.models, strict=True))
-        shapes = {length: self._shape(model) for length, model in models.items()}
+        skeletons: dict[Any, native.Skeleton] = {}
+        for model in self.models:
+            if model.key not in skeletons:
+                skeletons[model.key] = batch.skeleton(model, self._shape(model))
         batch.handle.add_nodes(
-            [
-                batch.skeleton(model, shapes[length])
-                for model, length in zip(self.models, self.lengths, strict=True)
-            ],
+            [skeletons[model.key] for model in self.models],
             [name == "tp" for name in counted],
             self.background,
             self.codes,
@@ -218,7 +217,7 @@ class Nodes:
         counted: tuple[str, ...] = self.loss.counted
         tallies, sums = (table.reshape(-1, len(counted)) for table in (found.tallies, found.sums))
         verify_all(tallies, sums, *found.numbers.T[1:5])
-        begins = found.begins[:, 0].tolist()
+        labels, begins = read_only(found.assignments), found.begins[:, 0].tolist()
         each = zip(self.models, self.recipes, self.truths, begins, begins[1:], strict=False)
         counts = map(tally_type(counted)._make, sums.tolist())
         for (model, recipe, truth, at, end), tally, numbers in zip(
@@ -230,7 +229,14 @@ class Nodes:
                 continue
             proof = partial(_plan, model, recipe, truth, options), promised, BEST, None, "value"
             yield AugmentedSolution.complete(
-                value, score, tally, found.assignments[at:end], model, proof, loss, truth_score
+                value=value,
+                score=score,
+                tally=tally,
+                assignment=labels[at:end],
+                model=model,
+                proof=proof,
+                loss=loss,
+                truth_score=truth_score,
             )
 
     def problem(self, index: int) -> Augmented:
@@ -256,7 +262,7 @@ class Nodes:
     def _codes(self) -> NDArray[np.int64] | None:
         """Return the states of all truths, one after the other; None if one is not as it should be."""
         try:
-            if list(map(len, self.truths)) != self.lengths:
+            if list(map(len, self.truths)) != self.lengths or not all(self.lengths):
                 return None
         except TypeError:
             return None
@@ -312,12 +318,13 @@ def _plan(model: Model, recipe: Loss, truth: Any, options: Options) -> Plan:
 
 def _numbers(truths: Sequence[Any], names: dict[str, int]) -> NDArray[np.int64] | None:
     """Return labellings as one array: all in numbers, or all in names (-1 for an unknown one), or None."""
-    if all(
-        isinstance(truth, np.ndarray) and truth.dtype.kind in "iu" and truth.ndim == 1 for truth in truths
-    ):
-        return np.concatenate(truths, dtype=np.int64)
+    try:
+        numbers = np.concatenate(truths)
+    except ValueError:  # of different dimensions
+        return None
+    if numbers.dtype.kind in "iu" and numbers.ndim == 1:
+        return numbers.astype(np.int64, copy=False)
     labels = list(chain.from_iterable(t.tolist() if isinstance(t, np.ndarray) else t for t in truths))
-    kinds = set(map(type, labels))
-    if kinds == {str}:
-        labels = [names.get(label, -1) for label in labels]
-    return np.array(labels, dtype=np.int64) if kinds in ({str}, {int}) else None
+    if set(map(type, labels)) != {str}:
+        return None
+    return np.array([names.get(label, -1) for label in labels], dtype=np.int64)

@@ -23,14 +23,12 @@ class BoundedSolution(Solution):
         ``upper_bound - score``; 0.0 where the labelling is the best.
     """
 
-    __slots__ = ("upper_bound",)
-
     upper_bound: float
 
     def __init__(self, solution: Solution, upper_bound: float) -> None:
         score = solution.score
         super().__init__(score, score, tally_type(())(), solution.assignment, solution.model, solution.proof)
-        object.__setattr__(self, "upper_bound", max(upper_bound, score))
+        vars(self).update(upper_bound=max(upper_bound, score))
 
     @property
     def gap(self) -> float:

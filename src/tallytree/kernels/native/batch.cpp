@@ -161,7 +161,7 @@ std::vector<BatchAnswer> Batch::run(Index threads, const MaxPlusKernels *kernels
         Workspace &space = workspaces[worker.number];
         const LayoutRequest &request = space.request_of(item);
         try {
-            *space.layout = build_layout(item.skeleton, request, worker.poll, std::move(*space.layout));
+            rebuild_layout(*space.layout, item.skeleton, request, worker.poll);
         } catch (const BudgetExceeded &) {
             answer.refused = true;
             return;

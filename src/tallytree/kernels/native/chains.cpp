@@ -30,7 +30,7 @@ class Solver {
         make_scores();
         make_shifts();
         auto &layout = space_.layout;
-        *layout = build_layout(chain_.skeleton, space_.request, poll, std::move(*layout));
+        rebuild_layout(*layout, chain_.skeleton, space_.request, poll);
         Run run(layout, space_.scores, AlgebraKind::MaxPlus, 0, kernels, std::move(space_.arena));
         run.upward(poll);
         std::vector<ChainAnswer> answers;

@@ -98,18 +98,28 @@ class ChoicesOf {
         for (i = scope.size() - kept.size(); i-- > 0; rest /= skeleton_.cardinalities[scope[i]])
             states_[scope[i]] = rest % skeleton_.cardinalities[scope[i]];
         run_.local_scores(t, states_.data(), scores_);
-        for (Index v = 0; v < step.gone.count; v++) {
+        const Loop gone = step.gone;
+        const Index stride = gone.a * layout_.tables[step.a].stride;
+        const Real *row = run_.row(step.a, at_a);
+        const std::int32_t *d = s.class_of + at_shift;
+        std::int32_t known = -1;  // the class whose sources are at hand: states in a row often have the same one
+        for (Index v = 0; v < gone.count; v++, row += stride, d += gone.shift) {
             const double f = scores_[v];
             if (f == kNegativeInfinity) continue;
-            const Index d = s.class_of[at_shift + v * step.gone.shift], group = place.run * s.classes + d;
-            const Index state = at_a + v * step.gone.a;
-            const Real *row = run_.row(step.a, state);
-            for (Index q = s.pairs.begin[group]; q < s.pairs.begin[group + 1]; q++) {
-                const Index ra = s.pairs.a[q];
-                const Index offset = in.low[ra] + s.class_shift[d] - out.low[place.run];
-                sources(out, place, offset, in.length[ra],
-                        [&](Index i) { offer(Way{row[in.start[ra] + i] + f, f, v, {step.a, {state, ra, i}}, {}}); });
-            }
+            if (*d != known) find_sources(s, *d, in, out, place);
+            known = *d;
+            for (const auto &[start, run, cell] : sources_)
+                offer(Way{row[start] + f, f, v, {step.a, {at_a + v * gone.a, run, cell}}, {}});
+        }
+    }
+
+    // The cells of the input that shift d carries to a place.
+    void find_sources(const StepView &s, Index d, const Runs &in, const Runs &out, Place place) {
+        sources_.clear();
+        const Index group = place.run * s.classes + d;
+        for (Index q = s.pairs.begin[group]; q < s.pairs.begin[group + 1]; q++) {
+            const Index ra = s.pairs.a[q], offset = in.low[ra] + s.class_shift[d] - out.low[place.run];
+            sources(out, place, offset, in.length[ra], [&](Index i) { sources_.push_back({in.start[ra] + i, ra, i}); });
         }
     }
 
@@ -223,6 +233,10 @@ class ChoicesOf {
     const Skeleton &skeleton_;
     std::vector<std::int64_t> states_;  // by variable; those of the table at hand are right
     std::vector<double> scores_;        // of the step at hand, by the state of its variable
+    struct Source {
+        Index start, run, cell;  // its place in a state's row, and what it is
+    };
+    std::vector<Source> sources_;
 };
 using Choices = ChoicesOf<double>;
 

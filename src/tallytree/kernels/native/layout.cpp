@@ -3,6 +3,7 @@
 // dropped on the way. Then every run gets its place.
 #include "layout.h"
 
+#include "known_steps.h"
 #include "placement.h"
 #include "sums.h"
 
@@ -23,7 +24,19 @@ bool same(const Index *x, const Index *y, Index n) {
     return true;
 }
 
-// A layout with nothing in it but the memory of another one.
+std::pair<Index, Index> range_of(std::span<const std::int64_t> entries) {
+    Index low = entries.empty() ? 0 : entries[0], high = low;
+    for (const Index entry : entries) {
+        low = std::min(low, entry);
+        high = std::max(high, entry);
+    }
+    return {low, high};
+}
+
+// Runs and pairs that are kept for layouts to come: some megabytes.
+constexpr std::size_t kRemembered = std::size_t{1} << 17;
+
+// A layout with nothing in it but the memory of another one, and what is in its pools.
 Layout emptied(Layout used) {
     Layout fresh;
     const auto recycle = [](auto &to, auto &from) {
@@ -37,17 +50,18 @@ Layout emptied(Layout used) {
     recycle(fresh.tables, used.tables);
     recycle(fresh.steps, used.steps);
     recycle(fresh.class_of, used.class_of);
-    recycle(fresh.pair_a, used.pair_a);
-    recycle(fresh.pair_b, used.pair_b);
     recycle(fresh.class_prefix, used.class_prefix);
     recycle(fresh.class_shift, used.class_shift);
-    recycle(fresh.pair_begin, used.pair_begin);
-    recycle(fresh.low, used.low);
-    recycle(fresh.length, used.length);
-    recycle(fresh.natural, used.natural);
-    recycle(fresh.start, used.start);
-    recycle(fresh.prefix, used.prefix);
     recycle(fresh.segment_begin, used.segment_begin);
+    fresh.pair_a = std::move(used.pair_a);
+    fresh.pair_b = std::move(used.pair_b);
+    fresh.pair_begin = std::move(used.pair_begin);
+    fresh.low = std::move(used.low);
+    fresh.length = std::move(used.length);
+    fresh.natural = std::move(used.natural);
+    fresh.start = std::move(used.start);
+    fresh.prefix = std::move(used.prefix);
+    fresh.known = std::move(used.known);
     return fresh;
 }
 
@@ -71,12 +85,19 @@ class Builder {
     Layout build(bool rows) {
         choose_axes(rows);
         plain_ = !l_.clipped && std::all_of(l_.caps.begin(), l_.caps.end(), [](Index cap) { return cap == kUncapped; });
-        bound_tables();
+        if (!recalls()) forget();
+        if (!request_.window.open) bound_tables();
         l_.tables.resize(skeleton_.steps.size());
         l_.steps.resize(skeleton_.steps.size());
-        for (std::size_t t = 0; t < skeleton_.steps.size(); t++) make_table(static_cast<std::int32_t>(t));
+        const bool known = l_.known && plain_ && l_.rows;
+        for (std::size_t t = 0; t < skeleton_.steps.size(); t++) {
+            if (known) recall_table(static_cast<std::int32_t>(t));
+            else make_table(static_cast<std::int32_t>(t));
+        }
         if (sums_of_runs_) l_.pruned = sums_of_runs_->pruned();
-        place(l_, request_.memory_limit);
+        if (known) measure_tables();
+        else place_runs(l_);
+        place_tables(l_, request_.memory_limit);
         return std::move(l_);
     }
 
@@ -99,15 +120,8 @@ class Builder {
         for (std::size_t block = 0; block < request_.shifts.size(); block++) {
             const auto &tables = request_.shifts[block];
             first_of_.push_back(static_cast<Index>(range_of_.size()));
-            for (Index k = 0; k < tables.count; k++) {
-                const auto *row = tables.row(k);
-                Index low = tables.size ? row[0] : 0, high = low;
-                for (Index i = 1; i < tables.size; i++) {
-                    low = std::min(low, row[i]);
-                    high = std::max(high, row[i]);
-                }
-                range_of_.emplace_back(low, high);
-            }
+            for (Index k = 0; k < tables.count; k++)
+                range_of_.push_back(range_of(std::span(tables.row(k), static_cast<std::size_t>(tables.size))));
             const auto statistic = skeleton_.statistic_of[block];
             for (Index k = 0; k < scopes_[block].count; k++) {
                 total_low_[statistic] += row_low(block, k);
@@ -177,6 +191,7 @@ class Builder {
         if (request_.window.open && !window_.low.empty()) return;
         window_.low.assign(count(), kSmall);
         window_.high.assign(count(), kLarge);
+        if (request_.window.open) return;
         const Index root = (static_cast<Index>(skeleton_.steps.size()) - 1) * count();
         for (Index i = 0; i < count(); i++) {
             const auto k = l_.permutation[i];
@@ -208,6 +223,12 @@ class Builder {
     }
 
     void make_table(std::int32_t t) {
+        if (skeleton_.steps[t].verb == Verb::Eliminate) make_classes(t);
+        make_runs(t);
+        count_operations(t);
+    }
+
+    void make_runs(std::int32_t t) {
         const Step &step = skeleton_.steps[t];
         auto &table = l_.tables[t];
         table.states = static_cast<Index>(skeleton_.states[t]);
@@ -218,11 +239,8 @@ class Builder {
             l_.low.push_back(0);
             l_.length.push_back(1);
             l_.natural.push_back(1);
-            return;
-        }
-        if (step.verb == Verb::Eliminate) {
-            make_classes(t);
-            auto &s = l_.steps[t];
+        } else if (step.verb == Verb::Eliminate) {
+            const auto &s = l_.steps[t];
             ones_.assign(s.classes, 1);
             combine(t, view(step.a),
                     {s.classes, l_.class_prefix.data() + s.class_prefix, l_.class_shift.data() + s.class_shift,
@@ -230,9 +248,120 @@ class Builder {
         } else {
             combine(t, view(step.a), view(step.b));
         }
-        count_operations(t);
     }
 
+    // ---- tables that are known from earlier layouts ------------------------------------------------------
+    bool recalls() const {
+        return l_.known && plain_ && l_.rows && l_.known->prefix_size == l_.prefix_size &&
+               l_.low.size() + l_.pair_a.size() < kRemembered;
+    }
+
+    void forget() {
+        if (l_.known) *l_.known = KnownSteps{.prefix_size = l_.prefix_size};
+        for (auto *pool : {&l_.pair_begin, &l_.low, &l_.length, &l_.natural, &l_.start, &l_.prefix}) pool->clear();
+        for (auto *pool : {&l_.pair_a, &l_.pair_b}) pool->clear();
+    }
+
+    void recall_table(std::int32_t t) {
+        const Step &step = skeleton_.steps[t];
+        KnownSteps &known = *l_.known;
+        auto &s = l_.steps[t];
+        key_.clear();
+        if (step.verb == Verb::Join) {
+            key_.assign({shape_of(step.a), -1 - shape_of(step.b)});
+        } else if (step.verb == Verb::Eliminate) {
+            make_classes(t);
+            key_.assign({shape_of(step.a), s.classes});
+            key_.insert(key_.end(), l_.class_prefix.begin() + s.class_prefix, l_.class_prefix.end());
+            key_.insert(key_.end(), l_.class_shift.begin() + s.class_shift, l_.class_shift.end());
+        }
+        const auto [number, fresh] = known.step_numbers.insert(key_);
+        if (fresh) known.made.push_back(make_known(t));
+        const KnownSteps::Made &made = known.made[number];
+        const KnownSteps::Shape &shape = known.shapes[made.shape];
+        shape_.resize(t + 1, made.shape);
+        l_.tables[t] = {.runs_begin = shape.placed.begin,
+                        .runs = shape.runs,
+                        .states = static_cast<Index>(skeleton_.states[t]),
+                        .cells = shape.cells,
+                        .stride = shape.placed.stride};
+        if (step.verb == Verb::Unit) return;
+        s.groups = made.groups;
+        s.begin = made.begin;
+        s.pairs = made.pairs;
+        if (!fresh) {
+            guard_pairs(t, static_cast<double>(l_.tables[step.a].runs) *
+                               static_cast<double>(s.classes ? s.classes : l_.tables[step.b].runs));
+            check_cells(t, static_cast<double>(shape.cells));
+            count_bytes(t, made.count);
+        }
+        count_operations(t);
+        if (step.verb == Verb::Eliminate) take_place(l_.tables[step.a], made.input);
+    }
+
+    std::int32_t shape_of(std::int32_t t) const { return shape_[t]; }
+
+    static void take_place(TableLayout &table, KnownSteps::Placed placed) {
+        table.runs_begin = placed.begin;
+        table.stride = placed.stride;
+    }
+
+    // Makes a step that has not been met before.
+    KnownSteps::Made make_known(std::int32_t t) {
+        make_runs(t);
+        const auto &s = l_.steps[t];
+        KnownSteps::Made made{
+            .shape = number_shape(t), .input = {}, .groups = s.groups, .begin = s.begin, .pairs = s.pairs};
+        if (skeleton_.steps[t].verb == Verb::Unit) return made;
+        made.count = l_.step(t).pairs.count();
+        if (skeleton_.steps[t].verb == Verb::Eliminate) made.input = place_input(t);
+        return made;
+    }
+
+    // Looks the runs of a table up, which are the last ones in the pools; they stay there if they are new.
+    std::int32_t number_shape(std::int32_t t) {
+        auto &table = l_.tables[t];
+        const Index first = table.runs_begin;
+        shape_key_.assign(1, table.runs);
+        shape_key_.insert(shape_key_.end(), l_.low.begin() + first, l_.low.end());
+        shape_key_.insert(shape_key_.end(), l_.length.begin() + first, l_.length.end());
+        shape_key_.insert(shape_key_.end(), l_.prefix.begin() + first * l_.prefix_size, l_.prefix.end());
+        const auto [number, fresh] = l_.known->shape_numbers.insert(shape_key_);
+        auto &shapes = l_.known->shapes;
+        if (fresh) {
+            l_.start.resize(l_.low.size());
+            place_rows(l_, t, -1);
+            shapes.push_back({{first, table.stride}, table.runs, table.cells});
+        } else {
+            resize_runs(first);
+            take_place(table, shapes[number].placed);
+        }
+        return number;
+    }
+
+    void resize_runs(Index runs) {
+        for (auto *pool : {&l_.low, &l_.length, &l_.natural, &l_.start}) pool->resize(runs);
+        l_.prefix.resize(runs * l_.prefix_size);
+    }
+
+    // Places a copy of the input's runs as an elimination needs them.
+    KnownSteps::Placed place_input(std::int32_t t) {
+        auto &table = l_.tables[skeleton_.steps[t].a];
+        const Index from = table.runs_begin, to = static_cast<Index>(l_.low.size()), q = l_.prefix_size;
+        resize_runs(to + table.runs);
+        for (auto *pool : {&l_.low, &l_.length, &l_.natural})
+            std::copy_n(pool->begin() + from, table.runs, pool->begin() + to);
+        std::copy_n(l_.prefix.begin() + from * q, table.runs * q, l_.prefix.begin() + to * q);
+        table.runs_begin = to;
+        place_rows(l_, skeleton_.steps[t].a, t);
+        return {to, table.stride};
+    }
+
+    void measure_tables() {
+        for (auto &table : l_.tables) table.size = table.stride * table.states + l_.start[table.runs_begin];
+    }
+
+    // ---- classes of shifts -----------------------------------------------------------------------------------
     // The distinct values of the local shift table.
     void make_classes(std::int32_t t) {
         const Step &step = skeleton_.steps[t];
@@ -287,8 +416,10 @@ class Builder {
         const Index i = position_[skeleton_.statistic_of[ref.block]];
         const Index floor = l_.caps[i] == kUncapped ? 0 : row_low(ref.block, ref.row);
         Index *out = sums.data() + i;
-        walk_factor(skeleton_.shift_loops[ref_index], [&](Index at, Index count, Index stride) {
-            for (Index x = 0; x < count; x++, out += this->count()) *out += table[at + x * stride] - floor;
+        walk_factor(skeleton_.shift_loops[ref_index], [&, n = count()](Index at, Index size, Index stride) {
+            const Index minimum = floor, each = n;  // not to be looked up again after every entry
+            const auto *entry = table + at;
+            for (Index x = 0; x < size; x++, out += each, entry += stride) *out += *entry - minimum;
         });
     }
 
@@ -334,33 +465,35 @@ class Builder {
         open_pairs(s, table.runs, a.count * b.count);
         hull_low_.resize(table.runs);
         hull_high_.resize(table.runs);
-        Index *begin = l_.pair_begin.data() + s.begin, group = 0, pairs = 0;
+        Index *begin = l_.pair_begin.data() + s.begin, pairs = 0;
+        std::int32_t *pair_a = l_.pair_a.data() + s.pairs, *pair_b = l_.pair_b.data() + s.pairs;
+        const Index lowest = *low, classes = s.classes;
         for (Index r = 0; r < table.runs; r++) {
             Index bottom = kLarge, top = kSmall;
             const auto take = [&](Index ra, Index rb) {
                 const Index sum = a.low[ra] + b.low[rb];
                 bottom = std::min(bottom, sum);
                 top = std::max(top, sum + a.length[ra] + b.length[rb] - 2);
-                l_.pair_a[s.pairs + pairs] = static_cast<std::int32_t>(ra);
-                l_.pair_b[s.pairs + pairs++] = static_cast<std::int32_t>(rb);
+                pair_a[pairs] = static_cast<std::int32_t>(ra);
+                pair_b[pairs++] = static_cast<std::int32_t>(rb);
             };
-            if (s.classes) {
-                for (Index rb = 0; rb < b.count; rb++) {
-                    begin[group++] = pairs;
-                    const Index ra = r - (b.prefix[rb] - *low);
-                    if (ra >= 0 && ra < a.count) take(ra, rb);
-                }
-            } else {
-                begin[group++] = pairs;
-                for (Index ra = std::max<Index>(r - b.count + 1, 0); ra <= std::min(r, a.count - 1); ra++)
-                    take(ra, r - ra);
+            for (Index rb = 0; rb < classes; rb++) {
+                *begin++ = pairs;
+                const Index ra = r - (b.prefix[rb] - lowest);
+                if (ra >= 0 && ra < a.count) take(ra, rb);
+            }
+            if (!classes) {
+                *begin++ = pairs;
+                const Index last = std::min(r, a.count - 1);
+                for (Index ra = std::max<Index>(r - b.count + 1, 0); ra <= last; ra++) take(ra, r - ra);
             }
             hull_low_[r] = bottom;
             hull_high_[r] = top;
         }
-        begin[group] = pairs;
+        *begin = pairs;
         store_runs(t, hull_low_.data(), hull_high_.data(), hull_high_.data());
-        for (Index r = 0; r < table.runs; r++) l_.prefix.push_back(first + r);
+        l_.prefix.resize(l_.prefix.size() + table.runs);
+        std::iota(l_.prefix.end() - table.runs, l_.prefix.end(), first);
         count_bytes(t, pairs);
     }
 
@@ -388,13 +521,22 @@ class Builder {
         auto &table = l_.tables[t];
         double cells = 0;
         for (Index r = 0; r < table.runs; r++) cells += static_cast<double>(high[r] - low[r] + 1);
-        guard_cells(t, cells);
-        l_.low.insert(l_.low.end(), low, low + table.runs);
+        check_cells(t, cells);
+        const std::size_t first = l_.low.size(), last = first + table.runs;
+        l_.low.resize(last);
+        l_.length.resize(last);
+        l_.natural.resize(last);
         for (Index r = 0; r < table.runs; r++) {
-            l_.length.push_back(high[r] - low[r] + 1);
-            l_.natural.push_back(natural[r] - low[r] + 1);
+            l_.low[first + r] = low[r];
+            l_.length[first + r] = high[r] - low[r] + 1;
+            l_.natural[first + r] = natural[r] - low[r] + 1;
         }
         table.cells = static_cast<Index>(cells);
+    }
+
+    void check_cells(std::int32_t t, double cells) const {
+        const double bytes = cells * skeleton_.states[t] * static_cast<double>(l_.bytes(1));
+        if (bytes > request_.memory_limit) throw_budget(t, bytes);
     }
 
     void count_bytes(std::int32_t t, Index pairs) {
@@ -428,6 +570,7 @@ class Builder {
     void count_operations(std::int32_t t) {
         const Step &step = skeleton_.steps[t];
         auto &place = l_.steps[t];
+        if (step.verb == Verb::Unit) return;
         const StepView s = l_.step(t);
         const Index *la = l_.length.data() + l_.tables[step.a].runs_begin;
         double pairs = 0;
@@ -459,11 +602,7 @@ class Builder {
         const double bytes = 2 * static_cast<double>(l_.plan_bytes) +
                              static_cast<double>(prefixes) * 24 * static_cast<double>(l_.prefix_size + 4);
         if (bytes > request_.memory_limit && prefixes > 1024) throw_budget(t, bytes);
-        guard_cells(t, static_cast<double>(prefixes));
-    }
-    void guard_cells(std::int32_t t, double cells) const {
-        const double bytes = cells * skeleton_.states[t] * static_cast<double>(l_.bytes(1));
-        if (bytes > request_.memory_limit) throw_budget(t, bytes);
+        check_cells(t, static_cast<double>(prefixes));
     }
 
     const LayoutRequest &request_;
@@ -480,9 +619,10 @@ class Builder {
     std::vector<Index> below_low_, below_high_;
     Bounds window_;
     std::unique_ptr<RunSums> sums_of_runs_;
+    std::vector<std::int32_t> shape_;  // per table, where they are known
     // reused from step to step
     std::vector<double> weight_;
-    std::vector<Index> cursor_, ones_, sums_, distinct_, shifts_, hull_low_, hull_high_;
+    std::vector<Index> cursor_, ones_, sums_, distinct_, shifts_, hull_low_, hull_high_, key_, shape_key_;
 };
 
 double average_length(const Layout &layout) {
@@ -503,8 +643,8 @@ double total_cells(const Layout &layout) {
 
 }  // namespace
 
-Layout build_layout(std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &request, const Poll &poll,
-                    Layout used) {
+static Layout build_layout(std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &request, const Poll &poll,
+                           Layout used) {
     if (!skeleton->feasible) throw BudgetExceeded("skeleton");
     std::optional<Builder> builder(std::in_place, skeleton, request, poll, std::move(used));
     if (request.mode == Mode::Cells || request.caps.empty()) return builder->build(false);
@@ -529,6 +669,16 @@ Layout build_layout(std::shared_ptr<const Skeleton> skeleton, const LayoutReques
     } catch (const BudgetExceeded &) {
     }
     return rows;
+}
+
+Layout build_layout(std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &request, const Poll &poll) {
+    return build_layout(std::move(skeleton), request, poll, Layout{});
+}
+
+void rebuild_layout(Layout &layout, std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &request,
+                    const Poll &poll) {
+    if (!layout.known) layout.known = std::make_shared<KnownSteps>();
+    layout = build_layout(std::move(skeleton), request, poll, std::move(layout));
 }
 
 }  // namespace tallytree

@@ -62,10 +62,12 @@ struct StepLayout {
 };
 
 struct ChartTables;
+struct KnownSteps;
 
 struct Layout {
     std::shared_ptr<const Skeleton> skeleton;
     std::shared_ptr<const ChartTables> chart;  // what the verbs of charts need besides
+    std::shared_ptr<KnownSteps> known;         // what the pools hold besides, for layouts to come in the same memory
     bool rows = false;
     Index lanes = kLanes;  // numbers to 64 bytes: doubles, or floats
     Index statistics = 0;
@@ -112,8 +114,10 @@ struct LayoutRequest {
     Index lanes = kLanes;
 };
 
-// The memory of a layout that is no longer needed, `used`, goes into the new one.
-Layout build_layout(std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &request, const Poll &poll,
-                    Layout used = {});
+Layout build_layout(std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &request, const Poll &poll);
+
+// The same in the memory of a layout that is no longer needed; steps that are met again are not made again.
+void rebuild_layout(Layout &layout, std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &request,
+                    const Poll &poll);
 
 }  // namespace tallytree

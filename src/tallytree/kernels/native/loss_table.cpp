@@ -48,25 +48,33 @@ struct Stretch {
     }
 };
 
+void check_empty(std::span<const double> cells) {
+    for (const double value : cells)
+        if (value != kNegativeInfinity) throw_outside();
+}
+
 }  // namespace
 
 std::vector<LossTable::Choice> LossTable::best(const Run &run, double truth_score, Index count) const {
     std::vector<Choice> found;
+    found.reserve(count + 1);
     const double constant = run.constant();
+    double least = kNegativeInfinity;  // what it takes to be among the best
     each_root_run(run, [&](const RootRun &root) {
         const Stretch cells(*this, root);
-        for (Index i = 0; i < static_cast<Index>(root.values.size()); i++) {
-            const double score = root.values[i] + constant;
-            if (score == kNegativeInfinity) continue;
-            if (i < cells.from || i >= cells.to) throw_outside();
+        const auto size = static_cast<Index>(root.values.size());
+        const Index from = std::clamp<Index>(cells.from, 0, size), to = std::clamp<Index>(cells.to, from, size);
+        check_empty(root.values.first(from));
+        check_empty(root.values.subspan(to));
+        for (Index i = from; i < to; i++) {
             const Index place = cells.first + i * cells.stride;
-            const Choice one{value(losses[place], score - truth_score), score, losses[place], place, root.cell + i};
-            if (!(one.value > kNegativeInfinity)) continue;
-            if (static_cast<Index>(found.size()) == count) {
-                if (!(one < found.back())) continue;
-                found.pop_back();
-            }
+            const double score = root.values[i] + constant, loss = losses[place];
+            const double worth = value(loss, score - truth_score);
+            if (!(worth >= least) || worth == kNegativeInfinity) continue;
+            const Choice one{worth, score, loss, place, root.cell + i};
             found.insert(std::upper_bound(found.begin(), found.end(), one), one);
+            if (static_cast<Index>(found.size()) > count) found.pop_back();
+            if (static_cast<Index>(found.size()) == count) least = found.back().value;
         }
     });
     return found;

@@ -15,13 +15,12 @@ namespace {
 
 class Placement {
   public:
-    Placement(Layout &layout, double memory_limit)
-        : l_(layout), skeleton_(*layout.skeleton), memory_limit_(memory_limit) {}
+    explicit Placement(Layout &layout) : l_(layout), skeleton_(*layout.skeleton) {}
 
     void place_runs() {
         l_.start.assign(l_.low.size(), 0);
         for (std::size_t t = 0; t < l_.tables.size(); t++) {
-            if (l_.rows) place_rows(static_cast<std::int32_t>(t));
+            if (l_.rows) place_rows(static_cast<std::int32_t>(t), skeleton_.consumer[t]);
             else place_cells(static_cast<std::int32_t>(t));
         }
     }
@@ -36,11 +35,10 @@ class Placement {
     // An elimination reads whole vectors of its input at every shift: each run is surrounded by as many neutral
     // cells as those reads reach. Neighbours share them, also the last run of a row and the first of the next, so
     // that a row begins `lead` cells before its first run and the table ends `lead` cells after its last row.
-    void place_rows(std::int32_t t) {
+    void place_rows(std::int32_t t, std::int32_t consumer) {
         auto &table = l_.tables[t];
         front_.assign(table.runs, 0);
         back_.assign(table.runs, 0);
-        const auto consumer = skeleton_.consumer[t];
         if (consumer >= 0 && skeleton_.steps[consumer].verb == Verb::Eliminate) reach(t, consumer);
         if (table.runs == 0) return;
         const Index lead = padded(front_[0]);
@@ -59,12 +57,14 @@ class Placement {
         const StepView s = l_.step(consumer);
         const Index out = l_.tables[consumer].runs_begin;
         const Index *low = l_.low.data() + table.runs_begin, *length = l_.length.data() + table.runs_begin;
-        for (Index to = out, p = 0; to < out + l_.tables[consumer].runs; to++) {
+        const Index *last = s.pairs.begin + s.classes;
+        Index *front = front_.data(), *back = back_.data(), p = 0;
+        for (Index to = out; to < out + l_.tables[consumer].runs; to++, last += s.classes) {
             const Index bottom = l_.low[to], end = padded(std::max(l_.length[to], l_.natural[to]));
-            for (const Index last = s.pairs.begin[(to - out + 1) * s.classes]; p < last; p++) {
+            for (const Index until = *last; p < until; p++) {
                 const Index r = s.pairs.a[p], offset = low[r] + s.class_shift[s.pairs.b[p]] - bottom;
-                front_[r] = std::max(front_[r], offset);
-                back_[r] = std::max(back_[r], end - offset - length[r]);
+                front[r] = std::max(front[r], offset);
+                back[r] = std::max(back[r], end - offset - length[r]);
             }
         }
     }
@@ -72,12 +72,12 @@ class Placement {
     // All tables side by side where they fit; otherwise the program is cut into segments: tables that cross
     // a cut are kept (checkpoints), the others of a segment share memory with those of other segments and
     // are made again when decoding comes to them.
-    void place_tables() {
+    void place_tables(double memory_limit) {
         Index least = kLarge;
         for (Index segments = 1;; segments *= 2) {
             cut(segments);
             least = std::min(least, l_.arena);
-            if (bytes(l_.arena) <= memory_limit_) break;
+            if (bytes(l_.arena) <= memory_limit) break;
             if (segments >= static_cast<Index>(l_.tables.size()))
                 throw_budget(l_.costliest < 0 ? 0 : l_.costliest, bytes(least));
         }
@@ -124,16 +124,13 @@ class Placement {
 
     Layout &l_;
     const Skeleton &skeleton_;
-    double memory_limit_;
     std::vector<Index> front_, back_;  // cells around each run of the table at hand
 };
 
 }  // namespace
 
-void place(Layout &layout, double memory_limit) {
-    Placement placement(layout, memory_limit);
-    placement.place_runs();
-    placement.place_tables();
-}
+void place_runs(Layout &layout) { Placement(layout).place_runs(); }
+void place_rows(Layout &layout, std::int32_t t, std::int32_t consumer) { Placement(layout).place_rows(t, consumer); }
+void place_tables(Layout &layout, double memory_limit) { Placement(layout).place_tables(memory_limit); }
 
 }  // namespace tallytree

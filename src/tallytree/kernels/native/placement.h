@@ -5,8 +5,12 @@
 
 namespace tallytree {
 
-// Fills in the places of a layout whose runs are known. Throws BudgetExceeded where no arrangement fits.
-void place(Layout &layout, double memory_limit);
+// Fills in the places of the runs of a layout.
+void place_runs(Layout &layout);
+// The same for one table with rows, given the step that consumes it; -1 for one that reads the runs as they are.
+void place_rows(Layout &layout, std::int32_t t, std::int32_t consumer);
+// Fills in the places of tables whose sizes are known. Throws BudgetExceeded where no arrangement fits.
+void place_tables(Layout &layout, double memory_limit);
 
 [[noreturn]] void throw_budget(std::int32_t step, double bytes);
 

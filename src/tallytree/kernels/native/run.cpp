@@ -255,10 +255,8 @@ void RunOf<Real>::local_scores(std::int32_t step, const std::int64_t *assignment
             stride = stride * skeleton_.cardinalities[v] + (v == variable ? 1 : 0);
         }
         const double *entry = scores_[ref.block].row(ref.row) + at;
-        for (auto &score : scores) {
-            score += *entry;
-            entry += stride;
-        }
+        double *score = scores.data();
+        for (const double *end = score + scores.size(); score < end; entry += stride) *score++ += *entry;
     }
 }
 
