@@ -8,6 +8,10 @@
 #include <map>
 #include <queue>
 
+#include "buckets.h"
+#include "depth_first.h"
+#include "local_table.h"
+
 namespace tallytree {
 namespace {
 
@@ -42,9 +46,8 @@ class Builder {
     }
 
     Skeleton build() {
-        score_buckets_ = bucket(scores_, s_.constant_scores);
-        shift_buckets_ = bucket(shifts_, s_.constant_shifts);
-        taken_.assign(score_buckets_.data.size(), false);
+        score_buckets_ = Buckets(scores_, position_, s_.constant_scores);
+        shift_buckets_ = Buckets(shifts_, position_, s_.constant_shifts);
         messages_.resize(s_.order.size());
         for (std::size_t i = 0; i < s_.order.size() && s_.feasible; i++) eliminate(s_.order[i], messages_[i]);
         if (!s_.feasible) {
@@ -53,7 +56,10 @@ class Builder {
         }
         if (roots_.empty()) roots_.push_back(unit(-1));
         join_all(roots_);
-        reorder_depth_first();
+        std::vector<double> cells;
+        for (std::size_t t = 0; t < s_.steps.size(); t++)
+            cells.push_back(s_.states[t] * tallies(static_cast<std::int32_t>(t)));
+        order_depth_first(s_, std::move(cells));
         s_.consumer.assign(s_.steps.size(), -1);
         for (std::size_t t = 0; t < s_.steps.size(); t++)
             for (auto input : {s_.steps[t].a, s_.steps[t].b})
@@ -62,91 +68,6 @@ class Builder {
     }
 
   private:
-    // A table is consumed soon after it is made: fewer of them wait, and checkpoints are few. At a join the side
-    // with more work goes first, so that the other's tables do not wait for it.
-    void reorder_depth_first() {
-        std::vector<double> work(s_.steps.size());
-        for (std::size_t t = 0; t < s_.steps.size(); t++) {
-            const Step &step = s_.steps[t];
-            work[t] = s_.states[t] * tallies(static_cast<std::int32_t>(t)) + (step.a >= 0 ? work[step.a] : 0) +
-                      (step.b >= 0 ? work[step.b] : 0);
-        }
-        std::vector<std::int32_t> order, stack{static_cast<std::int32_t>(s_.steps.size()) - 1};
-        while (!stack.empty()) {  // the root first, then turned round
-            const auto t = stack.back();
-            stack.pop_back();
-            order.push_back(t);
-            auto first = s_.steps[t].a, second = s_.steps[t].b;
-            if (second >= 0 && work[second] > work[first]) std::swap(first, second);
-            if (first >= 0) stack.push_back(first);
-            if (second >= 0) stack.push_back(second);
-        }
-        std::reverse(order.begin(), order.end());
-        renumber(order);
-    }
-
-    void renumber(const std::vector<std::int32_t> &order) {
-        std::vector<std::int32_t> number(order.size());
-        for (std::size_t i = 0; i < order.size(); i++) number[order[i]] = static_cast<std::int32_t>(i);
-        std::vector<Step> steps;
-        std::vector<double> states;
-        for (auto t : order) {
-            steps.push_back(s_.steps[t]);
-            if (steps.back().a >= 0) steps.back().a = number[steps.back().a];
-            if (steps.back().b >= 0) steps.back().b = number[steps.back().b];
-            states.push_back(s_.states[t]);
-        }
-        s_.steps = std::move(steps);
-        s_.states = std::move(states);
-        s_.scopes = permuted(s_.scopes, order);
-        s_.kept = permuted(s_.kept, order);
-        s_.score_loops = permuted_refs(s_.score_loops, s_.score_refs, order);
-        s_.shift_loops = permuted_refs(s_.shift_loops, s_.shift_refs, order);
-        s_.score_refs = permuted(s_.score_refs, order);
-        s_.shift_refs = permuted(s_.shift_refs, order);
-    }
-    template <class T>
-    static Ragged<T> permuted(const Ragged<T> &rows, const std::vector<std::int32_t> &order) {
-        Ragged<T> result;
-        result.data.reserve(rows.data.size());
-        result.begin.reserve(rows.begin.size());
-        for (auto t : order) result.push_row(rows[t]);
-        return result;
-    }
-    // Rows that belong to the references of steps.
-    static Ragged<FactorLoop> permuted_refs(const Ragged<FactorLoop> &rows, const Ragged<FactorRef> &refs,
-                                            const std::vector<std::int32_t> &order) {
-        Ragged<FactorLoop> result;
-        for (auto t : order)
-            for (Index i = refs.begin[t]; i < refs.begin[t + 1]; i++) result.push_row(rows[i]);
-        return result;
-    }
-
-    Ragged<FactorRef> bucket(std::span<const ScopeBlock> blocks, std::vector<FactorRef> &constants) {
-        // A factor belongs to the first of its variables to go: a counting sort by that position.
-        std::vector<std::int32_t> first;
-        std::vector<FactorRef> refs;
-        std::vector<Index> count(s_.order.size() + 1, 0);
-        for (std::int32_t block = 0; block < static_cast<std::int32_t>(blocks.size()); block++)
-            for (std::int32_t k = 0; k < blocks[block].count; k++) {
-                if (blocks[block].arity == 0) {
-                    constants.push_back({block, k});
-                    continue;
-                }
-                std::int32_t at = std::numeric_limits<std::int32_t>::max();
-                for (auto v : blocks[block].row(k)) at = std::min(at, position_[v]);
-                first.push_back(at);
-                refs.push_back({block, k});
-                count[at + 1]++;
-            }
-        for (std::size_t i = 1; i < count.size(); i++) count[i] += count[i - 1];
-        Ragged<FactorRef> buckets;
-        buckets.begin.assign(count.begin(), count.end());
-        buckets.data.resize(refs.size());
-        for (std::size_t i = 0; i < refs.size(); i++) buckets.data[count[first[i]]++] = refs[i];
-        return buckets;
-    }
-
     // ---- the cost model: a table that covers n scopes of a statistic has n * scale + 1 tallies --------
     double tallies(std::int32_t table) const {
         double r = 1;
@@ -288,8 +209,8 @@ class Builder {
         join_all(messages);
         if (!s_.feasible) return;
         const auto a = messages.front();
-        auto scores = untaken(bucket);
-        const auto shifts = shift_buckets_[bucket];
+        auto scores = score_buckets_.left(bucket);
+        const auto shifts = shift_buckets_.left(bucket);
 
         Scope kept, fresh;
         const auto in_a = ++stamp_;
@@ -314,21 +235,10 @@ class Builder {
     // A step that brings in one variable takes a factor over it alone along: it is added to what the step has found,
     // so that the step's other factors need not be summed with it. Returns its place in `scores`.
     std::int32_t take_along(std::int32_t fresh, std::vector<FactorRef> &scores) {
-        const auto bucket = score_buckets_[position_[fresh]];
-        for (std::size_t i = 0; i < bucket.size(); i++) {
-            const Index at = score_buckets_.begin[position_[fresh]] + static_cast<Index>(i);
-            if (scores_[bucket[i].block].arity != 1 || taken_[at]) continue;
-            taken_[at] = true;
-            scores.push_back(bucket[i]);
-            return static_cast<std::int32_t>(scores.size()) - 1;
-        }
-        return -1;
-    }
-    std::vector<FactorRef> untaken(Index bucket) const {
-        std::vector<FactorRef> refs;
-        for (Index i = score_buckets_.begin[bucket]; i < score_buckets_.begin[bucket + 1]; i++)
-            if (!taken_[i]) refs.push_back(score_buckets_.data[i]);
-        return refs;
+        const auto ref = score_buckets_.take_unary(position_[fresh]);
+        if (!ref) return -1;
+        scores.push_back(*ref);
+        return static_cast<std::int32_t>(scores.size()) - 1;
     }
 
     // Plain MAP runs along the last variables of a table, those that the step's factors do not mention: they
@@ -365,23 +275,23 @@ class Builder {
         for (auto v : fresh) step.fresh *= s_.cardinalities[v];
         for (auto v : kept) step.kept_states *= s_.cardinalities[v];
 
-        // Local tables are laid out [kept variables they mention, eliminated variable, fresh ones].
         const bool turned = s_.statistics > 0 && lies_turned(scores, variable, fresh);
         if (turned) step.fresh_score = s_.cardinalities[variable];
-        const auto score_strides = local_strides(scores_, scores, kept, variable, fresh, true, step.score_size, turned);
-        bool any_fresh = false;
-        for (auto ref : shifts)
-            for (auto v : shifts_[ref.block].row(ref.row))
-                any_fresh |= std::find(fresh.begin(), fresh.end(), v) != fresh.end();
-        step.shift_has_fresh = any_fresh;
-        const auto shift_strides = local_strides(shifts_, shifts, kept, variable, fresh, any_fresh, step.shift_size);
+        step.shift_has_fresh = mentions_any(shifts, fresh);
+        const auto score_table = local_table(scores_, scores, kept, variable, fresh, turned);
+        const auto shift_table =
+            local_table(shifts_, shifts, kept, variable, step.shift_has_fresh ? fresh : Scope{}, false);
+        step.score_size = score_table.size();
+        step.shift_size = shift_table.size();
 
+        const auto loop = [&](std::int32_t v) {
+            return Loop{s_.cardinalities[v], stride(a, v), 0, score_table.stride(v), shift_table.stride(v)};
+        };
         std::vector<Loop> loops;
-        for (auto v : kept) loops.push_back({s_.cardinalities[v], stride(a, v), 0, score_strides(v), shift_strides(v)});
-        step.gone = {s_.cardinalities[variable], stride(a, variable), 0, score_strides(variable),
-                     shift_strides(variable)};
-        push_loops(scores_, scores, score_strides, s_.score_loops);
-        push_loops(shifts_, shifts, shift_strides, s_.shift_loops);
+        for (auto v : kept) loops.push_back(loop(v));
+        step.gone = loop(variable);
+        for (auto ref : scores) score_table.push_walk(scores_[ref.block].row(ref.row), s_.score_loops);
+        for (auto ref : shifts) shift_table.push_walk(shifts_[ref.block].row(ref.row), s_.shift_loops);
         s_.cost +=
             kStepPrice + count_states(whole) * row_price(a) + (s_.statistics ? count_states(scope) * kShortRow : 0);
 
@@ -413,55 +323,26 @@ class Builder {
         return turned;
     }
 
-    struct Strides {
-        std::vector<std::pair<std::int32_t, Index>> of;
-        Index operator()(std::int32_t v) const {
-            for (auto [u, n] : of)
-                if (u == v) return n;
-            return 0;
-        }
-    };
+    bool mentions_any(std::span<const FactorRef> shifts, const Scope &variables) const {
+        for (auto ref : shifts)
+            for (auto v : shifts_[ref.block].row(ref.row))
+                if (std::find(variables.begin(), variables.end(), v) != variables.end()) return true;
+        return false;
+    }
 
-    Strides local_strides(std::span<const ScopeBlock> blocks, std::span<const FactorRef> refs, const Scope &kept,
-                          std::int32_t variable, const Scope &fresh, bool with_fresh, Index &size,
-                          bool turned = false) {
+    // Laid out [kept variables that the factors mention, eliminated variable, fresh ones], or the last two turned.
+    LocalTable local_table(std::span<const ScopeBlock> blocks, std::span<const FactorRef> refs, const Scope &kept,
+                           std::int32_t variable, const Scope &fresh, bool turned) {
         const auto used = ++stamp_;
         for (auto ref : refs)
             for (auto v : blocks[ref.block].row(ref.row)) mark_[v] = used;
-        Strides strides;
-        Index n = 1;
-        const auto add = [&](std::int32_t v) {
-            strides.of.push_back({v, n});
-            n *= s_.cardinalities[v];
-        };
-        if (turned) add(variable);
-        if (with_fresh)
-            for (std::size_t i = fresh.size(); i-- > 0;) add(fresh[i]);
-        if (!turned) add(variable);
+        LocalTable table(s_.cardinalities);
+        if (turned) table.add(variable);
+        for (std::size_t i = fresh.size(); i-- > 0;) table.add(fresh[i]);
+        if (!turned) table.add(variable);
         for (std::size_t i = kept.size(); i-- > 0;)
-            if (mark_[kept[i]] == used) add(kept[i]);
-        size = n;
-        return strides;
-    }
-
-    // The walk of each factor along the local table, neighbouring loops made one where they can be.
-    void push_loops(std::span<const ScopeBlock> blocks, std::span<const FactorRef> refs, const Strides &local,
-                    Ragged<FactorLoop> &loops) {
-        for (auto ref : refs) {
-            const auto scope = blocks[ref.block].row(ref.row);
-            const Index first = loops.begin.back();
-            for (std::size_t d = local.of.size(); d-- > 0;) {  // outermost first
-                const auto v = local.of[d].first;
-                Index stride = 0, n = 1;
-                for (std::size_t x = scope.size(); x-- > 0; n *= s_.cardinalities[scope[x]])
-                    if (scope[x] == v) stride = n;
-                const Index count = s_.cardinalities[v];
-                if (static_cast<Index>(loops.data.size()) > first && loops.data.back().stride == count * stride)
-                    loops.data.back() = {loops.data.back().count * count, stride};
-                else loops.data.push_back({count, stride});
-            }
-            loops.close_row();
-        }
+            if (mark_[kept[i]] == used) table.add(kept[i]);
+        return table;
     }
 
     std::span<const ScopeBlock> scores_, shifts_;
@@ -470,8 +351,7 @@ class Builder {
     std::vector<std::int32_t> position_;
     std::vector<std::int32_t> mark_;
     std::int32_t stamp_ = 0;
-    Ragged<FactorRef> score_buckets_, shift_buckets_;
-    std::vector<bool> taken_;                          // per entry of score_buckets_
+    Buckets score_buckets_, shift_buckets_;
     std::vector<std::vector<std::int32_t>> messages_;  // waiting for the variable at each position
     std::vector<std::int32_t> roots_;
     std::vector<Index> scales_;  // per statistic
