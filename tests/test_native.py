@@ -80,6 +80,18 @@ def test_every_instruction_set_gives_the_same_bits_on_long_rows(shape, states):
     check_all_sets(model, [tt.count(state=1, cap=7), tt.count(state=0, variables=range(200), cap=150)])
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_every_instruction_set_gives_the_same_bits_on_ragged_rows(seed):
+    """Joins of rows of all lengths that begin at different tallies: two statistics that go together."""
+    rng = np.random.default_rng(seed)
+    size = 24
+    parents = np.r_[-1, [rng.integers(max(0, i - 6), i) for i in range(1, size)]]
+    model = tt.Model.tree(parents, rng.normal(size=(size, 3)), rng.normal(size=(3, 3)))
+    weights = [rng.integers(0, 3, (size, 3)) for _ in range(2)]
+    weights[1] += 2 * weights[0]
+    check_all_sets(model, [tt.Statistic([((v,), w[v]) for v in range(size)]) for w in weights])
+
+
 # ---------------------------------------------------------------- joins against NumPy
 
 

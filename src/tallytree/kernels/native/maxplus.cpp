@@ -12,17 +12,30 @@ namespace {
 
 constexpr bool kManyRegisters = TALLYTREE_VECTOR_BYTES == 64;
 
+template <int I>
+struct Constant {
+    constexpr operator int() const { return I; }
+};
+
+// f(0), f(1), …, f(N - 1) as constants: arrays that they index stay in registers, whatever branches lie between.
+template <int N, int I = 0, class F>
+INLINE void unrolled(const F &f) {
+    if constexpr (I < N) {
+        f(Constant<I>{});
+        unrolled<N, I + 1>(f);
+    }
+}
+#define EACH(i) [&](auto i) __attribute__((always_inline))
+
 // ---- mix -----------------------------------------------------------------------------------------------------
 
-// NV vectors of NJ outputs in registers. FS is the distance between the entries of neighbouring outputs where it is
-// known, or else 0.
+// NV vectors of NJ outputs in registers; there is at least one term. FS is the distance between the entries of
+// neighbouring outputs where it is known, or else 0.
 template <int NJ, int NV, int FS>
 INLINE void mix_tile(const MixOf<Real> &m, Int j, Int l) {
     const Int fs = FS ? FS : m.fs;
     Vector best[NJ][NV];
-    for (int u = 0; u < NJ; u++)
-        for (int v = 0; v < NV; v++) best[u][v] = nothing();
-    for (Int k = 0; k < m.terms; k++) {
+    const auto term = [&](Int k, auto first) __attribute__((always_inline)) {
         const Real *row = m.x[k] + l, *entry = m.f[k] + j * fs;
         HIDE(row);  // or the compiler keeps an address for each number, more than it has registers for
         HIDE(entry);
@@ -30,84 +43,81 @@ INLINE void mix_tile(const MixOf<Real> &m, Int j, Int l) {
         for (int v = 0; v < NV; v++) part[v] = load(row + v * W);
         for (int u = 0; u < NJ; u++) {
             const Vector add = splat(entry[u * fs]);
-            for (int v = 0; v < NV; v++) best[u][v] = max(best[u][v], part[v] + add);
+            for (int v = 0; v < NV; v++) best[u][v] = first ? part[v] + add : max(best[u][v], part[v] + add);
         }
+    };
+    if (m.far) {
+        const Real *to = m.out + j * m.js + l;
+        HIDE(to);
+        for (int u = 0; u < NJ; u++, to += m.js)
+            for (int v = 0; v < NV; v++) __builtin_prefetch(to + v * W, 1);
     }
+    term(0, Constant<1>{});
+    for (Int k = 1; k < m.terms; k++) term(k, Constant<0>{});
     if (m.late)
         for (int u = 0; u < NJ; u++)
             for (int v = 0; v < NV; v++) best[u][v] = best[u][v] + splat(m.late[j + u]);
     Int js = m.js;
-    Real *out = m.out + j * js + l, *next = out + m.ahead;
+    Real *out = m.out + j * js + l;
     HIDE(js);
     HIDE(out);
-    HIDE(next);
-    if (m.ahead)
-        for (int u = 0; u < NJ; u++, next += js)
-            for (int v = 0; v < NV; v++) __builtin_prefetch(next + v * W, 1);
     for (int u = 0; u < NJ; u++, out += js)
         for (int v = 0; v < NV; v++) store(out + v * W, best[u][v]);
 }
 
-// NJ outputs along `vectors` vectors, as wide as the registers hold.
-template <int NJ, int FS>
-INLINE void mix_strip(const MixOf<Real> &m, Int j, Int vectors) {
-    constexpr int kWide = kManyRegisters ? (NJ > 5 ? 3 : 4) : (NJ > 5 ? 1 : 2);
-    Int l = 0;
-    for (; vectors >= kWide; vectors -= kWide, l += kWide * W) mix_tile<NJ, kWide, FS>(m, j, l);
-    if constexpr (kWide > 3)
-        if (vectors == 3) return mix_tile<NJ, 3, FS>(m, j, l);
-    if constexpr (kWide > 2)
-        if (vectors == 2) return mix_tile<NJ, 2, FS>(m, j, l);
-    if constexpr (kWide > 1)
-        if (vectors == 1) return mix_tile<NJ, 1, FS>(m, j, l);
+// As many outputs at once as the registers hold with NV vectors of each.
+constexpr int most_outputs(int vectors) { return vectors > (kManyRegisters ? 3 : 1) ? 5 : 8; }
+
+// The next strip of `rest` outputs: the last two are evened out, as one of one costs as much.
+INLINE Int strip_of(Int rest, Int most) {
+    return rest >= 2 * most || rest == most ? most : rest < most ? rest : (rest + 1) / 2;
 }
 
-// Strips of outputs; the last two are evened out, as one of one costs as much.
-template <int FS>
-INLINE void mix_strips(const MixOf<Real> &m, Int vectors) {
-    const Int most = kManyRegisters || vectors == 1 ? 8 : 5;
-    for (Int j = 0, strip; j < m.nj && vectors > 0; j += strip) {
-        const Int rest = m.nj - j;
-        strip = rest >= 2 * most || rest == most ? most : rest < most ? rest : (rest + 1) / 2;
-        switch (strip) {
-            case 8:
-                mix_strip<8, FS>(m, j, vectors);
-                break;
-            case 7:
-                mix_strip<7, FS>(m, j, vectors);
-                break;
-            case 6:
-                mix_strip<6, FS>(m, j, vectors);
-                break;
-            case 5:
-                mix_strip<5, FS>(m, j, vectors);
-                break;
-            case 4:
-                mix_strip<4, FS>(m, j, vectors);
-                break;
-            case 3:
-                mix_strip<3, FS>(m, j, vectors);
-                break;
-            case 2:
-                mix_strip<2, FS>(m, j, vectors);
-                break;
-            default:
-                mix_strip<1, FS>(m, j, vectors);
-                break;
-        }
+// NV vectors of all outputs: what is read of the input stays near for the next strip.
+template <int NV, int FS>
+INLINE void mix_column(const MixOf<Real> &m, Int l) {
+    constexpr int kMost = most_outputs(NV);
+    for (Int j = 0, strip; j < m.nj; j += strip) {
+        strip = strip_of(m.nj - j, kMost);
+        unrolled<kMost>(EACH(u) {
+            if (strip == u + 1) mix_tile<u + 1, NV, FS>(m, j, l);
+        });
     }
+}
+
+// Columns as wide as the registers hold.
+template <int FS>
+INLINE void mix_columns(const MixOf<Real> &m, Int vectors) {
+    constexpr int kWide = kManyRegisters ? 4 : 2;
+    const bool wide = !kManyRegisters || strip_of(m.nj, most_outputs(kWide - 1)) <= most_outputs(kWide);
+    Int l = 0;
+    if (wide)
+        for (; vectors >= kWide; vectors -= kWide, l += kWide * W) mix_column<kWide, FS>(m, l);
+    for (; vectors >= kWide - 1; vectors -= kWide - 1, l += (kWide - 1) * W) mix_column<kWide - 1, FS>(m, l);
+    if constexpr (kWide > 2) {
+        if (vectors == 2) mix_column<2, FS>(m, l);
+        if (vectors == 1) mix_column<1, FS>(m, l);
+    }
+}
+
+// Without terms there is nothing, late or not.
+void mix_nothing(const MixOf<Real> &m, Int n) {
+    for (Int j = 0; j < m.nj; j++)
+        for (Int l = 0; l < n; l++) m.out[j * m.js + l] = -static_cast<Real>(__builtin_inf());
 }
 
 void mix(const MixOf<Real> &m) {
     const Int vectors = (m.n + W - 1) / W;
-    if (m.fs == 1) mix_strips<1>(m, vectors);
-    else mix_strips<0>(m, vectors);
+    if (m.terms == 0) return mix_nothing(m, vectors * W);
+    if (m.fs == 1) mix_columns<1>(m, vectors);
+    else mix_columns<0>(m, vectors);
 }
 
 void mix_exact(const MixOf<Real> &m) {
+    if (m.terms == 0) return mix_nothing(m, m.n);
     const Int whole = m.n / W;
-    if (m.fs == 1) mix_strips<1>(m, whole);
-    else mix_strips<0>(m, whole);
+    if (m.fs == 1) mix_columns<1>(m, whole);
+    else mix_columns<0>(m, whole);
     for (Int l = whole * W; l < m.n; l++)
         for (Int j = 0; j < m.nj; j++) {
             Real best = -__builtin_inf();
@@ -251,7 +261,86 @@ INLINE Vector behind(Vector before, Vector now, int r) {
     return __builtin_shuffle(before, now, lanes);
 }
 
+// Short rows, of up to NP vectors each: residue classes as above, but all the vectors of the output that a pair comes
+// to are in registers, for R classes at a time. There is next to nothing to do between pairs.
+template <int NP, int R>
+struct ShortRows {
+    static constexpr int kReach = 2 * NP - 1;
+    Vector best[R][kReach];
+
+    // The first vectors of a, from number P on, with all NQ of b.
+    template <int NQ, int P>
+    INLINE void take(const Real *a, Int vectors, const Vector (&part)[NQ]) {
+        unrolled<R>(EACH(r) {
+            const Vector add = splat(a[P * W + r]);
+            unrolled<NQ>(EACH(v) { best[r][P + v] = max(best[r][P + v], part[v] + add); });
+        });
+        if constexpr (P + 1 < NP)
+            if (P + 1 < vectors) take<NQ, P + 1>(a, vectors, part);
+    }
+
+    template <int NQ>
+    INLINE void take(const Real *a, Int vectors, const Real *b, Int vectors_b) {
+        if constexpr (NQ > 1)
+            if (vectors_b < NQ) return take<NQ - 1>(a, vectors, b, vectors_b);
+        Vector part[NQ];
+        unrolled<NQ>(EACH(v) { part[v] = load(b + v * W); });
+        take<NQ, 0>(a, vectors, part);
+    }
+
+    // Classes `first` to first + R - 1 of all pairs.
+    INLINE void take_all(const ConvolutionOf<Real> *pairs, Int count, int first) {
+        unrolled<R>(EACH(r) { unrolled<kReach>(EACH(v) { best[r][v] = nothing(); }); });
+        for (const ConvolutionOf<Real> *c = pairs; c < pairs + count; c++) {
+            const Int vectors = (c->offset + c->na - first + W - 1) >> kShift;
+            if (vectors > 0) take<NP>(c->a - c->offset + first, vectors, c->b, (c->nb + W - 1) >> kShift);
+        }
+    }
+};
+
+template <int NP, int R>
+INLINE void convolve_short(const ConvolutionOf<Real> *pairs, Int count, Real *out, Int vectors) {
+    constexpr int kReach = ShortRows<NP, R>::kReach;
+    alignas(64) Vector sums[W][kReach + 2];  // between vectors of nothing
+    unrolled<W / R>(EACH(group) {
+        ShortRows<NP, R> rows;
+        rows.take_all(pairs, count, group * R);
+        unrolled<R>(EACH(r) {
+            Vector *to = sums[group * R + r];
+            to[0] = to[kReach + 1] = nothing();
+            unrolled<kReach>(EACH(v) { to[v + 1] = rows.best[r][v]; });
+        });
+    });
+    const Int some = vectors < kReach + 1 ? vectors : kReach + 1;
+    for (Int q = 0; q < some; q++) {
+        Vector top = sums[0][q + 1];
+        unrolled<W - 1>(EACH(r) { top = max(top, behind(sums[r + 1][q], sums[r + 1][q + 1], r + 1)); });
+        store(out + q * W, top);
+    }
+    for (Int q = some; q < vectors; q++) store(out + q * W, nothing());
+}
+
+// The vectors that each operand of a pair takes at most, or a large number where one begins before the output.
+INLINE Int longest(const ConvolutionOf<Real> *pairs, Int count) {
+    Int cells = 0;
+    for (const ConvolutionOf<Real> *c = pairs; c < pairs + count; c++) {
+        const Int a = c->offset + c->na;
+        cells = a > cells ? a : cells;
+        cells = c->nb > cells ? c->nb : cells;
+        if (c->offset < 0 || c->offset > kGuardOf<Real>) return 1 << 30;
+    }
+    return (cells + W - 1) >> kShift;
+}
+
 void convolve_many(const ConvolutionOf<Real> *pairs, Int count, Real *out, Int first, Int last) {
+    if constexpr (kManyRegisters)
+        if (first == 0) {
+            const Int vectors = longest(pairs, count);
+            if (vectors <= 1) return convolve_short<1, 8>(pairs, count, out, last / W);
+            if (vectors == 2) return convolve_short<2, 4>(pairs, count, out, last / W);
+            if (vectors == 3) return convolve_short<3, 4>(pairs, count, out, last / W);
+            if (vectors == 4) return convolve_short<4, 4>(pairs, count, out, last / W);
+        }
     Vector before[W];
     for (int r = 0; r < W; r++) before[r] = nothing();
     Int q = first / W;

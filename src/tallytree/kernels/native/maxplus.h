@@ -29,7 +29,7 @@ struct MixOf {
     std::int64_t nj;
     Real *out;
     std::int64_t js, n;
-    std::int64_t ahead = 0;  // what will be written next lies this far behind `out`; 0 where that is not worth a hint
+    bool far = false;  // whether `out` is likely to be out of the cache, so that it is worth asking for early
 };
 
 template <class Real>

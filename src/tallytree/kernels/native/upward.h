@@ -123,9 +123,15 @@ class UpwardOf {
     void join_rows(std::int32_t t, Part part);
     void join_cells(std::int32_t t, Part part);
     using ConvolveKernel = decltype(KernelsOf<Real>::convolve);
-    void convolve(ConvolveKernel kernel, Index count, Real *to, Range range, double operations);
+    struct Joint {
+        Runs a, b, out;
+        PairList pairs;
+    };
+    void gather(const Joint &join, Index r, Index first);
+    void convolve(ConvolveKernel kernel, std::span<const ConvolutionOf<Real>> list, Real *to, Range range,
+                  double operations);
     void find_gaps(std::int32_t t);
-    void fill_gaps(std::int32_t t, Real *row, Range range) const;
+    void fill_gaps(std::int32_t t, Real *row, Range range, Index rows = 1, Index apart = 0) const;
     void move_runs(std::int32_t t);
     const Real *turn(std::int32_t t, std::vector<Loop> &kept, Index &gone);
 

@@ -15,10 +15,16 @@ void clear_blocks(Real *from, Real *to) {
         for (Index i = 0; i < kLanesOf<Real>; i++) from[i] = kNothing<Real>;
 }
 
-// From this many cells of the first operand on, half of it on average in each pair, `convolve_many` is the quicker one.
-constexpr Index kManyCells = 24;
+// `convolve_many` is the quicker one from this many cells of the first operand on, and so many in each pair on average.
+constexpr Index kManyCells = 16, kManyEach = 8, kManyEachLong = 12;
+constexpr Index kShortRow = 32;  // of the second operand
 
-// Arenas of more bytes than this do not stay near the processor: it is told what will be written next.
+// A join with no more pairs than this lists them once for all states.
+constexpr Index kKeptPairs = 4096;
+
+Index longest(const Runs &runs) { return *std::max_element(runs.length, runs.length + runs.count); }
+
+// Arenas of more bytes than this do not stay near the processor: it is told early what will be written.
 constexpr Index kBeyondCache = Index{1} << 20;
 
 }  // namespace
@@ -39,16 +45,20 @@ void UpwardOf<Real>::find_gaps(std::int32_t t) {
     }
 }
 
-// For some of the runs: what lies behind each of them, and before the first one of the table.
+// For some of the runs of `rows` rows that lie `apart`: what lies behind each run, and before the first one of the
+// table.
 template <class Real>
-void UpwardOf<Real>::fill_gaps(std::int32_t t, Real *row, Range range) const {
+void UpwardOf<Real>::fill_gaps(std::int32_t t, Real *row, Range range, Index rows, Index apart) const {
     if (range.empty()) return;
     if (range.first == 0 && row == run_.row(t, 0)) clear_blocks(row, row + layout_.start[layout_.tables[t].runs_begin]);
     for (const auto &gap : gaps_) {
         if (gap.run < range.first || gap.run >= range.last) continue;
         const Index blocks = round_up(gap.from);
-        if (gap.from < blocks) std::fill(row + gap.from, row + blocks, kNothing<Real>);
-        clear_blocks(row + blocks, row + gap.to);
+        Real *at = row;
+        for (Index j = 0; j < rows; j++, at += apart) {
+            if (gap.from < blocks) std::fill(at + gap.from, at + blocks, kNothing<Real>);
+            clear_blocks(at + blocks, at + gap.to);
+        }
     }
 }
 
@@ -87,10 +97,11 @@ void UpwardOf<Real>::eliminate_rows(std::int32_t t, Part part) {
     const Index in_stride = layout_.tables[step.a].stride, stride = layout_.tables[t].stride;
     const Index js = step.kept_states * stride, values = step.gone.count, gone_stride = step.gone.a * in_stride;
     const Index blocks = step.shift_has_fresh ? step.fresh : 1, nj = step.shift_has_fresh ? 1 : step.fresh;
-    const Index ahead =
-        layout_.bytes(layout_.arena) >= kBeyondCache && step.kept_states == 1 ? layout_.tables[t].size : 0;
+    const bool far = layout_.bytes(layout_.arena) >= kBeyondCache;
     x_.resize(values * std::max<Index>(layout_.tables[step.a].runs, 1));
     f_.resize(x_.size());
+    const Real **xs = x_.data(), **fs = f_.data();
+    const Index *moved = moved_.data();
     const Lot lot(part, step.kept_states, blocks * out.count);
     const Range rows = lot.rows();
     Odometer at(skeleton_.kept[t], rows.first);
@@ -110,29 +121,26 @@ void UpwardOf<Real>::eliminate_rows(std::int32_t t, Part part) {
                 const std::int32_t *d = classes;
                 Index terms = 0;
                 for (Index v = 0; v < values; v++, x += gone_stride, f += step.gone.score, d += step.gone.shift)
-                    for (Index q = begin[*d]; q < begin[*d + 1]; q++, terms++) {
-                        x_[terms] = x + moved_[q];
-                        f_[terms] = f;
+                    for (Index q = begin[*d], end = begin[*d + 1]; q < end; q++, terms++) {
+                        xs[terms] = x + moved[q];
+                        fs[terms] = f;
                     }
                 const Real *late = local.late ? local.late + block + box.rows.first : nullptr;
                 const Index height = box.rows.last - box.rows.first, width = box.cells.last - box.cells.first;
                 Real *to = row + box.rows.first * js + out.start[r] + box.cells.first;
                 if (natural <= n) {
-                    kernels_.mix(
-                        {terms, x_.data(), f_.data(), step.fresh_score, late, height, to, js, round_up(width), ahead});
+                    kernels_.mix({terms, xs, fs, step.fresh_score, late, height, to, js, round_up(width), far});
                 } else {
                     const Index ns = round_up(natural);
                     natural_.resize(height * ns);
-                    kernels_.mix(
-                        {terms, x_.data(), f_.data(), step.fresh_score, late, height, natural_.data(), ns, ns});
+                    kernels_.mix({terms, xs, fs, step.fresh_score, late, height, natural_.data(), ns, ns});
                     for (Index j = 0; j < height; j++) fold(natural_.data() + j * ns, natural, to + j * js, n);
                 }
                 meter_.spend(static_cast<double>(terms * height * (natural <= n ? width : natural) + 32));
                 if (!lot.sliced()) done = {std::min(done.first, r), r + 1};
-                else if (box.cells.last == n)
-                    for (Index j = box.rows.first; j < box.rows.last; j++) fill_gaps(t, row + j * js, {r, r + 1});
+                else if (box.cells.last == n) fill_gaps(t, row + box.rows.first * js, {r, r + 1}, height, js);
             }
-            for (Index j = 0; j < nj; j++) fill_gaps(t, row + j * js, done);
+            fill_gaps(t, row, done, nj, js);
         }
 }
 
@@ -140,13 +148,17 @@ template <class Real>
 void GuardedRuns<Real>::reset(const Runs &runs) {
     start_.resize(runs.count);
     constexpr Index lanes = kLanesOf<Real>, guard = kGuardOf<Real>;
-    Index size = lanes;  // for the alignment
+    Index size = guard;
     for (Index r = 0; r < runs.count; r++) {
-        start_[r] = size - lanes + guard;
-        size += round_up(runs.length[r], lanes) + 2 * guard;
+        start_[r] = size;
+        size += round_up(runs.length[r], lanes) + guard;
     }
-    cells_.assign(size, kNothing<Real>);
+    if (static_cast<Index>(cells_.size()) < size + lanes) cells_.resize(size + lanes);  // for the alignment
     base_ = cells_.data() + (64 - reinterpret_cast<std::uintptr_t>(cells_.data()) % 64) % 64 / sizeof(Real);
+    std::fill(base_, base_ + guard, kNothing<Real>);
+    for (Index r = 0; r < runs.count; r++)
+        std::fill(base_ + start_[r] + runs.length[r], base_ + (r + 1 < runs.count ? start_[r + 1] : size),
+                  kNothing<Real>);
     state_ = -1;
 }
 
@@ -158,53 +170,65 @@ void GuardedRuns<Real>::copy(const Runs &runs, const Real *row, Index state) {
         std::memcpy(base_ + start_[r], row + runs.start[r], static_cast<std::size_t>(runs.length[r]) * sizeof(Real));
 }
 
+// The pairs of runs that go to run r, from number `first` of pairs_ on.
+template <class Real>
+void UpwardOf<Real>::gather(const Joint &join, Index r, Index first) {
+    const Index begin = join.pairs.begin[r], count = join.pairs.begin[r + 1] - begin, low = join.out.low[r];
+    if (static_cast<Index>(pairs_.size()) < first + count) pairs_.resize(first + count);
+    ConvolutionOf<Real> *to = pairs_.data() + first;
+    for (Index q = begin; q < begin + count; q++, to++) {
+        const Index ra = join.pairs.a[q], rb = join.pairs.b[q];
+        *to = {guarded_a_[ra], join.a.length[ra], guarded_b_[rb], join.b.length[rb],
+               join.a.low[ra] + join.b.low[rb] - low};
+    }
+}
+
 // The operand with the longer rows is the one that is moved along.
 template <class Real>
 void UpwardOf<Real>::join_rows(std::int32_t t, Part part) {
     const Step &step = skeleton_.steps[t];
-    const PairList pairs = layout_.step(t).pairs;
+    PairList pairs = layout_.step(t).pairs;
     const auto &left = layout_.tables[step.a], &right = layout_.tables[step.b];
     const bool swap = left.cells * right.runs > right.cells * left.runs;
     const std::int32_t ta = swap ? step.b : step.a, tb = swap ? step.a : step.b;
-    const std::int32_t *pair_a = swap ? pairs.b : pairs.a, *pair_b = swap ? pairs.a : pairs.b;
-    const Runs a(layout_, ta), b(layout_, tb), out(layout_, t);
-    const bool many = layout_.tables[ta].cells >= kManyCells;
-    if (many) guarded_a_.reset(a);
-    guarded_b_.reset(b);
+    if (swap) std::swap(pairs.a, pairs.b);
+    const Runs out(layout_, t);
+    if (out.count == 0) return;
+    const Joint join{Runs(layout_, ta), Runs(layout_, tb), out, pairs};
+    guarded_a_.reset(join.a);
+    guarded_b_.reset(join.b);
     find_gaps(t);
+    const bool keep = pairs.count() <= kKeptPairs;
+    for (Index r = 0; keep && r < out.count; r++) gather(join, r, pairs.begin[r]);
+    const Index longest_a = longest(join.a), longest_b = longest(join.b);
+    const Index each = layout_.tables[ta].cells / join.a.count;  // cells of a run
+    const bool many = each >= (longest_b <= kShortRow ? kManyEach : kManyEachLong);
     const Lot lot(part, step.kept_states, out.count);
     const Range rows = lot.rows();
     Odometer at(skeleton_.kept[t], rows.first);
     for (Index s = rows.first; s < rows.last; s++, at.next()) {
         const Index state_a = swap ? at.b : at.a, state_b = swap ? at.a : at.b;
-        const Real *row_a = run_.row(ta, state_a);
-        if (many) guarded_a_.copy(a, row_a, state_a);
-        guarded_b_.copy(b, run_.row(tb, state_b), state_b);
+        guarded_a_.copy(join.a, run_.row(ta, state_a), state_a);
+        guarded_b_.copy(join.b, run_.row(tb, state_b), state_b);
         Real *row = run_.row(t, s);
         Range done{out.count, 0};
         for (Index r = 0; r < out.count; r++) {
             const Index n = out.length[r], natural = out.natural[r];
             const Range range = lot.cells(s, r, n, natural > n);
             if (range.empty()) continue;
-            Index count = 0, cells = 0;
-            double operations = 0;
-            pairs_.resize(pairs.begin[r + 1] - pairs.begin[r]);
-            for (Index q = pairs.begin[r]; q < pairs.begin[r + 1]; q++) {
-                const Index ra = pair_a[q], rb = pair_b[q];
-                pairs_[count++] = {many ? guarded_a_[ra] : row_a + a.start[ra], a.length[ra], guarded_b_[rb],
-                                   b.length[rb], a.low[ra] + b.low[rb] - out.low[r]};
-                operations += static_cast<double>(a.length[ra]) * static_cast<double>(b.length[rb]);
-                cells += a.length[ra];
-            }
-            const auto kernel = many && cells >= kManyCells && 2 * cells >= kManyCells * count ? kernels_.convolve_many
-                                                                                               : kernels_.convolve;
+            if (!keep) gather(join, r, 0);
+            const std::span<const ConvolutionOf<Real>> list(pairs_.data() + (keep ? pairs.begin[r] : 0),
+                                                            pairs.begin[r + 1] - pairs.begin[r]);
+            const Index count = static_cast<Index>(list.size());
+            const auto kernel = many && count * each >= kManyCells ? kernels_.convolve_many : kernels_.convolve;
+            const double operations = static_cast<double>(count * std::min(longest_a, n) * std::min(longest_b, n));
             Real *to = row + out.start[r];
             if (natural <= n) {
-                convolve(kernel, count, to, range,
+                convolve(kernel, list, to, range,
                          operations * static_cast<double>(range.last - range.first) / static_cast<double>(n));
             } else {
                 natural_.resize(round_up(natural));
-                convolve(kernel, count, natural_.data(), {0, natural}, operations);
+                convolve(kernel, list, natural_.data(), {0, natural}, operations);
                 fold(natural_.data(), natural, to, n);
             }
             if (!lot.sliced()) done = {std::min(done.first, r), r + 1};
@@ -216,14 +240,15 @@ void UpwardOf<Real>::join_rows(std::int32_t t, Part part) {
 
 // In pieces small enough to look up between them.
 template <class Real>
-void UpwardOf<Real>::convolve(ConvolveKernel kernel, Index count, Real *to, Range range, double operations) {
+void UpwardOf<Real>::convolve(ConvolveKernel kernel, std::span<const ConvolutionOf<Real>> list, Real *to, Range range,
+                              double operations) {
     if constexpr (Double<Real>)  // it counts on sums that are rounded to the nearest
-        if (range.first == 0 && count == 1 && join_concave(pairs_[0], to, range.last, merged_))
+        if (range.first == 0 && list.size() == 1 && join_concave(list[0], to, range.last, merged_))
             return meter_.spend(static_cast<double>(8 * range.last));
     const Index pieces = 1 + static_cast<Index>(operations / 4e6);
     const Index piece = ((range.last - range.first) / pieces + 16) / 16 * 16;
     for (Index first = range.first; first < range.last; first += piece) {
-        kernel(pairs_.data(), count, to, first, std::min(round_up(range.last), first + piece));
+        kernel(list.data(), static_cast<Index>(list.size()), to, first, std::min(round_up(range.last), first + piece));
         meter_.spend(operations / static_cast<double>(pieces) + 64);
     }
 }
