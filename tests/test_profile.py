@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import problems
+from strategies import generators, problems
 
 import tallytree as tt
 from tallytree.testing import brute_force, check_profile, score_tolerance
@@ -23,6 +23,27 @@ def test_profile_equals_enumeration(problem):
 def test_both_layouts_equal_enumeration(tallies, problem):
     model, statistics = problem
     check_profile(tt.profile(model, statistics, tallies=tallies), model, statistics)
+
+
+@given(
+    size=st.integers(2, 7),
+    weights=st.lists(st.sampled_from([40, 900, 10**6, 10**12]), min_size=1, max_size=3),
+    few=st.booleans(),
+    rng=generators(),
+)
+@settings(max_examples=60)
+def test_weights_far_apart_equal_enumeration(size, weights, few, rng):
+    """Supports far too sparse for a box: sorted and merged, or hashed where sums do not fit one number."""
+    parents = [-1, *(int(rng.integers(0, i)) for i in range(1, size))]
+    model = tt.Model.tree(
+        parents, rng.integers(-2, 3, (size, 2)) * 1.0, rng.integers(-2, 3, (size, 2, 2)) * 1.0
+    )
+    statistics = []
+    for top in weights:
+        values = rng.integers(-top, top, 3)  # few of them: many labellings share a tally
+        tables = rng.choice(values, (size, 2)) if few else rng.integers(-top, top, (size, 2))
+        statistics.append(tt.Statistic([((v,), table) for v, table in enumerate(tables)]))
+    check_profile(tt.profile(model, statistics), model, statistics)
 
 
 @given(problem=problems(largest=5), order=st.randoms(use_true_random=False))

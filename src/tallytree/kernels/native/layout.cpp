@@ -549,10 +549,9 @@ class Builder {
         open_pairs(s, runs, 0);
         Index *begin = l_.pair_begin.data() + s.begin;
         const auto each_pair = [&](auto use) {
-            for (Index ra = 0, p = 0; ra < a_count; ra++)
-                for (Index rb = 0; rb < b_count; rb++, p++)
-                    if (const Index run = sums_of_runs_->target(p); run >= 0)
-                        use(ra, rb, s.classes ? run * s.classes + rb : run);
+            sums_of_runs_->each_pair(a_count, b_count, [&](Index ra, Index rb, Index run) {
+                use(ra, rb, s.classes ? run * s.classes + rb : run);
+            });
         };
         each_pair([&](Index, Index, Index group) { begin[group + 1]++; });
         for (Index g = 0; g < s.groups; g++) begin[g + 1] += begin[g];

@@ -47,6 +47,13 @@ void PrefixSet::grow() {
 
 // ---- sums ------------------------------------------------------------------------------------------------------
 
+namespace {
+
+constexpr double kLargestKey = 4e18;
+constexpr Index kMostMerged = Index{1} << 24;  // pairs, of 32 bytes while they are merged
+
+}  // namespace
+
 RunSums::RunSums(bool rows, std::vector<Index> caps, bool clipped)
     : rows_(rows),
       clipped_(clipped),
@@ -57,13 +64,15 @@ RunSums::RunSums(bool rows, std::vector<Index> caps, bool clipped)
 
 void RunSums::add(RunView a, RunView b, const Bounds &w, Meter &meter, const std::function<void(Index)> &guard) {
     const Index pairs = a.count * b.count;
-    target_.assign(pairs, -1);
     prefixes_.clear();
+    merged_.clear();
     meter.spend(static_cast<double>(pairs) * 20 + 100);
-    if (prefix_size_ == 0) return add_to_one(a, b, w);
-    const double volume = prefix_box(a, b, w);
-    if (volume <= std::max<double>(64, 4.0 * static_cast<double>(pairs)))
-        add_dense(a, b, w, static_cast<Index>(volume));
+    const double volume = prefix_size_ ? prefix_box(a, b, w) : 0;
+    const bool dense = volume <= std::max<double>(64, 4.0 * static_cast<double>(pairs));
+    if (!dense && plain_ && volume < kLargestKey && pairs <= kMostMerged) return add_merged(a, b);
+    target_.assign(pairs, -1);
+    if (prefix_size_ == 0) add_to_one(a, b, w);
+    else if (dense) add_dense(a, b, w, static_cast<Index>(volume));
     else add_hashed(a, b, w, meter, guard);
 }
 
@@ -136,24 +145,28 @@ void RunSums::add_dense(RunView a, RunView b, const Bounds &w, Index volume) {
 }
 
 // Without caps and windows sums are plain, and so is the place of a sum of prefixes.
-void RunSums::add_plainly(RunView a, RunView b) {
+void RunSums::place_prefixes(RunView a, RunView b) {
     const Index q = prefix_size_;
     const auto place = [&](const Index *prefix, bool from_low) {
         Index id = 0;
         for (Index i = 0; i < q; i++) id = id * box_extent_[i] + prefix[i] - (from_low ? box_low_[i] : 0);
         return id;
     };
-    place_.resize(b.count);
-    for (Index rb = 0; rb < b.count; rb++) place_[rb] = place(b.prefix + rb * q, false);
-    for (Index ra = 0; ra < a.count; ra++) {
-        const Index first = place(a.prefix + ra * q, true);
+    place_a_.resize(a.count);
+    place_b_.resize(b.count);
+    for (Index ra = 0; ra < a.count; ra++) place_a_[ra] = place(a.prefix + ra * q, true);
+    for (Index rb = 0; rb < b.count; rb++) place_b_[rb] = place(b.prefix + rb * q, false);
+}
+
+void RunSums::add_plainly(RunView a, RunView b) {
+    place_prefixes(a, b);
+    for (Index ra = 0; ra < a.count; ra++)
         for (Index rb = 0; rb < b.count; rb++) {
-            const Index id = first + place_[rb], bottom = a.low[ra] + b.low[rb];
+            const Index id = place_a_[ra] + place_b_[rb], bottom = a.low[ra] + b.low[rb];
             hull_low_[id] = std::min(hull_low_[id], bottom);
             hull_high_[id] = std::max(hull_high_[id], bottom + a.length[ra] + b.length[rb] - 2);
             target_[ra * b.count + rb] = static_cast<std::int32_t>(id);
         }
-    }
     hull_natural_ = hull_high_;
 }
 
@@ -198,7 +211,84 @@ void RunSums::renumber_targets() {
         if (id >= 0) id = rank_[id];
 }
 
-// ---- hashed: the box is too large for what is in it --------------------------------------------------------------
+// ---- merged: the box is too large for what is in it, but a place in it is still one number -----------------------
+
+namespace {
+
+void merge_lists(std::span<const PairSum> x, std::span<const PairSum> y, PairSum *out) {
+    const PairSum *i = x.data(), *i_end = i + x.size(), *j = y.data(), *j_end = j + y.size();
+    while (i < i_end && j < j_end) {
+        const bool second = j->key < i->key;
+        *out++ = second ? *j : *i;
+        i += !second;
+        j += second;
+    }
+    out = std::copy(i, i_end, out);
+    std::copy(j, j_end, out);
+}
+
+// Sorts `lists` sorted lists of `length` sums each, one behind the other in `sums`, by way of `other`.
+void merge_all(PairSum *sums, PairSum *other, Index lists, Index length, bool into_other) {
+    const auto list = [&](PairSum *from, Index count) { return std::span(from, static_cast<std::size_t>(count)); };
+    if (lists == 1) {
+        if (into_other) std::copy(sums, sums + length, other);
+        return;
+    }
+    const Index half = lists / 2, left = half * length, right = (lists - half) * length;
+    merge_all(sums, other, half, length, !into_other);
+    merge_all(sums + left, other + left, lists - half, length, !into_other);
+    PairSum *from = into_other ? sums : other, *to = into_other ? other : sums;
+    merge_lists(list(from, left), list(from + left, right), to);
+}
+
+}  // namespace
+
+void merge_sums(std::span<const Index> a, std::span<const Index> b, std::vector<PairSum> &sums,
+                std::vector<PairSum> &scratch) {
+    std::vector<std::int32_t> order(b.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](auto x, auto y) { return b[x] < b[y]; });
+    sums.resize(a.size() * b.size());
+    auto add = [&, to = sums.data()](std::size_t ra, std::int32_t rb) mutable {
+        *to++ = {a[ra] + b[rb], static_cast<std::int32_t>(ra), rb};
+    };
+    const bool by_b = b.size() <= a.size();
+    if (by_b)  // of equal sums those with the larger entry of b have the smaller one of a
+        for (std::size_t i = b.size(); i-- > 0;)
+            for (std::size_t ra = 0; ra < a.size(); ra++) add(ra, order[i]);
+    else
+        for (std::size_t ra = 0; ra < a.size(); ra++)
+            for (const auto rb : order) add(ra, rb);
+    scratch.resize(sums.size());
+    const auto [lists, length] = by_b ? std::pair(b.size(), a.size()) : std::pair(a.size(), b.size());
+    merge_all(sums.data(), scratch.data(), static_cast<Index>(lists), static_cast<Index>(length), false);
+}
+
+void RunSums::add_merged(RunView a, RunView b) {
+    place_prefixes(a, b);
+    merge_sums(place_a_, place_b_, merged_, scratch_);
+    reset_hulls(0);
+    const Index q = prefix_size_;
+    Index last = -1;
+    runs_ = 0;
+    for (PairSum &sum : merged_) {
+        const Index bottom = a.low[sum.a] + b.low[sum.b], top = bottom + a.length[sum.a] + b.length[sum.b] - 2;
+        if (sum.key != last) {
+            last = sum.key;
+            runs_++;
+            hull_low_.push_back(bottom);
+            hull_high_.push_back(top);
+            for (Index i = 0; i < q; i++) prefixes_.push_back(a.prefix[sum.a * q + i] + b.prefix[sum.b * q + i]);
+        } else {
+            hull_low_.back() = std::min(hull_low_.back(), bottom);
+            hull_high_.back() = std::max(hull_high_.back(), top);
+        }
+        sum.key = runs_ - 1;
+    }
+    hull_natural_ = hull_high_;
+}
+
+// ---- hashed: with caps or windows, or too many numbers -----------------------------------------------------------
 
 void RunSums::add_hashed(RunView a, RunView b, const Bounds &w, Meter &meter, const std::function<void(Index)> &guard) {
     const Index q = prefix_size_;

@@ -36,6 +36,17 @@ class PrefixSet {
     std::vector<std::uint64_t> weights_;
 };
 
+// A pair of runs; `key` is the sum of their prefixes as one number, and then the run that it goes to.
+struct PairSum {
+    Index key;
+    std::int32_t a, b;
+};
+
+// All sums of two lists of keys in order, equal ones by their place in `a`: one sorted list for each entry of the
+// shorter list, merged. The keys of `a` must ascend.
+void merge_sums(std::span<const Index> a, std::span<const Index> b, std::vector<PairSum> &sums,
+                std::vector<PairSum> &scratch);
+
 // The runs that the pairs of two sets add up to, in lexicographic order, and which pair goes to which of them.
 class RunSums {
   public:
@@ -49,9 +60,18 @@ class RunSums {
     const std::vector<Index> &prefixes() const { return prefixes_; }
     const Index *lows() const { return hull_low_.data(); }  // per run
     const Index *highs() const { return hull_high_.data(); }
-    const Index *naturals() const { return hull_natural_.data(); }   // the highest sums before a cap folds them
-    std::int32_t target(Index pair) const { return target_[pair]; }  // -1 where the window left nothing
+    const Index *naturals() const { return hull_natural_.data(); }  // the highest sums before a cap folds them
     Index pruned() const { return pruned_; }
+
+    // Calls `use(run of a, run of b, run they go to)` for the pairs that the window left, and by ascending runs of `a`
+    // for each run that they go to.
+    template <class Use>
+    void each_pair(Index a_count, Index b_count, Use &&use) const {
+        for (const PairSum &sum : merged_) use(sum.a, sum.b, sum.key);
+        for (Index ra = 0, p = 0; ra < a_count && merged_.empty(); ra++)
+            for (Index rb = 0; rb < b_count; rb++, p++)
+                if (target_[p] >= 0) use(ra, rb, Index{target_[p]});
+    }
 
   private:
     Index capped_sum(Index i, Index x, Index y) const { return std::min(caps_[i], x + y); }
@@ -62,6 +82,8 @@ class RunSums {
     void add_plainly(RunView a, RunView b);
     void add_checked(RunView a, RunView b, const Bounds &w);
     void number_dense(Index volume);
+    void place_prefixes(RunView a, RunView b);
+    void add_merged(RunView a, RunView b);
     void add_hashed(RunView a, RunView b, const Bounds &w, Meter &meter, const std::function<void(Index)> &guard);
     void number_hashed(const PrefixSet &set);
     void reset_hulls(Index count);
@@ -73,7 +95,8 @@ class RunSums {
     Index runs_ = 0, pruned_ = 0;
     std::vector<std::int32_t> target_, rank_;
     std::vector<Index> prefixes_, hull_low_, hull_high_, hull_natural_;
-    std::vector<Index> box_low_, box_extent_, place_;
+    std::vector<Index> box_low_, box_extent_, place_a_, place_b_;
+    std::vector<PairSum> merged_, scratch_;
 };
 
 }  // namespace tallytree

@@ -5,6 +5,8 @@
 
 namespace tallytree {
 
+static constexpr Index kFew = 4;
+
 // The trailing loops that no local table mentions and that are contiguous in the input: one long row.
 static Index passive_row(std::vector<Loop> &kept) {
     Index row = 1;
@@ -54,6 +56,17 @@ void UpwardOf<Real>::eliminate_along(std::int32_t t) {
     meter_.spend(static_cast<double>(step.gone.count * step.fresh + 32));
 }
 
+// A number or a few, which are not worth a call of the kernels.
+template <class Real>
+static void mix_few(const MixOf<Real> &m) {
+    for (Index j = 0; j < m.nj; j++)
+        for (Index l = 0; l < m.n; l++) {
+            Real best = kNothing<Real>;
+            for (Index k = 0; k < m.terms; k++) best = std::max(best, m.x[k][l] + m.f[k][j * m.fs]);
+            m.out[j * m.js + l] = m.late ? best + m.late[j] : best;
+        }
+}
+
 template <class Real>
 void UpwardOf<Real>::eliminate_cells(std::int32_t t, Part part) {
     const LocalScores local = split_scores(t, true);
@@ -93,7 +106,10 @@ void UpwardOf<Real>::eliminate_cells(std::int32_t t, Part part) {
                 Real *to =
                     out_base + r * out.states + (block + box.rows.first) * step.kept_states + p * row + box.cells.first;
                 const Real *late = local.late ? local.late + block + box.rows.first : nullptr;
-                if (along_fresh) {                                               // the row runs along the factor
+                if (height * width <= kFew) {
+                    mix_few<Real>(
+                        {terms, x_.data(), f_.data(), step.fresh_score, late, height, to, step.kept_states, width});
+                } else if (along_fresh) {                                        // the row runs along the factor
                     const bool room = r + 1 == out.runs && box.rows.last == nj;  // behind the table
                     (room ? kernels_.mix
                           : kernels_.mix_exact)({terms, f_.data(), x_.data(), 0, nullptr, 1, to, 0, height});
@@ -106,6 +122,57 @@ void UpwardOf<Real>::eliminate_cells(std::int32_t t, Part part) {
             }
 }
 
+namespace {
+
+// What joining needs of an operand: the number for run r and state s lies at cells[r * states + at[s]].
+template <class Real>
+struct JoinedCells {
+    const Real *cells;
+    Index states;
+    std::vector<Index> at;
+    const Real *run(Index r) const { return cells + r * states; }
+};
+
+// The best sum of the pairs of one run, for S states in registers.
+template <int S, class Real>
+void join_run(const PairList &pairs, Index r, const JoinedCells<Real> &a, const JoinedCells<Real> &b, Real *to) {
+    Index at_a[S], at_b[S];
+    Real best[S];
+    for (int s = 0; s < S; s++) {
+        at_a[s] = a.at[s];
+        at_b[s] = b.at[s];
+        best[s] = kNothing<Real>;
+    }
+    for (Index q = pairs.begin[r]; q < pairs.begin[r + 1]; q++) {
+        const Real *x = a.run(pairs.a[q]), *y = b.run(pairs.b[q]);
+        for (int s = 0; s < S; s++) best[s] = std::max(best[s], x[at_a[s]] + y[at_b[s]]);
+    }
+    for (int s = 0; s < S; s++) to[s] = best[s];
+}
+
+template <class Real>
+void join_run(const PairList &pairs, Index r, const JoinedCells<Real> &a, const JoinedCells<Real> &b, Real *to,
+              Index size) {
+    switch (size) {
+        case 1:
+            return join_run<1>(pairs, r, a, b, to);
+        case 2:
+            return join_run<2>(pairs, r, a, b, to);
+        case 3:
+            return join_run<3>(pairs, r, a, b, to);
+        case 4:
+            return join_run<4>(pairs, r, a, b, to);
+        default:
+            std::fill(to, to + size, kNothing<Real>);
+            for (Index q = pairs.begin[r]; q < pairs.begin[r + 1]; q++) {
+                const Real *x = a.run(pairs.a[q]), *y = b.run(pairs.b[q]);
+                for (Index s = 0; s < size; s++) to[s] = std::max(to[s], x[a.at[s]] + y[b.at[s]]);
+            }
+    }
+}
+
+}  // namespace
+
 template <class Real>
 void UpwardOf<Real>::join_cells(std::int32_t t, Part part) {
     const Step &step = skeleton_.steps[t];
@@ -115,25 +182,16 @@ void UpwardOf<Real>::join_cells(std::int32_t t, Part part) {
     const Range states = by_states ? share(part, table.states) : Range{0, table.states};
     const Range runs = by_states ? Range{0, table.runs} : share(part, table.runs);
     const Index size = states.last - states.first;
-    std::vector<std::int64_t> at_a(size), at_b(size);
+    JoinedCells<Real> a{run_.row(step.a, 0), layout_.tables[step.a].states, {}};
+    JoinedCells<Real> b{run_.row(step.b, 0), layout_.tables[step.b].states, {}};
     Odometer at(skeleton_.kept[t], states.first);
     for (Index s = 0; s < size; s++, at.next()) {
-        at_a[s] = at.a;
-        at_b[s] = at.b;
+        a.at.push_back(at.a);
+        b.at.push_back(at.b);
     }
-    const Index states_a = layout_.tables[step.a].states, states_b = layout_.tables[step.b].states;
     for (Index r = runs.first; r < runs.last; r++) {
-        Real *to = run_.memory() + table.base + r * table.states + states.first;
-        std::fill(to, to + size, kNothing<Real>);
-        for (Index q = pairs.begin[r]; q < pairs.begin[r + 1]; q++) {
-            const Real *a = run_.row(step.a, 0) + pairs.a[q] * states_a,
-                       *b = run_.row(step.b, 0) + pairs.b[q] * states_b;
-            for (Index s = 0; s < size; s++) {
-                const Real v = a[at_a[s]] + b[at_b[s]];
-                to[s] = v > to[s] ? v : to[s];
-            }
-            meter_.spend(static_cast<double>(size));
-        }
+        join_run(pairs, r, a, b, run_.memory() + table.base + r * table.states + states.first, size);
+        meter_.spend(static_cast<double>(size * (pairs.begin[r + 1] - pairs.begin[r]) + 8));
     }
 }
 
