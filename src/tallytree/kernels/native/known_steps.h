@@ -37,7 +37,7 @@ struct KnownSteps {
         Index count = 0;                         // of pairs
     };
 
-    Index prefix_size = -1;  // of all of them
+    Index prefix_size = -1, lanes = 0;  // of all of them
     SequenceSet shape_numbers, step_numbers;
     std::vector<Shape> shapes;
     std::vector<Made> made;

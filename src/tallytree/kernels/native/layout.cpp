@@ -253,11 +253,11 @@ class Builder {
     // ---- tables that are known from earlier layouts ------------------------------------------------------
     bool recalls() const {
         return l_.known && plain_ && l_.rows && l_.known->prefix_size == l_.prefix_size &&
-               l_.low.size() + l_.pair_a.size() < kRemembered;
+               l_.known->lanes == l_.lanes && l_.low.size() + l_.pair_a.size() < kRemembered;
     }
 
     void forget() {
-        if (l_.known) *l_.known = KnownSteps{.prefix_size = l_.prefix_size};
+        if (l_.known) *l_.known = {.prefix_size = l_.prefix_size, .lanes = l_.lanes};
         for (auto *pool : {&l_.pair_begin, &l_.low, &l_.length, &l_.natural, &l_.start, &l_.prefix}) pool->clear();
         for (auto *pool : {&l_.pair_a, &l_.pair_b}) pool->clear();
     }
