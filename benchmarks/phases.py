@@ -10,14 +10,14 @@ from typing import Any
 from cases import End
 from common import Row
 
-from tallytree.core import elimination, plan, profile, solve
+from tallytree.core import elimination, lookup, plan, profile, solve
 
 # phase: the (object, attribute) that does it; the skeleton is inside the plan and is taken out of it
 CLOCKED: dict[str, tuple[Any, str]] = {
     "skeleton": (plan, "skeleton"),
-    "plan": (solve, "Plan"),
+    "plan": (solve, "plan_of"),
     "messages": (profile, "pass_messages"),
-    "objective": (profile, "evaluate_objective"),
+    "objective": (lookup, "evaluate_objective"),
     "decode": (profile.Profile, "_decode"),
     "certify": (profile, "certified"),
 }

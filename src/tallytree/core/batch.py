@@ -23,7 +23,7 @@ from tallytree.core.profile import Profile, Where, profile
 from tallytree.core.reduction import Reduction, as_reduction
 from tallytree.core.restriction import Allowed, Fixed
 from tallytree.core.solution import Solution
-from tallytree.core.solve import Inquiry, inquire, solve
+from tallytree.core.solve import Inquiry, solve
 
 __all__ = ["profile_batch", "solve_batch"]
 
@@ -169,7 +169,8 @@ class _ProfileOf:
         self.model, self.statistics, self.fixed, self.allowed = model, statistics, fixed, allowed
 
     def hand_over(self, batch: Batch) -> Inquiry:
-        inquiry = inquire(as_reduction(self.model, self.fixed, self.allowed), self.statistics, None)
+        reduction = as_reduction(self.model, self.fixed, self.allowed)
+        inquiry = batch.inquire(reduction, self.statistics, None)
         batch.add(inquiry, None)
         return inquiry
 
@@ -196,9 +197,8 @@ class _SolutionOf:
         self.objective, self.where = objective, where
 
     def hand_over(self, batch: Batch) -> Inquiry:
-        self._inquiry = inquire(
-            as_reduction(self.model, self.fixed, self.allowed), self.statistics, self.where
-        )
+        reduction = as_reduction(self.model, self.fixed, self.allowed)
+        self._inquiry = batch.inquire(reduction, self.statistics, self.where)
         batch.add(self._inquiry, self.objective)
         return self._inquiry
 

@@ -21,10 +21,11 @@ from tallytree.core.elimination import Order, skeleton
 from tallytree.core.model import Model
 from tallytree.core.objective import Objective
 from tallytree.core.plan import Mode, checked_mode, default_memory_limit, plan_of, tally_limits
-from tallytree.core.profile import Profile, Root
+from tallytree.core.profile import Profile, Root, Where
+from tallytree.core.reduction import Reduction
 from tallytree.core.solution import Evaluation, Solution, certified, lifted
-from tallytree.core.solve import Inquiry
-from tallytree.core.statistics import Statistic
+from tallytree.core.solve import Inquiry, inquire
+from tallytree.core.statistics import Recipe, Statistic
 from tallytree.core.threads import thread_count
 from tallytree.errors import ModelError, TallytreeError
 from tallytree.kernels import native
@@ -162,6 +163,7 @@ class Batch:
         limit = default_memory_limit() if options.memory_limit is None else float(options.memory_limit)
         self.handle = native.Batch(checked_mode(options.tallies), limit)
         self._skeletons: dict[Any, tuple[native.Skeleton, Any]] = {}
+        self._inquiries: dict[Any, tuple[Inquiry, Any]] = {}
         self._bulks = bulks
         self._first = sum(len(bulk.numbers) for bulk in bulks)  # place of the others in the native batch
         self._problems: list[tuple[int, Problem, Inquiry]] = []
@@ -195,6 +197,22 @@ class Batch:
         return self._gathered(self._profiles(), {})
 
     # --- in ------------------------------------------------------------------------------------------------
+
+    def inquire(
+        self, reduction: Reduction, statistics: Iterable[Statistic | Recipe], where: Where
+    ) -> Inquiry:
+        """Pose a question; it is bound once for all models of the same variables and states."""
+        if not reduction.trivial:
+            return inquire(reduction, statistics, where)
+        model = reduction.model
+        key = model.key[0], model.shape, model.states, model.variables, id(statistics), id(where)
+        found = self._inquiries.get(key)
+        if found is None:
+            asked = inquire(reduction, statistics, where)
+            if asked.reduction is not reduction:  # the constraint leads to another model
+                return asked
+            found = self._inquiries[key] = asked, statistics  # kept, so that no others get their number
+        return found[0]._replace(reduction=reduction)
 
     def add(self, inquiry: Inquiry, objective: Objective | None) -> None:
         """Add a problem; its statistics have tables of their own."""

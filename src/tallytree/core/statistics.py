@@ -322,4 +322,4 @@ class Recipe(Term):
 
     @abstractmethod
     def on(self, model: Domain) -> Statistic:
-        """Make the statistic of this model."""
+        """Make the statistic of this model, which is the same for all of its variables and states."""

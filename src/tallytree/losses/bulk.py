@@ -199,12 +199,11 @@ class Nodes:
         sizes = np.diff(np.cumsum(self.codes != self.background)[ends - 1], prepend=0).tolist()
         prices = _Prices(_kind(self.loss), max(self.lengths), self.asked.scaling, self.asked.margin)
         losses = {size: prices.table(size) for size in set(sizes)}
-        skeletons: dict[Any, native.Skeleton] = {}
-        for model in self.models:
-            if model.key not in skeletons:
-                skeletons[model.key] = batch.skeleton(model, self._shape(model))
+        keys = [model.key for model in self.models]
+        examples = dict(zip(keys, self.models, strict=True))  # one of each shape
+        skeletons = {key: batch.skeleton(model, self._shape(model)) for key, model in examples.items()}
         batch.handle.add_nodes(
-            [skeletons[model.key] for model in self.models],
+            [skeletons[key] for key in keys],
             [name == "tp" for name in counted],
             self.background,
             self.codes,

@@ -2,8 +2,13 @@
 
 #include <algorithm>
 
+#include "placement.h"
+
 namespace tallytree {
 namespace {
+
+// Runs and pairs that are kept for layouts to come: some megabytes.
+constexpr std::size_t kRemembered = std::size_t{1} << 17;
 
 std::size_t hash(std::span<const Index> sequence) {
     std::uint64_t h = sequence.size();
@@ -35,6 +40,90 @@ void SequenceSet::grow() {
         while (slots_[slot] >= 0) slot = (slot + 1) & (slots_.size() - 1);
         slots_[slot] = number;
     }
+}
+
+// ---- steps ---------------------------------------------------------------------------------------------------------
+
+bool KnownSteps::fit(const Layout &l) const {
+    return prefix_size_ == l.prefix_size && lanes_ == l.lanes && l.low.size() + l.pair_a.size() < kRemembered;
+}
+
+void forget(Layout &l) {
+    for (auto *pool : {&l.pair_begin, &l.low, &l.length, &l.natural, &l.start, &l.prefix}) pool->clear();
+    for (auto *pool : {&l.pair_a, &l.pair_b}) pool->clear();
+    if (!l.known) return;
+    *l.known = {};
+    l.known->prefix_size_ = l.prefix_size;
+    l.known->lanes_ = l.lanes;
+}
+
+void KnownSteps::remember(Layout &l, std::int32_t t) {
+    const StepLayout &s = l.steps[t];
+    Made made{number_shape(l, t), {}, s.groups, s.begin, s.pairs};
+    if (l.skeleton->steps[t].verb == Verb::Eliminate) made.input = place_input(l, t);
+    made_.push_back(made);
+}
+
+std::int32_t KnownSteps::take(Layout &l, std::int32_t t, std::int32_t number) const {
+    const Made &made = made_[number];
+    const Shape &shape = shapes_[made.shape];
+    const Step &step = l.skeleton->steps[t];
+    auto &table = l.tables[t];
+    table.states = static_cast<Index>(l.skeleton->states[t]);
+    table.runs = shape.runs;
+    table.cells = shape.cells;
+    put(table, shape.placed, l);
+    auto &s = l.steps[t];
+    s.groups = made.groups;
+    s.begin = made.begin;
+    s.pairs = made.pairs;
+    if (step.verb == Verb::Eliminate) put(l.tables[step.a], made.input, l);
+    return made.shape;
+}
+
+void KnownSteps::put(TableLayout &table, Placed placed, const Layout &l) {
+    table.runs_begin = placed.begin;
+    table.stride = placed.stride;
+    table.size = table.stride * table.states + l.start[table.runs_begin];
+}
+
+static void resize_runs(Layout &l, Index runs) {
+    for (auto *pool : {&l.low, &l.length, &l.natural, &l.start}) pool->resize(runs);
+    l.prefix.resize(runs * l.prefix_size);
+}
+
+// Looks the runs of a table up, which are the last ones in the pools; they stay there if they are new.
+std::int32_t KnownSteps::number_shape(Layout &l, std::int32_t t) {
+    auto &table = l.tables[t];
+    const Index first = table.runs_begin;
+    key_.assign(1, table.runs);
+    key_.insert(key_.end(), l.low.begin() + first, l.low.end());
+    key_.insert(key_.end(), l.length.begin() + first, l.length.end());
+    key_.insert(key_.end(), l.prefix.begin() + first * l.prefix_size, l.prefix.end());
+    const auto [number, fresh] = shape_numbers_.insert(key_);
+    if (fresh) {
+        resize_runs(l, first + table.runs);
+        place_rows(l, t, -1);
+        shapes_.push_back({{first, table.stride}, table.runs, table.cells});
+    } else {
+        resize_runs(l, first);
+        put(table, shapes_[number].placed, l);
+    }
+    return number;
+}
+
+// Places a copy of the input's runs as an elimination needs them.
+KnownSteps::Placed KnownSteps::place_input(Layout &l, std::int32_t t) const {
+    const std::int32_t input = l.skeleton->steps[t].a;
+    auto &table = l.tables[input];
+    const Index from = table.runs_begin, to = static_cast<Index>(l.low.size()), q = l.prefix_size;
+    resize_runs(l, to + table.runs);
+    for (auto *pool : {&l.low, &l.length, &l.natural})
+        std::copy_n(pool->begin() + from, table.runs, pool->begin() + to);
+    std::copy_n(l.prefix.begin() + from * q, table.runs * q, l.prefix.begin() + to * q);
+    table.runs_begin = to;
+    place_rows(l, input, t);
+    return {to, table.stride};
 }
 
 }  // namespace tallytree

@@ -22,9 +22,23 @@ class SequenceSet {
     std::vector<std::int32_t> slots_ = std::vector<std::int32_t>(64, -1);
 };
 
-struct KnownSteps {
+// What the pools of a layout hold. Steps are numbered by what they depend on: the shapes of their inputs, and the
+// distinct shifts of an elimination.
+class KnownSteps {
+  public:
+    SequenceSet steps;
+
+    // Whether they are of use for a layout whose axes are chosen, and not too many.
+    bool fit(const Layout &layout) const;
+    // Keeps step t, which has just been made at the end of the pools and is the last that was numbered.
+    void remember(Layout &layout, std::int32_t t);
+    // Puts a step that is known into a layout, and gives its input the room that it needs; returns the table's shape.
+    std::int32_t take(Layout &layout, std::int32_t t, std::int32_t number) const;
+
+  private:
+    friend void forget(Layout &layout);
     struct Placed {
-        Index begin = 0, stride = 0;  // of runs in the layout's pools
+        Index begin = 0, stride = 0;  // of runs in the pools
     };
     struct Shape {  // the runs of a table, placed for a consumer that reads them as they are
         Placed placed;
@@ -33,14 +47,20 @@ struct KnownSteps {
     struct Made {
         std::int32_t shape;
         Placed input;                            // of an elimination: its input, with room for the shifts
-        Index groups = 0, begin = 0, pairs = 0;  // the pairs in the layout's pools
-        Index count = 0;                         // of pairs
+        Index groups = 0, begin = 0, pairs = 0;  // the pairs in the pools
     };
+    std::int32_t number_shape(Layout &layout, std::int32_t t);
+    Placed place_input(Layout &layout, std::int32_t t) const;
+    static void put(TableLayout &table, Placed placed, const Layout &layout);
 
-    Index prefix_size = -1;  // of all of them
-    SequenceSet shape_numbers, step_numbers;
-    std::vector<Shape> shapes;
-    std::vector<Made> made;
+    Index prefix_size_ = -1, lanes_ = 0;  // of all of them
+    SequenceSet shape_numbers_;
+    std::vector<Shape> shapes_;
+    std::vector<Made> made_;
+    std::vector<Index> key_;
 };
+
+// Empties the pools of a layout whose axes are chosen.
+void forget(Layout &layout);
 
 }  // namespace tallytree

@@ -33,9 +33,6 @@ std::pair<Index, Index> range_of(std::span<const std::int64_t> entries) {
     return {low, high};
 }
 
-// Runs and pairs that are kept for layouts to come: some megabytes.
-constexpr std::size_t kRemembered = std::size_t{1} << 17;
-
 // A layout with nothing in it but the memory of another one, and what is in its pools.
 Layout emptied(Layout used) {
     Layout fresh;
@@ -85,18 +82,16 @@ class Builder {
     Layout build(bool rows) {
         choose_axes(rows);
         plain_ = !l_.clipped && std::all_of(l_.caps.begin(), l_.caps.end(), [](Index cap) { return cap == kUncapped; });
-        if (!recalls()) forget();
+        if (!remembers() || !l_.known->fit(l_)) forget(l_);
         if (!request_.window.open) bound_tables();
         l_.tables.resize(skeleton_.steps.size());
         l_.steps.resize(skeleton_.steps.size());
-        const bool known = l_.known && plain_ && l_.rows;
         for (std::size_t t = 0; t < skeleton_.steps.size(); t++) {
-            if (known) recall_table(static_cast<std::int32_t>(t));
+            if (remembers()) recall_table(static_cast<std::int32_t>(t));
             else make_table(static_cast<std::int32_t>(t));
         }
         if (sums_of_runs_) l_.pruned = sums_of_runs_->pruned();
-        if (known) measure_tables();
-        else place_runs(l_);
+        if (!remembers()) place_runs(l_);  // else they have their places
         place_tables(l_, request_.memory_limit);
         return std::move(l_);
     }
@@ -251,16 +246,7 @@ class Builder {
     }
 
     // ---- tables that are known from earlier layouts ------------------------------------------------------
-    bool recalls() const {
-        return l_.known && plain_ && l_.rows && l_.known->prefix_size == l_.prefix_size &&
-               l_.low.size() + l_.pair_a.size() < kRemembered;
-    }
-
-    void forget() {
-        if (l_.known) *l_.known = KnownSteps{.prefix_size = l_.prefix_size};
-        for (auto *pool : {&l_.pair_begin, &l_.low, &l_.length, &l_.natural, &l_.start, &l_.prefix}) pool->clear();
-        for (auto *pool : {&l_.pair_a, &l_.pair_b}) pool->clear();
-    }
+    bool remembers() const { return l_.known && plain_ && l_.rows; }
 
     void recall_table(std::int32_t t) {
         const Step &step = skeleton_.steps[t];
@@ -268,97 +254,26 @@ class Builder {
         auto &s = l_.steps[t];
         key_.clear();
         if (step.verb == Verb::Join) {
-            key_.assign({shape_of(step.a), -1 - shape_of(step.b)});
+            key_.assign({shape_[step.a], -1 - shape_[step.b]});
         } else if (step.verb == Verb::Eliminate) {
             make_classes(t);
-            key_.assign({shape_of(step.a), s.classes});
+            key_.assign({shape_[step.a], s.classes});
             key_.insert(key_.end(), l_.class_prefix.begin() + s.class_prefix, l_.class_prefix.end());
             key_.insert(key_.end(), l_.class_shift.begin() + s.class_shift, l_.class_shift.end());
         }
-        const auto [number, fresh] = known.step_numbers.insert(key_);
-        if (fresh) known.made.push_back(make_known(t));
-        const KnownSteps::Made &made = known.made[number];
-        const KnownSteps::Shape &shape = known.shapes[made.shape];
-        shape_.resize(t + 1, made.shape);
-        l_.tables[t] = {.runs_begin = shape.placed.begin,
-                        .runs = shape.runs,
-                        .states = static_cast<Index>(skeleton_.states[t]),
-                        .cells = shape.cells,
-                        .stride = shape.placed.stride};
-        if (step.verb == Verb::Unit) return;
-        s.groups = made.groups;
-        s.begin = made.begin;
-        s.pairs = made.pairs;
-        if (!fresh) {
+        const auto [number, fresh] = known.steps.insert(key_);
+        if (fresh) {
+            make_runs(t);
+            known.remember(l_, t);
+        }
+        shape_.push_back(known.take(l_, t, number));
+        if (!fresh && step.verb != Verb::Unit) {
             guard_pairs(t, static_cast<double>(l_.tables[step.a].runs) *
                                static_cast<double>(s.classes ? s.classes : l_.tables[step.b].runs));
-            check_cells(t, static_cast<double>(shape.cells));
-            count_bytes(t, made.count);
+            check_cells(t, static_cast<double>(l_.tables[t].cells));
+            count_bytes(t, l_.step(t).pairs.count());
         }
         count_operations(t);
-        if (step.verb == Verb::Eliminate) take_place(l_.tables[step.a], made.input);
-    }
-
-    std::int32_t shape_of(std::int32_t t) const { return shape_[t]; }
-
-    static void take_place(TableLayout &table, KnownSteps::Placed placed) {
-        table.runs_begin = placed.begin;
-        table.stride = placed.stride;
-    }
-
-    // Makes a step that has not been met before.
-    KnownSteps::Made make_known(std::int32_t t) {
-        make_runs(t);
-        const auto &s = l_.steps[t];
-        KnownSteps::Made made{
-            .shape = number_shape(t), .input = {}, .groups = s.groups, .begin = s.begin, .pairs = s.pairs};
-        if (skeleton_.steps[t].verb == Verb::Unit) return made;
-        made.count = l_.step(t).pairs.count();
-        if (skeleton_.steps[t].verb == Verb::Eliminate) made.input = place_input(t);
-        return made;
-    }
-
-    // Looks the runs of a table up, which are the last ones in the pools; they stay there if they are new.
-    std::int32_t number_shape(std::int32_t t) {
-        auto &table = l_.tables[t];
-        const Index first = table.runs_begin;
-        shape_key_.assign(1, table.runs);
-        shape_key_.insert(shape_key_.end(), l_.low.begin() + first, l_.low.end());
-        shape_key_.insert(shape_key_.end(), l_.length.begin() + first, l_.length.end());
-        shape_key_.insert(shape_key_.end(), l_.prefix.begin() + first * l_.prefix_size, l_.prefix.end());
-        const auto [number, fresh] = l_.known->shape_numbers.insert(shape_key_);
-        auto &shapes = l_.known->shapes;
-        if (fresh) {
-            l_.start.resize(l_.low.size());
-            place_rows(l_, t, -1);
-            shapes.push_back({{first, table.stride}, table.runs, table.cells});
-        } else {
-            resize_runs(first);
-            take_place(table, shapes[number].placed);
-        }
-        return number;
-    }
-
-    void resize_runs(Index runs) {
-        for (auto *pool : {&l_.low, &l_.length, &l_.natural, &l_.start}) pool->resize(runs);
-        l_.prefix.resize(runs * l_.prefix_size);
-    }
-
-    // Places a copy of the input's runs as an elimination needs them.
-    KnownSteps::Placed place_input(std::int32_t t) {
-        auto &table = l_.tables[skeleton_.steps[t].a];
-        const Index from = table.runs_begin, to = static_cast<Index>(l_.low.size()), q = l_.prefix_size;
-        resize_runs(to + table.runs);
-        for (auto *pool : {&l_.low, &l_.length, &l_.natural})
-            std::copy_n(pool->begin() + from, table.runs, pool->begin() + to);
-        std::copy_n(l_.prefix.begin() + from * q, table.runs * q, l_.prefix.begin() + to * q);
-        table.runs_begin = to;
-        place_rows(l_, skeleton_.steps[t].a, t);
-        return {to, table.stride};
-    }
-
-    void measure_tables() {
-        for (auto &table : l_.tables) table.size = table.stride * table.states + l_.start[table.runs_begin];
     }
 
     // ---- classes of shifts -----------------------------------------------------------------------------------
