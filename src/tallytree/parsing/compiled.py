@@ -123,8 +123,11 @@ class Compiled:
     def gather(self, by_chain: NDArray[np.float64], words: int) -> NDArray[np.float64]:
         """Add up the numbers of all chains with the same bag, ``[chain][span]``."""
         table = np.zeros((len(self.bags) + 1, by_chain.shape[1]))
-        np.add.at(table[:, :words], self.word_bag_of, by_chain[:, :words])
-        np.add.at(table[:, words:], self.bag_of, by_chain[:, words:])
+        for bags, spans in ((self.word_bag_of, slice(None, words)), (self.bag_of, slice(words, None))):
+            order = np.argsort(bags, kind="stable")
+            found, starts = np.unique(bags[order], return_index=True)
+            if len(found):
+                table[found, spans] = np.add.reduceat(by_chain[order, spans], starts, axis=0)
         return table[:-1]
 
     @cached_property
