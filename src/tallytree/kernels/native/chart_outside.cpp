@@ -71,7 +71,8 @@ class ChartOutside : private ChartWidths {
         for (Index i = 0; i < spans_.words; i++)
             for (std::int32_t s = 0; s < grammar_.symbols; s++)
                 if (live(Layer::Open, 1, s))
-                    e.words[i * grammar_.symbols + s] = std::exp(inner(Layer::Open, 1, s)[i] + outer(Layer::Open, 1, s)[i] - total_);
+                    e.words[i * grammar_.symbols + s] =
+                        std::exp(inner(Layer::Open, 1, s)[i] + outer(Layer::Open, 1, s)[i] - total_);
         for (std::size_t c = 0; c < grammar_.chains.size(); c++)
             for (Index width = 1; width <= spans_.words; width++) expect_chain(c, width, e.chains);
         for (std::size_t r = 0; r < grammar_.rules.size() && !summed; r++)

@@ -27,7 +27,8 @@ const SumProductKernels *sum_product_kernels(const char *name) {
 
 namespace {
 
-// A product of two items, a weight and a rule is at least exp(-600), far above the smallest double; and at most exp(92).
+// A product of two items, a weight and a rule is at least exp(-600), far above the smallest double; and at most
+// exp(92).
 constexpr double kFaintItem = -140, kFaintSplit = -230, kLargeRule = 90;
 
 }  // namespace
@@ -132,7 +133,7 @@ const std::vector<std::int32_t> &ChartSums::combine(Index width) {
         for (Index k = pair.begin; k < pair.end; k++) {
             const auto rule = grammar_.by_pair[k], parent = grammar_.rules[rule].parent;
             if (factors_[rule] == 0) continue;
-            double *to = wide(open_, parent);
+            double *to = open(parent);
             if (!present_[parent]) {
                 std::fill(to, to + round_up(n), 0);
                 present_[parent] = 1;
@@ -145,7 +146,7 @@ const std::vector<std::int32_t> &ChartSums::combine(Index width) {
     for (auto parent : made_) {
         const auto &table = layout_.tables[spans_.table(Layer::Open, 0, width)];
         double *out = run_.memory() + table.base + parent * table.stride;
-        const double *from = wide(open_, parent);
+        const double *from = open(parent);
         for (Index i = 0; i < n; i++) out[i] = from[i] > 0 ? top_[i] + std::log(from[i]) : kNegativeInfinity;
         meter_.spend(8.0 * static_cast<double>(n));
     }
@@ -171,7 +172,7 @@ void ChartSums::outside_of(Index width, std::int32_t symbol, double *out) const 
 
 void ChartSums::take_outside(Index width, std::int32_t symbol, const double *outer) {
     const Index n = spans_.starts(width);
-    double *q = wide(open_, symbol);
+    double *q = open(symbol);
     std::fill(q, q + round_up(n), 0);
     run_.kernels()->add_exponentials_of_sum(outer, top_.data(), nullptr, -total_, zeros_.data(), q, n);
     present_[symbol] = std::any_of(q, q + n, [](double v) { return v > 0; });  // most lead to no tree
@@ -193,7 +194,7 @@ void ChartSums::hand_down_pairs(Index width, std::vector<double> &rules) {
             const auto rule = grammar_.by_pair[k], parent = grammar_.rules[rule].parent;
             if (!present_[parent]) continue;
             some = true;
-            kernels_->add_scaled(wide(open_, parent), factors_[rule], above_.data(), n);
+            kernels_->add_scaled(open(parent), factors_[rule], above_.data(), n);
         }
         if (!some) continue;
         find_products(pair, width);
@@ -203,7 +204,7 @@ void ChartSums::hand_down_pairs(Index width, std::vector<double> &rules) {
         for (Index k = pair.begin; k < pair.end; k++) {
             const auto rule = grammar_.by_pair[k], parent = grammar_.rules[rule].parent;
             if (!present_[parent]) continue;
-            const double *q = wide(open_, parent);
+            const double *q = open(parent);
             double used = 0;
             for (Index i = 0; i < n; i++) used += q[i] * sum_[i];
             rules[rule] += used * factors_[rule];

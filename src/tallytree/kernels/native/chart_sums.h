@@ -3,10 +3,10 @@
 // Each span has a scale, the largest of its closed items, and items are kept as p = exp(item - scale). With the scale
 // of a width's spans, top = max over splits of scale(left) + scale(right), and the weight of a split,
 //     u = exp(scale(left) + scale(right) - top),
-// the open items are
-//     exp(open[A] - top) = sum over pairs (B, C) of  sum over rules A -> B C of exp(f) * sum over splits of p_B * p_C * u
-// so that the splits are summed once for all rules with the same children. On the way down q = exp(outside + scale -
-// total) goes with p: p * q is how likely an item is, and what is too small for a double there is no part of any sum.
+// two children have the sum S_BC = sum over splits of p_B * p_C * u, once for all rules that have them, and
+//     exp(open[A] - top) = sum over rules A -> B C of exp(f) * S_BC.
+// On the way down q = exp(outside + scale - total) goes with p: p * q is how likely an item is, and what is too small
+// for a double there is no part of any sum.
 //
 // This is exact while no number is so small beside the others of its span that a product could vanish. Where one is,
 // `usable` says so, and logarithms are summed instead, one by one.
@@ -25,7 +25,7 @@ class ChartSums {
     // Takes over the closed items of a width, once they are made.
     void take(Index width);
 
-    // Makes the open items of a width; returns the symbols that can be there, or nothing is done: not `usable`.
+    // Makes the open items of a width, and returns the symbols that can be there. Does nothing once it is not `usable`.
     const std::vector<std::int32_t> &combine(Index width);
 
     // Takes over all items, for the way down.
@@ -55,7 +55,7 @@ class ChartSums {
     }
     Row &row(Index width, std::int32_t symbol) { return rows_[width * grammar_.symbols + symbol]; }
     Index stride(Index width) const { return round_up(spans_.starts(width)) + kLanes; }
-    double *wide(std::vector<double> &rows, std::int32_t symbol) { return rows.data() + symbol * round_up(spans_.words); }
+    double *open(std::int32_t symbol) { return open_.data() + symbol * round_up(spans_.words); }
 
     void weigh(Index width);
     void find_products(const RulePair &pair, Index width);

@@ -19,10 +19,7 @@ void ChartWidths::step(std::int32_t t) {
     const auto &table = layout_.tables[t];
     double *data = run_.row(t, 0);
     std::fill(data, data + table.size, kNegativeInfinity);
-    if (step.verb == Verb::Word) {
-        if (sums_serve(run_)) sums_ = std::make_unique<ChartSums>(run_, meter_);
-        take_words();
-    }
+    if (step.verb == Verb::Word) take_words();
     else if (step.verb == Verb::Chain) close(step.width);
     else open(step.width);
 }
@@ -53,6 +50,7 @@ void ChartWidths::note(Layer layer, Index width, std::int32_t symbol) {
 // ---- upwards -------------------------------------------------------------------------------------------------------
 
 void ChartWidths::take_words() {
+    if (sums_serve(run_)) sums_ = std::make_unique<ChartSums>(run_, meter_);
     for (std::int32_t s = 0; s < grammar_.symbols; s++) {
         for (Index i = 0; i < spans_.words; i++) inner(Layer::Open, 1, s)[i] = scores(kWords).row(i)[s];
         note(Layer::Open, 1, s);
@@ -66,8 +64,8 @@ void ChartWidths::build(std::int32_t parent, Index width) {
         const auto &rule = grammar_.rules[number];
         each_split(widths_[rule.left], widths_[rule.right], width, [&](Index split) {
             if (live(Layer::Closed, split, rule.left) && live(Layer::Closed, width - split, rule.right))
-                add_term(inner(Layer::Closed, split, rule.left), inner(Layer::Closed, width - split, rule.right) + split,
-                         kRules, number, span, 0, n);
+                add_term(inner(Layer::Closed, split, rule.left),
+                         inner(Layer::Closed, width - split, rule.right) + split, kRules, number, span, 0, n);
         });
     }
     combine(inner(Layer::Open, width, parent), n);

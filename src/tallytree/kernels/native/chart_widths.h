@@ -55,7 +55,7 @@ class ChartWidths {
     void chain(std::int32_t target, Index width);
 
     std::unique_ptr<ChartSums> sums_;  // where they serve
-    std::vector<char> live_;  // [layer][width][symbol]: some item of that width is possible
+    std::vector<char> live_;           // [layer][width][symbol]: some item of that width is possible
     std::vector<double> largest_, sum_;
 };
 
