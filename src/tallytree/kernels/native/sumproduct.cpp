@@ -1,27 +1,12 @@
-// Kernels, compiled once per instruction set (see CMakeLists.txt and maxplus.cpp). Each cell is summed in the order of
+// Kernels, compiled once per instruction set (see CMakeLists.txt). Each cell is summed in the order of
 // the terms, so that the bits do not depend on the width of vectors.
 #include "sumproduct.h"
 
-#ifndef TALLYTREE_ISA
-#define TALLYTREE_ISA baseline
-#define TALLYTREE_VECTOR_BYTES 16
-#endif
-
-#define TALLYTREE_TEXT2(x) #x
-#define TALLYTREE_TEXT(x) TALLYTREE_TEXT2(x)
+#include "vectors.h"
 
 namespace tallytree {
 namespace TALLYTREE_ISA {
 namespace {
-
-using Int = std::int64_t;
-constexpr int W = TALLYTREE_VECTOR_BYTES / 8;
-typedef double Vector __attribute__((vector_size(TALLYTREE_VECTOR_BYTES), aligned(8), may_alias));
-
-#define INLINE inline __attribute__((always_inline))
-
-INLINE Vector load(const double *p) { return *reinterpret_cast<const Vector *>(p); }
-INLINE void store(double *p, Vector v) { *reinterpret_cast<Vector *>(p) = v; }
 
 template <int NV>
 INLINE void add_products_tile(const Product *products, Int count, double *out, Int i) {
@@ -56,7 +41,7 @@ void share(const Product &p, const double *above, double *x_out, double *y_out, 
 }  // namespace
 
 extern const SumProductKernels sum_products;
-const SumProductKernels sum_products = {TALLYTREE_TEXT(TALLYTREE_ISA), add_products, add_scaled, share};
+const SumProductKernels sum_products = {add_products, add_scaled, share};
 
 }  // namespace TALLYTREE_ISA
 }  // namespace tallytree

@@ -12,8 +12,6 @@ struct Product {
 };
 
 struct SumProductKernels {
-    const char *name;
-
     // out[i] = sum over k of x[i] * y[i] * weight[i], for i < n rounded up to whole vectors.
     void (*add_products)(const Product *products, std::int64_t count, double *out, std::int64_t n);
 
