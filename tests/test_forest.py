@@ -5,11 +5,13 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from treebanks import Sentence, best_scores, sentences
 
 import tallytree as tt
 from tallytree.kernels import native
 from tallytree.parsing import Forest, Grammar, Parse, Tree, parse_tree
+from tallytree.parsing.derivation import Scores
 
 few = settings(max_examples=40)
 close = {"rtol": 1e-9, "atol": 1e-9}
@@ -73,6 +75,52 @@ def test_expected_rules_are_slopes(sentence: Sentence) -> None:
                 moved = Forest(grammar, forest.words, **{**sentence.anchored, name: scores})
                 sums.append(moved.log_partition())
             np.testing.assert_allclose(counts[rule], (sums[0] - sums[1]) / (2 * step), atol=1e-4)
+
+
+@given(sentences(), st.sampled_from([20.0, 200.0, 2000.0]))
+@few
+def test_sums_of_scores_far_apart(sentence: Sentence, factor: float) -> None:
+    """Products of probabilities would vanish, or be beyond all doubles."""
+    s = sentence.forest.scores
+    forest = sentence.forest.rescored(Scores(*(factor * scores for scores in (s.words, s.rules, s.chains))))
+    scores = [factor * score for _, score in sentence.trees]
+    total = np.logaddexp.reduce(scores)
+    assert forest.log_partition() == pytest.approx(total, rel=1e-12)
+    weights = np.exp(np.array(scores) - total)
+    tagged = np.zeros((len(forest.words), len(forest.grammar.symbols)))
+    for (tree, _), weight in zip(sentence.trees, weights, strict=True):
+        for i, tag in enumerate(tree.tags):
+            tagged[i, forest.grammar.symbols.index(tag)] += weight
+    np.testing.assert_allclose(forest.expectations().tags, tagged, atol=1e-9)
+
+
+@given(sentences(longest=5, trees=2), st.sampled_from([1.0, 50.0, 150.0, 600.0]), st.integers(0, 99))
+@few
+def test_sums_by_products_are_those_of_logarithms(sentence: Sentence, spread: float, seed: int) -> None:
+    """Where each rule has a score for each span, every term is a logarithm of its own."""
+    grammar, words = sentence.forest.grammar, sentence.forest.words
+    moved = grammar.word_scores(words) + np.random.default_rng(seed).normal(
+        scale=spread, size=(len(words), len(grammar.symbols))
+    )
+    n, anchored = len(words), {k: v for k, v in sentence.anchored.items() if k != "binary_scores"}
+    zeros = np.zeros((n + 1, n + 1, len(grammar.binary)))
+    one = Forest(grammar, words, word_scores=moved, **anchored)
+    other = Forest(grammar, words, word_scores=moved, binary_scores=zeros, **anchored)
+    assert one.log_partition() == pytest.approx(other.log_partition(), rel=1e-12)
+    for mine, theirs in zip(one.expectations(), other.expectations(), strict=True):
+        np.testing.assert_allclose(mine, theirs, atol=1e-9)
+    assert one.best().score == other.best().score
+
+
+def test_an_item_that_dwarfs_all_others_and_leads_nowhere() -> None:
+    rules = {("S", "n", "n"): -1.0, ("S", "S", "n"): -2.0, ("S", "n", "S"): -2.5}
+    plain = Forest(Grammar(rules, {}, {"n": {"a": 0.5}}, root="S"), ["a"] * 6)
+    dead = {("X", "d", "d"): 50.0, ("X", "X", "X"): 60.0}
+    grammar = Grammar(rules | dead, {}, {"n": {"a": 0.5}, "d": {"a": 900.0}}, root="S")
+    forest = Forest(grammar, ["a"] * 6)
+    assert forest.log_partition() == pytest.approx(plain.log_partition(), rel=1e-14)
+    assert forest.expectations().binary[:3].sum() == pytest.approx(5.0)
+    assert forest.max_bracket().tree == plain.max_bracket().tree
 
 
 @given(sentences())

@@ -9,7 +9,6 @@ from strategies import problems
 from tallytree.algebra import Counting, LogSumExp, MaxPlus
 from tallytree.algebra.tallies import cap_array, move_minima_out, put_minima_back
 from tallytree.kernels.reference import (
-    Problem,
     Table,
     absorb,
     eliminate,
@@ -20,10 +19,9 @@ from tallytree.kernels.reference import (
     pull_eliminate,
     pull_join,
     pull_project,
-    sweep_down,
-    sweep_up,
     unit,
 )
+from tallytree.kernels.sweeps import Problem, sweep_down, sweep_up
 from tallytree.testing import brute_force, factors_of
 
 ALGEBRAS = [MaxPlus(), LogSumExp(), Counting()]

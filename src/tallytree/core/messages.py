@@ -21,7 +21,7 @@ from tallytree.core.precision import check_scores
 from tallytree.core.statistics import Statistic
 from tallytree.core.threads import threads_for
 from tallytree.errors import BudgetError, ModelError
-from tallytree.kernels import native, reference
+from tallytree.kernels import native, sweeps
 
 __all__ = ["Backend", "Messages", "downward", "pass_messages"]
 
@@ -113,10 +113,10 @@ class _Reference:
             shifts.append([(scope, table) for (scope, _), table in zip(pairs, tables, strict=True)])
             offsets.append(offset)
             rooms.append(room)
-        self._problem = reference.Problem(
+        self._problem = sweeps.Problem(
             model.cardinalities.tolist(), _pairs(model.blocks), shifts, np.array(rooms, dtype=np.int64)
         )
-        self._steps = reference.sweep_up(self._problem, self._order, algebra)
+        self._steps = sweeps.sweep_up(self._problem, self._order, algebra)
         root = self._steps[-1].output
         self.values: NDArray[np.float64] = root.values
         caps = cap_array([s.cap for s in statistics])
@@ -135,21 +135,21 @@ class _Reference:
         for variable in self._order:
             weights = np.full(len(self.values), -np.inf)
             weights[cell] = 0.0
-            best = reference.sweep_down(steps, weights, self._algebra)[variable]
+            best = sweeps.sweep_down(steps, weights, self._algebra)[variable]
             assignment[variable] = int(np.argmax(best))
             only = np.full(best.shape, -np.inf)
             only[assignment[variable]] = 0.0
             fixed.append(((variable,), only))
-            problem = reference.Problem(
+            problem = sweeps.Problem(
                 self._problem.cardinalities,
                 [*self._problem.factors, *fixed],
                 self._problem.shifts,
                 self._problem.caps,
             )
-            steps = reference.sweep_up(problem, self._order, self._algebra)
+            steps = sweeps.sweep_up(problem, self._order, self._algebra)
         return assignment
 
     def downward(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sum over all labellings with each state of each variable, root cells weighted."""
-        marginals = reference.sweep_down(self._steps, weights, self._algebra)
+        marginals = sweeps.sweep_down(self._steps, weights, self._algebra)
         return np.concatenate([[], *(marginals[v] for v in sorted(marginals))])

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from tallytree.kernels import native
 from tallytree.parsing.binarise import labels_of
 from tallytree.parsing.grammar import Grammar
 
-__all__ = ["Compiled", "compiled"]
+__all__ = ["Compiled", "compiled", "row_sums"]
 
 _MOST_CHAINS = 500_000
 
@@ -122,10 +122,11 @@ class Compiled:
 
     def gather(self, by_chain: NDArray[np.float64], words: int) -> NDArray[np.float64]:
         """Add up the numbers of all chains with the same bag, ``[chain][span]``."""
-        table = np.zeros((len(self.bags) + 1, by_chain.shape[1]))
-        np.add.at(table[:, :words], self.word_bag_of, by_chain[:, :words])
-        np.add.at(table[:, words:], self.bag_of, by_chain[:, words:])
-        return table[:-1]
+        table = np.empty((len(self.bags), by_chain.shape[1]))
+        for bags, spans in ((self.word_bag_of, slice(None, words)), (self.bag_of, slice(words, None))):
+            some = bags >= 0
+            table[:, spans] = row_sums(by_chain[some, spans], bags[some], len(self.bags))
+        return table
 
     @cached_property
     def counts(self) -> NDArray[np.int32]:
@@ -150,6 +151,22 @@ class Compiled:
     def tag_labels(self) -> NDArray[np.str_]:
         """The label that each symbol of the grammar has as a tag; empty for those without any."""
         return np.array([(labels_of(name) or ("",))[-1] for name in self.grammar.symbols])
+
+
+def row_sums(rows: NDArray[np.float64], groups: NDArray[Any], count: int) -> NDArray[np.float64]:
+    """Add up the rows of each of ``count`` groups.
+
+    Examples
+    --------
+    >>> row_sums(np.array([[1.0, 2.0], [5.0, 5.0], [3.0, 4.0]]), np.array([2, 0, 2]), 3).tolist()
+    [[5.0, 5.0], [0.0, 0.0], [4.0, 6.0]]
+    """
+    sums = np.zeros((count, rows.shape[1]))
+    order = np.argsort(groups, kind="stable")
+    found, starts = np.unique(groups[order], return_index=True)
+    if len(found):
+        sums[found] = np.add.reduceat(rows[order], starts, axis=0)
+    return sums
 
 
 def compiled(grammar: Grammar, levels: int = 1) -> Compiled:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.parsing.compiled import Compiled
+from tallytree.parsing.compiled import Compiled, row_sums
 from tallytree.parsing.derivation import spans
 
 __all__ = ["Expectations", "StepCounts", "bracket_gains", "expectations_of"]
@@ -45,7 +45,10 @@ def expectations_of(compiled: Compiled, counts: StepCounts) -> Expectations:
     words = len(tags)
     constituents = np.zeros((words + 1, words + 1, len(grammar.labels)))
     starts, ends = spans(words)
-    constituents[starts, ends] = compiled.gather(chains, words).T @ compiled.counts[:, :, 0]
+    labels = compiled.counts[:, :, 0]
+    bags, chosen = np.nonzero(labels)
+    often = compiled.gather(chains, words)[bags] * labels[bags, chosen, None]
+    constituents[starts, ends] = row_sums(often, chosen, labels.shape[1]).T
     unary = np.zeros(len(grammar.unary))
     np.add.at(unary, compiled.path_rules, chains.sum(axis=1)[compiled.path_chains])
     return Expectations(constituents, rules, unary, tags)
@@ -61,6 +64,7 @@ def bracket_gains(compiled: Compiled, counts: StepCounts, penalty: float) -> NDA
     labels = compiled.counts[:, :, 0]
     gains = np.repeat(-float(penalty) * labels.sum(axis=1, keepdims=True), by_bag.shape[1], axis=1)
     for often in range(1, int(labels.max(initial=0)) + 1):
-        has = (labels >= often).astype(np.float64)
-        gains += has @ (has.T @ by_bag)
+        bags, chosen = np.nonzero(labels >= often)  # few: a bag has a label or two
+        right = row_sums(by_bag[bags], chosen, labels.shape[1])
+        gains += row_sums(right[chosen], bags, len(labels))
     return compiled.spread(gains, words)

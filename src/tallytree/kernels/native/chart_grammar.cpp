@@ -1,5 +1,6 @@
 // The rules of a grammar, in the orders that the passes go through them.
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "chart_grammar.h"
@@ -40,6 +41,7 @@ ChartGrammar::ChartGrammar(Index symbols_, Index bags_, std::int32_t root_, std:
         for (std::int32_t s = 0; s < symbols; s++)
             if (!by_target[s].empty() && last[s] == (pass == 1)) targets.push_back(s);
     group_rules();
+    pair_rules();
 }
 
 // Of the two ways to put the rules of a parent together the one with fewer groups: each costs a convolution.
@@ -58,6 +60,18 @@ void ChartGrammar::group_rules() {
             groups.data.push_back({shared, left, begin, static_cast<Index>(by_group.size())});
         }
         groups.close_row();
+    }
+}
+
+void ChartGrammar::pair_rules() {
+    by_pair.resize(rules.size());
+    std::iota(by_pair.begin(), by_pair.end(), 0);
+    const auto children = [&](std::int32_t r) { return std::pair(rules[r].left, rules[r].right); };
+    std::stable_sort(by_pair.begin(), by_pair.end(), [&](auto a, auto b) { return children(a) < children(b); });
+    for (Index k = 0; k < static_cast<Index>(by_pair.size()); k++) {
+        const auto &rule = rules[by_pair[k]];
+        if (k == 0 || children(by_pair[k]) != children(by_pair[k - 1])) pairs.push_back({rule.left, rule.right, k, k});
+        pairs.back().end = k + 1;
     }
 }
 

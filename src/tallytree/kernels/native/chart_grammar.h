@@ -25,6 +25,12 @@ struct RuleGroup {
     Index begin, end;
 };
 
+// The rules with the same two children: `rules` of `by_pair`.
+struct RulePair {
+    std::int32_t left, right;
+    Index begin, end;
+};
+
 struct ChartGrammar {
     Index symbols = 0, bags = 0;
     std::int32_t root = 0;
@@ -36,12 +42,15 @@ struct ChartGrammar {
     std::vector<std::int32_t> targets;                       // those made from closed symbols come last
     Ragged<RuleGroup> groups;                                // per parent
     std::vector<std::int32_t> by_group;
+    std::vector<RulePair> pairs;
+    std::vector<std::int32_t> by_pair;
 
     ChartGrammar(Index symbols, Index bags, std::int32_t root, std::vector<BinaryRule> rules,
                  std::vector<UnaryChain> chains);
 
   private:
     void group_rules();
+    void pair_rules();
 };
 
 // Spans in order of width, then start. Tables, and the steps that make them, are in order of width, then layer, then
@@ -56,5 +65,18 @@ struct Spans {
         return static_cast<std::int32_t>(2 * first(width) + (layer == Layer::Closed ? starts(width) : 0) + start);
     }
 };
+
+// The widths of a left child, given those that it and its neighbour can have; the neighbour's is for `add` to check,
+// or the left one's own, whichever list is longer.
+template <class Add>
+void each_split(const std::vector<Index> &lefts, const std::vector<Index> &rights, Index width, Add add) {
+    if (lefts.size() <= rights.size()) {
+        for (auto split : lefts)
+            if (split < width) add(split);
+    } else {
+        for (auto rest : rights)
+            if (rest < width) add(width - rest);
+    }
+}
 
 }  // namespace tallytree

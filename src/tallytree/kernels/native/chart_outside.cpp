@@ -15,14 +15,27 @@ class ChartOutside : private ChartWidths {
 
     // The sum (or the best) of what can stand around each item.
     void outside() {
-        note_live();
-        outside_.assign(layout_.arena, kNegativeInfinity);
-        outer(Layer::Closed, spans_.words, grammar_.root)[0] = 0;
+        begin();
         for (Index width = spans_.words; width >= 1; width--) {
             if (width < spans_.words)
                 for (std::int32_t s = 0; s < grammar_.symbols; s++) pull_rules(s, width);
-            for (std::int32_t s = 0; s < grammar_.symbols; s++) pull_chains(s, width, Layer::Closed);
-            for (std::int32_t s = 0; s < grammar_.symbols; s++) pull_chains(s, width, Layer::Open);
+            pull_all_chains(width);
+        }
+    }
+
+    // The same where it is part of a sum that counts, and how often each rule is expected on the way.
+    void outside_sums(ChartSums &sums, std::vector<double> &rules) {
+        begin();
+        std::vector<std::int32_t> parents;
+        for (Index width = spans_.words; width >= 1; width--) {
+            if (width < spans_.words)
+                for (auto s : grammar_.targets) sums.outside_of(width, s, outer(Layer::Closed, width, s));
+            pull_all_chains(width);
+            if (width == 1) return;
+            parents.clear();
+            for (std::int32_t s = 0; s < grammar_.symbols; s++)
+                if (live(Layer::Open, width, s)) parents.push_back(s);
+            sums.hand_down(width, parents, [&](std::int32_t s) { return outer(Layer::Open, width, s); }, rules);
         }
     }
 
@@ -34,7 +47,9 @@ class ChartOutside : private ChartWidths {
             const Index layer = step.verb == Verb::Chain, span = spans_.number(step.start, step.width);
             for (Index s = 0; s < symbols; s++) {
                 const Index at = layout_.tables[t].base + s * layout_.tables[t].stride;
-                result[(layer * n + span) * symbols + s] = run_.memory()[at] + outside_[at];
+                const bool possible = live(static_cast<Layer>(layer), step.width, static_cast<std::int32_t>(s));
+                result[(layer * n + span) * symbols + s] =
+                    possible ? run_.memory()[at] + outside_[at] : kNegativeInfinity;
             }
         }
         return result;
@@ -43,30 +58,51 @@ class ChartOutside : private ChartWidths {
     ChartExpectations expectations() {
         ChartExpectations e;
         total_ = inner(Layer::Closed, spans_.words, grammar_.root)[0];
+        zeros_.assign(spans_.words, 0);
         e.words.assign(spans_.words * grammar_.symbols, 0);
         e.chains.assign(grammar_.chains.size() * spans_.count(), 0);
         e.rules.assign(grammar_.rules.size(), 0);
         if (total_ == kNegativeInfinity) return e;
+        const auto sums = sums_serve(run_) ? std::make_unique<ChartSums>(run_, meter_) : nullptr;
+        if (sums) sums->take_all();
+        const bool summed = sums && sums->usable();
+        if (summed) outside_sums(*sums, e.rules);
+        else outside();
         for (Index i = 0; i < spans_.words; i++)
             for (std::int32_t s = 0; s < grammar_.symbols; s++)
-                e.words[i * grammar_.symbols + s] =
-                    std::exp(inner(Layer::Open, 1, s)[i] + outer(Layer::Open, 1, s)[i] - total_);
+                if (live(Layer::Open, 1, s))
+                    e.words[i * grammar_.symbols + s] =
+                        std::exp(inner(Layer::Open, 1, s)[i] + outer(Layer::Open, 1, s)[i] - total_);
         for (std::size_t c = 0; c < grammar_.chains.size(); c++)
             for (Index width = 1; width <= spans_.words; width++) expect_chain(c, width, e.chains);
-        for (std::size_t r = 0; r < grammar_.rules.size(); r++)
+        for (std::size_t r = 0; r < grammar_.rules.size() && !summed; r++)
             for (Index width = 2; width <= spans_.words; width++) e.rules[r] += expected_rule(r, width);
         return e;
     }
 
   private:
-    double *outer(Layer layer, Index width, std::int32_t symbol) { return at(outside_.data(), layer, width, symbol); }
+    double *outer(Layer layer, Index width, std::int32_t symbol) { return at(outside_.get(), layer, width, symbol); }
+
+    void begin() {
+        outside_.reset(new double[layout_.arena]);  // rows of items that cannot be are never touched
+        note_live();
+        outer(Layer::Closed, spans_.words, grammar_.root)[0] = 0;
+    }
+
+    void pull_all_chains(Index width) {
+        for (const auto layer : {Layer::Closed, Layer::Open})
+            for (std::int32_t s = 0; s < grammar_.symbols; s++) pull_chains(s, width, layer);
+    }
 
     void note_live() {
         for (Index width = 1; width <= spans_.words; width++)
-            for (std::int32_t s = 0; s < grammar_.symbols; s++) {
-                note(Layer::Open, width, s);
-                note(Layer::Closed, width, s);
-            }
+            for (std::int32_t s = 0; s < grammar_.symbols; s++)
+                for (const auto layer : {Layer::Open, Layer::Closed}) {
+                    note(layer, width, s);
+                    if (!live(layer, width, s)) continue;
+                    double *row = outer(layer, width, s);
+                    std::fill(row, row + round_up(spans_.starts(width) + kLanes), kNegativeInfinity);
+                }
     }
 
     // What stands around a closed item where it is the left or the right child of a rule.
@@ -115,12 +151,12 @@ class ChartOutside : private ChartWidths {
         const Layer layer = chain.from_closed ? Layer::Closed : Layer::Open;
         if (!live(layer, width, chain.source) || !live(Layer::Closed, width, chain.target)) return;
         const double *in = inner(layer, width, chain.source), *out = outer(Layer::Closed, width, chain.target);
-        for (Index i = 0; i < spans_.starts(width); i++) {
-            const Index span = spans_.number(i, width);
-            const double v = in[i] + out[i] + *anchored(scores(kChains), static_cast<Index>(c), span) - total_;
-            expected[static_cast<Index>(c) * spans_.count() + span] = std::exp(v);
-        }
-        meter_.spend(8.0 * static_cast<double>(spans_.starts(width)));
+        const Index n = spans_.starts(width), span = spans_.first(width), number = static_cast<Index>(c);
+        const double *f = anchored(scores(kChains), number, span);
+        const bool each = scores(kChains).size > 1;
+        run_.kernels()->add_exponentials_of_sum(in, out, each ? f : nullptr, (each ? 0 : *f) - total_, zeros_.data(),
+                                                expected.data() + number * spans_.count() + span, n);
+        meter_.spend(2.0 * static_cast<double>(n));
     }
 
     double expected_rule(std::size_t r, Index width) {
@@ -144,7 +180,8 @@ class ChartOutside : private ChartWidths {
         return sum;
     }
 
-    std::vector<double> kept_, outside_;
+    std::unique_ptr<double[]> outside_;
+    std::vector<double> kept_, zeros_;
     double total_ = 0;
 };
 
@@ -159,9 +196,7 @@ std::vector<double> chart_marginals(Run &run, const Poll &poll) {
 
 ChartExpectations chart_expectations(Run &run, const Poll &poll) {
     Meter meter(poll);
-    ChartOutside chart(run, meter);
-    chart.outside();
-    return chart.expectations();
+    return ChartOutside(run, meter).expectations();
 }
 
 }  // namespace tallytree

@@ -20,10 +20,22 @@ void ChartWidths::step(std::int32_t t) {
     double *data = run_.row(t, 0);
     std::fill(data, data + table.size, kNegativeInfinity);
     if (step.verb == Verb::Word) take_words();
-    else if (step.verb == Verb::Chain)
-        for (auto target : grammar_.targets) chain(target, step.width);
+    else if (step.verb == Verb::Chain) close(step.width);
+    else open(step.width);
+}
+
+void ChartWidths::open(Index width) {
+    if (sums_ && sums_->usable())
+        for (auto parent : sums_->combine(width)) note(Layer::Open, width, parent);
+    if (sums_ && sums_->usable()) return;
+    if (run_.is_max_plus() && scores(kRules).size == 1) build_pairs(width);
     else
-        for (std::int32_t parent = 0; parent < grammar_.symbols; parent++) build(parent, step.width);
+        for (std::int32_t parent = 0; parent < grammar_.symbols; parent++) build(parent, width);
+}
+
+void ChartWidths::close(Index width) {
+    for (auto target : grammar_.targets) chain(target, width);
+    if (sums_ && sums_->usable()) sums_->take(width);
 }
 
 void ChartWidths::note(Layer layer, Index width, std::int32_t symbol) {
@@ -38,6 +50,7 @@ void ChartWidths::note(Layer layer, Index width, std::int32_t symbol) {
 // ---- upwards -------------------------------------------------------------------------------------------------------
 
 void ChartWidths::take_words() {
+    if (sums_serve(run_)) sums_ = std::make_unique<ChartSums>(run_, meter_);
     for (std::int32_t s = 0; s < grammar_.symbols; s++) {
         for (Index i = 0; i < spans_.words; i++) inner(Layer::Open, 1, s)[i] = scores(kWords).row(i)[s];
         note(Layer::Open, 1, s);
@@ -49,21 +62,38 @@ void ChartWidths::build(std::int32_t parent, Index width) {
     const Index n = spans_.starts(width), span = spans_.first(width);
     for (auto number : grammar_.by_parent[parent]) {
         const auto &rule = grammar_.rules[number];
-        const auto &lefts = widths_[rule.left], &rights = widths_[rule.right];
-        const auto add = [&](Index split) {
-            add_term(inner(Layer::Closed, split, rule.left), inner(Layer::Closed, width - split, rule.right) + split,
-                     kRules, number, span, 0, n);
-        };
-        if (lefts.size() <= rights.size()) {
-            for (auto split : lefts)
-                if (split < width && live(Layer::Closed, width - split, rule.right)) add(split);
-        } else {
-            for (auto rest : rights)
-                if (rest < width && live(Layer::Closed, width - rest, rule.left)) add(width - rest);
-        }
+        each_split(widths_[rule.left], widths_[rule.right], width, [&](Index split) {
+            if (live(Layer::Closed, split, rule.left) && live(Layer::Closed, width - split, rule.right))
+                add_term(inner(Layer::Closed, split, rule.left),
+                         inner(Layer::Closed, width - split, rule.right) + split, kRules, number, span, 0, n);
+        });
     }
     combine(inner(Layer::Open, width, parent), n);
     note(Layer::Open, width, parent);
+}
+
+// The best split of two children serves every rule that has them.
+void ChartWidths::build_pairs(Index width) {
+    const Index n = spans_.starts(width);
+    for (const auto &pair : grammar_.pairs) {
+        Index splits = 0;
+        largest_.assign(round_up(n), kNegativeInfinity);
+        each_split(widths_[pair.left], widths_[pair.right], width, [&](Index split) {
+            if (!live(Layer::Closed, split, pair.left) || !live(Layer::Closed, width - split, pair.right)) return;
+            run_.kernels()->raise_sum(inner(Layer::Closed, split, pair.left),
+                                      inner(Layer::Closed, width - split, pair.right) + split, nullptr, 0,
+                                      largest_.data(), round_up(n));
+            splits++;
+        });
+        if (splits == 0) continue;
+        for (Index k = pair.begin; k < pair.end; k++) {
+            const auto rule = grammar_.by_pair[k];
+            run_.kernels()->raise(largest_.data(), *scores(kRules).row(rule),
+                                  inner(Layer::Open, width, grammar_.rules[rule].parent), n);
+        }
+        meter_.spend(static_cast<double>((splits + pair.end - pair.begin) * n));
+    }
+    for (std::int32_t parent = 0; parent < grammar_.symbols; parent++) note(Layer::Open, width, parent);
 }
 
 void ChartWidths::chain(std::int32_t target, Index width) {

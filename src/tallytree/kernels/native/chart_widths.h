@@ -2,7 +2,7 @@
 // their starts, and a rule is applied to all of them at once.
 #pragma once
 
-#include "chart.h"
+#include "chart_sums.h"
 #include "upward.h"
 
 namespace tallytree {
@@ -48,10 +48,14 @@ class ChartWidths {
 
   private:
     void take_words();
+    void open(Index width);
+    void close(Index width);
     void build(std::int32_t parent, Index width);
+    void build_pairs(Index width);
     void chain(std::int32_t target, Index width);
 
-    std::vector<char> live_;  // [layer][width][symbol]: some item of that width is possible
+    std::unique_ptr<ChartSums> sums_;  // where they serve
+    std::vector<char> live_;           // [layer][width][symbol]: some item of that width is possible
     std::vector<double> largest_, sum_;
 };
 
