@@ -305,6 +305,8 @@ def test_answers_of_a_profile_have_their_own_values_and_gaps(model):
         assert other.value == other.score - 2 * other.tally.ones
     assert profile.at(ones=2).gap == profile.scores[2] - profile.at(2).score
     assert "upper bound" in profile._repr_html_()
+    assert f"gap={first.gap:.2g})" in repr(first)
+    assert f"<td>{first.gap:.2g}</td>" in first._repr_html_()
     assert "single precision" in str(profile.plan)
 
 

@@ -137,7 +137,10 @@ class TallyTable(ABC, Generic[Found]):
         return self._answer(row, self._reason(BEST, where, objective), value, objective)
 
     def best_row(self, objective: Objective | None = None, *, where: Where = None) -> tuple[int, float]:
-        """Return the row of ``tallies`` that :meth:`best` takes, and its value; nothing is decoded."""
+        """Return the row of ``tallies`` that :meth:`best` takes, and its value; nothing is decoded.
+
+        Where the scores are upper bounds, so is the value.
+        """
         return self._best_rows(1, objective, where)[0]
 
     def top(self, count: int, objective: Objective | None = None, *, where: Where = None) -> list[Found]:

@@ -142,6 +142,7 @@ class Solution(Frozen):
     def _repr_html_(self) -> str:
         """Show the solution in a notebook: value, score, tally, and the labels on coloured ground."""
         about: list[tuple[str, object]] = [("value", f"{self.value:.6g}"), ("score", f"{self.score:.6g}")]
+        about += [("gap", f"{self.gap:.2g}")] if 0 < self.gap < np.inf else []
         about += zip(self.tally._fields, self.tally, strict=True)
         columns = self.model.shape[1] if len(self.model.shape) == 2 else 0
         labels = self.labels.ravel().tolist()
@@ -152,7 +153,8 @@ class Solution(Frozen):
         tally = ", ".join(
             f"{name}={value}" for name, value in zip(self.tally._fields, self.tally, strict=True)
         )
-        return f"Solution(value={self.value:.6g}, score={self.score:.6g}, tally=({tally}))"
+        gap = f", gap={self.gap:.2g}" if 0 < self.gap < np.inf else ""
+        return f"Solution(value={self.value:.6g}, score={self.score:.6g}, tally=({tally}){gap})"
 
 
 def _restored(

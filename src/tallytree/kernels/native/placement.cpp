@@ -83,7 +83,7 @@ class Placement {
         }
         for (std::size_t t = 0; t < skeleton_.steps.size(); t++) {
             const Step &step = skeleton_.steps[t];
-            Index scratch = step.score_size;
+            Index scratch = step.score_size * (l_.lanes == kLanes ? 1 : 3);  // floats are rounded from doubles
             if (step.verb == Verb::Join) scratch += l_.tables[step.a].stride + l_.tables[step.b].stride;
             l_.scratch = std::max(l_.scratch, scratch);
         }
