@@ -90,7 +90,7 @@ print(json.dumps({"peak": peak, "calls": found.history[-1].calls, "loss": found.
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
 def test_the_corpus_is_four_times_the_peak_memory(tmp_path):
-    count = 740
+    count = 830  # with room for what scikit-learn imports where pandas is installed
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(tmp_path / "corpus"), str(count)],
         capture_output=True,
