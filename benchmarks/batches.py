@@ -89,16 +89,15 @@ def bound(dp: Any, kernels: Any, u0: Any, factors: Any, right: Any, wrong: Any) 
     return lambda kept=arrays: function(*arguments)
 
 
-def measured(contenders: dict[str, Callable[[], object]], rounds: int) -> dict[str, tuple[float, float]]:
-    """Return the best processor and wall time of each, taking turns."""
-    best = dict.fromkeys(contenders, (np.inf, np.inf))
+def measured(contenders: dict[str, Callable[[], object]], rounds: int) -> dict[str, np.ndarray]:
+    """Return the processor and wall times of each, a row for every round; they take turns."""
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in contenders}
     for _ in range(rounds):
         for name, run in contenders.items():
             wall, cpu = time.perf_counter(), time.process_time()
             run()
-            now = time.process_time() - cpu, time.perf_counter() - wall
-            best[name] = min(best[name][0], now[0]), min(best[name][1], now[1])
-    return best
+            times[name].append((time.process_time() - cpu, time.perf_counter() - wall))
+    return {name: np.array(each) for name, each in times.items()}
 
 
 CASES = {"M = 25, N = 10": (400, (25, 25), 10), "M = 5 to 40, N = 23": (1000, (5, 40), 23)}
@@ -117,8 +116,8 @@ def rows(cases: Sequence[str], quick: bool) -> list[Row]:
         }
         if yardstick("dp") is not None:
             contenders["C"] = sentences.in_c()
-        times = measured(contenders, 3 if quick else 9)
-        each = {name: cpu / len(sentences) * 1e6 for name, (cpu, _) in times.items()}
+        times = measured(contenders, 3 if quick else 15)
+        each = {name: found[:, 0].min() / len(sentences) * 1e6 for name, found in times.items()}
         table.append(
             {
                 "case": title,
@@ -129,8 +128,9 @@ def rows(cases: Sequence[str], quick: bool) -> list[Row]:
                 },
                 "overhead / arithmetic": each["batch"] / each["arithmetic"] - 1,
                 "C / batch": each.get("C", np.nan) / each["batch"],
-                "two threads": times["batch"][1] / times["two threads"][1],
-                "cpu of two": each["two threads"] / each["batch"],
+                # both of a round meet the same machine, which is not the same for long
+                "two threads": float(np.median(times["batch"][:, 1] / times["two threads"][:, 1])),
+                "cpu of two": float(np.median(times["two threads"][:, 0] / times["batch"][:, 0])),
             }
         )
     return table
