@@ -177,7 +177,7 @@ def beside_c(limit: Any, budget: float) -> list[Row]:
         ours = TWINS[title](c_run)
         c_ops, c_run = c_ops * REPEATS.get(title, 1), repeated(c_run, REPEATS.get(title, 1))
         runs = {"C": c_run, **{name: run for name, (_, run) in ours.items()}}
-        times = interleaved(runs, budget=budget)
+        times = interleaved(runs, rounds=100, budget=budget)
         for name, (ops, _) in ours.items():
             rows.append(
                 {
