@@ -5,7 +5,7 @@
 
 #include "known_steps.h"
 #include "placement.h"
-#include "sums.h"
+#include "shift_classes.h"
 
 #include <algorithm>
 #include <numeric>
@@ -16,22 +16,6 @@ namespace {
 
 constexpr Index kShortRange = 3;   // a statistic with fewer tallies gives rows that waste most of a vector
 constexpr double kShortRow = 1.5;  // cells on average below which rows are no better than cells
-
-// Inline, for the few numbers that a tally has.
-bool same(const Index *x, const Index *y, Index n) {
-    for (Index i = 0; i < n; i++)
-        if (x[i] != y[i]) return false;
-    return true;
-}
-
-std::pair<Index, Index> range_of(std::span<const std::int64_t> entries) {
-    Index low = entries.empty() ? 0 : entries[0], high = low;
-    for (const Index entry : entries) {
-        low = std::min(low, entry);
-        high = std::max(high, entry);
-    }
-    return {low, high};
-}
 
 // A layout with nothing in it but the memory of another one, and what is in its pools.
 Layout emptied(Layout used) {
@@ -69,21 +53,21 @@ class Builder {
     Builder(std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &request, const Poll &poll, Layout used = {})
         : request_(request),
           skeleton_(*skeleton),
-          scopes_(skeleton_.shift_scopes.blocks),
+          ranges_(skeleton_, request),
           meter_(poll),
           l_(emptied(std::move(used))) {
         l_.skeleton = std::move(skeleton);
         l_.lanes = request.lanes;
         l_.statistics = static_cast<Index>(request.caps.size());
         l_.clipped = !request.window.open;
-        measure_blocks();
     }
 
     Layout build(bool rows) {
-        choose_axes(rows);
+        ranges_.choose_axes(l_, rows);
+        windows_.emplace(request_, ranges_, l_);
+        classes_.emplace(request_, ranges_, l_);
         plain_ = !l_.clipped && std::all_of(l_.caps.begin(), l_.caps.end(), [](Index cap) { return cap == kUncapped; });
         if (!remembers() || !l_.known->fit(l_)) forget(l_);
-        if (!request_.window.open) bound_tables();
         l_.tables.resize(skeleton_.steps.size());
         l_.steps.resize(skeleton_.steps.size());
         for (std::size_t t = 0; t < skeleton_.steps.size(); t++) {
@@ -96,120 +80,16 @@ class Builder {
         return std::move(l_);
     }
 
-    bool has_gaps() const { return gaps_; }
+    bool has_gaps() const { return classes_ && classes_->has_gaps(); }
 
     // Whether no statistic has a range worth a row.
     bool all_short() const {
-        for (Index k = 0; k < count(); k++)
-            if (width(k) >= kShortRange) return false;
+        for (Index k = 0; k < l_.statistics; k++)
+            if (ranges_.width(k) >= kShortRange) return false;
         return true;
     }
 
   private:
-    Index count() const { return l_.statistics; }
-
-    // ---- what the integer tables say ------------------------------------------------------------------
-    void measure_blocks() {
-        total_low_.assign(count(), 0);
-        total_high_.assign(count(), 0);
-        for (std::size_t block = 0; block < request_.shifts.size(); block++) {
-            const auto &tables = request_.shifts[block];
-            first_of_.push_back(static_cast<Index>(range_of_.size()));
-            for (Index k = 0; k < tables.count; k++)
-                range_of_.push_back(range_of(std::span(tables.row(k), static_cast<std::size_t>(tables.size))));
-            const auto statistic = skeleton_.statistic_of[block];
-            for (Index k = 0; k < scopes_[block].count; k++) {
-                total_low_[statistic] += row_low(block, k);
-                total_high_[statistic] += row_high(block, k);
-            }
-        }
-    }
-    std::pair<Index, Index> range(std::size_t block, Index k) const {
-        return range_of_[first_of_[block] + (request_.shifts[block].count == 1 ? 0 : k)];
-    }
-    Index row_low(std::size_t block, Index k) const { return range(block, k).first; }
-    Index row_high(std::size_t block, Index k) const { return range(block, k).second; }
-    Index width(Index k) const {
-        const Index spread = total_high_[k] - total_low_[k];
-        return capped(k) ? std::min(spread, std::max<Index>(request_.caps[k] - total_low_[k], 0)) : spread;
-    }
-    bool capped(Index statistic) const { return request_.caps[statistic] != kUncapped; }
-
-    // In rows mode the run follows the statistic with the widest range, uncapped ones first.
-    void choose_axes(bool rows) {
-        l_.rows = rows && count() > 0;
-        l_.permutation.resize(count());
-        std::iota(l_.permutation.begin(), l_.permutation.end(), 0);
-        if (l_.rows) {
-            const auto rank = [&](std::int32_t k) { return std::pair(!capped(k) && width(k) > kLanes, width(k)); };
-            auto best = std::max_element(l_.permutation.begin(), l_.permutation.end(),
-                                         [&](auto i, auto j) { return rank(i) < rank(j); });
-            std::rotate(best, best + 1, l_.permutation.end());
-        }
-        l_.prefix_size = count() - (l_.rows ? 1 : 0);
-        position_.resize(count());
-        for (Index i = 0; i < count(); i++) position_[l_.permutation[i]] = i;
-        for (auto k : l_.permutation) {
-            l_.user_caps.push_back(request_.caps[k]);
-            l_.floors.push_back(capped(k) ? total_low_[k] : 0);
-            l_.caps.push_back(capped(k) ? std::max<Index>(request_.caps[k] - total_low_[k], 0) : kUncapped);
-        }
-        for (auto ref : skeleton_.constant_shifts) {  // in a capped statistic the total already holds them
-            const auto k = skeleton_.statistic_of[ref.block];
-            if (!capped(k)) l_.floors[position_[k]] += *request_.shifts[ref.block].row(ref.row);
-        }
-    }
-
-    // The lowest and highest sum below each table, and from them the window of what is still of use.
-    void bound_tables() {
-        const Index n = static_cast<Index>(skeleton_.steps.size());
-        below_low_.assign(n * count(), 0);
-        below_high_.assign(n * count(), 0);
-        for (Index t = 0; t < n; t++) {
-            const Step &step = skeleton_.steps[t];
-            for (auto input : {step.a, step.b})
-                for (Index i = 0; i < count() && input >= 0; i++) {
-                    below_low_[t * count() + i] += below_low_[input * count() + i];
-                    below_high_[t * count() + i] += below_high_[input * count() + i];
-                }
-            for (auto ref : skeleton_.shift_refs[t]) {
-                const Index i = position_[skeleton_.statistic_of[ref.block]];
-                const Index low = row_low(ref.block, ref.row), high = row_high(ref.block, ref.row);
-                below_low_[t * count() + i] += l_.caps[i] == kUncapped ? low : 0;
-                below_high_[t * count() + i] += l_.caps[i] == kUncapped ? high : high - low;
-            }
-        }
-    }
-
-    // Into window_: which sums of table t can still end inside the caller's window.
-    void find_window(Index t) {
-        if (request_.window.open && !window_.low.empty()) return;
-        window_.low.assign(count(), kSmall);
-        window_.high.assign(count(), kLarge);
-        if (request_.window.open) return;
-        const Index root = (static_cast<Index>(skeleton_.steps.size()) - 1) * count();
-        for (Index i = 0; i < count(); i++) {
-            const auto k = l_.permutation[i];
-            const Index rest_low = below_low_[root + i] - below_low_[t * count() + i];
-            const Index rest_high = below_high_[root + i] - below_high_[t * count() + i];
-            if (capped(k) && request_.caps[k] < l_.floors[i]) {  // every tally is the cap itself
-                const bool allowed =
-                    request_.window.low[k] <= request_.caps[k] && request_.caps[k] <= request_.window.high[k];
-                if (!allowed) window_.low[i] = kLarge;
-                continue;
-            }
-            if (request_.window.low[k] > kSmall) {
-                const Index low = request_.window.low[k] - l_.floors[i];
-                const bool never = l_.caps[i] != kUncapped && low > l_.caps[i];  // beyond the cap
-                window_.low[i] = never ? kLarge : low - rest_high;
-            }
-            if (request_.window.high[k] < kLarge) {
-                const Index high = request_.window.high[k] - l_.floors[i];
-                if (l_.caps[i] == kUncapped || high < l_.caps[i]) window_.high[i] = high - rest_low;
-            }
-        }
-    }
-
     // ---- one table ---------------------------------------------------------------------------------------
     RunView view(Index t) const {
         const auto &table = l_.tables[t];
@@ -218,7 +98,7 @@ class Builder {
     }
 
     void make_table(std::int32_t t) {
-        if (skeleton_.steps[t].verb == Verb::Eliminate) make_classes(t);
+        if (skeleton_.steps[t].verb == Verb::Eliminate) classes_->make(t);
         make_runs(t);
         count_operations(t);
     }
@@ -256,7 +136,7 @@ class Builder {
         if (step.verb == Verb::Join) {
             key_.assign({shape_[step.a], -1 - shape_[step.b]});
         } else if (step.verb == Verb::Eliminate) {
-            make_classes(t);
+            classes_->make(t);
             key_.assign({shape_[step.a], s.classes});
             key_.insert(key_.end(), l_.class_prefix.begin() + s.class_prefix, l_.class_prefix.end());
             key_.insert(key_.end(), l_.class_shift.begin() + s.class_shift, l_.class_shift.end());
@@ -276,82 +156,12 @@ class Builder {
         count_operations(t);
     }
 
-    // ---- classes of shifts -----------------------------------------------------------------------------------
-    // The distinct values of the local shift table.
-    void make_classes(std::int32_t t) {
-        const Step &step = skeleton_.steps[t];
-        auto &s = l_.steps[t];
-        s.class_of = static_cast<Index>(l_.class_of.size());
-        s.class_prefix = static_cast<Index>(l_.class_prefix.size());
-        s.class_shift = static_cast<Index>(l_.class_shift.size());
-        const auto refs = skeleton_.shift_refs[t];
-        sums_.assign(refs.empty() ? count() : step.shift_size * count(), 0);
-        Index ref_index = skeleton_.shift_refs.begin[t];
-        for (auto ref : refs) add_shift(ref, ref_index++, sums_);
-        l_.class_of.resize(s.class_of + step.shift_size, 0);
-        s.classes = refs.empty() ? 1 : number_classes(step.shift_size, l_.class_of.data() + s.class_of);
-        const Index *distinct = refs.empty() ? sums_.data() : distinct_.data();
-        for (Index d = 0; d < s.classes; d++) {
-            const Index *shift = distinct + d * count();
-            l_.class_prefix.insert(l_.class_prefix.end(), shift, shift + l_.prefix_size);
-            l_.class_shift.push_back(l_.rows ? shift[l_.prefix_size] : 0);
-        }
-        note_gaps(std::span(l_.class_shift.data() + s.class_shift, static_cast<std::size_t>(s.classes)));
-    }
-
-    // Numbers the distinct rows of sums_ into `numbers`; the rows go to distinct_.
-    Index number_classes(Index entries, std::int32_t *numbers) {
-        constexpr Index kFew = 12;
-        const Index n = count();
-        distinct_.clear();
-        Index found = 0;
-        for (Index e = 0; e < entries; e++) {
-            Index d = 0;
-            if (e > 0 && same(&sums_[e * n], &sums_[(e - 1) * n], n)) {  // often they come in a row
-                numbers[e] = numbers[e - 1];
-                continue;
-            }
-            while (d < found && !same(&sums_[e * n], &distinct_[d * n], n)) d++;
-            if (d == found && ++found > kFew) return number_many_classes(entries, numbers);
-            if (d == found - 1 && static_cast<Index>(distinct_.size()) < found * n)
-                distinct_.insert(distinct_.end(), sums_.begin() + e * n, sums_.begin() + (e + 1) * n);
-            numbers[e] = static_cast<std::int32_t>(d);
-        }
-        return found;
-    }
-    Index number_many_classes(Index entries, std::int32_t *numbers) {
-        PrefixSet set(count(), entries);
-        for (Index e = 0; e < entries; e++) numbers[e] = set.insert(&sums_[e * count()]);
-        distinct_.assign(set[0], set[0] + set.count() * count());
-        return set.count();
-    }
-
-    void add_shift(FactorRef ref, Index ref_index, std::vector<Index> &sums) {
-        const auto *table = request_.shifts[ref.block].row(ref.row);
-        const Index i = position_[skeleton_.statistic_of[ref.block]];
-        const Index floor = l_.caps[i] == kUncapped ? 0 : row_low(ref.block, ref.row);
-        Index *out = sums.data() + i;
-        walk_factor(skeleton_.shift_loops[ref_index], [&, n = count()](Index at, Index size, Index stride) {
-            const Index minimum = floor, each = n;  // not to be looked up again after every entry
-            const auto *entry = table + at;
-            for (Index x = 0; x < size; x++, out += each, entry += stride) *out += *entry - minimum;
-        });
-    }
-
-    void note_gaps(std::span<const Index> values) {
-        if (!l_.rows || gaps_ || values.size() < 2) return;
-        shifts_.assign(values.begin(), values.end());
-        std::sort(shifts_.begin(), shifts_.end());
-        for (std::size_t i = 1; i < shifts_.size(); i++) gaps_ |= shifts_[i] - shifts_[i - 1] > 1;
-    }
-
     // The runs of table t are the sums of every run of `a` with every run of `b`.
     void combine(std::int32_t t, RunView a, RunView b) {
         guard_pairs(t, static_cast<double>(a.count) * static_cast<double>(b.count));
         if (in_line(a, b, l_.steps[t].classes > 0)) return add_lines(t, a, b);
-        find_window(t);
         if (!sums_of_runs_) sums_of_runs_ = std::make_unique<RunSums>(l_.rows, l_.caps, l_.clipped);
-        sums_of_runs_->add(a, b, window_, meter_, [&](Index prefixes) { guard_prefixes(t, prefixes); });
+        sums_of_runs_->add(a, b, windows_->of(t), meter_, [&](Index prefixes) { guard_prefixes(t, prefixes); });
         finish(t, a, b);
     }
 
@@ -521,22 +331,17 @@ class Builder {
 
     const LayoutRequest &request_;
     const Skeleton &skeleton_;
-    std::span<const ScopeBlock> scopes_;
+    const TallyRanges ranges_;
     Meter meter_;
     Layout l_;
-    bool gaps_ = false;
-    bool plain_ = false;                             // neither caps nor a window
-    std::vector<Index> first_of_;                    // per block: its place in range_of_
-    std::vector<std::pair<Index, Index>> range_of_;  // per table of a block: least and largest entry
-    std::vector<Index> total_low_, total_high_;      // per statistic
-    std::vector<Index> position_;                    // statistic -> internal position
-    std::vector<Index> below_low_, below_high_;
-    Bounds window_;
+    bool plain_ = false;  // neither caps nor a window
+    std::optional<Windows> windows_;
+    std::optional<ShiftClasses> classes_;
     std::unique_ptr<RunSums> sums_of_runs_;
     std::vector<std::int32_t> shape_;  // per table, where they are known
     // reused from step to step
     std::vector<double> weight_;
-    std::vector<Index> cursor_, ones_, sums_, distinct_, shifts_, hull_low_, hull_high_, key_, shape_key_;
+    std::vector<Index> cursor_, ones_, hull_low_, hull_high_, key_;
 };
 
 double average_length(const Layout &layout) {
