@@ -39,7 +39,7 @@ from tallytree.losses.augmented import (
     unfolded,
 )
 from tallytree.losses.base import Loss
-from tallytree.losses.nodes import NodeLoss
+from tallytree.losses.nodes import NodeLoss, is_own
 from tallytree.losses.scaling import Scaling, checked_scaling, objective
 
 __all__ = ["Asked", "Augmented", "Nodes", "in_bulk"]
@@ -156,10 +156,7 @@ def in_bulk(asked: Asked) -> list[Nodes]:
 
 def _kind(loss: Loss) -> Any:
     """Return what losses of nodes of labellings have in common but for the truth; None for other losses."""
-    kind = type(loss)
-    if issubclass(kind, NodeLoss) and kind.reduce is NodeLoss.reduce and kind.nodes is NodeLoss.nodes:
-        return kind, tuple(loss.parameters().items())
-    return None
+    return (type(loss), tuple(loss.parameters().items())) if is_own(loss) else None
 
 
 class Nodes:
