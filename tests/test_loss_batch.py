@@ -209,3 +209,18 @@ def test_losses_of_your_own_may_redefine_anything(kind, scaling):
     rng = np.random.default_rng(5)
     models = [tt.Model.chain(rng.normal(size=(n, 3)), rng.normal(size=(3, 3))) for n in (1, 4, 2, 4)]
     check([(model, rng.integers(0, 3, len(model))) for model in models], kind(background=0), scaling)
+
+
+def test_truths_may_change_once_the_answers_are_there():
+    rng = np.random.default_rng(6)
+    models = [tt.Model.chain(rng.normal(size=(n, 3)), rng.normal(size=(3, 3))) for n in (3, 5, 4)]
+    truths = [[1, 2, 0], np.array([1, 0, 2, 1, 1]), [2, 0, 1, 1]]
+    loss = losses.FBeta(background=0)
+    expected = [
+        tt.loss_augmented(m, loss.against(t), "slack").explain() for m, t in zip(models, truths, strict=True)
+    ]
+    found = tt.loss_augmented_batch(models, loss, "slack", truths=truths)
+    truths[0].clear()
+    truths[1][:] = 0
+    truths[2][:] = [0, 0, 0, 0]
+    assert [one.explain() for one in found] == expected
