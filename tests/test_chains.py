@@ -129,13 +129,18 @@ def test_losses_without_tables_say_so(loss, names):
     assert chain_loss(loss, 2, names) is None
 
 
-def test_slack_scaling_refuses_what_it_always_does():
+def test_a_loss_of_your_own_has_no_tables():
     class Odd(tt.losses.FBeta):
-        bounds = (-1.0, 1.0)
+        def anchor(self, model):
+            return [0] * len(model)
 
+    assert chain_loss(Odd(background=0), 2, None) is None
+
+
+def test_a_scaling_that_does_not_exist_is_refused_as_always():
     chains = Chains(np.zeros((1, 2)), np.zeros((2, 2)), [1], None)
-    with pytest.raises(tt.ModelError, match="must not be negative"):
-        augmented_chains(chains, chain_loss(Odd(background=0), 2, None), [np.array([0])], "slack")
+    with pytest.raises(tt.ModelError, match="scaling must be"):
+        augmented_chains(chains, chain_loss(tt.losses.FBeta(background=0), 2, None), [np.array([0])], "odd")
 
 
 def arguments(**changes):

@@ -123,6 +123,19 @@ def test_an_item_that_dwarfs_all_others_and_leads_nowhere() -> None:
     assert forest.max_bracket().tree == plain.max_bracket().tree
 
 
+@pytest.mark.parametrize("faint", [-600.0, -650.0, -710.0, -1500.0])
+@pytest.mark.parametrize("rule", [0.0, 80.0])
+def test_what_is_around_an_item_that_is_not_there_is_beyond_all_doubles(faint: float, rule: float) -> None:
+    """Over the second three words B is a C, and faint; around an A, were there one, would be all the rest."""
+    rules = {("S", "B", "z"): 0.0, ("S", "S", "S"): 0.0, ("A", "x", "y"): rule, ("C", "c", "y"): 0.0}
+    lexicon = {tag: {tag: 0.0} for tag in "xyzc"}
+    forest = Forest(Grammar(rules, {("B", "A"): 0.0, ("B", "C"): faint}, lexicon, root="S"), [*"xyzcyzxyz"])
+    expected = forest.expectations()
+    np.testing.assert_allclose(expected.binary, [2.0, 1.0, 3.0, 2.0], **close)  # A, C, and S of B and of S
+    np.testing.assert_allclose(expected.unary, [2.0, 1.0], **close)
+    np.testing.assert_allclose(expected.tags.sum(axis=1), 1.0, **close)
+
+
 @given(sentences())
 @few
 def test_max_bracket(sentence: Sentence) -> None:

@@ -1,5 +1,8 @@
 """Loss-augmented batches: each answer is the one that loss_augmented gives, bit for bit."""
 
+from dataclasses import dataclass, field
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -166,3 +169,58 @@ def test_steps_are_known_again_whatever_comes_between():
         one_tally, other = losses.HammingLoss(), losses.Precision(background=2)
         recipes.append([losses.FBeta(background=0), one_tally, other][(number % 7 == 3) + (number % 9 == 5)])
     check(pairs, recipes, "slack", threads=1)
+
+
+@dataclass(frozen=True)
+class _Listed(losses.FBeta):
+    weights: Any = field(default_factory=lambda: [1.0, 2.0])  # cannot be a key
+
+
+@dataclass(frozen=True)
+class _Doubled(losses.FBeta):
+    def value(self, *tallies):
+        return 2 * super().value(*tallies)
+
+    def __call__(self, y):
+        return 2 * super().__call__(y)
+
+
+@dataclass(frozen=True)
+class _Anchored(losses.FBeta):
+    def anchor(self, model):
+        return [0] * len(model)
+
+
+@dataclass(frozen=True)
+class _Counted(losses.FBeta):
+    def of_counts(self, tp, fp, size):
+        return fp + (size - tp)  # integers
+
+
+@dataclass(frozen=True)
+class _Undefined(losses.FBeta):
+    def of_counts(self, tp, fp, size):
+        return np.where(fp > 1, np.nan, super().of_counts(tp, fp, size))
+
+
+@pytest.mark.parametrize("kind", [_Listed, _Doubled, _Anchored, _Counted, _Undefined])
+@pytest.mark.parametrize("scaling", ["margin", "slack"])
+def test_losses_of_your_own_may_redefine_anything(kind, scaling):
+    rng = np.random.default_rng(5)
+    models = [tt.Model.chain(rng.normal(size=(n, 3)), rng.normal(size=(3, 3))) for n in (1, 4, 2, 4)]
+    check([(model, rng.integers(0, 3, len(model))) for model in models], kind(background=0), scaling)
+
+
+def test_truths_may_change_once_the_answers_are_there():
+    rng = np.random.default_rng(6)
+    models = [tt.Model.chain(rng.normal(size=(n, 3)), rng.normal(size=(3, 3))) for n in (3, 5, 4)]
+    truths = [[1, 2, 0], np.array([1, 0, 2, 1, 1]), [2, 0, 1, 1]]
+    loss = losses.FBeta(background=0)
+    expected = [
+        tt.loss_augmented(m, loss.against(t), "slack").explain() for m, t in zip(models, truths, strict=True)
+    ]
+    found = tt.loss_augmented_batch(models, loss, "slack", truths=truths)
+    truths[0].clear()
+    truths[1][:] = 0
+    truths[2][:] = [0, 0, 0, 0]
+    assert [one.explain() for one in found] == expected

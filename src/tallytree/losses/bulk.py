@@ -39,7 +39,7 @@ from tallytree.losses.augmented import (
     unfolded,
 )
 from tallytree.losses.base import Loss
-from tallytree.losses.nodes import NodeLoss
+from tallytree.losses.nodes import NodeLoss, is_own
 from tallytree.losses.scaling import Scaling, checked_scaling, objective
 
 __all__ = ["Asked", "Augmented", "Nodes", "in_bulk"]
@@ -156,10 +156,7 @@ def in_bulk(asked: Asked) -> list[Nodes]:
 
 def _kind(loss: Loss) -> Any:
     """Return what losses of nodes of labellings have in common but for the truth; None for other losses."""
-    kind = type(loss)
-    if issubclass(kind, NodeLoss) and kind.reduce is NodeLoss.reduce and kind.nodes is NodeLoss.nodes:
-        return kind, tuple(loss.parameters().items())
-    return None
+    return (type(loss), tuple(loss.parameters().items())) if is_own(loss) else None
 
 
 class Nodes:
@@ -185,6 +182,7 @@ class Nodes:
         self.states = self.models[0].alike or 0
         self.names = self.models[0].states_of(0)
         self.lengths = [len(model) for model in self.models]
+        self.ends = np.cumsum(self.lengths)  # of truths, one after the other
         self.background = self._background()
         self.codes = self._codes()
         self.ready = (
@@ -195,8 +193,7 @@ class Nodes:
         """Add all problems to a batch; statistics and choices are left to the threads."""
         assert self.codes is not None and self.background is not None
         counted: tuple[str, ...] = self.loss.counted
-        ends = np.cumsum(self.lengths)
-        sizes = np.diff(np.cumsum(self.codes != self.background)[ends - 1], prepend=0).tolist()
+        sizes = np.diff(np.cumsum(self.codes != self.background)[self.ends - 1], prepend=0).tolist()
         prices = _Prices(_kind(self.loss), max(self.lengths), self.asked.scaling, self.asked.margin)
         losses = {size: prices.table(size) for size in set(sizes)}
         keys = [model.key for model in self.models]
@@ -217,7 +214,11 @@ class Nodes:
         tallies, sums = (table.reshape(-1, len(counted)) for table in (found.tallies, found.sums))
         verify_all(tallies, sums, *found.numbers.T[1:5])
         labels, begins = read_only(found.assignments), found.begins[:, 0].tolist()
-        each = zip(self.models, self.recipes, self.truths, begins, begins[1:], strict=False)
+        assert self.codes is not None  # what truths were: by now their owner may have changed them
+        truths = map(
+            self.codes.__getitem__, map(slice, (self.ends - self.lengths).tolist(), self.ends.tolist())
+        )
+        each = zip(self.models, self.recipes, truths, begins, begins[1:], strict=False)
         counts = map(tally_type(counted)._make, sums.tolist())
         for (model, recipe, truth, at, end), tally, numbers in zip(
             each, counts, found.numbers.tolist(), strict=True

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property, lru_cache
-from typing import NamedTuple, TypeGuard
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from tallytree.core.model import Model
 from tallytree.core.statistics import Statistic
 from tallytree.kernels import native
 from tallytree.losses.base import Line, Loss
-from tallytree.losses.nodes import NodeLoss
+from tallytree.losses.nodes import is_own
 from tallytree.losses.positions import HammingDistance, HammingLoss
 from tallytree.losses.scaling import Scaling
 
@@ -172,17 +172,9 @@ class PositionLoss(ChainLoss):
         """Return a loss for a set of labels; None for one of another kind."""
         if type(loss) in (HammingDistance, HammingLoss):
             return cls(loss, ("mismatches",), labels, None)
-        if not _compares_nodes(loss):
+        if not is_own(loss):
             return None
         background = None if loss.background is None else code_in(loss.background, names, labels)
         return (
             None if background is not None and background < 0 else cls(loss, loss.counted, labels, background)
         )
-
-
-def _compares_nodes(loss: Loss) -> TypeGuard[NodeLoss]:
-    """Say whether a loss is one of true and false positives and the size of the truth, as they are meant."""
-    kind = type(loss)
-    return issubclass(kind, NodeLoss) and all(
-        getattr(kind, name) is getattr(NodeLoss, name) for name in ("reduce", "nodes", "value")
-    )

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import repeat
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,7 @@ from tallytree.core.counting import matches, mismatches
 from tallytree.core.model import Model
 from tallytree.core.reduction import Reduction
 from tallytree.errors import ModelError
-from tallytree.losses.base import Bounds, LabellingLoss, Line, Values, check_positive, columns
+from tallytree.losses.base import Bounds, LabellingLoss, Line, Loss, Values, check_positive, columns
 from tallytree.trees import Tree
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "Precision",
     "Recall",
     "SymmetricDifference",
+    "is_own",
 ]
 
 
@@ -334,3 +335,8 @@ class IntersectionOverUnion(NodeLoss):
     def linear(self) -> Line | None:
         """Return nothing: it is not linear, whatever the background."""
         return None
+
+
+def is_own(loss: Loss) -> TypeGuard[NodeLoss]:
+    """Whether a loss is one of these, so that sizes and counts say all: a subclass may redefine anything."""
+    return type(loss).__module__ == __name__ and isinstance(loss, NodeLoss)

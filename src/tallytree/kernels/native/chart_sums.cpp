@@ -175,6 +175,8 @@ void ChartSums::take_outside(Index width, std::int32_t symbol, const double *out
     double *q = open(symbol);
     std::fill(q, q + round_up(n), 0);
     run_.kernels()->add_exponentials_of_sum(outer, top_.data(), nullptr, -total_, zeros_.data(), q, n);
+    const double *item = items(Layer::Open, width, symbol);  // where there is none, q has no limit
+    for (Index i = 0; i < n; i++) q[i] = item[i] == kNegativeInfinity ? 0 : q[i];
     present_[symbol] = std::any_of(q, q + n, [](double v) { return v > 0; });  // most lead to no tree
 }
 
