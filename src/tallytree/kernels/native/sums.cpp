@@ -117,6 +117,7 @@ double RunSums::prefix_box(RunView a, RunView b, const Bounds &w) {
     const Index q = prefix_size_;
     box_low_.assign(q, 0);
     box_extent_.assign(q, 0);
+    low_b_.assign(q, 0);
     double volume = a.count && b.count ? 1 : 0;
     const auto range = [&](RunView v, Index i) {
         Index lo = kLarge, hi = kSmall;
@@ -129,6 +130,7 @@ double RunSums::prefix_box(RunView a, RunView b, const Bounds &w) {
     for (Index i = 0; i < q && volume > 0; i++) {
         const auto [alo, ahi] = range(a, i);
         const auto [blo, bhi] = range(b, i);
+        low_b_[i] = blo;
         box_low_[i] = std::max(capped_sum(i, alo, blo), w.low[i]);
         const Index high = std::min(capped_sum(i, ahi, bhi), w.high[i]);
         box_extent_[i] = std::max<Index>(high - box_low_[i] + 1, 0);
@@ -144,18 +146,19 @@ void RunSums::add_dense(RunView a, RunView b, const Bounds &w, Index volume) {
     number_dense(volume);
 }
 
-// Without caps and windows sums are plain, and so is the place of a sum of prefixes.
+// Without caps and windows sums are plain, and so is the place of a sum of prefixes. Each operand counts from its own
+// lowest prefix, so that no place is beyond the box: what overflows is in no order.
 void RunSums::place_prefixes(RunView a, RunView b) {
     const Index q = prefix_size_;
-    const auto place = [&](const Index *prefix, bool from_low) {
+    const auto place = [&](const Index *prefix, bool of_b) {
         Index id = 0;
-        for (Index i = 0; i < q; i++) id = id * box_extent_[i] + prefix[i] - (from_low ? box_low_[i] : 0);
+        for (Index i = 0; i < q; i++) id = id * box_extent_[i] + prefix[i] - (of_b ? low_b_[i] : box_low_[i] - low_b_[i]);
         return id;
     };
     place_a_.resize(a.count);
     place_b_.resize(b.count);
-    for (Index ra = 0; ra < a.count; ra++) place_a_[ra] = place(a.prefix + ra * q, true);
-    for (Index rb = 0; rb < b.count; rb++) place_b_[rb] = place(b.prefix + rb * q, false);
+    for (Index ra = 0; ra < a.count; ra++) place_a_[ra] = place(a.prefix + ra * q, false);
+    for (Index rb = 0; rb < b.count; rb++) place_b_[rb] = place(b.prefix + rb * q, true);
 }
 
 void RunSums::add_plainly(RunView a, RunView b) {

@@ -95,7 +95,7 @@ class RunSums {
     Index runs_ = 0, pruned_ = 0;
     std::vector<std::int32_t> target_, rank_;
     std::vector<Index> prefixes_, hull_low_, hull_high_, hull_natural_;
-    std::vector<Index> box_low_, box_extent_, place_a_, place_b_;
+    std::vector<Index> box_low_, box_extent_, low_b_, place_a_, place_b_;
     std::vector<PairSum> merged_, scratch_;
 };
 
