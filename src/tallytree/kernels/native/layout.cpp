@@ -351,7 +351,8 @@ class Builder {
         if (in_line(a, b, l_.steps[t].classes > 0)) return add_lines(t, a, b);
         find_window(t);
         if (!sums_of_runs_) sums_of_runs_ = std::make_unique<RunSums>(l_.rows, l_.caps, l_.clipped);
-        sums_of_runs_->add(a, b, window_, meter_, [&](Index prefixes) { guard_prefixes(t, prefixes); });
+        const double room = request_.memory_limit - 2 * static_cast<double>(l_.plan_bytes);
+        sums_of_runs_->add(a, b, window_, room, meter_, [&](Index prefixes) { guard_prefixes(t, prefixes); });
         finish(t, a, b);
     }
 

@@ -50,7 +50,8 @@ void PrefixSet::grow() {
 namespace {
 
 constexpr double kLargestKey = 4e18;
-constexpr Index kMostMerged = Index{1} << 24;  // pairs, of 32 bytes while they are merged
+constexpr Index kMostMerged = Index{1} << 24;  // pairs
+constexpr double kMergedBytes = 40;            // a pair takes 32 while lists are merged, and 8 in the plan
 
 }  // namespace
 
@@ -62,14 +63,16 @@ RunSums::RunSums(bool rows, std::vector<Index> caps, bool clipped)
     plain_ = !clipped && std::all_of(caps_.begin(), caps_.end(), [](Index cap) { return cap == kUncapped; });
 }
 
-void RunSums::add(RunView a, RunView b, const Bounds &w, Meter &meter, const std::function<void(Index)> &guard) {
+void RunSums::add(RunView a, RunView b, const Bounds &w, double room, Meter &meter,
+                  const std::function<void(Index)> &guard) {
     const Index pairs = a.count * b.count;
     prefixes_.clear();
     merged_.clear();
     meter.spend(static_cast<double>(pairs) * 20 + 100);
     const double volume = prefix_size_ ? prefix_box(a, b, w) : 0;
     const bool dense = volume <= std::max<double>(64, 4.0 * static_cast<double>(pairs));
-    if (!dense && plain_ && volume < kLargestKey && pairs <= kMostMerged) return add_merged(a, b);
+    const bool few = pairs <= kMostMerged && (pairs <= 1024 || static_cast<double>(pairs) * kMergedBytes <= room);
+    if (!dense && plain_ && volume < kLargestKey && few) return add_merged(a, b, guard);
     target_.assign(pairs, -1);
     if (prefix_size_ == 0) add_to_one(a, b, w);
     else if (dense) add_dense(a, b, w, static_cast<Index>(volume));
@@ -267,7 +270,7 @@ void merge_sums(std::span<const Index> a, std::span<const Index> b, std::vector<
     merge_all(sums.data(), scratch.data(), static_cast<Index>(lists), static_cast<Index>(length), false);
 }
 
-void RunSums::add_merged(RunView a, RunView b) {
+void RunSums::add_merged(RunView a, RunView b, const std::function<void(Index)> &guard) {
     place_prefixes(a, b);
     merge_sums(place_a_, place_b_, merged_, scratch_);
     reset_hulls(0);
@@ -278,7 +281,7 @@ void RunSums::add_merged(RunView a, RunView b) {
         const Index bottom = a.low[sum.a] + b.low[sum.b], top = bottom + a.length[sum.a] + b.length[sum.b] - 2;
         if (sum.key != last) {
             last = sum.key;
-            runs_++;
+            if (++runs_ % 1024 == 0) guard(runs_);
             hull_low_.push_back(bottom);
             hull_high_.push_back(top);
             for (Index i = 0; i < q; i++) prefixes_.push_back(a.prefix[sum.a * q + i] + b.prefix[sum.b * q + i]);
