@@ -282,7 +282,9 @@ def test_marginals_stay_within_the_limit():
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-@pytest.mark.parametrize(("weights", "limit"), [("few", 55e6), ("few", 90e6), ("many", 90e6), ("many", 160e6)])
+@pytest.mark.parametrize(
+    ("weights", "limit"), [("few", 55e6), ("few", 90e6), ("many", 90e6), ("many", 160e6)]
+)
 def test_planning_sparse_supports_stays_within_the_limit(weights, limit):
     """A million pairs of tallies, with few or a million different sums: merging them needs room, too."""
     code = """

@@ -155,7 +155,8 @@ void RunSums::place_prefixes(RunView a, RunView b) {
     const Index q = prefix_size_;
     const auto place = [&](const Index *prefix, bool of_b) {
         Index id = 0;
-        for (Index i = 0; i < q; i++) id = id * box_extent_[i] + prefix[i] - (of_b ? low_b_[i] : box_low_[i] - low_b_[i]);
+        for (Index i = 0; i < q; i++)
+            id = id * box_extent_[i] + prefix[i] - (of_b ? low_b_[i] : box_low_[i] - low_b_[i]);
         return id;
     };
     place_a_.resize(a.count);
