@@ -73,6 +73,7 @@ void RunSums::add(RunView a, RunView b, const Bounds &w, double room, Meter &met
     const bool dense = volume <= std::max<double>(64, 4.0 * static_cast<double>(pairs));
     const bool few = pairs <= kMostMerged && (pairs <= 1024 || static_cast<double>(pairs) * kMergedBytes <= room);
     if (!dense && plain_ && volume < kLargestKey && few) return add_merged(a, b, guard);
+    if (!few) merged_ = scratch_ = {};  // memory is short
     target_.assign(pairs, -1);
     if (prefix_size_ == 0) add_to_one(a, b, w);
     else if (dense) add_dense(a, b, w, static_cast<Index>(volume));
