@@ -514,8 +514,8 @@ class Builder {
         if (pairs > 2e9) throw_budget(t, bytes);
     }
     void guard_prefixes(std::int32_t t, Index prefixes) const {
-        const double bytes = 2 * static_cast<double>(l_.plan_bytes) +
-                             static_cast<double>(prefixes) * 24 * static_cast<double>(l_.prefix_size + 4);
+        const Index each = 24 * (l_.prefix_size + 4) + 16 * l_.steps[t].classes;  // a cursor for each group
+        const double bytes = 2 * static_cast<double>(l_.plan_bytes) + static_cast<double>(prefixes * each);
         if (bytes > request_.memory_limit && prefixes > 1024) throw_budget(t, bytes);
         check_cells(t, static_cast<double>(prefixes));
     }
