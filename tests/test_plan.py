@@ -185,17 +185,21 @@ def test_a_graph_beyond_any_memory_is_refused():
         tt.plan(tt.Model([3] * 60, dense))
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_a_refusal_stays_within_the_limit_itself():
     """A problem of terabytes: finding that out must not take more memory than the limit that it protects."""
     code = """
-        import resource, numpy as np, tallytree as tt
+        import numpy as np, tallytree as tt
+        def status(field):  # what getrusage says begins with the memory of the process that forked this one
+            lines = open("/proc/self/status").read().splitlines()
+            return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(field))
         model = tt.Model.chain(np.zeros((300, 20)), np.zeros((20, 20)))
         statistics = [tt.count(model, state=s) for s in range(8)]
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        before = status("VmRSS")
         try:
             tt.plan(model, statistics, memory_limit=200e6)
         except tt.BudgetError as error:
-            print(1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
+            print(status("VmHWM") - before)
     """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True, timeout=60
@@ -279,6 +283,40 @@ def test_marginals_stay_within_the_limit():
     )
     limit, measured = map(float, done.stdout.split())
     assert measured <= 1.2 * limit
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.parametrize(
+    ("weights", "limit"), [("few", 55e6), ("few", 90e6), ("many", 90e6), ("many", 160e6)]
+)
+def test_planning_sparse_supports_stays_within_the_limit(weights, limit):
+    """A million pairs of tallies, with few or a million different sums: merging them needs room, too."""
+    code = """
+        import sys, numpy as np, tallytree as tt
+        def status(field):
+            lines = open("/proc/self/status").read().splitlines()
+            return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(field))
+        rng, weights, limit = np.random.default_rng(0), sys.argv[1], float(sys.argv[2])
+        model = tt.Model([1000, 1000], [((v,), np.zeros(1000)) for v in range(2)])
+        few, many = np.arange(1000) * 10**7, rng.integers(0, 10**12, (2, 1000))
+        tables = [few, few] if weights == "few" else many
+        statistic = tt.Statistic([((v,), table) for v, table in enumerate(tables)])
+        tt.plan(tt.Model.chain(np.zeros((3, 2)), np.zeros((2, 2))))
+        before = status("VmRSS")
+        try:
+            tt.plan(model, [statistic], tallies="cells", memory_limit=limit)
+        except tt.BudgetError:
+            pass
+        print(status("VmHWM") - before)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), weights, str(limit)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert int(done.stdout) <= 1.05 * limit
 
 
 # ---------------------------------------------------------------- printing and refusals

@@ -46,6 +46,25 @@ def test_weights_far_apart_equal_enumeration(size, weights, few, rng):
     check_profile(tt.profile(model, statistics), model, statistics)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.sanitize
+def test_tallies_far_from_zero_keep_their_order(sign, seed):
+    """The box of the sums has 62 bits, but the one that reaches from there to zero has more."""
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(4, 13, 2).tolist()
+    model = tt.Model(counts, [((v,), rng.integers(-9, 9, count) * 1.0) for v, count in enumerate(counts)])
+    far, near = rng.permutation(2).tolist()
+    steps = [rng.integers(0, 10, (2, count)) for count in counts]
+    first = [((far,), 10**9 + 3 * 10**7 * steps[far][0]), ((near,), 3 * 10**7 * steps[near][0])]
+    second = [((v,), 5 * 10**8 * steps[v][1]) for v in range(2)]
+    statistics = [
+        tt.Statistic([(scope, sign * table) for scope, table in pairs], name=name)
+        for name, pairs in (("first", first), ("second", second))
+    ]
+    check_profile(tt.profile(model, statistics, tallies="cells"), model, statistics)
+
+
 @given(problem=problems(largest=5), order=st.randoms(use_true_random=False))
 @settings(max_examples=300)
 def test_every_elimination_order_gives_the_same_profile(problem, order):

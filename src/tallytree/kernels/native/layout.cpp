@@ -161,7 +161,8 @@ class Builder {
         guard_pairs(t, static_cast<double>(a.count) * static_cast<double>(b.count));
         if (in_line(a, b, l_.steps[t].classes > 0)) return add_lines(t, a, b);
         if (!sums_of_runs_) sums_of_runs_ = std::make_unique<RunSums>(l_.rows, l_.caps, l_.clipped);
-        sums_of_runs_->add(a, b, windows_->of(t), meter_, [&](Index prefixes) { guard_prefixes(t, prefixes); });
+        const double room = request_.memory_limit - 2 * static_cast<double>(l_.plan_bytes);
+        sums_of_runs_->add(a, b, windows_->of(t), room, meter_, [&](Index prefixes) { guard_prefixes(t, prefixes); });
         finish(t, a, b);
     }
 
@@ -323,8 +324,8 @@ class Builder {
         if (pairs > 2e9) throw_budget(t, bytes);
     }
     void guard_prefixes(std::int32_t t, Index prefixes) const {
-        const double bytes = 2 * static_cast<double>(l_.plan_bytes) +
-                             static_cast<double>(prefixes) * 24 * static_cast<double>(l_.prefix_size + 4);
+        const Index each = 24 * (l_.prefix_size + 4) + 16 * l_.steps[t].classes;  // a cursor for each group
+        const double bytes = 2 * static_cast<double>(l_.plan_bytes) + static_cast<double>(prefixes * each);
         if (bytes > request_.memory_limit && prefixes > 1024) throw_budget(t, bytes);
         check_cells(t, static_cast<double>(prefixes));
     }

@@ -50,7 +50,8 @@ void PrefixSet::grow() {
 namespace {
 
 constexpr double kLargestKey = 4e18;
-constexpr Index kMostMerged = Index{1} << 24;  // pairs, of 32 bytes while they are merged
+constexpr Index kMostMerged = Index{1} << 24;  // pairs
+constexpr double kMergedBytes = 40;            // a pair takes 32 while lists are merged, and 8 in the plan
 
 }  // namespace
 
@@ -62,14 +63,17 @@ RunSums::RunSums(bool rows, std::vector<Index> caps, bool clipped)
     plain_ = !clipped && std::all_of(caps_.begin(), caps_.end(), [](Index cap) { return cap == kUncapped; });
 }
 
-void RunSums::add(RunView a, RunView b, const Bounds &w, Meter &meter, const std::function<void(Index)> &guard) {
+void RunSums::add(RunView a, RunView b, const Bounds &w, double room, Meter &meter,
+                  const std::function<void(Index)> &guard) {
     const Index pairs = a.count * b.count;
     prefixes_.clear();
     merged_.clear();
     meter.spend(static_cast<double>(pairs) * 20 + 100);
     const double volume = prefix_size_ ? prefix_box(a, b, w) : 0;
     const bool dense = volume <= std::max<double>(64, 4.0 * static_cast<double>(pairs));
-    if (!dense && plain_ && volume < kLargestKey && pairs <= kMostMerged) return add_merged(a, b);
+    const bool few = pairs <= kMostMerged && (pairs <= 1024 || static_cast<double>(pairs) * kMergedBytes <= room);
+    if (!dense && plain_ && volume < kLargestKey && few) return add_merged(a, b, guard);
+    if (!few) merged_ = scratch_ = {};  // memory is short
     target_.assign(pairs, -1);
     if (prefix_size_ == 0) add_to_one(a, b, w);
     else if (dense) add_dense(a, b, w, static_cast<Index>(volume));
@@ -117,6 +121,7 @@ double RunSums::prefix_box(RunView a, RunView b, const Bounds &w) {
     const Index q = prefix_size_;
     box_low_.assign(q, 0);
     box_extent_.assign(q, 0);
+    low_b_.assign(q, 0);
     double volume = a.count && b.count ? 1 : 0;
     const auto range = [&](RunView v, Index i) {
         Index lo = kLarge, hi = kSmall;
@@ -129,6 +134,7 @@ double RunSums::prefix_box(RunView a, RunView b, const Bounds &w) {
     for (Index i = 0; i < q && volume > 0; i++) {
         const auto [alo, ahi] = range(a, i);
         const auto [blo, bhi] = range(b, i);
+        low_b_[i] = blo;
         box_low_[i] = std::max(capped_sum(i, alo, blo), w.low[i]);
         const Index high = std::min(capped_sum(i, ahi, bhi), w.high[i]);
         box_extent_[i] = std::max<Index>(high - box_low_[i] + 1, 0);
@@ -144,18 +150,20 @@ void RunSums::add_dense(RunView a, RunView b, const Bounds &w, Index volume) {
     number_dense(volume);
 }
 
-// Without caps and windows sums are plain, and so is the place of a sum of prefixes.
+// Without caps and windows sums are plain, and so is the place of a sum of prefixes. Each operand counts from its own
+// lowest prefix, so that no place is beyond the box: what overflows is in no order.
 void RunSums::place_prefixes(RunView a, RunView b) {
     const Index q = prefix_size_;
-    const auto place = [&](const Index *prefix, bool from_low) {
+    const auto place = [&](const Index *prefix, bool of_b) {
         Index id = 0;
-        for (Index i = 0; i < q; i++) id = id * box_extent_[i] + prefix[i] - (from_low ? box_low_[i] : 0);
+        for (Index i = 0; i < q; i++)
+            id = id * box_extent_[i] + prefix[i] - (of_b ? low_b_[i] : box_low_[i] - low_b_[i]);
         return id;
     };
     place_a_.resize(a.count);
     place_b_.resize(b.count);
-    for (Index ra = 0; ra < a.count; ra++) place_a_[ra] = place(a.prefix + ra * q, true);
-    for (Index rb = 0; rb < b.count; rb++) place_b_[rb] = place(b.prefix + rb * q, false);
+    for (Index ra = 0; ra < a.count; ra++) place_a_[ra] = place(a.prefix + ra * q, false);
+    for (Index rb = 0; rb < b.count; rb++) place_b_[rb] = place(b.prefix + rb * q, true);
 }
 
 void RunSums::add_plainly(RunView a, RunView b) {
@@ -264,7 +272,7 @@ void merge_sums(std::span<const Index> a, std::span<const Index> b, std::vector<
     merge_all(sums.data(), scratch.data(), static_cast<Index>(lists), static_cast<Index>(length), false);
 }
 
-void RunSums::add_merged(RunView a, RunView b) {
+void RunSums::add_merged(RunView a, RunView b, const std::function<void(Index)> &guard) {
     place_prefixes(a, b);
     merge_sums(place_a_, place_b_, merged_, scratch_);
     reset_hulls(0);
@@ -275,7 +283,7 @@ void RunSums::add_merged(RunView a, RunView b) {
         const Index bottom = a.low[sum.a] + b.low[sum.b], top = bottom + a.length[sum.a] + b.length[sum.b] - 2;
         if (sum.key != last) {
             last = sum.key;
-            runs_++;
+            if (++runs_ % 1024 == 0) guard(runs_);
             hull_low_.push_back(bottom);
             hull_high_.push_back(top);
             for (Index i = 0; i < q; i++) prefixes_.push_back(a.prefix[sum.a * q + i] + b.prefix[sum.b * q + i]);

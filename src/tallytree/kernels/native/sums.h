@@ -53,8 +53,10 @@ class RunSums {
     // `caps` are per statistic, the run's last; without `rows` every run is one cell.
     RunSums(bool rows, std::vector<Index> caps, bool clipped);
 
-    // `guard(prefixes)` is asked now and then whether that many prefixes are still affordable; it throws if not.
-    void add(RunView a, RunView b, const Bounds &window, Meter &meter, const std::function<void(Index)> &guard);
+    // `guard(prefixes)` is asked now and then whether that many prefixes are still affordable; it throws if not. Lists
+    // are merged where `room` bytes suffice for that.
+    void add(RunView a, RunView b, const Bounds &window, double room, Meter &meter,
+             const std::function<void(Index)> &guard);
 
     Index runs() const { return runs_; }
     const std::vector<Index> &prefixes() const { return prefixes_; }
@@ -83,7 +85,7 @@ class RunSums {
     void add_checked(RunView a, RunView b, const Bounds &w);
     void number_dense(Index volume);
     void place_prefixes(RunView a, RunView b);
-    void add_merged(RunView a, RunView b);
+    void add_merged(RunView a, RunView b, const std::function<void(Index)> &guard);
     void add_hashed(RunView a, RunView b, const Bounds &w, Meter &meter, const std::function<void(Index)> &guard);
     void number_hashed(const PrefixSet &set);
     void reset_hulls(Index count);
@@ -95,7 +97,7 @@ class RunSums {
     Index runs_ = 0, pruned_ = 0;
     std::vector<std::int32_t> target_, rank_;
     std::vector<Index> prefixes_, hull_low_, hull_high_, hull_natural_;
-    std::vector<Index> box_low_, box_extent_, place_a_, place_b_;
+    std::vector<Index> box_low_, box_extent_, low_b_, place_a_, place_b_;
     std::vector<PairSum> merged_, scratch_;
 };
 
