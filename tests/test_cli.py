@@ -438,6 +438,7 @@ def test_as_a_process(files):
     reader.stderr.close()
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize(
     ("line", "code", "error"),
     [
@@ -447,9 +448,13 @@ def test_as_a_process(files):
         ("solve week.json 2>&-", Exit.OK, ""),
     ],
 )
-def test_streams_that_are_full_or_closed(files, line, code, error):
+def test_streams_that_are_full_or_closed(files, line, code, error, unbuffered):
     done = subprocess.run(
-        ["sh", "-c", f"'{sys.executable}' -m tallytree {line}"], capture_output=True, text=True, check=False
+        ["sh", "-c", f"'{sys.executable}' -m tallytree {line}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
     )
     assert (done.returncode, done.stderr.strip()) == (code, error)
 

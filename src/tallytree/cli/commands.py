@@ -7,7 +7,6 @@ import os
 import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
-from contextlib import suppress
 from io import TextIOWrapper
 from typing import TextIO
 
@@ -31,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int = options.run(options)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, perhaps `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return Exit.OK
     except (TallytreeError, OSError, MemoryError, KeyboardInterrupt) as error:
         return _failed(error, getattr(options, "json", False))
@@ -43,15 +42,23 @@ def _nowhere() -> TextIO:
     return open(os.devnull, "w")
 
 
+def _drop_output() -> None:
+    """Send to nowhere what standard output does not take: Python tries again when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _failed(error: BaseException, as_json: bool) -> int:
     text = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
     if isinstance(error, OSError) and not isinstance(error, TallytreeError) and error.strerror:
         text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, MemoryError):
         text = f"the memory of this machine is not enough: {error}"
-    if as_json:
-        with suppress(OSError):  # it may be that which failed
-            print(reports.as_json({"error": {"kind": type(error).__name__, "message": text}}), flush=True)
+    try:
+        if as_json:
+            print(reports.as_json({"error": {"kind": type(error).__name__, "message": text}}))
+        sys.stdout.flush()
+    except OSError:  # it may be that which failed
+        _drop_output()
     sys.stderr.write(f"tallytree: {text}\n")
     return exit_of(error)
 
