@@ -238,13 +238,18 @@ def verify(
     """Compare what the messages promise of a labelling with what the model says of it."""
     got, magnitude, terms, _ = evaluation
     # the messages' score is the sum of the same local scores in another order: rounding apart, they are equal
-    below = _EPSILON * (4 + terms) * magnitude
+    below = _allowed(terms, magnitude)
     above = single_rounding(terms, magnitude) if bounds else below
     if totals != tally or not -below <= score - got <= above:
         raise TallytreeError(
             f"the certificate failed: messages promise score {score!r} and tally {tally}, the decoded "
             f"labelling has {got!r} and {totals}. This is a bug in tallytree; please report it with the model"
         )
+
+
+def _allowed(terms: Any, magnitude: Any) -> Any:
+    """Return how far sums of the same local scores can be apart by rounding, for one labelling or many."""
+    return _EPSILON * (4 + terms) * magnitude
 
 
 def verify_all(
@@ -256,7 +261,7 @@ def verify_all(
     terms: NDArray[np.float64],
 ) -> None:
     """Do as :func:`verify` does for many labellings, a row for each."""
-    fine = np.abs(got - scores) <= _EPSILON * (4 + terms) * magnitudes
+    fine = np.abs(got - scores) <= _allowed(terms, magnitudes)
     wrong = ~fine | (tallies != totals).any(axis=1)
     for i in np.flatnonzero(wrong)[:1].tolist():
         evaluation: Evaluation = got[i].item(), magnitudes[i].item(), int(terms[i]), []

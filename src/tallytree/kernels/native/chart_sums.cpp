@@ -2,29 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 namespace tallytree {
-namespace baseline {
-extern const SumProductKernels sum_products;
-}
-#ifdef TALLYTREE_X86_64
-namespace v3 {
-extern const SumProductKernels sum_products;
-}
-namespace v4 {
-extern const SumProductKernels sum_products;
-}
-#endif
-
-const SumProductKernels *sum_product_kernels(const char *name) {
-#ifdef TALLYTREE_X86_64
-    if (std::strcmp(name, "v4") == 0) return &v4::sum_products;
-    if (std::strcmp(name, "v3") == 0) return &v3::sum_products;
-#endif
-    return std::strcmp(name, "baseline") == 0 ? &baseline::sum_products : nullptr;
-}
-
 namespace {
 
 // A product of two items, a weight and a rule is at least exp(-600), far above the smallest double; and at most
@@ -47,7 +26,7 @@ ChartSums::ChartSums(Run &run, Meter &meter)
       grammar_(*layout_.skeleton->grammar),
       spans_(layout_.skeleton->spans),
       meter_(meter),
-      kernels_(sum_product_kernels(run.kernels()->name)),
+      kernels_(run.kernels()->products),
       factors_(grammar_.rules.size()),
       scales_(spans_.words + 1),
       widths_(grammar_.symbols),
@@ -129,7 +108,7 @@ const std::vector<std::int32_t> &ChartSums::combine(Index width) {
     for (const auto &pair : grammar_.pairs) {
         find_products(pair, width);
         if (products_.empty()) continue;
-        kernels_->add_products(products_.data(), static_cast<Index>(products_.size()), sum_.data(), n);
+        kernels_.add_products(products_.data(), static_cast<Index>(products_.size()), sum_.data(), n);
         for (Index k = pair.begin; k < pair.end; k++) {
             const auto rule = grammar_.by_pair[k], parent = grammar_.rules[rule].parent;
             if (factors_[rule] == 0) continue;
@@ -139,7 +118,7 @@ const std::vector<std::int32_t> &ChartSums::combine(Index width) {
                 present_[parent] = 1;
                 made_.push_back(parent);
             }
-            kernels_->add_scaled(sum_.data(), factors_[rule], to, n);
+            kernels_.add_scaled(sum_.data(), factors_[rule], to, n);
         }
         meter_.spend(static_cast<double>((static_cast<Index>(products_.size()) + pair.end - pair.begin) * n));
     }
@@ -183,8 +162,8 @@ void ChartSums::take_outside(Index width, std::int32_t symbol, const double *out
 void ChartSums::hand_down_split(const Product &p, std::pair<Index, Index> starts) {
     const auto [first, end] = starts;
     const Index x = p.x - inside_.data() + first, y = p.y - inside_.data() + first;
-    kernels_->share({p.x + first, p.y + first, p.weight + first}, above_.data() + first, outside_.data() + x,
-                    outside_.data() + y, end - first);
+    kernels_.share({p.x + first, p.y + first, p.weight + first}, above_.data() + first, outside_.data() + x,
+                   outside_.data() + y, end - first);
 }
 
 void ChartSums::hand_down_pairs(Index width, std::vector<double> &rules) {
@@ -196,13 +175,13 @@ void ChartSums::hand_down_pairs(Index width, std::vector<double> &rules) {
             const auto rule = grammar_.by_pair[k], parent = grammar_.rules[rule].parent;
             if (!present_[parent]) continue;
             some = true;
-            kernels_->add_scaled(open(parent), factors_[rule], above_.data(), n);
+            kernels_.add_scaled(open(parent), factors_[rule], above_.data(), n);
         }
         if (!some) continue;
         find_products(pair, width);
         if (products_.empty()) continue;
         for (std::size_t k = 0; k < products_.size(); k++) hand_down_split(products_[k], starts_[k]);
-        kernels_->add_products(products_.data(), static_cast<Index>(products_.size()), sum_.data(), n);
+        kernels_.add_products(products_.data(), static_cast<Index>(products_.size()), sum_.data(), n);
         for (Index k = pair.begin; k < pair.end; k++) {
             const auto rule = grammar_.by_pair[k], parent = grammar_.rules[rule].parent;
             if (!present_[parent]) continue;

@@ -68,7 +68,7 @@ class ChartSums {
     const ChartGrammar &grammar_;
     const Spans spans_;
     Meter &meter_;
-    const SumProductKernels *kernels_;
+    const SumProductKernels &kernels_;
     bool usable_ = true;
     double total_ = 0;
     std::vector<double> factors_;              // exp of the scores of rules

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "sumproduct.h"
+
 namespace tallytree {
 
 // Everything about tables is there for two kinds of numbers, `Real`: double, and float where single precision is asked
@@ -86,6 +88,7 @@ struct SumKernels {
 struct MaxPlusKernels : KernelsOf<double>, SumKernels {
     const char *name;
     KernelsOf<float> single;
+    SumProductKernels products;
 
     template <class Real>
     const KernelsOf<Real> &of() const {

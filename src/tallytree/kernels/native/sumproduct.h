@@ -23,7 +23,4 @@ struct SumProductKernels {
     void (*share)(const Product &product, const double *above, double *x_out, double *y_out, std::int64_t n);
 };
 
-// The table for the instruction set of that name.
-const SumProductKernels *sum_product_kernels(const char *name);
-
 }  // namespace tallytree
