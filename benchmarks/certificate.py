@@ -9,7 +9,9 @@ import numpy as np
 from common import Row, interleaved, show
 
 import tallytree as tt
-from tallytree.answers.solution import certified
+from tallytree.answers.certificate import BEST, Claim
+from tallytree.answers.solution import Decoded, certified
+from tallytree.solving import ask
 
 
 def problems() -> dict[str, tuple[tt.Model, Sequence[Any]]]:
@@ -37,10 +39,11 @@ def problems() -> dict[str, tuple[tt.Model, Sequence[Any]]]:
 def measure(model: tt.Model, statistics: Sequence[Any], budget: float) -> Row:
     plan = tt.plan(model, statistics)
     best = tt.profile(model, statistics, plan=plan).best()
+    query, found = ask(model, statistics), Decoded(best.assignment, best.score, best.tally)
     times = interleaved(
         {
             "whole": lambda: tt.profile(model, statistics, plan=plan).best(),
-            "certificate": lambda: certified(model, statistics, best.assignment, best.score, best.tally),
+            "certificate": lambda: certified(query, found, plan, Claim(BEST)),
         },
         budget=budget,
     )

@@ -10,26 +10,23 @@ from typing import Any
 from cases import End
 from common import Row
 
-from tallytree import solving as solve
-from tallytree.answers import profile
-from tallytree.answers import tally_table as lookup
-from tallytree.planning import orders as elimination
-from tallytree.planning import plan
+from tallytree.answers import graphs, profile, tally_table
+from tallytree.planning import orders, plan
 
 # phase: the (object, attribute) that does it; the skeleton is inside the plan and is taken out of it
 CLOCKED: dict[str, tuple[Any, str]] = {
     "skeleton": (plan, "skeleton"),
-    "plan": (solve, "plan_of"),
-    "messages": (profile, "pass_messages"),
-    "objective": (lookup, "evaluate_objective"),
-    "decode": (profile.Profile, "_decode"),
+    "plan": (graphs, "plan_graph"),
+    "messages": (profile, "pass_upward"),
+    "objective": (tally_table, "evaluate_objective"),
+    "decode": (profile.Profile, "_decoded"),
     "certify": (profile, "certified"),
 }
 
 
 def forget() -> None:
     """Empty the skeleton cache: what follows is a cold plan."""
-    elimination._CACHE.clear()
+    orders._CACHE.clear()
 
 
 @contextmanager

@@ -12,7 +12,8 @@ import threads
 from common import Row, interleaved, show
 
 import tallytree as tt
-from tallytree.running.graphs import pass_messages
+from tallytree.planning.options import RunOptions
+from tallytree.running.graphs import pass_upward
 
 Problem = tuple[tt.Model, tt.Plan]
 
@@ -48,13 +49,10 @@ CASES: dict[str, Callable[[bool], Problem]] = {
 def measured(name: str, problem: Problem, budget: float) -> Row:
     """Return the figures of one problem."""
     model, double = problem
-    single = tt.plan(model, double.statistics, tallies=double.mode, precision="single")
+    single = tt.plan(model, double.statistics, layout=double.mode, precision="single")
     plans = {"double": double, "single": single}
     best = interleaved(
-        {
-            kind: lambda p=plan: pass_messages(p, model, p.statistics, threads=1)
-            for kind, plan in plans.items()
-        },
+        {kind: lambda p=plan: pass_upward(p, model, RunOptions(threads=1)) for kind, plan in plans.items()},
         budget=budget,
     )
     found = tt.profile(model, double.statistics, plan=single).best()

@@ -64,7 +64,7 @@ def constrained(draw, **options):
 @settings(max_examples=300)
 def test_all_labellings_come_once_and_in_order(tallies, problem):
     model, statistics = problem
-    check_ranking(tt.k_best(model, None, statistics, tallies=tallies), model, statistics)
+    check_ranking(tt.k_best(model, None, statistics, layout=tallies), model, statistics)
 
 
 @pytest.mark.parametrize("tallies", LAYOUTS)
@@ -72,7 +72,7 @@ def test_all_labellings_come_once_and_in_order(tallies, problem):
 @settings(max_examples=300)
 def test_those_that_satisfy_a_constraint(tallies, problem, shown, k):
     model, statistics, where = problem
-    found = tt.k_best(model, k, statistics[:shown], where=where, tallies=tallies)
+    found = tt.k_best(model, k, statistics[:shown], where=where, layout=tallies)
     hidden = [] if where is None else [s for s in where.statistics if s not in statistics[:shown]]
     check_ranking(found, model, [*statistics[:shown], *hidden], where, k)
 
@@ -111,7 +111,7 @@ def test_order_of_an_objective(tallies, problem, k):
     labellings, scores = satisfying(model, where)
     values = pulled(scores, *(tally_of(s, labellings) for s in statistics))
     wanted = np.sort(values[values > -np.inf])[::-1][:k]
-    found = tt.k_best(model, k, statistics, pulled, where=where, tallies=tallies)
+    found = tt.k_best(model, k, statistics, pulled, where=where, layout=tallies)
     np.testing.assert_allclose([s.value for s in found], wanted, rtol=0, atol=4 * score_tolerance(model))
     assert len({s.assignment.tobytes() for s in found}) == len(found)
     for solution in found:
@@ -149,7 +149,7 @@ def test_long_chains_agree_with_exclusion(tallies):
     rng = np.random.default_rng(3)
     model = tt.Model.chain(rng.integers(-3, 4, size=(60, 3)).astype(float), rng.normal(size=(3, 3)).round(1))
     ones = tt.count(model, state=1, cap=25)
-    found = tt.k_best(model, 40, [ones], where=ones >= 20, tallies=tallies)
+    found = tt.k_best(model, 40, [ones], where=ones >= 20, layout=tallies)
     assert len({s.assignment.tobytes() for s in found}) == 40
     assert all(a.score >= b.score - 1e-9 for a, b in pairwise(found))
     outside = tt.exclude(model, found[:-1], [ones], where=ones >= 20, method="statistics")

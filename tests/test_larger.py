@@ -97,7 +97,7 @@ def test_independent_variables_take_the_largest_gains(size, tallies):
         tt.Model.tree([-1] + [0] * (size - 1), unary, np.zeros((2, 2))),
         tt.Model([2] * size, [((v,), unary[v]) for v in range(size)]),
     ):
-        profile = tt.profile(model, [tt.count(state=1)], tallies=tallies)
+        profile = tt.profile(model, [tt.count(state=1)], layout=tallies)
         np.testing.assert_allclose(profile.scores, wanted, atol=1e-10)
         for k in (0, 7, size):
             assert profile.at(k).assignment.sum() == k

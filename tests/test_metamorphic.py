@@ -199,8 +199,8 @@ def test_every_order_and_layout_gives_the_same_profile(problem, rng):
         {"order": "sweep"},
         {"order": "natural"},
         {"order": "min-weight"},
-        {"tallies": "rows"},
-        {"tallies": "cells"},
+        {"layout": "rows"},
+        {"layout": "cells"},
     ):
         check_same(profile_of(model, statistics, **options), wanted, model)
 

@@ -26,7 +26,7 @@ def test_solve_equals_enumeration(problem, data):
 
 
 @pytest.mark.parametrize(
-    "options", [{"tallies": "rows"}, {"tallies": "cells"}, {"backend": "reference"}], ids=str
+    "options", [{"layout": "rows"}, {"layout": "cells"}, {"backend": "reference"}], ids=str
 )
 @given(problem=problems(largest=4, most=2), data=st.data())
 @settings(max_examples=80)
@@ -55,10 +55,10 @@ def test_a_cap_below_the_least_sum_makes_a_constant(tallies):
     always = tt.Statistic([((0,), [5, 6])], name="always", cap=3)
     never = tt.Statistic([], name="never", cap=-1)
     for where in (always <= 3, always == 3, always >= 3, never == -1, never <= 0):
-        assert tt.solve(model, where=where, tallies=tallies).score == 1.0
+        assert tt.solve(model, where=where, layout=tallies).score == 1.0
     for where in (always >= 4, always <= 2, never >= 0, never == 0, (always == 3) & (never == 0)):
         with pytest.raises(tt.InfeasibleError):
-            tt.solve(model, where=where, tallies=tallies)
+            tt.solve(model, where=where, layout=tallies)
 
 
 # ---------------------------------------------------------------- long rows, many tallies

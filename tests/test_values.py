@@ -73,7 +73,7 @@ def test_what_comes_back_is_known_to_what_stayed():
 def test_options_of_the_plan_survive():
     model = chain(20)
     order = np.random.default_rng(1).permutation(20)
-    profile = tt.profile(model, [tt.count(state=1)], order=order, tallies="cells", memory_limit=2**24)
+    profile = tt.profile(model, [tt.count(state=1)], order=order, layout="cells", memory_limit=2**24)
     back = again(profile)
     assert back.plan.order.tolist() == order.tolist()
     assert (back.plan.mode, back.plan.limit) == ("cells", 2**24)

@@ -13,9 +13,9 @@ array([0, 1, 1])
 
 from tallytree import bounds, io, losses, parsing
 from tallytree.answers.certificate import Certificate
-from tallytree.answers.distribution import Distribution, distribution
+from tallytree.answers.distribution import Distribution
 from tallytree.answers.objective import elementwise
-from tallytree.answers.profile import Profile, profile
+from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution
 from tallytree.bulk.batch import profile_batch, solve_batch
 from tallytree.bulk.loss_batch import loss_augmented_batch
@@ -26,7 +26,7 @@ from tallytree.losses.corpus import loss_augmented_corpus
 from tallytree.model.model import Model
 from tallytree.paper.cliquetree import CliqueTree, clique_tree
 from tallytree.paper.explicit import AugmentedModel, augment
-from tallytree.planning.plan import Plan, plan
+from tallytree.planning.plan import Plan
 from tallytree.reductions.reduction import Reduction
 from tallytree.relaxation import Relaxation, relax
 from tallytree.score_ranges import (
@@ -35,7 +35,7 @@ from tallytree.score_ranges import (
     score_between,
     sufficient_statistics,
 )
-from tallytree.solving import solve
+from tallytree.solving import distribution, plan, profile, solve
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.recipes import count, matches, mismatches
 from tallytree.statistics.statistic import Recipe, Statistic

@@ -44,7 +44,10 @@ def worst_f1(model: tt.Model) -> tt.Solution:
     tp = tt.matches(model, TRUTH, background="silence", name="tp")
     fp = tt.mismatches(model, TRUTH, background="silence", name="fp")
     size = TRUTH.sum()
-    return tt.solve(model, [tp, fp], lambda score, tp, fp: score + 40 * (1 - 2 * tp / (size + tp + fp)))
+    best: tt.Solution = tt.solve(
+        model, [tp, fp], lambda score, tp, fp: score + 40 * (1 - 2 * tp / (size + tp + fp))
+    )
+    return best
 
 
 def chart(values: NDArray[np.float64], width: int, height: int = 8) -> Iterator[str]:

@@ -4,7 +4,14 @@ Each error carries one text that says what was wrong, what was got and what to d
 so that it can come back from a worker process.
 """
 
-__all__ = ["BudgetError", "InfeasibleError", "ModelError", "ObjectiveError", "TallytreeError"]
+__all__ = [
+    "BudgetError",
+    "CertificateError",
+    "InfeasibleError",
+    "ModelError",
+    "ObjectiveError",
+    "TallytreeError",
+]
 
 
 class TallytreeError(Exception):
@@ -29,3 +36,7 @@ class BudgetError(TallytreeError, MemoryError):
 
 class ObjectiveError(TallytreeError, ValueError):
     """An objective broke its contract: it decreased in the score, gave nan, or was not elementwise."""
+
+
+class CertificateError(TallytreeError):
+    """An answer is not what the messages promised of it: a bug in the library, or in a loss of your own."""

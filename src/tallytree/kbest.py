@@ -10,22 +10,21 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallytree.answers.certificate import OUTSIDE
 from tallytree.answers.objective import Objective
-from tallytree.answers.profile import Where
 from tallytree.answers.solution import Solution, tally_type
+from tallytree.answers.tally_table import Where
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.model.model import Model, checked_model
 from tallytree.model.restriction import Allowed, Fixed
-from tallytree.planning.orders import Order
-from tallytree.planning.plan import Mode
+from tallytree.planning.options import Keywords, read_options
 from tallytree.reductions.reduction import Reduction, as_reduction
-from tallytree.solving import pose
+from tallytree.solving import answered, ask
 from tallytree.statistics.constraints import And, Constraint, as_constraint
 from tallytree.statistics.recipes import mismatches
 from tallytree.statistics.statistic import Recipe, Statistic, read_by
@@ -37,6 +36,7 @@ Method = Literal["statistics", "ranking"]
 Distance = Callable[[NDArray[np.int64]], Statistic | Recipe]
 
 
+@overload
 def iter_best(
     model: Model | Reduction,
     statistics: Iterable[Statistic | Recipe] = (),
@@ -45,10 +45,20 @@ def iter_best(
     where: Where = None,
     fixed: Fixed | None = None,
     allowed: Allowed | None = None,
-    order: Order | None = None,
-    memory_limit: float | None = None,
-    tallies: Mode = "auto",
-) -> Iterator[Solution]:
+    **options: Unpack[Keywords],
+) -> Iterator[Solution]: ...
+@overload
+def iter_best(model: Any, *arguments: Any, **keywords: Any) -> Iterator[Any]: ...
+def iter_best(
+    model: Any,
+    statistics: Iterable[Any] = (),
+    objective: Objective | None = None,
+    *,
+    where: Where = None,
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
+    **options: Unpack[Keywords],
+) -> Iterator[Any]:
     """Go through the labellings in order of score or value, best first, each found when it is asked for.
 
     Parameters
@@ -64,7 +74,7 @@ def iter_best(
         Only labellings that satisfy it.
     fixed, allowed : mapping, optional
         As for :func:`solve`: the state that a variable must take, the states it may take.
-    order, memory_limit, tallies
+    order, memory_limit, layout, threads
         As for :func:`profile`.
 
     Yields
@@ -91,18 +101,33 @@ def iter_best(
     3.0 [1 1 0]
     """
     try:
-        return pose(
-            as_reduction(model, fixed, allowed),
-            statistics,
-            where,
-            order=order,
-            memory_limit=memory_limit,
-            tallies=tallies,
-        ).ranked(objective)
+        return ranked(model, statistics, objective, where=where, fixed=fixed, allowed=allowed, **options)
     except InfeasibleError:
         return iter(())
 
 
+def ranked(
+    model: Any,
+    statistics: Iterable[Any] = (),
+    objective: Objective | None = None,
+    *,
+    where: Where = None,
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
+    **options: Unpack[Keywords],
+) -> Iterator[Any]:
+    """Go through labellings or trees as :func:`iter_best` does; where there are none, say why.
+
+    Raises
+    ------
+    InfeasibleError
+        Nothing satisfies the constraint.
+    """
+    chosen = read_options(options, "iter_best", single=False)
+    return answered(ask(model, statistics, where, fixed, allowed), chosen).ranked(objective)
+
+
+@overload
 def k_best(
     model: Model | Reduction,
     k: int | None = None,
@@ -112,10 +137,21 @@ def k_best(
     where: Where = None,
     fixed: Fixed | None = None,
     allowed: Allowed | None = None,
-    order: Order | None = None,
-    memory_limit: float | None = None,
-    tallies: Mode = "auto",
-) -> list[Solution]:
+    **options: Unpack[Keywords],
+) -> list[Solution]: ...
+@overload
+def k_best(model: Any, *arguments: Any, **keywords: Any) -> list[Any]: ...
+def k_best(
+    model: Any,
+    k: int | None = None,
+    statistics: Iterable[Any] = (),
+    objective: Objective | None = None,
+    *,
+    where: Where = None,
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
+    **options: Unpack[Keywords],
+) -> list[Any]:
     """Return the k best labellings in order; fewer if there are fewer.
 
     Parameters
@@ -124,7 +160,7 @@ def k_best(
         The factor graph; or a reduction.
     k : int, optional
         How many; all of them by default.
-    statistics, objective, where, fixed, allowed, order, memory_limit, tallies
+    statistics, objective, where, fixed, allowed, order, memory_limit, layout, threads
         As for :func:`iter_best`.
 
     Examples
@@ -138,18 +174,8 @@ def k_best(
     8
     """
     count = None if k is None else whole_number(k, "k", least=0)
-    labellings = iter_best(
-        model,
-        statistics,
-        objective,
-        where=where,
-        fixed=fixed,
-        allowed=allowed,
-        order=order,
-        memory_limit=memory_limit,
-        tallies=tallies,
-    )
-    return list(islice(labellings, count))
+    best = iter_best(model, statistics, objective, where=where, fixed=fixed, allowed=allowed, **options)
+    return list(islice(best, count))
 
 
 def exclude(
@@ -162,7 +188,7 @@ def exclude(
     fixed: Fixed | None = None,
     allowed: Allowed | None = None,
     method: Method | None = None,
-    memory_limit: float | None = None,
+    **options: Unpack[Keywords],
 ) -> Solution:
     """Find the best labelling outside a given set.
 
@@ -200,9 +226,9 @@ def exclude(
     reduction = as_reduction(model, fixed, allowed)
     unwanted = {y.tobytes(): y for y in (_encoded(reduction.original, output) for output in outputs)}
     if method == "statistics":
-        found = _outside(reduction, list(unwanted.values()), statistics, objective, where, memory_limit)
+        found = _outside(reduction, list(unwanted.values()), statistics, objective, where, options)
         return found.claiming(OUTSIDE, among=where, rank=len(unwanted))
-    for solution in iter_best(reduction, statistics, objective, where=where, memory_limit=memory_limit):
+    for solution in iter_best(reduction, statistics, objective, where=where, **options):
         if solution.assignment.tobytes() not in unwanted:
             return solution.claiming(OUTSIDE, rank=len(unwanted))
     raise InfeasibleError(_none_left(len(unwanted), where, objective))
@@ -214,7 +240,7 @@ def _outside(
     statistics: Iterable[Statistic | Recipe],
     objective: Objective | None,
     where: Where,
-    memory_limit: float | None,
+    options: Keywords,
 ) -> Solution:
     """Solve with one mismatch at least to each output; show the tally without these statistics."""
     original, shown = reduction.original, [reduction.bound(s) for s in statistics]
@@ -223,7 +249,8 @@ def _outside(
     hidden = () if wanted is None else tuple(s for s in read_by(wanted) if s not in shown)
     constraint = _all([*([] if wanted is None else [wanted]), *outside])
     try:
-        found = pose(reduction, shown, constraint, memory_limit=memory_limit).best(objective)
+        chosen = read_options(options, "exclude", single=False)
+        found: Solution = answered(ask(reduction, shown, constraint), chosen).best(objective)
     except InfeasibleError as error:
         raise InfeasibleError(_none_left(len(outputs), where, objective)) from error
     names, count = found.tally._fields, len(shown) + len(hidden)
@@ -245,7 +272,7 @@ def diverse_k_best(
     statistic: Distance | None = None,
     fixed: Fixed | None = None,
     allowed: Allowed | None = None,
-    memory_limit: float | None = None,
+    **options: Unpack[Keywords],
 ) -> list[Solution]:
     """Return k labellings, each the best of those that are far enough from all before it.
 
@@ -285,13 +312,14 @@ def diverse_k_best(
     model = checked_model(model).restricted(fixed, allowed)
     count = whole_number(k, "k", least=0)
     least = _distances(distance, count)
+    chosen = read_options(options, "diverse_k_best", single=False)
     measure = statistic or (lambda labelling: mismatches(model, labelling))
     found: list[Solution] = []
     away: list[Statistic] = []
     try:
         for rank in range(count):
             constraint = _all([one >= least[rank - 1] for one in away])
-            found.append(pose(model, (), constraint, memory_limit=memory_limit).best(None))
+            found.append(answered(ask(model, (), constraint), chosen).best())
             away.append(measure(found[-1].assignment).on(model).named(f"distance_{rank + 1}"))
     except InfeasibleError:
         pass

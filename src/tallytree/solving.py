@@ -1,37 +1,39 @@
-"""One call from a model to an optimal labelling, with what is known of the question put to use.
+"""The verbs: a query is asked, planned, run, and answered.
 
-The messages carry what :class:`Question` makes of the constraint, and the objective gets its own statistics
-only; the tally of the solution has all that were asked for, as the user wrote them.
+``solve``, ``profile``, ``distribution`` and ``plan`` are written once, for models and for forests: an engine
+(:mod:`tallytree.running.engine`) knows how messages are passed over what they are given.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any, Unpack, overload
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tallytree.answers.distribution import Distribution
+from tallytree.answers.graphs import GraphEngine
 from tallytree.answers.nearest import nearest
-from tallytree.answers.objective import Objective, called
+from tallytree.answers.objective import Objective
 from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution
 from tallytree.answers.tally_table import TallyTable, Where
 from tallytree.errors import InfeasibleError
 from tallytree.model.model import Model
 from tallytree.model.restriction import Allowed, Fixed
-from tallytree.planning.orders import Order
-from tallytree.planning.plan import Mode, bind, plan_of
-from tallytree.planning.precision import Precision
-from tallytree.planning.query import Question
-from tallytree.reductions.reduction import Reduction, as_reduction, meet
-from tallytree.running.graphs import Backend
-from tallytree.statistics.constraints import Constraint
+from tallytree.planning.options import Keywords, Options, read_options
+from tallytree.planning.plan import Plan
+from tallytree.planning.query import Query
+from tallytree.reductions.reduction import Reduction
+from tallytree.running.engine import engine_of
 from tallytree.statistics.statistic import Recipe, Statistic
 
-__all__ = ["Inquiry", "Posed", "best_of", "inquire", "pose", "solve"]
+__all__ = ["answered", "ask", "best_of", "distribution", "plan", "profile", "solve"]
+
+_GRAPHS = GraphEngine()
+engine_of.register(Model, lambda _: _GRAPHS)
+engine_of.register(Reduction, lambda _: _GRAPHS)
 
 
+@overload
 def solve(
     model: Model | Reduction,
     statistics: Iterable[Statistic | Recipe] = (),
@@ -40,19 +42,27 @@ def solve(
     where: Where = None,
     fixed: Fixed | None = None,
     allowed: Allowed | None = None,
-    order: Order | None = None,
-    memory_limit: float | None = None,
-    tallies: Mode = "auto",
-    backend: Backend = "native",
-    threads: int | None = None,
-    precision: Precision = "double",
-) -> Solution:
-    """Find the labelling that maximises an objective, subject to a constraint.
+    **options: Unpack[Keywords],
+) -> Solution: ...
+@overload
+def solve(model: Any, *arguments: Any, **keywords: Any) -> Any: ...
+def solve(
+    model: Any,
+    statistics: Iterable[Any] = (),
+    objective: Objective | None = None,
+    *,
+    where: Where = None,
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
+    **options: Unpack[Keywords],
+) -> Any:
+    """Find the labelling, or the tree, that maximises an objective, subject to a constraint.
 
     Parameters
     ----------
-    model : Model or Reduction
-        The factor graph; or a reduction, whose labellings come back as those of the original model.
+    model : Model, Reduction or Forest
+        The factor graph; or a reduction, whose labellings come back as those of the original model; or the
+        trees of a sentence.
     statistics : iterable of Statistic or Recipe
         What the objective gets, in order.
     objective : callable, optional
@@ -63,16 +73,21 @@ def solve(
         The state that a variable must take; variables and states by name or number.
     allowed : mapping of variable to list of states, optional
         The states that a variable may take.
-    order, memory_limit, tallies, backend, threads
+    order, memory_limit, layout, backend, threads
         As for :func:`profile`.
     precision : {"double", "single"}
         ``"single"`` halves the memory of the tables and takes about half of the time. The solution is then
         optimal up to its :attr:`~Solution.gap`, which is proven.
 
+    Returns
+    -------
+    Solution
+        Or a :class:`tallytree.parsing.Parse`, for a forest.
+
     Raises
     ------
     InfeasibleError
-        No labelling satisfies the constraint; the text names the attainable tallies that come nearest.
+        Nothing satisfies the constraint; the text names the attainable tallies that come nearest.
 
     Examples
     --------
@@ -84,149 +99,210 @@ def solve(
     >>> tt.solve(model, where=tt.count(state=1) == 1, fixed={2: 0}).assignment
     array([0, 1, 0])
     """
-    asked = pose(
-        as_reduction(model, fixed, allowed),
-        statistics,
-        where,
-        order=order,
-        memory_limit=memory_limit,
-        tallies=tallies,
-        backend=backend,
-        threads=threads,
-        precision=precision,
-    )
-    return best_of(asked, objective, where)
+    query = ask(model, statistics, where, fixed, allowed)
+    return best_of(answered(query, read_options(options, "solve")), objective)
 
 
-class Posed(NamedTuple):
-    """The profile that answers a question, what is left of the constraint, and how many statistics H gets.
-
-    The constraint itself is there in terms of the model that was solved.
-    """
-
-    profile: TallyTable[Any]
-    remaining: Where
-    seen: int
-    constraint: Constraint | None
-
-    def best(self, objective: Objective | None) -> Any:
-        """Return the best labelling."""
-        return self.profile.best(self._narrowed(objective), where=self.remaining)
-
-    def best_row(self, objective: Objective | None) -> tuple[int, float]:
-        """Return the row of the profile that :meth:`best` takes, and its value."""
-        return self.profile.best_row(self._narrowed(objective), where=self.remaining)
-
-    def top(self, count: int, objective: Objective | None) -> list[Any]:
-        """Return the best labelling of each of the best tallies."""
-        return self.profile.top(count, self._narrowed(objective), where=self.remaining)
-
-    def rows(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
-        """Return the rows of the profile that satisfy the constraint, with their scores and tallies."""
-        rows = self.profile.allowed(self.remaining)
-        return rows, self.profile.scores[rows], self.profile.tallies[rows]
-
-    def ranked(self, objective: Objective | None) -> Iterator[Any]:
-        """Go through the labellings, best first."""
-        return self.profile.ranked(self._narrowed(objective), where=self.remaining)
-
-    @property
-    def satisfiable(self) -> bool:
-        """Whether some labelling satisfies the constraint, whatever the objective says of it."""
-        if self.remaining is None or not len(self.profile):
-            return len(self.profile) > 0
-        columns = dict(zip(self.profile.statistics, self.profile.tallies.T, strict=True))
-        return bool(self.remaining.holds(columns).any())
-
-    def _narrowed(self, objective: Objective | None) -> Objective | None:
-        """Keep from the objective the statistics that only the constraint brought in."""
-        if objective is None or len(self.profile.statistics) == self.seen:
-            return objective
-        names = self.profile.names[: self.seen]
-        return lambda score, *tally: called(objective, names, score, *tally[: self.seen])
+def ask(
+    model: Any,
+    statistics: Iterable[Any] = (),
+    where: Where = None,
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
+) -> Query[Any]:
+    """Ask about a model or a forest: what the user wrote is checked and bound here, once."""
+    restriction: dict[str, Any] = {"fixed": fixed, "allowed": allowed} if fixed or allowed else {}
+    return engine_of(model).query(model, statistics, where, **restriction)
 
 
-def best_of(asked: Posed, objective: Objective | None, where: Where) -> Solution:
-    """Return the best labelling; where the constraint leaves none, say what comes nearest."""
+def answered(query: Query[Any], options: Options) -> TallyTable[Any]:
+    """Plan a query and run the plan: the best score for every tally that is of use."""
+    engine = engine_of(query.subject)
+    table: TallyTable[Any] = engine.profile(query, engine.plan(query, options.plan), options.run)
+    return table
+
+
+def best_of(table: TallyTable[Any], objective: Objective | None = None) -> Any:
+    """Look up and decode the best; where the constraint leaves nothing, say what comes nearest."""
     try:
-        found: Solution = asked.best(objective)
-        return found
+        return table.best(objective)
     except InfeasibleError:
-        if asked.constraint is None or asked.satisfiable:
+        if table.query.constraint is None or table.satisfiable:
             raise
-    model, plan = asked.profile.model, asked.profile.plan
-    near = nearest(model, asked.constraint, order=plan.options[0], memory_limit=plan.limit)
-    raise InfeasibleError(f"no labelling satisfies '{where}'; {near}")
+    near = nearest(table.query, table.plan.options)
+    raise InfeasibleError(f"no {table.noun} satisfies '{table.query.where}'; {near}")
 
 
-def pose(
+@overload
+def profile(
     model: Model | Reduction,
-    statistics: Iterable[Statistic | Recipe],
-    where: Where,
+    statistics: Iterable[Statistic | Recipe] = (),
     *,
-    order: Order | None = None,
-    memory_limit: float | None = None,
-    tallies: Mode = "auto",
-    backend: Backend = "native",
-    threads: int | None = None,
-    precision: Precision = "double",
-) -> Posed:
-    """Make the profile of the statistics and of what the constraint needs; it is empty if nothing is left."""
-    inquiry = inquire(model, statistics, where)
-    plan = plan_of(
-        inquiry.model,
-        inquiry.question,
-        order=order,
-        memory_limit=memory_limit,
-        tallies=tallies,
-        precision=precision,
-    )
-    found = Profile(
-        inquiry.model, inquiry.question.carried, plan, backend, threads=threads, **inquiry.context
-    )
-    return inquiry.posed(found)
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
+    plan: Plan | None = None,
+    **options: Unpack[Keywords],
+) -> Profile: ...
+@overload
+def profile(model: Any, *arguments: Any, **keywords: Any) -> Any: ...
+def profile(
+    model: Any,
+    statistics: Iterable[Any] = (),
+    *,
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
+    plan: Any = None,
+    **options: Unpack[Keywords],
+) -> Any:
+    """Compute the best score for every attainable tally, in one upward pass.
+
+    Parameters
+    ----------
+    model : Model, Reduction or Forest
+        The factor graph; or a reduction, whose labellings come back as those of the original model; or the
+        trees of a sentence.
+    statistics : iterable of Statistic or Recipe
+        What to tally: statistics of the model, and a reduction's own.
+    fixed, allowed : mapping, optional
+        The state that a variable must take, the states it may take: the profile of
+        ``model.restricted(fixed, allowed)``.
+    plan : Plan, optional
+        One made before for a model of this shape and the same statistics.
+    order, memory_limit, layout, precision
+        As for :func:`plan`, where none is given. In single precision ``scores`` are upper bounds, and every
+        solution says by its :attr:`~Solution.gap` how much better another one could be.
+    backend : {"native", "reference"}
+        The compiled executor, or the NumPy reference: slow, to learn from and to test against.
+    threads : int, optional
+        By default one, and for large problems as many as there are processors. The result is the same, bit
+        for bit.
+
+    Returns
+    -------
+    Profile
+        Or a :class:`tallytree.parsing.TreeProfile`, for a forest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tallytree as tt
+    >>> model = tt.Model.chain(np.array([[0., 1], [0, 2], [0, 4]]), np.zeros((2, 2)))
+    >>> prof = tt.profile(model, [tt.count(state=1)])
+    >>> prof.tallies.ravel(), prof.scores
+    (array([0, 1, 2, 3]), array([0., 4., 6., 7.]))
+    """
+    chosen = read_options(options, "profile")
+    query = ask(model, statistics, None, fixed, allowed)
+    return engine_of(model).profile(query, _planned(query, plan, chosen), chosen.run)
 
 
-class Inquiry(NamedTuple):
-    """A question about a model, before any message is passed."""
+@overload
+def distribution(
+    model: Model | Reduction,
+    statistics: Iterable[Statistic | Recipe] = (),
+    *,
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
+    plan: Plan | None = None,
+    **options: Unpack[Keywords],
+) -> Distribution: ...
+@overload
+def distribution(model: Any, *arguments: Any, **keywords: Any) -> Any: ...
+def distribution(
+    model: Any,
+    statistics: Iterable[Any] = (),
+    *,
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
+    plan: Any = None,
+    **options: Unpack[Keywords],
+) -> Any:
+    """Compute the exact distribution of the tally under ``p(y) ∝ exp(F(y))``.
 
-    reduction: Reduction
-    question: Question[Statistic]
-    seen: int
-    where: Where
-    constraint: Constraint | None  # in terms of the model that is solved
+    Parameters
+    ----------
+    model, statistics, fixed, allowed, plan, order, memory_limit, layout, backend, threads
+        As for :func:`profile`.
 
-    @property
-    def model(self) -> Model:
-        """The model that is solved."""
-        return self.reduction.model
+    Returns
+    -------
+    Distribution
+        Or a :class:`tallytree.parsing.TreeDistribution`, for a forest.
 
-    @property
-    def shown(self) -> tuple[Statistic, ...] | None:
-        """What the tally of a solution has, where it is not what the messages carry."""
-        return None if self.question.carried is self.question.asked else self.question.asked
-
-    @property
-    def context(self) -> dict[str, Any]:
-        """What a profile has to know besides the statistics that it carries."""
-        return {"shown": self.shown, "asked": self.where, "reduction": self.reduction}
-
-    @property
-    def windowed(self) -> bool:
-        """Whether a native layout leaves nothing of the constraint.
-
-        Only steps are cut by a window, and a model of no variables has none.
-        """
-        return self.question.remaining is None or (self.question.all_windowed and len(self.model) > 0)
-
-    def posed(self, found: Profile) -> Posed:
-        """Return what the profile of the carried statistics leaves to be asked."""
-        done = self.windowed and found.backend == "native"
-        return Posed(found, None if done else self.question.remaining, self.seen, self.constraint)
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tallytree as tt
+    >>> model = tt.Model.chain(np.zeros((2, 2)), np.zeros((2, 2)))
+    >>> d = tt.distribution(model, [tt.count(state=1)])
+    >>> d.probabilities, d.counts
+    (array([0.25, 0.5 , 0.25]), (1, 2, 1))
+    """
+    chosen = read_options(options, "distribution", single=False)
+    query = ask(model, statistics, None, fixed, allowed)
+    return engine_of(model).distribution(query, _planned(query, plan, chosen), chosen.run)
 
 
-def inquire(model: Model | Reduction, statistics: Iterable[Statistic | Recipe], where: Where) -> Inquiry:
-    """Bind statistics and constraint to a model, or carry them over to a reduction's."""
-    reduction, constraint = meet(as_reduction(model), where)
-    seen = bind(reduction, statistics)
-    return Inquiry(reduction, Question(seen, constraint), len(seen), where, constraint)
+def _planned(query: Query[Any], plan: Any, options: Options) -> Any:
+    """Return the plan that was given, if it fits, or make one."""
+    if plan is None:
+        return engine_of(query.subject).plan(query, options.plan)
+    plan.check(query.subject, query.carried)
+    return plan
+
+
+@overload
+def plan(
+    model: Model | Reduction,
+    statistics: Iterable[Statistic | Recipe] = (),
+    *,
+    where: Where = None,
+    **options: Unpack[Keywords],
+) -> Plan: ...
+@overload
+def plan(model: Any, *arguments: Any, **keywords: Any) -> Any: ...
+def plan(
+    model: Any, statistics: Iterable[Any] = (), *, where: Where = None, **options: Unpack[Keywords]
+) -> Any:
+    """Plan a profile, or what :func:`solve` would run, without running it.
+
+    Parameters
+    ----------
+    model : Model, Reduction or Forest
+        Only its scopes and cardinalities are looked at.
+    statistics : iterable of Statistic or Recipe
+        The statistics to carry along.
+    where : Constraint, optional
+        Plan what :func:`solve` would run for this constraint: its statistics are combined and capped, and
+        the tallies that it rules out are left out. Such a plan is to look at; no profile can use it.
+    order : str, sequence of int or CliqueTree, optional
+        An elimination order or a clique tree of your own, or a heuristic: ``min-fill``, ``min-degree``,
+        ``min-weight``, ``natural``, ``sweep``, ``min-tally``. By default several are tried and the cheapest
+        is kept.
+    memory_limit : float, optional
+        Bytes. By default half of the machine's (or the control group's) memory.
+    layout : {"auto", "rows", "cells"}
+        How tallies are stored; by default whichever is smaller.
+    precision : {"double", "single"}
+        ``"single"`` halves the memory of the tables and takes about half of the time; scores become upper
+        bounds, and solutions have a proven :attr:`~Solution.gap`.
+
+    Raises
+    ------
+    BudgetError
+        The plan does not fit the memory limit. Nothing has been allocated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tallytree as tt
+    >>> model = tt.Model.chain(np.zeros((40, 3)), np.zeros((3, 3)))
+    >>> ones = tt.count(model, state=1)
+    >>> print(tt.plan(model, [ones]))  # doctest: +ELLIPSIS
+    plan for 40 variables and 1 statistic (count_1)
+      width τ = 1, degree ν = 3, tallies R = 41 (rows)
+      ... steps, ... add-max operations
+    ...
+    """
+    query = ask(model, statistics, where)
+    return engine_of(model).plan(query, read_options(options, "plan").plan)

@@ -28,7 +28,7 @@ def test_distribution_equals_enumeration(problem):
 @settings(max_examples=100)
 def test_both_layouts_equal_enumeration(tallies, problem):
     model, statistics = problem
-    check_distribution(tt.distribution(model, statistics, tallies=tallies), model, statistics)
+    check_distribution(tt.distribution(model, statistics, layout=tallies), model, statistics)
 
 
 @given(problem=problems(largest=4, most=2))
@@ -61,10 +61,10 @@ def test_counts_are_exact_beyond_64_bits():
 
 @pytest.mark.parametrize("tallies", ["rows", "cells"])
 def test_the_number_of_ones_is_binomial(tallies):
-    d = tt.distribution(uniform_chain(200, 2), [tt.count(state=1)], tallies=tallies)
+    d = tt.distribution(uniform_chain(200, 2), [tt.count(state=1)], layout=tallies)
     assert d.counts == tuple(math.comb(200, k) for k in range(201))
     np.testing.assert_allclose(d.log_partitions, [math.log(n) for n in d.counts], rtol=1e-12)
-    capped = tt.distribution(uniform_chain(200, 2), [tt.count(state=1, cap=2)], tallies=tallies)
+    capped = tt.distribution(uniform_chain(200, 2), [tt.count(state=1, cap=2)], layout=tallies)
     assert capped.counts == (1, 200, 2**200 - 201)
 
 
@@ -130,7 +130,7 @@ def test_samples_come_as_often_as_their_probability_says(count, tallies):
     model, statistics = sampled_problem(count)
     everything = brute_force(model, statistics)
     weights = np.exp(everything.scores)
-    d = tt.distribution(model, statistics, tallies=tallies)
+    d = tt.distribution(model, statistics, layout=tallies)
     check_frequencies(d.sample(20_000, rng=0), everything.labellings, weights / weights.sum())
     for tally in d.tallies[np.argsort(-d.probabilities)[:4]]:
         within = np.where((everything.tallies == tally).all(axis=1), weights, 0.0)

@@ -22,7 +22,7 @@ def test_profile_equals_enumeration(problem):
 @settings(max_examples=400)
 def test_both_layouts_equal_enumeration(tallies, problem):
     model, statistics = problem
-    check_profile(tt.profile(model, statistics, tallies=tallies), model, statistics)
+    check_profile(tt.profile(model, statistics, layout=tallies), model, statistics)
 
 
 @given(
@@ -62,7 +62,7 @@ def test_tallies_far_from_zero_keep_their_order(sign, seed):
         tt.Statistic([(scope, sign * table) for scope, table in pairs], name=name)
         for name, pairs in (("first", first), ("second", second))
     ]
-    check_profile(tt.profile(model, statistics, tallies="cells"), model, statistics)
+    check_profile(tt.profile(model, statistics, layout="cells"), model, statistics)
 
 
 @given(problem=problems(largest=5), order=st.randoms(use_true_random=False))

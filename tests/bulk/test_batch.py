@@ -36,10 +36,10 @@ def penalty(score, *tallies):
 @settings(max_examples=150, deadline=None)
 def test_profiles_equal_those_made_one_by_one(some, threads, tallies):
     models, statistics = [model for model, _ in some], [statistics for _, statistics in some]
-    found = tt.profile_batch(models, statistics, threads=threads, tallies=tallies)
+    found = tt.profile_batch(models, statistics, threads=threads, layout=tallies)
     assert len(found) == len(some)
     for profile, model, given_statistics in zip(found, models, statistics, strict=True):
-        expected = tt.profile(model, given_statistics, tallies=tallies)
+        expected = tt.profile(model, given_statistics, layout=tallies)
         np.testing.assert_array_equal(profile.tallies, expected.tallies)
         assert profile.scores.tobytes() == expected.scores.tobytes()
         assert profile.names == expected.names
@@ -173,7 +173,7 @@ def test_one_argument_serves_all_models_and_a_list_has_one_for_each():
         ({"errors": "ignore"}, "errors must be 'raise' or 'return', got 'ignore'"),
         ({"threads": 0}, "threads must be a positive integer or None, got 0"),
         ({"threads": True}, "threads must be"),
-        ({"tallies": "runs"}, "tallies must be 'auto', 'rows' or 'cells', got 'runs'"),
+        ({"layout": "runs"}, "layout must be 'auto', 'rows' or 'cells', got 'runs'"),
         ({"order": "best"}, "unknown elimination heuristic 'best'"),
         ({"statistics": [3, ONES]}, "statistics must be Statistic objects or recipes"),
     ],

@@ -42,7 +42,7 @@ def test_the_instruction_set_can_be_chosen():
 
 def outcome(model, statistics, tallies):
     """Everything that a run gives, as bytes."""
-    profile = tt.profile(model, statistics, tallies=tallies)
+    profile = tt.profile(model, statistics, layout=tallies)
     d = tt.distribution(model, statistics, plan=profile.plan)
     rows = range(0, len(profile), 1 + len(profile) // 4)
     return [
@@ -159,7 +159,7 @@ def test_join_of_any_shape_equals_its_numpy_twin(name, a, b, states, forbidden, 
 @settings(max_examples=100)
 def test_every_step_of_every_algebra_is_native(problem, tallies):
     model, statistics = problem
-    plan = tt.plan(model, statistics, tallies=tallies)
+    plan = tt.plan(model, statistics, layout=tallies)
     profile, d = tt.profile(model, statistics, plan=plan), tt.distribution(model, statistics, plan=plan)
     runs = [profile._messages, d._messages]
     runs.append(native.Run(plan.layout, [b.tables for b in model.blocks], native.COUNTING, 2**31 - 1))
@@ -354,7 +354,7 @@ WORK = {
     """,
     "cells": """
         model = tt.Model.chain(rng.normal(size=(2000, 60)), rng.normal(size=(60, 60)))
-        work = lambda: tt.profile(model, [tt.count(state=1)], tallies="cells")
+        work = lambda: tt.profile(model, [tt.count(state=1)], layout="cells")
     """,
     "batch": """
         models = [tt.Model.chain(rng.normal(size=(1500, 30)), rng.normal(size=(30, 30))) for _ in range(40)]

@@ -80,7 +80,7 @@ def test_batches_of_losses(instruction_set, scaling):
 def test_random_problems(tallies, problem):
     for name in native.instruction_sets():
         native.use_instruction_set(name)
-        exercise(*problem, tallies=tallies)
+        exercise(*problem, layout=tallies)
     native.use_instruction_set()
 
 
@@ -121,7 +121,7 @@ def test_windows(problem, low, width):
         ):
             for tallies in ("rows", "cells"):
                 try:
-                    solution = tt.solve(model, statistics[:1], where=where, tallies=tallies)
+                    solution = tt.solve(model, statistics[:1], where=where, layout=tallies)
                 except tt.InfeasibleError:
                     continue
                 assert np.isfinite(solution.score)

@@ -305,8 +305,8 @@ def test_wrong_arguments() -> None:
     model = tt.Model([2, 2])
     with pytest.raises(tt.ModelError, match=r"statistics of trees are made by tallytree\.parsing"):
         parsing.profile(forest, [tt.count(model, state=1)])
-    with pytest.raises(tt.ModelError, match="trees are those of a"):
-        parsing.profile(model)
+    with pytest.raises(tt.ModelError, match="a forest has none"):
+        parsing.solve(forest, fixed={0: 1})
     with pytest.raises(tt.ModelError, match="is a Tree"):
         parsing.true_positives("(N a)")  # type: ignore[arg-type]
     with pytest.raises(tt.ModelError, match="cannot be counted"):

@@ -304,7 +304,7 @@ def test_planning_sparse_supports_stays_within_the_limit(weights, limit):
         tt.plan(tt.Model.chain(np.zeros((3, 2)), np.zeros((2, 2))))
         before = status("VmRSS")
         try:
-            tt.plan(model, [statistic], tallies="cells", memory_limit=limit)
+            tt.plan(model, [statistic], layout="cells", memory_limit=limit)
         except tt.BudgetError:
             pass
         print(status("VmHWM") - before)
@@ -381,7 +381,7 @@ def test_unknown_names_are_refused():
     with pytest.raises(tt.ModelError, match=r"unknown elimination heuristic 'best'.*min-fill"):
         tt.plan(model, order="best")
     with pytest.raises(tt.ModelError, match="'auto', 'rows' or 'cells'"):
-        tt.plan(model, tallies="columns")
+        tt.plan(model, layout="columns")
     with pytest.raises(tt.ModelError, match="'native' or 'reference'"):
         tt.profile(model, backend="gpu")
     with pytest.raises(tt.ModelError, match="Statistic objects or recipes"):

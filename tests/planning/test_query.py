@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from strategies import problems
 
 import tallytree as tt
-from tallytree.planning.query import Question
+from tallytree.planning.carried import carried_for
 from tallytree.testing import brute_force
 
 
@@ -107,9 +107,9 @@ def test_ranked_labellings_report_the_parts_too():
 def test_a_question_without_combinations_is_left_alone():
     model = chain()
     ones, changes, _ = counted(model)
-    question = Question((ones,), (ones <= 3) & (changes == 2))
-    assert question.carried is question.asked
-    assert question.window == {0: (None, 3), 1: (2, 2)}
+    carried = carried_for((ones,), (ones <= 3) & (changes == 2))
+    assert carried.statistics is carried.reported
+    assert carried.window == {0: (None, 3), 1: (2, 2)}
 
 
 # ---------------------------------------------------------------- nothing satisfies it

@@ -15,6 +15,7 @@ from strategies import generators, problems
 import tallytree as tt
 from tallytree.kernels import native
 from tallytree.model.blocks import Block
+from tallytree.planning.options import PlanOptions
 from tallytree.planning.plan import Plan
 from tallytree.planning.precision import single_rounding
 from tallytree.testing import brute_force
@@ -50,10 +51,10 @@ def run_of(plan, model, threads=1):
 
 def planned(model, statistics, tallies, share=1.0):
     """Plan with little memory, where that can be had: then tables are computed again from checkpoints."""
-    whole = Plan(model, statistics, tallies=tallies, precision="single")
+    whole = Plan(model, statistics, PlanOptions(layout=tallies, precision="single"))
     limit = share * whole.layout.arena_bytes + 4000
     try:
-        return Plan(model, statistics, tallies=tallies, precision="single", memory_limit=limit)
+        return Plan(model, statistics, PlanOptions(layout=tallies, precision="single", memory_limit=limit))
     except tt.BudgetError:
         return whole
 
@@ -82,7 +83,7 @@ def test_scores_are_bounds_and_gaps_cover_what_is_lost(problem, scale, rng, tall
     model, statistics = scaled(problem[0], rng, scale), problem[1]
     every = brute_force(model, statistics)
     scores = exact_scores(every)
-    profile = tt.profile(model, statistics, tallies=tallies, precision="single")
+    profile = tt.profile(model, statistics, layout=tallies, precision="single")
     attainable, _ = every.profile()
     np.testing.assert_array_equal(profile.tallies, attainable)
     for row, tally in enumerate(attainable):

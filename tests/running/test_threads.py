@@ -8,6 +8,7 @@ from strategies import problems
 
 import tallytree as tt
 from tallytree.kernels import native
+from tallytree.planning.options import PlanOptions
 from tallytree.planning.plan import Plan
 from tallytree.planning.threads import LARGE, processors, threads_for
 
@@ -25,9 +26,13 @@ def passed(plan, model, algebra, threads):
 
 def planned(model, statistics, tallies, share):
     """Plan with little memory, where that can be had: then tables are computed again from checkpoints."""
-    whole = Plan(model, statistics, tallies=tallies)
+    whole = Plan(model, statistics, PlanOptions(layout=tallies))
     try:
-        return Plan(model, statistics, tallies=tallies, memory_limit=share * whole.layout.arena_bytes + 4000)
+        return Plan(
+            model,
+            statistics,
+            PlanOptions(layout=tallies, memory_limit=share * whole.layout.arena_bytes + 4000),
+        )
     except tt.BudgetError:
         return whole
 

@@ -11,6 +11,7 @@ from strategies import generators, models
 import tallytree as tt
 from tallytree.answers.profile import Profile
 from tallytree.model.rounding import rounding
+from tallytree.planning.options import PlanOptions
 from tallytree.planning.plan import Plan
 from tallytree.score_ranges.search import Search
 from tallytree.score_ranges.values import Values
@@ -136,8 +137,8 @@ def test_labellings_of_one_tally_have_one_score(model):
 def test_the_bound_on_tallies_holds(model):
     values = Values(model)
     if values.few:
-        plan = Plan(model, values.statistics, tallies="cells")
-        assert len(Profile(model, values.statistics, plan)) <= values.most_tallies
+        plan = Plan(model, values.statistics, PlanOptions(layout="cells"))
+        assert len(Profile.of(model, values.statistics, plan)) <= values.most_tallies
 
 
 @given(data=st.data(), model=models(largest=5))
@@ -162,7 +163,7 @@ def by_counts(model, low, high):
     """Ask the counts alone; None where they prove that there is nothing."""
     values = Values(model)
     search = Search(model, Window(low, high, rounding(model.blocks)), 0, None)
-    plan = Plan(model, values.statistics, order="sweep", tallies="cells")
+    plan = Plan(model, values.statistics, PlanOptions(order="sweep", layout="cells"))
     try:
         return search._by_counts(values, plan)
     except tt.InfeasibleError:

@@ -27,8 +27,8 @@ __all__ = [
     "SAME_TALLY",
     "AnyCertificate",
     "Certificate",
+    "Claim",
     "Proof",
-    "claimed",
 ]
 
 BEST = "no {thing}{among} has a higher {noun}"
@@ -37,16 +37,39 @@ IN_ORDER = "no {thing}{among} but the {rank} before it has a higher {noun}"
 OUTSIDE = "no {thing}{among} outside the {rank} excluded ones has a higher {noun}"
 
 
-def claimed(thing: str, claim: str, among: object = None, noun: str = "score", rank: int = 0) -> str:
-    """Return a claim in words.
+class Claim(NamedTuple):
+    """What a solution is the best of.
 
-    Examples
-    --------
-    >>> claimed("tree", IN_ORDER, among="size <= 3", rank=2)
-    "no tree that satisfies 'size <= 3' but the 2 before it has a higher score"
+    Attributes
+    ----------
+    text : str
+        ``BEST``, ``SAME_TALLY``, ``IN_ORDER``, ``OUTSIDE``, or words of its own.
+    among : object
+        The constraint, if there is one.
+    noun : str
+        What is maximised.
+    rank : int
+        How many are better, or excluded.
+    optimal : bool
+        Whether it is claimed that nothing better exists.
     """
-    constraint = "" if among is None else f" that satisfies '{among}'"
-    return claim.format(thing=thing, among=constraint, noun=noun, rank=rank)
+
+    text: str
+    among: object = None
+    noun: str = "score"
+    rank: int = 0
+    optimal: bool = True
+
+    def words(self, thing: str) -> str:
+        """Return the claim in words.
+
+        Examples
+        --------
+        >>> Claim(IN_ORDER, among="size <= 3", rank=2).words("tree")
+        "no tree that satisfies 'size <= 3' but the 2 before it has a higher score"
+        """
+        constraint = "" if self.among is None else f" that satisfies '{self.among}'"
+        return self.text.format(thing=thing, among=constraint, noun=self.noun, rank=self.rank)
 
 
 class Proof(NamedTuple):
@@ -54,20 +77,16 @@ class Proof(NamedTuple):
 
     plan: Plan | Callable[[], Plan]  # made when it is asked for
     promised: float  # the score that the messages hold
-    claim: str
-    among: object = None  # the constraint, if there is one
-    noun: str = "score"
-    rank: int = 0
-    optimal: bool = True
+    claim: Claim
     gap: float = 0.0
 
     def certificate(self, model: Model, score: float, tally: Any) -> Certificate:
         """Put the certificate of a labelling together."""
         plan = self.plan if isinstance(self.plan, Plan) else self.plan()
         return Certificate(
-            optimal=self.optimal and self.gap == 0.0,
+            optimal=self.claim.optimal and self.gap == 0.0,
             gap=self.gap,
-            claim=claimed("labelling", self.claim, self.among, self.noun, self.rank),
+            claim=self.claim.words("labelling"),
             score=score,
             promised=self.promised,
             allowance=rounding(model.blocks),

@@ -20,19 +20,24 @@ from numpy.typing import NDArray
 
 from tallytree.answers.probabilities import TallyProbabilities, draws, generator_of
 from tallytree.answers.solution import unique_names
-from tallytree.errors import InfeasibleError, ModelError
-from tallytree.kernels import native
+from tallytree.errors import InfeasibleError
 from tallytree.model.model import Model
-from tallytree.model.restriction import Allowed, Fixed
-from tallytree.planning.orders import Order
-from tallytree.planning.plan import Mode, Plan, bind
-from tallytree.planning.threads import threads_for
-from tallytree.reductions.reduction import Reduction, as_reduction
-from tallytree.running.graphs import Backend, Messages, downward, pass_messages
-from tallytree.statistics.statistic import Recipe, Statistic
+from tallytree.planning.options import RunOptions
+from tallytree.planning.plan import Plan
+from tallytree.planning.query import Query
+from tallytree.reductions.reduction import Reduction
+from tallytree.running.graphs import (
+    LOG_SUM_EXP,
+    GraphMessages,
+    pass_downward,
+    pass_upward,
+    residues,
+    sampled,
+)
+from tallytree.statistics.statistic import Statistic
 from tallytree.values import read_only
 
-__all__ = ["Distribution", "distribution"]
+__all__ = ["Distribution"]
 
 
 class Distribution(TallyProbabilities):
@@ -46,22 +51,8 @@ class Distribution(TallyProbabilities):
         ``log Σ exp F(y)`` over the labellings of each.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        statistics: Sequence[Statistic],
-        plan: Plan,
-        backend: Backend = "native",
-        *,
-        reduction: Reduction | None = None,
-        threads: int | None = None,
-    ) -> None:
-        self.model = model
-        self.reduction = Reduction.identity(model) if reduction is None else reduction
-        self.statistics = tuple(statistics)
-        self.plan = plan
-        self.backend = backend
-        self._threads = threads
+    def __init__(self, query: Query[Statistic], plan: Plan, options: RunOptions) -> None:
+        self.query, self.plan, self._options = query, plan, options
         self._names = unique_names(tuple(s.name for s in self.statistics))
         self._lock = Lock()
         self._cells, tallies, logs = self._messages.root()
@@ -72,16 +63,26 @@ class Distribution(TallyProbabilities):
                 "allowed=: there is no distribution over none"
             )
 
+    @property
+    def model(self) -> Model:
+        """The model that the sums are over."""
+        model: Model = self.query.subject
+        return model
+
+    @property
+    def reduction(self) -> Reduction:
+        """How its labellings are read."""
+        assert self.query.reduction is not None
+        return self.query.reduction
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """What is counted."""
+        return self.query.carried
+
     @cached_property
-    def _messages(self) -> Messages:
-        return pass_messages(
-            self.plan,
-            self.model,
-            self.statistics,
-            algebra=native.LOG_SUM_EXP,
-            backend=self.backend,
-            threads=self._threads,
-        )
+    def _messages(self) -> GraphMessages:
+        return pass_upward(self.plan, self.model, self._options, LOG_SUM_EXP)
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
@@ -97,20 +98,14 @@ class Distribution(TallyProbabilities):
         """
         bits = sum(math.log2(n) for n in self.reduction.original.cardinalities.tolist())
         primes = list(islice(_primes(), 1 + int(bits / 30.9)))
-        tables = [block.tables for block in self.model.blocks]
-        threads = threads_for(self.plan.operations, self._threads)
-        residues = [
-            native.Run(self.plan.layout, tables, native.COUNTING, prime, threads).values[self._native_cells]
-            for prime in primes
-        ]
-        return tuple(_remainders(primes, [r.astype(np.int64).tolist() for r in residues]))
+        found = residues(self.plan, self.model, self._native_cells(), primes, self._options.threads)
+        return tuple(_remainders(primes, [r.tolist() for r in found]))
 
-    @cached_property
     def _native_cells(self) -> NDArray[np.int64]:
         # the reference backend numbers its root cells in its own way
-        if isinstance(self._messages, native.Run):
+        if self._options.backend == "native":
             return self._cells
-        return pass_messages(self.plan, self.model, self.statistics).root()[0]
+        return pass_upward(self.plan, self.model).root()[0]
 
     def marginals(self, tally: Iterable[int] | None = None) -> list[NDArray[np.float64]]:
         """Return the probability of each state of each variable, given a tally or not.
@@ -132,7 +127,7 @@ class Distribution(TallyProbabilities):
             weights[self._cells[row]] = 0.0
             total = float(self.log_partitions[row])
         with self._lock:
-            logs = downward(self._messages, weights, self.model, self.plan)
+            logs = pass_downward(self._messages, weights, self.model, self.plan)
         ends = np.cumsum(self.model.cardinalities)
         tables = [_normalised(part, total) for part in np.split(logs, ends[:-1])] if len(ends) else []
         return self.reduction.fold(tables, np.add, 0.0)
@@ -160,13 +155,11 @@ class Distribution(TallyProbabilities):
         >>> d.sample(3, tally=[2], rng=0).sum(axis=1)
         array([2, 2, 2])
         """
-        if not isinstance(self._messages, native.Run):
-            raise ModelError("the reference backend does not sample; use backend='native'")
         generator, count = generator_of(rng), draws(size)
         rows = self._drawn_rows(count, tally, generator)
         uniforms = generator.random((count, len(self.plan.tables)))
         with self._lock:
-            drawn = self._messages.sample(self._cells[rows].astype(np.int64), uniforms)
+            drawn = sampled(self._messages, self._cells[rows].astype(np.int64), uniforms)
         labellings = self.reduction.lift_all(drawn)
         return labellings[0] if size is None else labellings
 
@@ -224,41 +217,3 @@ def _remainders(primes: Sequence[int], residues: Sequence[Sequence[int]]) -> lis
         ]
         product *= prime
     return totals
-
-
-def distribution(
-    model: Model | Reduction,
-    statistics: Iterable[Statistic | Recipe] = (),
-    *,
-    fixed: Fixed | None = None,
-    allowed: Allowed | None = None,
-    plan: Plan | None = None,
-    order: Order | None = None,
-    memory_limit: float | None = None,
-    tallies: Mode = "auto",
-    backend: Backend = "native",
-    threads: int | None = None,
-) -> Distribution:
-    """Compute the exact distribution of the tally under ``p(y) ∝ exp(F(y))``.
-
-    Parameters
-    ----------
-    model, statistics, fixed, allowed, plan, order, memory_limit, tallies, backend, threads
-        As for :func:`profile`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import tallytree as tt
-    >>> model = tt.Model.chain(np.zeros((2, 2)), np.zeros((2, 2)))
-    >>> d = tt.distribution(model, [tt.count(state=1)])
-    >>> d.probabilities, d.counts
-    (array([0.25, 0.5 , 0.25]), (1, 2, 1))
-    """
-    reduction = as_reduction(model, fixed, allowed)
-    bound = bind(reduction, statistics)
-    if plan is None:
-        plan = Plan(reduction.model, bound, order=order, memory_limit=memory_limit, tallies=tallies)
-    else:
-        plan.check(reduction.model, bound)
-    return Distribution(reduction.model, bound, plan, backend, reduction=reduction, threads=threads)

@@ -1,4 +1,4 @@
-"""What to say where no labelling satisfies a constraint: the attainable tallies that miss it by least.
+"""What to say where nothing satisfies a constraint: the attainable tallies that miss it by least.
 
 The distance is :meth:`Constraint.violation`. It takes a pass of its own, over the statistics that the
 constraint reads, with nothing capped and nothing pruned. An error should come soon, so where that pass would
@@ -8,15 +8,13 @@ be a large one, the range of each statistic is named instead.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from tallytree.answers.profile import Profile, nearest_tallies
+from tallytree.answers.tally_table import TallyTable, nearest_tallies
 from tallytree.errors import BudgetError
-from tallytree.model.model import Model
-from tallytree.planning.budget import default_memory_limit
-from tallytree.planning.orders import Order
-from tallytree.planning.plan import Plan
-from tallytree.statistics.constraints import Constraint
-from tallytree.statistics.statistic import Statistic, read_by
+from tallytree.planning.options import PlanOptions, RunOptions
+from tallytree.planning.query import Query
+from tallytree.running.engine import engine_of
 
 __all__ = ["nearest"]
 
@@ -24,39 +22,40 @@ _MOST_OPERATIONS = 1e9  # about a second
 _MOST_BYTES = 2.0**28
 
 
-def nearest(
-    model: Model, constraint: Constraint, *, order: Order | None = None, memory_limit: float | None = None
-) -> str:
-    """Return what comes nearest to a constraint that no labelling satisfies, for the end of an error."""
-    limit = min(_MOST_BYTES, default_memory_limit() if memory_limit is None else memory_limit)
-    statistics = read_by(constraint)
+def nearest(query: Query[Any], options: PlanOptions) -> str:
+    """Return what comes nearest to a constraint that nothing satisfies, for the end of an error."""
+    assert query.constraint is not None
+    statistics = query.constraint.statistics
     if not statistics:
-        return "it reads no statistic, so no labelling can change that"
-    found = _affordable(model, statistics, order, limit)
-    if found is None:
-        alone = [_affordable(model, [s], order, limit) for s in statistics]
-        return _ranges(statistics, alone)
-    if not len(found):
-        return "every labelling is forbidden by a -inf factor anyway"
-    missed = constraint.violation({s: found.tallies[:, i] for i, s in enumerate(statistics)})
-    return nearest_tallies(found.names, found.tallies, missed)
+        return "it reads no statistic, so nothing can change that"
+    limited = options._replace(memory_limit=min(_MOST_BYTES, options.limit))
+    table = _affordable(query, statistics, limited)
+    if table is None:
+        return _ranges(statistics, [_affordable(query, [s], limited) for s in statistics])
+    if not len(table):
+        return table._none_left
+    missed = query.constraint.violation({s: table.tallies[:, i] for i, s in enumerate(statistics)})
+    return nearest_tallies(table.names, table.tallies, missed)
 
 
-def _affordable(
-    model: Model, statistics: Sequence[Statistic], order: Order | None, limit: float
-) -> Profile | None:
+def _affordable(query: Query[Any], statistics: Sequence[Any], options: PlanOptions) -> TallyTable[Any] | None:
+    engine = engine_of(query.subject)
+    whole = engine.query(query.subject, statistics)
     try:
-        plan = Plan(model, statistics, order=order, memory_limit=limit)
+        plan = engine.plan(whole, options)
     except BudgetError:
         return None
-    return Profile(model, statistics, plan) if plan.operations <= _MOST_OPERATIONS else None
+    if plan.operations > _MOST_OPERATIONS:
+        return None
+    table: TallyTable[Any] = engine.profile(whole, plan, RunOptions())
+    return table
 
 
-def _ranges(statistics: Sequence[Statistic], alone: Sequence[Profile | None]) -> str:
+def _ranges(statistics: Sequence[Any], alone: Sequence[TallyTable[Any] | None]) -> str:
     known = [
-        f"{s.name} is attainable from {found.tallies.min()} to {found.tallies.max()}"
-        for s, found in zip(statistics, alone, strict=True)
-        if found is not None and len(found)
+        f"{s.name} is attainable from {table.tallies.min()} to {table.tallies.max()}"
+        for s, table in zip(statistics, alone, strict=True)
+        if table is not None and len(table)
     ]
     return (
         f"each for itself, {', '.join(known)}" if known else "there are too many tallies to list the nearest"

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.errors import BudgetError, ModelError
-from tallytree.kernels import native
-from tallytree.planning.plan import Plan
-from tallytree.running.graphs import Messages
-
-__all__ = ["Ranked", "by_objective", "by_score", "drawn"]
+__all__ = ["Ranked", "Search", "by_objective", "drawn"]
 
 _BATCH = 64  # the most labellings that are found ahead
+
+
+class Search(Protocol):
+    """A search through what root cells stand for, best score first."""
+
+    def next(self, count: int) -> tuple[NDArray[np.float64], NDArray[np.int64], Any]:
+        """Return the next ones: scores, positions of their root cells, labellings or derivations."""
 
 
 class Ranked(NamedTuple):
@@ -33,27 +35,7 @@ class Ranked(NamedTuple):
     assignment: Any
 
 
-def by_score(messages: Messages, cells: NDArray[np.int64], plan: Plan) -> Iterator[Ranked]:
-    """Go through the labellings of some root cells in order of score.
-
-    Raises
-    ------
-    BudgetError
-        The plan does not keep all tables.
-    """
-    plan.need_double("labellings in order")
-    if not isinstance(messages, native.Run):
-        raise ModelError("labellings in order come from the native executor; leave out backend=")
-    try:
-        return drawn(native.KBest(messages, cells))
-    except native.BudgetExceededError:
-        raise BudgetError(
-            "labellings in order need every table, and this plan keeps only checkpoints "
-            f"({plan.segments} segments); raise memory_limit="
-        ) from None
-
-
-def drawn(search: native.KBest | native.ChartKBest) -> Iterator[Ranked]:
+def drawn(search: Search) -> Iterator[Ranked]:
     """Go through what a search finds, one by one."""
     count = 1  # in growing batches: the first comes at once, and many cost few calls
     while True:

@@ -11,27 +11,22 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tallytree import html
-from tallytree.answers.certificate import Certificate, Proof
-from tallytree.errors import TallytreeError
-from tallytree.kernels import native
+from tallytree.answers.certificate import Certificate, Claim, Proof
+from tallytree.answers.certification import certify_labelling
 from tallytree.model.model import Model
-from tallytree.planning.precision import single_rounding
+from tallytree.planning.query import Query
 from tallytree.reductions.reduction import Reduction
+from tallytree.running.graphs import Evaluation, evaluated
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import Frozen, read_only
 
-__all__ = ["Evaluation", "Solution", "certified", "lifted", "tally_type", "unique_names", "verify_all"]
-
-Evaluation = tuple[float, float, int, list[int]]
-"""A labelling's score, the size of its local scores, their number, and the sum of each block of integers."""
-
-_EPSILON = float(np.finfo(np.float64).eps)
+__all__ = ["Decoded", "Solution", "certified", "lifted", "tally_type", "unique_names"]
 
 
 class Solution(Frozen):
@@ -50,7 +45,7 @@ class Solution(Frozen):
     labels : array
         State names where the model has them, in two dimensions on grids.
     proof : Proof
-        What the certificate is made from; a plain tuple of its fields, which is quicker to make.
+        What the certificate is made from.
     certificate : Certificate or None
         Why it is optimal; None for a labelling that no inference has found.
     gap : float
@@ -72,7 +67,7 @@ class Solution(Frozen):
     tally: Any
     assignment: NDArray[np.int64]
     model: Model
-    proof: tuple[Any, ...] | Certificate | None
+    proof: Proof | Certificate | None
 
     def __init__(
         self,
@@ -81,7 +76,7 @@ class Solution(Frozen):
         tally: Any,
         assignment: NDArray[np.int64],
         model: Model,
-        proof: tuple[Any, ...] | Certificate | None = None,
+        proof: Proof | Certificate | None = None,
     ) -> None:
         # at once, which takes half as long as one by one: batches make thousands of them
         vars(self).update(
@@ -96,32 +91,30 @@ class Solution(Frozen):
     @property
     def certificate(self) -> Certificate | None:
         """Why it is optimal: what is claimed, and the pass that the claim rests on."""
-        if isinstance(self.proof, tuple):
-            return Proof(*self.proof).certificate(self.model, self.score, self.tally)
+        if isinstance(self.proof, Proof):
+            return self.proof.certificate(self.model, self.score, self.tally)
         return self.proof
 
     @property
     def gap(self) -> float:
         """How much higher the best value can be at most; inf for a labelling that no inference has found."""
-        if isinstance(self.proof, tuple):
-            return Proof(*self.proof).gap
         return np.inf if self.proof is None else self.proof.gap
 
     def explain(self) -> str:
         """Say in a few lines why it is optimal."""
         return str(self.certificate or "no certificate: this labelling was not found by inference")
 
-    def claiming(self, claim: str, **changes: Any) -> Solution:
-        """Return the same labelling, found by the same pass, with another claim; changes as in Proof."""
+    def claiming(self, text: str, **changes: Any) -> Solution:
+        """Return the same labelling, found by the same pass, with another claim; changes as in Claim."""
         proof = self.proof
-        if isinstance(proof, tuple):
-            proof = Proof(*proof)._replace(claim=claim, **changes)
+        if isinstance(proof, Proof):
+            proof = proof._replace(claim=proof.claim._replace(text=text, **changes))
         return Solution(self.value, self.score, self.tally, self.assignment, self.model, proof)
 
     def bounded(self, value: float, gap: float) -> Solution:
         """Return the same labelling with the value that it has, which may be below the best by a gap."""
-        assert isinstance(self.proof, tuple)
-        proof = Proof(*self.proof)._replace(gap=gap)
+        assert isinstance(self.proof, Proof)
+        proof = self.proof._replace(gap=gap)
         return Solution(value, self.score, self.tally, self.assignment, self.model, proof)
 
     def retold(
@@ -129,9 +122,8 @@ class Solution(Frozen):
     ) -> Solution:
         """Return the same optimum in terms of another model; the messages are as far off as they were."""
         proof = self.proof
-        if isinstance(proof, tuple) and score != self.score:
-            found = Proof(*proof)
-            proof = found._replace(promised=score + (found.promised - self.score))
+        if isinstance(proof, Proof) and score != self.score:
+            proof = proof._replace(promised=score + (proof.promised - self.score))
         return Solution(value, score, tally, assignment, model, proof)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -186,113 +178,66 @@ def unique_names(names: tuple[str, ...]) -> tuple[str, ...]:
     return unique_names(tuple(result)) if len(set(result)) < len(result) else tuple(result)
 
 
-def certified(
-    model: Model,
-    statistics: Sequence[Statistic],
-    assignment: NDArray[np.int64],
-    score: float,
-    tally: Sequence[int],
-    shown: Sequence[Statistic] | None = None,
-    *,
-    value: float | None = None,
-    evaluation: Evaluation | None = None,
-    proof: tuple[Any, ...] | None = None,
-    bounds: bool = False,
-) -> Solution:
-    """Check a decoded labelling against the model, and return it with its own score.
+class Decoded(NamedTuple):
+    """A labelling that was decoded, and what the messages promise of it.
 
-    Parameters
+    Attributes
     ----------
-    model, statistics
-        What the messages were passed for.
-    assignment, score, tally
-        The labelling, and what the messages promise of it.
-    shown : sequence of Statistic, optional
-        What the tally of the solution has, where it is not what the messages carry.
+    assignment : int64 array
+    score : float
+    tally : sequence of int
+        Of the statistics that the messages carry.
     value : float, optional
         The objective; by default the score as the messages have it.
     evaluation : Evaluation, optional
-        What the model says of it, where that is known: the sums of ``statistics``, then of ``shown``.
-    proof : tuple, optional
-        What the certificate is made from.
-    bounds : bool
-        Whether the messages were rounded up, in single precision.
+        What the model says of it, where that is known: the sums of the statistics that are carried, then of
+        those that are reported, if they are others.
     """
-    every = (*statistics, *(shown or ()))
-    got, magnitude, terms, sums = evaluate(model, every, assignment) if evaluation is None else evaluation
+
+    assignment: NDArray[np.int64]
+    score: float
+    tally: Sequence[int]
+    value: float | None = None
+    evaluation: Evaluation | None = None
+
+
+def certified(
+    query: Query[Statistic], found: Decoded, plan: Any, claim: Claim, single: bool = False
+) -> Solution:
+    """Certify a decoded labelling on the model that was solved, and on the one that was asked about."""
+    carried, reported = query.carried, query.reported
+    every = (*carried, *query.recounted)
+    model, assignment, score, tally, value, evaluation = query.subject, *found
+    evaluation = evaluated(model, every, assignment) if evaluation is None else evaluation
+    totals = _totals(every, evaluation[3])
+    certify_labelling(score, list(tally), evaluation, totals[: len(carried)], single)
+    names = unique_names(tuple([s.name for s in reported]))
+    named = tally_type(names)(*totals[len(totals) - len(reported) :])
+    solution = Solution(
+        score if value is None else value, evaluation[0], named, assignment, model, Proof(plan, score, claim)
+    )
+    return lifted(solution, query.reduction, reported)
+
+
+def _totals(statistics: Sequence[Statistic], sums: Sequence[int]) -> list[int]:
+    """Return the tally of each statistic from the sums of its blocks."""
     totals, at = [], 0
-    for statistic in every:
+    for statistic in statistics:
         total = sum(sums[at : at + len(statistic.blocks)])
         totals.append(total if statistic.cap is None else min(total, statistic.cap))
         at += len(statistic.blocks)
-    verify(score, list(tally), (got, magnitude, terms, sums), totals[: len(statistics)], bounds)
-    reported = statistics if shown is None else shown
-    names = unique_names(tuple([s.name for s in reported]))
-    named = tally_type(names)(*totals[-len(reported) :] if reported else ())
-    return Solution(score if value is None else value, got, named, assignment, model, proof)
+    return totals
 
 
-def verify(
-    score: float, tally: list[int], evaluation: Evaluation, totals: list[int], bounds: bool = False
-) -> None:
-    """Compare what the messages promise of a labelling with what the model says of it."""
-    got, magnitude, terms, _ = evaluation
-    # the messages' score is the sum of the same local scores in another order: rounding apart, they are equal
-    below = _allowed(terms, magnitude)
-    above = single_rounding(terms, magnitude) if bounds else below
-    if totals != tally or not -below <= score - got <= above:
-        raise TallytreeError(
-            f"the certificate failed: messages promise score {score!r} and tally {tally}, the decoded "
-            f"labelling has {got!r} and {totals}. This is a bug in tallytree; please report it with the model"
-        )
-
-
-def _allowed(terms: Any, magnitude: Any) -> Any:
-    """Return how far sums of the same local scores can be apart by rounding, for one labelling or many."""
-    return _EPSILON * (4 + terms) * magnitude
-
-
-def verify_all(
-    tallies: NDArray[np.int64],
-    totals: NDArray[np.int64],
-    scores: NDArray[np.float64],
-    got: NDArray[np.float64],
-    magnitudes: NDArray[np.float64],
-    terms: NDArray[np.float64],
-) -> None:
-    """Do as :func:`verify` does for many labellings, a row for each."""
-    fine = np.abs(got - scores) <= _allowed(terms, magnitudes)
-    wrong = ~fine | (tallies != totals).any(axis=1)
-    for i in np.flatnonzero(wrong)[:1].tolist():
-        evaluation: Evaluation = got[i].item(), magnitudes[i].item(), int(terms[i]), []
-        verify(scores[i].item(), tallies[i].tolist(), evaluation, totals[i].tolist())
-
-
-def evaluate(model: Model, statistics: Sequence[Statistic], assignment: NDArray[np.int64]) -> Evaluation:
-    """Look a labelling up in the tables of a model and of statistics."""
-    blocks = [block for statistic in statistics for block in statistic.blocks]
-    return native.evaluate(
-        model.cardinalities,
-        [block.scopes for block in model.blocks],
-        [block.tables for block in model.blocks],
-        [block.scopes for block in blocks],
-        [block.tables for block in blocks],
-        assignment,
-    )
-
-
-def lifted(solution: Solution, reduction: Reduction, statistics: Sequence[Statistic]) -> Solution:
-    """Bring a solution back to the original model, and check it there as well."""
-    if reduction.trivial:
+def lifted(solution: Solution, reduction: Reduction | None, statistics: Sequence[Statistic]) -> Solution:
+    """Bring a solution back to the original model, and certify it there as well."""
+    if reduction is None or reduction.trivial:
         return solution
     assignment = reduction.lift(solution.assignment)
     known = [(reduction.origin(s), value) for s, value in zip(statistics, solution.tally, strict=True)]
     originals = [(origin, value) for origin, value in known if origin is not None]
-    found = certified(
-        reduction.original,
-        [origin for origin, _ in originals],
-        assignment,
-        solution.score,
-        [value for _, value in originals],
-    )
-    return solution.retold(reduction.original, assignment, solution.value, found.score, solution.tally)
+    every = [origin for origin, _ in originals]
+    evaluation = evaluated(reduction.original, every, assignment)
+    promised = [value for _, value in originals]
+    certify_labelling(solution.score, promised, evaluation, _totals(every, evaluation[3]))
+    return solution.retold(reduction.original, assignment, solution.value, evaluation[0], solution.tally)

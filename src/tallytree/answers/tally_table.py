@@ -7,6 +7,7 @@ decrease in the score: then the optimum of ``H(F(y), G(y))`` is attained at some
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from itertools import chain, repeat
@@ -15,19 +16,23 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.answers.certificate import BEST, IN_ORDER, SAME_TALLY
+from tallytree.answers.certificate import BEST, IN_ORDER, SAME_TALLY, Claim
 from tallytree.answers.objective import Objective, evaluate_objective
 from tallytree.answers.ranking import Ranked, by_objective
 from tallytree.errors import InfeasibleError, ModelError
+from tallytree.planning.query import Query
 from tallytree.statistics.constraints import Constraint, as_constraint
 
-__all__ = ["TallyTable", "Where", "nearest_tallies"]
+__all__ = ["SAME", "TallyTable", "Where", "nearest_tallies"]
 
 Where = Constraint | None
-Found = TypeVar("Found")
+Answer = TypeVar("Answer")
+
+SAME = Claim(SAME_TALLY)
+"""The claim of a look-up: the best with one tally."""
 
 
-class TallyTable(ABC, Generic[Found]):
+class TallyTable(ABC, Generic[Answer]):
     """The best score for every attainable tally, and what stands behind them.
 
     Attributes
@@ -39,13 +44,14 @@ class TallyTable(ABC, Generic[Found]):
         The best score of each.
     """
 
-    model: Any  # what is asked about
+    query: Query[Any]
     statistics: tuple[Any, ...]
     tallies: NDArray[np.int64]
     scores: NDArray[np.float64]
     _names: tuple[str, ...]
+    _remaining: Constraint | None = None  # what the messages leave of the query's constraint
 
-    _noun: ClassVar[str] = "labelling"
+    noun: ClassVar[str] = "labelling"
     _none_left: ClassVar[str]
 
     @property
@@ -58,34 +64,29 @@ class TallyTable(ABC, Generic[Found]):
         """Return a constraint in terms of the statistics."""
 
     @abstractmethod
-    def _reason(self, claim: str, where: Where, objective: Objective | None) -> tuple[Any, ...]:
-        """Return what an answer is the best of, for its proof."""
-
-    @abstractmethod
-    def _solution(
-        self, row: int, reason: tuple[Any, ...] = (SAME_TALLY,), value: float | None = None
-    ) -> Found:
-        """Return the best with the tally of a row."""
+    def _decoded(self, row: int) -> Any:
+        """Return what the tables hold for the tally of a row."""
 
     @abstractmethod
     def _certified(
-        self, row: int, assignment: Any, score: float, reason: tuple[Any, ...], value: float | None = None
-    ) -> Found:
-        """Return what was decoded for a row, checked."""
+        self, row: int, decoded: Any, score: float, claim: Claim, value: float | None = None
+    ) -> Answer:
+        """Return what was decoded for a row, certified."""
 
     @abstractmethod
     def _search(self, rows: NDArray[np.int64]) -> Iterator[Ranked]:
         """Go through what has the tally of one of the rows, by score."""
 
     def _answer(
-        self,
-        row: int,
-        reason: tuple[Any, ...] = (SAME_TALLY,),
-        value: float | None = None,
-        objective: Objective | None = None,
-    ) -> Found:
-        """Return the best with the tally of a row, found with a value of an objective."""
-        return self._solution(row, reason, value)
+        self, row: int, claim: Claim = SAME, value: float | None = None, objective: Objective | None = None
+    ) -> Answer:
+        """Return the best with the tally of a row, chosen by a value of an objective."""
+        return self._certified(row, self._decoded(row), float(self.scores[row]), claim, value)
+
+    def _claim(self, text: str, where: Where, objective: Objective | None) -> Claim:
+        """Return what an answer is the best of."""
+        among = where if self.query.where is None else self.query.where
+        return Claim(text, among, "score" if objective is None else "value")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -96,7 +97,7 @@ class TallyTable(ABC, Generic[Found]):
         """Return the number of attainable tallies."""
         return len(self.scores)
 
-    def best(self, objective: Objective | None = None, *, where: Where = None) -> Found:
+    def best(self, objective: Objective | None = None, *, where: Where = None) -> Answer:
         """Find the labelling that maximises an objective, subject to a constraint.
 
         Parameters
@@ -134,7 +135,7 @@ class TallyTable(ABC, Generic[Found]):
         Tally(ones=2)
         """
         row, value = self.best_row(objective, where=where)
-        return self._answer(row, self._reason(BEST, where, objective), value, objective)
+        return self._answer(row, self._claim(BEST, where, objective), value, objective)
 
     def best_row(self, objective: Objective | None = None, *, where: Where = None) -> tuple[int, float]:
         """Return the row of ``tallies`` that :meth:`best` takes, and its value; nothing is decoded.
@@ -143,7 +144,7 @@ class TallyTable(ABC, Generic[Found]):
         """
         return self._best_rows(1, objective, where)[0]
 
-    def top(self, count: int, objective: Objective | None = None, *, where: Where = None) -> list[Found]:
+    def top(self, count: int, objective: Objective | None = None, *, where: Where = None) -> list[Answer]:
         """Return the best labelling of each of the best tallies, best first; fewer if there are fewer.
 
         Examples
@@ -156,37 +157,29 @@ class TallyTable(ABC, Generic[Found]):
         """
         if count < 1:
             raise ModelError(f"the number of tallies must be at least 1, got {count}")
-        reasons = chain([self._reason(BEST, where, objective)], repeat((SAME_TALLY,)))
-        found = self._best_rows(count, objective, where)
+        claims = chain([self._claim(BEST, where, objective)], repeat(SAME))
         return [
-            self._answer(row, reason, value, objective)
-            for (row, value), reason in zip(found, reasons, strict=False)
+            self._answer(row, claim, value, objective)
+            for (row, value), claim in zip(self._best_rows(count, objective, where), claims, strict=False)
         ]
 
     def _best_rows(self, count: int, objective: Objective | None, where: Where) -> list[tuple[int, float]]:
         chosen = self._allowed(where)
-        scores, tallies = (
-            (self.scores, self.tallies)
-            if chosen is None
-            else (
-                self.scores[chosen],
-                self.tallies[chosen],
-            )
-        )
-        values = scores if objective is None else evaluate_objective(objective, scores, tallies, self._names)
+        some = slice(None) if chosen is None else chosen
+        values = self.values(objective, self.scores[some], self.tallies[some])
         if count == 1:
             order = [int(values.argmax())]
         else:
             order = np.argsort(-values, kind="stable")[:count].tolist()
         if values[order[0]] == -np.inf:
             raise InfeasibleError(
-                f"the objective is -inf at every attainable tally, so no {self._noun} is acceptable; "
+                f"the objective is -inf at every attainable tally, so no {self.noun} is acceptable; "
                 f"the attainable tallies are {self._some_tallies()}"
             )
         rows = order if chosen is None else chosen[order].tolist()
         return [(row, float(values[i])) for row, i in zip(rows, order, strict=True) if values[i] > -np.inf]
 
-    def ranked(self, objective: Objective | None = None, *, where: Where = None) -> Iterator[Found]:
+    def ranked(self, objective: Objective | None = None, *, where: Where = None) -> Iterator[Answer]:
         """Go through all labellings in order of value, best first, each found when it is asked for.
 
         Parameters
@@ -213,29 +206,39 @@ class TallyTable(ABC, Generic[Found]):
         1.0 [1 0]
         0.0 [0 0]
         """
-        rows = self.allowed(where)
+        rows = self.rows_where(where)
         if objective is None:
-            found = self._search(rows)
+            ranking = self._search(rows)
         else:
-            found = self._by_objective(objective, rows)
-        reason = self._reason(IN_ORDER, where, objective)
+            ranking = self._by_objective(objective, rows)
+        claim = self._claim(IN_ORDER, where, objective)
         return (
-            self._certified(int(rows[r.position]), r.assignment, r.score, (*reason, rank), r.value)
-            for rank, r in enumerate(found)
+            self._certified(int(rows[r.position]), r.assignment, r.score, claim._replace(rank=rank), r.value)
+            for rank, r in enumerate(ranking)
         )
 
     def _by_objective(self, objective: Objective, rows: NDArray[np.int64]) -> Iterator[Ranked]:
-        def values(scores: NDArray[np.float64], chosen: NDArray[np.int64]) -> NDArray[np.float64]:
-            return evaluate_objective(objective, scores, self.tallies[chosen], self._names)
-
         self._search(rows[:0])  # refused now where it would be refused later
         return by_objective(
             lambda position: self._search(rows[[position]]),
-            values(self.scores[rows], rows).tolist(),
-            lambda position, score: float(values(np.array([score]), rows[[position]])[0]),
+            self.values(objective, self.scores[rows], self.tallies[rows]).tolist(),
+            lambda position, score: float(
+                self.values(objective, np.array([score]), self.tallies[rows[[position]]])[0]
+            ),
         )
 
-    def at(self, *tally: int, **named: int) -> Found:
+    def values(
+        self, objective: Objective | None, scores: NDArray[np.float64], tallies: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Evaluate an objective, which gets the statistics that it reads and no others."""
+        if objective is None:
+            return scores
+        read = len(self.query.read)
+        if read < len(self._names):  # the rest is there for the constraint
+            tallies = tallies[:, :read]
+        return evaluate_objective(objective, scores, tallies, self._names[:read])
+
+    def at(self, *tally: int, **named: int) -> Answer:
         """Return the best labelling with exactly this tally, in order or by name.
 
         Examples
@@ -249,11 +252,11 @@ class TallyTable(ABC, Generic[Found]):
         """
         return self._answer(self._row(tally, named))
 
-    def row(self, row: int) -> Found:
+    def row(self, row: int) -> Answer:
         """Return the best labelling with the tally of a row of ``tallies``."""
         return self._answer(range(len(self))[row])
 
-    def allowed(self, where: Where = None) -> NDArray[np.int64]:
+    def rows_where(self, where: Where = None) -> NDArray[np.int64]:
         """Return the rows of ``tallies`` that satisfy a constraint.
 
         Raises
@@ -264,6 +267,20 @@ class TallyTable(ABC, Generic[Found]):
         rows = self._allowed(where)
         return np.arange(len(self)) if rows is None else rows
 
+    def allowed(self, where: Where = None) -> NDArray[np.int64]:
+        """Return the same as :meth:`rows_where`; deprecated."""
+        message = "TallyTable.allowed() is now called rows_where(); the old name goes in 0.3"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return self.rows_where(where)
+
+    @property
+    def satisfiable(self) -> bool:
+        """Whether something satisfies the query's constraint, whatever an objective says of it."""
+        if self._remaining is None or not len(self):
+            return len(self) > 0
+        columns = dict(zip(self.statistics, self.tallies.T, strict=True))
+        return bool(self._remaining.holds(columns).any())
+
     # --- inside -------------------------------------------------------------------------------------------
 
     def _row(self, tally: tuple[int, ...], named: dict[str, int]) -> int:
@@ -271,7 +288,7 @@ class TallyTable(ABC, Generic[Found]):
         rows = np.flatnonzero((self.tallies == wanted).all(axis=1))
         if not len(rows):
             raise InfeasibleError(
-                f"no {self._noun} has the tally {dict(zip(self._names, wanted.tolist(), strict=True))}; "
+                f"no {self.noun} has the tally {dict(zip(self._names, wanted.tolist(), strict=True))}; "
                 f"the nearest attainable ones are {self._nearest(wanted)}"
             )
         return int(rows[0])
@@ -305,9 +322,9 @@ class TallyTable(ABC, Generic[Found]):
         """Return the rows that satisfy a constraint; None for all."""
         if not len(self):
             raise InfeasibleError(self._none_left)
-        if where is None:
+        if where is None and self._remaining is None:
             return None
-        constraint = self._bound(as_constraint(where))
+        constraint = self._constraint(where)
         columns: dict[Any, Any] = dict(zip(self.statistics, self.tallies.T, strict=True))
         missing = [s.name for s in constraint.statistics if s not in columns]
         if missing:
@@ -319,10 +336,18 @@ class TallyTable(ABC, Generic[Found]):
         rows = np.flatnonzero(constraint.holds(columns))
         if not len(rows):
             raise InfeasibleError(
-                f"no {self._noun} satisfies '{constraint}'; "
+                f"no {self.noun} satisfies '{constraint}'; "
                 f"{nearest_tallies(self._names, self.tallies, constraint.violation(columns))}"
             )
         return rows
+
+    def _constraint(self, where: Where) -> Constraint:
+        """Return what is left of the query's constraint, and the one that is asked for now."""
+        if where is None:
+            assert self._remaining is not None
+            return self._remaining
+        constraint = self._bound(as_constraint(where))
+        return constraint if self._remaining is None else self._remaining & constraint
 
 
 def nearest_tallies(names: tuple[str, ...], tallies: NDArray[np.int64], missed: NDArray[Any]) -> str:

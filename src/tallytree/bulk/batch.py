@@ -10,20 +10,22 @@ the number of threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from tallytree.answers.objective import Objective
-from tallytree.answers.profile import Profile, Where, profile
-from tallytree.answers.solution import Solution
+from tallytree.answers.profile import Profile
+from tallytree.answers.solution import Decoded, Solution
+from tallytree.answers.tally_table import Where
 from tallytree.bulk.arguments import Statistics, one_each, statistics_each
-from tallytree.bulk.jobs import Batch, Errors, Labelling, Options, solution_of
+from tallytree.bulk.jobs import Batch, BatchOptions, Errors, solution_of
 from tallytree.model.model import Model
 from tallytree.model.restriction import Allowed, Fixed
-from tallytree.planning.orders import Order
-from tallytree.planning.plan import Mode
+from tallytree.planning.options import Keywords, Options
+from tallytree.planning.query import Query
 from tallytree.reductions.reduction import Reduction, as_reduction
-from tallytree.solving import Inquiry, solve
+from tallytree.solving import answered, ask, best_of
 from tallytree.statistics.constraints import Constraint
+from tallytree.statistics.statistic import Statistic
 
 __all__ = ["profile_batch", "solve_batch"]
 
@@ -34,11 +36,8 @@ def profile_batch(
     *,
     fixed: Fixed | Sequence[Fixed | None] | None = None,
     allowed: Allowed | Sequence[Allowed | None] | None = None,
-    order: Order | None = None,
-    memory_limit: float | None = None,
-    tallies: Mode = "auto",
-    threads: int | None = None,
     errors: Errors = "raise",
+    **options: Unpack[Keywords],
 ) -> list[Any]:
     """Compute the profiles of many models, on several threads.
 
@@ -50,7 +49,7 @@ def profile_batch(
         What to tally.
     fixed, allowed : mapping or sequence of mappings, optional
         As for :func:`profile`, for all models or one per model.
-    order, memory_limit, tallies
+    order, memory_limit, layout
         As for :func:`plan`. Problems run side by side only as far as the limit lets them together.
     threads : int, optional
         By default as many as there are processors. The answers do not depend on it.
@@ -88,7 +87,7 @@ def profile_batch(
             strict=True,
         )
     }
-    return Batch(problems, Options(order, memory_limit, tallies, threads, errors)).profile()
+    return Batch(problems, BatchOptions.read(options, errors, "profile_batch")).profile()
 
 
 def solve_batch(
@@ -99,17 +98,14 @@ def solve_batch(
     where: Where | Sequence[Where] = None,
     fixed: Fixed | Sequence[Fixed | None] | None = None,
     allowed: Allowed | Sequence[Allowed | None] | None = None,
-    order: Order | None = None,
-    memory_limit: float | None = None,
-    tallies: Mode = "auto",
-    threads: int | None = None,
     errors: Errors = "raise",
+    **options: Unpack[Keywords],
 ) -> list[Any]:
     """Find the labellings that maximise objectives of many models, on several threads.
 
     Parameters
     ----------
-    models, statistics, fixed, allowed, order, memory_limit, tallies, threads, errors
+    models, statistics, fixed, allowed, errors, order, memory_limit, layout, threads
         As for :func:`profile_batch`.
     objective : callable, or a sequence with one per model, optional
         ``H(score, *tallies)``; by default the score. It is called from several threads, one at a time.
@@ -148,7 +144,7 @@ def solve_batch(
             strict=True,
         )
     }
-    return Batch(problems, Options(order, memory_limit, tallies, threads, errors)).solve()
+    return Batch(problems, BatchOptions.read(options, errors, "solve_batch")).solve()
 
 
 # --- one problem --------------------------------------------------------------------------------------------
@@ -168,17 +164,19 @@ class _ProfileOf:
     ) -> None:
         self.model, self.statistics, self.fixed, self.allowed = model, statistics, fixed, allowed
 
-    def hand_over(self, batch: Batch) -> Inquiry:
+    def hand_over(self, batch: Batch) -> Query[Statistic]:
         reduction = as_reduction(self.model, self.fixed, self.allowed)
-        inquiry = batch.inquire(reduction, self.statistics, None)
-        batch.add(inquiry, None)
-        return inquiry
+        query = batch.ask(reduction, self.statistics, None)
+        batch.add(query, None)
+        return query
 
-    def answer(self, found: Profile, options: Options) -> Profile:
+    def answer(self, found: Profile, options: BatchOptions) -> Profile:
         return found
 
-    def alone(self, options: Options) -> Profile:
-        return profile(self.model, self.statistics, fixed=self.fixed, allowed=self.allowed, **options.of_plan)
+    def alone(self, options: BatchOptions) -> Profile:
+        query = ask(self.model, self.statistics, None, self.fixed, self.allowed)
+        profile: Profile = answered(query, Options(options.plan))  # type: ignore[assignment]
+        return profile
 
 
 class _SolutionOf:
@@ -196,23 +194,17 @@ class _SolutionOf:
         self.model, self.statistics, self.fixed, self.allowed = model, statistics, fixed, allowed
         self.objective, self.where = objective, where
 
-    def hand_over(self, batch: Batch) -> Inquiry:
+    def hand_over(self, batch: Batch) -> Query[Statistic]:
         reduction = as_reduction(self.model, self.fixed, self.allowed)
-        self._inquiry = batch.inquire(reduction, self.statistics, self.where)
-        batch.add(self._inquiry, self.objective)
-        return self._inquiry
+        self._query = batch.ask(reduction, self.statistics, self.where)
+        batch.add(self._query, self.objective)
+        return self._query
 
-    def answer(self, found: Labelling, options: Options) -> Solution:
+    def answer(self, found: Decoded, options: BatchOptions) -> Solution:
         noun = "score" if self.objective is None else "value"
-        return solution_of(self._inquiry, found, noun, options)
+        return solution_of(self._query, found, noun, options)
 
-    def alone(self, options: Options) -> Solution:
-        return solve(
-            self.model,
-            self.statistics,
-            self.objective,
-            where=self.where,
-            fixed=self.fixed,
-            allowed=self.allowed,
-            **options.of_plan,
-        )
+    def alone(self, options: BatchOptions) -> Solution:
+        query = ask(self.model, self.statistics, self.where, self.fixed, self.allowed)
+        solution: Solution = best_of(answered(query, Options(options.plan)), self.objective)
+        return solution

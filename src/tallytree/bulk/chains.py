@@ -20,7 +20,7 @@ from tallytree.kernels import native
 from tallytree.losses.base import Loss
 from tallytree.losses.scaling import Scaling, checked_scaling
 from tallytree.model.model import Model
-from tallytree.planning.plan import default_memory_limit
+from tallytree.planning.budget import default_memory_limit
 from tallytree.planning.threads import thread_count
 
 __all__ = ["Chains", "augmented_chains", "chain_loss"]

@@ -16,50 +16,44 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.answers.certificate import BEST
+from tallytree.answers.certificate import BEST, Claim
 from tallytree.answers.objective import Objective
-from tallytree.answers.profile import Profile, Root, Where
-from tallytree.answers.solution import Evaluation, Solution, certified, lifted
+from tallytree.answers.profile import Profile
+from tallytree.answers.solution import Decoded, Solution, certified
+from tallytree.answers.tally_table import Where
 from tallytree.errors import ModelError, TallytreeError
 from tallytree.kernels import native
 from tallytree.model.model import Model
-from tallytree.planning.orders import Order, skeleton
-from tallytree.planning.plan import Mode, checked_mode, default_memory_limit, plan_of, tally_limits
+from tallytree.planning.options import PlanOptions, read_options
+from tallytree.planning.orders import skeleton
+from tallytree.planning.plan import MODES, plan_graph, tally_limits
+from tallytree.planning.query import Query, graph_query
 from tallytree.planning.threads import thread_count
 from tallytree.reductions.reduction import Reduction
-from tallytree.solving import Inquiry, inquire
+from tallytree.running.engine import Root
 from tallytree.statistics.statistic import Recipe, Statistic
 
-__all__ = ["Batch", "Bulk", "Errors", "Labelling", "Labellings", "Options", "Problem", "solution_of"]
+__all__ = ["Batch", "BatchOptions", "Bulk", "Errors", "Labellings", "Problem", "solution_of"]
 
 Errors = Literal["raise", "return"]
 
 _NO_CELLS = np.zeros(0, dtype=np.int64)
 
 
-class Options(NamedTuple):
+class BatchOptions(NamedTuple):
     """What all problems of a batch have in common."""
 
-    order: Order | None
-    memory_limit: float | None
-    tallies: Mode
+    plan: PlanOptions
     threads: int | None
     errors: Errors
 
-    @property
-    def of_plan(self) -> dict[str, Any]:
-        """Those that a plan takes."""
-        return {"order": self.order, "memory_limit": self.memory_limit, "tallies": self.tallies}
-
-
-class Labelling(NamedTuple):
-    """What a batch found for a problem."""
-
-    assignment: NDArray[np.int64]
-    score: float  # as the messages have it
-    tally: list[int]
-    evaluation: Evaluation
-    value: float | None  # of the objective
+    @classmethod
+    def read(cls, keywords: Mapping[str, Any], errors: Errors, function: str) -> BatchOptions:
+        """Read the keywords of a public function."""
+        if errors not in ("raise", "return"):
+            raise ModelError(f"errors must be 'raise' or 'return', got {errors!r}")
+        options = read_options(keywords, function, single=False)
+        return cls(options.plan, options.run.threads, errors)
 
 
 class Labellings(NamedTuple):
@@ -94,7 +88,7 @@ class Labellings(NamedTuple):
             self.numbers[first:last],
         )
 
-    def each(self, values: Mapping[int, float]) -> Iterator[Labelling | None]:
+    def each(self, values: Mapping[int, float]) -> Iterator[Decoded | None]:
         """Go through them, given the values of some; None for a problem for which nothing was found."""
         tallies, sums, begins = self.tallies.tolist(), self.sums.tolist(), self.begins.tolist()
         for place, known in enumerate(self.numbers.tolist()):
@@ -103,7 +97,7 @@ class Labellings(NamedTuple):
                 (a, t, s), (a_end, t_end, s_end) = begins[place], begins[place + 1]
                 evaluation = got, magnitude, int(terms), sums[s:s_end]
                 assignment = self.assignments[a:a_end].copy()
-                yield Labelling(assignment, score, tallies[t:t_end], evaluation, values.get(place))
+                yield Decoded(assignment, score, tallies[t:t_end], values.get(place), evaluation)
             else:
                 yield None
 
@@ -115,13 +109,13 @@ class Problem(Protocol):
     def objective(self) -> Objective | None:
         """What to maximise; asked for after the problem was handed over."""
 
-    def hand_over(self, batch: Batch) -> Inquiry:
+    def hand_over(self, batch: Batch) -> Query[Statistic]:
         """Add the problem to a batch, and return what its objective is asked about."""
 
-    def answer(self, found: Any, options: Options) -> Any:
+    def answer(self, found: Any, options: BatchOptions) -> Any:
         """Make the answer of a labelling, or a profile, of the model that was handed over."""
 
-    def alone(self, options: Options) -> Any:
+    def alone(self, options: BatchOptions) -> Any:
         """Solve the problem on its own."""
 
 
@@ -135,7 +129,7 @@ class Bulk(Protocol):
     def hand_over(self, batch: Batch) -> None:
         """Add all of them to a batch, in order."""
 
-    def answers(self, found: Labellings, options: Options) -> Iterable[Any]:
+    def answers(self, found: Labellings, options: BatchOptions) -> Iterable[Any]:
         """Make the answers, None for a problem that has no labelling."""
 
     def problem(self, index: int) -> Problem:
@@ -149,24 +143,23 @@ class Batch:
     ----------
     problems : mapping of int to Problem
         Those that go over one by one, with their numbers in the batch, in order.
-    options : Options
+    options : BatchOptions
         What they have in common.
     bulks : sequence of Bulk
         The other ones.
     """
 
-    def __init__(self, problems: Mapping[int, Problem], options: Options, bulks: Sequence[Bulk] = ()) -> None:
-        if options.errors not in ("raise", "return"):
-            raise ModelError(f"errors must be 'raise' or 'return', got {options.errors!r}")
+    def __init__(
+        self, problems: Mapping[int, Problem], options: BatchOptions, bulks: Sequence[Bulk] = ()
+    ) -> None:
         self.options = options
         self.threads = thread_count(options.threads)
-        limit = default_memory_limit() if options.memory_limit is None else float(options.memory_limit)
-        self.handle = native.Batch(checked_mode(options.tallies), limit)
+        self.handle = native.Batch(MODES[options.plan.layout], options.plan.limit)
         self._skeletons: dict[Any, tuple[native.Skeleton, Any]] = {}
-        self._inquiries: dict[Any, tuple[Inquiry, Any]] = {}
+        self._queries: dict[Any, tuple[Query[Statistic], Any]] = {}
         self._bulks = bulks
         self._first = sum(len(bulk.numbers) for bulk in bulks)  # place of the others in the native batch
-        self._problems: list[tuple[int, Problem, Inquiry]] = []
+        self._problems: list[tuple[int, Problem, Query[Statistic]]] = []
         self._values: dict[int, float] = {}  # of what was chosen
         self._answers: dict[int, Any] = {}
         for bulk in bulks:
@@ -198,34 +191,33 @@ class Batch:
 
     # --- in ------------------------------------------------------------------------------------------------
 
-    def inquire(
+    def ask(
         self, reduction: Reduction, statistics: Iterable[Statistic | Recipe], where: Where
-    ) -> Inquiry:
+    ) -> Query[Statistic]:
         """Pose a question; it is bound once for all models of the same variables and states."""
         if not reduction.trivial:
-            return inquire(reduction, statistics, where)
+            return graph_query(reduction, statistics, where)
         model = reduction.model
         key = model.key[0], model.shape, model.states, model.variables, id(statistics), id(where)
-        found = self._inquiries.get(key)
+        found = self._queries.get(key)
         if found is None:
-            asked = inquire(reduction, statistics, where)
-            if asked.reduction is not reduction:  # the constraint leads to another model
-                return asked
-            found = self._inquiries[key] = asked, statistics  # kept, so that no others get their number
-        return found[0]._replace(reduction=reduction)
+            query = graph_query(reduction, statistics, where)
+            if query.reduction is not reduction:  # the constraint leads to another model
+                return query
+            found = self._queries[key] = query, statistics  # kept, so that no others get their number
+        return found[0].about(reduction)
 
-    def add(self, inquiry: Inquiry, objective: Objective | None) -> None:
+    def add(self, query: Query[Statistic], objective: Objective | None) -> None:
         """Add a problem; its statistics have tables of their own."""
-        model, question = inquiry.model, inquiry.question
-        shown = [block for s in inquiry.shown or () for block in s.blocks]
+        model, recounted = query.subject, [block for s in query.recounted for block in s.blocks]
         self.handle.add(
-            self.skeleton(model, question.carried),
-            [block.tables for s in question.carried for block in s.blocks],
-            *tally_limits(question.carried, question.window),
+            self.skeleton(model, query.carried),
+            [block.tables for s in query.carried for block in s.blocks],
+            *tally_limits(query.carried, query.window),
             [block.tables for block in model.blocks],
-            [block.scopes for block in shown],
-            [block.tables for block in shown],
-            objective is not None or not inquiry.windowed,
+            [block.scopes for block in recounted],
+            [block.tables for block in recounted],
+            objective is not None or not query.windowed,
         )
 
     def skeleton(self, model: Model, carried: tuple[Statistic, ...]) -> native.Skeleton:
@@ -233,7 +225,7 @@ class Batch:
         key = model.key, id(carried)
         found = self._skeletons.get(key)
         if found is None:  # kept with its statistics, so that no others get their number
-            found = self._skeletons[key] = skeleton(model, carried, self.options.order), carried
+            found = self._skeletons[key] = skeleton(model, carried, self.options.plan.order), carried
         return found[0]
 
     # --- meanwhile -----------------------------------------------------------------------------------------
@@ -241,19 +233,16 @@ class Batch:
     def _choose(self, place: int, tallies: NDArray[np.int64], scores: NDArray[np.float64]) -> int:
         """Return the row of a root that is to be decoded; -1 where the problem has no answer."""
         place -= self._first
-        _, problem, inquiry = self._problems[place]
-        posed = inquiry.posed(self._profile(inquiry, (_NO_CELLS, tallies, scores)))
+        _, problem, query = self._problems[place]
+        table = self._profile(query, (_NO_CELLS, tallies, scores))
         try:
-            row, self._values[place] = posed.best_row(problem.objective)
+            row, self._values[place] = table.best_row(problem.objective)
         except TallytreeError:
             return -1
         return row
 
-    def _profile(self, inquiry: Inquiry, root: Root) -> Profile:
-        make_plan = partial(plan_of, inquiry.model, inquiry.question, **self.options.of_plan)
-        return Profile.without_tables(
-            inquiry.model, inquiry.question.carried, make_plan, root, **inquiry.context
-        )
+    def _profile(self, query: Query[Statistic], root: Root) -> Profile:
+        return Profile(query, partial(plan_graph, query, self.options.plan), root=root)
 
     # --- out -----------------------------------------------------------------------------------------------
 
@@ -261,13 +250,13 @@ class Batch:
         """Go through the roots that were computed; None for a problem that was refused."""
         rows, cells, tallies, scores = self.handle.roots()
         refused, at, tally_at = set(self.handle.refused), 0, 0
-        for place, ((_, _, inquiry), count) in enumerate(zip(self._problems, rows.tolist(), strict=True)):
-            width = len(inquiry.question.carried)
+        for place, ((_, _, query), count) in enumerate(zip(self._problems, rows.tolist(), strict=True)):
+            width = len(query.carried)
             some = slice(at, at + count)
             table = tallies[tally_at : tally_at + count * width].reshape(count, width)
             root = cells[some].copy(), table.copy(), scores[some].copy()
             at, tally_at = at + count, tally_at + count * width
-            yield None if place in refused else self._profile(inquiry, root)
+            yield None if place in refused else self._profile(query, root)
 
     def _gathered(self, found: Iterator[Any], missing: dict[int, Problem]) -> list[Any]:
         """Return the answers of all problems, those without one solved on their own: that says why."""
@@ -294,20 +283,7 @@ class Batch:
         self._answers[number] = error
 
 
-def solution_of(inquiry: Inquiry, found: Labelling, noun: str, options: Options) -> Solution:
-    """Check a labelling of an inquiry's model, and bring it back to the original one."""
-    assignment, score, tally, evaluation, value = found
-    make_plan = partial(plan_of, inquiry.model, inquiry.question, **options.of_plan)
-    carried, shown = inquiry.question.carried, inquiry.shown
-    checked = certified(
-        inquiry.model,
-        carried,
-        assignment,
-        score,
-        tally,
-        shown,
-        value=value,
-        evaluation=evaluation,
-        proof=(make_plan, score, BEST, inquiry.where, noun),
-    )
-    return lifted(checked, inquiry.reduction, carried if shown is None else shown)
+def solution_of(query: Query[Statistic], found: Decoded, noun: str, options: BatchOptions) -> Solution:
+    """Certify a labelling, and bring it back to the original model."""
+    claim = Claim(BEST, query.where, noun)
+    return certified(query, found, partial(plan_graph, query, options.plan), claim)

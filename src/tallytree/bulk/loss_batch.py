@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
-from tallytree.answers.profile import Where
+from tallytree.answers.tally_table import Where
 from tallytree.bulk.arguments import one_each
-from tallytree.bulk.jobs import Batch, Errors, Options
+from tallytree.bulk.jobs import Batch, BatchOptions, Errors
 from tallytree.bulk.loss_jobs import Asked, in_bulk
 from tallytree.losses.base import Loss
 from tallytree.losses.scaling import Scaling, checked_margin
 from tallytree.model.model import Model
 from tallytree.model.restriction import Allowed, Fixed
-from tallytree.planning.orders import Order
+from tallytree.planning.options import Keywords
 from tallytree.statistics.constraints import Constraint
 
 __all__ = ["loss_augmented_batch"]
@@ -29,10 +29,8 @@ def loss_augmented_batch(
     where: Where | Sequence[Where] = None,
     fixed: Fixed | Sequence[Fixed | None] | None = None,
     allowed: Allowed | Sequence[Allowed | None] | None = None,
-    order: Order | None = None,
-    memory_limit: float | None = None,
-    threads: int | None = None,
     errors: Errors = "raise",
+    **options: Unpack[Keywords],
 ) -> list[Any]:
     """Find the labellings of many models that most violate the margin, on several threads.
 
@@ -48,7 +46,7 @@ def loss_augmented_batch(
         What is right, one per model.
     where, fixed, allowed : optional
         As for :func:`loss_augmented`, for all models or in a list with one per model.
-    order, memory_limit, threads, errors
+    errors, order, memory_limit, layout, threads
         As for :func:`solve_batch`.
 
     Returns
@@ -70,6 +68,7 @@ def loss_augmented_batch(
     ['B', 'B'] 0.333 0.667
     ['B', 'B', 'B'] 0.5 2.0
     """
+    chosen = BatchOptions.read(options, errors, "loss_augmented_batch")
     every = list(models)
     count = len(every)
     asked = Asked(
@@ -85,4 +84,4 @@ def loss_augmented_batch(
     bulks = in_bulk(asked)
     rest = set(range(count)).difference(*(bulk.numbers for bulk in bulks))
     problems = {number: asked.problem(number) for number in sorted(rest)}
-    return Batch(problems, Options(order, memory_limit, "auto", threads, errors), bulks).solve()
+    return Batch(problems, chosen, bulks).solve()

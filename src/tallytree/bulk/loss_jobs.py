@@ -15,11 +15,12 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.answers.certificate import BEST
+from tallytree.answers.certificate import BEST, Claim, Proof
+from tallytree.answers.certification import certify_all
 from tallytree.answers.objective import Objective
-from tallytree.answers.profile import Where
-from tallytree.answers.solution import tally_type, verify_all
-from tallytree.bulk.jobs import Batch, Labelling, Labellings, Options, solution_of
+from tallytree.answers.solution import Decoded, tally_type
+from tallytree.answers.tally_table import Where
+from tallytree.bulk.jobs import Batch, BatchOptions, Labellings, solution_of
 from tallytree.errors import ModelError
 from tallytree.kernels import native
 from tallytree.losses.augmented import (
@@ -36,14 +37,16 @@ from tallytree.model.blocks import Block, unary_scopes
 from tallytree.model.inputs import code_in, numbers_of
 from tallytree.model.model import Model
 from tallytree.model.restriction import Allowed, Fixed
-from tallytree.planning.plan import Plan, plan_of
-from tallytree.planning.query import Question
-from tallytree.reductions.reduction import meet
-from tallytree.solving import Inquiry, inquire
+from tallytree.planning.plan import Plan, plan_graph
+from tallytree.planning.query import Query, graph_query
+from tallytree.reductions.reduction import Reduction, meet
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import read_only
 
 __all__ = ["Asked", "Augmented", "Nodes", "in_bulk"]
+
+
+_BEST_VALUE = Claim(BEST, noun="value")
 
 
 class Augmented:
@@ -71,13 +74,13 @@ class Augmented:
         """The loss with its truth."""
         return self.recipe if self.truth is None else self.recipe.against(self.truth)
 
-    def hand_over(self, batch: Batch) -> Inquiry:
+    def hand_over(self, batch: Batch) -> Query[Statistic]:
         """Add the problem to a batch."""
-        self._inquiry = self._inquire()
-        batch.add(self._inquiry, self.objective)
-        return self._inquiry
+        self._query = self._ask()
+        batch.add(self._query, self.objective)
+        return self._query
 
-    def _inquire(self) -> Inquiry:
+    def _ask(self) -> Query[Statistic]:
         """Reduce the loss, and fold it into the score where that can be done."""
         self._question = LossQuestion(self.model, self.loss, None, self.fixed, self.allowed)
         checked_scaling(self.scaling, self._question.loss)
@@ -85,19 +88,20 @@ class Augmented:
         reduction = self._question.reduction
         if self._line is not None:
             self._reduction, self._constraint = meet(reduction, self.where)
-            return inquire(folded_model(self._reduction, self._line, self.margin), (), self._constraint)
+            folded = Reduction.identity(folded_model(self._reduction, self._line, self.margin))
+            return graph_query(folded, (), self._constraint)
         self.objective = objective(self._question.loss, self.scaling, self._question.truth_score, self.margin)
-        return inquire(reduction, reduction.statistics, self.where)
+        return graph_query(reduction, reduction.statistics, self.where)
 
-    def answer(self, found: Labelling, options: Options) -> AugmentedSolution:
+    def answer(self, found: Decoded, options: BatchOptions) -> AugmentedSolution:
         """Bring a labelling back to the model that was asked about, with its loss."""
         noun = "score" if self.objective is None else "value"
-        solution = solution_of(self._inquiry, found, noun, options)
+        solution = solution_of(self._query, found, noun, options)
         if self._line is None:
             return self._question.answer(solution, self.scaling, self.margin)
         return unfolded(self._question, self._reduction, solution, self.margin, self.where, self._constraint)
 
-    def alone(self, options: Options) -> AugmentedSolution:
+    def alone(self, options: BatchOptions) -> AugmentedSolution:
         """Solve it on its own."""
         return loss_augmented(
             self.model,
@@ -107,8 +111,8 @@ class Augmented:
             where=self.where,
             fixed=self.fixed,
             allowed=self.allowed,
-            order=options.order,
-            memory_limit=options.memory_limit,
+            order=options.plan.order,
+            memory_limit=options.plan.memory_limit,
         )
 
 
@@ -209,11 +213,11 @@ class Nodes:
             [block.tables for model in self.models for block in model.blocks],
         )
 
-    def answers(self, found: Labellings, options: Options) -> Iterator[AugmentedSolution | None]:
+    def answers(self, found: Labellings, options: BatchOptions) -> Iterator[AugmentedSolution | None]:
         """Make the answers; the messages' promises are looked at all at once."""
         counted: tuple[str, ...] = self.loss.counted
         tallies, sums = (table.reshape(-1, len(counted)) for table in (found.tallies, found.sums))
-        verify_all(tallies, sums, *found.numbers.T[1:5])
+        certify_all(tallies, sums, *found.numbers.T[1:5])
         labels, begins = read_only(found.assignments), found.begins[:, 0].tolist()
         assert self.codes is not None  # what truths were: by now their owner may have changed them
         truths = map(
@@ -228,7 +232,7 @@ class Nodes:
             if not known:
                 yield None
                 continue
-            proof = partial(_plan, model, recipe, truth, options), promised, BEST, None, "value"
+            proof = Proof(partial(_plan, model, recipe, truth, options), promised, _BEST_VALUE)
             yield AugmentedSolution.complete(
                 value=value,
                 score=score,
@@ -311,10 +315,10 @@ def _remembered(prices: _Prices, size: int) -> native.LossTable:
     return prices.made(size)
 
 
-def _plan(model: Model, recipe: Loss, truth: Any, options: Options) -> Plan:
+def _plan(model: Model, recipe: Loss, truth: Any, options: BatchOptions) -> Plan:
     """Return the plan of one problem, for its certificate."""
     statistics = recipe.against(truth).on(model).reduce(model).statistics
-    return plan_of(model, Question(statistics, None), **options.of_plan)
+    return plan_graph(Query(model, statistics), options.plan)
 
 
 def _numbers(truths: Sequence[Any], names: dict[str, int]) -> NDArray[np.int64] | None:

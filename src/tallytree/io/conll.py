@@ -16,7 +16,7 @@ from typing import NamedTuple, TextIO
 
 from tallytree.errors import BudgetError, ModelError
 from tallytree.io.files import EXPANSION, no_text
-from tallytree.planning.plan import default_memory_limit
+from tallytree.planning.budget import default_memory_limit
 
 __all__ = [
     "Block",

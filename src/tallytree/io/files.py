@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, TypeAlias
 
 from tallytree.errors import BudgetError, ModelError
-from tallytree.planning.plan import default_memory_limit
+from tallytree.planning.budget import default_memory_limit
 
 __all__ = [
     "PathLike",

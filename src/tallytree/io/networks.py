@@ -22,7 +22,7 @@ from tallytree.io.formulas import is_name
 from tallytree.io.problems import Problem
 from tallytree.model.blocks import LARGEST_INTEGER
 from tallytree.model.model import Model
-from tallytree.planning.plan import default_memory_limit
+from tallytree.planning.budget import default_memory_limit
 from tallytree.statistics.statistic import Statistic
 
 __all__ = ["Counted", "Metric", "Network"]

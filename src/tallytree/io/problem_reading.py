@@ -16,7 +16,7 @@ from tallytree.io.files import Readable, source
 from tallytree.io.problem_tables import Tables, afford, array, integer, score
 from tallytree.io.problems import Parameter, Problem
 from tallytree.model.model import Model
-from tallytree.planning.plan import default_memory_limit
+from tallytree.planning.budget import default_memory_limit
 from tallytree.statistics.recipes import count, matches, mismatches
 from tallytree.statistics.statistic import Statistic
 

@@ -15,16 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.answers.objective import Objective
-from tallytree.answers.profile import Profile, profile
+from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution, tally_type
 from tallytree.errors import BudgetError, ModelError
 from tallytree.io.constraints import as_constraint_of, as_text
 from tallytree.io.formulas import Formula, is_name
 from tallytree.kbest import k_best
 from tallytree.model.model import Model, checked_model
-from tallytree.planning.plan import Plan, bind, plan
+from tallytree.planning.plan import Plan
 from tallytree.planning.precision import Precision
-from tallytree.solving import solve
+from tallytree.planning.query import bind
+from tallytree.solving import plan, profile, solve
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.statistic import Recipe, Statistic
 

@@ -22,15 +22,14 @@ from typing import Any
 import numpy as np
 
 from tallytree import parsing
-from tallytree.answers.distribution import distribution
-from tallytree.answers.profile import Where
+from tallytree.answers.tally_table import Where
 from tallytree.errors import ModelError
 from tallytree.kbest import k_best
 from tallytree.learning.planes import Floats, Integers
 from tallytree.model.model import Model
 from tallytree.parsing import Forest
 from tallytree.parsing.derivation import Scores
-from tallytree.solving import solve
+from tallytree.solving import distribution, solve
 from tallytree.statistics.recipes import mismatches
 from tallytree.values import read_only
 

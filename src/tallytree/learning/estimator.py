@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from tallytree.answers.profile import Where
+from tallytree.answers.tally_table import Where
 from tallytree.bounds import PacBayesBound, pac_bayes
 from tallytree.errors import ModelError
 from tallytree.learning.decoding import Best, Decoder

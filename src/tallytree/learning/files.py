@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tallytree.errors import BudgetError, ModelError
 from tallytree.io.documents import check_depth
 from tallytree.io.files import replacing
-from tallytree.planning.plan import default_memory_limit
+from tallytree.planning.budget import default_memory_limit
 
 __all__ = ["DAMAGE", "array_of", "check_length", "read_arrays", "write_arrays"]
 

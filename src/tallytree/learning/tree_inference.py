@@ -12,8 +12,8 @@ from tallytree.learning.inference import Found, Scaling, Task
 from tallytree.losses import Loss
 from tallytree.losses.scaling import checked_scaling, scaled
 from tallytree.parsing import Forest, counted_loss, diverse_k_best, loss_augmented
-from tallytree.parsing.solve import pose
 from tallytree.planning.threads import thread_count
+from tallytree.solving import profile
 
 __all__ = ["TreeTask"]
 
@@ -56,7 +56,7 @@ def _best_of_tallies(forest: Forest, loss: Loss, count: int, scaling: Scaling) -
     def objective(score: Any, *tallies: Any) -> Any:
         return scaled(kind, counted.value(*tallies), score - right)
 
-    found = pose(forest, counted.statistics, None).top(count, objective)
+    found = profile(forest, counted.statistics).top(count, objective)
     return [(one.tree, float(loss(one.tree))) for one in found]
 
 

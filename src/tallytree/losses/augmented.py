@@ -9,24 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallytree.answers.certificate import BEST
-from tallytree.answers.profile import Where
+from tallytree.answers.certification import certify_loss
 from tallytree.answers.solution import Solution, lifted, tally_type, unique_names
-from tallytree.errors import BudgetError, ModelError, TallytreeError
+from tallytree.answers.tally_table import Where
+from tallytree.errors import BudgetError, ModelError
 from tallytree.losses.base import Line, Loss
 from tallytree.losses.path import MarginPath
 from tallytree.losses.scaling import Scaling, checked_margin, checked_scaling, objective, scaled
 from tallytree.model.blocks import Block
 from tallytree.model.model import Model, checked_model
 from tallytree.model.restriction import Allowed, Fixed
-from tallytree.planning.orders import Order
+from tallytree.planning.options import Keywords, Options, read_options
 from tallytree.reductions.reduction import Reduction, meet
-from tallytree.solving import Posed, best_of, pose, solve
+from tallytree.solving import answered, ask, best_of
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.statistic import read_by
 from tallytree.values import read_only
@@ -101,19 +102,10 @@ class LossQuestion:
         """Put the loss to a solution, and certify it where it was counted on another model."""
         loss = float(self.loss.value(*found.tally[: len(self.reduction.statistics)]))
         if not self.reduction.trivial:
-            self._certify(found.assignment, loss)
+            certify_loss(loss, self.loss(found.assignment), source="the reduced model")
         value = float(scaled(scaling, loss, found.score - self.truth_score, margin))
         complete = found.retold(self.model, found.assignment, value, found.score, found.tally)
         return AugmentedSolution(complete, loss, self.truth_score)
-
-    def _certify(self, assignment: NDArray[np.int64], loss: float) -> None:
-        defined = self.loss(assignment)
-        if abs(defined - loss) > 1e-9 * max(1.0, defined):
-            raise TallytreeError(
-                f"the certificate failed: the reduced model promises loss {loss!r}, the labelling has "
-                f"{defined!r}. This is a bug in tallytree, or in the loss: check that with "
-                "tallytree.testing.check_loss"
-            )
 
 
 class LossProfile:
@@ -161,45 +153,43 @@ class LossProfile:
         where: Where = None,
         fixed: Fixed | None = None,
         allowed: Allowed | None = None,
-        order: Order | None = None,
-        memory_limit: float | None = None,
+        **options: Unpack[Keywords],
     ) -> None:
-        self._ask(LossQuestion(model, loss, truth, fixed, allowed), where, order, memory_limit)
+        chosen = read_options(options, "LossProfile", single=False)
+        self._fill(LossQuestion(model, loss, truth, fixed, allowed), where, chosen)
 
     @classmethod
-    def _of(cls, question: LossQuestion, where: Where, order: Any, memory_limit: float | None) -> LossProfile:
+    def _of(cls, question: LossQuestion, where: Where, options: Options) -> LossProfile:
         profile: LossProfile = object.__new__(cls)
-        profile._ask(question, where, order, memory_limit)
+        profile._fill(question, where, options)
         return profile
 
-    def _ask(self, question: LossQuestion, where: Where, order: Any, memory_limit: float | None) -> None:
+    def _fill(self, question: LossQuestion, where: Where, options: Options) -> None:
         self._question = question
         self.model, self.loss, self.truth_score = question.model, question.loss, question.truth_score
-        reduction, self._where = question.reduction, where
+        reduction = question.reduction
         try:
-            self._posed: Posed = pose(
-                reduction, reduction.statistics, where, order=order, memory_limit=memory_limit
-            )
+            self._table = answered(ask(reduction, reduction.statistics, where), options)
         except BudgetError as error:
             raise BudgetError(f"{error}. {self.loss.remedy}" if self.loss.remedy else str(error)) from None
 
     @property
     def plan(self) -> Any:
         """The plan of the messages."""
-        return self._posed.profile.plan
+        return self._table.plan
 
     def __len__(self) -> int:
         """Return the number of attainable tallies."""
-        return len(self._posed.profile)
+        return len(self._table)
 
     def best(self, scaling: Scaling = "margin", margin: float = 1.0) -> AugmentedSolution:
         """Find the labelling that most violates the margin."""
-        found = best_of(self._posed, self._objective(scaling, margin), self._where)
+        found = best_of(self._table, self._objective(scaling, margin))
         return self._question.answer(found, scaling, margin)
 
     def top(self, count: int, scaling: Scaling = "margin", margin: float = 1.0) -> list[AugmentedSolution]:
         """Return the best labelling of each of the best tallies, best first; fewer if there are fewer."""
-        found = self._posed.top(count, self._objective(scaling, margin))
+        found = self._table.top(count, self._objective(scaling, margin))
         return [self._question.answer(one, scaling, margin) for one in found]
 
     def path(
@@ -217,18 +207,18 @@ class LossProfile:
 
         A tally comes more than once where a constraint counts something else as well.
         """
-        _, scores, tallies = self._posed.rows()
-        return tallies[:, : self._posed.seen], scores
+        rows = self._table.rows_where()
+        return self._table.tallies[rows, : len(self._table.query.read)], self._table.scores[rows]
 
     def row(self, row: int, scaling: Scaling = "margin", margin: float = 1.0) -> AugmentedSolution:
         """Return the best labelling with the tally of a row of the table."""
-        rows, _, _ = self._posed.rows()
-        return self._question.answer(self._posed.profile.row(int(rows[row])), scaling, margin)
+        rows = self._table.rows_where()
+        return self._question.answer(self._table.row(int(rows[row])), scaling, margin)
 
     def released(self) -> LossProfile:
         """Return the same profile without its tables; they are computed again for each labelling."""
         light = copy(self)
-        light._posed = self._posed._replace(profile=copy(self._posed.profile))
+        light._table = copy(self._table)
         return light
 
     def _objective(self, scaling: Scaling, margin: float) -> Any:
@@ -246,8 +236,7 @@ def loss_augmented(
     where: Where = None,
     fixed: Fixed | None = None,
     allowed: Allowed | None = None,
-    order: Order | None = None,
-    memory_limit: float | None = None,
+    **options: Unpack[Keywords],
 ) -> AugmentedSolution:
     """Find the labelling that most violates the margin.
 
@@ -284,9 +273,10 @@ def loss_augmented(
     question = LossQuestion(model, loss, truth, fixed, allowed)
     checked_scaling(scaling, question.loss)
     line = question.loss.linear() if scaling == "margin" else None
+    chosen = read_options(options, "loss_augmented", single=False)
     if line is None:
-        return LossProfile._of(question, where, order, memory_limit).best(scaling, margin)
-    return _folded(question, line, where, checked_margin(margin), order, memory_limit)
+        return LossProfile._of(question, where, chosen).best(scaling, margin)
+    return _folded(question, line, where, checked_margin(margin), chosen)
 
 
 def loss_augmented_path(
@@ -300,8 +290,7 @@ def loss_augmented_path(
     where: Where = None,
     fixed: Fixed | None = None,
     allowed: Allowed | None = None,
-    order: Order | None = None,
-    memory_limit: float | None = None,
+    **options: Unpack[Keywords],
 ) -> MarginPath[AugmentedSolution]:
     """Find the labelling that most violates the margin, for every margin λ in a range, in one pass.
 
@@ -326,17 +315,9 @@ def loss_augmented_path(
     >>> path.at(3.0).assignment
     array([0, 0, 1])
     """
-    found = LossProfile(
-        model,
-        loss,
-        truth=truth,
-        where=where,
-        fixed=fixed,
-        allowed=allowed,
-        order=order,
-        memory_limit=memory_limit,
-    )
-    return found.path(low, high, scaling)
+    question = LossQuestion(model, loss, truth, fixed, allowed)
+    chosen = read_options(options, "loss_augmented_path", single=False)
+    return LossProfile._of(question, where, chosen).path(low, high, scaling)
 
 
 # --- losses that fold ---------------------------------------------------------------------------------------
@@ -347,13 +328,12 @@ def _folded(
     line: Line,
     where: Where,
     margin: float,
-    order: Order | None,
-    memory_limit: float | None,
+    options: Options,
 ) -> AugmentedSolution:
     """Maximise ``λ·loss + F`` as plain MAP: the loss is a sum of local terms, as the score is."""
     reduction, constraint = meet(question.reduction, where)
     changed = folded_model(reduction, line, margin)
-    found = solve(changed, where=constraint, order=order, memory_limit=memory_limit)
+    found = best_of(answered(ask(changed, (), constraint), options))
     return unfolded(question, reduction, found, margin, where, constraint)
 
 

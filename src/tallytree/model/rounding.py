@@ -8,18 +8,37 @@ certificates and users add the same scores in different orders, so two results t
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
 from tallytree.model.blocks import Block
 
-__all__ = ["magnitude", "rounding"]
+__all__ = ["magnitude", "rounding", "rounding_bound"]
 
 _EPSILON = float(np.finfo(np.float64).eps)
 
 
+def rounding_bound(terms: Any, magnitude: Any) -> Any:
+    """Bound the difference of any two sums of the same numbers, in whatever order: ``(8 + 2n)·eps·Σ|f|``.
+
+    Parameters
+    ----------
+    terms : int or array
+        How many numbers there are.
+    magnitude : float or array
+        The sum of their sizes.
+
+    Examples
+    --------
+    >>> rounding_bound(10, 8.0) < 1e-13
+    True
+    """
+    return (8 + 2 * terms) * _EPSILON * magnitude
+
+
 def rounding(blocks: Iterable[Block], *further: float) -> float:
-    """Bound the difference of any two evaluations of a labelling: ``(8 + 2n)·eps·Σ max|f|``.
+    """Bound the difference of any two evaluations of any labelling of a model.
 
     Parameters
     ----------
@@ -37,7 +56,7 @@ def rounding(blocks: Iterable[Block], *further: float) -> float:
     """
     parts = list(blocks)
     terms = sum(map(len, parts)) + len(further)
-    return (8 + 2 * terms) * _EPSILON * (magnitude(parts) + sum(map(abs, further)))
+    return float(rounding_bound(terms, magnitude(parts) + sum(map(abs, further))))
 
 
 def magnitude(blocks: Iterable[Block]) -> float:

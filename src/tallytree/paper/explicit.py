@@ -34,8 +34,8 @@ from tallytree.errors import BudgetError, InfeasibleError, ModelError
 from tallytree.model.model import Model, checked_model
 from tallytree.model.pairs import from_pairs
 from tallytree.paper.cliquetree import CliqueTree, clique_tree
-from tallytree.planning.budget import readable_bytes
-from tallytree.planning.plan import bind, default_memory_limit
+from tallytree.planning.budget import default_memory_limit, readable_bytes
+from tallytree.planning.query import bind
 from tallytree.statistics.statistic import Recipe, Statistic
 from tallytree.values import Frozen, read_only, set_once
 

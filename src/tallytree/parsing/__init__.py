@@ -1,10 +1,13 @@
 """Constituency parsing: grammars, forests of parses, and trees with global statistics."""
 
+from tallytree.kbest import k_best
+from tallytree.kbest import ranked as iter_best
 from tallytree.parsing.augmented import loss_augmented, loss_augmented_path
 from tallytree.parsing.binarise import binarise, labels_of, unbinarise
 from tallytree.parsing.comparisons import crossing_brackets, false_positives, true_positives, wrong_nodes
 from tallytree.parsing.counts import count
-from tallytree.parsing.distribution import TreeDistribution, distribution
+from tallytree.parsing.distribution import TreeDistribution
+from tallytree.parsing.engine import ChartEngine
 from tallytree.parsing.expected import Expectations
 from tallytree.parsing.forest import Forest
 from tallytree.parsing.grammar import Grammar
@@ -15,9 +18,8 @@ from tallytree.parsing.parse import ChartPrice, Parse, TreeCertificate
 from tallytree.parsing.plan import TreePlan
 from tallytree.parsing.profile import TreeProfile
 from tallytree.parsing.question import AugmentedParse
-from tallytree.parsing.ranking import diverse_k_best, iter_best, k_best
+from tallytree.parsing.ranking import diverse_k_best
 from tallytree.parsing.scoring import BracketScores, score_brackets
-from tallytree.parsing.solve import plan, profile, solve
 from tallytree.parsing.statistics import TreeStatistic
 from tallytree.parsing.treebank import (
     parse_tree,
@@ -26,11 +28,13 @@ from tallytree.parsing.treebank import (
     without_traces,
     write_treebank,
 )
+from tallytree.solving import distribution, plan, profile, solve
 from tallytree.trees import Constituent, Tree
 
 __all__ = [
     "AugmentedParse",
     "BracketScores",
+    "ChartEngine",
     "ChartPrice",
     "Constituent",
     "CountedLoss",

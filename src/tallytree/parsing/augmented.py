@@ -7,16 +7,23 @@ already, only trees that score enough to reach it too need be looked at.
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
+from typing import Any
 
-from tallytree.answers.tally_table import Where
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.answers.tally_table import TallyTable, Where
 from tallytree.losses.base import Line, Loss
 from tallytree.losses.path import MarginPath, checked_range
 from tallytree.losses.scaling import Scaling, checked_margin, scaled
 from tallytree.parsing.forest import Forest
 from tallytree.parsing.pruning import pruned_plan
 from tallytree.parsing.question import AugmentedParse, TreeLossQuestion
-from tallytree.parsing.solve import best_of, checked_statistics, feasible_rows, inquire, pose
+from tallytree.parsing.statistics import checked_statistics
+from tallytree.planning.options import PlanOptions, RunOptions
+from tallytree.running.engine import engine_of
+from tallytree.solving import ask, best_of, solve
 from tallytree.statistics.constraints import as_constraint
 
 __all__ = ["loss_augmented", "loss_augmented_path"]
@@ -72,9 +79,8 @@ def loss_augmented(
     question, at = TreeLossQuestion(forest, loss, scaling), checked_margin(margin)
     if question.line is not None:
         return _folded(question, question.line, at, where, memory_limit)
-    asked = inquire(forest, question.counted.statistics, where)
-    plan = pruned_plan(question, asked, [at], memory_limit) if prune else asked.plan(memory_limit)
-    return question.answer(best_of(asked.posed(plan), question.objective(at), where), at)
+    table = _table(question, where, [at], memory_limit, prune)
+    return question.answer(best_of(table, question.objective(at)), at)
 
 
 def loss_augmented_path(
@@ -112,17 +118,39 @@ def loss_augmented_path(
     """
     margins = checked_range(low, high)
     question = TreeLossQuestion(forest, loss, scaling)
-    asked = inquire(forest, question.counted.statistics, where)
-    plan = pruned_plan(question, asked, margins, memory_limit) if prune else asked.plan(memory_limit)
-    posed = asked.posed(plan)
-    rows, scores, tallies = feasible_rows(posed, where)
-    losses = np.broadcast_to(question.counted.value(*tallies[:, : asked.seen].T), scores.shape)
+    table = _table(question, where, margins, memory_limit, prune)
+    rows = _feasible_rows(table)
+    scores, tallies = table.scores[rows], table.tallies[rows]
+    losses = np.broadcast_to(question.counted.value(*tallies[:, : len(table.query.read)].T), scores.shape)
     constants = scaled(question.scaling, losses, scores - question.truth_score, 0.0)
 
     def tree_on(line: int, margin: float) -> AugmentedParse:
-        return question.answer(posed.profile.row(int(rows[line])), margin)
+        return question.answer(table.row(int(rows[line])), margin)
 
     return MarginPath(losses, constants, *margins, tree_on)
+
+
+def _table(
+    question: TreeLossQuestion,
+    where: Where,
+    margins: Sequence[float],
+    memory_limit: float | None,
+    prune: bool,
+) -> TallyTable[Any]:
+    """Plan the chart, without hopeless items if asked to, and build it."""
+    options = PlanOptions(memory_limit=memory_limit)
+    query = ask(question.forest, question.counted.statistics, where)
+    engine = engine_of(question.forest)
+    plan = pruned_plan(question, query, margins, options) if prune else engine.plan(query, options)
+    table: TallyTable[Any] = engine.profile(query, plan, RunOptions())
+    return table
+
+
+def _feasible_rows(table: TallyTable[Any]) -> NDArray[np.int64]:
+    """Return the rows that satisfy the constraint; where there are none, say what comes nearest."""
+    if not table.satisfiable:
+        best_of(table)
+    return table.rows_where()
 
 
 def _folded(
@@ -131,9 +159,6 @@ def _folded(
     """Add the loss to the scores: it is a sum over spans, as the score is."""
     changed = question.gaining(line, margin, question.forest.scores)
     read = () if where is None else as_constraint(where).statistics
-    if where is None:
-        found = changed.best()
-    else:
-        found = best_of(pose(changed, (), where, memory_limit=memory_limit), None, where)
-    unfolded = question.unfolded(found, where, checked_statistics(question.forest, read))
+    found = changed.best() if where is None else solve(changed, where=where, memory_limit=memory_limit)
+    unfolded = question.unfolded(found, where, checked_statistics(read, len(question.forest)))
     return question.answer(unfolded, margin)

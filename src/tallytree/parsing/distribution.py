@@ -21,13 +21,13 @@ from tallytree.parsing.derivation import steps_tree
 from tallytree.parsing.expected import Expectations, StepCounts, expectations_of
 from tallytree.parsing.forest import Forest
 from tallytree.parsing.plan import TreePlan
-from tallytree.parsing.solve import checked_statistics
 from tallytree.parsing.statistics import TreeStatistic
 from tallytree.planning.budget import readable_bytes
+from tallytree.planning.query import Query
 from tallytree.trees import Tree
 from tallytree.values import read_only
 
-__all__ = ["TreeDistribution", "distribution"]
+__all__ = ["TreeDistribution"]
 
 
 class TreeDistribution(TallyProbabilities):
@@ -50,9 +50,9 @@ class TreeDistribution(TallyProbabilities):
 
     _noun = "tree"
 
-    def __init__(self, plan: TreePlan) -> None:
-        self.forest: Forest = plan.forest
-        self.statistics: tuple[TreeStatistic, ...] = plan.statistics
+    def __init__(self, query: Query[TreeStatistic], plan: TreePlan) -> None:
+        self.forest: Forest = query.subject
+        self.statistics: tuple[TreeStatistic, ...] = query.carried
         self.plan = plan
         self._names = unique_names(tuple(s.name for s in self.statistics))
         self._run: native.ChartRun | None = plan.run(native.LOG_SUM_EXP)
@@ -172,33 +172,4 @@ def _without_levels(counts: StepCounts, levels: int) -> StepCounts:
         words.reshape(len(words), -1, levels).sum(axis=2),
         rules.reshape(-1, levels).sum(axis=1),
         chains.reshape(-1, levels, chains.shape[1]).sum(axis=1),
-    )
-
-
-def distribution(
-    forest: Forest, statistics: Iterable[TreeStatistic] = (), *, memory_limit: float | None = None
-) -> TreeDistribution:
-    """Compute the exact distribution of statistics of a tree drawn with ``p(tree) ∝ exp(score)``.
-
-    Parameters
-    ----------
-    forest, statistics, memory_limit
-        As for :func:`profile`.
-
-    Raises
-    ------
-    InfeasibleError
-        The grammar has no tree for the sentence.
-
-    Examples
-    --------
-    >>> import tallytree as tt
-    >>> rules = {("N", "N", "N"): 0.0, ("N", "M", "N"): 0.0, ("M", "N", "N"): 0.0}
-    >>> grammar = tt.parsing.Grammar(rules, {}, {"N": {"a": 0.0}}, root="N")
-    >>> found = tt.parsing.distribution(tt.parsing.Forest(grammar, "a a a"), [tt.parsing.count("M")])
-    >>> found.tallies.ravel(), found.probabilities
-    (array([0, 1]), array([0.667, 0.333]))
-    """
-    return TreeDistribution(
-        TreePlan(forest, checked_statistics(forest, statistics), memory_limit=memory_limit)
     )

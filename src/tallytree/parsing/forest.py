@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tallytree.answers.certificate import BEST
-from tallytree.errors import InfeasibleError, ModelError, TallytreeError
+from tallytree.answers.certificate import BEST, Claim
+from tallytree.answers.certification import certify
+from tallytree.errors import InfeasibleError, ModelError
 from tallytree.kernels import native
 from tallytree.losses.base import is_number
 from tallytree.parsing.budget import kept_budget
@@ -167,13 +168,16 @@ class Forest:
             raise self._no_parse()
         steps = run.decode(int(cells[0]))
         exact, allowance = steps_score(scores, steps)
-        if not abs(exact - values[0]) <= allowance:
-            raise TallytreeError(
-                f"the certificate failed: the chart promises score {values[0]!r}, the tree has {exact!r}. "
-                "This is a bug in tallytree; please report it with the grammar"
-            )
+        certify(
+            (float(values[0]), ()),
+            (exact, ()),
+            allowance,
+            source="the chart promises",
+            thing="the tree",
+            report="This is a bug in tallytree; please report it with the grammar",
+        )
         promised, tally = float(values[0]), no_tally()
-        proof = tree_certificate((BEST, None, noun), exact, promised, allowance, tally, self.price)
+        proof = tree_certificate(Claim(BEST, noun=noun), exact, promised, allowance, tally, self.price)
         return Parse(exact, exact, tally, steps_tree(self.compiled, steps, self.words), proof)
 
     def log_partition(self) -> float:
@@ -226,6 +230,10 @@ class Forest:
         only = scores_of_only(tree, self.compiled, self.scores)
         values = self._run(native.MAX_PLUS, only).root()[2]
         return float(values[0]) if len(values) else -np.inf
+
+    def __len__(self) -> int:
+        """Return the number of words."""
+        return len(self.words)
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k not in ("compiled", "_layout")}

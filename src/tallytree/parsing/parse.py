@@ -15,17 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tallytree import html
-from tallytree.answers.certificate import BEST, AnyCertificate, claimed
+from tallytree.answers.certificate import AnyCertificate, Claim
 from tallytree.answers.solution import tally_type
 from tallytree.kernels import native
 from tallytree.planning.budget import readable_bytes, readable_count
 from tallytree.trees import Tree
 from tallytree.values import counted
 
-__all__ = ["ChartPrice", "Parse", "Reason", "TreeCertificate", "no_tally", "tree_certificate"]
-
-Reason = tuple[Any, ...]
-"""What a parse is the best of: the claim; then, as needed, the constraint, the value's noun, a rank."""
+__all__ = ["ChartPrice", "Parse", "TreeCertificate", "no_tally", "tree_certificate"]
 
 
 class ChartPrice(NamedTuple):
@@ -96,7 +93,7 @@ class TreeCertificate(AnyCertificate):
 
 
 def tree_certificate(
-    reason: Reason,
+    claim: Claim,
     score: float,
     promised: float,
     allowance: float,
@@ -108,7 +105,7 @@ def tree_certificate(
     """Put the certificate of a tree together."""
     return TreeCertificate(
         optimal=True,
-        claim=claimed("tree", *(reason or (BEST,))),
+        claim=claim.words("tree"),
         score=score,
         promised=promised,
         allowance=allowance,

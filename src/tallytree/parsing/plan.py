@@ -9,7 +9,7 @@ out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,9 @@ from tallytree.parsing.budget import kept_budget, too_large
 from tallytree.parsing.forest import Forest
 from tallytree.parsing.parse import ChartPrice
 from tallytree.parsing.statistics import Chart, TreeStatistic
-from tallytree.planning.budget import default_memory_limit, readable_bytes, readable_count
+from tallytree.planning.budget import readable_bytes, readable_count
+from tallytree.planning.carried import Window
+from tallytree.planning.options import PlanOptions
 from tallytree.planning.plan import listed
 
 __all__ = ["TreePlan"]
@@ -28,7 +30,7 @@ __all__ = ["TreePlan"]
 _OPEN = 2**62
 _UNCAPPED = np.iinfo(np.int64).max
 
-Window = Mapping[int, tuple[int | None, int | None]]
+_DEFAULTS = PlanOptions()
 
 
 class TreePlan:
@@ -55,14 +57,14 @@ class TreePlan:
         self,
         forest: Forest,
         statistics: Sequence[TreeStatistic],
-        *,
+        options: PlanOptions = _DEFAULTS,
         window: Window | None = None,
-        memory_limit: float | None = None,
+        *,
         floor: float = -np.inf,
     ) -> None:
         self.forest = forest
         self.statistics = tuple(statistics)
-        self.limit = default_memory_limit() if memory_limit is None else float(memory_limit)
+        self.options, self.limit = options, options.limit
         self._floor, self._prices, self._window = floor, (0.0,) * len(self.statistics), window or {}
         self._prepare()
 

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.answers.certificate import SAME_TALLY
-from tallytree.answers.objective import Objective
+from tallytree.answers.certificate import Claim
+from tallytree.answers.certification import certify
 from tallytree.answers.ranking import Ranked, drawn
 from tallytree.answers.solution import tally_type, unique_names
-from tallytree.answers.tally_table import TallyTable, Where
-from tallytree.errors import TallytreeError
+from tallytree.answers.tally_table import TallyTable
 from tallytree.kernels import native
 from tallytree.parsing.derivation import steps_score, steps_tree
 from tallytree.parsing.forest import Forest
-from tallytree.parsing.parse import Parse, Reason, tree_certificate
+from tallytree.parsing.parse import Parse, tree_certificate
 from tallytree.parsing.plan import TreePlan
 from tallytree.parsing.statistics import TreeStatistic
+from tallytree.planning.query import Query
 from tallytree.statistics.constraints import Constraint
 from tallytree.trees import Tree
 from tallytree.values import read_only
@@ -51,23 +51,25 @@ class TreeProfile(TallyTable[Parse]):
         The best score of each.
     """
 
-    _noun = "tree"
+    noun = "tree"
     _none_left = (
         "the grammar has no tree for the sentence: rules are missing, or scores of -inf forbid every tree"
     )
 
-    def __init__(
-        self, plan: TreePlan, *, shown: Sequence[TreeStatistic] | None = None, asked: Where = None
-    ) -> None:
-        self.model: Forest = plan.forest
-        self.statistics = plan.statistics
-        self._plan = plan
-        self._shown = shown  # what the tally of a parse has, where it is not what the chart carries
-        self._asked = asked  # the constraint that this profile is there to answer
+    def __init__(self, query: Query[TreeStatistic], plan: TreePlan) -> None:
+        self.query, self._plan = query, plan
+        self.statistics = query.carried
+        self._remaining = None if query.windowed else query.remaining
         self._names = unique_names(tuple(s.name for s in self.statistics))
         self._run: native.ChartRun | None = plan.run()
         self._cells, tallies, scores = plan.root(self._run)
         self.tallies, self.scores = read_only(tallies), read_only(scores)
+
+    @property
+    def model(self) -> Forest:
+        """The forest."""
+        forest: Forest = self.query.subject
+        return forest
 
     @property
     def plan(self) -> TreePlan:
@@ -93,36 +95,32 @@ class TreeProfile(TallyTable[Parse]):
                 seen.add(derived.tree)
                 yield found._replace(assignment=derived)
 
-    def _reason(self, claim: str, where: Where, objective: Objective | None) -> Reason:
-        among = where if self._asked is None else self._asked
-        return claim, among, "score" if objective is None else "value"
-
-    def _solution(self, row: int, reason: Reason = (SAME_TALLY,), value: float | None = None) -> Parse:
-        derived = self._derivation(self._loaded().decode(int(self._cells[row])))
-        return self._certified(row, derived, float(self.scores[row]), reason, value)
+    def _decoded(self, row: int) -> _Derivation:
+        return self._derivation(self._loaded().decode(int(self._cells[row])))
 
     def _derivation(self, steps: NDArray[Any]) -> _Derivation:
         return _Derivation(steps, steps_tree(self.plan.compiled, steps, self.model.words))
 
     def _certified(
-        self, row: int, assignment: Any, score: float, reason: Reason, value: float | None = None
+        self, row: int, decoded: _Derivation, score: float, claim: Claim, value: float | None = None
     ) -> Parse:
-        """Check a derivation: its tally, counted on the tree, and its score, added up from its steps."""
-        steps, tree = assignment
+        """Certify a derivation: its tally is counted on the tree, its score added up from its steps."""
+        steps, tree = decoded
         exact, allowance = steps_score(self.plan.scores, steps)
-        promised, found = self.tallies[row].tolist(), [s.tally(tree) for s in self.statistics]
-        if found != promised or not abs(exact - score) <= allowance:
-            raise TallytreeError(
-                f"the certificate failed: the chart promises score {score!r} and tally {promised}, the tree "
-                f"{tree} has {exact!r} and {found}. This is a bug in tallytree; please report it"
-            )
-        names, tally = self._names, found
-        if self._shown is not None:
-            names = unique_names(tuple(s.name for s in self._shown))
-            tally = [s.tally(tree) for s in self._shown]
-        named = tally_type(names)(*tally)
+        promised = self.tallies[row].tolist()
+        certify(
+            (score, promised),
+            (exact, [s.tally(tree) for s in self.statistics]),
+            allowance,
+            source="the chart promises",
+            thing=f"the tree {tree}",
+            report="This is a bug in tallytree; please report it with the grammar",
+        )
+        reported = self.query.reported
+        tally = [s.tally(tree) for s in reported]
+        named = tally_type(unique_names(tuple(s.name for s in reported)))(*tally)
         pruning = self.plan.floor, self.plan.prices
-        proof = tree_certificate(reason, exact, score, allowance, named, self.plan.price, *pruning)
+        proof = tree_certificate(claim, exact, score, allowance, named, self.plan.price, *pruning)
         return Parse(score if value is None else value, exact, named, tree, proof)
 
     def __getstate__(self) -> dict[str, Any]:

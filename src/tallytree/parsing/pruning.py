@@ -18,8 +18,10 @@ from tallytree.parsing.parse import Parse
 from tallytree.parsing.plan import TreePlan
 from tallytree.parsing.prices import find_prices
 from tallytree.parsing.question import TreeLossQuestion
-from tallytree.parsing.solve import TreeInquiry, checked_statistics, solve
-from tallytree.statistics.constraints import as_constraint
+from tallytree.parsing.statistics import TreeStatistic, checked_statistics
+from tallytree.planning.options import PlanOptions
+from tallytree.planning.query import Query
+from tallytree.solving import solve
 from tallytree.trees import Tree
 
 __all__ = ["pruned_plan"]
@@ -31,30 +33,31 @@ Floats = NDArray[np.float64]
 
 
 def pruned_plan(
-    question: TreeLossQuestion, asked: TreeInquiry, margins: Sequence[float], memory_limit: float | None
+    question: TreeLossQuestion, query: Query[TreeStatistic], margins: Sequence[float], options: PlanOptions
 ) -> TreePlan:
     """Plan the chart for all margins between the first and the last."""
-    start = _good_tree(asked, memory_limit)
+    start = _good_tree(query, options)
     need = _Need(question, margins)
     need.add(start.tree, start.score)
     largest = _largest_loss(question)
-    plan = asked.plan(memory_limit, need.floor(np.array([largest])))
+    floor = need.floor(np.array([largest]))
+    plan = TreePlan(query.subject, query.carried, options, query.window, floor=floor)
     for _ in range(_ROUNDS):
-        left = float(np.max(_losses(question, asked, plan), initial=0.0))
+        left = float(np.max(_losses(question, query, plan), initial=0.0))
         if not 0 < left < _WORTHWHILE * largest:
             break
         largest = left
         plan = plan.raised(need.floor(np.array([largest])))
-    free = [s.cap is None for s in plan.statistics[: asked.seen]]
+    free = [s.cap is None for s in plan.statistics[: len(query.read)]]
     if plan.floor == -np.inf or not any(free) or _levelled(plan):
         return plan
-    dear = plan.operations > _DEAR * asked.forest.price.operations
-    return _Market(question, asked, need, np.array(free)).priced(plan) if dear else plan
+    dear = plan.operations > _DEAR * query.subject.price.operations
+    return _Market(question, query, need, np.array(free)).priced(plan) if dear else plan
 
 
-def _losses(question: TreeLossQuestion, asked: TreeInquiry, plan: TreePlan) -> Floats:
+def _losses(question: TreeLossQuestion, query: Query[TreeStatistic], plan: TreePlan) -> Floats:
     """Return the loss of every tally that trees may have."""
-    tallies = plan.root_tallies[:, : asked.seen]
+    tallies = plan.root_tallies[:, : len(query.read)]
     return np.broadcast_to(question.counted.value(*tallies.T), len(tallies)).astype(np.float64)
 
 
@@ -63,21 +66,21 @@ def _levelled(plan: TreePlan) -> bool:
     return any(s.levels > 1 for s in plan.statistics)
 
 
-def _good_tree(asked: TreeInquiry, memory_limit: float | None) -> Parse:
+def _good_tree(query: Query[TreeStatistic], options: PlanOptions) -> Parse:
     """Return the best tree of those that satisfy the constraint: it costs no statistic of the loss."""
-    best = asked.forest.best()
-    if _allowed(asked, best.tree):
+    best: Parse = query.subject.best()
+    if _allowed(query, best.tree):
         return best
-    return solve(asked.forest, where=asked.where, memory_limit=memory_limit)
+    parse: Parse = solve(query.subject, where=query.where, memory_limit=options.memory_limit)
+    return parse
 
 
-def _allowed(asked: TreeInquiry, tree: Tree) -> bool:
+def _allowed(query: Query[TreeStatistic], tree: Tree) -> bool:
     """Say whether a tree satisfies the constraint."""
-    if asked.where is None:
+    if query.constraint is None:
         return True
-    constraint = as_constraint(asked.where)
-    read = checked_statistics(asked.forest, constraint.statistics)
-    return bool(constraint.holds({s: np.asarray(s.tally(tree)) for s in read}))
+    read = checked_statistics(query.constraint.statistics, len(query.subject))
+    return bool(query.constraint.holds({s: np.asarray(s.tally(tree)) for s in read}))
 
 
 def _largest_loss(question: TreeLossQuestion) -> float:
@@ -149,9 +152,9 @@ class _Market:
     """Prices of the statistics that are free to have them: those without a cap."""
 
     def __init__(
-        self, question: TreeLossQuestion, asked: TreeInquiry, need: _Need, free: NDArray[np.bool_]
+        self, question: TreeLossQuestion, query: Query[TreeStatistic], need: _Need, free: NDArray[np.bool_]
     ) -> None:
-        self._question, self._asked, self._need, self._free = question, asked, need, free
+        self._question, self._query, self._need, self._free = question, query, need, free
 
     def priced(self, plan: TreePlan) -> TreePlan:
         """Return the plan without the items that are too dear."""
@@ -160,7 +163,7 @@ class _Market:
         if not any(found.prices):
             return plan
         every = np.zeros(len(plan.statistics))
-        every[: self._asked.seen][self._free] = found.prices
+        every[: len(self._query.read)][self._free] = found.prices
         floor, tolerable = self._floor(plan, found.prices), (1 - _WORTHWHILE) * found.gap
         plan = plan.raised(floor, every.tolist())
         for _ in range(_ROUNDS):
@@ -171,8 +174,8 @@ class _Market:
         return plan
 
     def _losses_and_tallies(self, plan: TreePlan) -> tuple[Floats, Floats]:
-        tallies = plan.root_tallies[:, : self._asked.seen][:, self._free]
-        return _losses(self._question, self._asked, plan), tallies.astype(np.float64)
+        tallies = plan.root_tallies[:, : len(self._query.read)][:, self._free]
+        return _losses(self._question, self._query, plan), tallies.astype(np.float64)
 
     def _tally(self, tree: Tree) -> Floats:
         counted = [s.tally(tree) for s in self._question.counted.statistics]
@@ -186,7 +189,7 @@ class _Market:
         found = self._question.gaining((0.0, tuple(paid.tolist())), 1.0, forest.scores).best()
         tally = self._tally(found.tree)
         score = found.score + float(tally @ prices)
-        if self._need.improves(found.tree, score) and _allowed(self._asked, found.tree):
+        if self._need.improves(found.tree, score) and _allowed(self._query, found.tree):
             self._need.add(found.tree, forest.score(found.tree))  # without the rounding of prices
         return score, tally
 

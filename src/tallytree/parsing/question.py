@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from tallytree.answers.certificate import BEST, claimed
+from tallytree.answers.certificate import BEST, Claim
+from tallytree.answers.certification import certify_loss
 from tallytree.answers.objective import Objective
 from tallytree.answers.solution import tally_type, unique_names
 from tallytree.answers.tally_table import Where
-from tallytree.errors import ModelError, TallytreeError
+from tallytree.errors import ModelError
 from tallytree.losses.base import Line, Loss
 from tallytree.losses.scaling import Scaling, checked_scaling, scaled
 from tallytree.parsing.derivation import Scores
@@ -82,11 +83,7 @@ class TreeLossQuestion:
         defined = self.loss(found.tree)
         counted = [s.tally(found.tree) for s in self.counted.statistics]
         loss = float(self.counted.value(*map(np.asarray, counted)))
-        if abs(defined - loss) > 1e-9 * max(1.0, defined):
-            raise TallytreeError(
-                f"the certificate failed: the chart promises loss {loss!r}, {found.tree} has {defined!r}. "
-                "This is a bug in tallytree, or in a loss of your own"
-            )
+        certify_loss(loss, defined, source="the chart", thing=found.tree)
         value = float(scaled(self.scaling, loss, found.score - self.truth_score, margin))
         return AugmentedParse(
             value,
@@ -119,7 +116,7 @@ class TreeLossQuestion:
         off = found.certificate.promised - found.certificate.score  # the chart is as far off as it was
         proof = replace(
             found.certificate,
-            claim=claimed("tree", BEST, where, "value"),
+            claim=Claim(BEST, where, "value").words("tree"),
             score=score,
             promised=score + off,
             tally=dict(zip(tally._fields, tally, strict=True)),

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
 
-from tallytree.answers.certificate import BEST, claimed
-from tallytree.answers.objective import Objective
+from tallytree.answers.certificate import BEST, Claim
 from tallytree.answers.solution import tally_type, unique_names
 from tallytree.answers.tally_table import Where
 from tallytree.errors import InfeasibleError
-from tallytree.kbest import whole_number
+from tallytree.kbest import ranked, whole_number
 from tallytree.parsing.comparisons import false_positives, true_positives
 from tallytree.parsing.forest import Forest
 from tallytree.parsing.parse import Parse
-from tallytree.parsing.solve import Statistics, checked_statistics, pose
+from tallytree.parsing.statistics import checked_statistics
+from tallytree.planning.options import Options, PlanOptions
+from tallytree.solving import answered, ask
 from tallytree.statistics.constraints import Constraint, as_constraint
 from tallytree.trees import Tree
 
-__all__ = ["diverse_k_best", "iter_best", "k_best"]
+__all__ = ["diverse_k_best"]
 
 _LOOKED_THROUGH = 256  # trees in order, before distances are carried as statistics
 
@@ -27,54 +26,6 @@ _APART = (
     "of the trees at least {distance} brackets away from each of the {{rank}} before it, none{{among}} has a "
     "higher {{noun}}"
 )
-
-
-def iter_best(
-    forest: Forest,
-    statistics: Statistics = (),
-    objective: Objective | None = None,
-    *,
-    where: Where = None,
-    memory_limit: float | None = None,
-) -> Iterator[Parse]:
-    """Go through all trees in order of value, best first, each found when it is asked for.
-
-    Trees are told apart as they are before they are binarised: none comes twice. Parameters are those of
-    :func:`solve`.
-
-    Raises
-    ------
-    InfeasibleError
-        No tree satisfies the constraint.
-    """
-    return pose(forest, statistics, where, memory_limit=memory_limit).ranked(objective)
-
-
-def k_best(
-    forest: Forest,
-    k: int,
-    statistics: Statistics = (),
-    objective: Objective | None = None,
-    *,
-    where: Where = None,
-    memory_limit: float | None = None,
-) -> list[Parse]:
-    """Return the k best trees, best first; fewer if there are fewer.
-
-    Examples
-    --------
-    >>> import tallytree as tt
-    >>> rules = {("N", "N", "N"): -1.0}
-    >>> forest = tt.parsing.Forest(tt.parsing.Grammar(rules, {}, {"N": {"a": 0.0}}, root="N"), "a a a")
-    >>> [str(parse.tree) for parse in tt.parsing.k_best(forest, 5)]
-    ['(N (N a) (N (N a) (N a)))', '(N (N (N a) (N a)) (N a))']
-    """
-    count = whole_number(k, "k", least=0)
-    try:
-        found = iter_best(forest, statistics, objective, where=where, memory_limit=memory_limit)
-    except InfeasibleError:
-        return []
-    return list(islice(found, count))
 
 
 def diverse_k_best(
@@ -109,11 +60,11 @@ def diverse_k_best(
     many, least = whole_number(k, "k", least=0), whole_number(distance, "the distance", least=1)
     found: list[Parse] = []
     try:
-        ranked = iter_best(forest, where=where, memory_limit=memory_limit)
+        trees = ranked(forest, where=where, memory_limit=memory_limit)
     except InfeasibleError:
         return found
     seen = 0
-    for seen, parse in enumerate(ranked, 1):
+    for seen, parse in enumerate(trees, 1):
         if len(found) == many:
             return found
         if all(_distance(parse.tree, other.tree) >= least for other in found):
@@ -127,13 +78,14 @@ def _by_statistics(
     forest: Forest, found: list[Parse], many: int, least: int, where: Where, memory_limit: float | None
 ) -> list[Parse]:
     """Go on with a statistic for each tree before: how far away from it a tree is."""
+    options = Options(PlanOptions(memory_limit=memory_limit))
     constraint = None if where is None else as_constraint(where)
     far = [_away(parse.tree, least) for parse in found]
     try:
         while len(found) < many:
             for condition in far:
                 constraint = condition if constraint is None else constraint & condition
-            best = pose(forest, (), constraint, memory_limit=memory_limit).best(None)
+            best: Parse = answered(ask(forest, (), constraint), options).best()
             found.append(_apart(forest, best, where, len(found), least))
             far = [_away(best.tree, least)]
     except InfeasibleError:
@@ -155,9 +107,10 @@ def _away(tree: Tree, least: int) -> Constraint:
 def _apart(forest: Forest, best: Parse, where: Where, rank: int, distance: int) -> Parse:
     """Say of a tree what it is the best of; its tally has what the constraint reads, and no distances."""
     assert best.certificate is not None
-    read = () if where is None else checked_statistics(forest, as_constraint(where).statistics)
+    read = () if where is None else checked_statistics(as_constraint(where).statistics, len(forest))
     tally = tally_type(unique_names(tuple(s.name for s in read)))(*(s.tally(best.tree) for s in read))
-    claim = claimed("tree", _APART.format(distance=distance) if rank else BEST, where, rank=rank)
+    text = _APART.format(distance=distance) if rank else BEST
+    claim = Claim(text, where, rank=rank).words("tree")
     return replace(
         best, tally=tally, certificate=replace(best.certificate, claim=claim, tally=tally._asdict())
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self, final
@@ -23,7 +24,7 @@ from tallytree.parsing.compiled import Compiled
 from tallytree.statistics.linear import Counted, Expression, Linear
 from tallytree.trees import Tree
 
-__all__ = ["Chart", "TreeStatistic", "checked_cap"]
+__all__ = ["Chart", "TreeStatistic", "checked_cap", "checked_statistics"]
 
 
 class Chart(NamedTuple):
@@ -169,3 +170,22 @@ def checked_cap(cap: int | None) -> int | None:
     if cap is not None and (not isinstance(cap, (int, np.integer)) or cap < 0):
         raise ModelError(f"a cap is an integer that is not negative, got {cap!r}")
     return None if cap is None else int(cap)
+
+
+def checked_statistics(statistics: Iterable[object], words: int) -> tuple[TreeStatistic, ...]:
+    """Return statistics of trees over so many words; anything else is an error."""
+    checked = (statistics,) if isinstance(statistics, TreeStatistic) else tuple(statistics)
+    kept = []
+    for statistic in checked:
+        if not isinstance(statistic, TreeStatistic):
+            raise ModelError(
+                "statistics of trees are made by tallytree.parsing.count, true_positives and so on; got "
+                f"{statistic!r}"
+            )
+        if statistic.length not in (None, words):
+            raise ModelError(
+                f"{statistic.name} compares with a truth of {statistic.length} words, the sentence has "
+                f"{words}"
+            )
+        kept.append(statistic)
+    return tuple(kept)

@@ -6,7 +6,7 @@ import os
 from functools import lru_cache
 from typing import Any
 
-from tallytree.planning.query import Question
+from tallytree.planning.query import Query
 
 __all__ = ["ADVICE", "default_memory_limit", "readable_bytes", "readable_count", "without_tallies"]
 
@@ -16,14 +16,14 @@ ADVICE = (
 )
 
 
-def without_tallies(question: Question[Any]) -> str:
-    """Say what answers a question, or bounds its answer, without tallies."""
-    if question.constraint is None:
+def without_tallies(query: Query[Any]) -> str:
+    """Say what answers a query, or bounds its answer, without tallies."""
+    if query.constraint is None:
         return (
             "If one constraint is all you ask, tallytree.solve(model, where=…) computes only the tallies "
             "that it leaves, and tallytree.relax(model, where=…) bounds the best score without any"
         )
-    if question.linear:
+    if query.linear:
         return (
             "Without tallies, tallytree.relax(model, where=…) gives an upper bound on the best score under "
             "this constraint, and often the best labelling itself"

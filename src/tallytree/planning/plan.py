@@ -7,9 +7,9 @@ weight vector. A layout that would not fit ``memory_limit`` is refused before an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,37 +19,19 @@ from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
 from tallytree.model.blocks import Block
 from tallytree.model.model import Model
-from tallytree.planning.budget import (
-    ADVICE,
-    default_memory_limit,
-    readable_bytes,
-    readable_count,
-    without_tallies,
-)
-from tallytree.planning.orders import UNCAPPED, Order, skeleton
-from tallytree.planning.precision import Precision, is_single
+from tallytree.planning.budget import ADVICE, readable_bytes, readable_count, without_tallies
+from tallytree.planning.carried import Window
+from tallytree.planning.options import PlanOptions
+from tallytree.planning.orders import UNCAPPED, skeleton
+from tallytree.planning.precision import Precision
 from tallytree.planning.program import Step, steps
-from tallytree.planning.query import Question
-from tallytree.reductions.reduction import Reduction, as_reduction, meet
-from tallytree.statistics.constraints import Constraint
-from tallytree.statistics.statistic import Recipe, Statistic
+from tallytree.planning.query import Query
+from tallytree.statistics.statistic import Statistic
 
-__all__ = [
-    "Plan",
-    "bind",
-    "checked_mode",
-    "default_memory_limit",
-    "listed",
-    "plan",
-    "plan_of",
-    "tally_limits",
-]
+__all__ = ["MODES", "Plan", "listed", "plan_graph", "tally_limits"]
 
-Mode = Literal["auto", "rows", "cells"]
-Window = Mapping[int, tuple[int | None, int | None]]
-"""For a statistic's position: the least and the largest tally that is of use; None for no limit."""
-
-_MODES: dict[str, int] = {"auto": 0, "rows": 1, "cells": 2}
+_DEFAULTS = PlanOptions()
+MODES: dict[str, int] = {"auto": 0, "rows": 1, "cells": 2}
 _LOWEST, _HIGHEST = -(2**62), 2**62
 
 
@@ -78,33 +60,26 @@ class Plan:
         Of the tables' numbers.
     """
 
-    __slots__ = ("__dict__", "_shape", "layout", "limit", "options", "precision", "skeleton", "statistics")
+    __slots__ = ("__dict__", "_shape", "layout", "limit", "options", "skeleton", "statistics", "window")
 
     def __init__(
         self,
         model: Model,
         statistics: Sequence[Statistic],
-        *,
-        order: Order | None = None,
-        memory_limit: float | None = None,
-        tallies: Mode = "auto",
+        options: PlanOptions = _DEFAULTS,
         window: Window | None = None,
-        precision: Precision = "double",
     ) -> None:
-        mode = checked_mode(tallies)
-        self.precision = precision
-        self.limit = default_memory_limit() if memory_limit is None else float(memory_limit)
-        self.options = (order, tallies, window)
+        self.options, self.window, self.limit = options, window or {}, options.limit
         self.statistics = tuple(statistics)
         self._shape = _Shape(model)
-        self.skeleton = skeleton(model, statistics, order)
-        self.layout = self._laid_out(statistics, mode, window or {})
+        self.skeleton = skeleton(model, statistics, options.order)
+        self.layout = self._laid_out(MODES[options.layout], self.window)
 
-    def _laid_out(self, statistics: Sequence[Statistic], mode: int, window: Window) -> native.Layout:
-        tables = [block.tables for s in statistics for block in s.blocks]
-        caps, low, high = (np.array(n, dtype=np.int64) for n in tally_limits(statistics, window))
+    def _laid_out(self, mode: int, window: Window) -> native.Layout:
+        tables = [block.tables for s in self.statistics for block in s.blocks]
+        caps, low, high = (np.array(n, dtype=np.int64) for n in tally_limits(self.statistics, window))
         try:
-            single = is_single(self.precision)
+            single = self.precision == "single"
             return native.Layout(self.skeleton, tables, caps, low, high, mode, self.limit, single)
         except native.BudgetExceededError as error:
             raise self._too_large(str(error)) from None
@@ -120,6 +95,11 @@ class Plan:
             f"the plan needs {readable_bytes(float(size))} or more and the limit is "
             f"{readable_bytes(self.limit)}; the step that weighs most: {self.steps[int(step)]}. {ADVICE}"
         )
+
+    @property
+    def precision(self) -> Precision:
+        """Of the tables' numbers: ``"double"`` or ``"single"``."""
+        return self.options.precision
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -186,17 +166,17 @@ class Plan:
     @cached_property
     def pruned(self) -> int | None:
         """How many tallies a constraint rules out, over all tables; None if they would not fit the limit."""
-        if not self.options[-1]:
+        if not self.window:
             return 0
         try:
-            whole = self._laid_out(self.statistics, _MODES[self.mode], {})
+            whole = self._laid_out(MODES[self.mode], {})
         except BudgetError:
             return None
         return int(whole.tables[:, 2].sum() - self.tables[:, 2].sum())
 
     def check(self, model: Model, statistics: Sequence[Statistic]) -> None:
         """Refuse a model or statistics that this plan was not made for."""
-        if self.options[-1]:
+        if self.window:
             raise ModelError(
                 "this plan leaves out the tallies that a constraint rules out, so it cannot serve a whole "
                 "profile; make one with tallytree.plan(model, statistics), without where="
@@ -216,9 +196,8 @@ class Plan:
             )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        order, tallies, window = self.options
-        options = (order, self.limit, tallies, window, self.precision)
-        return _restored, (self._shape, self.statistics, *options)
+        options = self.options._replace(memory_limit=self.limit)
+        return _restored, (self._shape, self.statistics, options, self.window)
 
     def __str__(self) -> str:
         costliest = self.layout.costliest
@@ -286,13 +265,6 @@ class _Shape:
         return Model.from_blocks(self.cardinalities, blocks)
 
 
-def checked_mode(tallies: str) -> int:
-    """Return the number of a way to store tallies, or refuse what is none."""
-    if tallies not in _MODES:
-        raise ModelError(f"tallies must be 'auto', 'rows' or 'cells', got {tallies!r}")
-    return _MODES[tallies]
-
-
 def tally_limits(statistics: Sequence[Statistic], window: Window) -> tuple[list[int], list[int], list[int]]:
     """Return the cap of each statistic, and the least and the largest tally that is of use."""
     caps = [UNCAPPED if s.cap is None else s.cap for s in statistics]
@@ -303,125 +275,23 @@ def tally_limits(statistics: Sequence[Statistic], window: Window) -> tuple[list[
     return caps, low, high
 
 
-def _restored(shape: _Shape, statistics: Sequence[Statistic], *options: Any) -> Plan:
-    order, limit, tallies, window, precision = options
-    return Plan(
-        shape.model(),
-        statistics,
-        order=order,
-        memory_limit=limit,
-        tallies=tallies,
-        window=window,
-        precision=precision,
-    )
+def _restored(shape: _Shape, statistics: Sequence[Statistic], options: PlanOptions, window: Window) -> Plan:
+    return Plan(shape.model(), statistics, options, window)
 
 
-def bind(model: Model | Reduction, statistics: Iterable[Statistic | Recipe]) -> tuple[Statistic, ...]:
-    """Bind recipes to the model, refuse what does not fit it, and carry it over to a reduction."""
-    reduction = as_reduction(model)
-    if isinstance(statistics, (Statistic, Recipe)):
-        statistics = (statistics,)
-    bound = []
-    for statistic in statistics:
-        if not isinstance(statistic, (Statistic, Recipe)):
-            raise ModelError(
-                f"statistics must be Statistic objects or recipes such as count(state=…), got {statistic!r}"
-            )
-        bound.append(reduction.pull(statistic))
-    return tuple(bound)
-
-
-def plan(
-    model: Model | Reduction,
-    statistics: Iterable[Statistic | Recipe] = (),
-    *,
-    where: Constraint | None = None,
-    order: Order | None = None,
-    memory_limit: float | None = None,
-    tallies: Mode = "auto",
-    precision: Precision = "double",
-) -> Plan:
-    """Plan a profile, or what :func:`solve` would run, without running it.
-
-    Parameters
-    ----------
-    model : Model or Reduction
-        Only its scopes and cardinalities are looked at.
-    statistics : iterable of Statistic or Recipe
-        The statistics to carry along.
-    where : Constraint, optional
-        Plan what :func:`solve` would run for this constraint: its statistics are combined and capped, and
-        the tallies that it rules out are left out. Such a plan is to look at; no profile can use it.
-    order : str, sequence of int or CliqueTree, optional
-        An elimination order or a clique tree of your own, or a heuristic: ``min-fill``, ``min-degree``,
-        ``min-weight``, ``natural``, ``sweep``, ``min-tally``. By default several are tried and the cheapest
-        is kept.
-    memory_limit : float, optional
-        Bytes. By default half of the machine's (or the control group's) memory.
-    tallies : {"auto", "rows", "cells"}
-        How tallies are stored; by default whichever is smaller.
-    precision : {"double", "single"}
-        ``"single"`` halves the memory of the tables and takes about half of the time; scores become upper
-        bounds, and solutions have a proven :attr:`~Solution.gap`.
-
-    Raises
-    ------
-    BudgetError
-        The plan does not fit the memory limit. Nothing has been allocated.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import tallytree as tt
-    >>> model = tt.Model.chain(np.zeros((40, 3)), np.zeros((3, 3)))
-    >>> ones = tt.count(model, state=1)
-    >>> print(tt.plan(model, [ones]))  # doctest: +ELLIPSIS
-    plan for 40 variables and 1 statistic (count_1)
-      width τ = 1, degree ν = 3, tallies R = 41 (rows)
-      ... steps, ... add-max operations
-    ...
-    """
-    reduction, constraint = meet(as_reduction(model), where)
-    question = Question(bind(reduction, statistics), constraint)
-    return plan_of(
-        reduction.model,
-        question,
-        order=order,
-        memory_limit=memory_limit,
-        tallies=tallies,
-        precision=precision,
-    )
-
-
-def plan_of(
-    model: Model,
-    question: Question[Statistic],
-    *,
-    order: Order | None,
-    memory_limit: float | None,
-    tallies: Mode,
-    precision: Precision = "double",
-) -> Plan:
-    """Plan what a question carries, pruned to the window that it leaves."""
+def plan_graph(query: Query[Statistic], options: PlanOptions = _DEFAULTS) -> Plan:
+    """Plan what a query about a model carries, pruned to the window that its constraint leaves."""
     try:
-        return Plan(
-            model,
-            question.carried,
-            order=order,
-            memory_limit=memory_limit,
-            tallies=tallies,
-            window=question.window,
-            precision=precision,
-        )
+        return Plan(query.subject, query.carried, options, query.window)
     except BudgetError as error:
-        if not question.carried or not _plain_fits(model, order, memory_limit):
+        if not query.carried or not _plain_fits(query.subject, options):
             raise
-        raise BudgetError(f"{error}. {without_tallies(question)}") from None
+        raise BudgetError(f"{error}. {without_tallies(query)}") from None
 
 
-def _plain_fits(model: Model, order: Order | None, memory_limit: float | None) -> bool:
+def _plain_fits(model: Model, options: PlanOptions) -> bool:
     try:
-        Plan(model, (), order=order, memory_limit=memory_limit)
+        Plan(model, (), PlanOptions(options.order, options.memory_limit))
     except BudgetError:
         return False
     return True

@@ -14,19 +14,12 @@ from tallytree.errors import ModelError
 from tallytree.model.blocks import Block
 from tallytree.model.rounding import magnitude
 
-__all__ = ["Precision", "check_scores", "excess", "is_single", "single_rounding"]
+__all__ = ["Precision", "check_scores", "excess", "single_rounding"]
 
 Precision = Literal["double", "single"]
 
 _LARGEST = 1e38  # sums of smaller size are floats
 _EPSILON, _TINY = 2.0**-23, 2.0**-149
-
-
-def is_single(precision: str) -> bool:
-    """Return whether single precision is asked for; refuse what is no precision."""
-    if precision not in ("double", "single"):
-        raise ModelError(f"precision must be 'double' or 'single', got {precision!r}")
-    return precision == "single"
 
 
 def check_scores(blocks: Iterable[Block]) -> None:

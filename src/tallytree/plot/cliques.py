@@ -14,7 +14,7 @@ from tallytree.errors import ModelError
 from tallytree.model.model import Model
 from tallytree.paper.cliquetree import CliqueTree, clique_tree
 from tallytree.planning.budget import readable_count
-from tallytree.planning.plan import bind
+from tallytree.planning.query import bind
 from tallytree.plot.canvas import ACCENT, INK, PALE, axes
 from tallytree.statistics.statistic import Recipe, Statistic
 

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.answers.objective import Objective, evaluate_objective
-from tallytree.answers.profile import Profile, Where
+from tallytree.answers.profile import Profile
+from tallytree.answers.tally_table import Where
 from tallytree.errors import ModelError
 from tallytree.plot.canvas import ACCENT, INK, PALE, axes
 from tallytree.statistics.constraints import as_constraint

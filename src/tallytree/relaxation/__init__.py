@@ -16,12 +16,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
+from typing import Unpack
 
 from tallytree.errors import ModelError
 from tallytree.model.model import Model, checked_model
 from tallytree.model.restriction import Allowed, Fixed
-from tallytree.planning.orders import Order
-from tallytree.planning.plan import Plan, bind
+from tallytree.planning.options import Keywords, read_options
+from tallytree.planning.plan import Plan
+from tallytree.planning.query import bind
 from tallytree.relaxation.ranges import folded, ranges_of
 from tallytree.relaxation.search import Limits, Relaxation, Search
 from tallytree.statistics.constraints import Constraint, as_constraint
@@ -40,9 +42,8 @@ def relax(
     iterations: int = 200,
     tolerance: float = 0.0,
     candidates: int = 200,
-    order: Order | None = None,
-    memory_limit: float | None = None,
     progress: Callable[[Relaxation], object] | None = None,
+    **options: Unpack[Keywords],
 ) -> Relaxation:
     """Bound the best score under linear constraints, without carrying tallies.
 
@@ -62,10 +63,10 @@ def relax(
         Stop once the gap is no larger than this.
     candidates : int
         How many labellings to look through in order at the best multipliers.
-    order, memory_limit
-        As for :func:`plan`; the plan is made once.
     progress : callable, optional
         Called with what is known after each iteration.
+    order, memory_limit
+        As for :func:`plan`; the plan is made once.
 
     Raises
     ------
@@ -94,8 +95,9 @@ def relax(
     shown = bind(model, statistics)
     hidden = tuple(s for s in read_by(constraint) if s not in shown)
     ranges = ranges_of(constraint)
+    chosen = read_options(options, "relax", single=False)
     limits = Limits(_whole(iterations, "iterations", 1), tolerance, _whole(candidates, "candidates", 0))
-    plan = Plan(folded(model, model.blocks, ranges, None), (), order=order, memory_limit=memory_limit)
+    plan = Plan(folded(model, model.blocks, ranges, None), (), chosen.plan)
     search = Search(model, (*shown, *hidden), ranges, plan, limits, progress)
     search.run()
     return search.answer()

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.answers.certificate import Proof
+from tallytree.answers.certificate import Claim, Proof
 from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution, tally_type, unique_names
 from tallytree.errors import InfeasibleError
@@ -153,7 +153,7 @@ class Search:
         self.passes += 1
         offsets = [one.offset(m) for one, m in zip(self.ranges, multipliers.tolist(), strict=True)]
         priced = folded(self.model, self.model.blocks, self.ranges, multipliers)
-        profile = Profile(priced, (), self.plan)
+        profile = Profile.of(priced, (), self.plan)
         found = profile.best()
         score, tallies = self._offer(found.assignment)
         point = Point(
@@ -189,7 +189,7 @@ class Search:
         if not self._excess(tallies).any() and (self.solution is None or score > self.solution.score):
             tally = tally_type(unique_names(tuple(s.name for s in self.shown)))
             numbers = tally(*(s.tally(assignment) for s in self.shown))
-            proof = Proof(self.plan, score, "it satisfies the constraint", optimal=False)
+            proof = Proof(self.plan, score, Claim("it satisfies the constraint", optimal=False))
             self.solution = Solution(score, score, numbers, assignment, self.model, proof)
         return score, tallies
 
@@ -209,7 +209,7 @@ class Search:
         multipliers = np.zeros(len(self.ranges))
         multipliers[number] = sign
         priced = folded(self.model, level, self.ranges, multipliers)
-        found = Profile(priced, (), self.plan).best()
+        found = Profile.of(priced, (), self.plan).best()
         score, tallies = self._offer(found.assignment)
         one = self.ranges[number]
         end = one.low if sign > 0 else one.high

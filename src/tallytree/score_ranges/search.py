@@ -8,12 +8,14 @@ from math import inf
 
 import numpy as np
 
-from tallytree.answers.profile import Profile, Where
+from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution
+from tallytree.answers.tally_table import Where
 from tallytree.errors import BudgetError
 from tallytree.model.model import Model
-from tallytree.planning.plan import Mode, Plan
-from tallytree.planning.plan import Window as TallyWindow
+from tallytree.planning.carried import Window as TallyWindow
+from tallytree.planning.options import LayoutName, PlanOptions
+from tallytree.planning.plan import Plan
 from tallytree.score_ranges.lattice import Lattice, decimal
 from tallytree.score_ranges.values import Values
 from tallytree.score_ranges.window import BoundedSolution, Window
@@ -23,7 +25,7 @@ from tallytree.values import counted, read_only
 __all__ = ["Search"]
 
 _ORDERS = ("sweep", "natural", None)
-_MODES: tuple[Mode, ...] = ("rows", "cells")
+_MODES: tuple[LayoutName, ...] = ("rows", "cells")
 _DEAR = 1e9  # operations of a lattice from which on counts of distinct entries are priced, too
 _MOST_COUNTS = 2**24  # tallies by the bound; a few in a hundred are reachable
 _LISTED_BYTES = 2.0**29  # listing tallies takes some ten times longer than passing them on
@@ -36,9 +38,9 @@ class Search:
     def __init__(self, model: Model, window: Window, labellings: int, memory_limit: float | None) -> None:
         self.model, self.window = model, window
         self.labellings, self.limit = labellings, memory_limit
-        self.unconstrained = Profile(model, (), Plan(model, (), memory_limit=memory_limit))
+        self.unconstrained = Profile.of(model, (), Plan(model, (), PlanOptions(memory_limit=memory_limit)))
         self.best = self.unconstrained.best()
-        self.worst = 0.0 - Profile(_negated(model), (), self.unconstrained.plan).best().score
+        self.worst = 0.0 - Profile.of(_negated(model), (), self.unconstrained.plan).best().score
 
     def plain(self) -> BoundedSolution | None:
         """Take the best of all, or prove that all scores lie on one side of the window."""
@@ -93,7 +95,7 @@ class Search:
             raise self._beyond(
                 f"a lattice of resolution {lattice.resolution:.3g} is too fine for the memory limit"
             )
-        profile = Profile(self.model, (lattice.statistic,), plan)
+        profile = Profile.of(self.model, (lattice.statistic,), plan)
         scores, tallies = profile.scores, profile.tallies[:, 0]
         found = self._inside(profile)
         cut = tallies[(scores > self.window.most) & (lattice.least_scores(tallies) <= self.window.beyond)]
@@ -114,7 +116,7 @@ class Search:
     def _by_counts(self, values: Values, plan: Plan) -> BoundedSolution:
         """Take the best of the counts of distinct entries: all labellings of one tally have one score."""
         entries = counted(len(values.statistics), "distinct entry").replace("entrys", "entries")
-        found = self._inside(Profile(self.model, values.statistics, plan))
+        found = self._inside(Profile.of(self.model, values.statistics, plan))
         if not found:
             raise self.window.infeasible(f"no count of its {entries} has one")
         return self._answer(found[0], f"the score of every count of its {entries} is known")
@@ -161,12 +163,12 @@ class Search:
         self,
         statistics: tuple[Statistic, ...],
         order: str | None,
-        mode: Mode,
+        mode: LayoutName,
         limit: float | None,
         window: TallyWindow | None = None,
     ) -> Plan | None:
         try:
-            return Plan(self.model, statistics, order=order, memory_limit=limit, tallies=mode, window=window)
+            return Plan(self.model, statistics, PlanOptions(order, limit, mode), window)
         except BudgetError:
             return None
 

@@ -11,12 +11,11 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.answers.distribution import distribution
-from tallytree.answers.profile import profile
 from tallytree.errors import InfeasibleError
 from tallytree.kbest import iter_best
 from tallytree.model.model import Model
 from tallytree.reductions.reduction import Reduction
+from tallytree.solving import distribution, profile
 from tallytree.testing.enumeration import Enumeration, brute_force, score_tolerance
 from tallytree.transducers.constraints import transduce
 from tallytree.transducers.encodings import EncodingName, alphabets_of

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from tallytree.errors import BudgetError, InfeasibleError, ModelError
 from tallytree.model.blocks import stacked
 from tallytree.model.model import Model
-from tallytree.planning.plan import default_memory_limit
+from tallytree.planning.budget import default_memory_limit
 from tallytree.reductions.reduction import Reduction, read_through
 from tallytree.statistics.statistic import Statistic
 from tallytree.transducers.machine import Machine

@@ -1,0 +1,90 @@
+"""The one place that certifies: what was promised of a labelling or a tree is held against its definition.
+
+Messages, charts and definitions add the same local scores in different orders, so scores may differ by
+rounding and no more (:func:`tallytree.model.rounding.rounding_bound`); tallies are integers, and equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.errors import CertificateError
+from tallytree.model.rounding import rounding_bound
+from tallytree.planning.precision import single_rounding
+from tallytree.running.graphs import Evaluation
+
+__all__ = ["certify", "certify_all", "certify_labelling", "certify_loss"]
+
+_MODEL = "This is a bug in tallytree; please report it with the model"
+
+
+def certify(
+    promised: tuple[float, Sequence[int]],
+    attained: tuple[float, Sequence[int]],
+    allowance: float | tuple[float, float],
+    *,
+    source: str = "messages promise",
+    thing: object = "the decoded labelling",
+    report: str = _MODEL,
+) -> None:
+    """Compare the score and the tally that were promised with those that are attained.
+
+    Parameters
+    ----------
+    promised, attained : (score, tally)
+    allowance : float or (float, float)
+        How far the promised score may be from the attained one; or how far below it, and how far above.
+    source, thing, report : str
+        Words for the error: who promised, what was decoded, what to do.
+
+    Raises
+    ------
+    CertificateError
+        They differ.
+    """
+    below, above = allowance if isinstance(allowance, tuple) else (allowance, allowance)
+    (score, tally), (exact, total) = promised, attained
+    if list(tally) != list(total) or not -below <= score - exact <= above:
+        raise CertificateError(
+            f"the certificate failed: {source} score {score!r} and tally {list(tally)}, {thing} has "
+            f"{exact!r} and {list(total)}. {report}"
+        )
+
+
+def certify_labelling(
+    score: float, tally: Sequence[int], evaluation: Evaluation, totals: Sequence[int], single: bool = False
+) -> None:
+    """Certify a labelling that was decoded from messages; rounded up where they are in single precision."""
+    exact, magnitude, terms, _ = evaluation
+    below = rounding_bound(terms, magnitude)
+    above = single_rounding(terms, magnitude) if single else below
+    certify((score, tally), (exact, totals), (below, above))
+
+
+def certify_all(
+    tallies: NDArray[np.int64],
+    totals: NDArray[np.int64],
+    scores: Any,
+    exact: Any,
+    magnitudes: Any,
+    terms: Any,
+) -> None:
+    """Certify many labellings at once, a row for each."""
+    fine = np.abs(exact - scores) <= rounding_bound(terms, magnitudes)
+    wrong = ~fine | (tallies != totals).any(axis=1)
+    for i in np.flatnonzero(wrong)[:1].tolist():
+        evaluation: Evaluation = exact[i].item(), magnitudes[i].item(), int(terms[i]), []
+        certify_labelling(scores[i].item(), tallies[i].tolist(), evaluation, totals[i].tolist())
+
+
+def certify_loss(promised: float, defined: float, *, source: str, thing: object = "the labelling") -> None:
+    """Compare the loss of a tally with the loss of what has that tally, by definition."""
+    if abs(defined - promised) > 1e-9 * max(1.0, defined):
+        raise CertificateError(
+            f"the certificate failed: {source} promises loss {promised!r}, {thing} has {defined!r}. This is "
+            "a bug in tallytree, or in the loss: check that with tallytree.testing.check_loss"
+        )

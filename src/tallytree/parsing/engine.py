@@ -1,0 +1,53 @@
+"""The engine of forests: messages go up a chart, from the words of a sentence to the whole of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tallytree.errors import ModelError
+from tallytree.parsing.distribution import TreeDistribution
+from tallytree.parsing.forest import Forest
+from tallytree.parsing.plan import TreePlan
+from tallytree.parsing.profile import TreeProfile
+from tallytree.parsing.statistics import TreeStatistic, checked_statistics
+from tallytree.planning.options import PlanOptions, RunOptions
+from tallytree.planning.query import Query
+from tallytree.running.engine import Engine, engine_of
+from tallytree.statistics.constraints import as_constraint
+
+__all__ = ["ChartEngine"]
+
+
+class ChartEngine(Engine):
+    """Queries about the trees of a sentence."""
+
+    def query(
+        self, subject: Forest, statistics: Iterable[Any], where: Any = None, **restriction: Any
+    ) -> Query[TreeStatistic]:
+        """Check statistics and constraint; trees have no variables that could be restricted."""
+        if restriction:
+            raise ModelError("fixed= and allowed= restrict the variables of a model; a forest has none")
+        constraint = None if where is None else as_constraint(where)
+        read = checked_statistics(statistics, len(subject))
+        if constraint is not None:
+            checked_statistics(constraint.statistics, len(subject))
+        return Query(subject, read, where, constraint)
+
+    def plan(self, query: Query[TreeStatistic], options: PlanOptions) -> TreePlan:
+        """Find the items that are part of some tree, and the tallies of each span."""
+        return TreePlan(query.subject, query.carried, options, query.window)
+
+    def profile(self, query: Query[TreeStatistic], plan: TreePlan, options: RunOptions) -> TreeProfile:
+        """Build the chart over max-plus."""
+        return TreeProfile(query, plan)
+
+    def distribution(
+        self, query: Query[TreeStatistic], plan: TreePlan, options: RunOptions
+    ) -> TreeDistribution:
+        """Build the chart over log-sum-exp."""
+        return TreeDistribution(query, plan)
+
+
+_ENGINE = ChartEngine()
+engine_of.register(Forest, lambda _: _ENGINE)

@@ -1,0 +1,140 @@
+"""Options of plans and of runs, as values.
+
+Every verb (:func:`solve`, :func:`profile`, …) takes the same keywords and reads them once, by
+:func:`read_options`. Inside the library they travel as one value.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, TypedDict, get_args
+
+from tallytree.errors import ModelError
+from tallytree.planning.budget import default_memory_limit
+from tallytree.planning.orders import Order
+from tallytree.planning.precision import Precision
+
+__all__ = ["Backend", "Keywords", "LayoutName", "Options", "PlanOptions", "RunOptions", "read_options"]
+
+LayoutName = Literal["auto", "rows", "cells"]
+Backend = Literal["native", "reference"]
+
+
+class PlanOptions(NamedTuple):
+    """How to plan.
+
+    Attributes
+    ----------
+    order : str, sequence of int or CliqueTree, optional
+        An elimination order or a heuristic; by default several are tried and the cheapest is kept.
+    memory_limit : float, optional
+        Bytes; by default half of the memory.
+    layout : {"auto", "rows", "cells"}
+        How tallies are stored.
+    precision : {"double", "single"}
+        Of the tables' numbers.
+    """
+
+    order: Order | None = None
+    memory_limit: float | None = None
+    layout: LayoutName = "auto"
+    precision: Precision = "double"
+
+    @property
+    def limit(self) -> float:
+        """The memory limit in bytes."""
+        return default_memory_limit() if self.memory_limit is None else float(self.memory_limit)
+
+
+class RunOptions(NamedTuple):
+    """How to run a plan.
+
+    Attributes
+    ----------
+    backend : {"native", "reference"}
+        The compiled executor, or the NumPy reference.
+    threads : int, optional
+        By default one, and for large problems as many as there are processors.
+    """
+
+    backend: Backend = "native"
+    threads: int | None = None
+
+
+class Options(NamedTuple):
+    """How to plan and how to run."""
+
+    plan: PlanOptions = PlanOptions()
+    run: RunOptions = RunOptions()
+
+
+class Keywords(TypedDict, total=False):
+    """The options as keywords of the public functions."""
+
+    order: Order | None
+    memory_limit: float | None
+    layout: LayoutName
+    precision: Precision
+    backend: Backend
+    threads: int | None
+    tallies: LayoutName  # the old name of layout
+
+
+_DOUBLE_ONLY = ("order", "memory_limit", "layout", "backend", "threads")
+_ALL = (*_DOUBLE_ONLY, "precision")
+
+
+def read_options(keywords: Mapping[str, Any], function: str, *, single: bool = True) -> Options:
+    """Return the options that a public function was given as keywords.
+
+    Parameters
+    ----------
+    keywords : mapping
+        What was given.
+    function : str
+        Its name, for errors.
+    single : bool
+        Whether the function can work in single precision.
+
+    Examples
+    --------
+    >>> read_options({"memory_limit": 1e6, "threads": 2}, "solve").run
+    RunOptions(backend='native', threads=2)
+    >>> read_options({"memory": 1e6}, "solve")
+    Traceback (most recent call last):
+    TypeError: solve() got an unexpected keyword argument 'memory'; its options are order, memory_limit,
+    layout, backend, threads, precision
+    """
+    if not keywords:
+        return Options()
+    given = _renamed(keywords)
+    known = _ALL if single else _DOUBLE_ONLY
+    for name in given:
+        if name not in known:
+            options = ", ".join(known)
+            raise TypeError(
+                f"{function}() got an unexpected keyword argument {name!r}; its options are {options}"
+            )
+    _check_choice(given, "layout", LayoutName)
+    _check_choice(given, "backend", Backend)
+    _check_choice(given, "precision", Precision)
+    run = {name: given.pop(name) for name in RunOptions._fields if name in given}
+    return Options(PlanOptions(**given), RunOptions(**run))
+
+
+def _renamed(keywords: Mapping[str, Any]) -> dict[str, Any]:
+    given = dict(keywords)
+    if "tallies" in given:
+        warnings.warn(
+            "tallies= is now called layout=; the old name goes in 0.3", DeprecationWarning, stacklevel=4
+        )
+        given["layout"] = given.pop("tallies")
+    return given
+
+
+def _check_choice(given: Mapping[str, Any], name: str, choices: Any) -> None:
+    names = get_args(choices)
+    if name in given and given[name] not in names:
+        *most, last = (repr(choice) for choice in names)
+        raise ModelError(f"{name} must be {', '.join(most)} or {last}, got {given[name]!r}")

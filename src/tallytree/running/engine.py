@@ -1,0 +1,73 @@
+"""The road from a query to its last table, for every kind of subject.
+
+An engine knows how to ask about one kind of subject, to plan the query, and to run the plan: cliques of a
+model, or spans of a sentence. :func:`engine_of` finds the engine of a subject; the verbs (:func:`solve`,
+:func:`profile`, :func:`distribution`, :func:`k_best`, …) are written once, on top of it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from functools import singledispatch
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.errors import ModelError
+from tallytree.planning.options import PlanOptions, RunOptions
+from tallytree.planning.query import Query
+
+__all__ = ["Engine", "Messages", "Root", "engine_of"]
+
+Root = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+"""Cells of the last table, with their tallies and values."""
+
+
+class Messages(Protocol):
+    """What remains of an upward pass."""
+
+    def root(self) -> Root:
+        """Return the root cells that something reaches, by lexicographic tally; their tallies and values."""
+
+    def decode(self, cell: int) -> NDArray[Any]:
+        """Return the best labelling, or derivation, with the tally of a root cell."""
+
+
+class Engine(ABC):
+    """One way to pass messages."""
+
+    @abstractmethod
+    def query(
+        self, subject: Any, statistics: Iterable[Any], where: Any = None, **restriction: Any
+    ) -> Query[Any]:
+        """Ask about a subject: check and bind what the user wrote, once."""
+
+    @abstractmethod
+    def plan(self, query: Query[Any], options: PlanOptions) -> Any:
+        """Decide what will be run; no score is looked at."""
+
+    @abstractmethod
+    def profile(self, query: Query[Any], plan: Any, options: RunOptions) -> Any:
+        """Run a plan over max-plus: the best score for every tally."""
+
+    @abstractmethod
+    def distribution(self, query: Query[Any], plan: Any, options: RunOptions) -> Any:
+        """Run a plan over log-sum-exp: the sum over everything with a tally."""
+
+
+@singledispatch
+def engine_of(subject: Any) -> Engine:
+    """Return the engine of a subject.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> type(engine_of(tt.Model([2, 2]))).__name__
+    'GraphEngine'
+    """
+    raise ModelError(
+        f"the first argument must be a Model, got {type(subject).__name__}; a reduction of one, or a "
+        "tallytree.parsing.Forest, will do as well"
+    )
