@@ -11,6 +11,7 @@ from tallytree.deprecation import REMOVAL
 RENAMED = [
     ("tallytree", "AugmentedModel", "ExplicitModel"),
     ("tallytree", "augment", "explicit_model"),
+    ("tallytree.io", "Problem", "ProblemFile"),
 ]
 
 

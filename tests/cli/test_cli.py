@@ -21,7 +21,7 @@ from tallytree.cli import main
 from tallytree.cli.commands import parser
 from tallytree.cli.exits import Exit, exit_of
 from tallytree.cli.progress import progress
-from tallytree.io import Problem, Source, problem_schema, read_problem, write_problem, write_uai
+from tallytree.io import ProblemFile, Source, problem_schema, read_problem, write_problem, write_uai
 
 MODEL = tt.Model.chain(
     [[0, 1.5], [0, -2.5], [0, 3], [0, -1.25], [0, 0.5], [0, -0.75], [0, 2]],
@@ -29,7 +29,7 @@ MODEL = tt.Model.chain(
     states=["dry", "wet"],
 )
 WET = tt.count(MODEL, state="wet", name="wet")
-PROBLEM = Problem(MODEL, [WET], "score - abs(wet - target)", where="wet <= 6", parameters={"target": 3})
+PROBLEM = ProblemFile(MODEL, [WET], "score - abs(wet - target)", where="wet <= 6", parameters={"target": 3})
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_solve_for_machines(files, capsys):
 
 def test_solve_in_single_precision(files, capsys):
     tenths = tt.Model.chain([[0.0, 0.1], [0.0, 0.7]], [[0.0, -0.3], [0.0, 0.2]])
-    write_problem(Problem(tenths), "tenths.json")
+    write_problem(ProblemFile(tenths), "tenths.json")
     found = json.loads(said(capsys, "solve", "tenths.json", "--precision", "single", "--json"))
     assert found["score"] == tt.solve(tenths).score
     assert 0 < found["gap"] < 1e-6
@@ -124,7 +124,7 @@ def test_a_narrow_terminal(files, capsys, monkeypatch):
 
 def test_grids_are_shown_as_grids(files, capsys):
     grid = tt.Model.grid(np.array([[[0, 1], [0, -1]], [[0, -1], [0, 1]]]), np.zeros((2, 2)), np.zeros((2, 2)))
-    write_problem(Problem(grid), "grid.json")
+    write_problem(ProblemFile(grid), "grid.json")
     assert said(capsys, "solve", "grid.json") == "score  2\n\n1 0\n0 1\n"
 
 
@@ -150,7 +150,7 @@ def test_profile(files, capsys):
 
 
 def test_a_profile_of_nothing(files, capsys):
-    write_problem(Problem(tt.Model([2], [((0,), [-np.inf, -np.inf])])), "none.json")
+    write_problem(ProblemFile(tt.Model([2], [((0,), [-np.inf, -np.inf])])), "none.json")
     assert run("profile", "none.json") == Exit.INFEASIBLE
     assert "every labelling is forbidden" in capsys.readouterr().err
 
@@ -387,7 +387,7 @@ def test_an_interrupt_is_no_traceback(files, capsys, monkeypatch):
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Problem, "solve", interrupted)
+    monkeypatch.setattr(ProblemFile, "solve", interrupted)
     assert run("solve", "week.json") == Exit.INTERRUPTED
     assert capsys.readouterr().err == "tallytree: interrupted\n"
 
@@ -396,7 +396,7 @@ def test_memory_that_is_not_there_is_no_traceback(files, capsys, monkeypatch):
     def greedy(*_: object, **__: object) -> None:
         raise MemoryError("Unable to allocate 16.0 EiB")
 
-    monkeypatch.setattr(Problem, "solve", greedy)
+    monkeypatch.setattr(ProblemFile, "solve", greedy)
     assert run("solve", "week.json") == Exit.BUDGET
     assert "the memory of this machine is not enough: Unable to" in capsys.readouterr().err
 
