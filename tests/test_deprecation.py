@@ -1,17 +1,28 @@
 """Old names: each is the object of the new name, and says so where it is used."""
 
 import importlib
+import pickle
 import warnings
 
 import pytest
 
+pytest.importorskip("sklearn")
+pytest.importorskip("clarabel")
+
 import tallytree as tt
 from tallytree.deprecation import REMOVAL
+from tallytree.learning import BestDecoder, KBestDecoder
 
 RENAMED = [
     ("tallytree", "AugmentedModel", "ExplicitModel"),
     ("tallytree", "augment", "explicit_model"),
     ("tallytree.io", "Problem", "ProblemFile"),
+    ("tallytree.learning", "Best", "BestDecoder"),
+    ("tallytree.learning", "KBest", "KBestDecoder"),
+    ("tallytree.learning", "Problem", "TrainingProblem"),
+    ("tallytree.learning", "path", "regularisation_path"),
+    ("tallytree.learning.decoding", "Best", "BestDecoder"),
+    ("tallytree.learning.decoding", "KBest", "KBestDecoder"),
 ]
 
 
@@ -56,3 +67,13 @@ def test_instances_are_those_of_the_old_class():
     model = tt.explicit_model(tt.Model([2], [((0,), [0, 1])]), [tt.count(state=1)])
     with pytest.warns(DeprecationWarning, match="ExplicitModel"):
         assert isinstance(model, tt.AugmentedModel)
+
+
+@pytest.mark.parametrize("decoder", [BestDecoder(), KBestDecoder(3)])
+def test_a_pickle_made_under_the_old_name_is_read(decoder):
+    name = type(decoder).__name__
+    old = pickle.dumps(decoder, protocol=0).replace(name.encode(), name.removesuffix("Decoder").encode())
+    with pytest.warns(DeprecationWarning, match=name) as caught:
+        assert pickle.loads(old) == decoder
+    assert caught[0].filename == __file__
+    assert pickle.loads(pickle.dumps(decoder)) == decoder

@@ -24,7 +24,7 @@ from tallytree.learning import (
     FrankWolfe,
     Graph,
     GraphSVM,
-    KBest,
+    KBestDecoder,
     SequenceSVM,
     Subgradient,
     TopTallies,
@@ -273,7 +273,7 @@ def test_predictions_can_be_constrained_and_ranked():
     svm = SequenceSVM().fit(X, y)
     verbs = svm.predict(X[:3], where=tt.count(state="V") == 2)
     assert [(one == "V").sum() for one in verbs] == [2, 2, 2]
-    ranked = svm.predict(X[:2], decode=KBest(3))
+    ranked = svm.predict(X[:2], decode=KBestDecoder(3))
     assert [len(one) for one in ranked] == [3, 3]
     assert ranked[0][0].tolist() == svm.predict(X[:1])[0].tolist()
     sharp = svm.predict(X, decode=ExpectedFBeta(background="P", scale=50.0))

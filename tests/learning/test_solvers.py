@@ -19,7 +19,7 @@ from tallytree.learning import (
     Plane,
     Subgradient,
     TopTallies,
-    path,
+    regularisation_path,
     train,
 )
 
@@ -140,7 +140,7 @@ def test_room_for_one_plane_is_the_textbook_step():
 def test_a_path_starts_where_the_last_optimum_was(solver):
     problem = sequences(7, LOSSES["hamming"])
     values = [0.1, 0.2, 0.4]
-    along = dict(path(problem, values, solver, tolerance=1e-3, max_passes=300))
+    along = dict(regularisation_path(problem, values, solver, tolerance=1e-3, max_passes=300))
     for C in values:
         best = optimum(problem, C, "margin")
         assert along[C].converged
@@ -152,7 +152,7 @@ def test_a_path_starts_where_the_last_optimum_was(solver):
 
 def test_a_subgradient_path_keeps_its_bound():
     problem = sequences(7, LOSSES["hamming"])
-    for C, found in path(problem, [0.1, 0.3], Subgradient(), tolerance=0.1, max_passes=100):
+    for C, found in regularisation_path(problem, [0.1, 0.3], Subgradient(), tolerance=0.1, max_passes=100):
         assert found.dual <= optimum(problem, C, "margin") * (1 + ROUNDING)
 
 

@@ -16,12 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 from tallytree.answers.profile import Where
 from tallytree.bounds import PacBayesBound, pac_bayes
 from tallytree.errors import ModelError
-from tallytree.learning.decoding import Best, Decoder
+from tallytree.learning.decoding import BestDecoder, Decoder
 from tallytree.learning.inference import Diverse, Scaling, TopTallies
 from tallytree.learning.labels import Labels
 from tallytree.learning.metrics import accuracy
 from tallytree.learning.oracle import ExactOracle
-from tallytree.learning.problem import Problem
+from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.progress import Progress
 from tallytree.learning.recipes import RecipeEstimator
 from tallytree.learning.solver import Solver
@@ -78,7 +78,7 @@ class StructuredSVM(RecipeEstimator):
         return [self.labels_.encode(one) for one in y]
 
     @abstractmethod
-    def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> Problem:
+    def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> TrainingProblem:
         """Return the training problem."""
 
     @abstractmethod
@@ -128,7 +128,7 @@ class StructuredSVM(RecipeEstimator):
         self._note(trained)
         return self
 
-    def _check_same(self, problem: Problem, known: Trained) -> None:
+    def _check_same(self, problem: TrainingProblem, known: Trained) -> None:
         if known.oracle.problem.fingerprint() != problem.fingerprint():
             raise ModelError(
                 "warm_start goes on with the examples of the last fit, whose planes it has, but these are "
@@ -167,13 +167,13 @@ class StructuredSVM(RecipeEstimator):
         ----------
         X : sequence of examples
         decode : Decoder, optional
-            :class:`Best` by default; :class:`KBest` gives lists, :class:`ExpectedFBeta` the labelling of the
-            largest expected F.
+            :class:`BestDecoder` by default; :class:`KBestDecoder` gives lists, :class:`ExpectedFBeta` the
+            labelling of the largest expected F.
         where : Constraint, optional
             What every labelling must satisfy, written with recipes, as ``tt.count(state="B-NP") >= 1``.
         """
         check_is_fitted(self, "weights_")
-        decoder = Best() if decode is None else decode
+        decoder = BestDecoder() if decode is None else decode
         return [decoder(model, where) for model in self._models(X)]
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:

@@ -21,11 +21,11 @@ from tallytree.learning.frank_wolfe import FrankWolfe
 from tallytree.learning.inference import Diverse, Scaling, TopTallies
 from tallytree.learning.oracle import ExactOracle
 from tallytree.learning.planes import Floats
-from tallytree.learning.problem import Problem
+from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.progress import Progress, history_of, time_left
 from tallytree.learning.solver import Report, Run, Solver, taken
 
-__all__ = ["Stop", "Trained", "path", "train"]
+__all__ = ["Stop", "Trained", "regularisation_path", "train"]
 
 Callback = Callable[[Progress], object]
 
@@ -110,7 +110,7 @@ class Trained:
 
 
 def train(
-    problem: Problem | ExactOracle,
+    problem: TrainingProblem | ExactOracle,
     solver: Solver | None = None,
     *,
     C: float = 1.0,
@@ -128,7 +128,7 @@ def train(
 
     Parameters
     ----------
-    problem : Problem
+    problem : TrainingProblem
         The examples; or an oracle made of them before, to be used again.
     solver : Solver, optional
         :class:`FrankWolfe` by default.
@@ -157,7 +157,7 @@ def train(
 
     Examples
     --------
-    See :class:`Problem`.
+    See :class:`TrainingProblem`.
     """
     if not C > 0.0 or not np.isfinite(C):
         raise ModelError(f"C must be a positive number, got {C!r}")
@@ -184,8 +184,11 @@ def train(
     return result
 
 
-def path(
-    problem: Problem | ExactOracle, values: Iterable[float], solver: Solver | None = None, **options: Any
+def regularisation_path(
+    problem: TrainingProblem | ExactOracle,
+    values: Iterable[float],
+    solver: Solver | None = None,
+    **options: Any,
 ) -> Iterator[tuple[float, Trained]]:
     """Train for one C after another, each from where the last one ended.
 
