@@ -24,6 +24,7 @@ from tallytree.learning.oracle import ExactOracle
 from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.progress import Progress
 from tallytree.learning.recipes import RecipeEstimator
+from tallytree.learning.run_options import RunOptions
 from tallytree.learning.solver import Solver
 from tallytree.learning.training import Trained, train
 from tallytree.losses import HammingDistance, Loss
@@ -118,15 +119,15 @@ class StructuredSVM(RecipeEstimator):
             ExactOracle(problem, self.scaling, self.extra, self.n_jobs),
             self.solver,
             C=self.C,
-            tolerance=self.tolerance,
-            max_passes=self.max_passes,
-            max_seconds=self.max_seconds,
             start=known,
-            checkpoint=self.checkpoint,
-            callback=_show if self.verbose else None,
+            options=self._run_options(),
         )
         self._note(trained)
         return self
+
+    def _run_options(self) -> RunOptions:
+        show = _show if self.verbose else None
+        return RunOptions(self.tolerance, self.max_passes, self.max_seconds, self.checkpoint, show)
 
     def _check_same(self, problem: TrainingProblem, known: Trained) -> None:
         if known.oracle.problem.fingerprint() != problem.fingerprint():
