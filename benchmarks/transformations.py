@@ -1,7 +1,7 @@
 """The paper's transformations: tallies as variables, clique trees reshaped and cloned, and how tallies grow.
 
-*Explicit* is the construction of section 3.1 (``augment``): a plain model with an auxiliary variable for
-each clique, solved by our own core and by toulbar2; *messages* is ``solve``, whose messages carry the
+*Explicit* is the construction of section 3.1 (``explicit_model``): a plain model with an auxiliary variable
+for each clique, solved by our own core and by toulbar2; *messages* is ``solve``, whose messages carry the
 tallies. Both maximise the same objective. For slack scaling the explicit one solves a model for each tally.
 """
 
@@ -73,36 +73,36 @@ def _explicit(
     def objective(score: Any, *tallies: Any) -> Any:
         return score + eta(*tallies)
 
-    augmented = tt.augment(model, statistics, eta)
+    built = tt.explicit_model(model, statistics, eta)
     times = interleaved(
         {
             "messages": lambda: tt.solve(model, statistics, objective),
-            "explicit": lambda: tt.solve(augmented.model),
-            "build": lambda: tt.augment(model, statistics, eta),
+            "explicit": lambda: tt.solve(built.model),
+            "build": lambda: tt.explicit_model(model, statistics, eta),
         },
         budget=budget,
     )
     ours = tt.solve(model, statistics, objective)
-    found = augmented.solution(tt.solve(augmented.model).assignment)
+    found = built.solution(tt.solve(built.model).assignment)
     assert abs(found.value - ours.value) < 1e-9 * max(1, abs(ours.value))
     return {
         "case": title,
-        "R": len(augmented.tallies),
+        "R": len(built.tallies),
         "messages ms": times["messages"] * 1e3,
-        "operations": tt.plan(augmented.model).operations / tt.plan(model, statistics).operations,
+        "operations": tt.plan(built.model).operations / tt.plan(model, statistics).operations,
         "time": times["explicit"] / times["messages"],
         "with building": (times["explicit"] + times["build"]) / times["messages"],
-        "toulbar2": toulbar2(augmented, ours.value) / times["messages"],
+        "toulbar2": toulbar2(built, ours.value) / times["messages"],
     }
 
 
-def toulbar2(augmented: tt.AugmentedModel, value: float) -> float:
+def toulbar2(built: tt.ExplicitModel, value: float) -> float:
     """Return the seconds that toulbar2 takes on the exported model; nan if absent, inf if too long."""
     if "toulbar2" not in peer_times.available():
         return np.nan
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "augmented.uai"
-        tt.io.write_uai(augmented.model, path)
+        path = Path(folder) / "built.uai"
+        tt.io.write_uai(built.model, path)
         command = [peer_times.PYTHON, str(Path(__file__).parent / "peer_uai.py"), str(path), str(PATIENCE)]
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=2 * PATIENCE)
@@ -111,7 +111,7 @@ def toulbar2(augmented: tt.AugmentedModel, value: float) -> float:
     record = json.loads(done.stdout.splitlines()[-1])
     if not record["proven"]:
         return np.inf
-    assert abs(augmented.solution(record["assignment"]).value - value) < 1e-3
+    assert abs(built.solution(record["assignment"]).value - value) < 1e-3
     return float(record["seconds"])
 
 
@@ -120,13 +120,13 @@ def slack(quick: bool) -> list[Row]:
     rows = []
     for length in (8, 12) if quick else (8, 12, 16):
         model, statistics, eta = f1(length)
-        augmented = tt.augment(model, statistics)
+        built = tt.explicit_model(model, statistics)
 
-        def clamped(augmented: Any = augmented, eta: Any = eta) -> float:
+        def clamped(built: Any = built, eta: Any = eta) -> float:
             best = -np.inf
-            for tally in augmented.tallies.tolist():
+            for tally in built.tallies.tolist():
                 try:
-                    score = tt.solve(augmented.clamp(*tally)).score
+                    score = tt.solve(built.clamp(*tally)).score
                 except tt.InfeasibleError:
                     continue
                 best = max(best, float(eta(*tally)) * (1 + score))
@@ -141,7 +141,7 @@ def slack(quick: bool) -> list[Row]:
         rows.append(
             {
                 "case": f"chain M = {length}, F1, slack",
-                "R": len(augmented.tallies),
+                "R": len(built.tallies),
                 "messages ms": times["messages"] * 1e3,
                 "time": times["explicit"] / times["messages"],
             }

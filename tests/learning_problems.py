@@ -15,6 +15,7 @@ from tallytree.learning import (
     TreeFeatures,
     TreeModel,
     TreeProblem,
+    templated,
 )
 from tallytree.parsing import Forest, Tree
 from tallytree.testing import brute_force
@@ -122,3 +123,23 @@ def optimum(problem, C, scaling):
         settings,
     ).solve()
     return solution.obj_val
+
+
+# --- sentences ----------------------------------------------------------------------------------------------
+
+WORDS = {
+    "D": ["the", "a", "this"],
+    "N": ["cat", "dog", "run", "tree"],
+    "V": ["sees", "run", "likes"],
+    "P": ["on", "under"],
+}
+
+
+def sentences(count, seed=0):
+    rng = np.random.default_rng(seed)
+    y = [list("DNVDN") if rng.random() < 0.5 else list("DNVPDN") for _ in range(count)]
+    return [[str(rng.choice(WORDS[label])) for label in labels] for labels in y], y
+
+
+def strings(words):
+    return templated([(word,) for word in words], [((0, 0),), ((0, -1),)])

@@ -23,7 +23,7 @@ import numpy as np
 
 import tallytree as tt
 from tallytree import parsing
-from tallytree.io import Problem, read_cfn, read_conll, read_conllu, read_problem, read_uai, read_wcsp
+from tallytree.io import ProblemFile, read_cfn, read_conll, read_conllu, read_problem, read_uai, read_wcsp
 from tallytree.io.files import Source
 from tallytree.io.formulas import Formula
 from tallytree.learning import SequenceSVM, WindowFeatures, load, save, store_sequences
@@ -39,7 +39,7 @@ TREES = (
 )
 READERS = {
     "json": read_problem,
-    "uai": lambda source: Problem(read_uai(source)),
+    "uai": lambda source: ProblemFile(read_uai(source)),
     "wcsp": read_wcsp,
     "cfn": read_cfn,
 }
@@ -57,7 +57,7 @@ def formula(data: bytes) -> None:
     found({name: [0.0, 1.0] for name in found.names})
     if found.kind == "truth":
         names = [tt.Statistic([((0,), [0, 1])], name=name) for name in found.names]
-        Problem(tt.Model([2]), names, where=found).solve(memory_limit=2e8, operation_limit=1e7)
+        ProblemFile(tt.Model([2]), names, where=found).solve(memory_limit=2e8, operation_limit=1e7)
 
 
 # --- texts --------------------------------------------------------------------------------------------------

@@ -17,12 +17,12 @@ import numpy as np
 
 import tallytree as tt
 from tallytree.explorer import write_page
-from tallytree.io import Parameter, Problem
+from tallytree.io import Parameter, ProblemFile
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
-def segments() -> Problem:
+def segments() -> ProblemFile:
     """Forty frames of a noisy signal: how many are active, and how often does it change?"""
     rng = np.random.default_rng(4)
     truth = np.repeat([0, 1, 0, 1, 0], [9, 8, 7, 10, 6])
@@ -31,7 +31,7 @@ def segments() -> Problem:
         np.column_stack((np.zeros(len(truth)), evidence)), 0.8 * np.eye(2), states=["off", "on"]
     )
     changes = [((t, t + 1), 1 - np.eye(2, dtype=int)) for t in range(len(truth) - 1)]
-    return Problem(
+    return ProblemFile(
         model,
         [tt.count(state="on", name="active"), tt.Statistic(changes, name="changes")],
         "score - penalty*changes - abs(active - target)/4",

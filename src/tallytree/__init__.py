@@ -11,6 +11,8 @@ labelling, and any ``H`` that does not decrease in the score.
 array([0, 1, 1])
 """
 
+from typing import TYPE_CHECKING
+
 from tallytree import bounds, io, losses, parsing
 from tallytree.answers.certificate import Certificate
 from tallytree.answers.distribution import Distribution
@@ -19,13 +21,14 @@ from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution
 from tallytree.bulk.batch import profile_batch, solve_batch
 from tallytree.bulk.loss_batch import loss_augmented_batch
+from tallytree.deprecation import renamed
 from tallytree.errors import BudgetError, InfeasibleError, ModelError, ObjectiveError, TallytreeError
 from tallytree.kbest import diverse_k_best, exclude, iter_best, k_best
 from tallytree.losses.augmented import loss_augmented, loss_augmented_path
 from tallytree.losses.corpus import loss_augmented_corpus
 from tallytree.model.model import Model
 from tallytree.paper.cliquetree import CliqueTree, clique_tree
-from tallytree.paper.explicit import AugmentedModel, augment
+from tallytree.paper.explicit import ExplicitModel, explicit_model
 from tallytree.planning.plan import Plan
 from tallytree.reductions.reduction import Reduction
 from tallytree.relaxation import Relaxation, relax
@@ -44,13 +47,13 @@ from tallytree.transducers import Machine, regular, transduce, valid_bio, valid_
 __version__ = "0.1.0"
 
 __all__ = [
-    "AugmentedModel",
     "BoundedSolution",
     "BudgetError",
     "Certificate",
     "CliqueTree",
     "Constraint",
     "Distribution",
+    "ExplicitModel",
     "InfeasibleError",
     "Machine",
     "Model",
@@ -65,7 +68,6 @@ __all__ = [
     "Statistic",
     "SufficientStatistics",
     "TallytreeError",
-    "augment",
     "bounds",
     "clique_tree",
     "count",
@@ -73,6 +75,7 @@ __all__ = [
     "diverse_k_best",
     "elementwise",
     "exclude",
+    "explicit_model",
     "io",
     "iter_best",
     "k_best",
@@ -97,3 +100,6 @@ __all__ = [
     "valid_bio",
     "valid_bioes",
 ]
+
+if not TYPE_CHECKING:  # a type checker is to know the new names alone
+    __getattr__ = renamed(__name__, {"AugmentedModel": "ExplicitModel", "augment": "explicit_model"})

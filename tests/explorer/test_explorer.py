@@ -13,18 +13,18 @@ import pytest
 import tallytree as tt
 from tallytree.cli import main
 from tallytree.explorer import page, write_page
-from tallytree.io import Parameter, Problem, write_problem
+from tallytree.io import Parameter, ProblemFile, write_problem
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 in_a_browser = pytest.mark.skipif(BROWSER is None, reason="no chromium")
 
 
-def chain() -> Problem:
+def chain() -> ProblemFile:
     rng = np.random.default_rng(5)
     model = tt.Model.chain(
         rng.normal(size=(9, 3)), rng.normal(size=(3, 3)), states=["O", "B", "</script><b>"]
     )
-    return Problem(
+    return ProblemFile(
         model,
         [tt.count(state=1, name="b")],
         "where(b < 8, score, -inf) + w*exp(-abs(b - t)/2) - log(1 + b**2) + max(0, min(b, 2), -1)",
@@ -38,11 +38,11 @@ def chain() -> Problem:
     )
 
 
-def grid() -> Problem:
+def grid() -> ProblemFile:
     rng = np.random.default_rng(6)
     model = tt.Model.grid(rng.normal(size=(3, 4, 2)), 0.5 * np.eye(2), 0.5 * np.eye(2))
     truth = rng.integers(0, 2, size=(3, 4))
-    return Problem(
+    return ProblemFile(
         model,
         [
             tt.matches(model, truth, background=0, name="tp"),
@@ -80,7 +80,7 @@ def test_the_page_loads_nothing():
 
 
 def test_sliders_have_ends():
-    problem = Problem(
+    problem = ProblemFile(
         tt.Model([2], [((0,), [0.0, 1.0])]), parameters={"a": 0.25, "b": -3.0, "c": Parameter(2, 5)}
     )
     found = {
@@ -95,7 +95,7 @@ def test_sliders_have_ends():
 
 
 def test_many_states_are_written_as_numbers():
-    problem = Problem(tt.Model([100], [((0,), np.arange(100.0))]))
+    problem = ProblemFile(tt.Model([100], [((0,), np.arange(100.0))]))
     data = embedded(page(problem, problem.profile()))
     assert data["labellings"] == [[99]]
     assert data["digits"] is None
@@ -106,7 +106,7 @@ def test_what_is_too_much_for_a_page(monkeypatch):
     monkeypatch.setattr("tallytree.explorer.MOST_LABELS", 50)
     with pytest.raises(tt.BudgetError, match="10 tallies of 9 variables are 90 labels, and a page holds 50"):
         page(problem, problem.profile())
-    nothing = Problem(tt.Model([2], [((0,), [-np.inf, -np.inf])]))
+    nothing = ProblemFile(tt.Model([2], [((0,), [-np.inf, -np.inf])]))
     with pytest.raises(tt.InfeasibleError, match="nothing to explore"):
         page(nothing, nothing.profile())
 
@@ -160,7 +160,7 @@ def browsed(path: Path, fragment: str = "") -> str:
     return done.stdout
 
 
-def asked(problem: Problem, settings: list[dict[str, float]], folder: Path) -> list[dict]:
+def asked(problem: ProblemFile, settings: list[dict[str, float]], folder: Path) -> list[dict]:
     """Move sliders in a browser; return what the page says after each setting."""
     path = folder / "page.html"
     script = ASK.replace("SETTINGS", json.dumps(settings))
@@ -169,7 +169,7 @@ def asked(problem: Problem, settings: list[dict[str, float]], folder: Path) -> l
     return json.loads(found.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
 
 
-def solved(problem: Problem, setting: dict[str, float]) -> tt.Solution | None:
+def solved(problem: ProblemFile, setting: dict[str, float]) -> tt.Solution | None:
     """The library's answer to the same question."""
     values = {key.removeprefix("parameter-"): v for key, v in setting.items() if key.startswith("parameter-")}
     parts = [f"({problem.where.text})"]
@@ -178,7 +178,7 @@ def solved(problem: Problem, setting: dict[str, float]) -> tt.Solution | None:
         if end in ("low", "high"):
             parts.append(f"{name} {'>=' if end == 'low' else '<='} {value}")
     asked = problem.with_parameters(**values)
-    asked = Problem(
+    asked = ProblemFile(
         asked.model, asked.statistics, asked.objective, where=" and ".join(parts), parameters=asked.parameters
     )
     profile = asked.profile()

@@ -6,7 +6,7 @@ import tracemalloc
 import pytest
 
 import tallytree as tt
-from tallytree.io import Problem, Source, read_cfn, read_problem, read_uai, read_wcsp
+from tallytree.io import ProblemFile, Source, read_cfn, read_problem, read_uai, read_wcsp
 
 BIG = 1.7e308
 
@@ -154,4 +154,4 @@ def test_a_file_that_is_too_long_is_refused(tmp_path, monkeypatch):
 
 def test_an_uai_file_goes_through_a_problem():
     model = read_uai(Source("file", b"MARKOV 1 2 1 1 0 2 1 0"))
-    assert Problem(model).solve().assignment.tolist() == [0]
+    assert ProblemFile(model).solve().assignment.tolist() == [0]

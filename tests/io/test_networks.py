@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from strategies import problems
 
 import tallytree as tt
-from tallytree.io import Problem, read_cfn, read_wcsp, write_cfn, write_wcsp
+from tallytree.io import ProblemFile, read_cfn, read_wcsp, write_cfn, write_wcsp
 from tallytree.io.files import Source
 
 in_a_folder = settings(
@@ -25,15 +25,15 @@ in_a_folder = settings(
 )
 
 
-def wcsp(text: str | bytes) -> Problem:
+def wcsp(text: str | bytes) -> ProblemFile:
     return read_wcsp(Source("file", text if isinstance(text, bytes) else text.encode()))
 
 
-def cfn(text: str | bytes) -> Problem:
+def cfn(text: str | bytes) -> ProblemFile:
     return read_cfn(Source("file", text if isinstance(text, bytes) else text.encode()))
 
 
-def least(problem: Problem) -> float | None:
+def least(problem: ProblemFile) -> float | None:
     """The least cost, None if nothing is below the bound."""
     try:
         return -problem.solve().value
@@ -403,7 +403,7 @@ def test_toulbar2_agrees_on_files_written_by_hand(network, tmp_path: Path, toulb
         assert least(ours) == pytest.approx(toulbar2(path))
 
 
-def simple_problem(drawn, data) -> Problem:
+def simple_problem(drawn, data) -> ProblemFile:
     """A problem that cost function networks have words for, with scores on a lattice."""
     model, _ = drawn
     if len(model) == 0:
@@ -430,7 +430,7 @@ def simple_problem(drawn, data) -> Problem:
     where = data.draw(
         st.sampled_from([None, f"g >= {low}", f"g - 2*zeros <= {low} and zeros >= 1", f"zeros == {low}"])
     )
-    return Problem(rounded, single, where=where)
+    return ProblemFile(rounded, single, where=where)
 
 
 @in_a_folder
@@ -520,11 +520,11 @@ def test_decimals_do_not_blur_the_bound():
 
 def test_names_survive_where_they_can(tmp_path: Path):
     model = tt.Model([2, 2], [((0, 1), [[0, 1], [2, 0]])], variables=["mo", "tu"], states=["dry", "wet"])
-    write_cfn(Problem(model), tmp_path / "a.cfn")
+    write_cfn(ProblemFile(model), tmp_path / "a.cfn")
     assert read_cfn(tmp_path / "a.cfn").model.variables == ("mo", "tu")
     assert read_cfn(tmp_path / "a.cfn").model.states == ("dry", "wet")
     odd = tt.Model([2, 2], [((0, 1), [[0, 1], [2, 0]])], variables=["1 a", "b:c"], states=["{", "wet"])
-    write_cfn(Problem(odd), tmp_path / "b.cfn")
+    write_cfn(ProblemFile(odd), tmp_path / "b.cfn")
     assert read_cfn(tmp_path / "b.cfn").model.variables == ("x0", "x1")
     assert read_cfn(tmp_path / "b.cfn").model.states == ("v0", "v1")
 
@@ -543,7 +543,7 @@ def test_names_survive_where_they_can(tmp_path: Path):
 def test_what_cannot_be_written_is_refused(arguments, where, decimals, message, tmp_path: Path):
     model = tt.Model.chain([[0, 1e6], [0, 1]], [[0, 1], [1, 0]])
     flips = tt.Statistic([((0, 1), [[0, 1], [1, 0]])], name="flips")
-    problem = Problem(model, [tt.count(state=1, name="ones"), flips], where=where, **arguments)
+    problem = ProblemFile(model, [tt.count(state=1, name="ones"), flips], where=where, **arguments)
     for write in (write_wcsp, write_cfn):
         with pytest.raises(tt.ModelError, match=message):
             write(problem, tmp_path / "x", decimals=decimals)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from strategies import problems
 
 import tallytree as tt
-from tallytree.io import Parameter, Problem, problem_schema, read_problem, write_problem
+from tallytree.io import Parameter, ProblemFile, problem_schema, read_problem, write_problem
 from tallytree.io.files import Source
 from tallytree.testing import brute_force
 
@@ -49,7 +49,7 @@ WEEK = {
 }
 
 
-def read(document: object) -> Problem:
+def read(document: object) -> ProblemFile:
     return read_problem(Source("file", json.dumps(document).encode()))
 
 
@@ -144,7 +144,7 @@ def test_a_written_problem_reads_back(drawn, data, tmp_path: Path):
     if named:
         where = (sum(named) <= data.draw(st.integers(-3, 8))) | ~(named[0] != data.draw(st.integers(-2, 3)))
     objective = " - ".join(["2*score", *(f"k*{s.name}" for s in named)])
-    problem = Problem(model, named, objective, where=where, parameters={"k": Parameter(0.25, 0, 1)})
+    problem = ProblemFile(model, named, objective, where=where, parameters={"k": Parameter(0.25, 0, 1)})
     write_problem(problem, tmp_path / "problem.json")
     document = json.loads((tmp_path / "problem.json").read_text())
     VALIDATOR.validate(document)
@@ -338,7 +338,7 @@ def test_a_problem_is_a_value():
     again = pickle.loads(pickle.dumps(problem))
     assert again.solve().value == problem.solve().value
     assert repr(problem) == (
-        "Problem(Model(7 variables of 2 states, 13 factors), statistics=(wet, weekend, tp, fp, changes), "
+        "ProblemFile(Model(7 variables of 2 states, 13 factors), statistics=(wet, weekend, tp, fp, changes), "
         "objective='score + weight * (1 - 2*tp/(4 + tp + fp))', "
         "where='1 <= wet <= most and (changes <= 3 or not weekend == 0)')"
     )
@@ -347,15 +347,15 @@ def test_a_problem_is_a_value():
 def test_statistics_need_names_for_formulas():
     model = tt.Model.chain(np.zeros((2, 2)), np.zeros((2, 2)))
     with pytest.raises(tt.ModelError, match="the statistic 'B-NP' cannot be named in a formula"):
-        Problem(model, [tt.count(state=1, name="B-NP")])
+        ProblemFile(model, [tt.count(state=1, name="B-NP")])
     with pytest.raises(tt.ModelError, match="the statistic 'a' has the name of another statistic"):
-        Problem(model, [tt.count(state=1, name="a"), tt.count(state=0, name="a")])
+        ProblemFile(model, [tt.count(state=1, name="a"), tt.count(state=0, name="a")])
     with pytest.raises(tt.ModelError, match="the statistic 'score' has the name of the score"):
-        Problem(model, [tt.count(state=1, name="score")])
+        ProblemFile(model, [tt.count(state=1, name="score")])
     with pytest.raises(tt.ModelError, match="the parameter 'p' is nan"):
-        Problem(model, parameters={"p": np.nan})
+        ProblemFile(model, parameters={"p": np.nan})
     with pytest.raises(tt.ModelError, match="the parameter 'p' is 'x'"):
-        Problem(model, parameters={"p": "x"})
+        ProblemFile(model, parameters={"p": "x"})
 
 
 def test_a_decreasing_objective_is_refused():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from strategies import models
 
 import tallytree as tt
-from tallytree.learning import Best, ExpectedFBeta, KBest
+from tallytree.learning import BestDecoder, ExpectedFBeta, KBestDecoder
 from tallytree.testing import brute_force
 
 
@@ -56,5 +56,5 @@ def test_what_it_cannot_do_is_refused():
 
 def test_best_and_k_best_agree():
     model = tt.Model.chain([[0.0, 1.0], [2.0, 0.0]], np.zeros((2, 2)), states=["O", "B"])
-    assert Best()(model).tolist() == KBest(2)(model)[0].tolist() == ["B", "O"]
-    assert KBest(9)(model, tt.count(state="B") == 0)[0].tolist() == ["O", "O"]
+    assert BestDecoder()(model).tolist() == KBestDecoder(2)(model)[0].tolist() == ["B", "O"]
+    assert KBestDecoder(9)(model, tt.count(state="B") == 0)[0].tolist() == ["O", "O"]

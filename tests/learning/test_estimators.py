@@ -1,6 +1,5 @@
-"""The estimators keep scikit-learn's contract: parameters, clones, pipelines, grids, pickles and files."""
+"""The estimators keep scikit-learn's contract: parameters, clones, pipelines, grids and fits that go on."""
 
-import pickle
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 pytest.importorskip("sklearn")
 pytest.importorskip("clarabel")
 
+from learning_problems import WORDS, sentences, strings
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -19,40 +19,17 @@ from sklearn.preprocessing import FunctionTransformer
 
 import tallytree as tt
 from tallytree.learning import (
-    CuttingPlanes,
     ExpectedFBeta,
     FrankWolfe,
     Graph,
     GraphSVM,
-    KBest,
+    KBestDecoder,
     SequenceSVM,
-    Subgradient,
-    TopTallies,
     corpus_f,
     grid_graph,
     label_graphs,
-    load,
-    save,
-    templated,
 )
-from tallytree.learning.files import read_arrays, write_arrays
-
-WORDS = {
-    "D": ["the", "a", "this"],
-    "N": ["cat", "dog", "run", "tree"],
-    "V": ["sees", "run", "likes"],
-    "P": ["on", "under"],
-}
-
-
-def sentences(count, seed=0):
-    rng = np.random.default_rng(seed)
-    y = [list("DNVDN") if rng.random() < 0.5 else list("DNVPDN") for _ in range(count)]
-    return [[str(rng.choice(WORDS[label])) for label in labels] for labels in y], y
-
-
-def strings(words):
-    return templated([(word,) for word in words], [((0, 0),), ((0, -1),)])
+from tallytree.learning.files import read_arrays
 
 
 def dictionaries(words):
@@ -158,69 +135,6 @@ def test_pipelines_transform_the_examples():
     assert pipeline.named_steps["svm"].C == 2.0
 
 
-@pytest.mark.parametrize(
-    "svm",
-    [
-        SequenceSVM(tt.losses.FBeta(beta=2.0, background="P"), scaling="slack", extra=TopTallies(2)),
-        SequenceSVM(solver=CuttingPlanes("one"), hashed=64),
-        SequenceSVM(solver=Subgradient(), tolerance=0.4),
-    ],
-    ids=repr,
-)
-def test_estimators_survive_pickles_and_files(svm, tmp_path):
-    words, y = sentences(12)
-    X = [strings(sentence) for sentence in words]
-    svm.fit(X, y)
-    save(svm, tmp_path / "svm.npz")
-    for other in (load(tmp_path / "svm.npz"), pickle.loads(pickle.dumps(svm))):
-        assert other.get_params() == svm.get_params()
-        assert other.weights_.tobytes() == svm.weights_.tobytes()
-        assert [one.tolist() for one in other.predict(X)] == [one.tolist() for one in svm.predict(X)]
-        assert other.classes_.tolist() == svm.classes_.tolist()
-        assert (other.gap_, other.history_) == (svm.gap_, svm.history_)
-
-
-def test_graphs_survive_files_too(tmp_path):
-    graph = Graph(np.array([[1.0, 1.0], [-1.0, 1.0]]), [[0, 1]])
-    svm = GraphSVM(C=10.0).fit([graph], [["on", "off"]])
-    save(svm, tmp_path / "svm.npz")
-    assert load(tmp_path / "svm.npz").predict([graph])[0].tolist() == ["on", "off"]
-
-
-class Mine(tt.losses.HammingDistance):
-    pass
-
-
-def test_what_cannot_be_read_back_is_not_written(tmp_path):
-    words, y = sentences(4)
-    svm = SequenceSVM(Mine(), tolerance=0.5)
-    with pytest.raises(tt.ModelError, match="this SequenceSVM has not been fitted"):
-        save(svm, tmp_path / "svm.npz")
-    with pytest.raises(tt.ModelError, match=r"loss is Mine.* which cannot be saved"):
-        save(svm.fit([strings(s) for s in words], y), tmp_path / "svm.npz")
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("header", "text"),
-    [
-        ({"class": "os.system"}, "which is not known here"),
-        (
-            {"class": "SequenceSVM", "parameters": {"loss": {"class": "eval"}}},
-            "names 'eval', which is no loss",
-        ),
-        (
-            {"class": "SequenceSVM", "parameters": {}, "attributes": {"predict": 1}, "history": []},
-            "sets 'predict', which no saved estimator does",
-        ),
-    ],
-)
-def test_files_with_something_else_in_them_are_refused(header, text, tmp_path):
-    write_arrays(tmp_path / "svm.npz", {"kind": "estimator", **header}, {"weights": np.zeros(1)})
-    with pytest.raises(tt.ModelError, match=text):
-        load(tmp_path / "svm.npz")
-
-
 def test_a_stopped_fit_warns_and_can_go_on():
     words, y = sentences(12)
     X = [strings(sentence) for sentence in words]
@@ -273,7 +187,7 @@ def test_predictions_can_be_constrained_and_ranked():
     svm = SequenceSVM().fit(X, y)
     verbs = svm.predict(X[:3], where=tt.count(state="V") == 2)
     assert [(one == "V").sum() for one in verbs] == [2, 2, 2]
-    ranked = svm.predict(X[:2], decode=KBest(3))
+    ranked = svm.predict(X[:2], decode=KBestDecoder(3))
     assert [len(one) for one in ranked] == [3, 3]
     assert ranked[0][0].tolist() == svm.predict(X[:1])[0].tolist()
     sharp = svm.predict(X, decode=ExpectedFBeta(background="P", scale=50.0))

@@ -10,7 +10,6 @@ import itertools
 
 from learning_problems import LOSSES, all_planes, graphs, objective, optimum, sequences
 
-import tallytree as tt
 from tallytree.learning import (
     CuttingPlanes,
     Diverse,
@@ -19,7 +18,6 @@ from tallytree.learning import (
     Plane,
     Subgradient,
     TopTallies,
-    path,
     train,
 )
 
@@ -134,36 +132,6 @@ def test_room_for_one_plane_is_the_textbook_step():
     for number in range(5):
         run.advance(number, False)
     np.testing.assert_allclose(run.weights, weights, atol=1e-12)
-
-
-@pytest.mark.parametrize("solver", [FrankWolfe(), CuttingPlanes("each"), CuttingPlanes("one")])
-def test_a_path_starts_where_the_last_optimum_was(solver):
-    problem = sequences(7, LOSSES["hamming"])
-    values = [0.1, 0.2, 0.4]
-    along = dict(path(problem, values, solver, tolerance=1e-3, max_passes=300))
-    for C in values:
-        best = optimum(problem, C, "margin")
-        assert along[C].converged
-        assert along[C].dual <= best * (1 + ROUNDING)
-        assert along[C].primal <= best * (1 + 1e-3 + ROUNDING)
-    alone = train(problem, solver, C=0.4, tolerance=1e-3, max_passes=300)
-    assert along[0.4].history[-1].calls <= alone.history[-1].calls
-
-
-def test_a_subgradient_path_keeps_its_bound():
-    problem = sequences(7, LOSSES["hamming"])
-    for C, found in path(problem, [0.1, 0.3], Subgradient(), tolerance=0.1, max_passes=100):
-        assert found.dual <= optimum(problem, C, "margin") * (1 + ROUNDING)
-
-
-def test_what_is_no_parameter_is_refused():
-    problem = sequences(0, LOSSES["hamming"])
-    with pytest.raises(tt.ModelError, match="C must be a positive number, got 0"):
-        train(problem, C=0)
-    with pytest.raises(tt.ModelError, match="scaling must be 'margin' or 'slack', got 'both'"):
-        train(problem, scaling="both")
-    with pytest.raises(tt.ModelError, match="slacks must be 'one' or 'each', got 'n'"):
-        train(problem, CuttingPlanes("n"))
 
 
 def test_a_plane_is_worth_its_offset_at_zero():

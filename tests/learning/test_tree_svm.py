@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 
 import tallytree as tt
 from tallytree import parsing
-from tallytree.learning import ExpectedFBeta, FrankWolfe, KBest, MaxBrackets, TreeSVM, load, save
+from tallytree.learning import ExpectedFBeta, FrankWolfe, KBestDecoder, MaxBrackets, TreeSVM, load, save
 from tallytree.learning.files import read_arrays, write_arrays
 
 TREES = [
@@ -65,7 +65,7 @@ def test_parameters_clones_and_grids():
 
 
 def test_prediction_has_the_same_choices_as_other_estimators(fitted):
-    ranked = fitted.predict(SENTENCES[:2], decode=KBest(2))
+    ranked = fitted.predict(SENTENCES[:2], decode=KBestDecoder(2))
     assert [trees[0] for trees in ranked] == TREES[:2]
     assert all(len(set(trees)) == 2 for trees in ranked)
     flat = fitted.predict(SENTENCES[:1], where=parsing.count("NP") <= 3)[0]

@@ -10,7 +10,7 @@ pytest.importorskip("clarabel")
 
 from tallytree.kernels.native import block_inner, improve_block
 from tallytree.learning.planes import Plane
-from tallytree.learning.working_sets import _ENOUGH, _ROUNDING, _STEPS, WorkingSet
+from tallytree.learning.working_sets import _RULES, WorkingSet
 
 DIMENSION = 7
 
@@ -37,14 +37,14 @@ def improved(planes, alpha, weights):
     gram = slopes @ slopes.T
     values = np.array([plane.offset for plane in planes]) - slopes @ weights
     gap = float(alpha @ (values.max() - values))
-    least = _ROUNDING * (1 + max(plane.offset for plane in planes))
-    for _ in range(_STEPS):
+    least = _RULES.rounding * (1 + max(plane.offset for plane in planes))
+    for _ in range(_RULES.steps):
         up, used = int(values.argmax()), np.flatnonzero(alpha > 0)
         down = int(used[values[used].argmin()])
         slope = values[up] - values[down]
         if slope <= least:
             break
-        least = max(least, _ENOUGH * slope)
+        least = max(least, _RULES.enough * slope)
         curvature = gram[up, up] - 2 * gram[up, down] + gram[down, down]
         step = min(alpha[down], slope / curvature) if curvature > 0 else alpha[down]
         alpha[up] += step

@@ -7,7 +7,6 @@ decrease in the score: then the optimum of ``H(F(y), G(y))`` is attained at some
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from itertools import chain, repeat
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from tallytree.answers.certificate import BEST, IN_ORDER, SAME_TALLY, Claim
 from tallytree.answers.objective import Objective, evaluate_objective
 from tallytree.answers.ranking import Ranked, by_objective
+from tallytree.deprecation import warn_renamed
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.planning.query import Query
 from tallytree.statistics.constraints import Constraint, as_constraint
@@ -269,8 +269,7 @@ class TallyTable(ABC, Generic[Answer]):
 
     def allowed(self, where: Where = None) -> NDArray[np.int64]:
         """Return the same as :meth:`rows_where`; deprecated."""
-        message = "TallyTable.allowed() is now called rows_where(); the old name goes in 0.3"
-        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        warn_renamed("TallyTable.allowed", "rows_where", stacklevel=3)
         return self.rows_where(where)
 
     @property

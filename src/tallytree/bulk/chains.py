@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from tallytree.bulk.chunk_tables import ChunkLoss
 from tallytree.bulk.truth_tables import ChainLoss, Integers, PositionLoss, Priced
 from tallytree.kernels import native
+from tallytree.kernels.native import BudgetExceededError
 from tallytree.losses.base import Loss
 from tallytree.losses.scaling import Scaling, checked_scaling
 from tallytree.model.model import Model
 from tallytree.planning.budget import default_memory_limit
 from tallytree.planning.threads import thread_count
 
-__all__ = ["Chains", "augmented_chains", "chain_loss"]
+__all__ = ["BudgetExceededError", "Chains", "augmented_chains", "chain_loss"]
 
 Found = list[tuple[Integers, float]]
 """Labellings of a chain and their losses, the most violated one first."""

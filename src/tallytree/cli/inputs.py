@@ -13,7 +13,7 @@ from tallytree.errors import ModelError
 from tallytree.io import (
     CostScale,
     Parameter,
-    Problem,
+    ProblemFile,
     read_cfn,
     read_problem,
     read_uai,
@@ -45,7 +45,7 @@ STANDARD_INPUT = "standard input"
 FORMATS = ("json", "uai", "wcsp", "cfn")
 
 
-def problem_of(options: Namespace) -> Problem:
+def problem_of(options: Namespace) -> ProblemFile:
     """Read the file, then add what the options say."""
     origin = read_source(options.file)
     kind = options.format or format_of_path(options.file) or _sniffed(origin.data)
@@ -95,12 +95,12 @@ def _sniffed(data: bytes) -> str:
     return "wcsp"
 
 
-def _uai(origin: Source, options: Namespace) -> Problem:
+def _uai(origin: Source, options: Namespace) -> ProblemFile:
     evidence = None if options.evidence is None else read_source(options.evidence)
-    return Problem(read_uai(origin, evidence))
+    return ProblemFile(read_uai(origin, evidence))
 
 
-_READERS: Mapping[str, Callable[[Source], Problem]] = {
+_READERS: Mapping[str, Callable[[Source], ProblemFile]] = {
     "json": read_problem,
     "wcsp": read_wcsp,
     "cfn": read_cfn,
@@ -110,7 +110,7 @@ _READERS: Mapping[str, Callable[[Source], Problem]] = {
 # --- what the options add -----------------------------------------------------------------------------------
 
 
-def _extended(problem: Problem, options: Namespace) -> Problem:
+def _extended(problem: ProblemFile, options: Namespace) -> ProblemFile:
     model = problem.model.restricted({_number(v): _number(s) for v, s in pairs(options.fix, "--fix")})
     counts = [_count(name, states) for name, states in pairs(options.count, "--count")]
     values = {name: _value(name, value) for name, value in pairs(options.set, "--set")}
@@ -121,12 +121,12 @@ def _extended(problem: Problem, options: Namespace) -> Problem:
     parameters: dict[str, float | Parameter] = {**problem.parameters}
     parameters.update({name: values[name] for name in unknown})
     objective = problem.objective if options.objective is None else options.objective
-    extended = Problem(model, statistics, objective, where=joined or None, parameters=parameters)
+    extended = ProblemFile(model, statistics, objective, where=joined or None, parameters=parameters)
     _check_read(extended, unknown)
     return extended.with_parameters(**{n: v for n, v in values.items() if n not in unknown})
 
 
-def _check_read(problem: Problem, names: list[str]) -> None:
+def _check_read(problem: ProblemFile, names: list[str]) -> None:
     """Refuse values of parameters that are new and that no formula reads: they are misspelt."""
     formulas = [formula for formula in (problem.objective, problem.where) if formula is not None]
     read = {name for formula in formulas for name in formula.names}
@@ -175,7 +175,7 @@ def _value(name: str, text: str) -> float:
 # --- writing ------------------------------------------------------------------------------------------------
 
 
-def write(problem: Problem, path: str, kind: str, decimals: int | None) -> CostScale | None:
+def write(problem: ProblemFile, path: str, kind: str, decimals: int | None) -> CostScale | None:
     """Write a problem in a format; for costs, returns how scores come from them."""
     if kind == "json":
         write_problem(problem, path)
@@ -186,7 +186,7 @@ def write(problem: Problem, path: str, kind: str, decimals: int | None) -> CostS
     return {"wcsp": write_wcsp, "cfn": write_cfn}[kind](problem, path, decimals=decimals)
 
 
-def _plain(problem: Problem) -> Model:
+def _plain(problem: ProblemFile) -> Model:
     if problem.where is not None or problem.objective is not None:
         raise ModelError(
             "the UAI format holds a model and nothing else; this problem has a constraint or an objective. "

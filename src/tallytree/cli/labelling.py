@@ -149,7 +149,7 @@ def _decoder(options: Namespace) -> Any:
         raise ModelError("-k gives the labellings of the best scores; leave out --decode")
     if options.decode == "best":
         refuse(options, ("background", "scale"), "but for --decode expected-f")
-        return learning().Best() if options.number is None else learning().KBest(options.number)
+        return learning().BestDecoder() if options.number is None else learning().KBestDecoder(options.number)
     chosen = filled(options, {"background": "O", "scale": 1.0})
     return learning().ExpectedFBeta(background=chosen.background, scale=chosen.scale)
 

@@ -13,7 +13,7 @@ import numpy as np
 from tallytree.answers.objective import evaluate_objective
 from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution
-from tallytree.io import Problem
+from tallytree.io import ProblemFile
 from tallytree.planning.plan import Plan
 
 __all__ = [
@@ -56,7 +56,7 @@ def print_values(values: Mapping[str, Any], *, machine: bool) -> None:
 # --- solutions ----------------------------------------------------------------------------------------------
 
 
-def solution_json(problem: Problem, solution: Solution) -> dict[str, Any]:
+def solution_json(problem: ProblemFile, solution: Solution) -> dict[str, Any]:
     """Return a solution as plain data."""
     return {
         "value": solution.value,
@@ -67,7 +67,7 @@ def solution_json(problem: Problem, solution: Solution) -> dict[str, Any]:
     }
 
 
-def solution_lines(problem: Problem, solution: Solution, width: int) -> Iterator[str]:
+def solution_lines(problem: ProblemFile, solution: Solution, width: int) -> Iterator[str]:
     """Show a solution to a person."""
     if problem.objective is not None:
         yield f"value  {solution.value:.10g}"
@@ -109,7 +109,7 @@ def _wrapped(columns: Sequence[tuple[str, str]], width: int) -> Iterator[str]:
     yield from ("".join(upper).rstrip(), "".join(lower).rstrip())
 
 
-def ranked_lines(problem: Problem, found: Sequence[Solution], width: int) -> Iterator[str]:
+def ranked_lines(problem: ProblemFile, found: Sequence[Solution], width: int) -> Iterator[str]:
     """Show several labellings, one in a line, with those that differ from the first marked."""
     heads = ["", *(["value"] if problem.objective is not None else []), "score", *problem.names, "labelling"]
     rows = []
@@ -132,7 +132,7 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]
 # --- profiles and plans -------------------------------------------------------------------------------------
 
 
-def _columns(problem: Problem, profile: Profile) -> tuple[Any, Any, int | None]:
+def _columns(problem: ProblemFile, profile: Profile) -> tuple[Any, Any, int | None]:
     """Return the values (None without an objective), where the constraint holds, and the best row."""
     values, holds = None, np.ones(len(profile), dtype=bool)
     if problem.objective is not None:
@@ -147,7 +147,7 @@ def _columns(problem: Problem, profile: Profile) -> tuple[Any, Any, int | None]:
     return values, holds, best
 
 
-def profile_json(problem: Problem, profile: Profile) -> dict[str, Any]:
+def profile_json(problem: ProblemFile, profile: Profile) -> dict[str, Any]:
     """Return a profile as plain data."""
     values, holds, best = _columns(problem, profile)
     document = {
@@ -160,7 +160,7 @@ def profile_json(problem: Problem, profile: Profile) -> dict[str, Any]:
     return document if values is None else {**document, "values": values.tolist()}
 
 
-def profile_lines(problem: Problem, profile: Profile, limit: int | None) -> Iterator[str]:
+def profile_lines(problem: ProblemFile, profile: Profile, limit: int | None) -> Iterator[str]:
     """Show a profile: a row for each tally, an arrow at the best one that is allowed."""
     values, holds, best = _columns(problem, profile)
     heads = [*problem.names, "score", *(["value"] if values is not None else []), ""]

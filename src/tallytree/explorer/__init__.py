@@ -17,7 +17,7 @@ import numpy as np
 
 from tallytree.answers.profile import Profile
 from tallytree.errors import BudgetError, InfeasibleError
-from tallytree.io import Parameter, Problem
+from tallytree.io import Parameter, ProblemFile
 from tallytree.io.files import PathLike, write_atomically
 from tallytree.io.formulas import Formula
 from tallytree.io.problems import MOST_OPERATIONS
@@ -31,7 +31,7 @@ DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def write_page(
-    problem: Problem,
+    problem: ProblemFile,
     path: PathLike,
     *,
     title: str = "tallytree explorer",
@@ -42,14 +42,14 @@ def write_page(
 
     Parameters
     ----------
-    problem : Problem
+    problem : ProblemFile
         Its statistics become axes and ranges, its parameters sliders.
     path : path
         Where to. An existing file is replaced.
     title : str
         What the page is called.
     memory_limit, operation_limit : float, optional
-        As for :meth:`Problem.plan`.
+        As for :meth:`ProblemFile.plan`.
 
     Raises
     ------
@@ -62,14 +62,14 @@ def write_page(
     write_atomically(path, [page(problem, found, title=title)])
 
 
-def page(problem: Problem, profile: Profile, *, title: str = "tallytree explorer") -> str:
+def page(problem: ProblemFile, profile: Profile, *, title: str = "tallytree explorer") -> str:
     """Return the page of a problem and its profile as text.
 
     Examples
     --------
     >>> import tallytree as tt
     >>> model = tt.Model.chain([[0, 1], [0, 2], [0, -4]], [[0, 0], [0, 0]])
-    >>> problem = Problem(model, [tt.count(state=1, name="ones")], where="ones >= 1")
+    >>> problem = ProblemFile(model, [tt.count(state=1, name="ones")], where="ones >= 1")
     >>> text = page(problem, problem.profile())
     >>> text.startswith("<!doctype html>"), "http://" in text.replace("http://www.w3.org", "")
     (True, False)
@@ -93,7 +93,7 @@ def _part(name: str) -> str:
     return resources.files("tallytree.explorer").joinpath(name).read_text("utf-8")
 
 
-def _data(problem: Problem, profile: Profile, title: str) -> dict[str, Any]:
+def _data(problem: ProblemFile, profile: Profile, title: str) -> dict[str, Any]:
     model = problem.model
     sizes = model.cardinalities.tolist()
     return {

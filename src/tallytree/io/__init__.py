@@ -1,5 +1,9 @@
 """Files: models and problems of our own, and in the formats of other tools; and sentences in columns."""
 
+from typing import TYPE_CHECKING
+
+from tallytree.deprecation import renamed
+
 from .cfn import read_cfn
 from .cfn_writing import write_cfn
 from .conll import Token, iter_conll, read_conll, read_conllu
@@ -9,7 +13,7 @@ from .network_writing import CostScale
 from .pgmpy import from_pgmpy, to_pgmpy
 from .problem_reading import read_problem
 from .problem_writing import problem_schema, write_problem
-from .problems import Parameter, Problem
+from .problems import Parameter, ProblemFile
 from .uai import read_uai, write_uai
 from .wcsp import read_wcsp, write_wcsp
 
@@ -17,7 +21,7 @@ __all__ = [
     "ContractionPath",
     "CostScale",
     "Parameter",
-    "Problem",
+    "ProblemFile",
     "Source",
     "Token",
     "from_networkx",
@@ -37,3 +41,6 @@ __all__ = [
     "write_uai",
     "write_wcsp",
 ]
+
+if not TYPE_CHECKING:  # a type checker is to know the new names alone
+    __getattr__ = renamed(__name__, {"Problem": "ProblemFile"})

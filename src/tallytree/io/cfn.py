@@ -27,7 +27,7 @@ from tallytree.io.counts import ARITHMETIC, arithmetic_table, counted
 from tallytree.io.factors import MOST_AXES
 from tallytree.io.files import Readable, source
 from tallytree.io.networks import Network
-from tallytree.io.problems import Problem
+from tallytree.io.problems import ProblemFile
 
 __all__ = ["read_cfn"]
 
@@ -41,7 +41,7 @@ _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)")
 _BOUND = re.compile(r"([<>])(.*)")
 
 
-def read_cfn(path: Readable) -> Problem:
+def read_cfn(path: Readable) -> ProblemFile:
     """Read a cost function network.
 
     Parameters
@@ -51,7 +51,7 @@ def read_cfn(path: Readable) -> Problem:
 
     Returns
     -------
-    Problem
+    ProblemFile
         Scores are costs with the sign turned, or as they are where the file asks for a maximum
         (``mustbe: ">…"``). Entries that no solution within the bound can have are forbidden. Count
         constraints are statistics with conditions, prices on them terms of the objective.
@@ -93,7 +93,7 @@ class _Reader:
         self.states: list[list[str] | None] = []
         self.sizes: list[int] = []
 
-    def problem(self, whole: Group) -> Problem:
+    def problem(self, whole: Group) -> ProblemFile:
         parts = [item for item in whole.items if isinstance(item, Group)]
         if len(parts) != 3:
             raise self._error(whole, f"expected problem, variables and functions, got {len(parts)} parts")

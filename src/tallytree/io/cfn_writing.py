@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 
 from tallytree.io.files import PathLike, write_atomically
 from tallytree.io.network_writing import CostScale, IntegerNetwork, integer_network
-from tallytree.io.problems import Problem
+from tallytree.io.problems import ProblemFile
 
 __all__ = ["write_cfn"]
 
 _PLAIN_NAME = re.compile(r'[^0-9\-.+\s/#\[\]{}",:][^\s/#\[\]{}",:]*')
 
 
-def write_cfn(problem: Problem, path: PathLike, *, decimals: int | None = None) -> CostScale:
+def write_cfn(problem: ProblemFile, path: PathLike, *, decimals: int | None = None) -> CostScale:
     """Write a problem as a cost function network, to be minimised.
 
     Costs are decimals: a score ``f`` of a table whose largest score is ``m`` costs ``m - f``, rounded to so
@@ -22,7 +22,7 @@ def write_cfn(problem: Problem, path: PathLike, *, decimals: int | None = None) 
 
     Parameters
     ----------
-    problem : Problem
+    problem : ProblemFile
         A model, perhaps with a constraint: comparisons joined by ``and``, of statistics that look at one
         variable at a time. The format has no other objective than the score.
     path : path
@@ -46,7 +46,8 @@ def write_cfn(problem: Problem, path: PathLike, *, decimals: int | None = None) 
     >>> from tallytree import Model, count
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "one.cfn"
     >>> model = Model([2, 2], [((0,), [0, 1.5])], variables=["mo", "tu"])
-    >>> scale = write_cfn(Problem(model, [count(state=1, name="ones")], where="ones <= 1"), file, decimals=1)
+    >>> problem = ProblemFile(model, [count(state=1, name="ones")], where="ones <= 1")
+    >>> scale = write_cfn(problem, file, decimals=1)
     >>> print(file.read_text().strip())
     {"problem": {"name": "tallytree", "mustbe": "<1.6"},
      "variables": {"mo": 2, "tu": 2},
@@ -63,7 +64,7 @@ def write_cfn(problem: Problem, path: PathLike, *, decimals: int | None = None) 
     return CostScale(network.scale.offset, 1.0)
 
 
-def _lines(problem: Problem, network: IntegerNetwork) -> Iterator[str]:
+def _lines(problem: ProblemFile, network: IntegerNetwork) -> Iterator[str]:
     model = problem.model
     variables = _written(model.variables, len(model), "x")
     yield f'{{"problem": {{"name": "tallytree", "mustbe": "<{_decimal(network.top, network.decimals)}"}},'

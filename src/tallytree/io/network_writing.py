@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tallytree.errors import ModelError
 from tallytree.io.factors import each_factor
-from tallytree.io.problems import Problem
+from tallytree.io.problems import ProblemFile
 from tallytree.model.model import Model
 from tallytree.statistics.constraints import And, Constraint
 from tallytree.statistics.linear import Comparison
@@ -59,7 +59,7 @@ class IntegerNetwork(NamedTuple):
     decimals: int
 
 
-def integer_network(problem: Problem, decimals: int | None) -> IntegerNetwork:
+def integer_network(problem: ProblemFile, decimals: int | None) -> IntegerNetwork:
     """Write scores as costs with so many decimals; by default as many as they have, at most six."""
     if problem.objective is not None and problem.objective.text.strip() != "score":
         raise ModelError(

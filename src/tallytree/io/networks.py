@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tallytree.errors import BudgetError, ModelError
 from tallytree.io.formulas import is_name
-from tallytree.io.problems import Problem
+from tallytree.io.problems import ProblemFile
 from tallytree.model.blocks import LARGEST_INTEGER
 from tallytree.model.model import Model
 from tallytree.planning.budget import default_memory_limit
@@ -129,7 +129,7 @@ class Network:
 
     def problem(
         self, *, variables: Sequence[str] | None = None, states: Sequence[Sequence[str]] | None = None
-    ) -> Problem:
+    ) -> ProblemFile:
         """Return the problem, once everything has been added."""
         model = Model(self.cardinalities, self._factors(), variables=variables, states=states)
         names = list(self._names())
@@ -137,7 +137,7 @@ class Network:
         statistics = [_statistic(model, name, counted) for name, counted in pairs]
         hard = [f"({counted.condition(name)})" for name, counted in pairs if counted.metric == "hard"]
         prices = [counted.price(name) for name, counted in pairs if counted.metric != "hard"]
-        return Problem(model, statistics, self._objective(prices), where=" and ".join(hard) or None)
+        return ProblemFile(model, statistics, self._objective(prices), where=" and ".join(hard) or None)
 
     def _settled(self, given: tuple[str, Counted]) -> Counted:
         """Return the count; a price that no solution can pay is no price."""

@@ -14,7 +14,7 @@ import numpy as np
 from tallytree.io.documents import At, document
 from tallytree.io.files import Readable, source
 from tallytree.io.problem_tables import Tables, afford, array, integer, score
-from tallytree.io.problems import Parameter, Problem
+from tallytree.io.problems import Parameter, ProblemFile
 from tallytree.model.model import Model
 from tallytree.planning.budget import default_memory_limit
 from tallytree.statistics.recipes import count, matches, mismatches
@@ -29,7 +29,7 @@ DEEPEST_CONSTRAINT = 15
 OPTIONAL = ("$schema", "title", "statistics", "parameters", "objective", "where", "fixed", "allowed")
 
 
-def read_problem(path: Readable, *, memory_limit: float | None = None) -> Problem:
+def read_problem(path: Readable, *, memory_limit: float | None = None) -> ProblemFile:
     """Read a problem file.
 
     Parameters
@@ -60,7 +60,7 @@ def read_problem(path: Readable, *, memory_limit: float | None = None) -> Proble
     ... }''')
     >>> problem = read_problem(file)
     >>> problem
-    Problem(Model(3 variables of 2 states, 5 factors), statistics=(wet), where='wet <= 1')
+    ProblemFile(Model(3 variables of 2 states, 5 factors), statistics=(wet), where='wet <= 1')
     >>> problem.solve().labels
     array(['dry', 'dry', 'wet'], dtype=object)
     """
@@ -79,7 +79,7 @@ def read_problem(path: Readable, *, memory_limit: float | None = None) -> Proble
     parameters = {name: _parameter(at) for name, at in _members(top, "parameters").items()}
     model = _restricted(model, top)
     with whole.blamed():
-        problem = Problem(model, statistics, objective, where=where, parameters=parameters)
+        problem = ProblemFile(model, statistics, objective, where=where, parameters=parameters)
         _ = problem.constraint  # refused now where it would be refused later
     return problem
 

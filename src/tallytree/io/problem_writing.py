@@ -11,7 +11,7 @@ from typing import Any
 
 from tallytree.io.files import PathLike, write_atomically
 from tallytree.io.problem_reading import VERSION
-from tallytree.io.problems import Parameter, Problem
+from tallytree.io.problems import Parameter, ProblemFile
 from tallytree.model.blocks import Block
 from tallytree.model.model import Model
 from tallytree.statistics.statistic import Statistic
@@ -21,7 +21,7 @@ __all__ = ["problem_schema", "write_problem"]
 _WIDTH = 100
 
 
-def write_problem(problem: Problem, path: PathLike) -> None:
+def write_problem(problem: ProblemFile, path: PathLike) -> None:
     """Write a problem file; it appears under its name only when it is complete.
 
     Scores are written with as many digits as it takes to read the same doubles back. Statistics are written
@@ -29,7 +29,7 @@ def write_problem(problem: Problem, path: PathLike) -> None:
 
     Parameters
     ----------
-    problem : Problem
+    problem : ProblemFile
         The problem.
     path : path
         Where to. An existing file is replaced.
@@ -41,7 +41,7 @@ def write_problem(problem: Problem, path: PathLike) -> None:
     >>> from tallytree import count
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "one.json"
     >>> model = Model([2], [((0,), [0.5, -np.inf])])
-    >>> write_problem(Problem(model, [count(state=1, name="ones")], "score - ones"), file)
+    >>> write_problem(ProblemFile(model, [count(state=1, name="ones")], "score - ones"), file)
     >>> print(file.read_text().strip())
     {
       "tallytree": 1,
@@ -53,7 +53,7 @@ def write_problem(problem: Problem, path: PathLike) -> None:
     write_atomically(path, _pretty(_document(problem)))
 
 
-def _document(problem: Problem) -> dict[str, Any]:
+def _document(problem: ProblemFile) -> dict[str, Any]:
     document: dict[str, Any] = {"tallytree": VERSION, "model": _model_json(problem.model)}
     if problem.statistics:
         document["statistics"] = [_statistic_json(s) for s in problem.statistics]

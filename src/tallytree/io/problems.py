@@ -29,7 +29,7 @@ from tallytree.solving import plan, profile, solve
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.statistic import Recipe, Statistic
 
-__all__ = ["MOST_OPERATIONS", "Parameter", "Problem"]
+__all__ = ["MOST_OPERATIONS", "Parameter", "ProblemFile"]
 
 LARGEST_TOTAL = 1e300
 MOST_OPERATIONS = 1e12
@@ -45,8 +45,8 @@ class Parameter(NamedTuple):
 
 
 @final
-class Problem:
-    """A model, its statistics, an objective and a constraint.
+class ProblemFile:
+    """What a problem file holds: a model, its statistics, an objective and a constraint.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Problem:
     >>> import numpy as np
     >>> import tallytree as tt
     >>> chain = tt.Model.chain(np.array([[0., 1], [0, 2], [0, 4]]), np.zeros((2, 2)))
-    >>> problem = tt.io.Problem(
+    >>> problem = tt.io.ProblemFile(
     ...     chain,
     ...     [tt.count(state=1, name="ones")],
     ...     objective="score - weight * abs(ones - 1)",
@@ -130,7 +130,7 @@ class Problem:
         names = () if self.objective is None else self.objective.names
         return tuple(s for s in self.statistics if s.name in names)
 
-    def with_parameters(self, **values: float) -> Problem:
+    def with_parameters(self, **values: float) -> ProblemFile:
         """Return the same problem with other values of some parameters."""
         unknown = [name for name in values if name not in self.parameters]
         if unknown:
@@ -140,7 +140,7 @@ class Problem:
             name: parameter._replace(value=values.get(name, parameter.value))
             for name, parameter in self.parameters.items()
         }
-        return Problem(self.model, self.statistics, self.objective, where=self.where, parameters=changed)
+        return ProblemFile(self.model, self.statistics, self.objective, where=self.where, parameters=changed)
 
     def function(self, statistics: Iterable[Statistic]) -> Objective | None:
         """Return the objective as a function of the score and the tallies of these statistics, in order."""
@@ -305,7 +305,7 @@ class Problem:
             parts.append(f"objective={self.objective.text!r}")
         if self.where is not None:
             parts.append(f"where={self.where.text!r}")
-        return f"Problem({', '.join(parts)})"
+        return f"ProblemFile({', '.join(parts)})"
 
 
 def _summable(model: Model) -> Model:

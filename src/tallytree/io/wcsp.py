@@ -25,7 +25,7 @@ from tallytree.io.factors import MOST_AXES
 from tallytree.io.files import PathLike, Readable, write_atomically
 from tallytree.io.network_writing import CostScale, IntegerNetwork, integer_network
 from tallytree.io.networks import Network
-from tallytree.io.problems import Problem
+from tallytree.io.problems import ProblemFile
 from tallytree.io.words import Words
 
 __all__ = ["read_wcsp", "write_wcsp"]
@@ -35,7 +35,7 @@ EXPANSION = 128  # a function of eight bytes becomes a table of its own
 Scope = tuple[int, ...]
 
 
-def read_wcsp(path: Readable) -> Problem:
+def read_wcsp(path: Readable) -> ProblemFile:
     """Read a cost function network.
 
     Parameters
@@ -45,7 +45,7 @@ def read_wcsp(path: Readable) -> Problem:
 
     Returns
     -------
-    Problem
+    ProblemFile
         Scores are costs with the sign turned. Entries that no solution below the upper bound can have are
         forbidden. Count constraints are statistics with conditions, prices on them terms of the objective.
 
@@ -213,7 +213,7 @@ _PARAMETERS: dict[str, Callable[[Words, int], Parameters]] = {
 # --- writing ------------------------------------------------------------------------------------------------
 
 
-def write_wcsp(problem: Problem, path: PathLike, *, decimals: int | None = None) -> CostScale:
+def write_wcsp(problem: ProblemFile, path: PathLike, *, decimals: int | None = None) -> CostScale:
     """Write a problem as a cost function network.
 
     Costs are whole numbers that are not negative: a score ``f`` of a table whose largest score is ``m``
@@ -221,7 +221,7 @@ def write_wcsp(problem: Problem, path: PathLike, *, decimals: int | None = None)
 
     Parameters
     ----------
-    problem : Problem
+    problem : ProblemFile
         A model, perhaps with a constraint: comparisons joined by ``and``, of statistics that look at one
         variable at a time. The format has no other objective than the score.
     path : path
@@ -244,7 +244,8 @@ def write_wcsp(problem: Problem, path: PathLike, *, decimals: int | None = None)
     >>> import tempfile, pathlib
     >>> from tallytree import Model, count
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "one.wcsp"
-    >>> problem = Problem(Model([2, 2], [((0,), [0, 1.5])]), [count(state=1, name="ones")], where="ones <= 1")
+    >>> model = Model([2, 2], [((0,), [0, 1.5])])
+    >>> problem = ProblemFile(model, [count(state=1, name="ones")], where="ones <= 1")
     >>> scale = write_wcsp(problem, file, decimals=1)
     >>> print(file.read_text().strip())
     tallytree 2 2 2 16

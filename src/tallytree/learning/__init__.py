@@ -3,6 +3,8 @@
 It needs more than the rest of the library: ``pip install "tallytree[learn]"``.
 """
 
+from typing import TYPE_CHECKING
+
 try:
     import clarabel as _clarabel  # noqa: F401
     import scipy as _scipy  # noqa: F401
@@ -13,11 +15,12 @@ except ImportError as error:
         name=error.name,
     ) from error
 
+from tallytree.deprecation import renamed
 from tallytree.learning.bound_descent import Descent, minimise_bound
 from tallytree.learning.checks import check_problem
 from tallytree.learning.corpus import sample_sentences
 from tallytree.learning.cutting_planes import CuttingPlanes
-from tallytree.learning.decoding import Best, Decoder, ExpectedFBeta, KBest, MaxBrackets
+from tallytree.learning.decoding import BestDecoder, Decoder, ExpectedFBeta, KBestDecoder, MaxBrackets
 from tallytree.learning.frank_wolfe import FrankWolfe
 from tallytree.learning.graph_svm import GraphSVM
 from tallytree.learning.graphs import Graph, GraphProblem, grid_graph, label_graphs
@@ -25,8 +28,9 @@ from tallytree.learning.inference import Diverse, TopTallies
 from tallytree.learning.metrics import CorpusScore, accuracy, corpus_f
 from tallytree.learning.oracle import ExactOracle, Oracle
 from tallytree.learning.planes import Plane
-from tallytree.learning.problem import Problem
+from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.progress import Progress
+from tallytree.learning.run_options import RunOptions
 from tallytree.learning.sequence_svm import SequenceSVM
 from tallytree.learning.sequences import SequenceProblem
 from tallytree.learning.solver import Solver
@@ -34,7 +38,7 @@ from tallytree.learning.storage import load, save
 from tallytree.learning.stored import StoredSequences, store_sequences
 from tallytree.learning.subgradient import Subgradient
 from tallytree.learning.templates import CHUNKING, TAGGING, WindowFeatures, templated, word_parts
-from tallytree.learning.training import Trained, path, train
+from tallytree.learning.training import Trained, regularisation_path, train
 from tallytree.learning.tree_features import TreeFeatures
 from tallytree.learning.tree_grammar import Binarisation, TreebankGrammar
 from tallytree.learning.tree_model import TreeModel
@@ -42,7 +46,7 @@ from tallytree.learning.tree_svm import TreeSVM
 from tallytree.learning.trees import TreeProblem
 
 __all__ = [
-    "Best",
+    "BestDecoder",
     "Binarisation",
     "CHUNKING",
     "CorpusScore",
@@ -56,12 +60,12 @@ __all__ = [
     "Graph",
     "GraphProblem",
     "GraphSVM",
-    "KBest",
+    "KBestDecoder",
     "MaxBrackets",
     "Oracle",
     "Plane",
-    "Problem",
     "Progress",
+    "RunOptions",
     "SequenceProblem",
     "SequenceSVM",
     "Solver",
@@ -70,6 +74,7 @@ __all__ = [
     "TAGGING",
     "TopTallies",
     "Trained",
+    "TrainingProblem",
     "TreeFeatures",
     "TreeModel",
     "TreeProblem",
@@ -83,7 +88,7 @@ __all__ = [
     "label_graphs",
     "load",
     "minimise_bound",
-    "path",
+    "regularisation_path",
     "sample_sentences",
     "save",
     "store_sequences",
@@ -91,3 +96,14 @@ __all__ = [
     "train",
     "word_parts",
 ]
+
+if not TYPE_CHECKING:  # a type checker is to know the new names alone
+    __getattr__ = renamed(
+        __name__,
+        {
+            "Best": "BestDecoder",
+            "KBest": "KBestDecoder",
+            "Problem": "TrainingProblem",
+            "path": "regularisation_path",
+        },
+    )

@@ -25,7 +25,7 @@ from tallytree.bounds.softened import SoftMaximum, softened_maxima
 from tallytree.bounds.theorem import norm_terms
 from tallytree.errors import ModelError
 from tallytree.learning.planes import Floats, dot
-from tallytree.learning.problem import Problem
+from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.solver import batches, shuffled
 
 __all__ = ["Descent", "SoftBound", "minimise_bound"]
@@ -84,7 +84,7 @@ class Descent:
 
 
 def minimise_bound(
-    problem: Problem,
+    problem: TrainingProblem,
     weights: Floats,
     *,
     softness: float = 1.0,
@@ -101,7 +101,7 @@ def minimise_bound(
 
     Parameters
     ----------
-    problem : Problem
+    problem : TrainingProblem
         At least two examples, with a loss from 0 to 1.
     weights : array
         Where to start from: those of an SVM. Not all zero.
@@ -152,7 +152,7 @@ def minimise_bound(
 class _Objective:
     """The softened bound of a problem, and its slopes."""
 
-    def __init__(self, problem: Problem, softness: float, delta: float) -> None:
+    def __init__(self, problem: TrainingProblem, softness: float, delta: float) -> None:
         self.problem, self.softness, self.delta = problem, softness, delta
 
     def at(self, weights: Floats) -> SoftBound:

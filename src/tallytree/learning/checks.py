@@ -9,7 +9,7 @@ import numpy as np
 from tallytree.answers.probabilities import generator_of
 from tallytree.errors import ModelError
 from tallytree.learning.planes import Integers, collected
-from tallytree.learning.problem import Labelling, Problem
+from tallytree.learning.problem import Labelling, TrainingProblem
 from tallytree.model.model import Model
 from tallytree.parsing import Forest, k_best
 
@@ -18,7 +18,9 @@ __all__ = ["check_problem"]
 _CLOSE = 1e-9
 
 
-def check_problem(problem: Problem, *, labellings: int = 5, rng: int | np.random.Generator = 0) -> None:
+def check_problem(
+    problem: TrainingProblem, *, labellings: int = 5, rng: int | np.random.Generator = 0
+) -> None:
     """Check that a problem keeps its contract, on random weights and labellings of each example.
 
     The score of a labelling must be ``⟨w, Ψ(x, y)⟩`` plus the offset, the truth must be a labelling of the
@@ -60,7 +62,7 @@ def _drawn(model: Model | Forest, count: int, generator: np.random.Generator) ->
     return [generator.integers(0, model.cardinalities).astype(np.int64) for _ in range(count)]
 
 
-def _features(problem: Problem, example: int, y: Labelling) -> tuple[Integers, np.ndarray]:
+def _features(problem: TrainingProblem, example: int, y: Labelling) -> tuple[Integers, np.ndarray]:
     indices, values = problem.features(example, y)
     index, value = np.asarray(indices, dtype=np.int64), np.asarray(values, dtype=np.float64)
     if index.shape != value.shape or index.ndim != 1:

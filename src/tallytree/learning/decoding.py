@@ -17,12 +17,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tallytree import parsing
 from tallytree.answers.tally_table import Where
+from tallytree.deprecation import renamed
 from tallytree.errors import ModelError
 from tallytree.kbest import k_best
 from tallytree.learning.planes import Floats, Integers
@@ -33,7 +34,10 @@ from tallytree.solving import distribution, solve
 from tallytree.statistics.recipes import mismatches
 from tallytree.values import read_only
 
-__all__ = ["Best", "Decoder", "ExpectedFBeta", "KBest", "MaxBrackets"]
+__all__ = ["BestDecoder", "Decoder", "ExpectedFBeta", "KBestDecoder", "MaxBrackets"]
+
+if not TYPE_CHECKING:  # pickles of the old names say this module
+    __getattr__ = renamed(__name__, {"Best": "BestDecoder", "KBest": "KBestDecoder"})
 
 
 class Decoder(ABC):
@@ -45,7 +49,7 @@ class Decoder(ABC):
 
 
 @dataclass(frozen=True)
-class Best(Decoder):
+class BestDecoder(Decoder):
     """The labelling of the highest score."""
 
     def __call__(self, model: Any, where: Where = None) -> Any:
@@ -54,7 +58,7 @@ class Best(Decoder):
 
 
 @dataclass(frozen=True)
-class KBest(Decoder):
+class KBestDecoder(Decoder):
     """The k labellings of the highest scores, best first."""
 
     k: int = 5
@@ -105,7 +109,8 @@ class MaxBrackets(Decoder):
             raise ModelError("brackets are those of trees; for labellings there is decode=ExpectedFBeta()")
         if where is not None:
             raise ModelError(
-                "the most expected brackets are found over all trees; leave out where=, or use decode=Best()"
+                "the most expected brackets are found over all trees; leave out where=, or use "
+                "decode=BestDecoder()"
             )
         s, factor = model.scores, _positive(self.scale)
         scaled = (np.ascontiguousarray(factor * scores) for scores in (s.words, s.rules, s.chains))
@@ -132,7 +137,7 @@ class ExpectedFBeta(Decoder):
 
     >>> import tallytree as tt
     >>> model = tt.Model.chain([[0.5, 0.0]] * 3, np.zeros((2, 2)), states=["O", "B"])
-    >>> Best()(model).tolist(), ExpectedFBeta(background="O")(model).tolist()
+    >>> BestDecoder()(model).tolist(), ExpectedFBeta(background="O")(model).tolist()
     (['O', 'O', 'O'], ['B', 'B', 'B'])
     """
 
@@ -146,7 +151,8 @@ class ExpectedFBeta(Decoder):
             raise ModelError("expected F is that of labellings; for trees there is decode=MaxBrackets()")
         if where is not None:
             raise ModelError(
-                "the best expected F is found over all labellings; leave out where=, or use decode=Best()"
+                "the best expected F is found over all labellings; leave out where=, or use "
+                "decode=BestDecoder()"
             )
         return model.labels(self.assignment(model))
 

@@ -16,14 +16,15 @@ from sklearn.utils.validation import check_is_fitted
 from tallytree.answers.tally_table import Where
 from tallytree.bounds import PacBayesBound, pac_bayes
 from tallytree.errors import ModelError
-from tallytree.learning.decoding import Best, Decoder
+from tallytree.learning.decoding import BestDecoder, Decoder
 from tallytree.learning.inference import Diverse, Scaling, TopTallies
 from tallytree.learning.labels import Labels
 from tallytree.learning.metrics import accuracy
 from tallytree.learning.oracle import ExactOracle
-from tallytree.learning.problem import Problem
+from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.progress import Progress
 from tallytree.learning.recipes import RecipeEstimator
+from tallytree.learning.run_options import RunOptions
 from tallytree.learning.solver import Solver
 from tallytree.learning.training import Trained, train
 from tallytree.losses import HammingDistance, Loss
@@ -78,7 +79,7 @@ class StructuredSVM(RecipeEstimator):
         return [self.labels_.encode(one) for one in y]
 
     @abstractmethod
-    def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> Problem:
+    def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> TrainingProblem:
         """Return the training problem."""
 
     @abstractmethod
@@ -118,17 +119,17 @@ class StructuredSVM(RecipeEstimator):
             ExactOracle(problem, self.scaling, self.extra, self.n_jobs),
             self.solver,
             C=self.C,
-            tolerance=self.tolerance,
-            max_passes=self.max_passes,
-            max_seconds=self.max_seconds,
             start=known,
-            checkpoint=self.checkpoint,
-            callback=_show if self.verbose else None,
+            options=self._run_options(),
         )
         self._note(trained)
         return self
 
-    def _check_same(self, problem: Problem, known: Trained) -> None:
+    def _run_options(self) -> RunOptions:
+        show = _show if self.verbose else None
+        return RunOptions(self.tolerance, self.max_passes, self.max_seconds, self.checkpoint, show)
+
+    def _check_same(self, problem: TrainingProblem, known: Trained) -> None:
         if known.oracle.problem.fingerprint() != problem.fingerprint():
             raise ModelError(
                 "warm_start goes on with the examples of the last fit, whose planes it has, but these are "
@@ -167,13 +168,13 @@ class StructuredSVM(RecipeEstimator):
         ----------
         X : sequence of examples
         decode : Decoder, optional
-            :class:`Best` by default; :class:`KBest` gives lists, :class:`ExpectedFBeta` the labelling of the
-            largest expected F.
+            :class:`BestDecoder` by default; :class:`KBestDecoder` gives lists, :class:`ExpectedFBeta` the
+            labelling of the largest expected F.
         where : Constraint, optional
             What every labelling must satisfy, written with recipes, as ``tt.count(state="B-NP") >= 1``.
         """
         check_is_fitted(self, "weights_")
-        decoder = Best() if decode is None else decode
+        decoder = BestDecoder() if decode is None else decode
         return [decoder(model, where) for model in self._models(X)]
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:

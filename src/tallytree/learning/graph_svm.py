@@ -8,7 +8,7 @@ from typing import Any
 from tallytree.errors import ModelError
 from tallytree.learning.estimator import StructuredSVM
 from tallytree.learning.graphs import Graph, GraphProblem
-from tallytree.learning.problem import Problem
+from tallytree.learning.problem import TrainingProblem
 from tallytree.losses import Loss
 from tallytree.model.model import Model
 
@@ -40,7 +40,7 @@ class GraphSVM(StructuredSVM):
     def _learn_features(self, X: Sequence[Any]) -> None:
         self.widths_ = _widths(X[0])
 
-    def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> Problem:
+    def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> TrainingProblem:
         self._check(X)
         return GraphProblem(X, truths, self.labels_.count, loss, self.labels_.names)
 

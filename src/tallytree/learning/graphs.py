@@ -18,7 +18,7 @@ from scipy import sparse
 
 from tallytree.errors import ModelError
 from tallytree.learning.planes import Features, Floats, Integers
-from tallytree.learning.problem import Problem
+from tallytree.learning.problem import TrainingProblem
 from tallytree.losses import Loss
 from tallytree.model.blocks import Block, unary_scopes
 from tallytree.model.model import Model
@@ -144,7 +144,7 @@ def label_graphs(X: ArrayLike, labels: int, edges: ArrayLike) -> list[Graph]:
     ]
 
 
-class GraphProblem(Problem):
+class GraphProblem(TrainingProblem):
     """Graphs with features of nodes and edges.
 
     Parameters

@@ -14,10 +14,9 @@ from typing import Any, Literal, Self
 
 from tallytree.answers.solution import Solution
 from tallytree.bulk.batch import solve_batch
-from tallytree.bulk.chains import Chains, augmented_chains, chain_loss
+from tallytree.bulk.chains import BudgetExceededError, Chains, augmented_chains, chain_loss
 from tallytree.bulk.loss_batch import loss_augmented_batch
 from tallytree.errors import InfeasibleError, ModelError, TallytreeError
-from tallytree.kernels.native import BudgetExceededError
 from tallytree.learning.planes import Integers
 from tallytree.losses import Loss
 from tallytree.losses.augmented import LossProfile

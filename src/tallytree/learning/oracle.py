@@ -18,7 +18,7 @@ from joblib import Parallel, delayed
 from tallytree.errors import ModelError
 from tallytree.learning.inference import Diverse, Extra, Found, Scaling, Task, TopTallies
 from tallytree.learning.planes import Floats, Plane, scaled_plane
-from tallytree.learning.problem import Labelling, Problem
+from tallytree.learning.problem import Labelling, TrainingProblem
 
 __all__ = ["Diverse", "ExactOracle", "Oracle", "Scaling", "TopTallies"]
 
@@ -49,7 +49,7 @@ class ExactOracle:
 
     Parameters
     ----------
-    problem : Problem
+    problem : TrainingProblem
         The examples, their features and their loss.
     scaling : {"margin", "slack"}
         How the loss enters the hinge.
@@ -70,7 +70,7 @@ class ExactOracle:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: TrainingProblem,
         scaling: Scaling = "margin",
         extra: Extra = None,
         n_jobs: int | None = None,

@@ -3,9 +3,9 @@
 The score of a labelling is linear in the weights, ``F(y) = ⟨w, Ψ(x, y)⟩``, and decomposes over small scopes,
 so that for given weights it is a :class:`tallytree.Model`. A task of your own is a class with four methods.
 
-Two things may be added: a part of the score that no weight changes (:meth:`Problem.offset`), so that learning
-starts from what is known already; and outputs that are no labellings of a model, such as trees, by saying how
-the most violated ones are found (:meth:`Problem.task`).
+Two things may be added: a part of the score that no weight changes (:meth:`TrainingProblem.offset`), so that
+learning starts from what is known already; and outputs that are no labellings of a model, such as trees, by
+saying how the most violated ones are found (:meth:`TrainingProblem.task`).
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tallytree.learning.inference import ModelTask, Task
 from tallytree.learning.planes import Features, Floats, collected
 from tallytree.losses import Loss
 
-__all__ = ["Labelling", "Problem"]
+__all__ = ["Labelling", "TrainingProblem"]
 
 Labelling = Any
 """What is predicted: state numbers for a :class:`tallytree.Model`, a tree for a forest."""
 
 
-class Problem(ABC):
+class TrainingProblem(ABC):
     """A training set, as solvers see it.
 
     Attributes
@@ -45,8 +45,8 @@ class Problem(ABC):
 
     >>> import numpy as np
     >>> import tallytree as tt
-    >>> from tallytree.learning import Problem, train
-    >>> class Spins(Problem):
+    >>> from tallytree.learning import TrainingProblem, train
+    >>> class Spins(TrainingProblem):
     ...     dimension = 2
     ...     loss = tt.losses.HammingDistance()
     ...
@@ -104,7 +104,7 @@ class Problem(ABC):
         """Return the inference that several examples ask for; override it where they need no models."""
         models = self.models(examples, weights)
         truths = [self.truth(example) for example in examples]
-        if type(self).loss_of is Problem.loss_of:
+        if type(self).loss_of is TrainingProblem.loss_of:
             return ModelTask(models, truths, self.loss)  # one recipe for all: it is bound in bulk
         return ModelTask(models, truths, [self.loss_of(example) for example in examples])
 

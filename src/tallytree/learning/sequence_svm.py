@@ -13,7 +13,7 @@ from tallytree.errors import ModelError
 from tallytree.learning.attributes import Encoder, encoder_of
 from tallytree.learning.estimator import StructuredSVM
 from tallytree.learning.inference import Diverse, Scaling, TopTallies
-from tallytree.learning.problem import Problem
+from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.sequences import SequenceProblem, chains
 from tallytree.learning.solver import Solver
 from tallytree.learning.templates import WindowFeatures
@@ -146,7 +146,7 @@ class SequenceSVM(StructuredSVM):
                 f"there are {len(self.weights_)} weights, and its features and labels need {wanted}"
             )
 
-    def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> Problem:
+    def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> TrainingProblem:
         rows = [self.encoder_.rows(positions) for positions in self._read(X)]
         for number, (matrix, truth) in enumerate(zip(rows, truths, strict=True)):
             if matrix.shape[0] != len(truth):

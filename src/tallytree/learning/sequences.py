@@ -18,7 +18,7 @@ from tallytree.bulk.chains import Chains, chain_loss
 from tallytree.errors import ModelError
 from tallytree.learning.inference import ChainTask, Task
 from tallytree.learning.planes import Features, Floats, Integers, collected
-from tallytree.learning.problem import Problem
+from tallytree.learning.problem import TrainingProblem
 from tallytree.losses import Loss
 from tallytree.model.model import Model
 
@@ -55,7 +55,7 @@ def chains(
     return Chains(scores, links, lengths, None if names is None else tuple(names))
 
 
-class SequenceProblem(Problem):
+class SequenceProblem(TrainingProblem):
     """Sequences with sparse features of positions and a table of transitions.
 
     Parameters
@@ -132,7 +132,7 @@ class SequenceProblem(Problem):
     def _tabulated(self) -> bool:
         """Whether the loss has tables for chains, and no subclass has models or losses of its own."""
         kind = type(self)
-        own = kind.loss_of is not Problem.loss_of or kind.models is not SequenceProblem.models
+        own = kind.loss_of is not TrainingProblem.loss_of or kind.models is not SequenceProblem.models
         return not own and chain_loss(self.loss, self.labels, self.states) is not None
 
     def task(self, examples: Sequence[int], weights: Floats) -> Task:

@@ -23,7 +23,7 @@ from tallytree.io.documents import document
 from tallytree.io.files import source, write_atomically
 from tallytree.learning.files import DAMAGE, array_of
 from tallytree.learning.planes import Features, Integers
-from tallytree.learning.problem import Problem
+from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.sequences import Entries, SequenceProblem
 from tallytree.losses import Loss
 
@@ -165,7 +165,7 @@ class StoredSequences(SequenceProblem):
 
     def differences(self, examples: Sequence[int], labellings: Sequence[Integers]) -> list[Features]:
         """Return them one after the other."""
-        return Problem.differences(self, examples, labellings)
+        return TrainingProblem.differences(self, examples, labellings)
 
     def _example(self, example: int) -> _Example:
         known = self._recent.get(example)

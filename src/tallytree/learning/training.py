@@ -7,11 +7,11 @@ weights it has certified; it can be killed, and goes on from the last pass that 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -21,46 +21,12 @@ from tallytree.learning.frank_wolfe import FrankWolfe
 from tallytree.learning.inference import Diverse, Scaling, TopTallies
 from tallytree.learning.oracle import ExactOracle
 from tallytree.learning.planes import Floats
-from tallytree.learning.problem import Problem
+from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.progress import Progress, history_of, time_left
+from tallytree.learning.run_options import RunChanges, RunOptions
 from tallytree.learning.solver import Report, Run, Solver, taken
 
-__all__ = ["Stop", "Trained", "path", "train"]
-
-Callback = Callable[[Progress], object]
-
-_CHECK_EVERY = 10
-"""Passes between certificates while the estimates are far from the tolerance."""
-
-
-@dataclass(frozen=True)
-class Stop:
-    """When to stop: at a relative gap, after so many passes, or after the first pass that ends too late."""
-
-    tolerance: float = 0.01
-    max_passes: int = 100
-    max_seconds: float = np.inf
-
-    def reached(self, history: list[Progress]) -> bool:
-        """Return whether the last certified gap is small enough."""
-        return bool(history) and history[-1].certified and history[-1].relative_gap <= self.tolerance
-
-    def exhausted(self, history: list[Progress]) -> bool:
-        """Return whether passes or time are used up."""
-        return len(history) >= self.max_passes or (bool(history) and history[-1].seconds >= self.max_seconds)
-
-    def certify(self, history: list[Progress]) -> bool:
-        """Return whether the next pass should be one with a certificate."""
-        following = len(history) + 1
-        near = bool(history) and not history[-1].certified and history[-1].relative_gap <= self.tolerance
-        return near or following % _CHECK_EVERY == 0 or following >= self.max_passes or self._late(history)
-
-    def _late(self, history: list[Progress]) -> bool:
-        """Return whether the next pass, if it takes as long as the last one, ends too late."""
-        if self.max_seconds == np.inf or not history:
-            return False
-        before = history[-2].seconds if len(history) > 1 else 0.0
-        return 2 * history[-1].seconds - before >= self.max_seconds
+__all__ = ["Trained", "regularisation_path", "train"]
 
 
 @dataclass
@@ -110,25 +76,22 @@ class Trained:
 
 
 def train(
-    problem: Problem | ExactOracle,
+    problem: TrainingProblem | ExactOracle,
     solver: Solver | None = None,
     *,
     C: float = 1.0,
     scaling: Scaling = "margin",
     extra: TopTallies | Diverse | None = None,
     n_jobs: int | None = None,
-    tolerance: float = 0.01,
-    max_passes: int = 100,
-    max_seconds: float = np.inf,
     start: Trained | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    callback: Callback | None = None,
+    options: RunOptions | None = None,
+    **changes: Unpack[RunChanges],
 ) -> Trained:
     """Minimise ``½‖w‖² + C Σ_i ξ_i(w)`` to a certified gap.
 
     Parameters
     ----------
-    problem : Problem
+    problem : TrainingProblem
         The examples; or an oracle made of them before, to be used again.
     solver : Solver, optional
         :class:`FrankWolfe` by default.
@@ -140,16 +103,13 @@ def train(
         Further planes of each oracle call.
     n_jobs : int, optional
         Processes for inference, as for :class:`ExactOracle`; the result does not depend on it.
-    tolerance : float
-        Stop when ``(P − D) / P``, certified, is not above it.
-    max_passes, max_seconds
-        Stop after as many passes, or after the first pass that ends later than that.
     start : Trained, optional
         Where to start from: a former result of the same solver on the same problem, perhaps for another C.
-    checkpoint : path, optional
-        A file that is written after each pass, and read at the beginning where it exists.
-    callback : callable, optional
-        Gets a :class:`Progress` after each pass.
+    options : RunOptions, optional
+        When to stop and where to write.
+    **changes
+        Single fields of ``options``: ``tolerance``, ``max_passes``, ``max_seconds``, ``checkpoint`` and
+        ``callback``; see :class:`RunOptions`.
 
     Notes
     -----
@@ -157,35 +117,39 @@ def train(
 
     Examples
     --------
-    See :class:`Problem`.
+    See :class:`TrainingProblem`.
     """
+    options = replace(options or RunOptions(), **changes)
     if not C > 0.0 or not np.isfinite(C):
         raise ModelError(f"C must be a positive number, got {C!r}")
     oracle = problem if isinstance(problem, ExactOracle) else ExactOracle(problem, scaling, extra, n_jobs)
     if not len(oracle):
         raise ModelError("there are no examples to learn from")
     solver = FrankWolfe() if solver is None else solver
-    stop = Stop(tolerance, max_passes, max_seconds)
     result = _started(solver, oracle, C, start)
-    memory = None if checkpoint is None else Checkpoint(checkpoint, _settings(solver, oracle, C))
+    file = options.checkpoint
+    memory = None if file is None else Checkpoint(file, _settings(solver, oracle, C))
     if memory is not None:
         memory.restore(result)
     try:
-        for progress in _passes(result, oracle, stop):
+        for progress in _passes(result, oracle, options):
             if memory is not None:
                 memory.write(result)
-            if callback is not None:
-                callback(progress)
+            if options.callback is not None:
+                options.callback(progress)
     except KeyboardInterrupt:
         result.interrupted = True
         if result.primal == np.inf:
             result.weights = result.run.weights
-    result.converged = stop.reached(result.history)
+    result.converged = options.reached(result.history)
     return result
 
 
-def path(
-    problem: Problem | ExactOracle, values: Iterable[float], solver: Solver | None = None, **options: Any
+def regularisation_path(
+    problem: TrainingProblem | ExactOracle,
+    values: Iterable[float],
+    solver: Solver | None = None,
+    **options: Any,
 ) -> Iterator[tuple[float, Trained]]:
     """Train for one C after another, each from where the last one ended.
 
@@ -217,13 +181,13 @@ def _started(solver: Solver, oracle: ExactOracle, C: float, start: Trained | Non
     return Trained(oracle, run, run.weights)
 
 
-def _passes(result: Trained, oracle: ExactOracle, stop: Stop) -> Iterator[Progress]:
+def _passes(result: Trained, oracle: ExactOracle, options: RunOptions) -> Iterator[Progress]:
     before = result.history[-1].seconds if result.history else 0.0
     calls = result.history[-1].calls if result.history else 0
     began, asked = perf_counter() - before, oracle.calls - calls
-    while not stop.reached(result.history) and not stop.exhausted(result.history):
+    while not options.reached(result.history) and not options.exhausted(result.history):
         number = len(result.history) + 1
-        report = result.run.advance(number, stop.certify(result.history))
+        report = result.run.advance(number, options.certify(result.history))
         certified = report.weights is not None
         dual = max(result.dual, report.dual)
         progress = Progress(
@@ -236,7 +200,7 @@ def _passes(result: Trained, oracle: ExactOracle, stop: Stop) -> Iterator[Progre
             perf_counter() - began,
             None,
         )
-        progress = progress._replace(left=time_left([*result.history, progress], stop.tolerance))
+        progress = progress._replace(left=time_left([*result.history, progress], options.tolerance))
         result.note(report, progress)
         yield progress
 

@@ -11,11 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from tallytree.answers.tally_table import Where
 from tallytree.errors import InfeasibleError, ModelError
-from tallytree.learning.decoding import Best, Decoder
+from tallytree.learning.decoding import BestDecoder, Decoder
 from tallytree.learning.estimator import StructuredSVM
 from tallytree.learning.inference import Diverse, Scaling, TopTallies
 from tallytree.learning.labels import Labels
-from tallytree.learning.problem import Problem
+from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.solver import Solver
 from tallytree.learning.tree_features import TreeFeatures
 from tallytree.learning.tree_grammar import Binarisation, TreebankGrammar
@@ -159,7 +159,7 @@ class TreeSVM(StructuredSVM):
                 )
         return list(y)
 
-    def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> Problem:
+    def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> TrainingProblem:
         return TreeProblem(truths, self.model_, loss)
 
     def _check_fit(self) -> None:
@@ -192,8 +192,8 @@ class TreeSVM(StructuredSVM):
         X : sequence of sentences
             Each a sequence of words, or a string that is split at spaces.
         decode : Decoder, optional
-            :class:`Best` by default; :class:`KBest` gives lists, :class:`MaxBrackets` the tree of the most
-            expected constituents.
+            :class:`BestDecoder` by default; :class:`KBestDecoder` gives lists, :class:`MaxBrackets` the tree
+            of the most expected constituents.
         where : Constraint, optional
             What every tree must satisfy, as ``tt.parsing.count("NP") <= 3``.
 
@@ -203,7 +203,7 @@ class TreeSVM(StructuredSVM):
             No tree of a sentence satisfies the constraint.
         """
         check_is_fitted(self, "weights_")
-        decoder = Best() if decode is None else decode
+        decoder = BestDecoder() if decode is None else decode
         return [_decoded(decoder, forest, where) for forest in self._models(X)]
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tallytree.errors import ModelError
 from tallytree.learning.planes import Features, Floats
-from tallytree.learning.problem import Problem
+from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.tree_grammar import Derivation
 from tallytree.learning.tree_inference import TreeTask
 from tallytree.learning.tree_model import TreeModel
@@ -19,7 +19,7 @@ from tallytree.parsing import Forest, Tree
 __all__ = ["TreeProblem"]
 
 
-class TreeProblem(Problem):
+class TreeProblem(TrainingProblem):
     """Sentences with their trees.
 
     Parameters

@@ -9,22 +9,17 @@ the inner products ``⟨a_k, a_l⟩`` tell the gradients after it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
-from tallytree.kernels.native import block_inner, improve_block
 from tallytree.learning.planes import Floats, Integers, Plane, combined, dot
+from tallytree.running.dual_steps import Slopes, StepRules, improve, inner_products
 
 __all__ = ["WorkingSet"]
 
-_STEPS = 20
-"""Pairwise steps of one visit at most: a set is visited again in the next pass."""
-
-_ENOUGH = 0.1
-"""A visit may leave this part of the slope that it found: other blocks change it again anyway."""
-
-_ROUNDING = 1e-12
-"""Slopes below this, compared with the offsets, are rounding."""
+_RULES = StepRules(steps=20, enough=0.1, rounding=1e-12)
+"""A visit need not finish: other sets change the slopes anyway, and the next pass visits this one again."""
 
 _NONE = np.zeros(0)
 
@@ -42,7 +37,7 @@ class WorkingSet:
         The inner products of the slopes, where they are known.
     """
 
-    __slots__ = ("_ends", "_indices", "_values", "alpha", "gram", "offsets")
+    __slots__ = ("_slopes", "alpha", "gram", "offsets")
 
     def __init__(self, planes: Sequence[Plane], alpha: Floats, gram: Floats | None = None) -> None:
         self.alpha = np.array(alpha, dtype=np.float64)
@@ -51,18 +46,20 @@ class WorkingSet:
 
     def _gather(self, planes: Sequence[Plane]) -> None:
         self.offsets = np.array([plane.offset for plane in planes])
-        self._indices = np.concatenate([plane.indices for plane in planes])
-        self._values = np.concatenate([plane.values for plane in planes])
-        self._ends = np.cumsum([len(plane.indices) for plane in planes])
+        self._slopes = Slopes(
+            np.concatenate([plane.indices for plane in planes]),
+            np.concatenate([plane.values for plane in planes]),
+            np.cumsum([len(plane.indices) for plane in planes]),
+        )
 
     @property
     def planes(self) -> list[Plane]:
         """The planes, as views."""
-        ends = self._ends.tolist()
-        ranges = [slice(begin, end) for begin, end in zip([0, *ends], ends, strict=False)]
+        indices, values, ends = self._slopes
+        ranges = [slice(*bounds) for bounds in pairwise([0, *ends.tolist()])]
         return [
-            Plane(self._indices[one], self._values[one], offset)
-            for one, offset in zip(ranges, self.offsets.tolist(), strict=True)
+            Plane(indices[entries], values[entries], offset)
+            for entries, offset in zip(ranges, self.offsets.tolist(), strict=True)
         ]
 
     def __len__(self) -> int:
@@ -71,7 +68,7 @@ class WorkingSet:
 
     def inner(self, vector: Floats) -> Floats:
         """Return ``⟨v, a_k⟩`` for each plane."""
-        return block_inner(self._indices, self._values, self._ends, vector)
+        return inner_products(self._slopes, vector)
 
     def gradients(self, weights: Floats) -> Floats:
         """Return the value of each plane: the gradient of the dual by its weight."""
@@ -93,18 +90,22 @@ class WorkingSet:
         self.gram = gram
         self.alpha = np.concatenate((self.alpha, (0.0,)))
         self.offsets = np.concatenate((self.offsets, (plane.offset,)))
-        self._indices = np.concatenate((self._indices, plane.indices))
-        self._values = np.concatenate((self._values, plane.values))
-        self._ends = np.concatenate((self._ends, (len(self._indices),)))
+        indices, values, ends = self._slopes
+        self._slopes = Slopes(
+            np.concatenate((indices, plane.indices)),
+            np.concatenate((values, plane.values)),
+            np.concatenate((ends, (len(indices) + len(plane.indices),))),
+        )
 
     def _has(self, plane: Plane) -> bool:
-        ends = self._ends.tolist()
-        for offset, begin, end in zip(self.offsets.tolist(), [0, *ends], ends, strict=False):
+        indices, values, ends = self._slopes
+        ranges = pairwise([0, *ends.tolist()])
+        for offset, (begin, end) in zip(self.offsets.tolist(), ranges, strict=True):
             if (
                 offset == plane.offset
                 and end - begin == len(plane.indices)
-                and np.array_equal(self._indices[begin:end], plane.indices)
-                and np.array_equal(self._values[begin:end], plane.values)
+                and np.array_equal(indices[begin:end], plane.indices)
+                and np.array_equal(values[begin:end], plane.values)
             ):
                 return True
         return False
@@ -124,25 +125,12 @@ class WorkingSet:
         float
             ``Σ_k α_k (max g − g_k)`` before the first step: the gap of this block on the planes at hand.
         """
-        return improve_block(
-            self._indices,
-            self._values,
-            self._ends,
-            self.offsets,
-            self.gram,
-            self.alpha,
-            weights,
-            lag,
-            factor,
-            _STEPS,
-            _ENOUGH,
-            _ROUNDING,
-        )
+        return improve(self._slopes, self.offsets, self.gram, self.alpha, weights, _RULES, lag, factor)
 
     def add_to(self, weights: Floats) -> None:
         """Add the part of this example, ``Σ α_k a_k``, to a vector."""
-        sizes = np.diff(self._ends, prepend=0)
-        np.add.at(weights, self._indices, self._values * np.repeat(self.alpha, sizes))
+        indices, values, ends = self._slopes
+        np.add.at(weights, indices, values * np.repeat(self.alpha, np.diff(ends, prepend=0)))
 
     def trim(self, room: int, slopes: Floats) -> None:
         """Make do with a number of planes: drop idle ones, lowest value first, then merge the lightest."""

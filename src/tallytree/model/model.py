@@ -8,7 +8,6 @@ of the :class:`Space` that it scores.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from math import prod
 from typing import Any, final
 
@@ -18,24 +17,15 @@ from numpy.typing import ArrayLike, NDArray
 from tallytree import html
 from tallytree.errors import ModelError
 from tallytree.kernels import native
-from tallytree.model.blocks import Block, unary_scopes
-from tallytree.model.inputs import (
-    Scores,
-    checked_cardinalities,
-    checked_parents,
-    listed_states,
-    pairwise_scores,
-    unary_scores,
-    uniform,
-)
+from tallytree.model import shapes
+from tallytree.model.blocks import Block
+from tallytree.model.inputs import checked_cardinalities, listed_states, uniform
 from tallytree.model.pairs import Pair, check_blocks, from_pairs
 from tallytree.model.restriction import Allowed, Fixed, checked_mapping, restricted_blocks
 from tallytree.model.space import Space
-from tallytree.values import counted, digest, read_only, set_once
+from tallytree.values import counted, digest, set_once
 
 __all__ = ["Model", "checked_model"]
-
-Scopes = tuple[NDArray[np.int32], bytes]
 
 
 @final
@@ -151,10 +141,7 @@ class Model(Space):
         >>> model.score(["B", "O", "B"])
         6.0
         """
-        scores = unary_scores(unary, ("M", "N"))
-        size, n = scores.shape
-        links = pairwise_scores(pairwise, "pairwise", (max(size - 1, 0),), n)
-        return _uniform_model((size,), n, states, (unary_scopes(size), scores), (_chain_scopes(size), links))
+        return _shaped(shapes.chain(unary, pairwise), states)
 
     @classmethod
     def tree(
@@ -181,16 +168,7 @@ class Model(Space):
         >>> star.score([1, 1, 0])
         6.0
         """
-        scores = unary_scores(unary, ("M", "N"))
-        size, n = scores.shape
-        above = checked_parents(parents, size)
-        children = np.flatnonzero(above >= 0)
-        links = pairwise_scores(pairwise, "pairwise", (size,), n, ignored=above < 0)
-        used = links if len(links) == 1 else links[children]
-        scopes = read_only(np.column_stack((above[children], children)).astype(np.int32))
-        return _uniform_model(
-            (size,), n, states, (unary_scopes(size), scores), ((scopes, digest(scopes)), used)
-        )
+        return _shaped(shapes.tree(parents, unary, pairwise), states)
 
     @classmethod
     def grid(
@@ -228,15 +206,7 @@ class Model(Space):
         >>> smooth.score([[0, 0, 1], [0, 0, 1]])
         5.0
         """
-        scores = unary_scores(unary, ("R", "C", "N"))
-        rows, columns, n = scores.shape
-        down = pairwise_scores(vertical, "vertical", (max(rows - 1, 0), columns), n)
-        right = pairwise_scores(horizontal, "horizontal", (rows, max(columns - 1, 0)), n)
-        below, beside = _grid_scopes(rows, columns)
-        single = scores.reshape(rows * columns, n)
-        return _uniform_model(
-            (rows, columns), n, states, (unary_scopes(rows * columns), single), (below, down), (beside, right)
-        )
+        return _shaped(shapes.grid(unary, vertical, horizontal), states)
 
     def _fill(
         self,
@@ -339,7 +309,7 @@ class Model(Space):
 
 
 def checked_model(model: object) -> Model:
-    """Return a model, or refuse what is none."""
+    """Return the argument if it is a model; raise :class:`ModelError` otherwise."""
     if not isinstance(model, Model):
         raise ModelError(f"the first argument must be a Model, got {type(model).__name__}")
     return model
@@ -361,25 +331,6 @@ def _restored(
     return _made(cardinalities, blocks, shape, states, variables, n if alike is None else alike)
 
 
-def _uniform_model(
-    shape: tuple[int, ...], n: int, states: Sequence[str] | None, *parts: tuple[Scopes, Scores]
-) -> Model:
-    """Assemble a model whose variables all have ``n`` states from scopes and their tables."""
-    blocks = tuple(Block(scopes, read_only(tables), key) for (scopes, key), tables in parts if len(scopes))
-    return _made(uniform(prod(shape), n)[0], blocks, shape, states, None, n)
-
-
-@lru_cache(maxsize=256)
-def _chain_scopes(size: int) -> Scopes:
-    first = np.arange(max(size - 1, 0), dtype=np.int32)
-    scopes = read_only(np.column_stack((first, first + 1)))
-    return scopes, digest(scopes)
-
-
-@lru_cache(maxsize=256)
-def _grid_scopes(rows: int, columns: int) -> tuple[Scopes, Scopes]:
-    """Return the pairs (upper, lower) and the pairs (left, right)."""
-    places = np.arange(rows * columns, dtype=np.int32).reshape(rows, columns)
-    below = read_only(np.stack((places[:-1], places[1:]), axis=-1).reshape(-1, 2))
-    beside = read_only(np.stack((places[:, :-1], places[:, 1:]), axis=-1).reshape(-1, 2))
-    return (below, digest(below)), (beside, digest(beside))
+def _shaped(shaped: shapes.Shaped, states: Sequence[str] | None) -> Model:
+    cardinalities, _ = uniform(prod(shaped.shape), shaped.n)
+    return _made(cardinalities, shaped.blocks, shaped.shape, states, None, shaped.n)

@@ -39,7 +39,7 @@ from tallytree.planning.query import bind
 from tallytree.statistics.statistic import Recipe, Statistic
 from tallytree.values import Frozen, read_only, set_once
 
-__all__ = ["AugmentedModel", "augment"]
+__all__ = ["ExplicitModel", "explicit_model"]
 
 Eta = Callable[..., ArrayLike]
 Integers = NDArray[np.int64]
@@ -54,8 +54,8 @@ class _Sum(NamedTuple):
 
 
 @final
-class AugmentedModel(Frozen):
-    """A plain model in which the tallies of another one are variables; made by :func:`augment`.
+class ExplicitModel(Frozen):
+    """A plain model in which the tallies of another one are variables; made by :func:`explicit_model`.
 
     Attributes
     ----------
@@ -169,19 +169,21 @@ class AugmentedModel(Frozen):
         return Solution(value, score, tally_type(names)(*tally), y, self.original)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        raise TypeError("an AugmentedModel is not pickled; pickle its .model, or make it again with augment")
+        raise TypeError(
+            "an ExplicitModel is not pickled; pickle its .model, or make it again with explicit_model"
+        )
 
     def __repr__(self) -> str:
-        return f"AugmentedModel({len(self._sums)} auxiliary variables, {len(self.tallies)} tallies)"
+        return f"ExplicitModel({len(self._sums)} auxiliary variables, {len(self.tallies)} tallies)"
 
 
-def augment(
+def explicit_model(
     model: Model,
     statistics: Iterable[Statistic | Recipe],
     eta: Eta | None = None,
     *,
     memory_limit: float | None = None,
-) -> AugmentedModel:
+) -> ExplicitModel:
     """Make tallies into variables, for programs that know nothing of them.
 
     Parameters
@@ -205,15 +207,15 @@ def augment(
     >>> import numpy as np
     >>> import tallytree as tt
     >>> model = tt.Model.chain(np.array([[0., 1], [0, 2], [0, 4]]), np.zeros((2, 2)))
-    >>> augmented = tt.augment(model, [tt.count(state=1)], eta=lambda ones: -3.0 * ones)
-    >>> found = tt.solve(augmented.model)  # or any other program: tallytree.io.write_uai writes it
-    >>> augmented.solution(found.assignment)
+    >>> explicit = tt.explicit_model(model, [tt.count(state=1)], eta=lambda ones: -3.0 * ones)
+    >>> found = tt.solve(explicit.model)  # or any other program: tallytree.io.write_uai writes it
+    >>> explicit.solution(found.assignment)
     Solution(value=1, score=4, tally=(count_1=1))
-    >>> augmented.lift(tt.solve(augmented.clamp(2)).assignment)
+    >>> explicit.lift(tt.solve(explicit.clamp(2)).assignment)
     array([0, 1, 1])
     """
     limit = default_memory_limit() if memory_limit is None else float(memory_limit)
-    return AugmentedModel(checked_model(model), bind(model, statistics), eta, limit)
+    return ExplicitModel(checked_model(model), bind(model, statistics), eta, limit)
 
 
 # --- tallies ------------------------------------------------------------------------------------------------

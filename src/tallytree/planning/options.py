@@ -6,10 +6,10 @@ Every verb (:func:`solve`, :func:`profile`, …) takes the same keywords and rea
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypedDict, get_args
 
+from tallytree.deprecation import warn_renamed
 from tallytree.errors import ModelError
 from tallytree.planning.budget import default_memory_limit
 from tallytree.planning.orders import Order
@@ -126,9 +126,7 @@ def read_options(keywords: Mapping[str, Any], function: str, *, single: bool = T
 def _renamed(keywords: Mapping[str, Any]) -> dict[str, Any]:
     given = dict(keywords)
     if "tallies" in given:
-        warnings.warn(
-            "tallies= is now called layout=; the old name goes in 0.3", DeprecationWarning, stacklevel=4
-        )
+        warn_renamed("tallies=", "layout=", stacklevel=5)
         given["layout"] = given.pop("tallies")
     return given
 

@@ -12,8 +12,9 @@ import pytest
 pytest.importorskip("sklearn")
 pytest.importorskip("clarabel")
 
+from command_line import run, said
+
 import tallytree as tt
-from tallytree.cli import main
 from tallytree.cli.exits import Exit
 from tallytree.io import read_conll, read_conllu
 from tallytree.learning import FrankWolfe, SequenceSVM, load
@@ -58,15 +59,6 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("train.conllu").write_text(conllu("the/DET cat/NOUN sat/VERB", "a/DET dog/NOUN ran/VERB"))
     write_treebank("train.mrg", map(parse_tree, TREES))
     return tmp_path
-
-
-def run(*arguments: str) -> int:
-    return main([str(argument) for argument in arguments])
-
-
-def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert run(*arguments) == Exit.OK
-    return capsys.readouterr().out
 
 
 def piped(monkeypatch: pytest.MonkeyPatch, text: str) -> None:

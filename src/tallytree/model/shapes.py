@@ -1,0 +1,92 @@
+"""Chains, trees and grids: the blocks of models whose variables all have the same states, from whole arrays.
+
+Scopes depend on the shape alone. Those of chains and grids are made once and shared by all models of a shape.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tallytree.model.blocks import Block, unary_scopes
+from tallytree.model.inputs import Scores, checked_parents, pairwise_scores, unary_scores
+from tallytree.values import digest, read_only
+
+__all__ = ["Shaped", "chain", "grid", "tree"]
+
+Scopes = tuple[NDArray[np.int32], bytes]
+"""Scopes and their digest."""
+
+
+class Shaped(NamedTuple):
+    """The factors of a model of some shape.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        The shape of a labelling.
+    n : int
+        The number of states of each variable.
+    blocks : tuple of Block
+        The unary factors, then those of pairs.
+    """
+
+    shape: tuple[int, ...]
+    n: int
+    blocks: tuple[Block, ...]
+
+
+def chain(unary: ArrayLike, pairwise: ArrayLike) -> Shaped:
+    """Check the arrays of :meth:`Model.chain`; return its factors."""
+    scores = unary_scores(unary, ("M", "N"))
+    size, n = scores.shape
+    links = pairwise_scores(pairwise, "pairwise", (max(size - 1, 0),), n)
+    return Shaped((size,), n, _blocks((unary_scopes(size), scores), (_chain_scopes(size), links)))
+
+
+def tree(parents: ArrayLike, unary: ArrayLike, pairwise: ArrayLike) -> Shaped:
+    """Check the arrays of :meth:`Model.tree`; return its factors."""
+    scores = unary_scores(unary, ("M", "N"))
+    size, n = scores.shape
+    above = checked_parents(parents, size)
+    children = np.flatnonzero(above >= 0)
+    links = pairwise_scores(pairwise, "pairwise", (size,), n, ignored=above < 0)
+    used = links if len(links) == 1 else links[children]
+    scopes = read_only(np.column_stack((above[children], children)).astype(np.int32))
+    return Shaped((size,), n, _blocks((unary_scopes(size), scores), ((scopes, digest(scopes)), used)))
+
+
+def grid(unary: ArrayLike, vertical: ArrayLike, horizontal: ArrayLike) -> Shaped:
+    """Check the arrays of :meth:`Model.grid`; return its factors."""
+    scores = unary_scores(unary, ("R", "C", "N"))
+    rows, columns, n = scores.shape
+    down = pairwise_scores(vertical, "vertical", (max(rows - 1, 0), columns), n)
+    right = pairwise_scores(horizontal, "horizontal", (rows, max(columns - 1, 0)), n)
+    below, beside = _grid_scopes(rows, columns)
+    single = scores.reshape(rows * columns, n)
+    blocks = _blocks((unary_scopes(rows * columns), single), (below, down), (beside, right))
+    return Shaped((rows, columns), n, blocks)
+
+
+def _blocks(*parts: tuple[Scopes, Scores]) -> tuple[Block, ...]:
+    """Put scopes and their tables together, where there are any."""
+    return tuple(Block(scopes, read_only(tables), key) for (scopes, key), tables in parts if len(scopes))
+
+
+@lru_cache(maxsize=256)
+def _chain_scopes(size: int) -> Scopes:
+    first = np.arange(max(size - 1, 0), dtype=np.int32)
+    scopes = read_only(np.column_stack((first, first + 1)))
+    return scopes, digest(scopes)
+
+
+@lru_cache(maxsize=256)
+def _grid_scopes(rows: int, columns: int) -> tuple[Scopes, Scopes]:
+    """Return the pairs (upper, lower) and the pairs (left, right)."""
+    places = np.arange(rows * columns, dtype=np.int32).reshape(rows, columns)
+    below = read_only(np.stack((places[:-1], places[1:]), axis=-1).reshape(-1, 2))
+    beside = read_only(np.stack((places[:, :-1], places[:, 1:]), axis=-1).reshape(-1, 2))
+    return (below, digest(below)), (beside, digest(beside))

@@ -1,0 +1,113 @@
+"""Steps in the dual of a structural SVM, among the planes of one example.
+
+A plane ``k`` has a sparse slope ``a_k`` and an offset ``b_k``. With weights ``α_k`` of the planes and the
+weight vector ``w``, to which the example contributes ``Σ_k α_k a_k``, the gradient of the dual by ``α_k`` is
+``g_k = b_k − ⟨w, a_k⟩``. A step moves weight from one plane to another, as far as the dual rises.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.kernels import native
+
+__all__ = ["Slopes", "StepRules", "improve", "inner_products"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Slopes(NamedTuple):
+    """The slopes of some planes, one after the other.
+
+    Attributes
+    ----------
+    indices, values : arrays of shape (E,)
+        The entries that are not zero.
+    ends : array of shape (K,)
+        Where the entries of each plane end.
+    """
+
+    indices: Integers
+    values: Floats
+    ends: Integers
+
+
+class StepRules(NamedTuple):
+    """When steps end.
+
+    Attributes
+    ----------
+    steps : int
+        The most steps of a call.
+    enough : float
+        The part of the first slope that may remain.
+    rounding : float
+        Slopes below this, relative to the offsets, are taken for zero.
+    """
+
+    steps: int
+    enough: float
+    rounding: float
+
+
+def inner_products(slopes: Slopes, vector: Floats) -> Floats:
+    """Return ``⟨v, a_k⟩`` for each plane.
+
+    Examples
+    --------
+    >>> slopes = Slopes(np.array([0, 2, 1]), np.array([1.0, 2.0, 3.0]), np.array([2, 3]))
+    >>> inner_products(slopes, np.array([1.0, 10.0, 100.0]))
+    array([201.,  30.])
+    """
+    return native.block_inner(slopes.indices, slopes.values, slopes.ends, vector)
+
+
+def improve(
+    slopes: Slopes,
+    offsets: Floats,
+    gram: Floats,
+    alpha: Floats,
+    weights: Floats,
+    rules: StepRules,
+    lag: Floats,
+    factor: float,
+) -> float:
+    """Make pairwise steps, each with exact line search.
+
+    Parameters
+    ----------
+    slopes, offsets
+        The K planes.
+    gram : array of shape (K, K)
+        The inner products of the slopes.
+    alpha, weights : arrays
+        The weights of the planes and the weight vector; changed in place.
+    rules : StepRules
+        When to stop.
+    lag, factor
+        Another vector, to which the change of the weight vector is added in place with a factor; empty for
+        none.
+
+    Returns
+    -------
+    float
+        ``Σ_k α_k (max g − g_k)`` before the first step: how far these planes are from their optimum.
+
+    Examples
+    --------
+    Two planes ``1 − w`` and ``0``; all weight is on the second at first.
+
+    >>> slopes = Slopes(np.array([0]), np.array([1.0]), np.array([1, 1]))
+    >>> alpha, weights = np.array([0.0, 2.0]), np.zeros(1)
+    >>> gram = np.array([[1.0, 0.0], [0.0, 0.0]])
+    >>> offsets = np.array([1.0, 0.0])
+    >>> improve(slopes, offsets, gram, alpha, weights, StepRules(9, 0.0, 1e-12), np.zeros(0), 0.0)
+    2.0
+    >>> alpha, weights
+    (array([1., 1.]), array([1.]))
+    """
+    return native.improve_block(*slopes, offsets, gram, alpha, weights, lag, factor, *rules)

@@ -1,0 +1,228 @@
+"""The command line: every command that asks a question, as people and machines see it."""
+
+import io
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import PROBLEM, run, said
+
+import tallytree as tt
+from tallytree.cli.commands import parser
+from tallytree.cli.exits import Exit
+from tallytree.io import ProblemFile, Source, problem_schema, read_problem, write_problem
+
+
+def test_solve_for_people(files, capsys):
+    assert said(capsys, "solve", "week.json") == (
+        "value  8.5\nscore  8.5\ntally  wet = 3\n\n0   1   2   3   4   5   6\nwet dry wet dry dry dry wet\n"
+    )
+
+
+def test_solve_for_machines(files, capsys):
+    best = PROBLEM.solve()
+    assert json.loads(said(capsys, "solve", "week.json", "--json")) == {
+        "value": best.value,
+        "score": best.score,
+        "tally": {"wet": 3},
+        "assignment": best.assignment.tolist(),
+        "labels": best.labels.tolist(),
+    }
+
+
+def test_solve_in_single_precision(files, capsys):
+    tenths = tt.Model.chain([[0.0, 0.1], [0.0, 0.7]], [[0.0, -0.3], [0.0, 0.2]])
+    write_problem(ProblemFile(tenths), "tenths.json")
+    found = json.loads(said(capsys, "solve", "tenths.json", "--precision", "single", "--json"))
+    assert found["score"] == tt.solve(tenths).score
+    assert 0 < found["gap"] < 1e-6
+    lines = said(capsys, "solve", "tenths.json", "--precision", "single", "--explain").splitlines()
+    assert lines[:2] == [f"score  {found['score']:.10g}", f"gap    {found['gap']:.2g}"]
+    assert (
+        f"optimal up to a gap of {found['gap']:.2g}: no labelling has a higher score by more than that"
+        in lines
+    )
+    plans = [
+        json.loads(said(capsys, "plan", "week.json", "--precision", p, "--json"))
+        for p in ("single", "double")
+    ]
+    assert [plan["precision"] for plan in plans] == ["single", "double"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "score"),
+    [
+        (("week.json", "--objective", "score"), 9.0),
+        (("week.json", "--set", "target=1"), 7.0),
+        (("week.json", "--where", "wet >= 5", "--where", "wet != 6"), 8.5),
+        (("week.json", "--fix", "2=dry", "--objective", "score"), 7.5),
+        (("week.uai",), 9.0),
+        (("week.uai", "--count", "ones=1", "--where", "ones == 2"), 8.0),
+        (("week.uai", "--count", "any=0,1", "--where", "any == 7"), 9.0),
+        (("week.uai", "--count", "k=1", "--objective", "score - w*k", "--set", "w=1e3"), 6.0),
+        (("week.uai", "--evidence", "week.evid"), 8.5),
+        (("two.wcsp",), 0.0),
+        (("two.cfn",), -2.0),
+    ],
+)
+def test_options_add_to_the_file(files, capsys, arguments, score):
+    found = json.loads(said(capsys, "solve", *arguments, "--json"))
+    assert found["score"] == pytest.approx(score)
+
+
+def test_solve_explains(files, capsys):
+    assert "optimal: no labelling" in said(capsys, "solve", "week.json", "--explain")
+    assert "optimal" in json.loads(said(capsys, "solve", "week.json", "--explain", "--json"))["explanation"]
+
+
+def test_a_narrow_terminal(files, capsys, monkeypatch):
+    monkeypatch.setattr("tallytree.cli.questions.terminal_width", lambda: 12)
+    assert said(capsys, "solve", "week.uai").splitlines()[2:5] == ["0 1 2 3 4 5", "1 0 1 1 1 1", ""]
+
+
+def test_grids_are_shown_as_grids(files, capsys):
+    grid = tt.Model.grid(np.array([[[0, 1], [0, -1]], [[0, -1], [0, 1]]]), np.zeros((2, 2)), np.zeros((2, 2)))
+    write_problem(ProblemFile(grid), "grid.json")
+    assert said(capsys, "solve", "grid.json") == "score  2\n\n1 0\n0 1\n"
+
+
+def test_plan(files, capsys):
+    assert said(capsys, "plan", "week.json").startswith("plan for 7 variables and 1 statistic (wet)\n")
+    plan = json.loads(said(capsys, "plan", "week.json", "--json"))
+    assert plan["width"] == 1
+    assert sorted(plan["order"]) == list(range(7))
+
+
+def test_profile(files, capsys):
+    lines = said(capsys, "profile", "week.json").splitlines()
+    assert lines[0].split() == ["wet", "score", "value"]
+    assert lines[4].split() == ["3", "8.5", "8.5", "<-", "best"]
+    assert lines[8].split() == ["7", "8.5", "4.5", "not", "allowed"]
+    document = json.loads(said(capsys, "profile", "week.json", "--json"))
+    assert document["scores"] == PROBLEM.profile().scores.tolist()
+    assert document["best"] == 3
+    assert document["allowed"] == [True] * 7 + [False]
+    short = said(capsys, "profile", "week.json", "--limit", "2").splitlines()
+    assert [line.split()[0] for line in short] == ["wet", "0", "1", "…", "3", "2"]
+    assert said(capsys, "profile", "week.uai").split() == ["score", "9", "<-", "best"]
+
+
+def test_a_profile_of_nothing(files, capsys):
+    write_problem(ProblemFile(tt.Model([2], [((0,), [-np.inf, -np.inf])])), "none.json")
+    assert run("profile", "none.json") == Exit.INFEASIBLE
+    assert "every labelling is forbidden" in capsys.readouterr().err
+
+
+def test_k_best(files, capsys):
+    lines = said(capsys, "k-best", "week.json", "-k", "3").splitlines()
+    assert lines[0].split() == ["value", "score", "wet", "labelling"]
+    assert lines[1].split()[:4] == ["1", "8.5", "8.5", "3"]
+    found = json.loads(said(capsys, "k-best", "week.json", "-k", "3", "--json"))
+    assert [one["value"] for one in found] == [s.value for s in PROBLEM.k_best(3)]
+    assert run("k-best", "week.json", "--where", "wet > 9") == Exit.INFEASIBLE
+    assert run("k-best", "week.json", "-k", "0") == Exit.OK
+
+
+def test_convert(files, capsys):
+    for source, target in [
+        ("week.uai", "a.json"),
+        ("a.json", "b.wcsp"),
+        ("b.wcsp", "c.cfn"),
+        ("c.cfn", "d.uai"),
+    ]:
+        said(capsys, "convert", source, target)
+    scores = [json.loads(said(capsys, "solve", name, "--json"))["labels"] for name in ("week.uai", "d.uai")]
+    assert scores[0] == scores[1]
+    assert run("convert", "week.uai", "out.txt") == Exit.MALFORMED
+    assert run("convert", "week.json", "out.uai") == Exit.MALFORMED
+    assert "holds a model and nothing else" in capsys.readouterr().err
+    said(capsys, "convert", "week.json", "out.txt", "--to", "json")
+    assert read_problem("out.txt").solve().value == 8.5
+
+
+def test_what_is_written_can_go_to_standard_output(files, capsys):
+    out = said(capsys, "convert", "week.uai", "-", "--to", "json")
+    assert read_problem(Source("out", out.encode())).solve().score == 9.0
+    told = json.loads(said(capsys, "convert", "week.uai", "w.wcsp", "--json", "--decimals", "2"))
+    assert told == {"output": "w.wcsp", "format": "wcsp", "offset": told["offset"], "scale": 100.0}
+    assert said(capsys, "explore", "week.json", "-o", "-").startswith("<!doctype html>")
+    assert json.loads(said(capsys, "explore", "week.json", "--json")) == {"output": "week.html"}
+
+
+def test_standard_input(files, capsys, monkeypatch):
+    for name in ("week.json", "week.uai", "two.wcsp", "two.cfn"):
+        data = Path(name).read_bytes()
+        expected = said(capsys, "solve", name)
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+        assert said(capsys, "solve", "-") == expected
+
+
+def test_no_limit_on_operations(files, capsys):
+    said(capsys, "solve", "week.json", "--operations", "0", "--memory", "1.5G")
+
+
+def test_help_has_examples_and_exit_codes(capsys):
+    for arguments in (
+        (),
+        ("solve",),
+        ("plan",),
+        ("profile",),
+        ("k-best",),
+        ("convert",),
+        ("completion",),
+        ("train",),
+        ("tag",),
+        ("chunk",),
+        ("parse",),
+    ):
+        with pytest.raises(SystemExit) as stopped:
+            run(*arguments, "--help")
+        assert stopped.value.code == 0
+        out = capsys.readouterr().out
+        assert "examples:\n  tallytree " in out
+    with pytest.raises(SystemExit):
+        run("--help")
+    out = capsys.readouterr().out
+    assert all(f"{code:>4}  " in out for code in Exit)
+    with pytest.raises(SystemExit):
+        run("--version")
+    assert capsys.readouterr().out == f"tallytree {tt.__version__}\n"
+
+
+def test_the_examples_of_the_help_parse():
+    command_line = parser()
+    texts = [command_line.epilog] + [one.epilog or "" for one in command_line._actions[-1].choices.values()]
+    examples = [
+        line.partition("tallytree ")[2]
+        for text in texts
+        for line in text.splitlines()
+        if "tallytree " in line
+    ]
+    assert len(examples) >= 12
+    for example in examples:
+        words = shlex.split(example)
+        command_line.parse_args(words[: words.index(">")] if ">" in words else words)
+
+
+def test_schema_and_demo(capsys):
+    assert json.loads(said(capsys, "schema")) == problem_schema()
+    assert "The profile: the best score" in said(capsys, "demo")
+
+
+@pytest.mark.parametrize("name", ["week.json", "week.uai", "two.wcsp", "two.cfn"])
+def test_a_mark_of_the_byte_order_and_other_line_ends(files, capsys, monkeypatch, name):
+    expected = said(capsys, "solve", name)
+    data = b"\xef\xbb\xbf" + Path(name).read_bytes().replace(b"\n", b"\r\n")
+    (files / f"marked-{name}").write_bytes(data)
+    assert said(capsys, "solve", f"marked-{name}") == expected
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert said(capsys, "solve", "-") == expected
+
+
+def test_importing_the_library_does_not_import_the_command_line():
+    code = "import sys, tallytree; sys.exit('tallytree.cli' in sys.modules or 'argparse' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,122 @@
+"""How the command line ends: exit codes, errors in words, interrupts, and streams that fail."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from command_line import run
+
+import tallytree as tt
+from tallytree.cli.exits import Exit, exit_of
+from tallytree.io import ProblemFile
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("solve", "missing.json"), Exit.USAGE, "missing.json: No such file or directory"),
+        (("solve", "week.json", "--where", "wet > 9"), Exit.INFEASIBLE, "no labelling satisfies"),
+        (("solve", "week.json", "--where", "wet >"), Exit.MALFORMED, "expected a number"),
+        (("solve", "week.json", "--objective=-score"), Exit.MALFORMED, "decreases in the score"),
+        (("solve", "week.json", "--count", "wet"), Exit.MALFORMED, "--count takes NAME=VALUE, got 'wet'"),
+        (("solve", "week.json", "--set", "target=x"), Exit.MALFORMED, "expected a number, got 'x'"),
+        (("solve", "week.json", "--evidence", "week.evid"), Exit.MALFORMED, "--evidence goes with UAI files"),
+        (("solve", "week.json", "--memory", "10"), Exit.BUDGET, "the limit is 10 bytes"),
+        (("solve", "week.json", "--operations", "10"), Exit.BUDGET, "operation_limit is 10"),
+        (("solve", "week.uai", "--format", "json"), Exit.MALFORMED, "week.uai, line 1, column 1"),
+        (("solve", "week.json", "--set", "target=1", "--set", "target=2"), Exit.MALFORMED, "'target' twice"),
+        (("solve", "week.json", "--fix", "0=dry", "--fix", "0=wet"), Exit.MALFORMED, "--fix has '0' twice"),
+        (("solve", "week.json", "--set", "tarket=1"), Exit.MALFORMED, "--set tarket: no formula reads it"),
+        (
+            ("solve", "week.json", "--where", ""),
+            Exit.MALFORMED,
+            '--where: "", character 1: expected',
+        ),
+        (("solve", "week.json", "--where", "wet>1) or (wet<1"), Exit.MALFORMED, '--where: "wet>1) or'),
+        (("solve", "week.json", "--objective", ""), Exit.MALFORMED, 'objective: "", character 1: expected'),
+        (("solve", "week.json", "--count", "w=weet"), Exit.MALFORMED, "Did you mean 'wet'?"),
+        (("profile", "week.json", "--objective", "wet/0"), Exit.MALFORMED, "gave nan at tally (wet=0)"),
+        (("profile", "week.json", "--objective=-score"), Exit.MALFORMED, "decreases in the score"),
+        (("solve", "latin.json"), Exit.MALFORMED, "latin.json is not UTF-8 text: line 2 has the byte 0xe9"),
+        (("solve", "latin.cfn"), Exit.MALFORMED, "latin.cfn is not UTF-8 text: line 2 has the byte 0xe9"),
+    ],
+)
+def test_exit_codes(files, capsys, arguments, code, message):
+    assert run(*arguments) == code
+    assert message in capsys.readouterr().err
+    assert run(*arguments, "--json") == code
+    assert message in json.loads(capsys.readouterr().out)["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("solve",), ("bake", "x"), ("solve", "x", "--memory", "lots"), ("k-best", "x", "-k", "-1")],
+)
+def test_wrong_usage(capsys, arguments):
+    with pytest.raises(SystemExit) as stopped:
+        run(*arguments)
+    assert stopped.value.code == Exit.USAGE
+    assert "usage: tallytree" in capsys.readouterr().err
+
+
+def test_errors_have_codes_of_their_own():
+    codes = [exit_of(e("x")) for e in (tt.InfeasibleError, tt.BudgetError, tt.ModelError, tt.TallytreeError)]
+    assert codes == [Exit.INFEASIBLE, Exit.BUDGET, Exit.MALFORMED, Exit.FAILURE]
+    assert exit_of(KeyboardInterrupt()) == Exit.INTERRUPTED
+
+
+def test_an_interrupt_is_no_traceback(files, capsys, monkeypatch):
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ProblemFile, "solve", interrupted)
+    assert run("solve", "week.json") == Exit.INTERRUPTED
+    assert capsys.readouterr().err == "tallytree: interrupted\n"
+
+
+def test_memory_that_is_not_there_is_no_traceback(files, capsys, monkeypatch):
+    def greedy(*_: object, **__: object) -> None:
+        raise MemoryError("Unable to allocate 16.0 EiB")
+
+    monkeypatch.setattr(ProblemFile, "solve", greedy)
+    assert run("solve", "week.json") == Exit.BUDGET
+    assert "the memory of this machine is not enough: Unable to" in capsys.readouterr().err
+
+
+def test_as_a_process(files):
+    command = [sys.executable, "-m", "tallytree"]
+    done = subprocess.run([*command, "solve", "week.json"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("value  8.5")
+    plain = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    done = subprocess.run(
+        [*command, "plan", "week.json"], capture_output=True, text=True, check=True, env=plain
+    )
+    assert "width ? = 1" in done.stdout
+    reader = subprocess.Popen([*command, "schema"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    reader.stdout.close()
+    assert reader.wait() == 0
+    assert reader.stderr.read() == b""
+    reader.stderr.close()
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    ("line", "code", "error"),
+    [
+        ("solve week.json --json > /dev/full", Exit.USAGE, "tallytree: No space left on device"),
+        ("solve week.json >&-", Exit.OK, ""),
+        ("solve - <&-", Exit.USAGE, "tallytree: standard input: it is closed, and nothing can be read"),
+        ("solve week.json 2>&-", Exit.OK, ""),
+    ],
+)
+def test_streams_that_are_full_or_closed(files, line, code, error, unbuffered):
+    done = subprocess.run(
+        ["sh", "-c", f"'{sys.executable}' -m tallytree {line}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+    )
+    assert (done.returncode, done.stderr.strip()) == (code, error)

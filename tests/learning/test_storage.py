@@ -1,0 +1,87 @@
+"""Fitted estimators come back from files and pickles; what cannot is refused when it is written."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+pytest.importorskip("clarabel")
+
+from learning_problems import sentences, strings
+
+import tallytree as tt
+from tallytree.learning import (
+    CuttingPlanes,
+    Graph,
+    GraphSVM,
+    SequenceSVM,
+    Subgradient,
+    TopTallies,
+    load,
+    save,
+)
+from tallytree.learning.files import write_arrays
+
+
+@pytest.mark.parametrize(
+    "svm",
+    [
+        SequenceSVM(tt.losses.FBeta(beta=2.0, background="P"), scaling="slack", extra=TopTallies(2)),
+        SequenceSVM(solver=CuttingPlanes("one"), hashed=64),
+        SequenceSVM(solver=Subgradient(), tolerance=0.4),
+    ],
+    ids=repr,
+)
+def test_estimators_survive_pickles_and_files(svm, tmp_path):
+    words, y = sentences(12)
+    X = [strings(sentence) for sentence in words]
+    svm.fit(X, y)
+    save(svm, tmp_path / "svm.npz")
+    for other in (load(tmp_path / "svm.npz"), pickle.loads(pickle.dumps(svm))):
+        assert other.get_params() == svm.get_params()
+        assert other.weights_.tobytes() == svm.weights_.tobytes()
+        assert [one.tolist() for one in other.predict(X)] == [one.tolist() for one in svm.predict(X)]
+        assert other.classes_.tolist() == svm.classes_.tolist()
+        assert (other.gap_, other.history_) == (svm.gap_, svm.history_)
+
+
+def test_graphs_survive_files_too(tmp_path):
+    graph = Graph(np.array([[1.0, 1.0], [-1.0, 1.0]]), [[0, 1]])
+    svm = GraphSVM(C=10.0).fit([graph], [["on", "off"]])
+    save(svm, tmp_path / "svm.npz")
+    assert load(tmp_path / "svm.npz").predict([graph])[0].tolist() == ["on", "off"]
+
+
+class Mine(tt.losses.HammingDistance):
+    pass
+
+
+def test_what_cannot_be_read_back_is_not_written(tmp_path):
+    words, y = sentences(4)
+    svm = SequenceSVM(Mine(), tolerance=0.5)
+    with pytest.raises(tt.ModelError, match="this SequenceSVM has not been fitted"):
+        save(svm, tmp_path / "svm.npz")
+    with pytest.raises(tt.ModelError, match=r"loss is Mine.* which cannot be saved"):
+        save(svm.fit([strings(s) for s in words], y), tmp_path / "svm.npz")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("header", "text"),
+    [
+        ({"class": "os.system"}, "which is not known here"),
+        (
+            {"class": "SequenceSVM", "parameters": {"loss": {"class": "eval"}}},
+            "names 'eval', which is no loss",
+        ),
+        (
+            {"class": "SequenceSVM", "parameters": {}, "attributes": {"predict": 1}, "history": []},
+            "sets 'predict', which no saved estimator does",
+        ),
+    ],
+)
+def test_files_with_something_else_in_them_are_refused(header, text, tmp_path):
+    write_arrays(tmp_path / "svm.npz", {"kind": "estimator", **header}, {"weights": np.zeros(1)})
+    with pytest.raises(tt.ModelError, match=text):
+        load(tmp_path / "svm.npz")
