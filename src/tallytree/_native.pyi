@@ -222,7 +222,7 @@ def instruction_sets() -> list[str]: ...
 
 class ChartGrammar:
     def __init__(
-        self, symbols: int, bags: int, root: int, rules: NDArray[np.int32], chains: NDArray[np.int32]
+        self, symbols: int, bags: int, root: int, rules: NDArray[np.int32], paths: NDArray[np.int32]
     ) -> None: ...
 
 class ChartLayout:
@@ -266,7 +266,7 @@ class ChartRun:
         layout: ChartLayout,
         words: NDArray[np.float64],
         rules: NDArray[np.float64],
-        chains: NDArray[np.float64],
+        paths: NDArray[np.float64],
         algebra: int,
         prime: int = 0,
     ) -> None: ...

@@ -150,7 +150,7 @@ class Plan:
 
     @cached_property
     def tables(self) -> NDArray[np.int64]:
-        """One row per table: states, runs, tallies, bytes, address, whether it is a checkpoint."""
+        """One row per table: states, stretches, tallies, bytes, address, whether it is a checkpoint."""
         return self.layout.tables
 
     @property
