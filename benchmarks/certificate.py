@@ -9,7 +9,7 @@ import numpy as np
 from common import Row, interleaved, show
 
 import tallytree as tt
-from tallytree.core.solution import certified
+from tallytree.answers.solution import certified
 
 
 def problems() -> dict[str, tuple[tt.Model, Sequence[Any]]]:

@@ -10,7 +10,11 @@ from typing import Any
 from cases import End
 from common import Row
 
-from tallytree.core import elimination, lookup, plan, profile, solve
+from tallytree import solving as solve
+from tallytree.answers import profile
+from tallytree.answers import tally_table as lookup
+from tallytree.planning import orders as elimination
+from tallytree.planning import plan
 
 # phase: the (object, attribute) that does it; the skeleton is inside the plan and is taken out of it
 CLOCKED: dict[str, tuple[Any, str]] = {

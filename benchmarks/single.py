@@ -12,7 +12,7 @@ import threads
 from common import Row, interleaved, show
 
 import tallytree as tt
-from tallytree.core.messages import pass_messages
+from tallytree.running.graphs import pass_messages
 
 Problem = tuple[tt.Model, tt.Plan]
 

@@ -20,8 +20,8 @@ from common import ROOT, Row, interleaved, show
 from phases import forget
 
 import tallytree as tt
-from tallytree.core.elimination import METHODS, skeleton
 from tallytree.kernels import native
+from tallytree.planning.orders import METHODS, skeleton
 
 DATA = ROOT.parent / "shared" / "data" / "uai"
 BLIND = ("min-fill", "min-degree")

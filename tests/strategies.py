@@ -7,8 +7,8 @@ options; what is left (scores, scopes, entries) is a function of a drawn seed.
 import numpy as np
 from hypothesis import strategies as st
 
-from tallytree.core.model import Model
-from tallytree.core.statistics import Statistic
+from tallytree.model.model import Model
+from tallytree.statistics.statistic import Statistic
 from tallytree.testing import SHAPES, random_model, random_statistics
 
 PROBABILITIES = st.sampled_from([0.0, 0.2, 0.5])

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tallytree import parsing
-from tallytree.core.expressions import Constraint
 from tallytree.parsing import Forest, Grammar, Tree, TreeStatistic, count, labels_of
+from tallytree.statistics.constraints import Constraint
 
 PHRASES = ("S", "A", "B", "A^S", "B+S", "@A/B", "@S")
 LABELLED = tuple(name for name in PHRASES if not name.startswith("@"))

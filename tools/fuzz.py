@@ -6,8 +6,8 @@
 
 Formats: json, uai, wcsp, cfn, formula; conll, conllu, treebank, grammar; model (the bytes of a saved
 estimator), header (what is written in one), checkpoint (the same for one), array, stored (a folder of
-sequences). The rest of the line goes to libFuzzer. What is found belongs into tests/test_fuzzed.py or
-tests/test_fuzzed_texts.py.
+sequences). The rest of the line goes to libFuzzer. What is found belongs into tests/io/test_fuzzed.py or
+tests/io/test_fuzzed_texts.py.
 """
 
 import io

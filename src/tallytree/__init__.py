@@ -12,26 +12,22 @@ array([0, 1, 1])
 """
 
 from tallytree import bounds, io, losses, parsing
-from tallytree.core.augment import AugmentedModel, augment
-from tallytree.core.batch import profile_batch, solve_batch
-from tallytree.core.certificate import Certificate
-from tallytree.core.cliquetree import CliqueTree, clique_tree
-from tallytree.core.counting import count, matches, mismatches
-from tallytree.core.distribution import Distribution, distribution
-from tallytree.core.expressions import Constraint
-from tallytree.core.model import Model
-from tallytree.core.objective import elementwise
-from tallytree.core.plan import Plan, plan
-from tallytree.core.profile import Profile, profile
-from tallytree.core.reduction import Reduction
-from tallytree.core.solution import Solution
-from tallytree.core.solve import solve
-from tallytree.core.statistics import Recipe, Statistic
+from tallytree.answers.certificate import Certificate
+from tallytree.answers.distribution import Distribution, distribution
+from tallytree.answers.objective import elementwise
+from tallytree.answers.profile import Profile, profile
+from tallytree.answers.solution import Solution
+from tallytree.bulk.batch import profile_batch, solve_batch
+from tallytree.bulk.loss_batch import loss_augmented_batch
 from tallytree.errors import BudgetError, InfeasibleError, ModelError, ObjectiveError, TallytreeError
 from tallytree.kbest import diverse_k_best, exclude, iter_best, k_best
 from tallytree.losses.augmented import loss_augmented, loss_augmented_path
-from tallytree.losses.batch import loss_augmented_batch
 from tallytree.losses.corpus import loss_augmented_corpus
+from tallytree.model.model import Model
+from tallytree.paper.cliquetree import CliqueTree, clique_tree
+from tallytree.paper.explicit import AugmentedModel, augment
+from tallytree.planning.plan import Plan, plan
+from tallytree.reductions.reduction import Reduction
 from tallytree.relaxation import Relaxation, relax
 from tallytree.score_ranges import (
     BoundedSolution,
@@ -39,6 +35,10 @@ from tallytree.score_ranges import (
     score_between,
     sufficient_statistics,
 )
+from tallytree.solving import solve
+from tallytree.statistics.constraints import Constraint
+from tallytree.statistics.recipes import count, matches, mismatches
+from tallytree.statistics.statistic import Recipe, Statistic
 from tallytree.transducers import Machine, regular, transduce, valid_bio, valid_bioes
 
 __version__ = "0.1.0"

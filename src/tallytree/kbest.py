@@ -15,20 +15,20 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tallytree.core.certificate import OUTSIDE
-from tallytree.core.counting import mismatches
-from tallytree.core.elimination import Order
-from tallytree.core.expressions import And, Constraint, as_constraint
-from tallytree.core.model import Model, checked_model
-from tallytree.core.objective import Objective
-from tallytree.core.plan import Mode
-from tallytree.core.profile import Where
-from tallytree.core.reduction import Reduction, as_reduction
-from tallytree.core.restriction import Allowed, Fixed
-from tallytree.core.solution import Solution, tally_type
-from tallytree.core.solve import pose
-from tallytree.core.statistics import Recipe, Statistic, read_by
+from tallytree.answers.certificate import OUTSIDE
+from tallytree.answers.objective import Objective
+from tallytree.answers.profile import Where
+from tallytree.answers.solution import Solution, tally_type
 from tallytree.errors import InfeasibleError, ModelError
+from tallytree.model.model import Model, checked_model
+from tallytree.model.restriction import Allowed, Fixed
+from tallytree.planning.orders import Order
+from tallytree.planning.plan import Mode
+from tallytree.reductions.reduction import Reduction, as_reduction
+from tallytree.solving import pose
+from tallytree.statistics.constraints import And, Constraint, as_constraint
+from tallytree.statistics.recipes import mismatches
+from tallytree.statistics.statistic import Recipe, Statistic, read_by
 
 __all__ = ["diverse_k_best", "exclude", "iter_best", "k_best"]
 

@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.batch import solve_batch
-from tallytree.core.counting import matches, mismatches
-from tallytree.core.model import Model, checked_model
-from tallytree.core.reduction import Reduction
-from tallytree.core.rounding import rounding
-from tallytree.core.solution import Solution
-from tallytree.core.solve import solve
-from tallytree.core.statistics import Statistic
+from tallytree.answers.solution import Solution
+from tallytree.bulk.batch import solve_batch
 from tallytree.errors import ModelError, TallytreeError
 from tallytree.losses.base import Loss, Values
 from tallytree.losses.nodes import NodeLoss
+from tallytree.model.model import Model, checked_model
+from tallytree.model.rounding import rounding
+from tallytree.reductions.reduction import Reduction
+from tallytree.solving import solve
+from tallytree.statistics.recipes import matches, mismatches
+from tallytree.statistics.statistic import Statistic
 
 __all__ = ["MarginExample", "Maximum", "margin_maxima", "worst_within_margin"]
 

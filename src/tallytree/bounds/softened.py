@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.answers.solution import Solution
 from tallytree.bounds.margin import MarginExample
-from tallytree.core.batch import solve_batch
-from tallytree.core.model import Model, checked_model
-from tallytree.core.solution import Solution
+from tallytree.bulk.batch import solve_batch
 from tallytree.errors import ModelError, TallytreeError
 from tallytree.losses.base import Loss, Values, is_number
+from tallytree.model.model import Model, checked_model
 
 __all__ = ["SoftMaximum", "softened_maxima"]
 

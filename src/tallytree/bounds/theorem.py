@@ -19,9 +19,9 @@ from math import inf, log, sqrt
 from typing import Any
 
 from tallytree.bounds.margin import Maximum, margin_maxima
-from tallytree.core.model import Model
 from tallytree.errors import ModelError, TallytreeError
 from tallytree.losses.base import Loss, is_number
+from tallytree.model.model import Model
 
 __all__ = ["PacBayesBound", "norm_terms", "pac_bayes"]
 

@@ -8,10 +8,11 @@ from difflib import get_close_matches
 from typing import TypeVar
 
 from tallytree.cli.inputs import pairs
-from tallytree.core.expressions import Constraint, Term
 from tallytree.errors import ModelError
 from tallytree.io.constraints import as_constraint_of
 from tallytree.io.formulas import Formula, is_name
+from tallytree.statistics.constraints import Constraint
+from tallytree.statistics.linear import Term
 
 __all__ = ["constraint_of", "counts_of"]
 

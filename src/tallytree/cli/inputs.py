@@ -9,9 +9,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from tallytree.core.counting import count
-from tallytree.core.model import Model
-from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import ModelError
 from tallytree.io import (
     CostScale,
@@ -28,6 +25,9 @@ from tallytree.io import (
 )
 from tallytree.io.files import Source, read_stream, source
 from tallytree.io.formulas import Formula
+from tallytree.model.model import Model
+from tallytree.statistics.recipes import count
+from tallytree.statistics.statistic import Recipe, Statistic
 
 __all__ = [
     "FORMATS",

@@ -14,9 +14,9 @@ from tallytree.cli.extras import learning
 from tallytree.cli.inputs import check_apart, name_of
 from tallytree.cli.options import Commands, count_options, filled, json_option, number, positive, refuse
 from tallytree.cli.sentences import FORMATS, Task, blocks_of, format_of, labelled, written_to
-from tallytree.core.expressions import Constraint
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.io.conll import Block
+from tallytree.statistics.constraints import Constraint
 
 if TYPE_CHECKING:
     from tallytree.learning import SequenceSVM

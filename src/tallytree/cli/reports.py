@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from tallytree.core.objective import evaluate_objective
-from tallytree.core.plan import Plan
-from tallytree.core.profile import Profile
-from tallytree.core.solution import Solution
+from tallytree.answers.objective import evaluate_objective
+from tallytree.answers.profile import Profile
+from tallytree.answers.solution import Solution
 from tallytree.io import Problem
+from tallytree.planning.plan import Plan
 
 __all__ = [
     "as_json",

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tallytree.core.profile import Profile
+from tallytree.answers.profile import Profile
 from tallytree.errors import BudgetError, InfeasibleError
 from tallytree.io import Parameter, Problem
 from tallytree.io.files import PathLike, write_atomically

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, TextIO
 
-from tallytree.core.plan import default_memory_limit
 from tallytree.errors import BudgetError, ModelError
 from tallytree.io.files import EXPANSION, no_text
+from tallytree.planning.plan import default_memory_limit
 
 __all__ = [
     "Block",

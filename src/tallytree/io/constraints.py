@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from tallytree.core.blocks import LARGEST_INTEGER
-from tallytree.core.expressions import And, Comparison, Constraint, Linear, Or, Term
-from tallytree.core.statistics import Statistic
 from tallytree.errors import ModelError
 from tallytree.io.formulas import ARRAYS, Formula, execute
+from tallytree.model.blocks import LARGEST_INTEGER
+from tallytree.statistics.constraints import And, Constraint, Or
+from tallytree.statistics.linear import Comparison, Linear, Term
+from tallytree.statistics.statistic import Statistic
 
 __all__ = ["as_constraint_of", "as_text"]
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.model import Model
+from tallytree.model.model import Model
 
 __all__ = ["LARGEST_SCORE", "MOST_AXES", "Factor", "Table", "each_factor"]
 

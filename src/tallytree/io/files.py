@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, TypeAlias
 
-from tallytree.core.plan import default_memory_limit
 from tallytree.errors import BudgetError, ModelError
+from tallytree.planning.plan import default_memory_limit
 
 __all__ = [
     "PathLike",

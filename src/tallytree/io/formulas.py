@@ -14,8 +14,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tallytree.core.blocks import Frozen, set_once
 from tallytree.io.formula_parser import RESERVED, TOKEN, Instruction, Kind, Parser
+from tallytree.values import Frozen, set_once
 
 __all__ = ["ARITIES", "ARRAYS", "Formula", "execute", "is_name"]
 

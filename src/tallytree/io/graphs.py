@@ -11,10 +11,10 @@ from typing import Any, final
 
 import numpy as np
 
-from tallytree.core.model import Model
 from tallytree.errors import ModelError
 from tallytree.io.factors import each_factor
 from tallytree.io.optional import needed
+from tallytree.model.model import Model
 
 __all__ = ["ContractionPath", "from_networkx", "to_networkx"]
 

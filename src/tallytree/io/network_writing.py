@@ -11,12 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.expressions import And, Comparison, Constraint
-from tallytree.core.model import Model
-from tallytree.core.statistics import Statistic, read_by
 from tallytree.errors import ModelError
 from tallytree.io.factors import each_factor
 from tallytree.io.problems import Problem
+from tallytree.model.model import Model
+from tallytree.statistics.constraints import And, Constraint
+from tallytree.statistics.linear import Comparison
+from tallytree.statistics.statistic import Statistic, read_by
 
 __all__ = ["CostScale", "IntegerNetwork", "Knapsack", "integer_network"]
 

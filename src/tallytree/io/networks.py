@@ -17,13 +17,13 @@ from typing import Any, Literal, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.blocks import LARGEST_INTEGER
-from tallytree.core.model import Model
-from tallytree.core.plan import default_memory_limit
-from tallytree.core.statistics import Statistic
 from tallytree.errors import BudgetError, ModelError
 from tallytree.io.formulas import is_name
 from tallytree.io.problems import Problem
+from tallytree.model.blocks import LARGEST_INTEGER
+from tallytree.model.model import Model
+from tallytree.planning.plan import default_memory_limit
+from tallytree.statistics.statistic import Statistic
 
 __all__ = ["Counted", "Metric", "Network"]
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tallytree.core.model import Model
 from tallytree.errors import ModelError
 from tallytree.io.factors import LARGEST_SCORE, each_factor
 from tallytree.io.optional import needed
+from tallytree.model.model import Model
 
 __all__ = ["from_pgmpy", "to_pgmpy"]
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from tallytree.core.counting import count, matches, mismatches
-from tallytree.core.model import Model
-from tallytree.core.plan import default_memory_limit
-from tallytree.core.statistics import Statistic
 from tallytree.io.documents import At, document
 from tallytree.io.files import Readable, source
 from tallytree.io.problem_tables import Tables, afford, array, integer, score
 from tallytree.io.problems import Parameter, Problem
+from tallytree.model.model import Model
+from tallytree.planning.plan import default_memory_limit
+from tallytree.statistics.recipes import count, matches, mismatches
+from tallytree.statistics.statistic import Statistic
 
 __all__ = ["VERSION", "read_problem"]
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.blocks import LARGEST_INTEGER, Block, read_only
 from tallytree.errors import BudgetError
 from tallytree.io.documents import At
 from tallytree.io.factors import MOST_AXES
+from tallytree.model.blocks import LARGEST_INTEGER, Block
+from tallytree.values import read_only
 
 __all__ = ["Tables", "afford", "array", "integer", "score"]
 

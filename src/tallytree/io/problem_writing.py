@@ -9,12 +9,12 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from tallytree.core.blocks import Block
-from tallytree.core.model import Model
-from tallytree.core.statistics import Statistic
 from tallytree.io.files import PathLike, write_atomically
 from tallytree.io.problem_reading import VERSION
 from tallytree.io.problems import Parameter, Problem
+from tallytree.model.blocks import Block
+from tallytree.model.model import Model
+from tallytree.statistics.statistic import Statistic
 
 __all__ = ["problem_schema", "write_problem"]
 

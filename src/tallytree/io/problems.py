@@ -14,19 +14,19 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.expressions import Constraint
-from tallytree.core.model import Model, checked_model
-from tallytree.core.objective import Objective
-from tallytree.core.plan import Plan, bind, plan
-from tallytree.core.precision import Precision
-from tallytree.core.profile import Profile, profile
-from tallytree.core.solution import Solution, tally_type
-from tallytree.core.solve import solve
-from tallytree.core.statistics import Recipe, Statistic
+from tallytree.answers.objective import Objective
+from tallytree.answers.profile import Profile, profile
+from tallytree.answers.solution import Solution, tally_type
 from tallytree.errors import BudgetError, ModelError
 from tallytree.io.constraints import as_constraint_of, as_text
 from tallytree.io.formulas import Formula, is_name
 from tallytree.kbest import k_best
+from tallytree.model.model import Model, checked_model
+from tallytree.planning.plan import Plan, bind, plan
+from tallytree.planning.precision import Precision
+from tallytree.solving import solve
+from tallytree.statistics.constraints import Constraint
+from tallytree.statistics.statistic import Recipe, Statistic
 
 __all__ = ["MOST_OPERATIONS", "Parameter", "Problem"]
 

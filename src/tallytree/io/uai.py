@@ -25,11 +25,11 @@ from itertools import accumulate
 
 import numpy as np
 
-from tallytree.core.model import Model
 from tallytree.errors import ModelError
 from tallytree.io.factors import LARGEST_SCORE, MOST_AXES, Factor, Table, each_factor
 from tallytree.io.files import PathLike, Readable, write_atomically
 from tallytree.io.words import Words
+from tallytree.model.model import Model
 
 __all__ = ["read_uai", "write_uai"]
 

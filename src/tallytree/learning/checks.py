@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from tallytree.core.model import Model
-from tallytree.core.probabilities import generator_of
+from tallytree.answers.probabilities import generator_of
 from tallytree.errors import ModelError
 from tallytree.learning.planes import Integers, collected
 from tallytree.learning.problem import Labelling, Problem
+from tallytree.model.model import Model
 from tallytree.parsing import Forest, k_best
 
 __all__ = ["check_problem"]

@@ -22,17 +22,17 @@ from typing import Any
 import numpy as np
 
 from tallytree import parsing
-from tallytree.core.blocks import read_only
-from tallytree.core.counting import mismatches
-from tallytree.core.distribution import distribution
-from tallytree.core.model import Model
-from tallytree.core.profile import Where
-from tallytree.core.solve import solve
+from tallytree.answers.distribution import distribution
+from tallytree.answers.profile import Where
 from tallytree.errors import ModelError
 from tallytree.kbest import k_best
 from tallytree.learning.planes import Floats, Integers
+from tallytree.model.model import Model
 from tallytree.parsing import Forest
 from tallytree.parsing.derivation import Scores
+from tallytree.solving import solve
+from tallytree.statistics.recipes import mismatches
+from tallytree.values import read_only
 
 __all__ = ["Best", "Decoder", "ExpectedFBeta", "KBest", "MaxBrackets"]
 

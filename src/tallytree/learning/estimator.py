@@ -13,8 +13,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from tallytree.answers.profile import Where
 from tallytree.bounds import PacBayesBound, pac_bayes
-from tallytree.core.profile import Where
 from tallytree.errors import ModelError
 from tallytree.learning.decoding import Best, Decoder
 from tallytree.learning.inference import Diverse, Scaling, TopTallies

@@ -14,10 +14,10 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.plan import default_memory_limit
 from tallytree.errors import BudgetError, ModelError
 from tallytree.io.documents import check_depth
 from tallytree.io.files import replacing
+from tallytree.planning.plan import default_memory_limit
 
 __all__ = ["DAMAGE", "array_of", "check_length", "read_arrays", "write_arrays"]
 

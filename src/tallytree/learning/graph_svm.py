@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tallytree.core.model import Model
 from tallytree.errors import ModelError
 from tallytree.learning.estimator import StructuredSVM
 from tallytree.learning.graphs import Graph, GraphProblem
 from tallytree.learning.problem import Problem
 from tallytree.losses import Loss
+from tallytree.model.model import Model
 
 __all__ = ["GraphSVM"]
 

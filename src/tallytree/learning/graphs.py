@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from tallytree.core.blocks import Block, read_only, unary_scopes
-from tallytree.core.model import Model
 from tallytree.errors import ModelError
 from tallytree.learning.planes import Features, Floats, Integers
 from tallytree.learning.problem import Problem
 from tallytree.losses import Loss
+from tallytree.model.blocks import Block, unary_scopes
+from tallytree.model.model import Model
+from tallytree.values import read_only
 
 __all__ = ["Graph", "GraphProblem", "grid_graph", "label_graphs"]
 

@@ -12,19 +12,19 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, Literal, Self
 
-from tallytree.core.batch import solve_batch
-from tallytree.core.counting import mismatches
-from tallytree.core.expressions import And, Constraint
-from tallytree.core.model import Model
-from tallytree.core.solution import Solution
-from tallytree.core.threads import thread_count
+from tallytree.answers.solution import Solution
+from tallytree.bulk.batch import solve_batch
+from tallytree.bulk.chains import Chains, augmented_chains, chain_loss
+from tallytree.bulk.loss_batch import loss_augmented_batch
 from tallytree.errors import InfeasibleError, ModelError, TallytreeError
 from tallytree.kernels.native import BudgetExceededError
 from tallytree.learning.planes import Integers
 from tallytree.losses import Loss
 from tallytree.losses.augmented import LossProfile
-from tallytree.losses.batch import loss_augmented_batch
-from tallytree.losses.chains import Chains, augmented_chains, chain_loss
+from tallytree.model.model import Model
+from tallytree.planning.threads import thread_count
+from tallytree.statistics.constraints import And, Constraint
+from tallytree.statistics.recipes import mismatches
 
 __all__ = ["ChainTask", "Diverse", "Extra", "Found", "ModelTask", "Scaling", "Task", "TopTallies"]
 

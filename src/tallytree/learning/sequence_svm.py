@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tallytree.core.model import Model
 from tallytree.errors import ModelError
 from tallytree.learning.attributes import Encoder, encoder_of
 from tallytree.learning.estimator import StructuredSVM
@@ -19,6 +18,7 @@ from tallytree.learning.sequences import SequenceProblem, chains
 from tallytree.learning.solver import Solver
 from tallytree.learning.templates import WindowFeatures
 from tallytree.losses import Loss
+from tallytree.model.model import Model
 
 __all__ = ["SequenceSVM"]
 

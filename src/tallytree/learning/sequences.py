@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tallytree.core.model import Model
+from tallytree.bulk.chains import Chains, chain_loss
 from tallytree.errors import ModelError
 from tallytree.learning.inference import ChainTask, Task
 from tallytree.learning.planes import Features, Floats, Integers, collected
 from tallytree.learning.problem import Problem
 from tallytree.losses import Loss
-from tallytree.losses.chains import Chains, chain_loss
+from tallytree.model.model import Model
 
 __all__ = ["Entries", "SequenceProblem", "chains"]
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tallytree.core.threads import thread_count
 from tallytree.learning.inference import Found, Scaling, Task
 from tallytree.losses import Loss
 from tallytree.losses.scaling import checked_scaling, scaled
 from tallytree.parsing import Forest, counted_loss, diverse_k_best, loss_augmented
 from tallytree.parsing.solve import pose
+from tallytree.planning.threads import thread_count
 
 __all__ = ["TreeTask"]
 

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from tallytree.core.lookup import Where
+from tallytree.answers.tally_table import Where
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.learning.decoding import Best, Decoder
 from tallytree.learning.estimator import StructuredSVM

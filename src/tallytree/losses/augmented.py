@@ -14,21 +14,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tallytree.core.blocks import Block, read_only
-from tallytree.core.certificate import BEST
-from tallytree.core.elimination import Order
-from tallytree.core.expressions import Constraint
-from tallytree.core.model import Model, checked_model
-from tallytree.core.profile import Where
-from tallytree.core.reduction import Reduction, meet
-from tallytree.core.restriction import Allowed, Fixed
-from tallytree.core.solution import Solution, lifted, tally_type, unique_names
-from tallytree.core.solve import Posed, best_of, pose, solve
-from tallytree.core.statistics import read_by
+from tallytree.answers.certificate import BEST
+from tallytree.answers.profile import Where
+from tallytree.answers.solution import Solution, lifted, tally_type, unique_names
 from tallytree.errors import BudgetError, ModelError, TallytreeError
 from tallytree.losses.base import Line, Loss
 from tallytree.losses.path import MarginPath
 from tallytree.losses.scaling import Scaling, checked_margin, checked_scaling, objective, scaled
+from tallytree.model.blocks import Block
+from tallytree.model.model import Model, checked_model
+from tallytree.model.restriction import Allowed, Fixed
+from tallytree.planning.orders import Order
+from tallytree.reductions.reduction import Reduction, meet
+from tallytree.solving import Posed, best_of, pose, solve
+from tallytree.statistics.constraints import Constraint
+from tallytree.statistics.statistic import read_by
+from tallytree.values import read_only
 
 __all__ = [
     "AugmentedSolution",

@@ -16,9 +16,9 @@ from typing import Any, Self, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tallytree.core.model import Model
-from tallytree.core.reduction import Reduction
 from tallytree.errors import ModelError
+from tallytree.model.model import Model
+from tallytree.reductions.reduction import Reduction
 
 __all__ = [
     "Bounds",

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tallytree.core.model import Model
-from tallytree.core.reduction import Reduction
 from tallytree.losses.base import Values
 from tallytree.losses.grams import Group, Sentence, checked_order, clipped, counted, largest_counts, ngrams_of
 from tallytree.losses.sequences import SequenceLoss
+from tallytree.model.model import Model
+from tallytree.reductions.reduction import Reduction
 
 __all__ = ["Bleu"]
 

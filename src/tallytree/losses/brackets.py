@@ -11,9 +11,9 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tallytree.core.model import Model
 from tallytree.errors import ModelError
 from tallytree.losses.base import Bounds, Line, Loss, Values
+from tallytree.model.model import Model
 
 __all__ = ["CrossingBrackets", "CrossingBracketsRate"]
 

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from tallytree.core.model import Model
-from tallytree.core.reduction import Reduction
 from tallytree.errors import ModelError
 from tallytree.losses.base import Line, flat
 from tallytree.losses.nodes import FBeta
+from tallytree.model.model import Model
+from tallytree.reductions.reduction import Reduction
 from tallytree.transducers.chunks import Scheme, Tag, checked_scheme, tag_of
 from tallytree.transducers.encodings import transduced
 from tallytree.transducers.machine import Machine, Move, State

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tallytree.core.model import Model
-from tallytree.core.reduction import Reduction
-from tallytree.core.statistics import Statistic
 from tallytree.errors import ModelError
+from tallytree.model.model import Model
+from tallytree.reductions.reduction import Reduction
+from tallytree.statistics.statistic import Statistic
 from tallytree.transducers.encodings import alphabets_of, transduced
 from tallytree.transducers.ngrams import Ngrams
 

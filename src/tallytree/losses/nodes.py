@@ -22,11 +22,11 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tallytree.core.counting import matches, mismatches
-from tallytree.core.model import Model
-from tallytree.core.reduction import Reduction
 from tallytree.errors import ModelError
 from tallytree.losses.base import Bounds, LabellingLoss, Line, Loss, Values, check_positive, columns
+from tallytree.model.model import Model
+from tallytree.reductions.reduction import Reduction
+from tallytree.statistics.recipes import matches, mismatches
 from tallytree.trees import Tree
 
 __all__ = [

@@ -8,9 +8,9 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tallytree.core.blocks import read_only
 from tallytree.errors import ModelError
 from tallytree.losses.base import is_number
+from tallytree.values import read_only
 
 __all__ = ["MarginPath", "checked_range"]
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tallytree.core.counting import mismatches
-from tallytree.core.model import Model
-from tallytree.core.reduction import Reduction
-from tallytree.core.statistics import Statistic
 from tallytree.errors import ModelError
 from tallytree.losses.base import Bounds, LabellingLoss, Line, Values, columns
+from tallytree.model.model import Model
+from tallytree.reductions.reduction import Reduction
+from tallytree.statistics.recipes import mismatches
+from tallytree.statistics.statistic import Statistic
 
 __all__ = ["HammingDistance", "HammingLoss", "LabelCount", "ZeroOne"]
 

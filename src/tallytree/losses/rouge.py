@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tallytree.core.model import Model
-from tallytree.core.reduction import Reduction
 from tallytree.errors import BudgetError
 from tallytree.losses.base import Values, check_positive
 from tallytree.losses.grams import Group, Sentence, checked_order, clipped, counted, largest_counts, ngrams_of
 from tallytree.losses.sequences import SequenceLoss
+from tallytree.model.model import Model
+from tallytree.reductions.reduction import Reduction
 from tallytree.transducers.encodings import transduced
 from tallytree.transducers.subsequences import Subsequences
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tallytree.core.objective import Objective
+from tallytree.answers.objective import Objective
 from tallytree.errors import ModelError
 from tallytree.losses.base import Loss, Values, is_number
 

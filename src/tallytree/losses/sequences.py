@@ -14,10 +14,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.model import Model
 from tallytree.errors import ModelError
 from tallytree.losses.base import Bounds, Loss, flat
 from tallytree.losses.grams import Sentence
+from tallytree.model.model import Model
 
 __all__ = ["SequenceLoss"]
 

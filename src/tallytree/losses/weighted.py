@@ -16,12 +16,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tallytree.core.blocks import LARGEST_INTEGER
-from tallytree.core.model import Model
-from tallytree.core.reduction import Reduction
-from tallytree.core.statistics import Statistic
 from tallytree.errors import ModelError
 from tallytree.losses.base import Bounds, LabellingLoss, Line, Values, columns, plain
+from tallytree.model.blocks import LARGEST_INTEGER
+from tallytree.model.model import Model
+from tallytree.reductions.reduction import Reduction
+from tallytree.statistics.statistic import Statistic
 
 __all__ = ["WeightedHamming"]
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tallytree.core.expressions import as_constraint
-from tallytree.core.lookup import Where
+from tallytree.answers.tally_table import Where
 from tallytree.losses.base import Line, Loss
 from tallytree.losses.path import MarginPath, checked_range
 from tallytree.losses.scaling import Scaling, checked_margin, scaled
@@ -18,6 +17,7 @@ from tallytree.parsing.forest import Forest
 from tallytree.parsing.pruning import pruned_plan
 from tallytree.parsing.question import AugmentedParse, TreeLossQuestion
 from tallytree.parsing.solve import best_of, checked_statistics, feasible_rows, inquire, pose
+from tallytree.statistics.constraints import as_constraint
 
 __all__ = ["loss_augmented", "loss_augmented_path"]
 

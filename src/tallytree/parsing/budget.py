@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tallytree.core.budget import readable_bytes
 from tallytree.errors import BudgetError
 from tallytree.kernels import native
 from tallytree.parsing.derivation import spans
+from tallytree.planning.budget import readable_bytes
 
 __all__ = ["kept_budget", "too_large"]
 

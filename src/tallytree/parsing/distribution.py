@@ -13,10 +13,8 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.blocks import read_only
-from tallytree.core.budget import readable_bytes
-from tallytree.core.probabilities import TallyProbabilities, draws, generator_of
-from tallytree.core.solution import unique_names
+from tallytree.answers.probabilities import TallyProbabilities, draws, generator_of
+from tallytree.answers.solution import unique_names
 from tallytree.errors import BudgetError, InfeasibleError, ModelError
 from tallytree.kernels import native
 from tallytree.parsing.derivation import steps_tree
@@ -25,7 +23,9 @@ from tallytree.parsing.forest import Forest
 from tallytree.parsing.plan import TreePlan
 from tallytree.parsing.solve import checked_statistics
 from tallytree.parsing.statistics import TreeStatistic
+from tallytree.planning.budget import readable_bytes
 from tallytree.trees import Tree
+from tallytree.values import read_only
 
 __all__ = ["TreeDistribution", "distribution"]
 

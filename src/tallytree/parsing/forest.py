@@ -15,9 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tallytree.core.blocks import read_only
-from tallytree.core.budget import default_memory_limit
-from tallytree.core.certificate import BEST
+from tallytree.answers.certificate import BEST
 from tallytree.errors import InfeasibleError, ModelError, TallytreeError
 from tallytree.kernels import native
 from tallytree.losses.base import is_number
@@ -28,7 +26,9 @@ from tallytree.parsing.expected import Expectations, StepCounts, bracket_gains, 
 from tallytree.parsing.grammar import Grammar
 from tallytree.parsing.parse import ChartPrice, Parse, no_tally, tree_certificate
 from tallytree.parsing.single import scores_of_only
+from tallytree.planning.budget import default_memory_limit
 from tallytree.trees import Tree
+from tallytree.values import read_only
 
 __all__ = ["Forest"]
 

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.blocks import read_only
 from tallytree.errors import ModelError
 from tallytree.parsing.binarise import Tail, Unaries, binarise, labels_of
 from tallytree.parsing.lexicon import CountedWords, Lexicon, TaggedWords, check_score
 from tallytree.trees import Tree
+from tallytree.values import read_only
 
 __all__ = ["Grammar"]
 

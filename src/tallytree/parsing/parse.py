@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tallytree.core import html
-from tallytree.core.blocks import counted
-from tallytree.core.budget import readable_bytes, readable_count
-from tallytree.core.certificate import BEST, AnyCertificate, claimed
-from tallytree.core.solution import tally_type
+from tallytree import html
+from tallytree.answers.certificate import BEST, AnyCertificate, claimed
+from tallytree.answers.solution import tally_type
 from tallytree.kernels import native
+from tallytree.planning.budget import readable_bytes, readable_count
 from tallytree.trees import Tree
+from tallytree.values import counted
 
 __all__ = ["ChartPrice", "Parse", "Reason", "TreeCertificate", "no_tally", "tree_certificate"]
 

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.budget import default_memory_limit, readable_bytes, readable_count
-from tallytree.core.plan import listed
 from tallytree.kernels import native
 from tallytree.parsing.budget import kept_budget, too_large
 from tallytree.parsing.forest import Forest
 from tallytree.parsing.parse import ChartPrice
 from tallytree.parsing.statistics import Chart, TreeStatistic
+from tallytree.planning.budget import default_memory_limit, readable_bytes, readable_count
+from tallytree.planning.plan import listed
 
 __all__ = ["TreePlan"]
 

@@ -8,13 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.blocks import read_only
-from tallytree.core.certificate import SAME_TALLY
-from tallytree.core.expressions import Constraint
-from tallytree.core.lookup import TallyTable, Where
-from tallytree.core.objective import Objective
-from tallytree.core.ranking import Ranked, drawn
-from tallytree.core.solution import tally_type, unique_names
+from tallytree.answers.certificate import SAME_TALLY
+from tallytree.answers.objective import Objective
+from tallytree.answers.ranking import Ranked, drawn
+from tallytree.answers.solution import tally_type, unique_names
+from tallytree.answers.tally_table import TallyTable, Where
 from tallytree.errors import TallytreeError
 from tallytree.kernels import native
 from tallytree.parsing.derivation import steps_score, steps_tree
@@ -22,7 +20,9 @@ from tallytree.parsing.forest import Forest
 from tallytree.parsing.parse import Parse, Reason, tree_certificate
 from tallytree.parsing.plan import TreePlan
 from tallytree.parsing.statistics import TreeStatistic
+from tallytree.statistics.constraints import Constraint
 from tallytree.trees import Tree
+from tallytree.values import read_only
 
 __all__ = ["TreeProfile"]
 

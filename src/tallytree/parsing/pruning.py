@@ -13,13 +13,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.expressions import as_constraint
 from tallytree.losses.scaling import needed, scaled
 from tallytree.parsing.parse import Parse
 from tallytree.parsing.plan import TreePlan
 from tallytree.parsing.prices import find_prices
 from tallytree.parsing.question import TreeLossQuestion
 from tallytree.parsing.solve import TreeInquiry, checked_statistics, solve
+from tallytree.statistics.constraints import as_constraint
 from tallytree.trees import Tree
 
 __all__ = ["pruned_plan"]

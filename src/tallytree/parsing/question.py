@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tallytree.core.certificate import BEST, claimed
-from tallytree.core.lookup import Where
-from tallytree.core.objective import Objective
-from tallytree.core.solution import tally_type, unique_names
+from tallytree.answers.certificate import BEST, claimed
+from tallytree.answers.objective import Objective
+from tallytree.answers.solution import tally_type, unique_names
+from tallytree.answers.tally_table import Where
 from tallytree.errors import ModelError, TallytreeError
 from tallytree.losses.base import Line, Loss
 from tallytree.losses.scaling import Scaling, checked_scaling, scaled

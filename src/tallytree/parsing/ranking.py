@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 
-from tallytree.core.certificate import BEST, claimed
-from tallytree.core.expressions import Constraint, as_constraint
-from tallytree.core.lookup import Where
-from tallytree.core.objective import Objective
-from tallytree.core.solution import tally_type, unique_names
+from tallytree.answers.certificate import BEST, claimed
+from tallytree.answers.objective import Objective
+from tallytree.answers.solution import tally_type, unique_names
+from tallytree.answers.tally_table import Where
 from tallytree.errors import InfeasibleError
 from tallytree.kbest import whole_number
 from tallytree.parsing.comparisons import false_positives, true_positives
 from tallytree.parsing.forest import Forest
 from tallytree.parsing.parse import Parse
 from tallytree.parsing.solve import Statistics, checked_statistics, pose
+from tallytree.statistics.constraints import Constraint, as_constraint
 from tallytree.trees import Tree
 
 __all__ = ["diverse_k_best", "iter_best", "k_best"]

@@ -8,17 +8,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.expressions import Constraint, as_constraint
-from tallytree.core.lookup import Where, nearest_tallies
-from tallytree.core.objective import Objective
-from tallytree.core.question import Question
-from tallytree.core.solve import Posed
+from tallytree.answers.objective import Objective
+from tallytree.answers.tally_table import Where, nearest_tallies
 from tallytree.errors import BudgetError, InfeasibleError, ModelError
 from tallytree.parsing.forest import Forest
 from tallytree.parsing.parse import Parse
 from tallytree.parsing.plan import TreePlan
 from tallytree.parsing.profile import TreeProfile
 from tallytree.parsing.statistics import TreeStatistic
+from tallytree.planning.query import Question
+from tallytree.solving import Posed
+from tallytree.statistics.constraints import Constraint, as_constraint
 
 __all__ = [
     "TreeInquiry",

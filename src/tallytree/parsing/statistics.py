@@ -18,9 +18,9 @@ from typing import Any, NamedTuple, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.expressions import Counted, Expression, Linear
 from tallytree.errors import ModelError
 from tallytree.parsing.compiled import Compiled
+from tallytree.statistics.linear import Counted, Expression, Linear
 from tallytree.trees import Tree
 
 __all__ = ["Chart", "TreeStatistic", "checked_cap"]

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 from math import prod, sqrt
 from typing import TYPE_CHECKING, Any
 
-from tallytree.core.budget import readable_count
-from tallytree.core.cliquetree import CliqueTree, clique_tree
-from tallytree.core.model import Model
-from tallytree.core.plan import bind
-from tallytree.core.statistics import Recipe, Statistic
 from tallytree.errors import ModelError
+from tallytree.model.model import Model
+from tallytree.paper.cliquetree import CliqueTree, clique_tree
+from tallytree.planning.budget import readable_count
+from tallytree.planning.plan import bind
 from tallytree.plot.canvas import ACCENT, INK, PALE, axes
+from tallytree.statistics.statistic import Recipe, Statistic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.blocks import counted
-from tallytree.core.expressions import as_constraint
-from tallytree.core.objective import Objective, evaluate_objective
-from tallytree.core.profile import Profile, Where
+from tallytree.answers.objective import Objective, evaluate_objective
+from tallytree.answers.profile import Profile, Where
 from tallytree.errors import ModelError
 from tallytree.plot.canvas import ACCENT, INK, PALE, axes
+from tallytree.statistics.constraints import as_constraint
+from tallytree.values import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

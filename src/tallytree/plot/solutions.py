@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.model import Model
-from tallytree.core.solution import Solution
+from tallytree.answers.solution import Solution
 from tallytree.errors import ModelError
+from tallytree.model.model import Model
 from tallytree.plot.canvas import ACCENT, INK, axes, panels, state_colours
 
 if TYPE_CHECKING:

@@ -17,15 +17,15 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable
 
-from tallytree.core.elimination import Order
-from tallytree.core.expressions import Constraint, as_constraint
-from tallytree.core.model import Model, checked_model
-from tallytree.core.plan import Plan, bind
-from tallytree.core.restriction import Allowed, Fixed
-from tallytree.core.statistics import Recipe, Statistic, read_by
 from tallytree.errors import ModelError
+from tallytree.model.model import Model, checked_model
+from tallytree.model.restriction import Allowed, Fixed
+from tallytree.planning.orders import Order
+from tallytree.planning.plan import Plan, bind
 from tallytree.relaxation.ranges import folded, ranges_of
 from tallytree.relaxation.search import Limits, Relaxation, Search
+from tallytree.statistics.constraints import Constraint, as_constraint
+from tallytree.statistics.statistic import Recipe, Statistic, read_by
 
 __all__ = ["Relaxation", "relax"]
 

@@ -9,11 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.blocks import Block, read_only
-from tallytree.core.expressions import And, Comparison, Constraint, Linear
-from tallytree.core.model import Model
-from tallytree.core.statistics import Statistic
 from tallytree.errors import InfeasibleError, ModelError
+from tallytree.model.blocks import Block
+from tallytree.model.model import Model
+from tallytree.statistics.constraints import And, Constraint
+from tallytree.statistics.linear import Comparison, Linear
+from tallytree.statistics.statistic import Statistic
+from tallytree.values import read_only
 
 __all__ = ["Floats", "Range", "flat", "folded", "least_sum", "ranges_of"]
 

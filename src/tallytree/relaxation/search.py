@@ -11,16 +11,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.blocks import Block, evaluate
-from tallytree.core.certificate import Proof
-from tallytree.core.model import Model
-from tallytree.core.plan import Plan
-from tallytree.core.profile import Profile
-from tallytree.core.rounding import rounding
-from tallytree.core.solution import Solution, tally_type, unique_names
-from tallytree.core.statistics import Statistic
+from tallytree.answers.certificate import Proof
+from tallytree.answers.profile import Profile
+from tallytree.answers.solution import Solution, tally_type, unique_names
 from tallytree.errors import InfeasibleError
+from tallytree.model.blocks import Block, evaluate
+from tallytree.model.model import Model
+from tallytree.model.rounding import rounding
+from tallytree.planning.plan import Plan
 from tallytree.relaxation.ranges import Floats, Range, flat, folded, least_sum
+from tallytree.statistics.statistic import Statistic
 
 __all__ = ["Limits", "Relaxation", "Search"]
 

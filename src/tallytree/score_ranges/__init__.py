@@ -23,10 +23,10 @@ from __future__ import annotations
 import operator
 from math import isfinite
 
-from tallytree.core.model import Model, checked_model
-from tallytree.core.restriction import Allowed, Fixed
-from tallytree.core.rounding import rounding
 from tallytree.errors import ModelError
+from tallytree.model.model import Model, checked_model
+from tallytree.model.restriction import Allowed, Fixed
+from tallytree.model.rounding import rounding
 from tallytree.score_ranges.lattice import Lattice
 from tallytree.score_ranges.search import Search
 from tallytree.score_ranges.sufficient import SufficientStatistics, sufficient_statistics

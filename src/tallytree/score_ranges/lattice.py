@@ -12,11 +12,12 @@ from math import ceil, floor, inf
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.blocks import LARGEST_INTEGER, Block, read_only
-from tallytree.core.model import Model
-from tallytree.core.statistics import Statistic
 from tallytree.errors import BudgetError
+from tallytree.model.blocks import LARGEST_INTEGER, Block
+from tallytree.model.model import Model
 from tallytree.score_ranges.window import Window
+from tallytree.statistics.statistic import Statistic
+from tallytree.values import read_only
 
 __all__ = ["Lattice", "decimal", "least_moved_out"]
 

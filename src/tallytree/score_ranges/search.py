@@ -8,17 +8,17 @@ from math import inf
 
 import numpy as np
 
-from tallytree.core.blocks import counted, read_only
-from tallytree.core.model import Model
-from tallytree.core.plan import Mode, Plan
-from tallytree.core.plan import Window as TallyWindow
-from tallytree.core.profile import Profile, Where
-from tallytree.core.solution import Solution
-from tallytree.core.statistics import Statistic
+from tallytree.answers.profile import Profile, Where
+from tallytree.answers.solution import Solution
 from tallytree.errors import BudgetError
+from tallytree.model.model import Model
+from tallytree.planning.plan import Mode, Plan
+from tallytree.planning.plan import Window as TallyWindow
 from tallytree.score_ranges.lattice import Lattice, decimal
 from tallytree.score_ranges.values import Values
 from tallytree.score_ranges.window import BoundedSolution, Window
+from tallytree.statistics.statistic import Statistic
+from tallytree.values import counted, read_only
 
 __all__ = ["Search"]
 

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tallytree.core.blocks import numeric, read_only
-from tallytree.core.model import Model
-from tallytree.core.statistics import State, Statistic
 from tallytree.errors import ModelError
+from tallytree.model.model import Model
+from tallytree.model.pairs import numeric
+from tallytree.statistics.statistic import State, Statistic
+from tallytree.values import read_only
 
 __all__ = ["SufficientStatistics", "sufficient_statistics"]
 

@@ -15,10 +15,11 @@ from math import comb, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.blocks import Block, read_only
-from tallytree.core.model import Model
-from tallytree.core.statistics import Statistic
+from tallytree.model.blocks import Block
+from tallytree.model.model import Model
 from tallytree.score_ranges.lattice import least_moved_out
+from tallytree.statistics.statistic import Statistic
+from tallytree.values import read_only
 
 __all__ = ["Values"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tallytree.core.solution import Solution, tally_type
+from tallytree.answers.solution import Solution, tally_type
 from tallytree.errors import InfeasibleError, ModelError
 
 __all__ = ["BoundedSolution", "Window"]

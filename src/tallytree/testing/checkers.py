@@ -6,8 +6,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.core.model import Model
-from tallytree.core.statistics import Recipe, Statistic
+from tallytree.model.model import Model
+from tallytree.statistics.statistic import Recipe, Statistic
 from tallytree.testing.enumeration import brute_force, score_of, score_tolerance, tally_of
 
 Integers = npt.NDArray[np.int64]

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.core.blocks import Block
-from tallytree.core.expressions import Constraint, local_part
-from tallytree.core.model import Model
-from tallytree.core.statistics import Recipe, Statistic, read_by
 from tallytree.errors import InfeasibleError
+from tallytree.model.blocks import Block
+from tallytree.model.model import Model
+from tallytree.statistics.constraints import Constraint, local_part
+from tallytree.statistics.statistic import Recipe, Statistic, read_by
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

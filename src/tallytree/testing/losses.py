@@ -9,11 +9,11 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.core.model import Model
-from tallytree.core.reduction import Reduction
 from tallytree.losses.augmented import AugmentedSolution, LossProfile, loss_augmented
 from tallytree.losses.base import Loss
 from tallytree.losses.scaling import Scaling, scaled
+from tallytree.model.model import Model
+from tallytree.reductions.reduction import Reduction
 from tallytree.testing.enumeration import brute_force, score_of, score_tolerance, tally_of
 
 __all__ = ["check_loss"]

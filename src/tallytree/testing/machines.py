@@ -11,12 +11,12 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.core.distribution import distribution
-from tallytree.core.model import Model
-from tallytree.core.profile import profile
-from tallytree.core.reduction import Reduction
+from tallytree.answers.distribution import distribution
+from tallytree.answers.profile import profile
 from tallytree.errors import InfeasibleError
 from tallytree.kbest import iter_best
+from tallytree.model.model import Model
+from tallytree.reductions.reduction import Reduction
 from tallytree.testing.enumeration import Enumeration, brute_force, score_tolerance
 from tallytree.transducers.constraints import transduce
 from tallytree.transducers.encodings import EncodingName, alphabets_of

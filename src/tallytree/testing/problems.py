@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.core.model import Model
-from tallytree.core.probabilities import generator_of
-from tallytree.core.statistics import Statistic
+from tallytree.answers.probabilities import generator_of
+from tallytree.model.model import Model
+from tallytree.statistics.statistic import Statistic
 from tallytree.testing.enumeration import factors_of
 
 Integers = npt.NDArray[np.int64]

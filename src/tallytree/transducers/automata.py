@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.door import suggestion
 from tallytree.errors import BudgetError, ModelError
+from tallytree.model.inputs import suggestion
 from tallytree.transducers.machine import Machine, Move, State
 from tallytree.transducers.trellis import Alphabet, Layer, Trellis, trimmed
 

@@ -6,10 +6,10 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, final
 
-from tallytree.core.expressions import Constraint, Reducing
-from tallytree.core.model import Model
-from tallytree.core.reduction import Reduction, as_reduction
 from tallytree.errors import InfeasibleError, ModelError
+from tallytree.model.model import Model
+from tallytree.reductions.reduction import Reduction, as_reduction
+from tallytree.statistics.constraints import Constraint, Reducing
 from tallytree.transducers.chunks import ValidChunks
 from tallytree.transducers.encodings import EncodingName, alphabets_of, transduced
 from tallytree.transducers.machine import Complement, Machine

@@ -23,12 +23,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.blocks import stacked
-from tallytree.core.model import Model
-from tallytree.core.plan import default_memory_limit
-from tallytree.core.reduction import Reduction, read_through
-from tallytree.core.statistics import Statistic
 from tallytree.errors import BudgetError, InfeasibleError, ModelError
+from tallytree.model.blocks import stacked
+from tallytree.model.model import Model
+from tallytree.planning.plan import default_memory_limit
+from tallytree.reductions.reduction import Reduction, read_through
+from tallytree.statistics.statistic import Statistic
 from tallytree.transducers.machine import Machine
 from tallytree.transducers.trellis import Alphabet, Layer, Trellis
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.blocks import LARGEST_INTEGER
 from tallytree.errors import BudgetError, ModelError
+from tallytree.model.blocks import LARGEST_INTEGER
 
 if TYPE_CHECKING:
     from tallytree.transducers.machine import Machine, Move, State

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.core.blocks import read_only
-from tallytree.core.model import Model
 from tallytree.errors import ModelError, TallytreeError
 from tallytree.losses.augmented import AugmentedSolution, LossProfile
 from tallytree.losses.corpus.pool import Choice, Pool
 from tallytree.losses.corpus.search import Question, Report, search
 from tallytree.losses.nodes import NodeLoss
 from tallytree.losses.scaling import Scaling, checked_margin, checked_scaling, scaled
+from tallytree.model.model import Model
+from tallytree.values import read_only
 
 __all__ = ["CorpusSolution", "loss_augmented_corpus"]
 

@@ -1,0 +1,1 @@
+"""What the last table answers: profiles, distributions, rankings, solutions and their certificates."""

@@ -1,0 +1,173 @@
+"""Why an answer is optimal: what was attained, and what rules out anything better.
+
+A certificate has two halves. That the value is *attained* was checked when the labelling was decoded: its
+tally and its score were computed again from the model. That nothing *better* exists rests on the upward pass,
+which looks at every labelling: the plan says how. In single precision the pass gives an upper bound, and the
+claim is made up to a *gap*. A solution keeps a :class:`Proof`, a few references; the
+numbers are put together when somebody asks for them. Parse trees have certificates of the same kind, which
+rest on a chart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tallytree.model.model import Model
+from tallytree.model.rounding import rounding
+from tallytree.planning.budget import readable_bytes, readable_count
+from tallytree.planning.plan import Plan
+from tallytree.values import counted
+
+__all__ = [
+    "BEST",
+    "IN_ORDER",
+    "OUTSIDE",
+    "SAME_TALLY",
+    "AnyCertificate",
+    "Certificate",
+    "Proof",
+    "claimed",
+]
+
+BEST = "no {thing}{among} has a higher {noun}"
+SAME_TALLY = "no {thing} with this tally has a higher score"
+IN_ORDER = "no {thing}{among} but the {rank} before it has a higher {noun}"
+OUTSIDE = "no {thing}{among} outside the {rank} excluded ones has a higher {noun}"
+
+
+def claimed(thing: str, claim: str, among: object = None, noun: str = "score", rank: int = 0) -> str:
+    """Return a claim in words.
+
+    Examples
+    --------
+    >>> claimed("tree", IN_ORDER, among="size <= 3", rank=2)
+    "no tree that satisfies 'size <= 3' but the 2 before it has a higher score"
+    """
+    constraint = "" if among is None else f" that satisfies '{among}'"
+    return claim.format(thing=thing, among=constraint, noun=noun, rank=rank)
+
+
+class Proof(NamedTuple):
+    """What a solution remembers of how it was found."""
+
+    plan: Plan | Callable[[], Plan]  # made when it is asked for
+    promised: float  # the score that the messages hold
+    claim: str
+    among: object = None  # the constraint, if there is one
+    noun: str = "score"
+    rank: int = 0
+    optimal: bool = True
+    gap: float = 0.0
+
+    def certificate(self, model: Model, score: float, tally: Any) -> Certificate:
+        """Put the certificate of a labelling together."""
+        plan = self.plan if isinstance(self.plan, Plan) else self.plan()
+        return Certificate(
+            optimal=self.optimal and self.gap == 0.0,
+            gap=self.gap,
+            claim=claimed("labelling", self.claim, self.among, self.noun, self.rank),
+            score=score,
+            promised=self.promised,
+            allowance=rounding(model.blocks),
+            tally=dict(zip(tally._fields, tally, strict=True)),
+            variables=len(plan.order),
+            width=plan.width,
+            degree=plan.degree,
+            tallies=plan.tallies,
+            operations=plan.operations,
+            peak_bytes=plan.peak_bytes,
+            precision=plan.precision,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnyCertificate:
+    """Why something is optimal; print it.
+
+    Attributes
+    ----------
+    optimal : bool
+        Whether the claim is that nothing better exists.
+    claim : str
+        What is proven, up to the gap.
+    gap : float
+        How much better something else could be, at most; 0 in double precision.
+    score : float
+        The score, computed from the model.
+    promised : float
+        The score that the pass holds for it: the same numbers, added in another order. In single precision
+        an upper bound of it.
+    allowance : float
+        How far two such sums can be apart by rounding.
+    tally : dict
+        The tally, computed from the definition.
+    """
+
+    optimal: bool
+    claim: str
+    score: float
+    promised: float
+    allowance: float
+    tally: dict[str, int]
+    gap: float = 0.0
+
+    @property
+    def difference(self) -> float:
+        """How far the score is from what the pass promised."""
+        return abs(self.score - self.promised)
+
+    def attained(self, checked: str, found: str) -> tuple[str, ...]:
+        """Return the lines on what is claimed and what was checked: how, and against what."""
+        tally = ", ".join(f"{name}={value}" for name, value in self.tally.items())
+        counts = f" and the tally ({tally})" if tally else ""
+        return (
+            self._claimed(),
+            f"  {checked}, it has the score {self.score:.10g}{counts};",
+            f"  the {found} score {self._promise()}",
+        )
+
+    def _claimed(self) -> str:
+        if self.gap:
+            return f"optimal up to a gap of {self.gap:.2g}: {self.claim} by more than that"
+        return f"{'optimal' if self.optimal else 'attained'}: {self.claim}"
+
+    def _promise(self) -> str:
+        return f"differs by {self.difference:.1e} (rounding allows {self.allowance:.1e})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate(AnyCertificate):
+    """Why a labelling is optimal; print it.
+
+    Attributes
+    ----------
+    optimal, claim, score, promised, allowance, tally
+        As for every certificate.
+    variables, width, degree, tallies, operations, peak_bytes, precision
+        The upward pass that looked at all labellings, as its :class:`Plan` has them.
+    """
+
+    variables: int
+    width: int
+    degree: int
+    tallies: int
+    operations: float
+    peak_bytes: int
+    precision: str = "double"
+
+    def _promise(self) -> str:
+        if self.precision == "single":
+            return f"for this tally is {self.promised:.10g}, an upper bound: single precision, rounded up"
+        return AnyCertificate._promise(self)
+
+    def __str__(self) -> str:
+        return "\n".join(
+            (
+                *self.attained("evaluated again on the model", "messages'"),
+                f"  the messages cover every labelling of {counted(self.variables, 'variable')}: width "
+                f"τ = {self.width}, tallies R = {self.tallies:,}, {readable_count(self.operations)} add-max "
+                f"operations, {readable_bytes(self.peak_bytes)}",
+            )
+        )

@@ -1,0 +1,264 @@
+"""The tally under the Gibbs distribution ``p(y) ∝ exp(F(y))``: the same plan over other algebras.
+
+Over log-sum-exp the last table is ``log Σ { exp F(y) : G(y) = l }`` for every tally ``l``; the downward pass
+gives marginals, and a walk down that draws instead of maximising gives exact samples. Over the integers it is
+the number of labellings of each tally, exact at any size: the pass is run modulo enough primes, and the
+residues are put together by the Chinese remainder theorem.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import islice
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.answers.probabilities import TallyProbabilities, draws, generator_of
+from tallytree.answers.solution import unique_names
+from tallytree.errors import InfeasibleError, ModelError
+from tallytree.kernels import native
+from tallytree.model.model import Model
+from tallytree.model.restriction import Allowed, Fixed
+from tallytree.planning.orders import Order
+from tallytree.planning.plan import Mode, Plan, bind
+from tallytree.planning.threads import threads_for
+from tallytree.reductions.reduction import Reduction, as_reduction
+from tallytree.running.graphs import Backend, Messages, downward, pass_messages
+from tallytree.statistics.statistic import Recipe, Statistic
+from tallytree.values import read_only
+
+__all__ = ["Distribution", "distribution"]
+
+
+class Distribution(TallyProbabilities):
+    """The exact distribution of the tally, made by :func:`distribution`.
+
+    Attributes
+    ----------
+    tallies : (S, P) int64 array
+        The attainable tallies in lexicographic order.
+    log_partitions : (S,) float64 array
+        ``log Σ exp F(y)`` over the labellings of each.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        statistics: Sequence[Statistic],
+        plan: Plan,
+        backend: Backend = "native",
+        *,
+        reduction: Reduction | None = None,
+        threads: int | None = None,
+    ) -> None:
+        self.model = model
+        self.reduction = Reduction.identity(model) if reduction is None else reduction
+        self.statistics = tuple(statistics)
+        self.plan = plan
+        self.backend = backend
+        self._threads = threads
+        self._names = unique_names(tuple(s.name for s in self.statistics))
+        self._lock = Lock()
+        self._cells, tallies, logs = self._messages.root()
+        self.tallies, self.log_partitions = read_only(tallies), read_only(logs)
+        if not len(self._cells):
+            raise InfeasibleError(
+                "every labelling is forbidden by a -inf factor, the model's own or one from fixed= or "
+                "allowed=: there is no distribution over none"
+            )
+
+    @cached_property
+    def _messages(self) -> Messages:
+        return pass_messages(
+            self.plan,
+            self.model,
+            self.statistics,
+            algebra=native.LOG_SUM_EXP,
+            backend=self.backend,
+            threads=self._threads,
+        )
+
+    @cached_property
+    def counts(self) -> tuple[int, ...]:
+        """The number of allowed labellings of each tally, exact.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tallytree as tt
+        >>> model = tt.Model.chain(np.zeros((100, 3)), np.zeros((3, 3)))
+        >>> sum(tt.distribution(model, [tt.count(state=1)]).counts) == 3**100
+        True
+        """
+        bits = sum(math.log2(n) for n in self.reduction.original.cardinalities.tolist())
+        primes = list(islice(_primes(), 1 + int(bits / 30.9)))
+        tables = [block.tables for block in self.model.blocks]
+        threads = threads_for(self.plan.operations, self._threads)
+        residues = [
+            native.Run(self.plan.layout, tables, native.COUNTING, prime, threads).values[self._native_cells]
+            for prime in primes
+        ]
+        return tuple(_remainders(primes, [r.astype(np.int64).tolist() for r in residues]))
+
+    @cached_property
+    def _native_cells(self) -> NDArray[np.int64]:
+        # the reference backend numbers its root cells in its own way
+        if isinstance(self._messages, native.Run):
+            return self._cells
+        return pass_messages(self.plan, self.model, self.statistics).root()[0]
+
+    def marginals(self, tally: Iterable[int] | None = None) -> list[NDArray[np.float64]]:
+        """Return the probability of each state of each variable, given a tally or not.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tallytree as tt
+        >>> model = tt.Model.chain(np.zeros((4, 2)), np.zeros((2, 2)))
+        >>> tt.distribution(model, [tt.count(state=1)]).marginals(tally=[1])[0]
+        array([0.75, 0.25])
+        """
+        weights = np.full(len(self._messages.values), -np.inf)
+        if tally is None:
+            weights[self._cells] = 0.0
+            total = self.log_partition
+        else:
+            row = self._row(tally)
+            weights[self._cells[row]] = 0.0
+            total = float(self.log_partitions[row])
+        with self._lock:
+            logs = downward(self._messages, weights, self.model, self.plan)
+        ends = np.cumsum(self.model.cardinalities)
+        tables = [_normalised(part, total) for part in np.split(logs, ends[:-1])] if len(ends) else []
+        return self.reduction.fold(tables, np.add, 0.0)
+
+    def sample(
+        self, size: int | None = None, *, tally: Iterable[int] | None = None, rng: Any = None
+    ) -> NDArray[np.int64]:
+        """Draw labellings exactly, given a tally or not.
+
+        Parameters
+        ----------
+        size : int, optional
+            How many: the result is (size, M); one labelling of shape (M,) without it.
+        tally : sequence of int, optional
+            Draw among the labellings with this tally.
+        rng : numpy Generator, int or None
+            The source of randomness, or its seed.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tallytree as tt
+        >>> model = tt.Model.chain(np.zeros((6, 2)), np.zeros((2, 2)))
+        >>> d = tt.distribution(model, [tt.count(state=1)])
+        >>> d.sample(3, tally=[2], rng=0).sum(axis=1)
+        array([2, 2, 2])
+        """
+        if not isinstance(self._messages, native.Run):
+            raise ModelError("the reference backend does not sample; use backend='native'")
+        generator, count = generator_of(rng), draws(size)
+        rows = self._drawn_rows(count, tally, generator)
+        uniforms = generator.random((count, len(self.plan.tables)))
+        with self._lock:
+            drawn = self._messages.sample(self._cells[rows].astype(np.int64), uniforms)
+        labellings = self.reduction.lift_all(drawn)
+        return labellings[0] if size is None else labellings
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k not in ("_messages", "_lock")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=Lock())
+        self.tallies, self.log_partitions = read_only(self.tallies), read_only(self.log_partitions)
+
+    def __repr__(self) -> str:
+        return f"Distribution({len(self.tallies)} tallies of ({', '.join(self._names)}))"
+
+
+def _normalised(logs: NDArray[np.float64], total: float) -> NDArray[np.float64]:
+    probabilities: NDArray[np.float64] = np.exp(logs - total)
+    return probabilities
+
+
+# --- exact counts -----------------------------------------------------------------------------------------
+
+
+def _primes() -> Iterator[int]:
+    """Yield the primes below 2^31, largest first."""
+    return (n for n in range(2**31 - 1, 2, -2) if _is_prime(n))
+
+
+def _is_prime(n: int) -> bool:
+    """Miller and Rabin's test with bases that decide every n below 3.2e9."""
+    odd, twos = n - 1, 0
+    while odd % 2 == 0:
+        odd, twos = odd // 2, twos + 1
+    return all(_passes(n, base, odd, twos) for base in (2, 3, 5, 7) if n % base)
+
+
+def _passes(n: int, base: int, odd: int, twos: int) -> bool:
+    power = pow(base, odd, n)
+    if power in (1, n - 1):
+        return True
+    for _ in range(twos - 1):
+        power = power * power % n
+        if power == n - 1:
+            return True
+    return False
+
+
+def _remainders(primes: Sequence[int], residues: Sequence[Sequence[int]]) -> list[int]:
+    """Return the numbers below the product of the primes that leave these residues."""
+    totals, product = list(residues[0]), primes[0]
+    for prime, row in zip(primes[1:], residues[1:], strict=True):
+        inverse = pow(product, -1, prime)
+        totals = [
+            total + product * ((residue - total) * inverse % prime)
+            for total, residue in zip(totals, row, strict=True)
+        ]
+        product *= prime
+    return totals
+
+
+def distribution(
+    model: Model | Reduction,
+    statistics: Iterable[Statistic | Recipe] = (),
+    *,
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
+    plan: Plan | None = None,
+    order: Order | None = None,
+    memory_limit: float | None = None,
+    tallies: Mode = "auto",
+    backend: Backend = "native",
+    threads: int | None = None,
+) -> Distribution:
+    """Compute the exact distribution of the tally under ``p(y) ∝ exp(F(y))``.
+
+    Parameters
+    ----------
+    model, statistics, fixed, allowed, plan, order, memory_limit, tallies, backend, threads
+        As for :func:`profile`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tallytree as tt
+    >>> model = tt.Model.chain(np.zeros((2, 2)), np.zeros((2, 2)))
+    >>> d = tt.distribution(model, [tt.count(state=1)])
+    >>> d.probabilities, d.counts
+    (array([0.25, 0.5 , 0.25]), (1, 2, 1))
+    """
+    reduction = as_reduction(model, fixed, allowed)
+    bound = bind(reduction, statistics)
+    if plan is None:
+        plan = Plan(reduction.model, bound, order=order, memory_limit=memory_limit, tallies=tallies)
+    else:
+        plan.check(reduction.model, bound)
+    return Distribution(reduction.model, bound, plan, backend, reduction=reduction, threads=threads)

@@ -1,0 +1,97 @@
+"""The sum of ``exp F`` over everything with a tally, and what follows from it: probabilities, draws of rows.
+
+What a distribution over labellings and one over trees have in common.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.answers.solution import tally_type
+from tallytree.errors import InfeasibleError, ModelError
+from tallytree.values import read_only
+
+__all__ = ["TallyProbabilities", "draws", "generator_of"]
+
+
+def generator_of(rng: Any) -> np.random.Generator:
+    """Return the source of randomness that a user gave: a generator, a seed, or None for any.
+
+    Examples
+    --------
+    >>> generator_of(0).integers(10)
+    np.int64(8)
+    >>> generator_of("x")
+    Traceback (most recent call last):
+    tallytree.errors.ModelError: rng is a numpy.random.Generator, a seed (a whole number from 0) or None,
+    got 'x'
+    """
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise ModelError(
+            f"rng is a numpy.random.Generator, a seed (a whole number from 0) or None, got {rng!r}"
+        ) from None
+
+
+def draws(size: Any) -> int:
+    """Return how many draws a size asks for: one without it."""
+    if size is not None and not (isinstance(size, (int, np.integer)) and size >= 0):
+        raise ModelError(f"size is the number of draws, a whole number from 0, or None for one; got {size!r}")
+    return 1 if size is None else int(size)
+
+
+class TallyProbabilities:
+    """The exact distribution of a tally under ``p(y) ∝ exp(F(y))``.
+
+    Attributes
+    ----------
+    tallies : (S, P) int64 array
+        The attainable tallies in lexicographic order.
+    log_partitions : (S,) float64 array
+        ``log Σ exp F(y)`` over all ``y`` with each.
+    """
+
+    tallies: NDArray[np.int64]
+    log_partitions: NDArray[np.float64]
+    _names: tuple[str, ...]
+
+    _noun: ClassVar[str] = "labelling"
+
+    @cached_property
+    def log_partition(self) -> float:
+        """``log Σ exp F(y)`` over everything."""
+        largest = float(self.log_partitions.max())
+        return largest + math.log(float(np.exp(self.log_partitions - largest).sum()))
+
+    @cached_property
+    def probabilities(self) -> NDArray[np.float64]:
+        """The probability of each tally."""
+        return read_only(np.exp(self.log_partitions - self.log_partition))
+
+    def _row(self, tally: Iterable[int]) -> int:
+        wanted = np.array(list(tally))
+        if wanted.shape != (len(self._names),) or (wanted.size and wanted.dtype.kind not in "iu"):
+            raise ModelError(
+                f"a tally has one integer for each of ({', '.join(self._names)}), got {wanted.tolist()}"
+            )
+        rows = np.flatnonzero((self.tallies == wanted).all(axis=1))
+        if not len(rows):
+            named = tally_type(self._names)(*wanted.tolist())
+            raise InfeasibleError(f"no {self._noun} has the {named}; see .tallies for those that occur")
+        return int(rows[0])
+
+    def _drawn_rows(
+        self, count: int, tally: Iterable[int] | None, generator: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """Draw rows of ``tallies``; without chance where the tally is given."""
+        if tally is not None:
+            return np.full(count, self._row(tally), dtype=np.int64)
+        shares = self.probabilities / self.probabilities.sum()  # exactly 1, rounding apart
+        return generator.choice(len(shares), size=count, p=shares).astype(np.int64)

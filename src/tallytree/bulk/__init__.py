@@ -1,0 +1,1 @@
+"""Many questions at once, answered by one native call."""

@@ -1,0 +1,218 @@
+"""Many problems at once: planned, run, decoded and evaluated natively, spread over threads.
+
+Python binds the statistics of each problem and hands it over. The rest is native and runs without the GIL:
+layout, messages and, for :func:`solve_batch`, decoding and the evaluation of the labelling; only an objective
+is called back. Problems of one shape share a skeleton, a thread uses the memory of one problem for the next,
+and the costliest problem starts first. A problem is answered as it would be on its own, bit for bit, whatever
+the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from tallytree.answers.objective import Objective
+from tallytree.answers.profile import Profile, Where, profile
+from tallytree.answers.solution import Solution
+from tallytree.bulk.arguments import Statistics, one_each, statistics_each
+from tallytree.bulk.jobs import Batch, Errors, Labelling, Options, solution_of
+from tallytree.model.model import Model
+from tallytree.model.restriction import Allowed, Fixed
+from tallytree.planning.orders import Order
+from tallytree.planning.plan import Mode
+from tallytree.reductions.reduction import Reduction, as_reduction
+from tallytree.solving import Inquiry, solve
+from tallytree.statistics.constraints import Constraint
+
+__all__ = ["profile_batch", "solve_batch"]
+
+
+def profile_batch(
+    models: Iterable[Model | Reduction],
+    statistics: Statistics | Sequence[Statistics] = (),
+    *,
+    fixed: Fixed | Sequence[Fixed | None] | None = None,
+    allowed: Allowed | Sequence[Allowed | None] | None = None,
+    order: Order | None = None,
+    memory_limit: float | None = None,
+    tallies: Mode = "auto",
+    threads: int | None = None,
+    errors: Errors = "raise",
+) -> list[Any]:
+    """Compute the profiles of many models, on several threads.
+
+    Parameters
+    ----------
+    models : iterable of Model or Reduction
+        The factor graphs, of any shapes; those of one shape share a skeleton.
+    statistics : iterable of Statistic or Recipe, or of one list of them per model
+        What to tally.
+    fixed, allowed : mapping or sequence of mappings, optional
+        As for :func:`profile`, for all models or one per model.
+    order, memory_limit, tallies
+        As for :func:`plan`. Problems run side by side only as far as the limit lets them together.
+    threads : int, optional
+        By default as many as there are processors. The answers do not depend on it.
+    errors : {"raise", "return"}
+        Raise the error of the first problem that has one, or put errors in the places of the answers. What
+        is wrong with a problem as it stands is raised before any is solved.
+
+    Returns
+    -------
+    list of Profile
+        Each as :func:`profile` would make it, without its tables: the first labelling that is asked of it
+        passes its messages again. :func:`solve_batch` decodes while the tables are there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tallytree as tt
+    >>> scores = np.array([[0., 1], [0, 2], [0, 4]])
+    >>> models = [tt.Model.chain(scores[:length], np.zeros((2, 2))) for length in (1, 2, 3)]
+    >>> for profile in tt.profile_batch(models, [tt.count(state=1)]):
+    ...     print(profile.scores)
+    [0. 1.]
+    [0. 2. 3.]
+    [0. 4. 6. 7.]
+    """
+    every = list(models)
+    problems = {
+        number: _ProfileOf(*arguments)
+        for number, *arguments in zip(
+            range(len(every)),
+            every,
+            statistics_each(statistics, len(every)),
+            one_each(fixed, len(every), "fixed", Mapping),
+            one_each(allowed, len(every), "allowed", Mapping),
+            strict=True,
+        )
+    }
+    return Batch(problems, Options(order, memory_limit, tallies, threads, errors)).profile()
+
+
+def solve_batch(
+    models: Iterable[Model | Reduction],
+    statistics: Statistics | Sequence[Statistics] = (),
+    objective: Objective | Sequence[Objective | None] | None = None,
+    *,
+    where: Where | Sequence[Where] = None,
+    fixed: Fixed | Sequence[Fixed | None] | None = None,
+    allowed: Allowed | Sequence[Allowed | None] | None = None,
+    order: Order | None = None,
+    memory_limit: float | None = None,
+    tallies: Mode = "auto",
+    threads: int | None = None,
+    errors: Errors = "raise",
+) -> list[Any]:
+    """Find the labellings that maximise objectives of many models, on several threads.
+
+    Parameters
+    ----------
+    models, statistics, fixed, allowed, order, memory_limit, tallies, threads, errors
+        As for :func:`profile_batch`.
+    objective : callable, or a sequence with one per model, optional
+        ``H(score, *tallies)``; by default the score. It is called from several threads, one at a time.
+    where : Constraint, or a sequence with one per model, optional
+        As for :func:`solve`.
+
+    Returns
+    -------
+    list of Solution
+        Each as :func:`solve` would give it, in the order of the models; with ``errors="return"`` a
+        :class:`TallytreeError` in the place of one that could not be had.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tallytree as tt
+    >>> scores = np.array([[0., 1], [0, 2], [0, 4]])
+    >>> models = [tt.Model.chain(scores[:length], np.zeros((2, 2))) for length in (1, 2, 3)]
+    >>> ones = tt.count(state=1, name="ones")
+    >>> [s.assignment.tolist() for s in tt.solve_batch(models, where=ones == 1)]
+    [[1], [0, 1], [0, 0, 1]]
+    >>> tt.solve_batch(models, where=ones == 2, errors="return")[0]  # doctest: +ELLIPSIS
+    InfeasibleError("no labelling satisfies 'ones == 2'; the nearest attainable tallies are (ones=1)...")
+    """
+    every = list(models)
+    problems = {
+        number: _SolutionOf(*arguments)
+        for number, *arguments in zip(
+            range(len(every)),
+            every,
+            statistics_each(statistics, len(every)),
+            one_each(fixed, len(every), "fixed", Mapping),
+            one_each(allowed, len(every), "allowed", Mapping),
+            one_each(objective, len(every), "objective", Callable),
+            one_each(where, len(every), "where", Constraint),
+            strict=True,
+        )
+    }
+    return Batch(problems, Options(order, memory_limit, tallies, threads, errors)).solve()
+
+
+# --- one problem --------------------------------------------------------------------------------------------
+
+
+class _ProfileOf:
+    """The arguments of :func:`profile`."""
+
+    objective = None
+
+    def __init__(
+        self,
+        model: Model | Reduction,
+        statistics: Statistics,
+        fixed: Fixed | None,
+        allowed: Allowed | None,
+    ) -> None:
+        self.model, self.statistics, self.fixed, self.allowed = model, statistics, fixed, allowed
+
+    def hand_over(self, batch: Batch) -> Inquiry:
+        reduction = as_reduction(self.model, self.fixed, self.allowed)
+        inquiry = batch.inquire(reduction, self.statistics, None)
+        batch.add(inquiry, None)
+        return inquiry
+
+    def answer(self, found: Profile, options: Options) -> Profile:
+        return found
+
+    def alone(self, options: Options) -> Profile:
+        return profile(self.model, self.statistics, fixed=self.fixed, allowed=self.allowed, **options.of_plan)
+
+
+class _SolutionOf:
+    """The arguments of :func:`solve`."""
+
+    def __init__(
+        self,
+        model: Model | Reduction,
+        statistics: Statistics,
+        fixed: Fixed | None,
+        allowed: Allowed | None,
+        objective: Objective | None,
+        where: Where,
+    ) -> None:
+        self.model, self.statistics, self.fixed, self.allowed = model, statistics, fixed, allowed
+        self.objective, self.where = objective, where
+
+    def hand_over(self, batch: Batch) -> Inquiry:
+        reduction = as_reduction(self.model, self.fixed, self.allowed)
+        self._inquiry = batch.inquire(reduction, self.statistics, self.where)
+        batch.add(self._inquiry, self.objective)
+        return self._inquiry
+
+    def answer(self, found: Labelling, options: Options) -> Solution:
+        noun = "score" if self.objective is None else "value"
+        return solution_of(self._inquiry, found, noun, options)
+
+    def alone(self, options: Options) -> Solution:
+        return solve(
+            self.model,
+            self.statistics,
+            self.objective,
+            where=self.where,
+            fixed=self.fixed,
+            allowed=self.allowed,
+            **options.of_plan,
+        )

@@ -1,0 +1,313 @@
+"""Problems handed over to a native batch, and what it found given back to them.
+
+A problem says what is to be computed (:meth:`Problem.hand_over`) and makes its answer of the labelling that
+was found (:meth:`Problem.answer`). Between the two everything is native; only objectives are called back.
+Problems that are alike go over and come back together, as a :class:`Bulk`: what Python does for each of them
+is what keeps threads waiting. A problem without an answer is solved again on its own (:meth:`Problem.alone`),
+which raises the error that says why: there is one place that words errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.answers.certificate import BEST
+from tallytree.answers.objective import Objective
+from tallytree.answers.profile import Profile, Root, Where
+from tallytree.answers.solution import Evaluation, Solution, certified, lifted
+from tallytree.errors import ModelError, TallytreeError
+from tallytree.kernels import native
+from tallytree.model.model import Model
+from tallytree.planning.orders import Order, skeleton
+from tallytree.planning.plan import Mode, checked_mode, default_memory_limit, plan_of, tally_limits
+from tallytree.planning.threads import thread_count
+from tallytree.reductions.reduction import Reduction
+from tallytree.solving import Inquiry, inquire
+from tallytree.statistics.statistic import Recipe, Statistic
+
+__all__ = ["Batch", "Bulk", "Errors", "Labelling", "Labellings", "Options", "Problem", "solution_of"]
+
+Errors = Literal["raise", "return"]
+
+_NO_CELLS = np.zeros(0, dtype=np.int64)
+
+
+class Options(NamedTuple):
+    """What all problems of a batch have in common."""
+
+    order: Order | None
+    memory_limit: float | None
+    tallies: Mode
+    threads: int | None
+    errors: Errors
+
+    @property
+    def of_plan(self) -> dict[str, Any]:
+        """Those that a plan takes."""
+        return {"order": self.order, "memory_limit": self.memory_limit, "tallies": self.tallies}
+
+
+class Labelling(NamedTuple):
+    """What a batch found for a problem."""
+
+    assignment: NDArray[np.int64]
+    score: float  # as the messages have it
+    tally: list[int]
+    evaluation: Evaluation
+    value: float | None  # of the objective
+
+
+class Labellings(NamedTuple):
+    """What a batch found for some problems: of each array a stretch, or a row, belongs to one of them.
+
+    Attributes
+    ----------
+    assignments, tallies, sums : array
+        The labellings, their tallies as the messages have them, and the sums of their blocks of integers.
+    begins : array of shape (K + 1, 3)
+        Where the stretches of each problem begin in these three.
+    numbers : array of shape (K, 8)
+        Whether something was found; the messages' score, the model's, the size of its local scores and their
+        number; value, loss, and the truth's score.
+    """
+
+    assignments: NDArray[np.int64]
+    tallies: NDArray[np.int64]
+    sums: NDArray[np.int64]
+    begins: NDArray[np.int64]
+    numbers: NDArray[np.float64]
+
+    def part(self, first: int, last: int) -> Labellings:
+        """Return those of some of the problems."""
+        some = self.begins[first : last + 1]
+        (a, t, s), (a_end, t_end, s_end) = some[0].tolist(), some[-1].tolist()
+        return Labellings(
+            self.assignments[a:a_end],
+            self.tallies[t:t_end],
+            self.sums[s:s_end],
+            some - some[0],
+            self.numbers[first:last],
+        )
+
+    def each(self, values: Mapping[int, float]) -> Iterator[Labelling | None]:
+        """Go through them, given the values of some; None for a problem for which nothing was found."""
+        tallies, sums, begins = self.tallies.tolist(), self.sums.tolist(), self.begins.tolist()
+        for place, known in enumerate(self.numbers.tolist()):
+            found, score, got, magnitude, terms, *_ = known
+            if found:
+                (a, t, s), (a_end, t_end, s_end) = begins[place], begins[place + 1]
+                evaluation = got, magnitude, int(terms), sums[s:s_end]
+                assignment = self.assignments[a:a_end].copy()
+                yield Labelling(assignment, score, tallies[t:t_end], evaluation, values.get(place))
+            else:
+                yield None
+
+
+class Problem(Protocol):
+    """One problem of a batch."""
+
+    @property
+    def objective(self) -> Objective | None:
+        """What to maximise; asked for after the problem was handed over."""
+
+    def hand_over(self, batch: Batch) -> Inquiry:
+        """Add the problem to a batch, and return what its objective is asked about."""
+
+    def answer(self, found: Any, options: Options) -> Any:
+        """Make the answer of a labelling, or a profile, of the model that was handed over."""
+
+    def alone(self, options: Options) -> Any:
+        """Solve the problem on its own."""
+
+
+class Bulk(Protocol):
+    """Problems of a batch that are alike."""
+
+    @property
+    def numbers(self) -> Sequence[int]:
+        """Which problems of the batch they are."""
+
+    def hand_over(self, batch: Batch) -> None:
+        """Add all of them to a batch, in order."""
+
+    def answers(self, found: Labellings, options: Options) -> Iterable[Any]:
+        """Make the answers, None for a problem that has no labelling."""
+
+    def problem(self, index: int) -> Problem:
+        """Return one of them by itself."""
+
+
+class Batch:
+    """Problems handed over to a native batch, and their answers gathered from it.
+
+    Parameters
+    ----------
+    problems : mapping of int to Problem
+        Those that go over one by one, with their numbers in the batch, in order.
+    options : Options
+        What they have in common.
+    bulks : sequence of Bulk
+        The other ones.
+    """
+
+    def __init__(self, problems: Mapping[int, Problem], options: Options, bulks: Sequence[Bulk] = ()) -> None:
+        if options.errors not in ("raise", "return"):
+            raise ModelError(f"errors must be 'raise' or 'return', got {options.errors!r}")
+        self.options = options
+        self.threads = thread_count(options.threads)
+        limit = default_memory_limit() if options.memory_limit is None else float(options.memory_limit)
+        self.handle = native.Batch(checked_mode(options.tallies), limit)
+        self._skeletons: dict[Any, tuple[native.Skeleton, Any]] = {}
+        self._inquiries: dict[Any, tuple[Inquiry, Any]] = {}
+        self._bulks = bulks
+        self._first = sum(len(bulk.numbers) for bulk in bulks)  # place of the others in the native batch
+        self._problems: list[tuple[int, Problem, Inquiry]] = []
+        self._values: dict[int, float] = {}  # of what was chosen
+        self._answers: dict[int, Any] = {}
+        for bulk in bulks:
+            bulk.hand_over(self)
+        for number, problem in problems.items():
+            try:
+                self._problems.append((number, problem, problem.hand_over(self)))
+            except TallytreeError as error:
+                self._fail(number, error)
+
+    def solve(self) -> list[Any]:
+        """Find the best labelling of each problem."""
+        self.handle.run(self.threads, self._choose)
+        found, first, missing = Labellings(*self.handle.labellings()), 0, {}
+        for bulk in self._bulks:
+            last = first + len(bulk.numbers)
+            answers = bulk.answers(found.part(first, last), self.options)
+            for index, (number, answer) in enumerate(zip(bulk.numbers, answers, strict=True)):
+                self._answers[number] = answer
+                if answer is None:
+                    missing[number] = bulk.problem(index)
+            first = last
+        return self._gathered(found.part(first, len(found.numbers)).each(self._values), missing)
+
+    def profile(self) -> list[Any]:
+        """Compute the profile of each problem."""
+        self.handle.run(self.threads, None)
+        return self._gathered(self._profiles(), {})
+
+    # --- in ------------------------------------------------------------------------------------------------
+
+    def inquire(
+        self, reduction: Reduction, statistics: Iterable[Statistic | Recipe], where: Where
+    ) -> Inquiry:
+        """Pose a question; it is bound once for all models of the same variables and states."""
+        if not reduction.trivial:
+            return inquire(reduction, statistics, where)
+        model = reduction.model
+        key = model.key[0], model.shape, model.states, model.variables, id(statistics), id(where)
+        found = self._inquiries.get(key)
+        if found is None:
+            asked = inquire(reduction, statistics, where)
+            if asked.reduction is not reduction:  # the constraint leads to another model
+                return asked
+            found = self._inquiries[key] = asked, statistics  # kept, so that no others get their number
+        return found[0]._replace(reduction=reduction)
+
+    def add(self, inquiry: Inquiry, objective: Objective | None) -> None:
+        """Add a problem; its statistics have tables of their own."""
+        model, question = inquiry.model, inquiry.question
+        shown = [block for s in inquiry.shown or () for block in s.blocks]
+        self.handle.add(
+            self.skeleton(model, question.carried),
+            [block.tables for s in question.carried for block in s.blocks],
+            *tally_limits(question.carried, question.window),
+            [block.tables for block in model.blocks],
+            [block.scopes for block in shown],
+            [block.tables for block in shown],
+            objective is not None or not inquiry.windowed,
+        )
+
+    def skeleton(self, model: Model, carried: tuple[Statistic, ...]) -> native.Skeleton:
+        """Return the skeleton of a model and statistics, which are the same if they are one object."""
+        key = model.key, id(carried)
+        found = self._skeletons.get(key)
+        if found is None:  # kept with its statistics, so that no others get their number
+            found = self._skeletons[key] = skeleton(model, carried, self.options.order), carried
+        return found[0]
+
+    # --- meanwhile -----------------------------------------------------------------------------------------
+
+    def _choose(self, place: int, tallies: NDArray[np.int64], scores: NDArray[np.float64]) -> int:
+        """Return the row of a root that is to be decoded; -1 where the problem has no answer."""
+        place -= self._first
+        _, problem, inquiry = self._problems[place]
+        posed = inquiry.posed(self._profile(inquiry, (_NO_CELLS, tallies, scores)))
+        try:
+            row, self._values[place] = posed.best_row(problem.objective)
+        except TallytreeError:
+            return -1
+        return row
+
+    def _profile(self, inquiry: Inquiry, root: Root) -> Profile:
+        make_plan = partial(plan_of, inquiry.model, inquiry.question, **self.options.of_plan)
+        return Profile.without_tables(
+            inquiry.model, inquiry.question.carried, make_plan, root, **inquiry.context
+        )
+
+    # --- out -----------------------------------------------------------------------------------------------
+
+    def _profiles(self) -> Iterator[Profile | None]:
+        """Go through the roots that were computed; None for a problem that was refused."""
+        rows, cells, tallies, scores = self.handle.roots()
+        refused, at, tally_at = set(self.handle.refused), 0, 0
+        for place, ((_, _, inquiry), count) in enumerate(zip(self._problems, rows.tolist(), strict=True)):
+            width = len(inquiry.question.carried)
+            some = slice(at, at + count)
+            table = tallies[tally_at : tally_at + count * width].reshape(count, width)
+            root = cells[some].copy(), table.copy(), scores[some].copy()
+            at, tally_at = at + count, tally_at + count * width
+            yield None if place in refused else self._profile(inquiry, root)
+
+    def _gathered(self, found: Iterator[Any], missing: dict[int, Problem]) -> list[Any]:
+        """Return the answers of all problems, those without one solved on their own: that says why."""
+        waiting: dict[int, tuple[Problem, Any]] = {
+            number: (problem, None) for number, problem in missing.items()
+        }
+        for (number, problem, _), one in zip(self._problems, found, strict=True):
+            waiting[number] = problem, one
+        for number in sorted(waiting):
+            problem, one = waiting[number]
+            try:
+                self._answers[number] = (
+                    problem.alone(self.options) if one is None else problem.answer(one, self.options)
+                )
+            except TallytreeError as error:
+                self._fail(number, error)
+        return [self._answers[number] for number in range(len(self._answers))]
+
+    def _fail(self, number: int, error: TallytreeError) -> None:
+        """Put an error in the place of an answer, or raise it."""
+        if self.options.errors == "raise":
+            error.add_note(f"(problem {number} of the batch)")
+            raise error
+        self._answers[number] = error
+
+
+def solution_of(inquiry: Inquiry, found: Labelling, noun: str, options: Options) -> Solution:
+    """Check a labelling of an inquiry's model, and bring it back to the original one."""
+    assignment, score, tally, evaluation, value = found
+    make_plan = partial(plan_of, inquiry.model, inquiry.question, **options.of_plan)
+    carried, shown = inquiry.question.carried, inquiry.shown
+    checked = certified(
+        inquiry.model,
+        carried,
+        assignment,
+        score,
+        tally,
+        shown,
+        value=value,
+        evaluation=evaluation,
+        proof=(make_plan, score, BEST, inquiry.where, noun),
+    )
+    return lifted(checked, inquiry.reduction, carried if shown is None else shown)

@@ -1,0 +1,88 @@
+"""Loss-augmented inference for a whole data set: many models, each with a truth, on several threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tallytree.answers.profile import Where
+from tallytree.bulk.arguments import one_each
+from tallytree.bulk.jobs import Batch, Errors, Options
+from tallytree.bulk.loss_jobs import Asked, in_bulk
+from tallytree.losses.base import Loss
+from tallytree.losses.scaling import Scaling, checked_margin
+from tallytree.model.model import Model
+from tallytree.model.restriction import Allowed, Fixed
+from tallytree.planning.orders import Order
+from tallytree.statistics.constraints import Constraint
+
+__all__ = ["loss_augmented_batch"]
+
+
+def loss_augmented_batch(
+    models: Iterable[Model],
+    loss: Loss | Sequence[Loss],
+    scaling: Scaling = "margin",
+    *,
+    truths: Sequence[Any] | None = None,
+    margin: float = 1.0,
+    where: Where | Sequence[Where] = None,
+    fixed: Fixed | Sequence[Fixed | None] | None = None,
+    allowed: Allowed | Sequence[Allowed | None] | None = None,
+    order: Order | None = None,
+    memory_limit: float | None = None,
+    threads: int | None = None,
+    errors: Errors = "raise",
+) -> list[Any]:
+    """Find the labellings of many models that most violate the margin, on several threads.
+
+    Parameters
+    ----------
+    models : iterable of Model
+        The factor graphs, of any shapes.
+    loss : Loss, or a sequence with one per model
+        A recipe, bound to each of the ``truths``; or losses that have a truth.
+    scaling, margin
+        As for :func:`loss_augmented`.
+    truths : sequence of labellings, optional
+        What is right, one per model.
+    where, fixed, allowed : optional
+        As for :func:`loss_augmented`, for all models or in a list with one per model.
+    order, memory_limit, threads, errors
+        As for :func:`solve_batch`.
+
+    Returns
+    -------
+    list of AugmentedSolution
+        Each as :func:`loss_augmented` would give it, bit for bit; with ``errors="return"`` a
+        :class:`TallytreeError` in the place of one that could not be had.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tallytree as tt
+    >>> scores = np.array([[0., 1], [0, 2], [0, 4]])
+    >>> models = [tt.Model.chain(scores[:length], np.zeros((2, 2)), states=["O", "B"]) for length in (2, 3)]
+    >>> truths = [["O", "B"], ["O", "O", "B"]]
+    >>> loss = tt.losses.FBeta(background="O")
+    >>> for found in tt.loss_augmented_batch(models, loss, "slack", truths=truths):
+    ...     print(found.labels.tolist(), round(found.loss, 3), round(found.value, 3))
+    ['B', 'B'] 0.333 0.667
+    ['B', 'B', 'B'] 0.5 2.0
+    """
+    every = list(models)
+    count = len(every)
+    asked = Asked(
+        every,
+        list(one_each(loss, count, "loss", Loss)),
+        [None] * count if truths is None else list(one_each(list(truths), count, "truths", Loss)),
+        list(one_each(where, count, "where", Constraint)),
+        list(one_each(fixed, count, "fixed", Mapping)),
+        list(one_each(allowed, count, "allowed", Mapping)),
+        scaling,
+        checked_margin(margin),
+    )
+    bulks = in_bulk(asked)
+    rest = set(range(count)).difference(*(bulk.numbers for bulk in bulks))
+    problems = {number: asked.problem(number) for number in sorted(rest)}
+    return Batch(problems, Options(order, memory_limit, "auto", threads, errors), bulks).solve()

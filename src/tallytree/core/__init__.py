@@ -1,1 +1,0 @@
-"""From a model and its statistics to the profile: one file per stage."""

@@ -1,6 +1,0 @@
-"""Clique trees: the objects of the paper, to look at and to teach with."""
-
-from tallytree.core.cliquetree.rules import check_clique_tree
-from tallytree.core.cliquetree.tree import CliqueTree, clique_tree
-
-__all__ = ["CliqueTree", "check_clique_tree", "clique_tree"]

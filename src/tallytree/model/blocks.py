@@ -1,0 +1,146 @@
+"""Factors in bulk: many scopes of one kind, and one table for each of them or one that they share.
+
+A sum over small scopes, ``Σ_t f_t(y_Ct)``, is stored as blocks: the factors whose tables have the same shape
+lie in two arrays, ``scopes[K, arity]`` and ``tables[K or 1, n_1, …, n_arity]``. The score ``F`` of a model
+has float64 tables, a statistic ``G`` has int64 tables. ``pairs.py`` makes blocks of what users write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.values import Frozen, counted, digest, owned, read_only, set_once
+
+__all__ = [
+    "LARGEST_INTEGER",
+    "Block",
+    "evaluate",
+    "stacked",
+    "unary_scopes",
+]
+
+LARGEST_INTEGER = 2**40
+"""Entries of statistics stay below this in magnitude: sums of millions of them then fit 64 bits."""
+
+
+@final
+class Block(Frozen):
+    """One kind of factor over many scopes.
+
+    Parameters
+    ----------
+    scopes : int32 array of shape (K, arity)
+        The variables of each factor, in the order the user wrote.
+    tables : float64 or int64 array of shape (K or 1, n_1, …, n_arity)
+        One table per scope, or one shared by all; axis ``i`` of ``tables[k]`` belongs to ``scopes[k, i]``.
+    key : bytes, optional
+        ``digest(scopes)``, where it is already known.
+
+    Notes
+    -----
+    Read-only arrays are shared, writable ones are copied.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> block = Block(np.array([[0, 1], [1, 2]]), np.zeros((1, 3, 3)))
+    >>> block
+    Block(2 scopes of 2 variables, one shared (3, 3) table)
+    >>> block.tables[0, 0, 0] = 1.0
+    Traceback (most recent call last):
+    ValueError: assignment destination is read-only
+    """
+
+    __slots__ = ("_key", "scopes", "tables")
+
+    scopes: NDArray[np.int32]
+    tables: NDArray[Any]
+    _key: bytes | None
+
+    def __init__(self, scopes: NDArray[Any], tables: NDArray[Any], key: bytes | None = None) -> None:
+        set_once(self, "scopes", owned(scopes, np.int32))
+        set_once(self, "tables", owned(tables, tables.dtype))
+        set_once(self, "_key", key)
+
+    @property
+    def key(self) -> bytes:
+        """The digest of the scopes alone: what the skeleton cache looks at."""
+        if self._key is None:
+            set_once(self, "_key", digest(self.scopes))
+        assert self._key is not None
+        return self._key
+
+    @property
+    def arity(self) -> int:
+        """The number of variables in each scope."""
+        return int(self.scopes.shape[1])
+
+    def with_tables(self, tables: NDArray[Any]) -> Block:
+        """Return a block with the same scopes and other tables."""
+        return Block(self.scopes, tables, self._key)
+
+    def __len__(self) -> int:
+        """Return the number K of scopes."""
+        return len(self.scopes)
+
+    def __reduce__(self) -> tuple[type[Block], tuple[object, ...]]:
+        return Block, (self.scopes, self.tables, self._key)
+
+    def __repr__(self) -> str:
+        scopes = f"{counted(len(self), 'scope')} of {counted(self.arity, 'variable')}"
+        shape = tuple(self.tables.shape[1:])
+        if len(self.tables) == 1 < len(self):
+            return f"Block({scopes}, one shared {shape} table)"
+        return f"Block({scopes}, {counted(len(self.tables), f'{shape} table')})"
+
+
+@lru_cache(maxsize=256)
+def unary_scopes(size: int) -> tuple[NDArray[np.int32], bytes]:
+    """Return the scopes ``(0,), (1,), …`` of all variables, shared and read-only, and their digest."""
+    scopes = read_only(np.arange(size, dtype=np.int32).reshape(size, 1))
+    return scopes, digest(scopes)
+
+
+def evaluate(blocks: Iterable[Block], y: NDArray[np.int64]) -> float:
+    """Sum all factors at the labelling ``y``: ``Σ_t f_t(y_Ct)``.
+
+    A plain Python number: a float for float64 tables, an exact int for int64 tables.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tallytree.model.pairs import from_pairs
+    >>> blocks = from_pairs([((0,), [0, 1]), ((1,), [0, 1]), ((1, 0), [[0, 0], [0, 5]]), ((), 2)], np.int64)
+    >>> evaluate(blocks, np.array([1, 1]))
+    9
+    """
+    total: float = sum(_block_sum(block, y) for block in blocks)
+    return total
+
+
+def _block_sum(block: Block, y: NDArray[np.int64]) -> Any:
+    size = len(block)
+    row: Any = np.arange(size) if len(block.tables) == size else 0
+    entries = block.tables[(row, *y[block.scopes].T)]
+    return np.broadcast_to(entries, (size,)).sum().item()
+
+
+def stacked(tables: Iterable[tuple[Sequence[int], NDArray[Any]]]) -> tuple[Block, ...]:
+    """Put (scope, table) pairs of our own, which are known to be well formed, together by shape."""
+    groups: dict[tuple[int, ...], tuple[list[Sequence[int]], list[NDArray[Any]]]] = {}
+    for scope, table in tables:
+        scopes, same = groups.setdefault(table.shape, ([], []))
+        scopes.append(scope)
+        same.append(table)
+    return tuple(
+        Block(
+            read_only(np.array(scopes, dtype=np.int32).reshape(len(scopes), len(shape))),
+            read_only(np.stack(same) if len(same) > 1 else np.ascontiguousarray(same[0])[np.newaxis]),
+        )
+        for shape, (scopes, same) in groups.items()
+    )

@@ -1,0 +1,252 @@
+"""The door of a model: arrays, names and labellings as users give them, checked, or refused with a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tallytree.errors import ModelError
+from tallytree.model.pairs import check_scores, numeric
+from tallytree.values import digest, owned, read_only
+
+__all__ = [
+    "Names",
+    "Scores",
+    "checked_cardinalities",
+    "checked_parents",
+    "code_in",
+    "labelling_array",
+    "listed_states",
+    "name_array",
+    "numbers_of",
+    "pairwise_scores",
+    "state_names",
+    "suggestion",
+    "unary_scores",
+    "uniform",
+    "variable_names",
+]
+
+Scores = NDArray[np.float64]
+Names = tuple[str, ...]
+
+
+# --- arrays -------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def uniform(size: int, n: int) -> tuple[NDArray[np.int32], bytes]:
+    """Return the cardinalities of ``size`` variables with ``n`` states, shared by models, and a digest."""
+    cardinalities = read_only(np.full(size, n, dtype=np.int32))
+    return cardinalities, digest(cardinalities)
+
+
+def checked_cardinalities(cardinalities: ArrayLike) -> tuple[NDArray[np.int32], int | None]:
+    """Check the numbers of states; return them, and the one they all are, if they are."""
+    sizes = np.asarray(cardinalities)
+    if sizes.ndim != 1 or (sizes.size and sizes.dtype.kind not in "iu"):
+        raise ModelError(
+            f"cardinalities must be a sequence of integers, one per variable, got {cardinalities!r}"
+        )
+    if not len(sizes):
+        return uniform(0, 0)[0], None
+    least, most = int(sizes.min()), int(sizes.max())
+    if least < 1 or most >= 2**31:
+        variable = int((sizes < 1).argmax() if least < 1 else sizes.argmax())
+        raise ModelError(
+            f"variable {variable} has cardinality {sizes[variable]}; every variable needs at least one "
+            "state, and fewer than 2**31"
+        )
+    return (uniform(len(sizes), most)[0], most) if least == most else (owned(sizes, np.int32), None)
+
+
+def _floats(value: ArrayLike, name: str) -> Scores:
+    return np.array(numeric(value, name), dtype=np.float64, order="C")
+
+
+def _check_entries(scores: Scores, name: str) -> None:
+    check_scores(scores, lambda index: f"{name}[{', '.join(map(str, index))}]")
+
+
+def unary_scores(value: ArrayLike, axes: tuple[str, ...]) -> Scores:
+    """Check one score per state of each variable."""
+    scores = _floats(value, "unary")
+    if scores.ndim != len(axes):
+        raise ModelError(f"unary must have shape ({', '.join(axes)}), got {scores.shape}")
+    if scores.shape[-1] == 0:
+        raise ModelError(
+            f"unary has shape {scores.shape}: its last axis is the states, and there must be at least one"
+        )
+    _check_entries(scores, "unary")
+    return scores
+
+
+def pairwise_scores(
+    value: ArrayLike, name: str, edges: tuple[int, ...], n: int, ignored: NDArray[np.bool_] | None = None
+) -> Scores:
+    """Check one (n, n) table, or one for each of the edges; return it or them with one leading axis."""
+    scores = _floats(value, name)
+    shared = scores.shape == (n, n)
+    if not shared and scores.shape != (*edges, n, n):
+        raise ModelError(
+            f"{name} must have shape {(n, n)}, one table for all, or {(*edges, n, n)}, one for each, "
+            f"got {scores.shape}"
+        )
+    if ignored is not None and not shared:
+        scores[ignored] = 0.0
+    _check_entries(scores, name)
+    return scores.reshape(1 if shared else prod(edges), n, n)
+
+
+def checked_parents(parents: ArrayLike, size: int) -> NDArray[np.int64]:
+    """Check the parents of a forest; -1 for every root."""
+    above = np.asarray(parents)
+    if above.shape != (size,) or (size and above.dtype.kind not in "iu"):
+        raise ModelError(
+            f"parents must be {size} integers, one per row of unary and negative for roots, got an array of "
+            f"shape {above.shape} and dtype {above.dtype}"
+        )
+    above = np.maximum(above.astype(np.int64), -1)
+    if (above >= size).any():
+        child = int((above >= size).argmax())
+        raise ModelError(f"variable {child} has parent {above[child]}, but variables are 0 to {size - 1}")
+    _check_acyclic(above)
+    return above
+
+
+def _check_acyclic(above: NDArray[np.int64]) -> None:
+    """Double the length of a jump until it exceeds every path: who is still inside then runs in a circle."""
+    # one more place than there are variables: the last is the way out, and leads to itself
+    jump = np.append(above, -1)
+    for _ in range(len(above).bit_length()):
+        jump = jump[jump]
+    if (jump >= 0).any():
+        start = int(jump[jump >= 0].min())
+        circle = [start]
+        while (step := int(above[circle[-1]])) != start:
+            circle.append(step)
+        path = " → ".join(map(str, [*circle[:8], *(["…"] if len(circle) > 8 else []), start]))
+        raise ModelError(
+            f"parents run in a circle: {path}; in a tree every path ends at a root, with parent -1"
+        )
+
+
+# --- names and labellings -----------------------------------------------------------------------------------
+
+
+def state_names(
+    states: Sequence[Any], sizes: NDArray[np.int32], n: int | None
+) -> tuple[Names | None, tuple[Names, ...] | None]:
+    """Return the names that all variables share, or the names of each."""
+    if all(isinstance(name, str) for name in states):
+        return _common_names(tuple(states), len(sizes), n), None
+    each = tuple(_names_of(i, names) for i, names in enumerate(states))
+    if tuple(map(len, each)) != tuple(sizes.tolist()):
+        raise ModelError(
+            f"states has lists of {_few(map(len, each))} names, but the variables have "
+            f"{_few(sizes.tolist())} states; give one list per variable, with one name per state"
+        )
+    return (each[0], None) if len(set(each)) == 1 else (None, each)
+
+
+def _common_names(names: Names, size: int, n: int | None) -> Names:
+    if n is None and size:
+        raise ModelError(
+            f"states has {len(names)} names for all variables, but these have different numbers of states; "
+            "give one list of names per variable"
+        )
+    if n is not None and n != len(names):
+        raise ModelError(
+            f"states has {len(names)} names, but each variable has {n} states; give one name per state"
+        )
+    return _distinct(names, "states")
+
+
+def _names_of(variable: int, names: Any) -> Names:
+    what = f"states[{variable}]"
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise ModelError(
+            f"{what} is {names!r}; states is a list of names for all variables, or one list of names per "
+            "variable"
+        )
+    return _distinct(tuple(names), what)
+
+
+def variable_names(variables: Sequence[str], size: int) -> Names:
+    """Check one name per variable."""
+    names = _distinct(tuple(variables), "variables")
+    if len(names) != size:
+        raise ModelError(f"variables has {len(names)} names, but the model has {size} variables")
+    return names
+
+
+@lru_cache(maxsize=256)
+def _distinct(names: tuple[Any, ...], what: str) -> Names:
+    for name in names:
+        if not isinstance(name, str):
+            raise ModelError(f"{what} must hold strings, got {name!r} of type {type(name).__name__}")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ModelError(f"{what} has the name {twice!r} twice; names must be distinct")
+    return tuple(map(str, names))
+
+
+@lru_cache(maxsize=256)
+def numbers_of(names: Names) -> dict[str, int]:
+    """Return the number of each name."""
+    return {name: number for number, name in enumerate(names)}
+
+
+@lru_cache(maxsize=256)
+def name_array(names: Names) -> NDArray[Any]:
+    """Return the names as an array to index."""
+    return read_only(np.array(names, dtype=object))
+
+
+def code_in(item: object, names: Names | None, n: int) -> int:
+    """Return the number of a name, or a number itself, and -1 for what is neither."""
+    if isinstance(item, str):
+        return -1 if names is None else numbers_of(names).get(item, -1)
+    if isinstance(item, (int, np.integer)) and 0 <= item < n:
+        return int(item)
+    return -1
+
+
+def _few(items: Iterable[Any]) -> str:
+    shown = list(items)
+    return ", ".join(map(str, shown[:12])) + (", …" if len(shown) > 12 else "")
+
+
+def listed_states(names: Names | None, n: int) -> str:
+    """Return the states of a variable, for an error to show."""
+    numbers = f"0 to {n - 1}" if n > 1 else "0 alone" if n else "none"
+    return numbers if not names else f"{_few(map(repr, names))} (or {numbers})"
+
+
+def suggestion(item: object, names: Names | None) -> str:
+    """Return what the user may have meant, for the end of an error."""
+    if isinstance(item, float):
+        return ". Give them as integers: labelling.astype(int)"
+    if not isinstance(item, str):
+        return ""
+    if names is None:
+        return ". It has no names for them: give them to the model, or use numbers"
+    close = get_close_matches(item, names, 1)
+    return f". Did you mean {close[0]!r}?" if close else ""
+
+
+def labelling_array(labelling: ArrayLike) -> NDArray[Any]:
+    """Return a labelling as an array of numbers or of anything, but rectangular."""
+    try:
+        array = np.asarray(labelling)
+        if array.size and array.dtype.kind not in "biu":
+            array = np.array(labelling, dtype=object)  # keeps numbers apart from names
+    except ValueError as error:
+        raise ModelError(f"a labelling is a rectangular array of states: {error}") from None
+    return array

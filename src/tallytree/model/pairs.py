@@ -1,0 +1,246 @@
+"""The (scope, table) pairs that users write, checked and grouped into blocks.
+
+Malformed input is rejected here, so that the inside of the library checks nothing again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tallytree.errors import ModelError
+from tallytree.model.blocks import LARGEST_INTEGER, Block
+from tallytree.values import read_only
+
+__all__ = ["Pair", "check_blocks", "check_scores", "from_pairs", "numeric"]
+
+Pair = tuple[Iterable[int], ArrayLike]
+"""A scope and its table: axis ``i`` of the table belongs to variable ``scope[i]``."""
+
+MOST_VARIABLES = 2**31 - 1
+
+Name = Callable[[int], str]
+"""What the ``k``-th factor of a block is called in the text of an error."""
+
+
+def from_pairs(
+    pairs: Iterable[Pair],
+    dtype: type[np.float64] | type[np.int64],
+    cardinalities: NDArray[np.int32] | None = None,
+    *,
+    noun: str = "factor",
+) -> tuple[Block, ...]:
+    """Group (scope, table) pairs into blocks, by the shape of the table.
+
+    Blocks come in the order in which their shapes first appear, and pairs keep their order inside a block. A
+    scope may be in any order, may come again, and may be empty (a constant).
+
+    Parameters
+    ----------
+    pairs : iterable of (scope, table)
+        A scope is an iterable of distinct variable numbers; a table has one axis per variable of its scope.
+    dtype : numpy.float64 or numpy.int64
+        Scores (finite or -inf), or integers below 2**40 in magnitude.
+    cardinalities : int32 array, optional
+        The number of states of each variable, where known: every axis of a table must match.
+    noun : str
+        What a pair is called in the texts of errors.
+
+    Raises
+    ------
+    ModelError
+        A pair is malformed; the text names it by its number and scope.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from_pairs([((0,), [0, 1]), ((0, 1), [[1, 2], [3, 4]]), ((1,), [5, 6])], np.int64)
+    (Block(2 scopes of 1 variable, 2 (2,) tables), Block(1 scope of 2 variables, 1 (2, 2) table))
+    """
+    return tuple(_block(*group, dtype, cardinalities, noun) for group in _grouped(pairs, noun))
+
+
+def _block(
+    numbers: list[int], scopes: list[Any], tables: list[Any], dtype: Any, cardinalities: Any, noun: str
+) -> Block:
+    def name(k: int) -> str:
+        return f"{noun} {numbers[k]} with scope {scopes[k]}"
+
+    variables = _scope_array(scopes, name)
+    _check_scopes(variables, None if cardinalities is None else len(cardinalities), name)
+    if cardinalities is not None:
+        _check_shapes(variables, np.shape(tables[0]), cardinalities, name)
+    return Block(
+        read_only(variables.astype(np.int32)), read_only(_CONVERSIONS[dtype](np.stack(tables), name))
+    )
+
+
+def _grouped(pairs: Iterable[Pair], noun: str) -> Iterable[tuple[list[int], list[Any], list[Any]]]:
+    """Collect (numbers, scopes, tables) of the pairs whose tables have the same shape."""
+    groups: dict[tuple[int, ...], tuple[list[int], list[Any], list[Any]]] = {}
+    for number, pair in enumerate(pairs):
+        scope, table = _split(pair, f"{noun} {number}")
+        if table.ndim != len(scope):
+            raise ModelError(
+                f"{noun} {number} has scope {scope} and a table of shape {table.shape}: a table needs one "
+                f"axis per variable of its scope, {len(scope)} here"
+            )
+        numbers, scopes, tables = groups.setdefault(table.shape, ([], [], []))
+        numbers.append(number)
+        scopes.append(scope)
+        tables.append(table)
+    return groups.values()
+
+
+def _split(pair: Pair, name: str) -> tuple[tuple[int, ...], NDArray[Any]]:
+    try:
+        scope, table = pair
+    except (TypeError, ValueError):
+        raise ModelError(
+            f"{name} must be a (scope, table) pair such as ((0, 1), [[0.0, 1.0], [1.0, 0.0]]), got {pair!r}"
+        ) from None
+    try:
+        variables = tuple(scope.tolist() if isinstance(scope, np.ndarray) else scope)
+    except TypeError:
+        raise ModelError(
+            f"{name} has scope {scope!r}: a scope is a tuple of variable numbers; write ({scope!r},) for one "
+            "variable"
+        ) from None
+    return variables, numeric(table, f"the table of {name}")
+
+
+def numeric(value: ArrayLike, name: str) -> NDArray[Any]:
+    """Return ``value`` as an array of booleans, integers or floats, or refuse it."""
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as error:  # the last from tensors that carry a gradient
+        raise ModelError(f"{name} is not a rectangular array of numbers: {error}") from None
+    if array.dtype.kind not in "biuf":
+        raise ModelError(f"{name} must hold numbers that fit 64 bits, got an array of dtype {array.dtype}")
+    return array
+
+
+def _scope_array(scopes: Sequence[Any], name: Name) -> NDArray[Any]:
+    array = np.array(scopes) if scopes[0] else np.empty((len(scopes), 0), dtype=np.int32)
+    if array.ndim == 2 and array.dtype.kind in "iu":
+        return array
+    for k, scope in enumerate(scopes):
+        for variable in scope:
+            if not isinstance(variable, (int, np.integer)) or isinstance(variable, bool):
+                raise ModelError(
+                    f"{name(k)}: {variable!r} is not a variable; variables are the integers 0, 1, …"
+                )
+    return np.array(scopes, dtype=object)  # integers beyond 64 bits: out of range for every model
+
+
+# --- checks of whole blocks ---------------------------------------------------------------------------------
+
+
+def check_blocks(
+    blocks: Iterable[Block],
+    dtype: type[np.float64] | type[np.int64],
+    cardinalities: NDArray[np.int32],
+    *,
+    noun: str,
+) -> None:
+    """Refuse blocks that do not fit a model with these cardinalities.
+
+    Raises
+    ------
+    ModelError
+        A scope is out of range or has a variable twice, a table has another shape or dtype, or a score is nan
+        or +inf.
+    """
+    for number, block in enumerate(blocks):
+        _check_block(block, number, dtype, cardinalities, noun)
+
+
+def _check_block(block: Block, number: int, dtype: Any, cardinalities: NDArray[np.int32], noun: str) -> None:
+    def name(k: int) -> str:
+        return f"{noun} {k} of block {number} with scope {tuple(block.scopes[k].tolist())}"
+
+    tables = block.tables
+    if tables.dtype != dtype or tables.ndim != block.arity + 1 or len(tables) not in (1, len(block)):
+        raise ModelError(
+            f"block {number} of {noun}s has scopes of shape {block.scopes.shape} and tables of shape "
+            f"{tables.shape} and dtype {tables.dtype}; it needs {np.dtype(dtype)} tables, 1 or {len(block)} "
+            f"of them, with {block.arity} axes each"
+        )
+    _check_scopes(block.scopes, len(cardinalities), name)
+    _check_shapes(block.scopes, tables.shape[1:], cardinalities, name)
+    if dtype is np.float64:
+        check_scores(tables, lambda index: f"entry {index[1:]} of {name(index[0])}")
+
+
+def _check_scopes(scopes: NDArray[Any], size: int | None, name: Name) -> None:
+    """Variables are in ``0 … size - 1``, none of them twice in a scope."""
+    outside = (scopes < 0) | (scopes >= (MOST_VARIABLES if size is None else size))
+    if outside.any():
+        k, i = np.argwhere(outside)[0].tolist()
+        raise ModelError(f"{name(k)}: there is no variable {scopes[k, i]}; {_range(size)}")
+    ordered = np.sort(scopes, axis=1)
+    twice = ordered[:, 1:] == ordered[:, :-1]
+    if twice.any():
+        k, i = np.argwhere(twice)[0].tolist()
+        raise ModelError(
+            f"{name(k)} has variable {ordered[k, i]} twice; list it once, with the diagonal of the table"
+        )
+
+
+def _range(size: int | None) -> str:
+    if size is None:
+        return f"variables are numbered from 0, below {MOST_VARIABLES}"
+    return f"the model has variables 0 to {size - 1}" if size else "the model has no variables"
+
+
+def _check_shapes(
+    scopes: NDArray[Any], shape: tuple[int, ...], cardinalities: NDArray[np.int32], name: Name
+) -> None:
+    """Axis ``i`` of every table is as long as variable ``scopes[k, i]`` has states."""
+    wanted = cardinalities[scopes]
+    wrong = (wanted != np.array(shape, dtype=np.int64)).any(axis=1)
+    if wrong.any():
+        k = int(wrong.argmax())
+        raise ModelError(
+            f"{name(k)} needs a table of shape {tuple(wanted[k].tolist())}, the numbers of states of its "
+            f"variables, got {tuple(shape)}; axis i of the table belongs to scope[i]"
+        )
+
+
+def check_scores(scores: NDArray[np.float64], name: Callable[[tuple[int, ...]], str]) -> None:
+    """Refuse nan and +inf. ``name(index)`` says what the entry at ``index`` is called in the error."""
+    # nan and +inf are the two things that a maximum cannot hide, so one reduction sees both
+    if not scores.max(initial=-np.inf) < np.inf:
+        index = tuple(np.argwhere(~(scores < np.inf))[0].tolist())
+        raise ModelError(
+            f"{name(index)} is {scores[index]}: a score must be finite, or -inf to forbid; replace this entry"
+        )
+
+
+def _to_scores(tables: NDArray[Any], name: Name) -> NDArray[np.float64]:
+    scores: NDArray[np.float64] = tables.astype(np.float64)
+    check_scores(scores, lambda index: f"entry {index[1:]} of {name(index[0])}")
+    return scores
+
+
+def _to_integers(tables: NDArray[Any], name: Name) -> NDArray[np.int64]:
+    good = (tables < LARGEST_INTEGER) & (tables > -LARGEST_INTEGER)  # false for nan
+    if tables.dtype.kind == "f":
+        good &= np.rint(tables) == tables
+    if not good.all():
+        index = tuple(np.argwhere(~good)[0].tolist())
+        raise ModelError(
+            f"entry {index[1:]} of {name(index[0])} is {tables[index]}: a statistic has integer entries "
+            "below 2**40 in magnitude; round it, or scale the table to a coarser lattice"
+        )
+    integers: NDArray[np.int64] = tables.astype(np.int64)
+    return integers
+
+
+_CONVERSIONS: dict[Any, Callable[[NDArray[Any], Name], NDArray[Any]]] = {
+    np.float64: _to_scores,
+    np.int64: _to_integers,
+}

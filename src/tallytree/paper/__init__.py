@@ -1,0 +1,1 @@
+"""The objects of the paper, to look at and to teach with."""

@@ -1,0 +1,6 @@
+"""Clique trees: the objects of the paper, to look at and to teach with."""
+
+from tallytree.paper.cliquetree.rules import check_clique_tree
+from tallytree.paper.cliquetree.tree import CliqueTree, clique_tree
+
+__all__ = ["CliqueTree", "check_clique_tree", "clique_tree"]

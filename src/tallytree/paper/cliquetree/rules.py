@@ -1,0 +1,108 @@
+"""What makes a clique tree, checked by definition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from tallytree.errors import ModelError
+from tallytree.paper.cliquetree.rooted import ROOT, Scope, braces, downwards
+
+if TYPE_CHECKING:
+    from tallytree.paper.cliquetree.tree import CliqueTree
+
+
+def check_clique_tree(tree: CliqueTree, scopes: Iterable[Iterable[int]] = ()) -> None:
+    """Raise unless this is a clique tree of these scopes, by definition.
+
+    Parameters
+    ----------
+    tree : CliqueTree
+        One node is the root and all others hang below it; each scope that it holds lies in the clique that
+        holds it and is held once; the cliques with a variable in common are connected.
+    scopes : iterable of scopes
+        All of them must be held.
+
+    Raises
+    ------
+    ModelError
+        It says which of the rules is broken, and where.
+
+    Examples
+    --------
+    >>> from tallytree.paper.cliquetree import CliqueTree
+    >>> tree = CliqueTree.from_edges([(0, 1), (1, 2)], [(0, 1)], scopes=[(0, 1)])
+    >>> check_clique_tree(tree, [(1, 0)])
+    >>> check_clique_tree(tree, [(0, 2)])
+    Traceback (most recent call last):
+    tallytree.errors.ModelError: the clique tree holds no scope {0, 2}: build it for this model and ...
+    """
+    _check_shape(tree)
+    _check_tree(tree)
+    _check_families(tree)
+    _check_running_intersection(tree)
+    held = {scope for scopes in tree.scopes for scope in scopes}
+    for scope in scopes:
+        if tuple(sorted(scope)) not in held:
+            raise not_held(scope)
+
+
+def not_held(scope: Iterable[int]) -> ModelError:
+    """Say that a tree was built for other scopes."""
+    return ModelError(
+        f"the clique tree holds no scope {braces(sorted(scope))}: "
+        "build it for this model and these statistics"
+    )
+
+
+def _check_shape(tree: CliqueTree) -> None:
+    if not len(tree.cliques) == len(tree.parent) == len(tree.scopes) > 0:
+        lengths = (
+            f"{len(tree.cliques)} cliques, {len(tree.parent)} parents, {len(tree.scopes)} lists of scopes"
+        )
+        raise ModelError(
+            f"a clique tree needs a parent and a list of scopes per clique, and a clique; got {lengths}"
+        )
+    for clique in (*tree.cliques, *(scope for scopes in tree.scopes for scope in scopes)):
+        if any(a >= b for a, b in pairwise(clique)):
+            raise ModelError(f"the variables of a clique or scope must be sorted and distinct, got {clique}")
+
+
+def _check_tree(tree: CliqueTree) -> None:
+    """One root, and every clique is reached from it."""
+    strangers = [j for j in tree.parent if j != ROOT and not 0 <= j < len(tree.parent)]
+    if strangers:
+        raise ModelError(f"a parent must be a clique or {ROOT} for the root, got {strangers[0]}")
+    if tree.parent.count(ROOT) != 1:
+        raise ModelError(f"a clique tree has one root (parent {ROOT}), got {tree.parent.count(ROOT)}")
+    lost = set(range(len(tree.parent))).difference(downwards(tree.parent))
+    if lost:
+        raise ModelError(f"clique {min(lost)} does not hang below the root: the parents run in a circle")
+
+
+def _check_families(tree: CliqueTree) -> None:
+    home: dict[Scope, int] = {}
+    for i, scopes in enumerate(tree.scopes):
+        for scope in scopes:
+            if not {*scope} <= {*tree.cliques[i]}:
+                raise ModelError(
+                    f"scope {braces(scope)} does not lie in clique {i}, {braces(tree.cliques[i])}"
+                )
+            if scope in home:
+                raise ModelError(f"scope {braces(scope)} is held twice, by cliques {home[scope]} and {i}")
+            home[scope] = i
+
+
+def _check_running_intersection(tree: CliqueTree) -> None:
+    """In a tree, nodes are connected exactly if they are one more than the edges between them."""
+    parts: dict[int, int] = {}
+    for variables, sign in ((tree.cliques, 1), (tree.separators, -1)):
+        for variable in (v for scope in variables for v in scope):
+            parts[variable] = parts.get(variable, 0) + sign
+    torn = [variable for variable, number in parts.items() if number != 1]
+    if torn:
+        raise ModelError(
+            f"the cliques with variable {min(torn)} are not connected: "
+            "every clique on the path between two of them must have it"
+        )

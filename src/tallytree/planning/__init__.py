@@ -1,0 +1,1 @@
+"""What will be run and what it costs, decided before any score is looked at."""

@@ -1,0 +1,433 @@
+"""What a run will do and cost, before it runs.
+
+A plan is a skeleton (elimination order, joins; from scopes alone) and a layout (which tallies each table
+holds, and where; from the integer tables of the statistics). Neither looks at a score, so a plan serves every
+weight vector. A layout that would not fit ``memory_limit`` is refused before anything is allocated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree import html
+from tallytree.errors import BudgetError, ModelError
+from tallytree.kernels import native
+from tallytree.model.blocks import Block
+from tallytree.model.model import Model
+from tallytree.planning.budget import (
+    ADVICE,
+    default_memory_limit,
+    readable_bytes,
+    readable_count,
+    without_tallies,
+)
+from tallytree.planning.orders import UNCAPPED, Order, skeleton
+from tallytree.planning.precision import Precision, is_single
+from tallytree.planning.program import Step, steps
+from tallytree.planning.query import Question
+from tallytree.reductions.reduction import Reduction, as_reduction, meet
+from tallytree.statistics.constraints import Constraint
+from tallytree.statistics.statistic import Recipe, Statistic
+
+__all__ = [
+    "Plan",
+    "bind",
+    "checked_mode",
+    "default_memory_limit",
+    "listed",
+    "plan",
+    "plan_of",
+    "tally_limits",
+]
+
+Mode = Literal["auto", "rows", "cells"]
+Window = Mapping[int, tuple[int | None, int | None]]
+"""For a statistic's position: the least and the largest tally that is of use; None for no limit."""
+
+_MODES: dict[str, int] = {"auto": 0, "rows": 1, "cells": 2}
+_LOWEST, _HIGHEST = -(2**62), 2**62
+
+
+class Plan:
+    """A program with its layout: print it to see its price.
+
+    Made by :func:`plan`; pass it as ``plan=`` wherever the same statistics on a model of the same shape come
+    again with other scores.
+
+    Attributes
+    ----------
+    width : int
+        τ: the number of variables in the largest step, less one.
+    degree : int
+        ν: the largest number of messages that meet at one variable, the one it sends included.
+    tallies : int
+        R: the largest number of tallies in one table.
+    operations : float
+        The add-max operations of the upward pass.
+    peak_bytes : int
+        Tables, pair lists and scratch memory together.
+    segments : int
+        1 where decoding keeps all tables; otherwise the number of pieces that are computed again from
+        checkpoints while decoding.
+    precision : {"double", "single"}
+        Of the tables' numbers.
+    """
+
+    __slots__ = ("__dict__", "_shape", "layout", "limit", "options", "precision", "skeleton", "statistics")
+
+    def __init__(
+        self,
+        model: Model,
+        statistics: Sequence[Statistic],
+        *,
+        order: Order | None = None,
+        memory_limit: float | None = None,
+        tallies: Mode = "auto",
+        window: Window | None = None,
+        precision: Precision = "double",
+    ) -> None:
+        mode = checked_mode(tallies)
+        self.precision = precision
+        self.limit = default_memory_limit() if memory_limit is None else float(memory_limit)
+        self.options = (order, tallies, window)
+        self.statistics = tuple(statistics)
+        self._shape = _Shape(model)
+        self.skeleton = skeleton(model, statistics, order)
+        self.layout = self._laid_out(statistics, mode, window or {})
+
+    def _laid_out(self, statistics: Sequence[Statistic], mode: int, window: Window) -> native.Layout:
+        tables = [block.tables for s in statistics for block in s.blocks]
+        caps, low, high = (np.array(n, dtype=np.int64) for n in tally_limits(statistics, window))
+        try:
+            single = is_single(self.precision)
+            return native.Layout(self.skeleton, tables, caps, low, high, mode, self.limit, single)
+        except native.BudgetExceededError as error:
+            raise self._too_large(str(error)) from None
+
+    def _too_large(self, reason: str) -> BudgetError:
+        if not self.skeleton.feasible:
+            return BudgetError(
+                f"the graph is too dense: every order tried has a step over {self.skeleton.width + 1} "
+                f"variables or more, beyond any memory. {ADVICE}"
+            )
+        _, step, _, size = reason.split()
+        return BudgetError(
+            f"the plan needs {readable_bytes(float(size))} or more and the limit is "
+            f"{readable_bytes(self.limit)}; the step that weighs most: {self.steps[int(step)]}. {ADVICE}"
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the statistics."""
+        return tuple(s.name for s in self.statistics)
+
+    # --- the paper's quantities and ours ----------------------------------------------------------------
+
+    @property
+    def width(self) -> int:
+        """τ: variables in the largest step, less one."""
+        return self.skeleton.width
+
+    @property
+    def degree(self) -> int:
+        """ν: the most messages that meet at one variable, the one sent included."""
+        return self.skeleton.degree
+
+    @property
+    def order(self) -> NDArray[np.int32]:
+        """The variables in the order in which they are eliminated."""
+        return self.skeleton.order
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """The program, step by step."""
+        return steps(self.skeleton)
+
+    @cached_property
+    def tables(self) -> NDArray[np.int64]:
+        """One row per table: states, stretches, tallies, bytes, address, whether it is a checkpoint."""
+        return self.layout.tables
+
+    @property
+    def tallies(self) -> int:
+        """R: the most tallies in one table."""
+        return int(self.tables[:, 2].max())
+
+    @property
+    def operations(self) -> float:
+        """Add-max operations of the upward pass."""
+        return self.layout.operations
+
+    @property
+    def peak_bytes(self) -> int:
+        """Tables, pair lists and scratch memory."""
+        return self.layout.arena_bytes + self.layout.plan_bytes + self.layout.scratch_bytes
+
+    @property
+    def segments(self) -> int:
+        """1: all tables are kept; more: pieces computed again from checkpoints while decoding."""
+        return self.layout.segments
+
+    @property
+    def kept(self) -> str:
+        """What decoding keeps."""
+        return "all tables" if self.segments == 1 else f"checkpoints of {self.segments} segments"
+
+    @property
+    def mode(self) -> str:
+        """``rows`` (tallies contiguous) or ``cells`` (states contiguous)."""
+        return "rows" if self.layout.rows else "cells"
+
+    @cached_property
+    def pruned(self) -> int | None:
+        """How many tallies a constraint rules out, over all tables; None if they would not fit the limit."""
+        if not self.options[-1]:
+            return 0
+        try:
+            whole = self._laid_out(self.statistics, _MODES[self.mode], {})
+        except BudgetError:
+            return None
+        return int(whole.tables[:, 2].sum() - self.tables[:, 2].sum())
+
+    def check(self, model: Model, statistics: Sequence[Statistic]) -> None:
+        """Refuse a model or statistics that this plan was not made for."""
+        if self.options[-1]:
+            raise ModelError(
+                "this plan leaves out the tallies that a constraint rules out, so it cannot serve a whole "
+                "profile; make one with tallytree.plan(model, statistics), without where="
+            )
+        if (self._shape.key, self.statistics) != (model.key, tuple(statistics)):
+            raise ModelError(
+                "this plan was made for a model of another shape or for other statistics "
+                f"({', '.join(self.names) or 'none'}); make one with tallytree.plan(model, statistics)"
+            )
+
+    def need_double(self, what: str) -> None:
+        """Refuse what single precision cannot give."""
+        if self.precision == "single":
+            raise ModelError(
+                f"{what} need double precision, and this plan has precision='single', which gives the best "
+                "labelling (solve, and best, top, at and row of a profile) with its gap; leave out precision="
+            )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        order, tallies, window = self.options
+        options = (order, self.limit, tallies, window, self.precision)
+        return _restored, (self._shape, self.statistics, *options)
+
+    def __str__(self) -> str:
+        costliest = self.layout.costliest
+        memory = f"{readable_bytes(self.peak_bytes)} at the peak (limit {readable_bytes(self.limit)})"
+        if self.precision == "single":
+            memory += ", single precision"
+        lines = [
+            f"plan for {len(self.order)} variables and {listed(self.names)}",
+            f"  width τ = {self.width}, degree ν = {self.degree}, tallies R = {self.tallies:,} ({self.mode})",
+            f"  {len(self.steps):,} steps, {readable_count(self.operations)} add-max operations",
+            f"  {memory}; decoding keeps {self.kept}",
+        ]
+        if self.pruned is None:
+            lines.append("  the constraint makes it fit: all tallies would be beyond the limit")
+        elif self.pruned:
+            total = self.pruned + int(self.tables[:, 2].sum())
+            lines.append(f"  the constraint rules out {self.pruned:,} of {total:,} tallies in all tables")
+        if costliest >= 0:
+            share = self.layout.step_operations[costliest] / max(self.operations, 1)
+            states, _, tallies = self.tables[costliest][:3].tolist()
+            lines.append(
+                f"  costliest step: {self.steps[costliest]}: {states:,} states x {tallies:,} tallies, "
+                f"{share:.0%} of the operations"
+            )
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Show the price in a notebook."""
+        return html.described(
+            f"Plan for {len(self.order)} variables and {listed(self.names)}",
+            [
+                ("width τ", self.width),
+                ("degree ν", self.degree),
+                ("tallies R", f"{self.tallies:,} ({self.mode})"),
+                ("steps", f"{len(self.steps):,}"),
+                ("add-max operations", readable_count(self.operations)),
+                (
+                    "memory at the peak",
+                    f"{readable_bytes(self.peak_bytes)} (limit {readable_bytes(self.limit)})",
+                ),
+                ("decoding keeps", self.kept),
+                ("precision", self.precision),
+            ],
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Plan(width={self.width}, degree={self.degree}, tallies={self.tallies}, "
+            f"operations={self.operations:.4g}, peak_bytes={self.peak_bytes})"
+        )
+
+
+class _Shape:
+    """What a plan needs to know of a model: no scores."""
+
+    def __init__(self, model: Model) -> None:
+        self.key = model.key
+        self.cardinalities = model.cardinalities
+        self.scopes = tuple(block.scopes for block in model.blocks)
+
+    def model(self) -> Model:
+        """Return a model of this shape."""
+        shapes = [tuple(self.cardinalities[scopes[0]].tolist()) for scopes in self.scopes]
+        blocks = [Block(scopes, np.zeros((1, *n))) for scopes, n in zip(self.scopes, shapes, strict=True)]
+        return Model.from_blocks(self.cardinalities, blocks)
+
+
+def checked_mode(tallies: str) -> int:
+    """Return the number of a way to store tallies, or refuse what is none."""
+    if tallies not in _MODES:
+        raise ModelError(f"tallies must be 'auto', 'rows' or 'cells', got {tallies!r}")
+    return _MODES[tallies]
+
+
+def tally_limits(statistics: Sequence[Statistic], window: Window) -> tuple[list[int], list[int], list[int]]:
+    """Return the cap of each statistic, and the least and the largest tally that is of use."""
+    caps = [UNCAPPED if s.cap is None else s.cap for s in statistics]
+    low, high = [_LOWEST] * len(caps), [_HIGHEST] * len(caps)
+    for position, (least, most) in window.items():
+        low[position] = _LOWEST if least is None else max(least, _LOWEST)
+        high[position] = _HIGHEST if most is None else min(most, _HIGHEST)
+    return caps, low, high
+
+
+def _restored(shape: _Shape, statistics: Sequence[Statistic], *options: Any) -> Plan:
+    order, limit, tallies, window, precision = options
+    return Plan(
+        shape.model(),
+        statistics,
+        order=order,
+        memory_limit=limit,
+        tallies=tallies,
+        window=window,
+        precision=precision,
+    )
+
+
+def bind(model: Model | Reduction, statistics: Iterable[Statistic | Recipe]) -> tuple[Statistic, ...]:
+    """Bind recipes to the model, refuse what does not fit it, and carry it over to a reduction."""
+    reduction = as_reduction(model)
+    if isinstance(statistics, (Statistic, Recipe)):
+        statistics = (statistics,)
+    bound = []
+    for statistic in statistics:
+        if not isinstance(statistic, (Statistic, Recipe)):
+            raise ModelError(
+                f"statistics must be Statistic objects or recipes such as count(state=…), got {statistic!r}"
+            )
+        bound.append(reduction.pull(statistic))
+    return tuple(bound)
+
+
+def plan(
+    model: Model | Reduction,
+    statistics: Iterable[Statistic | Recipe] = (),
+    *,
+    where: Constraint | None = None,
+    order: Order | None = None,
+    memory_limit: float | None = None,
+    tallies: Mode = "auto",
+    precision: Precision = "double",
+) -> Plan:
+    """Plan a profile, or what :func:`solve` would run, without running it.
+
+    Parameters
+    ----------
+    model : Model or Reduction
+        Only its scopes and cardinalities are looked at.
+    statistics : iterable of Statistic or Recipe
+        The statistics to carry along.
+    where : Constraint, optional
+        Plan what :func:`solve` would run for this constraint: its statistics are combined and capped, and
+        the tallies that it rules out are left out. Such a plan is to look at; no profile can use it.
+    order : str, sequence of int or CliqueTree, optional
+        An elimination order or a clique tree of your own, or a heuristic: ``min-fill``, ``min-degree``,
+        ``min-weight``, ``natural``, ``sweep``, ``min-tally``. By default several are tried and the cheapest
+        is kept.
+    memory_limit : float, optional
+        Bytes. By default half of the machine's (or the control group's) memory.
+    tallies : {"auto", "rows", "cells"}
+        How tallies are stored; by default whichever is smaller.
+    precision : {"double", "single"}
+        ``"single"`` halves the memory of the tables and takes about half of the time; scores become upper
+        bounds, and solutions have a proven :attr:`~Solution.gap`.
+
+    Raises
+    ------
+    BudgetError
+        The plan does not fit the memory limit. Nothing has been allocated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tallytree as tt
+    >>> model = tt.Model.chain(np.zeros((40, 3)), np.zeros((3, 3)))
+    >>> ones = tt.count(model, state=1)
+    >>> print(tt.plan(model, [ones]))  # doctest: +ELLIPSIS
+    plan for 40 variables and 1 statistic (count_1)
+      width τ = 1, degree ν = 3, tallies R = 41 (rows)
+      ... steps, ... add-max operations
+    ...
+    """
+    reduction, constraint = meet(as_reduction(model), where)
+    question = Question(bind(reduction, statistics), constraint)
+    return plan_of(
+        reduction.model,
+        question,
+        order=order,
+        memory_limit=memory_limit,
+        tallies=tallies,
+        precision=precision,
+    )
+
+
+def plan_of(
+    model: Model,
+    question: Question[Statistic],
+    *,
+    order: Order | None,
+    memory_limit: float | None,
+    tallies: Mode,
+    precision: Precision = "double",
+) -> Plan:
+    """Plan what a question carries, pruned to the window that it leaves."""
+    try:
+        return Plan(
+            model,
+            question.carried,
+            order=order,
+            memory_limit=memory_limit,
+            tallies=tallies,
+            window=question.window,
+            precision=precision,
+        )
+    except BudgetError as error:
+        if not question.carried or not _plain_fits(model, order, memory_limit):
+            raise
+        raise BudgetError(f"{error}. {without_tallies(question)}") from None
+
+
+def _plain_fits(model: Model, order: Order | None, memory_limit: float | None) -> bool:
+    try:
+        Plan(model, (), order=order, memory_limit=memory_limit)
+    except BudgetError:
+        return False
+    return True
+
+
+def listed(names: tuple[str, ...]) -> str:
+    """Return how many statistics there are, and what they are called."""
+    shown = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
+    return f"{len(names)} statistic{'' if len(names) == 1 else 's'}" + (f" ({shown})" if names else "")

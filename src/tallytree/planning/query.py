@@ -1,0 +1,225 @@
+"""What a constraint asks of the messages: as few statistics, and as few tallies of each, as answer it.
+
+Three things are exact, because the objective never sees what they change:
+
+- statistics that are read in one combination only are carried as that combination, ``Σ_p c_p · G_p``;
+- a statistic that only the constraint reads is capped where it cannot tell larger tallies apart (``>= m``
+  needs a cap of m; ``<=``, ``==``, ``!= b`` need b + 1);
+- a range that a statistic must lie in, whatever the others are, is a window: tallies that can no longer end
+  inside it are never computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import gcd
+from typing import Any, Generic, NamedTuple, TypeVar, cast
+
+from tallytree.model.blocks import LARGEST_INTEGER
+from tallytree.statistics.constraints import And, Constraint, Or
+from tallytree.statistics.linear import Comparison, Counted, Linear, Term
+
+__all__ = ["Question"]
+
+Bounds = tuple[int | None, int | None]
+Terms = tuple[tuple[Term, int], ...]
+Direction = frozenset[frozenset[tuple[Term, int]]]
+S = TypeVar("S", bound=Counted)
+
+
+class Question(Generic[S]):
+    """A constraint in terms of what the messages carry for it.
+
+    Attributes
+    ----------
+    asked : tuple of Statistic
+        The statistics of the objective, then those that only the constraint reads.
+    carried : tuple of Statistic
+        Those of the objective, then what the constraint needs: combined and capped.
+    window : dict
+        For positions in ``carried`` the range that is of use.
+    remaining : Constraint or None
+        The constraint in terms of ``carried``.
+    all_windowed : bool
+        Whether the window says as much as the constraint.
+    constraint : Constraint or None
+        As it was asked.
+    """
+
+    def __init__(self, seen: tuple[S, ...], constraint: Constraint | None) -> None:
+        self.asked = self.carried = seen
+        self.window: dict[int, Bounds] = {}
+        self.constraint = self.remaining = constraint
+        self.all_windowed = constraint is None
+        if constraint is None:
+            return
+        combined = _combined(constraint, seen)
+        self.asked = _with_those_read(seen, constraint)
+        self._read = self.asked if combined is constraint else _with_those_read(seen, combined)
+        self._numbers = {id(s): i for i, s in enumerate(self._read)}
+        self.all_windowed = self._narrow(combined)
+        thresholds = self._thresholds(combined, len(seen))
+        if any(cap is not None for cap in thresholds.values()):
+            self.carried = tuple(
+                s if thresholds.get(i) is None else s.capped(thresholds[i]) for i, s in enumerate(self._read)
+            )
+        else:
+            self.carried = self._read
+        self.remaining = self._rewritten(combined)
+
+    @property
+    def linear(self) -> bool:
+        """Whether the constraint is a conjunction of ranges of uncapped statistics: what prices can reach."""
+        return self.constraint is not None and _linear(self.constraint)
+
+    def _number(self, term: Term) -> int:
+        found = self._numbers.get(id(term))
+        return next(i for i, s in enumerate(self._read) if s == term) if found is None else found
+
+    def _narrow(self, constraint: Constraint) -> bool:
+        """Put the ranges that a constraint implies into the window; say whether they are all that it says."""
+        if isinstance(constraint, And):
+            said = [self._narrow(part) for part in constraint.parts]  # every part, whatever the others say
+            return all(said)
+        if (
+            not isinstance(constraint, Comparison)
+            or len(constraint.terms) != 1
+            or constraint.relation == "!="
+        ):
+            return False
+        (term, factor), bound = constraint.terms[0], constraint.bound
+        number = self._number(term)
+        low, high = self.window.get(number, (None, None))
+        if constraint.relation in (">=", "=="):
+            least = min(-(-bound // factor), 2**62 - 1)
+            low = least if low is None else max(least, low)
+        if constraint.relation in ("<=", "=="):
+            most = max(bound // factor, 1 - 2**62)
+            high = most if high is None else min(most, high)
+        self.window[number] = (low, high)
+        return True
+
+    def _thresholds(self, constraint: Constraint, seen: int) -> dict[int, int | None]:
+        """Return the least cap of each hidden statistic that no comparison can tell from none.
+
+        None where several statistics are compared together, where it has a cap of its own, or where the
+        window ends anyway.
+        """
+        thresholds: dict[int, int | None] = {}
+        for comparison in _comparisons(constraint):
+            for term, _ in comparison.terms:
+                number = self._number(term)
+                if number < seen:
+                    continue
+                free = len(comparison.terms) == 1 and self._read[number].cap is None
+                free = free and abs(_threshold(comparison)) < 2**62
+                ends = self.window.get(number, (None, None))[1] is not None
+                known = thresholds.get(number, _threshold(comparison))
+                if not free or ends or known is None:
+                    thresholds[number] = None
+                else:
+                    thresholds[number] = max(known, _threshold(comparison))
+        return thresholds
+
+    def _rewritten(self, constraint: Constraint) -> Constraint:
+        """Return the constraint in terms of the statistics that are carried."""
+        if isinstance(constraint, Comparison):
+            terms = tuple((self.carried[self._number(term)], factor) for term, factor in constraint.terms)
+            return Comparison(terms, constraint.relation, constraint.bound)
+        assert isinstance(constraint, (And, Or))
+        return type(constraint)(tuple(map(self._rewritten, constraint.parts)))
+
+
+def _with_those_read(seen: tuple[Any, ...], constraint: Constraint) -> tuple[Any, ...]:
+    return (*seen, *(s for s in _counted(constraint) if s not in seen))
+
+
+def _counted(constraint: Constraint) -> tuple[Counted, ...]:
+    return cast(tuple[Counted, ...], constraint.statistics)  # bound: no recipes are left
+
+
+def _comparisons(constraint: Constraint) -> Iterator[Comparison]:
+    if isinstance(constraint, Comparison):
+        yield constraint
+    elif isinstance(constraint, (And, Or)):
+        for part in constraint.parts:
+            yield from _comparisons(part)
+
+
+def _linear(constraint: Constraint) -> bool:
+    if isinstance(constraint, And):
+        return all(map(_linear, constraint.parts))
+    uncapped = all(s.cap is None for s in _counted(constraint))
+    return isinstance(constraint, Comparison) and constraint.relation != "!=" and uncapped
+
+
+def _threshold(comparison: Comparison) -> int:
+    """Return the number from which on all tallies answer a comparison ``c·G ? b`` (c > 0) alike."""
+    (_, factor), bound = comparison.terms[0], comparison.bound
+    if comparison.relation == ">=":
+        return -(-bound // factor)
+    return bound // factor + 1
+
+
+# --- combinations -------------------------------------------------------------------------------------------
+
+
+class _Combination(NamedTuple):
+    """One statistic for several: ``c · whole`` is their part of a comparison in which ``first`` has ``c``."""
+
+    whole: Counted
+    first: Term
+    unit: int
+    parts: frozenset[Term]
+
+
+def _combined(constraint: Constraint, seen: Sequence[Counted]) -> Constraint:
+    """Return the constraint with one statistic for all those that are read in one combination only.
+
+    Statistics that the objective gets, that are capped, or that are read in two different combinations stay
+    as they are: each of them is needed, or is no sum over scopes.
+    """
+    several = [c for c in _comparisons(constraint) if len(c.terms) > 1]
+    if not several:
+        return constraint
+    directions: dict[Term, set[Direction]] = {}
+    for comparison in _comparisons(constraint):
+        for term, _ in comparison.terms:
+            directions.setdefault(term, set()).add(_direction(comparison.terms))
+    free = {s for s in _counted(constraint) if s.cap is None and s not in seen and len(directions[s]) == 1}
+    combinations: dict[Direction, _Combination] = {}
+    for comparison in several:
+        parts = tuple((term, c) for term, c in comparison.terms if term in free)
+        direction = _direction(comparison.terms)
+        if direction not in combinations and len(parts) > 1 and (made := _combination(parts)) is not None:
+            combinations[direction] = made
+    return _in_terms_of(constraint, combinations) if combinations else constraint
+
+
+def _direction(terms: Terms) -> Direction:
+    """Return what ``a - 2b``, ``3a - 6b`` and ``2b - a`` have in common."""
+    divisor = gcd(*(c for _, c in terms))
+    return frozenset(frozenset((term, sign * c // divisor) for term, c in terms) for sign in (1, -1))
+
+
+def _combination(parts: Terms) -> _Combination | None:
+    """Make one statistic of several, without their common divisor; None where its entries would not fit."""
+    divisor = gcd(*(c for _, c in parts))
+    scaled = [(term, c // divisor) for term, c in parts]
+    first, unit = scaled[0]
+    kind = cast(Any, type(first))
+    if any(abs(c) * cast(Counted, term).largest_entry >= LARGEST_INTEGER for term, c in scaled):
+        return None
+    return _Combination(kind.combination(Linear(scaled)), first, unit, frozenset(t for t, _ in scaled))
+
+
+def _in_terms_of(constraint: Constraint, combinations: dict[Direction, _Combination]) -> Constraint:
+    if isinstance(constraint, (And, Or)):
+        return type(constraint)(tuple(_in_terms_of(part, combinations) for part in constraint.parts))
+    assert isinstance(constraint, Comparison)
+    made = combinations.get(_direction(constraint.terms)) if constraint.terms else None
+    if made is None:
+        return constraint
+    others = [(term, c) for term, c in constraint.terms if term not in made.parts]
+    factor = dict(constraint.terms)[made.first] // made.unit
+    return constraint.with_terms([*others, (made.whole, factor)])

@@ -1,0 +1,309 @@
+"""Another model that answers for one: its labellings, read through a table, are those of the original.
+
+Some statistics do not decompose over small scopes of the model at hand, but do so over those of a longer one:
+a chain whose states also say where a machine stands, for example. A :class:`Reduction` is that other model,
+with what is needed to go back and forth. Each original variable ``v`` is read off one variable of the other
+model, ``sources[v]``, through a table ``emissions[v]`` of its states: ``y_v = emissions[v][z_sources[v]]``.
+So a statistic of the original is a statistic of the other model, over scopes as small as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tallytree.errors import ModelError
+from tallytree.model.blocks import Block, stacked
+from tallytree.model.model import Model, checked_model
+from tallytree.model.restriction import Allowed, Fixed, checked_mapping, restricted_blocks
+from tallytree.statistics.constraints import Constraint, as_constraint, local_part
+from tallytree.statistics.statistic import Recipe, Statistic
+from tallytree.values import Frozen, owned, read_only, set_once
+
+__all__ = ["Reduction", "as_reduction", "meet", "read_through"]
+
+
+@final
+class Reduction(Frozen):
+    """A model to solve in the place of another one, and statistics on it.
+
+    Parameters
+    ----------
+    original : Model
+        The model that is asked about.
+    model : Model
+        The one that is solved. Of its possible labellings, each has the score of the labelling of the
+        original that it is read as, and no two are read as the same.
+    statistics : iterable of Statistic
+        Statistics of ``model``.
+    sources : sequence of int
+        For each original variable the variable of ``model`` that it is read off, no two the same.
+    emissions : sequence of integer arrays
+        For each original variable, and each state of that variable of ``model``, the original state.
+    after : Reduction, optional
+        The one that this one goes on from: its statistics come first, and are known under both forms.
+
+    Examples
+    --------
+    Two variables without their middle states, in the opposite order:
+
+    >>> import tallytree as tt
+    >>> model = tt.Model([3, 3], [((0,), [0.0, 1.0, 2.0]), ((1,), [0.0, 3.0, 5.0])])
+    >>> smaller = tt.Model([2, 2], [((0,), [0.0, 5.0]), ((1,), [0.0, 2.0])])
+    >>> reduction = Reduction(model, smaller, [], sources=[1, 0], emissions=[[0, 2], [0, 2]])
+    >>> reduction.lift([1, 0])
+    array([0, 2])
+    >>> twos = reduction.pull(tt.count(state=2, name="twos"))
+    >>> tt.solve(smaller, where=twos == 1).assignment
+    array([1, 0])
+    """
+
+    __slots__ = ("_carried", "_origins", "emissions", "model", "original", "sources", "statistics")
+
+    original: Model
+    model: Model
+    statistics: tuple[Statistic, ...]
+    sources: NDArray[np.int32] | None
+    emissions: tuple[NDArray[np.int64], ...] | None
+    _origins: dict[Statistic, Statistic]  # of what was pulled: a certificate looks at the original
+    _carried: dict[Statistic, Statistic]  # what became of the statistics of the reduction before this one
+
+    def __init__(
+        self,
+        original: Model,
+        model: Model,
+        statistics: Iterable[Statistic],
+        sources: ArrayLike,
+        emissions: Sequence[ArrayLike],
+        *,
+        after: Reduction | None = None,
+    ) -> None:
+        places = owned(np.asarray(sources), np.int32)
+        tables = _shared(emissions)
+        _check(original, model, places, tables)
+        self._fill(original, model, statistics, places, tables)
+        if after is not None:
+            kept = dict(zip(after.statistics, self.statistics, strict=False))
+            self._carried.update({old: kept[now] for old, now in after._carried.items()} | kept)
+
+    @classmethod
+    def identity(cls, model: Model, statistics: Iterable[Statistic | Recipe] = ()) -> Reduction:
+        """Return the reduction of a model to itself."""
+        reduction: Reduction = object.__new__(cls)
+        reduction._fill(model, model, (s.on(model) for s in statistics), None, None)
+        return reduction
+
+    def _fill(
+        self, original: Model, model: Model, statistics: Iterable[Statistic], sources: Any, emissions: Any
+    ) -> None:
+        set_once(self, "original", original)
+        set_once(self, "model", model)
+        set_once(self, "statistics", tuple(statistics))
+        set_once(self, "sources", sources)
+        set_once(self, "emissions", emissions)
+        set_once(self, "_origins", {})
+        set_once(self, "_carried", {})
+
+    @property
+    def trivial(self) -> bool:
+        """Whether the model is the original one."""
+        return self.sources is None
+
+    def lift(self, assignment: ArrayLike) -> NDArray[np.int64]:
+        """Bring a labelling of ``model`` back, as a labelling of the original."""
+        return self.lift_all(self.model.encode(assignment).reshape(1, -1)).reshape(-1)
+
+    def lift_all(self, assignments: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Bring many labellings back, one per row."""
+        if self.sources is None or self.emissions is None:
+            return assignments
+        lifted = np.empty((len(assignments), len(self.sources)), dtype=np.int64)
+        for v, (source, table) in enumerate(zip(self.sources, self.emissions, strict=True)):
+            lifted[:, v] = table[assignments[:, source]]
+        return lifted
+
+    def pull(self, what: Any) -> Any:
+        """Carry a statistic or a constraint of the original over: the same thing, said of ``model``.
+
+        Parameters
+        ----------
+        what : Statistic, Recipe or Constraint
+            About the original model; recipes are bound to it. The reduction's own statistics are left as they
+            are.
+        """
+        if isinstance(what, Constraint):
+            return what.mapped(self._pulled)
+        return self._pulled(what)
+
+    def bound(self, term: Statistic | Recipe) -> Statistic:
+        """Return a statistic of the original, recipes bound to it, or one of the reduction's own."""
+        if isinstance(term, Statistic) and not self.trivial:
+            if term in self.statistics:
+                return term
+            if term in self._carried:
+                return self._carried[term]
+        return term.on(self.original)
+
+    def _pulled(self, term: Statistic | Recipe) -> Statistic:
+        statistic = self.bound(term)
+        if self.sources is None or self.emissions is None or statistic in self.statistics:
+            return statistic
+        sizes = self.model.cardinalities
+        blocks = read_through(statistic.blocks, self.sources, self.emissions)
+        pulled = Statistic.from_blocks(blocks, statistic.name, statistic.cap, sizes)
+        self._origins[pulled] = statistic
+        return pulled
+
+    def origin(self, statistic: Statistic) -> Statistic | None:
+        """Return the statistic of the original that was carried over as this one; None for one of its own."""
+        return statistic if self.trivial else self._origins.get(statistic)
+
+    def restricted(self, fixed: Fixed | None = None, allowed: Allowed | None = None) -> Reduction:
+        """Keep to some states of some original variables, as :meth:`Model.restricted` does."""
+        states, lists = checked_mapping(fixed, "fixed"), checked_mapping(allowed, "allowed")
+        if not states and not lists:
+            return self
+        original = self.original.restricted(fixed, allowed)
+        if self.sources is None or self.emissions is None:
+            return Reduction.identity(original, self.statistics)
+        left = {
+            int(self.sources[v]): np.flatnonzero(np.isin(self.emissions[v], kept)).tolist()
+            for v, kept in self.original.choices(states, lists).items()
+        }
+        sizes = self.model.cardinalities
+        model = Model.from_blocks(sizes, restricted_blocks(self.model.blocks, sizes, left))
+        return Reduction(original, model, self.statistics, self.sources, self.emissions, after=self)
+
+    def with_statistics(self, statistics: Iterable[Statistic]) -> Reduction:
+        """Return the same reduction with other statistics of ``model``."""
+        if self.sources is None or self.emissions is None:
+            return Reduction.identity(self.model, statistics)
+        changed = Reduction(self.original, self.model, statistics, self.sources, self.emissions)
+        changed._origins.update(self._origins)
+        return changed
+
+    def fold(self, tables: Sequence[NDArray[Any]], ufunc: np.ufunc, initial: float) -> list[NDArray[Any]]:
+        """Bring one number per state of each variable back; those of states read as the same are joined."""
+        if self.sources is None or self.emissions is None:
+            return list(tables)
+        folded = [np.full(n, initial) for n in self.original.cardinalities.tolist()]
+        for table, source, emission in zip(folded, self.sources, self.emissions, strict=True):
+            ufunc.at(table, emission, tables[source])
+        return folded
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.sources is None or self.emissions is None:
+            return Reduction.identity, (self.model, self.statistics)
+        parts = (self.original, self.model, self.statistics, self.sources, self.emissions)
+        return _restored, (parts, tuple(self._origins.items()), tuple(self._carried.items()))
+
+    def __repr__(self) -> str:
+        names = ", ".join(s.name for s in self.statistics)
+        kind = "the model itself" if self.trivial else repr(self.model)
+        return f"Reduction(to {kind}, statistics ({names}))"
+
+
+_Pairs = Iterable[tuple[Statistic, Statistic]]
+
+
+def _restored(parts: tuple[Any, ...], origins: _Pairs, carried: _Pairs) -> Reduction:
+    reduction = Reduction(*parts)
+    reduction._origins.update(origins)
+    reduction._carried.update(carried)
+    return reduction
+
+
+def as_reduction(
+    model: Model | Reduction, fixed: Fixed | None = None, allowed: Allowed | None = None
+) -> Reduction:
+    """Return what is asked about as a reduction, a model as one to itself, with fewer states if asked to."""
+    if isinstance(model, Reduction):
+        return model.restricted(fixed, allowed)
+    return Reduction.identity(checked_model(model).restricted(fixed, allowed))
+
+
+def meet(reduction: Reduction, where: Constraint | None) -> tuple[Reduction, Constraint | None]:
+    """Go over to models whose labellings satisfy what no tally tells; return what is left, carried over."""
+    if where is None:
+        return reduction, None
+    constraint = as_constraint(where)
+    for part in constraint.reducing:
+        reduction = part.reduce(reduction)
+    rest = local_part(constraint)
+    return reduction, None if rest is None else reduction.pull(rest)
+
+
+# --- factors, read through the emissions --------------------------------------------------------------------
+
+
+def read_through(
+    blocks: Iterable[Block],
+    sources: NDArray[np.int32],
+    emissions: Sequence[NDArray[np.int64]],
+) -> tuple[Block, ...]:
+    """Return the factors over the variables and states that the original ones are read off."""
+    return tuple(part for block in blocks for part in _read_block(block, sources, emissions))
+
+
+def _read_block(
+    block: Block,
+    sources: NDArray[np.int32],
+    emissions: Sequence[NDArray[np.int64]],
+) -> tuple[Block, ...]:
+    common = [_common([emissions[v] for v in variables]) for variables in block.scopes.T.tolist()]
+    tables = [table for table in common if table is not None]
+    if len(tables) == block.arity:
+        entries = block.tables
+        for axis, table in enumerate(tables, start=1):
+            entries = entries.take(table, axis=axis)
+        return (Block(sources[block.scopes], read_only(np.ascontiguousarray(entries))),)
+    return stacked(_pairs(block, sources, emissions))
+
+
+def _common(tables: Sequence[NDArray[np.int64]]) -> NDArray[np.int64] | None:
+    """Return the table that they all are, None if they are not."""
+    return tables[0] if all(table is tables[0] for table in tables) else None
+
+
+def _pairs(
+    block: Block, sources: NDArray[np.int32], emissions: Sequence[NDArray[np.int64]]
+) -> Iterator[tuple[tuple[int, ...], NDArray[Any]]]:
+    tables = np.broadcast_to(block.tables, (len(block), *block.tables.shape[1:]))
+    for scope, table in zip(block.scopes.tolist(), tables, strict=True):
+        entries = table
+        for axis, v in enumerate(scope):
+            entries = entries.take(emissions[v], axis=axis)
+        yield tuple(sources[scope].tolist()), entries
+
+
+def _shared(emissions: Sequence[ArrayLike]) -> tuple[NDArray[np.int64], ...]:
+    """Return the tables as owned arrays; equal ones are one object, so that it shows."""
+    known: dict[bytes, NDArray[np.int64]] = {}
+    tables = (owned(np.asarray(table), np.int64) for table in emissions)
+    return tuple(known.setdefault(table.tobytes(), table) for table in tables)
+
+
+def _check(
+    original: Model, model: Model, sources: NDArray[np.int32], emissions: tuple[NDArray[np.int64], ...]
+) -> None:
+    if len(sources) != len(original) or len(emissions) != len(original):
+        raise ModelError(
+            f"a reduction reads each of the {len(original)} original variables off one variable, got "
+            f"{len(sources)} sources and {len(emissions)} emissions"
+        )
+    if len(np.unique(sources)) < len(sources):
+        raise ModelError(f"two original variables are read off the same one: sources are {sources.tolist()}")
+    for v, (source, table) in enumerate(zip(sources.tolist(), emissions, strict=True)):
+        if table.shape != (model.cardinalities[source],):
+            raise ModelError(
+                f"variable {v} is read off variable {source}, which has {model.cardinalities[source]} "
+                f"states, through a table of shape {table.shape}"
+            )
+        if table.min(initial=0) < 0 or table.max(initial=0) >= original.cardinalities[v]:
+            raise ModelError(
+                f"variable {v} has states 0 to {original.cardinalities[v] - 1}; its emissions are "
+                f"{table.tolist()[:8]}"
+            )

@@ -1,0 +1,1 @@
+"""Plans at work: messages passed with the scores of a model."""

@@ -1,0 +1,272 @@
+"""Constraints on tallies: comparisons joined by ``&``, ``|`` and ``~``.
+
+Since tallies are integers, four relations say everything (``G < b`` is ``G <= b - 1``), and a negation moves
+inwards until it meets a comparison (``~(G <= b)`` is ``G >= b + 1``): a constraint is a tree of ``And`` and
+``Or`` over comparisons, and nothing else.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tallytree.errors import ModelError
+
+if TYPE_CHECKING:
+    from tallytree.statistics.linear import Domain, Term
+
+_FEW_TERMS = 16  # terms that are told apart without their digests
+
+
+class Constraint(ABC):
+    """What a labelling's tallies must meet: a comparison, or several joined by ``&``, ``|`` and ``~``.
+
+    Examples
+    --------
+    >>> from tallytree.statistics.statistic import Statistic
+    >>> ones = Statistic([((0,), [0, 1]), ((1,), [0, 1])], name="ones")
+    >>> middle = (ones >= 1) & ~(ones > 5)
+    >>> middle
+    (ones >= 1) & (ones <= 5)
+    >>> middle.holds({ones: [0, 1, 6]}).tolist()
+    [False, True, False]
+    >>> 1 <= ones <= 5
+    Traceback (most recent call last):
+    tallytree.errors.ModelError: the constraint 'ones >= 1' has no truth value of its own. ...
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def statistics(self) -> tuple[Term, ...]:
+        """The distinct statistics it reads, in order of first use."""
+
+    @abstractmethod
+    def mapped(self, function: Callable[[Any], Term]) -> Constraint:
+        """Put another statistic in the place of each; itself if they are the same ones."""
+
+    def on(self, model: Domain) -> Constraint:
+        """Bind all recipes in it to a model; itself if there are none."""
+        return self.mapped(lambda term: term.on(model))
+
+    @property
+    def reducing(self) -> tuple[Reducing, ...]:
+        """The parts of it that no tally tells."""
+        return ()
+
+    @abstractmethod
+    def __invert__(self) -> Constraint: ...
+
+    @abstractmethod
+    def _mask(self, values: Mapping[Any, ArrayLike]) -> NDArray[np.bool_]: ...
+
+    @abstractmethod
+    def violation(self, values: Mapping[Any, ArrayLike]) -> NDArray[Any]:
+        """Say by how much it is missed: 0 where it holds.
+
+        A comparison is missed by the distance of its left side from the nearest number that would do; of
+        several joined by ``&`` the distances add up, of several joined by ``|`` the least counts.
+
+        Examples
+        --------
+        >>> import tallytree as tt
+        >>> ones = tt.Statistic([((0,), [0, 1]), ((1,), [0, 1])], name="ones")
+        >>> ((ones >= 1) & (ones <= 3)).violation({ones: [0, 1, 6]}).tolist()
+        [1, 0, 3]
+        """
+
+    def holds(self, values: Mapping[Any, ArrayLike]) -> NDArray[np.bool_]:
+        """Say where it holds.
+
+        Parameters
+        ----------
+        values : mapping of statistic to integer or integer array
+            The tally of every statistic it reads; arrays are taken elementwise.
+
+        Returns
+        -------
+        boolean array
+            Of the common shape of all values.
+        """
+        shape = np.broadcast_shapes(*(np.shape(value) for value in values.values()))
+        mask = self._mask(values)
+        return mask if mask.shape == shape else np.array(np.broadcast_to(mask, shape))
+
+    def __and__(self, other: Constraint) -> Constraint:
+        return And((*_parts(self, And), *_parts(as_constraint(other), And)))
+
+    def __or__(self, other: Constraint) -> Constraint:
+        return _any_of((*_parts(self, Or), *_parts(as_constraint(other), Or)))
+
+    # reached from a left operand that is no constraint: the same refusal
+    __rand__ = __and__
+    __ror__ = __or__
+
+    def __bool__(self) -> NoReturn:
+        raise ModelError(
+            f"the constraint '{self}' has no truth value of its own. Python asks for one in a chained "
+            "comparison and in `and`, `or`, `not`, and would drop a half: instead of `2 <= ones <= 5` write "
+            "`(ones >= 2) & (ones <= 5)`, and use `&`, `|`, `~` with parentheses"
+        )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Compound(Constraint):
+    parts: tuple[Constraint, ...]
+
+    symbol: ClassVar[str]
+    join: ClassVar[np.ufunc]
+    missed: ClassVar[np.ufunc]
+
+    @property
+    def statistics(self) -> tuple[Term, ...]:
+        """The distinct statistics it reads, in order of first use."""
+        return _distinct([term for part in self.parts for term in part.statistics])
+
+    @property
+    def reducing(self) -> tuple[Reducing, ...]:
+        """The parts of it that no tally tells."""
+        return tuple(one for part in self.parts for one in part.reducing)
+
+    def mapped(self, function: Callable[[Any], Term]) -> Constraint:
+        """Put another statistic in the place of each; itself if they are the same ones."""
+        others = tuple(part.mapped(function) for part in self.parts)
+        same = all(new is old for new, old in zip(others, self.parts, strict=True))
+        return self if same else type(self)(others)
+
+    def _mask(self, values: Mapping[Any, ArrayLike]) -> NDArray[np.bool_]:
+        return np.asarray(reduce(self.join, (part._mask(values) for part in self.parts)))
+
+    def violation(self, values: Mapping[Any, ArrayLike]) -> NDArray[Any]:
+        """Return the sum over all parts, or the least of any."""
+        return np.asarray(reduce(self.missed, (part.violation(values) for part in self.parts)))
+
+    def __repr__(self) -> str:
+        return f" {self.symbol} ".join(f"({part})" for part in self.parts)
+
+
+@final
+class And(_Compound):
+    """All parts hold."""
+
+    __slots__ = ()
+    symbol = "&"
+    join = np.logical_and
+    missed = np.add
+
+    def __invert__(self) -> Constraint:
+        return _any_of(tuple(~part for part in self.parts))
+
+
+@final
+class Or(_Compound):
+    """At least one part holds."""
+
+    __slots__ = ()
+    symbol = "|"
+    join = np.logical_or
+    missed = np.minimum
+
+    def __invert__(self) -> Constraint:
+        return And(tuple(~part for part in self.parts))
+
+
+class Reducing(Constraint):
+    """A constraint on the labelling as a whole, which no tally tells: another model meets it.
+
+    All labellings of that model satisfy it (``core/reduction.py``), so it joins other constraints by ``&``
+    only.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def reduce(self, reduction: Any) -> Any:
+        """Return a further reduction, which keeps to the labellings that satisfy this constraint."""
+
+    @abstractmethod
+    def satisfied(self, model: Any, labelling: ArrayLike) -> bool:
+        """Say whether a labelling of a model satisfies it."""
+
+    @property
+    def statistics(self) -> tuple[Term, ...]:
+        """No statistics: it reads none."""
+        return ()
+
+    @property
+    def reducing(self) -> tuple[Reducing, ...]:
+        """Itself."""
+        return (self,)
+
+    def mapped(self, function: Callable[[Any], Term]) -> Constraint:
+        """Return itself: it reads no statistic."""
+        return self
+
+    def _mask(self, values: Mapping[Any, ArrayLike]) -> NoReturn:
+        raise ModelError(
+            f"'{self}' is about the labelling as a whole, and no tally tells whether it holds. Give it to "
+            "solve, k_best, iter_best or exclude as where=, or make the profile of "
+            "tallytree.transduce(model, …)"
+        )
+
+    def violation(self, values: Mapping[Any, ArrayLike]) -> NoReturn:
+        """Refuse: no tally tells."""
+        self._mask(values)
+
+
+def local_part(constraint: Constraint) -> Constraint | None:
+    """Return what is left of a constraint without the parts that no tally tells; None if nothing is."""
+    if not constraint.reducing:
+        return constraint
+    if isinstance(constraint, Reducing):
+        return None
+    assert isinstance(constraint, And)
+    parts = tuple(part for part in map(local_part, constraint.parts) if part is not None)
+    return And(parts) if parts else None
+
+
+def _any_of(parts: tuple[Constraint, ...]) -> Or:
+    whole = [one for part in parts for one in part.reducing]
+    if whole:
+        raise ModelError(
+            f"'{whole[0]}' is about the labelling as a whole, and joins other constraints by & only; for an "
+            "alternative between patterns write | inside of one pattern"
+        )
+    return Or(parts)
+
+
+def _parts(constraint: Constraint, kind: type[_Compound]) -> tuple[Constraint, ...]:
+    return constraint.parts if isinstance(constraint, kind) else (constraint,)
+
+
+def as_constraint(value: object) -> Constraint:
+    """Return ``value`` if it is a constraint, and refuse it with a hint if it is not."""
+    if isinstance(value, Constraint):
+        return value
+    if isinstance(value, (bool, np.bool_)):
+        raise ModelError(
+            f"got {value} for a constraint. Between two statistics `a == b` asks whether they are the same "
+            "statistic; for equal tallies write `a - b == 0`"
+        )
+    raise ModelError(f"a constraint compares statistics, as `ones >= 2` does; got {value!r}")
+
+
+def _distinct(terms: Sequence[Term]) -> tuple[Term, ...]:
+    """Keep the first of equal terms.
+
+    Hashes do not read tables, which is quick for a few terms; many that differ in their tables alone would
+    all have to be compared with each other, and digests are quicker then.
+    """
+    if len(terms) <= _FEW_TERMS:
+        return tuple(dict.fromkeys(terms))
+    first: dict[tuple[type[Term], bytes], Term] = {}
+    for term in terms:
+        first.setdefault((type(term), term.key), term)
+    return tuple(first.values())

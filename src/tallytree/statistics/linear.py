@@ -1,0 +1,347 @@
+"""Integer combinations of statistics, ``Σ_p c_p · G_p + d``, and what comparing them builds."""
+
+from __future__ import annotations
+
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from numbers import Number
+from typing import Any, ClassVar, Literal, Protocol, Union, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tallytree.errors import ModelError
+from tallytree.statistics.constraints import Constraint
+from tallytree.values import Frozen, set_once
+
+Relation = Literal["<=", ">=", "==", "!="]
+
+Operand = Union["Expression", int, np.integer[Any]]
+"""What an expression can be added to and compared with."""
+
+
+class Domain(Protocol):
+    """The part of a model that statistics look at: its variables, their states and the names of both."""
+
+    @property
+    def cardinalities(self) -> NDArray[np.int32]:
+        """The number of states of each variable."""
+
+    @property
+    def alike(self) -> int | None:
+        """The number of states where all variables have the same states, names included; None otherwise."""
+
+    def state_codes(self, state: str | int) -> NDArray[np.int64]:
+        """Return the number of a state for each variable, -1 where a variable does not have it."""
+
+    def variable_indices(self, variables: Iterable[str | int]) -> NDArray[np.int64]:
+        """Return the numbers of the given variables."""
+
+    def encode(self, labelling: ArrayLike) -> NDArray[np.int64]:
+        """Return a labelling as one state number per variable."""
+
+
+class Expression(Frozen, ABC):
+    """Something with an integer tally: add, subtract, scale by an integer, compare.
+
+    Comparing with an integer or with another expression builds a :class:`Constraint`; only ``==`` and ``!=``
+    between two statistics answer at once, by content.
+    """
+
+    __slots__ = ()
+    __array_ufunc__: ClassVar[None] = None  # numpy integers leave ``np.int64(2) * ones`` to us
+
+    @abstractmethod
+    def linear(self) -> Linear:
+        """Write this expression as a combination of statistics."""
+
+    def __add__(self, other: Operand) -> Linear:
+        return _sum(self, other, 1)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Operand) -> Linear:
+        return _sum(self, other, -1)
+
+    def __rsub__(self, other: Operand) -> Linear:
+        return -self + other
+
+    def __neg__(self) -> Linear:
+        return self * -1
+
+    def __pos__(self) -> Linear:
+        return self.linear()
+
+    def __mul__(self, factor: Operand) -> Linear:
+        if isinstance(factor, Expression):
+            raise ModelError(
+                f"({self.linear()}) * ({factor.linear()}) is not linear: statistics are scaled by integers "
+                "only; put the product into the objective, which gets every tally"
+            )
+        scale, whole = _integer(factor), self.linear()
+        return Linear(((term, scale * c) for term, c in whole.terms), scale * whole.constant)
+
+    __rmul__ = __mul__
+
+    def __le__(self, other: Operand) -> Constraint:
+        return _compare(self, "<=", other)
+
+    def __lt__(self, other: Operand) -> Constraint:
+        return _compare(self, "<=", other, -1)
+
+    def __ge__(self, other: Operand) -> Constraint:
+        return _compare(self, ">=", other)
+
+    def __gt__(self, other: Operand) -> Constraint:
+        return _compare(self, ">=", other, 1)
+
+    # ``==`` builds a constraint, so only those with an ``==`` of their own, the statistics, can be keys
+    def __hash__(self) -> int:
+        raise TypeError(f"{self!r} is no key: `==` with it builds a constraint")
+
+    def __eq__(self, other: object) -> Any:
+        return _compare(self, "==", other) if isinstance(other, (Expression, Number)) else NotImplemented
+
+    def __ne__(self, other: object) -> Any:
+        return _compare(self, "!=", other) if isinstance(other, (Expression, Number)) else NotImplemented
+
+
+class Term(Expression):
+    """A statistic, or a recipe for one: what combinations are made of, known by its key and not its name."""
+
+    __slots__ = ()
+
+    name: str
+
+    @property
+    @abstractmethod
+    def key(self) -> bytes:
+        """What two equal terms have in common."""
+
+    @abstractmethod
+    def on(self, model: Domain) -> Term:
+        """Bind to a model, or refuse one that does not fit."""
+
+    def linear(self) -> Linear:
+        """Write this statistic as a combination of one."""
+        return Linear(((self, 1),))
+
+    def __eq__(self, other: object) -> Any:
+        if isinstance(other, Term):
+            return self is other or (type(self) is type(other) and self.key == other.key)
+        return super().__eq__(other)
+
+    def __ne__(self, other: object) -> Any:
+        if isinstance(other, Term):
+            return not self == other
+        return super().__ne__(other)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+class Counted(Term):
+    """A statistic, bound to what it is counted on: what messages can carry."""
+
+    __slots__ = ()
+
+    cap: int | None
+
+    @property
+    @abstractmethod
+    def largest_entry(self) -> int:
+        """The most, in magnitude, that one part of a labelling adds."""
+
+    @abstractmethod
+    def capped(self, cap: int | None) -> Counted:
+        """Return the same statistic with another cap, or with none."""
+
+    @classmethod
+    @abstractmethod
+    def combination(cls, expression: Expression, name: str | None = None) -> Counted:
+        """Make one statistic of an integer combination of uncapped ones."""
+
+
+@final
+class Linear(Expression):
+    """An integer combination of statistics plus a constant.
+
+    Parameters
+    ----------
+    terms : iterable of (statistic, int)
+        Statistics and their coefficients; equal statistics are put together, zeros are dropped.
+    constant : int
+        What is added to them.
+
+    Examples
+    --------
+    >>> from tallytree.statistics.statistic import Statistic
+    >>> a = Statistic([((0,), [0, 1])], name="a")
+    >>> b = Statistic([((1,), [0, 1])], name="b")
+    >>> 2 * a - b + 3
+    2*a - b + 3
+    >>> 2 * (a + b) - b < b + 4
+    2*a <= 3
+    """
+
+    __slots__ = ("constant", "terms")
+
+    terms: tuple[tuple[Term, int], ...]
+    constant: int
+
+    def __init__(self, terms: Iterable[tuple[Term, int]], constant: int = 0) -> None:
+        coefficients: dict[Term, int] = {}
+        for term, coefficient in terms:
+            coefficients[term] = coefficients.get(term, 0) + coefficient
+        set_once(self, "terms", tuple((t, c) for t, c in coefficients.items() if c))
+        set_once(self, "constant", constant)
+
+    def linear(self) -> Linear:
+        """Return itself."""
+        return self
+
+    @property
+    def statistics(self) -> tuple[Term, ...]:
+        """The statistics it reads, in order of first use."""
+        return tuple(term for term, _ in self.terms)
+
+    def on(self, model: Domain) -> Linear:
+        """Bind all recipes in it to a model; itself if there are none."""
+        bound = [(term.on(model), c) for term, c in self.terms]
+        same = all(new is old for (new, _), (old, _) in zip(bound, self.terms, strict=True))
+        return self if same else Linear(bound, self.constant)
+
+    def evaluate(self, values: Mapping[Any, ArrayLike]) -> NDArray[Any]:
+        """Compute ``Σ_p c_p · values[G_p] + d`` exactly, elementwise.
+
+        The result has dtype int64, or object where it might not fit.
+        """
+        columns = [(np.asarray(values[term]), c) for term, c in self.terms]
+        reach = sum((abs(c) * _magnitude(column) for column, c in columns), abs(self.constant))
+        dtype = np.int64 if reach < 2**63 else object
+        return np.asarray(
+            sum((column.astype(dtype) * c for column, c in columns), self.constant), dtype=dtype
+        )
+
+    def __reduce__(self) -> tuple[type[Linear], tuple[object, ...]]:
+        return Linear, (self.terms, self.constant)
+
+    def __repr__(self) -> str:
+        parts = [_signed(c, term.name) for term, c in self.terms]
+        if self.constant or not parts:
+            parts.append(_signed(self.constant))
+        text = " ".join(parts)
+        return text[2:] if text.startswith("+") else "-" + text[2:]
+
+
+def _signed(coefficient: int, name: str = "") -> str:
+    sign, size = ("-" if coefficient < 0 else "+"), abs(coefficient)
+    body = f"{size}*{name}" if name and size != 1 else name or str(size)
+    return f"{sign} {body}"
+
+
+def _magnitude(column: NDArray[Any]) -> int:
+    return max(1, -int(column.min(initial=0)), int(column.max(initial=0)))
+
+
+def _integer(number: object) -> int:
+    try:
+        return operator.index(number)  # type: ignore[arg-type]
+    except TypeError:
+        raise ModelError(
+            f"statistics are integers, and are combined and compared with integers; got {number!r}. For a "
+            "bound that is not whole, round it yourself: math.floor for <=, math.ceil for >="
+        ) from None
+
+
+def _linear(operand: object) -> Linear:
+    return operand.linear() if isinstance(operand, Expression) else Linear((), _integer(operand))
+
+
+def _sum(left: Expression, right: object, sign: int) -> Linear:
+    a, b = left.linear(), _linear(right)
+    return Linear((*a.terms, *((term, sign * c) for term, c in b.terms)), a.constant + sign * b.constant)
+
+
+def _compare(left: Expression, relation: Relation, right: object, offset: int = 0) -> Comparison:
+    """Bring all statistics to the left and all numbers to the right, the first coefficient positive."""
+    if isinstance(left, Term) and type(right) is int:  # the usual case, without a detour
+        return Comparison(((left, 1),), relation, right + offset)
+    difference = _sum(left, right, -1)
+    bound = offset - difference.constant
+    if difference.terms and difference.terms[0][1] < 0:
+        return Comparison((-difference).terms, _FLIPPED[relation], -bound)
+    return Comparison(difference.terms, relation, bound)
+
+
+# --- comparisons --------------------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(Constraint):
+    """``Σ_p c_p · G_p`` compared with an integer; the first coefficient is positive."""
+
+    terms: tuple[tuple[Term, int], ...]
+    relation: Relation
+    bound: int
+
+    @property
+    def left(self) -> Linear:
+        """The combination that is compared with the bound."""
+        return Linear(self.terms)
+
+    @property
+    def statistics(self) -> tuple[Term, ...]:
+        """The distinct statistics it reads, in order of first use."""
+        return tuple(term for term, _ in self.terms)
+
+    def mapped(self, function: Callable[[Any], Term]) -> Constraint:
+        """Put another statistic in the place of each; itself if they are the same ones."""
+        others = [function(term) for term, _ in self.terms]
+        if all(new is old for new, (old, _) in zip(others, self.terms, strict=True)):
+            return self
+        return self.with_terms((new, c) for new, (_, c) in zip(others, self.terms, strict=True))
+
+    def with_terms(self, terms: Iterable[tuple[Term, int]]) -> Constraint:
+        """Compare another combination with the same bound."""
+        return _compare(Linear(terms), self.relation, self.bound)
+
+    def __invert__(self) -> Constraint:
+        relation, step = _NEGATED[self.relation]
+        return Comparison(self.terms, relation, self.bound + step)
+
+    def _mask(self, values: Mapping[Any, ArrayLike]) -> NDArray[np.bool_]:
+        return np.asarray(_RELATIONS[self.relation](self.left.evaluate(values), self.bound), dtype=np.bool_)
+
+    def violation(self, values: Mapping[Any, ArrayLike]) -> NDArray[Any]:
+        """Return how far the left side is from the nearest number that would do."""
+        beyond = Linear(self.terms, -self.bound).evaluate(values)
+        exact = beyond if _magnitude(beyond) < 2**48 else beyond.astype(object)  # thousands may be added up
+        return np.asarray(_VIOLATIONS[self.relation](exact), dtype=exact.dtype)
+
+    def __repr__(self) -> str:
+        return f"{self.left} {self.relation} {self.bound}"
+
+
+_RELATIONS: dict[Relation, Callable[[Any, int], Any]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+_VIOLATIONS: dict[Relation, Callable[[NDArray[Any]], Any]] = {  # of the left side less the bound
+    "<=": lambda beyond: np.maximum(beyond, 0),
+    ">=": lambda beyond: np.maximum(-beyond, 0),
+    "==": np.abs,
+    "!=": lambda beyond: beyond == 0,
+}
+_FLIPPED: dict[Relation, Relation] = {"<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
+_NEGATED: dict[Relation, tuple[Relation, int]] = {
+    "<=": (">=", 1),
+    ">=": ("<=", -1),
+    "==": ("!=", 0),
+    "!=": ("==", 0),
+}

@@ -1,0 +1,318 @@
+"""Statistics: integers that labellings add up to, ``G(y) = Σ_t g_t(y_Ct)``, capped at will: ``min(cap, G)``.
+
+A :class:`Statistic` is bound to variables by its scopes; a :class:`Recipe` becomes a statistic on each model
+it meets. ``counting.py`` makes the usual ones.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import operator
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tallytree.errors import ModelError
+from tallytree.model.blocks import Block, evaluate
+from tallytree.model.pairs import Pair, check_blocks, from_pairs
+from tallytree.statistics.constraints import Constraint
+from tallytree.statistics.linear import Counted, Domain, Expression, Term
+from tallytree.values import counted, owned, read_only, set_once
+
+__all__ = ["Recipe", "State", "Statistic", "checked_cap", "checked_name", "read_by", "shared"]
+
+State = str | int
+"""A state, by its name or its number."""
+
+
+@final
+class Statistic(Counted):
+    """An integer statistic of labellings.
+
+    Parameters
+    ----------
+    pairs : iterable of (scope, table)
+        Each scope is a tuple of distinct variable numbers, each table an integer array with one axis per
+        variable of its scope. Booleans and whole floats count as integers; magnitudes stay below 2**40.
+    name : str
+        What the tally is called. Two statistics with the same content are equal whatever their names.
+    cap : int, optional
+        The tally is ``min(cap, Σ g)``.
+
+    Attributes
+    ----------
+    blocks : tuple of Block
+        The tables in bulk, int64.
+    key : bytes
+        A digest of the blocks and the cap: hash and ``==`` go by it.
+    cardinalities : int32 array or None
+        The model shape it is bound to, if a helper made it for a model.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> flips = tt.Statistic([((0, 1), [[0, 1], [1, 0]]), ((1, 2), [[0, 1], [1, 0]])], name="flips")
+    >>> flips.tally([0, 1, 0])
+    2
+    >>> flips.capped(1).tally([0, 1, 0])
+    1
+    >>> flips >= 1
+    flips >= 1
+    """
+
+    __slots__ = ("_key", "_scale", "blocks", "cap", "cardinalities", "name")
+
+    blocks: tuple[Block, ...]
+    name: str
+    cap: int | None
+    cardinalities: NDArray[np.int32] | None
+    _key: bytes | None
+    _scale: int
+
+    def __init__(self, pairs: Iterable[Pair], name: str = "statistic", cap: int | None = None) -> None:
+        self._fill(from_pairs(pairs, np.int64, noun=f"statistic {name!r}, part"), name, cap, None)
+
+    @classmethod
+    def from_blocks(
+        cls,
+        blocks: Iterable[Block],
+        name: str = "statistic",
+        cap: int | None = None,
+        cardinalities: NDArray[np.int32] | None = None,
+        scale: int = 0,
+    ) -> Statistic:
+        """Make a statistic of int64 blocks that are known to be well formed, for a model shape if given.
+
+        The scale, too, may be known: it is 1 where all entries are 0 or 1.
+        """
+        statistic: Statistic = object.__new__(cls)
+        statistic._fill(tuple(blocks), name, cap, cardinalities, scale)
+        return statistic
+
+    @classmethod
+    def combination(cls, expression: Expression, name: str | None = None) -> Statistic:
+        """Make one statistic of an integer combination of uncapped statistics.
+
+        Examples
+        --------
+        >>> import tallytree as tt
+        >>> a, b = tt.Statistic([((0,), [0, 1])], name="a"), tt.Statistic([((1,), [0, 1])], name="b")
+        >>> both = tt.Statistic.combination(2 * a - b + 3)
+        >>> both.name, both.tally([1, 1])
+        ('2*a - b + 3', 4)
+        """
+        linear = expression.linear()
+        blocks = [
+            block.with_tables(read_only(block.tables * c))
+            for statistic, c in ((_bound(term), c) for term, c in linear.terms)
+            for block in _uncapped(statistic).blocks
+        ]
+        if linear.constant:
+            blocks.extend(from_pairs([((), linear.constant)], np.int64, noun="constant"))
+        return cls.from_blocks(blocks, name or repr(linear))
+
+    def _fill(
+        self,
+        blocks: tuple[Block, ...],
+        name: str,
+        cap: int | None,
+        cardinalities: NDArray[np.int32] | None,
+        scale: int = 0,
+    ) -> None:
+        set_once(self, "blocks", blocks)
+        set_once(self, "name", checked_name(name))
+        set_once(self, "cap", cap if cap is None else checked_cap(cap, name))
+        set_once(
+            self, "cardinalities", cardinalities if cardinalities is None else owned(cardinalities, np.int32)
+        )
+        set_once(self, "_key", None)
+        set_once(self, "_scale", scale)
+
+    @property
+    def key(self) -> bytes:
+        """A digest of the blocks and the cap, not of the name."""
+        if self._key is None:
+            set_once(self, "_key", _digest(self.blocks, self.cap))
+        assert self._key is not None
+        return self._key
+
+    @property
+    def scale(self) -> int:
+        """About how far one scope moves the tally: the widest table, down to a power of two.
+
+        What the planner's cost model sees of the entries, so coarse that examples of a data set share it.
+        """
+        if not self._scale:
+            widths = [int(block.tables.max()) - int(block.tables.min()) for block in self.blocks]
+            set_once(self, "_scale", 1 << max(max(widths, default=1).bit_length() - 1, 0))
+        return self._scale
+
+    def __eq__(self, other: object) -> Any:
+        if not isinstance(other, Statistic) or self is other:
+            return super().__eq__(other)
+        if self._make != other._make:  # seen before any table is read
+            return False
+        pairs = [(a.tables, b.tables) for a, b in zip(self.blocks, other.blocks, strict=True)]
+        if all(a.shape == b.shape for a, b in pairs):
+            return all((a == b).all() for a, b in pairs)
+        return self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self._make)
+
+    @property
+    def _make(self) -> tuple[object, ...]:
+        """What equal statistics share, apart from the entries of their tables."""
+        return (self.cap, *((block.key, block.tables.shape[1:]) for block in self.blocks))
+
+    def tally(self, y: ArrayLike) -> int:
+        """Compute the tally of a labelling, cap included.
+
+        Parameters
+        ----------
+        y : integer array-like
+            One state number per variable, 2-D on grids (``model.encode`` turns names into numbers).
+        """
+        total = int(_evaluated(self, y))
+        return total if self.cap is None else min(self.cap, total)
+
+    @property
+    def largest_entry(self) -> int:
+        """The largest magnitude in its tables."""
+        return max((int(np.abs(block.tables).max(initial=0)) for block in self.blocks), default=0)
+
+    def capped(self, cap: int | None) -> Statistic:
+        """Return the same statistic with another cap, or with none."""
+        return Statistic.from_blocks(self.blocks, self.name, cap, self.cardinalities)
+
+    def named(self, name: str) -> Statistic:
+        """Return the same statistic under another name."""
+        return Statistic.from_blocks(self.blocks, name, self.cap, self.cardinalities)
+
+    def on(self, model: Domain) -> Statistic:
+        """Return itself if it fits the model.
+
+        Raises
+        ------
+        ModelError
+            It was made for a model of another shape, or its scopes or tables do not fit.
+        """
+        if self.cardinalities is None:
+            check_blocks(self.blocks, np.int64, model.cardinalities, noun=f"statistic {self.name!r}, part")
+        elif self.cardinalities is not model.cardinalities:
+            _check_same_shape(self.name, self.cardinalities, model.cardinalities)
+        return self
+
+    def __reduce__(self) -> tuple[Callable[..., Statistic], tuple[object, ...]]:
+        return Statistic.from_blocks, (self.blocks, self.name, self.cap, self.cardinalities)
+
+    def __repr__(self) -> str:
+        parts = counted(sum(map(len, self.blocks)), "part")
+        cap = "" if self.cap is None else f", cap={self.cap}"
+        return f"Statistic({self.name!r}, {parts}{cap})"
+
+
+def checked_name(name: object) -> str:
+    """Return the name of a statistic, or refuse it."""
+    if not isinstance(name, str) or not name:
+        raise ModelError(f"the name of a statistic is a non-empty string, got {name!r}")
+    return name
+
+
+def checked_cap(cap: object, name: str) -> int:
+    """Return the cap of a statistic as a plain int, or refuse it."""
+    try:
+        value = operator.index(cap)  # type: ignore[arg-type]
+    except TypeError:
+        raise ModelError(f"the cap of statistic {name!r} is an integer or None, got {cap!r}") from None
+    if abs(value) >= 2**62:
+        raise ModelError(f"the cap of statistic {name!r} is {value}, beyond 2**62; leave it out for no cap")
+    return value
+
+
+def _digest(blocks: Iterable[Block], cap: int | None) -> bytes:
+    content = hashlib.blake2b(repr(cap).encode(), digest_size=16)
+    for block in blocks:
+        tables = shared(block.tables)  # one key, whether equal tables came one by one or as one
+        content.update(block.key)
+        content.update(repr(tables.shape).encode())
+        content.update(tables.data)
+    return content.digest()
+
+
+def shared(tables: NDArray[Any]) -> NDArray[Any]:
+    """Keep one table where all are equal."""
+    return tables[:1] if len(tables) > 1 and (tables == tables[0]).all() else tables
+
+
+def _evaluated(statistic: Statistic, y: ArrayLike) -> float:
+    labelling = np.asarray(y)
+    if labelling.size and labelling.dtype.kind not in "biu":
+        raise ModelError(
+            f"statistic {statistic.name!r} needs a labelling of state numbers, got an array of dtype "
+            f"{labelling.dtype}; use model.encode(y) to turn names into numbers"
+        )
+    try:
+        if labelling.min(initial=0) < 0:
+            raise IndexError(f"there is no state {labelling.min()}")
+        return evaluate(statistic.blocks, labelling.reshape(-1).astype(np.int64))
+    except IndexError as error:
+        raise ModelError(
+            f"the labelling does not fit statistic {statistic.name!r}: {error}; give one state number per "
+            "variable, each from 0 to its number of states less one"
+        ) from None
+
+
+def _check_same_shape(name: str, made_for: NDArray[np.int32], got: NDArray[np.int32]) -> None:
+    if not np.array_equal(made_for, got):
+        raise ModelError(
+            f"statistic {name!r} was made for a model with {_sizes(made_for)} and does not fit one with "
+            f"{_sizes(got)}; make it for this model, or use a recipe, such as count(state=…) without a model"
+        )
+
+
+def _sizes(cardinalities: NDArray[np.int32]) -> str:
+    head = ", ".join(map(str, cardinalities[:8].tolist()))
+    return f"{len(cardinalities)} variables of ({head}{', …' if len(cardinalities) > 8 else ''}) states"
+
+
+def _bound(term: Term) -> Statistic:
+    if not isinstance(term, Statistic):
+        raise ModelError(f"{term!r} is a recipe, bound to no model yet; bind it first, with .on(model)")
+    return term
+
+
+def _uncapped(statistic: Statistic) -> Statistic:
+    if statistic.cap is not None:
+        raise ModelError(
+            f"statistic {statistic.name!r} is capped at {statistic.cap}, so a combination of it is not a sum "
+            "over scopes; use the uncapped one, .capped(None), or keep the two apart"
+        )
+    return statistic
+
+
+def read_by(constraint: Constraint) -> tuple[Statistic, ...]:
+    """Return the distinct statistics that a bound constraint reads, in order of first use.
+
+    Raises
+    ------
+    ModelError
+        A recipe is among them: bind the constraint with ``constraint.on(model)`` first.
+    """
+    return tuple(map(_bound, constraint.statistics))
+
+
+# --- recipes ------------------------------------------------------------------------------------------------
+
+
+class Recipe(Term):
+    """A statistic for any model: bound by ``.on(model)``, or when it is used."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def on(self, model: Domain) -> Statistic:
+        """Make the statistic of this model, which is the same for all of its variables and states."""

@@ -1,0 +1,164 @@
+"""A run that is killed, or stopped by hand, loses nothing but its last pass."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+pytest.importorskip("clarabel")
+
+from learning_problems import LOSSES, sequences
+
+import tallytree as tt
+from tallytree.learning import CuttingPlanes, FrankWolfe, Subgradient, TopTallies, train
+from tallytree.learning.files import read_arrays, write_arrays
+
+SOLVERS = [
+    FrankWolfe(batch=2, room=3),
+    FrankWolfe(averaging=True),
+    CuttingPlanes("one"),
+    CuttingPlanes("each"),
+    Subgradient(batch=2),
+    Subgradient(averaging=False),
+]
+OPTIONS = {"C": 0.4, "tolerance": 0.0, "max_passes": 14}
+
+
+class Killed(BaseException):
+    """Stands for a machine that goes away."""
+
+
+def killed_after(number):
+    def callback(progress):
+        if progress.number == number:
+            raise Killed
+
+    return callback
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=repr)
+@pytest.mark.parametrize("scaling", ["margin", "slack"])
+def test_a_killed_run_goes_on_bit_for_bit(solver, scaling, tmp_path):
+    problem = sequences(1, LOSSES["f1"])
+    whole = train(problem, solver, scaling=scaling, **OPTIONS)
+    file = tmp_path / "state.npz"
+    for number in (3, 4, 11):
+        with pytest.raises(Killed):
+            train(problem, solver, scaling=scaling, checkpoint=file, callback=killed_after(number), **OPTIONS)
+    resumed = train(problem, solver, scaling=scaling, checkpoint=file, **OPTIONS)
+    assert resumed.weights.tobytes() == whole.weights.tobytes()
+    assert resumed.run.weights.tobytes() == whole.run.weights.tobytes()
+    assert (resumed.primal, resumed.dual) == (whole.primal, whole.dual)
+    timeless = [entry._replace(seconds=0, left=None) for entry in resumed.history]
+    assert timeless == [entry._replace(seconds=0, left=None) for entry in whole.history]
+
+
+PROGRAM = """
+import sys
+sys.path.insert(0, {tests!r})
+from learning_problems import LOSSES, sequences
+from tallytree.learning import FrankWolfe, train
+problem = sequences(6, LOSSES["hamming"], examples=30)
+def report(progress):
+    print(progress.number, flush=True)
+train(problem, FrankWolfe(), C=0.4, tolerance=0.0, max_passes=100000, checkpoint={file!r}, callback=report)
+"""
+
+
+def test_a_process_killed_at_any_moment_leaves_a_state_to_go_on_from(tmp_path):
+    file = tmp_path / "state.npz"
+    text = PROGRAM.format(tests=str(Path(__file__).parents[1]), file=str(file))
+    with subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            if int(line) >= 4:
+                process.send_signal(signal.SIGKILL)
+                break
+    done = len(read_arrays(file, "checkpoint")[0]["history"])
+    assert done >= 4
+    problem = sequences(6, LOSSES["hamming"], examples=30)
+    options = {"C": 0.4, "tolerance": 0.0, "max_passes": done + 3}
+    resumed = train(problem, FrankWolfe(), checkpoint=file, **options)
+    assert len(resumed.history) == done + 3
+    assert resumed.run.weights.tobytes() == train(problem, FrankWolfe(), **options).run.weights.tobytes()
+
+
+def test_control_c_keeps_the_best_so_far():
+    problem = sequences(2, LOSSES["hamming"])
+
+    def stop(progress):
+        if progress.number == 12:
+            raise KeyboardInterrupt
+
+    found = train(problem, C=0.5, tolerance=0.0, callback=stop)
+    assert found.interrupted and not found.converged
+    assert len(found.history) == 12
+    assert found.primal == min(entry.primal for entry in found.history if entry.certified)
+
+
+def test_control_c_in_the_first_pass_leaves_weights():
+    problem = sequences(2, LOSSES["hamming"])
+
+    class Impatient(type(problem)):
+        calls = 0
+
+        def task(self, examples, weights):
+            Impatient.calls += 1
+            if Impatient.calls == 3:
+                raise KeyboardInterrupt
+            return super().task(examples, weights)
+
+    problem.__class__ = Impatient
+    found = train(problem, FrankWolfe(batch=1), C=0.5)
+    assert found.interrupted and not found.history
+    assert np.isfinite(found.weights).all() and found.weights.any()
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"C": 0.5}, "its C is 0.4, not 0.5"),
+        ({"solver": FrankWolfe(seed=1)}, "its solver is FrankWolfe"),
+        ({"scaling": "slack"}, "its scaling is margin, not slack"),
+        ({"extra": TopTallies(2)}, "its extra is None"),
+        ({"problem": sequences(9, LOSSES["hamming"])}, "its problem is"),
+    ],
+)
+def test_a_checkpoint_of_another_run_is_refused(change, text, tmp_path):
+    given = {"problem": sequences(1, LOSSES["hamming"]), "solver": FrankWolfe(), "C": 0.4, "max_passes": 2}
+    file = tmp_path / "state.npz"
+    train(**given, checkpoint=file)
+    with pytest.raises(tt.ModelError, match=text):
+        train(**{**given, **change}, checkpoint=file)
+
+
+def test_other_features_are_another_problem(tmp_path):
+    problem, file = sequences(1, LOSSES["hamming"]), tmp_path / "state.npz"
+    train(problem, max_passes=2, checkpoint=file)
+    problem._rows.data[0] += 1.0
+    with pytest.raises(tt.ModelError, match="is of another run"):
+        train(problem, max_passes=2, checkpoint=file)
+
+
+def fail(*_):
+    raise OSError("no space left")
+
+
+def test_damaged_files_are_refused_and_half_written_ones_never_seen(tmp_path, monkeypatch):
+    file = tmp_path / "state.npz"
+    file.write_bytes(b"PK nonsense")
+    with pytest.raises(tt.ModelError, match="is no checkpoint of tallytree, or it is damaged"):
+        train(sequences(1, LOSSES["hamming"]), checkpoint=file)
+    write_arrays(file, {"kind": "estimator"}, {})
+    with pytest.raises(tt.ModelError, match="is no checkpoint of tallytree: it holds estimator"):
+        train(sequences(1, LOSSES["hamming"]), checkpoint=file)
+    with pytest.raises(tt.ModelError, match=r"\['bad'\] hold something else"):
+        write_arrays(file, {"kind": "estimator"}, {"bad": np.array([object()])})
+    monkeypatch.setattr("os.replace", fail)
+    with pytest.raises(OSError, match="no space left"):
+        write_arrays(file, {"kind": "checkpoint"}, {})
+    assert read_arrays(file, "estimator")[0] == {"kind": "estimator"}
+    assert [path.name for path in tmp_path.iterdir()] == ["state.npz"]
