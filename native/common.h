@@ -24,8 +24,20 @@ inline constexpr Index kLanesOf = 64 / sizeof(Real);
 inline constexpr Index kLanes = kLanesOf<double>;
 inline Index round_up(Index n, Index lanes = kLanes) { return (n + lanes - 1) & -lanes; }  // a power of two
 
-// A plan that does not fit its memory limit; Python turns it into a BudgetError.
+inline constexpr Index kNoLimit = Index{1} << 62;  // an open end of a window of tallies, with either sign
+
+// A plan that does not fit its memory limit: the step (in charts, the span) where it grew too large, and how many bytes
+// it needs at least. -1 and infinity where it is no single step: no limit would do, or not all tables are kept.
 struct BudgetExceeded : std::runtime_error {
+    explicit BudgetExceeded(const char *what, std::int32_t step_ = -1,
+                            double bytes_ = std::numeric_limits<double>::infinity())
+        : std::runtime_error(what), step(step_), bytes(bytes_) {}
+    std::int32_t step;
+    double bytes;
+};
+
+// A labelling that is not what its messages promised.
+struct CertificateFailed : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 

@@ -26,7 +26,7 @@ struct Kept {  // what an item points into
 };
 
 struct PyBatch {
-    int mode;
+    Mode mode;
     double memory_limit;
     std::vector<Kept> kept;
     Batch batch;
@@ -71,7 +71,7 @@ std::shared_ptr<const NodeCounts> node_counts(const PyBatch &self, std::vector<b
     nodes.request.caps.assign(right.size(), kUncapped);
     nodes.request.window.low.assign(right.size(), -kNoLimit);
     nodes.request.window.high.assign(right.size(), kNoLimit);
-    nodes.request.mode = static_cast<Mode>(self.mode);
+    nodes.request.mode = self.mode;
     nodes.request.memory_limit = self.memory_limit;
     nodes.right = std::move(right);
     nodes.background = background;
@@ -153,13 +153,31 @@ auto roots(const PyBatch &self) {
                           to_numpy(std::move(values)));
 }
 
+// What is known of the labelling of one item; all of it is zero where there is none.
+struct Answer {
+    bool found;
+    double promised, score;  // by the messages, and by the model
+    double magnitude;        // of the local scores, added up
+    std::int64_t terms;      // their number
+    double value, loss, truth_score;
+};
+
+nb::object to_answers(std::vector<Answer> answers) {
+    return to_records(std::move(answers), {{"found", "?", offsetof(Answer, found)},
+                                           {"promised", "f8", offsetof(Answer, promised)},
+                                           {"score", "f8", offsetof(Answer, score)},
+                                           {"magnitude", "f8", offsetof(Answer, magnitude)},
+                                           {"terms", "i8", offsetof(Answer, terms)},
+                                           {"value", "f8", offsetof(Answer, value)},
+                                           {"loss", "f8", offsetof(Answer, loss)},
+                                           {"truth_score", "f8", offsetof(Answer, truth_score)}});
+}
+
 // Labellings, their tallies as the messages have them, and the sums of their blocks of integer tables, one after the
-// other, and where those of each item begin; then for each item whether there is such a labelling (all of it is zero
-// otherwise), the messages' score, the model's, the size of its local scores and their number, value, loss and the
-// truth's score.
+// other, and where those of each item begin; then what is known of each item.
 auto labellings(const PyBatch &self) {
     Numbers assignments, tallies, sums, begins{0, 0, 0};
-    std::vector<double> known;
+    std::vector<Answer> known;
     const auto add = [&](Numbers &to, const Numbers &from, Index size) {
         to.insert(to.end(), from.begin(), from.end());
         to.resize(begins[begins.size() - 3] + size);
@@ -173,13 +191,12 @@ auto labellings(const PyBatch &self) {
         add(sums, answer.evaluation.sums,
             static_cast<Index>(skeleton.shift_scopes.blocks.size() + self.batch.item(i).shown.size()));
         const auto &[score, magnitude, terms, _] = answer.evaluation;
-        const double numbers[] = {static_cast<double>(answer.decoded), answer.score, score,       magnitude,
-                                  static_cast<double>(terms),          answer.value, answer.loss, answer.truth_score};
-        known.insert(known.end(), numbers, numbers + 8);
+        known.push_back(
+            {answer.decoded, answer.score, score, magnitude, terms, answer.value, answer.loss, answer.truth_score});
     }
     const std::size_t items = self.answers.size();
     return nb::make_tuple(to_numpy(std::move(assignments)), to_numpy(std::move(tallies)), to_numpy(std::move(sums)),
-                          to_numpy(std::move(begins), {items + 1, 3}), to_numpy(std::move(known), {items, 8}));
+                          to_numpy(std::move(begins), {items + 1, 3}), to_answers(std::move(known)));
 }
 
 auto refused(const PyBatch &self) {
@@ -203,7 +220,7 @@ void bind_batch(nb::module_ &m) {
     nb::class_<PyBatch>(m, "Batch")
         .def(
             "__init__",
-            [](PyBatch *self, int mode, double memory_limit) { new (self) PyBatch{mode, memory_limit, {}, {}, {}}; },
+            [](PyBatch *self, Mode mode, double memory_limit) { new (self) PyBatch{mode, memory_limit, {}, {}, {}}; },
             "mode"_a, "memory_limit"_a)
         .def("add", &add_item, "skeleton"_a, "shifts"_a.noconvert(), "caps"_a, "low"_a, "high"_a,
              "tables"_a.noconvert(), "shown_scopes"_a.noconvert(), "shown"_a.noconvert(), "asks"_a)

@@ -95,6 +95,31 @@ void check_skeleton(const ChainKinds &kinds, const LabelChain &chain) {
     require(fine, "the skeleton is not that of a chain with these statistics");
 }
 
+// One labelling of a chain; those of a chain come one after the other, the most violated one first.
+struct Found {
+    std::int64_t chain, begin, end;  // the labels from `begin` to `end` are its own
+    double loss, score;
+};
+
+// The labels of all of them, and what is known of each.
+nb::object to_found(const std::vector<std::vector<ChainAnswer>> &answers) {
+    std::vector<std::int64_t> labels;
+    std::vector<Found> found;
+    for (std::size_t chain = 0; chain < answers.size(); chain++)
+        for (const auto &answer : answers[chain]) {
+            const auto begin = static_cast<std::int64_t>(labels.size());
+            labels.insert(labels.end(), answer.labels.begin(), answer.labels.end());
+            found.push_back({static_cast<std::int64_t>(chain), begin, static_cast<std::int64_t>(labels.size()),
+                             answer.loss, answer.score});
+        }
+    return nb::make_tuple(to_numpy(std::move(labels)),
+                          to_records(std::move(found), {{"chain", "i8", offsetof(Found, chain)},
+                                                        {"begin", "i8", offsetof(Found, begin)},
+                                                        {"end", "i8", offsetof(Found, end)},
+                                                        {"loss", "f8", offsetof(Found, loss)},
+                                                        {"score", "f8", offsetof(Found, score)}}));
+}
+
 auto solve_chains(const ChainKinds &kinds, const std::vector<PySkeleton> &skeletons, Ints lengths, Doubles2 emissions,
                   Doubles2 links, Ints positions, Ints truths, const std::vector<PyLossTable> &losses, Doubles2 folds,
                   std::int64_t count, double memory_limit, std::int64_t threads) {
@@ -109,18 +134,7 @@ auto solve_chains(const ChainKinds &kinds, const std::vector<PySkeleton> &skelet
         nb::gil_scoped_release release;
         answers = augmented_chains(task, chains, threads, chosen_kernels, kPoll);
     }
-    std::vector<std::int64_t> counts, labels;
-    std::vector<double> costs, scores;
-    for (const auto &some : answers) {
-        counts.push_back(static_cast<std::int64_t>(some.size()));
-        for (const auto &answer : some) {
-            costs.push_back(answer.loss);
-            scores.push_back(answer.score);
-            labels.insert(labels.end(), answer.labels.begin(), answer.labels.end());
-        }
-    }
-    return nb::make_tuple(to_numpy(std::move(counts)), to_numpy(std::move(labels)), to_numpy(std::move(costs)),
-                          to_numpy(std::move(scores)));
+    return to_found(answers);
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ struct PyChartGrammar {
 
 struct PyChartLayout {
     std::shared_ptr<const Layout> layout;
-    const Spans &spans() const { return layout->skeleton->spans; }
-    const ChartGrammar &grammar() const { return *layout->skeleton->grammar; }
+    const Spans &spans() const { return layout->skeleton->chart->spans; }
+    const ChartGrammar &grammar() const { return *layout->skeleton->chart->grammar; }
 };
 
 struct PyChartRun {
@@ -90,26 +90,22 @@ TableBlock<double> rule_scores(const Doubles2 &array, std::size_t rules, Index s
     return {array.data(), static_cast<Index>(rules), columns};
 }
 
-PyChartRun make_run(const PyChartLayout &layout, Doubles2 words, Doubles2 rules, Doubles2 paths, int algebra,
+PyChartRun make_run(const PyChartLayout &layout, Doubles2 words, Doubles2 rules, Doubles2 paths, AlgebraKind algebra,
                     std::uint64_t prime) {
     const auto &spans = layout.spans();
     const auto &grammar = layout.grammar();
     if (static_cast<Index>(words.shape(0)) != spans.words || static_cast<Index>(words.shape(1)) != grammar.symbols)
         throw nb::value_error("scores of words are [word][symbol]");
-    if (algebra < static_cast<int>(AlgebraKind::MaxPlus) || algebra > static_cast<int>(AlgebraKind::Counting))
-        throw nb::value_error("no such algebra");
-    if (algebra == static_cast<int>(AlgebraKind::Counting)) {
-        if (layout.layout->chart->plain()) throw nb::value_error("derivations are counted in a layout of tallies");
-        if (prime < 2 || prime >= (std::uint64_t{1} << 31)) throw nb::value_error("counting needs a prime below 2^31");
-    }
+    if (algebra == AlgebraKind::Counting && layout.layout->chart->plain())
+        throw nb::value_error("derivations are counted in a layout of tallies");
+    check_prime(algebra, prime);
     std::vector<TableBlock<double>> scores(3);
     scores[kWords] = {words.data(), spans.words, grammar.symbols};
     scores[kRules] = rule_scores(rules, grammar.rules.size(), spans.count());
     scores[kPaths] = rule_scores(paths, grammar.paths.size(), spans.count());
     PyChartRun result{layout, {words, rules, paths}, nullptr};
     nb::gil_scoped_release release;
-    result.run = std::make_unique<Run>(layout.layout, std::move(scores), static_cast<AlgebraKind>(algebra), prime,
-                                       chosen_kernels);
+    result.run = std::make_unique<Run>(layout.layout, std::move(scores), algebra, prime, chosen_kernels);
     result.run->upward(kPoll);
     return result;
 }
@@ -230,6 +226,29 @@ nb::object next_trees(PyChartKBest &self, std::int64_t count) {
     return nb::make_tuple(to_numpy(std::move(scores)), to_numpy(std::move(positions)), step_lists(trees));
 }
 
+// ---- spans ---------------------------------------------------------------------------------------------------------
+
+// The starts and the ends of all spans of a sentence, in the order of their numbers.
+nb::object spans_of(std::int64_t words) {
+    if (words < 1) throw nb::value_error("a chart needs a word");
+    const Spans spans{words};
+    std::vector<std::int64_t> starts(spans.count()), ends(spans.count());
+    for (Index width = 1; width <= words; width++)
+        for (Index start = 0; start < spans.starts(width); start++) {
+            starts[spans.number(start, width)] = start;
+            ends[spans.number(start, width)] = start + width;
+        }
+    return nb::make_tuple(to_numpy(std::move(starts)), to_numpy(std::move(ends)));
+}
+
+nb::object span_numbers(std::int64_t words, Ints starts, Ints widths) {
+    if (starts.size() != widths.size()) throw nb::value_error("one width per start is needed");
+    const Spans spans{words};
+    std::vector<std::int64_t> numbers(starts.size());
+    for (std::size_t i = 0; i < numbers.size(); i++) numbers[i] = spans.number(starts.data()[i], widths.data()[i]);
+    return to_numpy(std::move(numbers));
+}
+
 // ---- reading plans -------------------------------------------------------------------------------------------------
 
 Index count_items(const PyChartLayout &self) {
@@ -275,6 +294,13 @@ nb::object root_tallies(const PyChartLayout &self) {
 }  // namespace
 
 void bind_charts(nb::module_ &m) {
+    m.def("spans", &spans_of, "words"_a);
+    m.def(
+        "span_number",
+        [](std::int64_t words, std::int64_t start, std::int64_t width) { return Spans{words}.number(start, width); },
+        "words"_a, "start"_a, "width"_a);
+    m.def("span_numbers", &span_numbers, "words"_a, "starts"_a.noconvert(), "widths"_a.noconvert());
+
     nb::class_<PyChartGrammar>(m, "ChartGrammar")
         .def(
             "__init__",
@@ -302,7 +328,7 @@ void bind_charts(nb::module_ &m) {
         .def(
             "__init__",
             [](PyChartRun *self, const PyChartLayout &layout, Doubles2 words, Doubles2 rules, Doubles2 paths,
-               int algebra,
+               AlgebraKind algebra,
                std::uint64_t prime) { new (self) PyChartRun(make_run(layout, words, rules, paths, algebra, prime)); },
             "layout"_a, "words"_a.noconvert(), "rules"_a.noconvert(), "paths"_a.noconvert(), "algebra"_a, "prime"_a = 0)
         .def("root", [](const PyChartRun &r) { return root_of(*r.run); })

@@ -40,6 +40,32 @@ nb::object to_numpy(std::vector<T> values, std::vector<std::size_t> shape = {}) 
     return array;
 }
 
+// A field of a record, as NumPy's structured types have them.
+struct Field {
+    const char *name, *format;
+    std::size_t offset;
+};
+
+template <class Record>
+nb::object to_records(std::vector<Record> records, std::initializer_list<Field> fields) {
+    nb::list names, formats, offsets;
+    for (const Field &field : fields) {
+        names.append(field.name);
+        formats.append(field.format);
+        offsets.append(field.offset);
+    }
+    nb::dict layout;
+    layout["names"] = names;
+    layout["formats"] = formats;
+    layout["offsets"] = offsets;
+    layout["itemsize"] = sizeof(Record);
+    auto *kept = new std::vector<Record>(std::move(records));
+    nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<Record> *>(p); });
+    auto *bytes = reinterpret_cast<std::uint8_t *>(kept->data());
+    nb::object flat = nb::cast(nb::ndarray<nb::numpy, std::uint8_t>(bytes, {kept->size() * sizeof(Record)}, owner));
+    return flat.attr("view")(nb::module_::import_("numpy").attr("dtype")(layout));
+}
+
 template <class Array>
 auto as_span(const Array &array) {
     return std::span(array.data(), array.size());
@@ -94,8 +120,6 @@ inline void check_scopes(const std::vector<ScopeBlock> &scopes, std::size_t vari
     }
 }
 
-inline constexpr Index kNoLimit = Index{1} << 62;  // what Python passes for an open end of the window
-
 inline const MaxPlusKernels *chosen_kernels = nullptr;
 
 // ---- wrappers that keep what they point into alive -----------------------------------------------------------------
@@ -114,7 +138,7 @@ struct PyLossTable {
 
 inline LayoutRequest layout_request(const Skeleton &skeleton, const std::vector<IntTables> &shifts,
                                     std::span<const Index> caps, std::span<const Index> low,
-                                    std::span<const Index> high, int mode, double memory_limit) {
+                                    std::span<const Index> high, Mode mode, double memory_limit) {
     LayoutRequest request;
     request.shifts = table_blocks<std::int64_t>(shifts);
     check_tables(skeleton, skeleton.shift_scopes.blocks, request.shifts);
@@ -125,7 +149,7 @@ inline LayoutRequest layout_request(const Skeleton &skeleton, const std::vector<
     request.window.low.assign(low.begin(), low.end());
     request.window.high.assign(high.begin(), high.end());
     for (std::size_t i = 0; i < low.size(); i++) request.window.open &= low[i] <= -kNoLimit && high[i] >= kNoLimit;
-    request.mode = static_cast<Mode>(mode);
+    request.mode = mode;
     request.memory_limit = memory_limit;
     return request;
 }
@@ -164,6 +188,13 @@ inline void check_threads(std::int64_t threads, double grain) {
     if (threads < 1 || !(grain > 0)) throw nb::value_error("at least one thread and some grain are needed");
 }
 
+inline void check_prime(AlgebraKind algebra, std::uint64_t prime) {
+    if (algebra == AlgebraKind::Counting && (prime < 2 || prime >= (std::uint64_t{1} << 31)))
+        throw nb::value_error("counting needs a prime below 2^31");
+}
+
+void bind_enums(nb::module_ &m);
+void bind_errors(nb::module_ &m);
 void bind_batch(nb::module_ &m);
 void bind_blocks(nb::module_ &m);
 void bind_chains(nb::module_ &m);

@@ -56,7 +56,7 @@ PySkeleton make_skeleton(Ints32 cardinalities, const std::vector<Scopes> &scores
 }
 
 PyLayout make_layout(const PySkeleton &skeleton, const std::vector<IntTables> &shifts, Ints caps, Ints low, Ints high,
-                     int mode, double memory_limit, bool single) {
+                     Mode mode, double memory_limit, bool single) {
     auto request =
         layout_request(*skeleton.skeleton, shifts, as_span(caps), as_span(low), as_span(high), mode, memory_limit);
     if (single) request.lanes = kLanesOf<float>;
@@ -64,18 +64,15 @@ PyLayout make_layout(const PySkeleton &skeleton, const std::vector<IntTables> &s
     return {std::make_shared<const Layout>(build_layout(skeleton.skeleton, request, kPoll))};
 }
 
-PyRun make_run(const PyLayout &layout, std::vector<Tables> tables, int algebra, std::uint64_t prime,
+PyRun make_run(const PyLayout &layout, std::vector<Tables> tables, AlgebraKind algebra, std::uint64_t prime,
                std::int64_t threads, double grain) {
     auto blocks = score_blocks(*layout.layout->skeleton, tables);
-    if (algebra < 0 || algebra > static_cast<int>(AlgebraKind::Counting)) throw nb::value_error("no such algebra");
-    if (algebra == static_cast<int>(AlgebraKind::Counting) && (prime < 2 || prime >= (std::uint64_t{1} << 31)))
-        throw nb::value_error("counting needs a prime below 2^31");
+    check_prime(algebra, prime);
     if (layout.layout->lanes != kLanes) throw nb::value_error("this layout is for single precision");
     check_threads(threads, grain);
     PyRun result{std::move(tables), nullptr};
     nb::gil_scoped_release release;
-    result.run = std::make_unique<Run>(layout.layout, std::move(blocks), static_cast<AlgebraKind>(algebra), prime,
-                                       chosen_kernels);
+    result.run = std::make_unique<Run>(layout.layout, std::move(blocks), algebra, prime, chosen_kernels);
     result.run->upward(kPoll, {threads, grain});
     return result;
 }
@@ -205,13 +202,13 @@ auto step_operations(const PyLayout &self) {
     return to_numpy(std::move(operations));
 }
 
-auto order_of(Ints32 cardinalities, const std::vector<Scopes> &scopes, int method, std::uint64_t seed) {
+auto order_of(Ints32 cardinalities, const std::vector<Scopes> &scopes, OrderMethod method, std::uint64_t seed) {
     const auto blocks = scope_blocks(scopes);
     check_scopes(blocks, cardinalities.size());
     std::vector<std::int32_t> order;
     {
         nb::gil_scoped_release release;
-        order = elimination_order(as_span(cardinalities), blocks, static_cast<OrderMethod>(method), seed, kPoll);
+        order = elimination_order(as_span(cardinalities), blocks, method, seed, kPoll);
     }
     return to_numpy(std::move(order));
 }
@@ -223,7 +220,8 @@ NB_MODULE(_native, m) {
     nb::set_leak_warnings(false);  // a model kept in a cache until the interpreter ends is no leak
     using namespace tallytree;
     m.doc() = "Native planner and executor: arrays in, arrays out.";
-    nb::exception<BudgetExceeded>(m, "BudgetExceededError");
+    bind_errors(m);
+    bind_enums(m);
 
     nb::class_<PySkeleton>(m, "Skeleton")
         .def(
@@ -252,7 +250,7 @@ NB_MODULE(_native, m) {
         .def(
             "__init__",
             [](PyLayout *self, const PySkeleton &skeleton, const std::vector<IntTables> &shifts, Ints caps, Ints low,
-               Ints high, int mode, double memory_limit, bool single) {
+               Ints high, Mode mode, double memory_limit, bool single) {
                 new (self) PyLayout(make_layout(skeleton, shifts, caps, low, high, mode, memory_limit, single));
             },
             "skeleton"_a, "shifts"_a.noconvert(), "caps"_a.noconvert(), "low"_a.noconvert(), "high"_a.noconvert(),
@@ -271,8 +269,8 @@ NB_MODULE(_native, m) {
     nb::class_<PyRun>(m, "Run")
         .def(
             "__init__",
-            [](PyRun *self, const PyLayout &layout, std::vector<Tables> tables, int algebra, std::uint64_t prime,
-               std::int64_t threads,
+            [](PyRun *self, const PyLayout &layout, std::vector<Tables> tables, AlgebraKind algebra,
+               std::uint64_t prime, std::int64_t threads,
                double grain) { new (self) PyRun(make_run(layout, std::move(tables), algebra, prime, threads, grain)); },
             "layout"_a, "tables"_a.noconvert(), "algebra"_a, "prime"_a = 0, "threads"_a = 1,
             "grain"_a = Threads().grain)

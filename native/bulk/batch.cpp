@@ -6,6 +6,8 @@
 #include <mutex>
 #include <numeric>
 
+#include "bulk/workspace.h"
+
 namespace tallytree {
 namespace {
 
@@ -48,38 +50,31 @@ class Pass {  // through the gate
     double bytes_;
 };
 
-// What a thread uses for one item after the other; no two of them in one line of the cache.
-struct alignas(64) Workspace {
-    std::shared_ptr<Layout> layout = std::make_shared<Layout>();
-    Arena arena;
-    const NodeCounts *nodes = nullptr;
-    LayoutRequest request;  // of these nodes
-    std::vector<std::int64_t> tables;
-
-    const LayoutRequest &request_of(const BatchItem &item) {
-        if (!item.nodes) return item.request;
-        make_tables(item);
-        return request;
-    }
-
-    void make_tables(const BatchItem &item) {
-        if (nodes != item.nodes.get()) request = item.nodes->request;
-        nodes = item.nodes.get();
-        const Index variables = static_cast<Index>(item.truth.size()), states = item.skeleton->cardinalities[0];
-        tables.resize(nodes->right.size() * variables * states);
-        std::int64_t *to = tables.data();
-        request.shifts.clear();
-        for (const bool right : nodes->right) {
-            request.shifts.push_back({to, variables, states});
-            std::fill(to, to + variables * states, right ? 0 : 1);
-            for (const auto truth : item.truth) {
-                to[truth] = right ? 1 : 0;
-                if (nodes->background >= 0) to[nodes->background] = 0;
-                to += states;
-            }
+// The tables of statistics that compare each variable with the truth of an item.
+void make_tables(const BatchItem &item, Workspace &space) {
+    const NodeCounts &nodes = *item.nodes;
+    if (space.request_of != &nodes) space.request = nodes.request;
+    space.request_of = &nodes;
+    const Index variables = static_cast<Index>(item.truth.size()), states = item.skeleton->cardinalities[0];
+    space.given.resize(nodes.right.size() * variables * states);
+    std::int64_t *to = space.given.data();
+    space.request.shifts.clear();
+    for (const bool right : nodes.right) {
+        space.request.shifts.push_back({to, variables, states});
+        std::fill(to, to + variables * states, right ? 0 : 1);
+        for (const auto truth : item.truth) {
+            to[truth] = right ? 1 : 0;
+            if (nodes.background >= 0) to[nodes.background] = 0;
+            to += states;
         }
     }
-};
+}
+
+const LayoutRequest &request_of(const BatchItem &item, Workspace &space) {
+    if (!item.nodes) return item.request;
+    make_tables(item, space);
+    return space.request;
+}
 
 std::vector<Index> costliest_first(const std::vector<BatchItem> &items) {
     std::vector<Index> order(items.size());
@@ -159,23 +154,22 @@ std::vector<BatchAnswer> Batch::run(Index threads, const MaxPlusKernels *kernels
         const BatchItem &item = items_[i];
         BatchAnswer &answer = answers[i];
         Workspace &space = workspaces[worker.number];
-        const LayoutRequest &request = space.request_of(item);
+        const LayoutRequest &request = request_of(item, space);
         try {
-            rebuild_layout(*space.layout, item.skeleton, request, worker.poll);
+            space.lay_out(item.skeleton, request, worker.poll);
         } catch (const BudgetExceeded &) {
             answer.refused = true;
             return;
         }
         const Pass pass(gate, bytes_of(*space.layout), request.memory_limit, worker.poll);
-        Run run(space.layout, item.scores, AlgebraKind::MaxPlus, 0, kernels, std::move(space.arena));
-        run.upward(worker.poll);
-        if (!choose) {
-            answer.root = run.root();
-        } else {
+        space.run(item.scores, kernels, worker.poll, [&](Run &run) {
+            if (!choose) {
+                answer.root = run.root();
+                return;
+            }
             Chosen what = chosen(i, item, run, choose, answer);
             if (what.cell >= 0) decode(run, std::move(what), item, request.shifts, answer, worker.poll);
-        }
-        space.arena = run.release();
+        });
     };
     share_out(costliest_first(items_), threads, work, poll, inside);
     return answers;

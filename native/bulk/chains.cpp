@@ -5,21 +5,10 @@
 #include <numeric>
 
 #include "bulk/thread_pool.h"
+#include "bulk/workspace.h"
 
 namespace tallytree {
 namespace {
-
-constexpr Index kNoLimit = Index{1} << 62;
-
-// What a thread uses for one chain after the other.
-struct Workspace {
-    std::shared_ptr<Layout> layout = std::make_shared<Layout>();
-    Arena arena;
-    LayoutRequest request;
-    std::vector<double> unary, links;
-    std::vector<std::int64_t> given, moved;
-    std::vector<TableBlock<double>> scores;
-};
 
 class Solver {
   public:
@@ -29,13 +18,11 @@ class Solver {
     std::vector<ChainAnswer> run(const MaxPlusKernels *kernels, const Poll &poll) {
         make_scores();
         make_shifts();
-        auto &layout = space_.layout;
-        rebuild_layout(*layout, chain_.skeleton, space_.request, poll);
-        Run run(layout, space_.scores, AlgebraKind::MaxPlus, 0, kernels, std::move(space_.arena));
-        run.upward(poll);
+        space_.lay_out(chain_.skeleton, space_.request, poll);
         std::vector<ChainAnswer> answers;
-        for (const auto &choice : best(run)) answers.push_back(decoded(run, choice, poll));
-        space_.arena = run.release();
+        space_.run(space_.scores, kernels, poll, [&](Run &run) {
+            for (const auto &choice : best(run)) answers.push_back(decoded(run, choice, poll));
+        });
         return answers;
     }
 
@@ -163,7 +150,7 @@ class Solver {
         const double allowed = std::numeric_limits<double>::epsilon() * terms * sum.magnitude;
         if (!(std::abs(sum.score - promised.score) <= allowed) ||
             (!folds() && tally != chain_.losses->tally(promised.place)))
-            throw std::runtime_error("the certificate failed: a chain's labelling is not what its messages promise");
+            throw CertificateFailed("a chain's labelling is not what its messages promise");
         return score;
     }
 

@@ -13,12 +13,13 @@ class ExpectedCounts {
         : run_(run),
           layout_(run.layout()),
           skeleton_(*layout_.skeleton),
-          grammar_(*skeleton_.grammar),
+          grammar_(*skeleton_.chart->grammar),
+          spans_(skeleton_.chart->spans),
           choices_(run),
           meter_(poll),
           mass_(layout_.arena, 0.0) {
-        found_.words.assign(skeleton_.spans.words * grammar_.symbols, 0);
-        found_.paths.assign(grammar_.paths.size() * skeleton_.spans.count(), 0);
+        found_.words.assign(spans_.words * grammar_.symbols, 0);
+        found_.paths.assign(grammar_.paths.size() * spans_.count(), 0);
         found_.rules.assign(grammar_.rules.size(), 0);
     }
 
@@ -52,7 +53,7 @@ class ExpectedCounts {
     void share(const Cell &at, std::int32_t symbol, double mass, double whole) {
         const Step &step = skeleton_.steps[at.table];
         if (step.verb == Verb::Word) found_.words[step.start * grammar_.symbols + symbol] += mass;
-        const Index span = skeleton_.spans.number(step.start, step.width);
+        const Index span = spans_.number(step.start, step.width);
         choices_.ways(at, [&](const Way &way) {
             meter_.spend(8);
             if (way.value == kNegativeInfinity) return;
@@ -60,7 +61,7 @@ class ExpectedCounts {
             mass_[choices_.address(way.a)] += part;
             if (way.b.table >= 0) mass_[choices_.address(way.b)] += part;
             if (step.verb == Verb::Combine) found_.rules[way.choice] += part;
-            else found_.paths[way.choice * skeleton_.spans.count() + span] += part;
+            else found_.paths[way.choice * spans_.count() + span] += part;
         });
     }
 
@@ -68,6 +69,7 @@ class ExpectedCounts {
     const Layout &layout_;
     const Skeleton &skeleton_;
     const ChartGrammar &grammar_;
+    const Spans spans_;
     Choices choices_;
     Meter meter_;
     std::vector<double> mass_;  // how likely each cell is part of the tree

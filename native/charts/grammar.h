@@ -1,6 +1,8 @@
 // The rules of a grammar in the orders that the verbs of charts go through them, and the spans of a sentence.
 #pragma once
 
+#include <memory>
+
 #include "common.h"
 
 namespace tallytree {
@@ -64,6 +66,12 @@ struct Spans {
     std::int32_t table(Layer layer, Index start, Index width) const {
         return static_cast<std::int32_t>(2 * first(width) + (layer == Layer::Closed ? starts(width) : 0) + start);
     }
+};
+
+// What a skeleton has besides where it is that of a chart.
+struct ChartShape {
+    std::shared_ptr<const ChartGrammar> grammar;
+    Spans spans;
 };
 
 // The widths of a left child, given those that it and its neighbour can have; the neighbour's is for `add` to check,

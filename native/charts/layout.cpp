@@ -11,16 +11,16 @@ namespace tallytree {
 
 Skeleton chart_skeleton(std::shared_ptr<const ChartGrammar> grammar, Index words) {
     Skeleton s;
-    s.grammar = std::move(grammar);
-    s.spans = {words};
+    const Spans spans{words};
+    s.chart = std::make_shared<const ChartShape>(ChartShape{std::move(grammar), spans});
     for (Index width = 1; width <= words; width++)
         for (const auto layer : {Layer::Open, Layer::Closed})
-            for (Index start = 0; start < s.spans.starts(width); start++) {
+            for (Index start = 0; start < spans.starts(width); start++) {
                 Step step{layer == Layer::Closed ? Verb::Unary : width == 1 ? Verb::Word : Verb::Combine};
-                if (layer == Layer::Closed) step.a = s.spans.table(Layer::Open, start, width);
+                if (layer == Layer::Closed) step.a = spans.table(Layer::Open, start, width);
                 step.start = static_cast<std::int32_t>(start);
                 step.width = static_cast<std::int32_t>(width);
-                step.together = static_cast<std::int32_t>(s.spans.starts(width) - start);
+                step.together = static_cast<std::int32_t>(spans.starts(width) - start);
                 s.steps.push_back(step);
             }
     return s;
@@ -51,8 +51,8 @@ class Builder {
         : request_(request),
           meter_(poll),
           l_(begin_layout(std::move(grammar), request.words, request.caps)),
-          grammar_(*l_.skeleton->grammar),
-          spans_(l_.skeleton->spans) {
+          grammar_(*l_.skeleton->chart->grammar),
+          spans_(l_.skeleton->chart->spans) {
         c_.symbols = grammar_.symbols;
         c_.spans = spans_.count();
         c_.statistics = l_.statistics;
@@ -305,11 +305,12 @@ Layout tally_chart(std::shared_ptr<const ChartGrammar> grammar, const ChartReque
 
 Layout plain_chart(std::shared_ptr<const ChartGrammar> grammar, Index words, double memory_limit) {
     Layout l = begin_layout(std::move(grammar), words, {});
-    const Spans spans = l.skeleton->spans;
-    const auto rules = static_cast<double>(l.skeleton->grammar->rules.size());
-    const auto paths = static_cast<double>(l.skeleton->grammar->paths.size());
+    const Spans spans = l.skeleton->chart->spans;
+    const ChartGrammar &g = *l.skeleton->chart->grammar;
+    const auto rules = static_cast<double>(g.rules.size());
+    const auto paths = static_cast<double>(g.paths.size());
     ChartTables c;
-    c.symbols = l.skeleton->grammar->symbols;
+    c.symbols = g.symbols;
     c.spans = spans.count();
     l.low = l.start = {0};
     l.length = l.natural = {1};
@@ -328,7 +329,7 @@ Layout plain_chart(std::shared_ptr<const ChartGrammar> grammar, Index words, dou
     }
     l.arena += kLanes;
     l.costliest = static_cast<std::int32_t>(l.tables.size()) - 1;
-    l.root_state = l.skeleton->grammar->root;
+    l.root_state = g.root;
     l.chart = std::make_shared<const ChartTables>(std::move(c));
     if (8.0 * static_cast<double>(l.arena) > memory_limit) throw_budget(0, 8.0 * static_cast<double>(l.arena));
     return l;

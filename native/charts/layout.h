@@ -9,6 +9,7 @@
 // alone: a path knows the labels that it puts on its span (its bag), all of them together.
 #pragma once
 
+#include "charts/grammar.h"
 #include "plan/layout.h"
 #include "plan/sums.h"
 

@@ -5,7 +5,7 @@
 namespace tallytree {
 
 ChartRanges::ChartRanges(const Layout &layout, const Ragged<std::int32_t> &shifts)
-    : spans_(layout.skeleton->spans), shifts_(shifts), p_(layout.statistics) {
+    : spans_(layout.skeleton->chart->spans), shifts_(shifts), p_(layout.statistics) {
     for (const auto &table : layout.tables) there_.push_back(table.states > 0);
     const auto size = layout.tables.size() * static_cast<std::size_t>(p_);
     for (auto *bounds : {&inside_, &outside_}) {

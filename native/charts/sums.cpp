@@ -23,8 +23,8 @@ bool sums_serve(const Run &run) {
 ChartSums::ChartSums(Run &run, Meter &meter)
     : run_(run),
       layout_(run.layout()),
-      grammar_(*layout_.skeleton->grammar),
-      spans_(layout_.skeleton->spans),
+      grammar_(*layout_.skeleton->chart->grammar),
+      spans_(layout_.skeleton->chart->spans),
       meter_(meter),
       kernels_(run.kernels()->products),
       factors_(grammar_.rules.size()),

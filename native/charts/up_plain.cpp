@@ -8,8 +8,8 @@ namespace tallytree {
 UpPlain::UpPlain(Run &run, Meter &meter)
     : run_(run),
       layout_(run.layout()),
-      grammar_(*layout_.skeleton->grammar),
-      spans_(layout_.skeleton->spans),
+      grammar_(*layout_.skeleton->chart->grammar),
+      spans_(layout_.skeleton->chart->spans),
       meter_(meter),
       widths_(grammar_.symbols),
       live_(2 * (spans_.words + 1) * grammar_.symbols, 0) {}

@@ -8,8 +8,8 @@ UpTallies::UpTallies(Run &run, Meter &meter)
     : run_(run),
       layout_(run.layout()),
       chart_(*layout_.chart),
-      grammar_(*layout_.skeleton->grammar),
-      spans_(layout_.skeleton->spans),
+      grammar_(*layout_.skeleton->chart->grammar),
+      spans_(layout_.skeleton->chart->spans),
       meter_(meter) {}
 
 template <class Algebra>

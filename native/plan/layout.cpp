@@ -366,7 +366,7 @@ double total_cells(const Layout &layout) {
 
 static Layout build_layout(std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &request, const Poll &poll,
                            Layout used) {
-    if (!skeleton->feasible) throw BudgetExceeded("skeleton");
+    if (!skeleton->feasible) throw BudgetExceeded("a step of the skeleton is beyond any memory");
     std::optional<Builder> builder(std::in_place, skeleton, request, poll, std::move(used));
     if (request.mode == Mode::Cells || request.caps.empty()) return builder->build(false);
     if (request.mode == Mode::Rows) return builder->build(true);

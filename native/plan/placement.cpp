@@ -8,7 +8,7 @@
 namespace tallytree {
 
 void throw_budget(std::int32_t step, double bytes) {
-    throw BudgetExceeded("step " + std::to_string(step) + " bytes " + std::to_string(bytes));
+    throw BudgetExceeded("the plan does not fit its memory limit", step, bytes);
 }
 
 namespace {

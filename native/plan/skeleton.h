@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "charts/grammar.h"
+#include "common.h"
 
 namespace tallytree {
 
@@ -66,6 +66,8 @@ struct Step {
     std::int32_t together = 1;          // steps from this one on that are done at once: spans of one width
 };
 
+struct ChartShape;
+
 struct Skeleton {
     std::vector<std::int32_t> cardinalities;
     std::vector<std::int32_t> order;
@@ -90,8 +92,7 @@ struct Skeleton {
     double cost = 0;       // by the cost model, with unit statistics
     bool feasible = true;  // false: some table is beyond counting
 
-    std::shared_ptr<const ChartGrammar> grammar;  // of a chart
-    Spans spans;
+    std::shared_ptr<const ChartShape> chart;  // what a chart has besides
 };
 
 // `scales[k]` is about how far one scope of statistic k moves its tally. `statistic_of[i]` says which statistic block i

@@ -143,10 +143,10 @@ class ChoicesOf {
     void unary(std::int32_t t, Place place, Offer offer) const {
         const Step &step = skeleton_.steps[t];
         const ChartTables &chart = *layout_.chart;
-        const Index span = skeleton_.spans.number(step.start, step.width), p = layout_.statistics;
+        const Index span = skeleton_.chart->spans.number(step.start, step.width), p = layout_.statistics;
         const Stretches out(layout_, t);
-        for (auto number : skeleton_.grammar->by_target[chart.symbol_of(t, place.state)]) {
-            const UnaryPath &path = skeleton_.grammar->paths[number];
+        for (auto number : skeleton_.chart->grammar->by_target[chart.symbol_of(t, place.state)]) {
+            const UnaryPath &path = skeleton_.chart->grammar->paths[number];
             const auto from = path.from_closed ? t : step.a;
             const auto state = chart.state_of(from, path.source);
             const double f = *anchored(run_.scores_[kPaths], number, span);
@@ -168,18 +168,18 @@ class ChoicesOf {
         const Step &step = skeleton_.steps[t];
         const auto symbol = layout_.chart->symbol_of(t, place.state);
         for (Index split = 1; split < step.width; split++)
-            split_at(t, place, symbol, skeleton_.spans.table(Layer::Closed, step.start, split),
-                     skeleton_.spans.table(Layer::Closed, step.start + split, step.width - split), offer);
+            split_at(t, place, symbol, skeleton_.chart->spans.table(Layer::Closed, step.start, split),
+                     skeleton_.chart->spans.table(Layer::Closed, step.start + split, step.width - split), offer);
     }
 
     template <class Offer>
     void split_at(std::int32_t t, Place place, std::int32_t symbol, std::int32_t left, std::int32_t right,
                   Offer offer) const {
         const Step &step = skeleton_.steps[t];
-        const Index span = skeleton_.spans.number(step.start, step.width), q = layout_.prefix_size;
+        const Index span = skeleton_.chart->spans.number(step.start, step.width), q = layout_.prefix_size;
         const Stretches a(layout_, left), b(layout_, right), out(layout_, t);
-        for (auto number : skeleton_.grammar->by_parent[symbol]) {
-            const auto &rule = skeleton_.grammar->rules[number];
+        for (auto number : skeleton_.chart->grammar->by_parent[symbol]) {
+            const auto &rule = skeleton_.chart->grammar->rules[number];
             const double f = *anchored(run_.scores_[kRules], number, span);
             const auto state_a = layout_.chart->state_of(left, rule.left);
             const auto state_b = layout_.chart->state_of(right, rule.right);

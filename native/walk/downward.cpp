@@ -154,9 +154,7 @@ template <class Real>
 std::vector<double> RunOf<Real>::downward(std::span<const double> weights, const Poll &poll)
     requires Double<Real>
 {
-    if (layout_->segment_begin.size() > 2)
-        throw BudgetExceeded("marginals need every table: " + std::to_string(layout_->segment_begin.size() - 1) +
-                             " segments");
+    if (layout_->segment_begin.size() > 2) throw BudgetExceeded("marginals need every table");
     if (kind_ == AlgebraKind::MaxPlus) {
         MaxPlus algebra;
         return Downward(*this, poll).pass(algebra, weights);

@@ -5,7 +5,7 @@
 namespace tallytree {
 
 KBest::KBest(const Run &run, std::span<const Index> root_cells) : run_(run), layout_(*run.layout_), choices_(run) {
-    if (layout_.segment_begin.size() > 2) throw BudgetExceeded("k-best");  // tables were overwritten
+    if (layout_.segment_begin.size() > 2) throw BudgetExceeded("k-best needs every table");
     Node top{-1, -1};
     top.listed = true;
     const double constant = run_.constant();

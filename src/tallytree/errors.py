@@ -4,7 +4,15 @@ Each error carries one text that says what was wrong, what was got and what to d
 so that it can come back from a worker process.
 """
 
-__all__ = ["BudgetError", "InfeasibleError", "ModelError", "ObjectiveError", "TallytreeError"]
+__all__ = [
+    "BudgetError",
+    "CertificateError",
+    "InfeasibleError",
+    "ModelError",
+    "ObjectiveError",
+    "PerformanceWarning",
+    "TallytreeError",
+]
 
 
 class TallytreeError(Exception):
@@ -29,3 +37,14 @@ class BudgetError(TallytreeError, MemoryError):
 
 class ObjectiveError(TallytreeError, ValueError):
     """An objective broke its contract: it decreased in the score, gave nan, or was not elementwise."""
+
+
+class CertificateError(TallytreeError):
+    """An answer failed its certificate: a labelling does not have the score, tally or loss promised of it.
+
+    This is a bug, in the library or in a loss of your own; the answer is withheld.
+    """
+
+
+class PerformanceWarning(UserWarning):
+    """An answer is right, but it was computed on a slower road than usual; the text says why."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tallytree import html
 from tallytree.answers.certificate import Certificate, Proof
-from tallytree.errors import TallytreeError
+from tallytree.errors import CertificateError
 from tallytree.kernels import native
 from tallytree.model.model import Model
 from tallytree.planning.precision import single_rounding
@@ -241,7 +241,7 @@ def verify(
     below = _allowed(terms, magnitude)
     above = single_rounding(terms, magnitude) if bounds else below
     if totals != tally or not -below <= score - got <= above:
-        raise TallytreeError(
+        raise CertificateError(
             f"the certificate failed: messages promise score {score!r} and tally {tally}, the decoded "
             f"labelling has {got!r} and {totals}. This is a bug in tallytree; please report it with the model"
         )
@@ -258,7 +258,7 @@ def verify_all(
     scores: NDArray[np.float64],
     got: NDArray[np.float64],
     magnitudes: NDArray[np.float64],
-    terms: NDArray[np.float64],
+    terms: NDArray[np.int64],
 ) -> None:
     """Do as :func:`verify` does for many labellings, a row for each."""
     fine = np.abs(got - scores) <= _allowed(terms, magnitudes)

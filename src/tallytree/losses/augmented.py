@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from tallytree.answers.certificate import BEST
 from tallytree.answers.profile import Where
 from tallytree.answers.solution import Solution, lifted, tally_type, unique_names
-from tallytree.errors import BudgetError, ModelError, TallytreeError
+from tallytree.errors import BudgetError, CertificateError, ModelError
 from tallytree.losses.base import Line, Loss
 from tallytree.losses.path import MarginPath
 from tallytree.losses.scaling import Scaling, checked_margin, checked_scaling, objective, scaled
@@ -109,7 +109,7 @@ class LossQuestion:
     def _certify(self, assignment: NDArray[np.int64], loss: float) -> None:
         defined = self.loss(assignment)
         if abs(defined - loss) > 1e-9 * max(1.0, defined):
-            raise TallytreeError(
+            raise CertificateError(
                 f"the certificate failed: the reduced model promises loss {loss!r}, the labelling has "
                 f"{defined!r}. This is a bug in tallytree, or in the loss: check that with "
                 "tallytree.testing.check_loss"

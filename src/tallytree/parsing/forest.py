@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallytree.answers.certificate import BEST
-from tallytree.errors import InfeasibleError, ModelError, TallytreeError
+from tallytree.errors import CertificateError, InfeasibleError, ModelError
 from tallytree.kernels import native
 from tallytree.losses.base import is_number
 from tallytree.parsing.budget import kept_budget
@@ -135,7 +135,7 @@ class Forest:
         with kept_budget(len(self.words), limit):
             return native.ChartLayout.plain(self.compiled.native, len(self.words), limit)
 
-    def _run(self, algebra: int, scores: Scores | None = None) -> native.ChartRun:
+    def _run(self, algebra: native.Algebra, scores: Scores | None = None) -> native.ChartRun:
         s = self.scores if scores is None else scores
         return native.ChartRun(self._layout, s.words, s.rules, s.chains, algebra)
 
@@ -168,7 +168,7 @@ class Forest:
         steps = run.decode(int(cells[0]))
         exact, allowance = steps_score(scores, steps)
         if not abs(exact - values[0]) <= allowance:
-            raise TallytreeError(
+            raise CertificateError(
                 f"the certificate failed: the chart promises score {values[0]!r}, the tree has {exact!r}. "
                 "This is a bug in tallytree; please report it with the grammar"
             )

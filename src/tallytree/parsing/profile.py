@@ -13,7 +13,7 @@ from tallytree.answers.objective import Objective
 from tallytree.answers.ranking import Ranked, drawn
 from tallytree.answers.solution import tally_type, unique_names
 from tallytree.answers.tally_table import TallyTable, Where
-from tallytree.errors import TallytreeError
+from tallytree.errors import CertificateError
 from tallytree.kernels import native
 from tallytree.parsing.derivation import steps_score, steps_tree
 from tallytree.parsing.forest import Forest
@@ -112,7 +112,7 @@ class TreeProfile(TallyTable[Parse]):
         exact, allowance = steps_score(self.plan.scores, steps)
         promised, found = self.tallies[row].tolist(), [s.tally(tree) for s in self.statistics]
         if found != promised or not abs(exact - score) <= allowance:
-            raise TallytreeError(
+            raise CertificateError(
                 f"the certificate failed: the chart promises score {score!r} and tally {promised}, the tree "
                 f"{tree} has {exact!r} and {found}. This is a bug in tallytree; please report it"
             )

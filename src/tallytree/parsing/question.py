@@ -12,7 +12,7 @@ from tallytree.answers.certificate import BEST, claimed
 from tallytree.answers.objective import Objective
 from tallytree.answers.solution import tally_type, unique_names
 from tallytree.answers.tally_table import Where
-from tallytree.errors import ModelError, TallytreeError
+from tallytree.errors import CertificateError, ModelError
 from tallytree.losses.base import Line, Loss
 from tallytree.losses.scaling import Scaling, checked_scaling, scaled
 from tallytree.parsing.derivation import Scores
@@ -83,7 +83,7 @@ class TreeLossQuestion:
         counted = [s.tally(found.tree) for s in self.counted.statistics]
         loss = float(self.counted.value(*map(np.asarray, counted)))
         if abs(defined - loss) > 1e-9 * max(1.0, defined):
-            raise TallytreeError(
+            raise CertificateError(
                 f"the certificate failed: the chart promises loss {loss!r}, {found.tree} has {defined!r}. "
                 "This is a bug in tallytree, or in a loss of your own"
             )

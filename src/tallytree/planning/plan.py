@@ -26,7 +26,7 @@ from tallytree.planning.budget import (
     readable_count,
     without_tallies,
 )
-from tallytree.planning.orders import UNCAPPED, Order, skeleton
+from tallytree.planning.orders import Order, skeleton
 from tallytree.planning.precision import Precision, is_single
 from tallytree.planning.program import Step, steps
 from tallytree.planning.query import Question
@@ -49,8 +49,12 @@ Mode = Literal["auto", "rows", "cells"]
 Window = Mapping[int, tuple[int | None, int | None]]
 """For a statistic's position: the least and the largest tally that is of use; None for no limit."""
 
-_MODES: dict[str, int] = {"auto": 0, "rows": 1, "cells": 2}
-_LOWEST, _HIGHEST = -(2**62), 2**62
+_MODES = {
+    "auto": native.TallyMode.AUTO,
+    "rows": native.TallyMode.ROWS,
+    "cells": native.TallyMode.CELLS,
+}
+_LOWEST, _HIGHEST = -native.NO_LIMIT, native.NO_LIMIT
 
 
 class Plan:
@@ -100,25 +104,26 @@ class Plan:
         self.skeleton = skeleton(model, statistics, order)
         self.layout = self._laid_out(statistics, mode, window or {})
 
-    def _laid_out(self, statistics: Sequence[Statistic], mode: int, window: Window) -> native.Layout:
+    def _laid_out(
+        self, statistics: Sequence[Statistic], mode: native.TallyMode, window: Window
+    ) -> native.Layout:
         tables = [block.tables for s in statistics for block in s.blocks]
         caps, low, high = (np.array(n, dtype=np.int64) for n in tally_limits(statistics, window))
         try:
             single = is_single(self.precision)
             return native.Layout(self.skeleton, tables, caps, low, high, mode, self.limit, single)
         except native.BudgetExceededError as error:
-            raise self._too_large(str(error)) from None
+            raise self._too_large(error) from None
 
-    def _too_large(self, reason: str) -> BudgetError:
+    def _too_large(self, refusal: native.BudgetExceededError) -> BudgetError:
         if not self.skeleton.feasible:
             return BudgetError(
                 f"the graph is too dense: every order tried has a step over {self.skeleton.width + 1} "
                 f"variables or more, beyond any memory. {ADVICE}"
             )
-        _, step, _, size = reason.split()
         return BudgetError(
-            f"the plan needs {readable_bytes(float(size))} or more and the limit is "
-            f"{readable_bytes(self.limit)}; the step that weighs most: {self.steps[int(step)]}. {ADVICE}"
+            f"the plan needs {readable_bytes(refusal.bytes)} or more and the limit is "
+            f"{readable_bytes(self.limit)}; the step that weighs most: {self.steps[refusal.step]}. {ADVICE}"
         )
 
     @property
@@ -286,7 +291,7 @@ class _Shape:
         return Model.from_blocks(self.cardinalities, blocks)
 
 
-def checked_mode(tallies: str) -> int:
+def checked_mode(tallies: str) -> native.TallyMode:
     """Return the number of a way to store tallies, or refuse what is none."""
     if tallies not in _MODES:
         raise ModelError(f"tallies must be 'auto', 'rows' or 'cells', got {tallies!r}")
@@ -295,7 +300,7 @@ def checked_mode(tallies: str) -> int:
 
 def tally_limits(statistics: Sequence[Statistic], window: Window) -> tuple[list[int], list[int], list[int]]:
     """Return the cap of each statistic, and the least and the largest tally that is of use."""
-    caps = [UNCAPPED if s.cap is None else s.cap for s in statistics]
+    caps = [native.UNCAPPED if s.cap is None else s.cap for s in statistics]
     low, high = [_LOWEST] * len(caps), [_HIGHEST] * len(caps)
     for position, (least, most) in window.items():
         low[position] = _LOWEST if least is None else max(least, _LOWEST)

@@ -47,7 +47,7 @@ def pass_messages(
     model: Model,
     statistics: Sequence[Statistic],
     *,
-    algebra: int = native.MAX_PLUS,
+    algebra: native.Algebra = native.MAX_PLUS,
     backend: Backend = "native",
     threads: int | None = None,
 ) -> Messages:
