@@ -195,10 +195,13 @@ inline void check_prime(AlgebraKind algebra, std::uint64_t prime) {
 
 void bind_enums(nb::module_ &m);
 void bind_errors(nb::module_ &m);
-void bind_batch(nb::module_ &m);
-void bind_blocks(nb::module_ &m);
-void bind_chains(nb::module_ &m);
-void bind_charts(nb::module_ &m);
+void bind_plans(nb::module_ &m);
+void bind_runs(nb::module_ &m);
 void bind_single(nb::module_ &m);
+void bind_charts(nb::module_ &m);
+void bind_chart_runs(nb::module_ &m);
+void bind_batch(nb::module_ &m);
+void bind_chains(nb::module_ &m);
+void bind_dual_steps(nb::module_ &m);
 
 }  // namespace tallytree

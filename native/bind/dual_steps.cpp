@@ -41,7 +41,7 @@ double improve(Ints indices, Doubles values, Ints ends, Doubles offsets, Doubles
 
 }  // namespace
 
-void bind_blocks(nb::module_ &m) {
+void bind_dual_steps(nb::module_ &m) {
     m.def("block_inner", &inner, "indices"_a.noconvert(), "values"_a.noconvert(), "ends"_a.noconvert(),
           "vector"_a.noconvert());
     m.def("improve_block", &improve, "indices"_a.noconvert(), "values"_a.noconvert(), "ends"_a.noconvert(),

@@ -1,5 +1,7 @@
 #include "plan/local_table.h"
 
+#include <algorithm>
+
 namespace tallytree {
 
 void LocalTable::add(std::int32_t variable) {
@@ -26,6 +28,29 @@ void LocalTable::push_walk(std::span<const std::int32_t> scope, Ragged<FactorLoo
         else loops.data.push_back({count, stride});
     }
     loops.close_row();
+}
+
+bool lies_turned(std::span<const ScopeBlock> blocks, std::span<const FactorRef> refs, std::int32_t variable,
+                 std::span<const std::int32_t> fresh) {
+    std::size_t largest = 1;
+    bool turned = false;
+    for (auto ref : refs) {
+        const auto scope = blocks[ref.block].row(ref.row);
+        if (scope.size() <= largest || fresh.empty()) continue;
+        const auto of_fresh = std::find(scope.begin(), scope.end(), fresh.back());
+        if (of_fresh == scope.end()) continue;
+        largest = scope.size();
+        turned = of_fresh < std::find(scope.begin(), scope.end(), variable);
+    }
+    return turned;
+}
+
+bool mentions_any(std::span<const ScopeBlock> blocks, std::span<const FactorRef> refs,
+                  std::span<const std::int32_t> variables) {
+    for (auto ref : refs)
+        for (auto v : blocks[ref.block].row(ref.row))
+            if (std::find(variables.begin(), variables.end(), v) != variables.end()) return true;
+    return false;
 }
 
 }  // namespace tallytree

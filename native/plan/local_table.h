@@ -26,4 +26,13 @@ class LocalTable {
     Index size_ = 1;
 };
 
+// Whether the largest factor between the eliminated variable and a fresh one has the latter first. Plain MAP runs along
+// the fresh states, so that there the question does not arise.
+bool lies_turned(std::span<const ScopeBlock> blocks, std::span<const FactorRef> refs, std::int32_t variable,
+                 std::span<const std::int32_t> fresh);
+
+// Whether one of the factors mentions one of the variables.
+bool mentions_any(std::span<const ScopeBlock> blocks, std::span<const FactorRef> refs,
+                  std::span<const std::int32_t> variables);
+
 }  // namespace tallytree

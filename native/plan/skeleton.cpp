@@ -9,6 +9,7 @@
 #include <queue>
 
 #include "plan/buckets.h"
+#include "plan/cost_model.h"
 #include "plan/depth_first.h"
 #include "plan/local_table.h"
 
@@ -18,10 +19,6 @@ namespace {
 constexpr double kTooManyStates = 1e12;
 constexpr Index kTooManyVariables = 64;
 
-// The cost model, in add-max operations as measured on rows in cache.
-constexpr double kShortRow = 16;
-constexpr double kStepPrice = 400;
-
 using Scope = std::vector<std::int32_t>;
 
 class Builder {
@@ -29,7 +26,7 @@ class Builder {
     Builder(std::span<const std::int32_t> cardinalities, std::span<const ScopeBlock> scores,
             std::span<const ScopeBlock> shifts, std::span<const std::int32_t> statistic_of, std::span<const Index> caps,
             std::span<const Index> scales, std::span<const std::int32_t> order)
-        : statistic_of_(statistic_of) {
+        : statistic_of_(statistic_of), costs_(caps, scales) {
         s_.score_scopes = OwnedScopes(scores);
         s_.shift_scopes = OwnedScopes(shifts);
         s_.statistic_of.assign(statistic_of.begin(), statistic_of.end());
@@ -38,7 +35,6 @@ class Builder {
         s_.cardinalities.assign(cardinalities.begin(), cardinalities.end());
         s_.order.assign(order.begin(), order.end());
         s_.caps.assign(caps.begin(), caps.end());
-        scales_.assign(scales.begin(), scales.end());
         s_.statistics = static_cast<Index>(caps.size());
         position_.resize(cardinalities.size());
         for (std::size_t i = 0; i < order.size(); i++) position_[order[i]] = static_cast<std::int32_t>(i);
@@ -58,7 +54,7 @@ class Builder {
         join_all(roots_);
         std::vector<double> cells;
         for (std::size_t t = 0; t < s_.steps.size(); t++)
-            cells.push_back(s_.states[t] * tallies(static_cast<std::int32_t>(t)));
+            cells.push_back(s_.states[t] * costs_.tallies(static_cast<std::int32_t>(t)));
         order_depth_first(s_, std::move(cells));
         s_.consumer.assign(s_.steps.size(), -1);
         for (std::size_t t = 0; t < s_.steps.size(); t++)
@@ -68,23 +64,6 @@ class Builder {
     }
 
   private:
-    // ---- the cost model: a table that covers n scopes of a statistic has n * scale + 1 tallies --------
-    double tallies(std::int32_t table) const {
-        double r = 1;
-        for (Index k = 0; k < s_.statistics; k++)
-            r *= static_cast<double>(std::min(below_[table * s_.statistics + k] * scales_[k], s_.caps[k])) + 1;
-        return r;
-    }
-    // What a row of tallies costs to touch, in operations: short rows cost as much as a couple of vectors.
-    double row_price(std::int32_t table) const { return s_.statistics == 0 ? 1 : std::max(tallies(table), kShortRow); }
-    void count_below(std::span<const std::int32_t> inputs, std::span<const FactorRef> shifts) {
-        const Index at = static_cast<Index>(below_.size());
-        below_.resize(at + s_.statistics, 0);
-        for (auto input : inputs)
-            for (Index k = 0; k < s_.statistics; k++) below_[at + k] += below_[input * s_.statistics + k];
-        for (auto ref : shifts) below_[at + statistic_of_[ref.block]]++;
-    }
-
     double count_states(std::span<const std::int32_t> scope) const {
         double n = 1;
         for (auto v : scope) n *= s_.cardinalities[v];
@@ -112,7 +91,7 @@ class Builder {
         Step step{Verb::Unit};
         step.variable = variable;
         const Scope scope = variable < 0 ? Scope{} : Scope{variable};
-        count_below({}, {});
+        costs_.add_table({});
         return push(step, scope, {}, {}, {});
     }
 
@@ -133,14 +112,14 @@ class Builder {
     std::int32_t join_small_first(const std::vector<std::int32_t> &group) {
         using Entry = std::pair<double, std::int32_t>;
         std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
-        for (auto t : group) queue.push({tallies(t), t});
+        for (auto t : group) queue.push({costs_.tallies(t), t});
         while (queue.size() > 1) {
             const auto a = queue.top().second;
             queue.pop();
             const auto b = queue.top().second;
             queue.pop();
             const auto c = join(a, b);
-            queue.push({tallies(c), c});
+            queue.push({costs_.tallies(c), c});
         }
         return queue.top().second;
     }
@@ -150,8 +129,8 @@ class Builder {
         double best = std::numeric_limits<double>::infinity();
         for (std::size_t i = 0; i < tables.size(); i++)
             for (std::size_t j = i + 1; j < tables.size(); j++) {
-                const double price =
-                    count_states(union_of(tables[i], tables[j])) * tallies(tables[i]) * tallies(tables[j]);
+                const double price = count_states(union_of(tables[i], tables[j])) * costs_.tallies(tables[i]) *
+                                     costs_.tallies(tables[j]);
                 if (price < best) {
                     best = price;
                     bi = i;
@@ -185,9 +164,9 @@ class Builder {
         for (auto v : scope) loops.push_back({s_.cardinalities[v], stride(a, v), stride(b, v), 0, 0});
         if (s_.feasible)
             for (auto v : scope) step.kept_states *= s_.cardinalities[v];
-        s_.cost += kStepPrice + count_states(scope) * std::min(tallies(a) * row_price(b), tallies(b) * row_price(a));
+        s_.cost += costs_.join(a, b, count_states(scope));
         const std::int32_t inputs[] = {a, b};
-        count_below(inputs, {});
+        costs_.add_table(inputs);
         return push(step, scope, loops, {}, {});
     }
 
@@ -275,9 +254,9 @@ class Builder {
         for (auto v : fresh) step.fresh *= s_.cardinalities[v];
         for (auto v : kept) step.kept_states *= s_.cardinalities[v];
 
-        const bool turned = s_.statistics > 0 && lies_turned(scores, variable, fresh);
+        const bool turned = s_.statistics > 0 && lies_turned(scores_, scores, variable, fresh);
         if (turned) step.fresh_score = s_.cardinalities[variable];
-        step.shift_has_fresh = mentions_any(shifts, fresh);
+        step.shift_has_fresh = mentions_any(shifts_, shifts, fresh);
         const auto score_table = local_table(scores_, scores, kept, variable, fresh, turned);
         const auto shift_table =
             local_table(shifts_, shifts, kept, variable, step.shift_has_fresh ? fresh : Scope{}, false);
@@ -292,42 +271,22 @@ class Builder {
         step.gone = loop(variable);
         for (auto ref : scores) score_table.push_walk(scores_[ref.block].row(ref.row), s_.score_loops);
         for (auto ref : shifts) shift_table.push_walk(shifts_[ref.block].row(ref.row), s_.shift_loops);
-        s_.cost +=
-            kStepPrice + count_states(whole) * row_price(a) + (s_.statistics ? count_states(scope) * kShortRow : 0);
-
+        s_.cost += costs_.eliminate(a, count_states(whole), count_states(scope));
         const std::int32_t inputs[] = {a};
-        count_below(inputs, shifts);
-        const auto out = push(step, scope, loops, scores, shifts);
+        costs_.add_table(inputs);
+        for (auto ref : shifts) costs_.add_scope(statistic_of_[ref.block]);
+        hand_on(push(step, scope, loops, scores, shifts), scope);
+    }
+
+    // A message waits for the first of its variables to go.
+    void hand_on(std::int32_t table, const Scope &scope) {
         if (scope.empty()) {
-            roots_.push_back(out);
+            roots_.push_back(table);
             return;
         }
         std::int32_t next = std::numeric_limits<std::int32_t>::max();
         for (auto v : scope) next = std::min(next, position_[v]);
-        messages_[next].push_back(out);
-    }
-
-    // Whether the largest factor between the eliminated variable and a fresh one has the latter first. Plain MAP
-    // runs along the fresh states, so that there the question does not arise.
-    bool lies_turned(std::span<const FactorRef> scores, std::int32_t variable, const Scope &fresh) const {
-        std::size_t largest = 1;
-        bool turned = false;
-        for (auto ref : scores) {
-            const auto scope = scores_[ref.block].row(ref.row);
-            if (scope.size() <= largest || fresh.empty()) continue;
-            const auto of_fresh = std::find(scope.begin(), scope.end(), fresh.back());
-            if (of_fresh == scope.end()) continue;
-            largest = scope.size();
-            turned = of_fresh < std::find(scope.begin(), scope.end(), variable);
-        }
-        return turned;
-    }
-
-    bool mentions_any(std::span<const FactorRef> shifts, const Scope &variables) const {
-        for (auto ref : shifts)
-            for (auto v : shifts_[ref.block].row(ref.row))
-                if (std::find(variables.begin(), variables.end(), v) != variables.end()) return true;
-        return false;
+        messages_[next].push_back(table);
     }
 
     // Laid out [kept variables that the factors mention, eliminated variable, fresh ones], or the last two turned.
@@ -354,8 +313,7 @@ class Builder {
     Buckets score_buckets_, shift_buckets_;
     std::vector<std::vector<std::int32_t>> messages_;  // waiting for the variable at each position
     std::vector<std::int32_t> roots_;
-    std::vector<Index> scales_;  // per statistic
-    std::vector<Index> below_;   // per table and statistic: scopes covered
+    CostModel costs_;
 };
 
 }  // namespace

@@ -1,49 +1,8 @@
 #include "plan/sums.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace tallytree {
-
-// ---- distinct prefixes -----------------------------------------------------------------------------------------
-
-PrefixSet::PrefixSet(Index size, Index expected) : size_(size) {
-    Index n = 16;
-    while (n < 2 * expected && n < (Index{1} << 20)) n *= 2;
-    slots_.assign(n, -1);
-    std::uint64_t z = 0;
-    for (Index i = 0; i < size; i++) {
-        z += 0x9E3779B97F4A7C15ull;
-        weights_.push_back((z ^ (z >> 31)) | 1);
-    }
-}
-
-std::int32_t PrefixSet::insert(const Index *vector) {
-    if (2 * (count_ + 1) > static_cast<Index>(slots_.size())) grow();
-    std::size_t at = hash(vector) & (slots_.size() - 1);
-    while (slots_[at] >= 0) {
-        if (std::equal(vector, vector + size_, (*this)[slots_[at]])) return slots_[at];
-        at = (at + 1) & (slots_.size() - 1);
-    }
-    data_.insert(data_.end(), vector, vector + size_);
-    return slots_[at] = static_cast<std::int32_t>(count_++);
-}
-
-// A sum of products with odd constants, so that no term waits for another.
-std::size_t PrefixSet::hash(const Index *vector) const {
-    std::uint64_t h = 0;
-    for (Index i = 0; i < size_; i++) h += static_cast<std::uint64_t>(vector[i]) * weights_[i];
-    return static_cast<std::size_t>((h ^ (h >> 29)) * 0xBF58476D1CE4E5B9ull >> 20);
-}
-
-void PrefixSet::grow() {
-    slots_.assign(slots_.size() * 2, -1);
-    for (Index i = 0; i < count_; i++) {
-        std::size_t at = hash((*this)[i]) & (slots_.size() - 1);
-        while (slots_[at] >= 0) at = (at + 1) & (slots_.size() - 1);
-        slots_[at] = static_cast<std::int32_t>(i);
-    }
-}
 
 // ---- sums ------------------------------------------------------------------------------------------------------
 
@@ -220,57 +179,6 @@ void StretchSums::renumber_targets() {
 }
 
 // ---- merged: the box is too large for what is in it, but a place in it is still one number -----------------------
-
-namespace {
-
-void merge_lists(std::span<const PairSum> x, std::span<const PairSum> y, PairSum *out) {
-    const PairSum *i = x.data(), *i_end = i + x.size(), *j = y.data(), *j_end = j + y.size();
-    while (i < i_end && j < j_end) {
-        const bool second = j->key < i->key;
-        *out++ = second ? *j : *i;
-        i += !second;
-        j += second;
-    }
-    out = std::copy(i, i_end, out);
-    std::copy(j, j_end, out);
-}
-
-// Sorts `lists` sorted lists of `length` sums each, one behind the other in `sums`, by way of `other`.
-void merge_all(PairSum *sums, PairSum *other, Index lists, Index length, bool into_other) {
-    const auto list = [&](PairSum *from, Index count) { return std::span(from, static_cast<std::size_t>(count)); };
-    if (lists == 1) {
-        if (into_other) std::copy(sums, sums + length, other);
-        return;
-    }
-    const Index half = lists / 2, left = half * length, right = (lists - half) * length;
-    merge_all(sums, other, half, length, !into_other);
-    merge_all(sums + left, other + left, lists - half, length, !into_other);
-    PairSum *from = into_other ? sums : other, *to = into_other ? other : sums;
-    merge_lists(list(from, left), list(from + left, right), to);
-}
-
-}  // namespace
-
-void merge_sums(std::span<const Index> a, std::span<const Index> b, std::vector<PairSum> &sums,
-                std::vector<PairSum> &scratch) {
-    std::vector<std::int32_t> order(b.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](auto x, auto y) { return b[x] < b[y]; });
-    sums.resize(a.size() * b.size());
-    auto add = [&, to = sums.data()](std::size_t ra, std::int32_t rb) mutable {
-        *to++ = {a[ra] + b[rb], static_cast<std::int32_t>(ra), rb};
-    };
-    const bool by_b = b.size() <= a.size();
-    if (by_b)  // of equal sums those with the larger entry of b have the smaller one of a
-        for (std::size_t i = b.size(); i-- > 0;)
-            for (std::size_t ra = 0; ra < a.size(); ra++) add(ra, order[i]);
-    else
-        for (std::size_t ra = 0; ra < a.size(); ra++)
-            for (const auto rb : order) add(ra, rb);
-    scratch.resize(sums.size());
-    const auto [lists, length] = by_b ? std::pair(b.size(), a.size()) : std::pair(a.size(), b.size());
-    merge_all(sums.data(), scratch.data(), static_cast<Index>(lists), static_cast<Index>(length), false);
-}
 
 void StretchSums::add_merged(StretchView a, StretchView b, const std::function<void(Index)> &guard) {
     place_prefixes(a, b);

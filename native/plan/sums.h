@@ -1,7 +1,8 @@
 // Sums of tally sets: all stretches of one table with all stretches of another, or with the shifts of a step.
 #pragma once
 
-#include "common.h"
+#include "plan/merged_sums.h"
+#include "plan/prefix_set.h"
 
 namespace tallytree {
 
@@ -16,36 +17,6 @@ struct StretchView {
 struct Bounds {
     std::vector<Index> low, high;
 };
-
-// Numbers the distinct vectors that are offered to it, by hashing: there may be 64 statistics, so that they are
-// never packed into one integer.
-class PrefixSet {
-  public:
-    PrefixSet(Index size, Index expected);
-    std::int32_t insert(const Index *vector);
-    Index count() const { return count_; }
-    const Index *operator[](Index i) const { return data_.data() + i * size_; }
-
-  private:
-    std::size_t hash(const Index *vector) const;
-    void grow();
-
-    Index size_, count_ = 0;
-    std::vector<Index> data_;
-    std::vector<std::int32_t> slots_;
-    std::vector<std::uint64_t> weights_;
-};
-
-// A pair of stretches; `key` is the sum of their prefixes as one number, and then the stretch that it goes to.
-struct PairSum {
-    Index key;
-    std::int32_t a, b;
-};
-
-// All sums of two lists of keys in order, equal ones by their place in `a`: one sorted list for each entry of the
-// shorter list, merged. The keys of `a` must ascend.
-void merge_sums(std::span<const Index> a, std::span<const Index> b, std::vector<PairSum> &sums,
-                std::vector<PairSum> &scratch);
 
 // The stretches that the pairs of two sets add up to, in lexicographic order, and which pair goes to which of them.
 class StretchSums {
