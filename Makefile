@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-NATIVE := $(wildcard src/tallytree/kernels/native/*.cpp src/tallytree/kernels/native/*.h)
+NATIVE := $(wildcard native/*.h native/*/*.h native/*/*.cpp)
 
 # A cmake from the machine where there is one, else from pip.
 CMAKE_PACKAGE := $(if $(shell command -v cmake),,cmake)

@@ -4,9 +4,17 @@ import pickle
 
 import pytest
 
-from tallytree.errors import BudgetError, InfeasibleError, ModelError, ObjectiveError, TallytreeError
+import tallytree as tt
+from tallytree.errors import (
+    BudgetError,
+    CertificateError,
+    InfeasibleError,
+    ModelError,
+    ObjectiveError,
+    TallytreeError,
+)
 
-EVERY = [TallytreeError, ModelError, InfeasibleError, BudgetError, ObjectiveError]
+EVERY = [TallytreeError, ModelError, InfeasibleError, BudgetError, CertificateError, ObjectiveError]
 
 
 @pytest.mark.parametrize("kind", EVERY)
@@ -32,3 +40,8 @@ def test_errors_survive_pickling(kind, protocol):
     assert type(again) is kind
     assert str(again) == str(error)
     assert again.__notes__ == ["seen in batch 3"]
+
+
+def test_a_warning_about_speed_can_be_filtered_by_its_type():
+    assert issubclass(tt.PerformanceWarning, UserWarning)
+    assert not issubclass(tt.PerformanceWarning, TallytreeError)

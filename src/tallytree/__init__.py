@@ -22,7 +22,15 @@ from tallytree.answers.solution import Solution
 from tallytree.bulk.batch import profile_batch, solve_batch
 from tallytree.bulk.loss_batch import loss_augmented_batch
 from tallytree.deprecation import renamed
-from tallytree.errors import BudgetError, InfeasibleError, ModelError, ObjectiveError, TallytreeError
+from tallytree.errors import (
+    BudgetError,
+    CertificateError,
+    InfeasibleError,
+    ModelError,
+    ObjectiveError,
+    PerformanceWarning,
+    TallytreeError,
+)
 from tallytree.kbest import diverse_k_best, exclude, iter_best, k_best
 from tallytree.losses.augmented import loss_augmented, loss_augmented_path
 from tallytree.losses.corpus import loss_augmented_corpus
@@ -50,6 +58,7 @@ __all__ = [
     "BoundedSolution",
     "BudgetError",
     "Certificate",
+    "CertificateError",
     "CliqueTree",
     "Constraint",
     "Distribution",
@@ -59,6 +68,7 @@ __all__ = [
     "Model",
     "ModelError",
     "ObjectiveError",
+    "PerformanceWarning",
     "Plan",
     "Profile",
     "Recipe",

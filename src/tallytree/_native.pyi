@@ -1,11 +1,50 @@
 """Native planner and executor: arrays in, arrays out."""
 
+import enum
 from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-class BudgetExceededError(Exception): ...
+UNCAPPED: int
+NO_LIMIT: int
+
+class BudgetExceededError(Exception):
+    step: int
+    bytes: float
+
+class CertificateFailedError(Exception): ...
+
+class Algebra(enum.IntEnum):
+    MAX_PLUS = 0
+    LOG_SUM_EXP = 1
+    COUNTING = 2
+
+class TallyMode(enum.IntEnum):
+    AUTO = 0
+    ROWS = 1
+    CELLS = 2
+
+class OrderMethod(enum.IntEnum):
+    MIN_FILL = 0
+    MIN_DEGREE = 1
+    MIN_WEIGHT = 2
+    NATURAL = 3
+    SWEEP = 4
+    MIN_TALLY = 5
+
+class Verb(enum.IntEnum):
+    UNIT = 0
+    JOIN = 1
+    ELIMINATE = 2
+    WORD = 3
+    COMBINE = 4
+    UNARY = 5
+
+class DerivationStep(enum.IntEnum):
+    WORD = 0
+    UNARY = 1
+    SPLIT = 2
 
 class Skeleton:
     def __init__(
@@ -47,7 +86,7 @@ class Layout:
         caps: NDArray[np.int64],
         low: NDArray[np.int64],
         high: NDArray[np.int64],
-        mode: int,
+        mode: TallyMode,
         memory_limit: float,
         single: bool = False,
     ) -> None: ...
@@ -77,7 +116,7 @@ class Run:
         self,
         layout: Layout,
         tables: Sequence[NDArray[np.float64]],
-        algebra: int,
+        algebra: Algebra,
         prime: int = 0,
         threads: int = 1,
         grain: float = 3e5,
@@ -124,7 +163,7 @@ class LossTable:
     ) -> None: ...
 
 class Batch:
-    def __init__(self, mode: int, memory_limit: float) -> None: ...
+    def __init__(self, mode: TallyMode, memory_limit: float) -> None: ...
     def add(
         self,
         skeleton: Skeleton,
@@ -163,7 +202,7 @@ class Batch:
         NDArray[np.int64],
         NDArray[np.int64],
         NDArray[np.int64],
-        NDArray[np.float64],
+        NDArray[np.void],
     ]: ...
 
 class KBest:
@@ -183,7 +222,7 @@ def augmented_chains(
     count: int,
     memory_limit: float,
     threads: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]: ...
+) -> tuple[NDArray[np.int64], NDArray[np.void]]: ...
 def block_inner(
     indices: NDArray[np.int64],
     values: NDArray[np.float64],
@@ -191,7 +230,7 @@ def block_inner(
     vector: NDArray[np.float64],
 ) -> NDArray[np.float64]: ...
 def elimination_order(
-    cardinalities: NDArray[np.int32], scopes: Sequence[NDArray[np.int32]], method: int, seed: int = 0
+    cardinalities: NDArray[np.int32], scopes: Sequence[NDArray[np.int32]], method: OrderMethod, seed: int = 0
 ) -> NDArray[np.int32]: ...
 def evaluate(
     cardinalities: NDArray[np.int32],
@@ -217,12 +256,15 @@ def improve_block(
     enough: float,
     rounding: float,
 ) -> float: ...
+def spans(words: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
+def span_number(words: int, start: int, width: int) -> int: ...
+def span_numbers(words: int, starts: NDArray[np.int64], widths: NDArray[np.int64]) -> NDArray[np.int64]: ...
 def instruction_set() -> str: ...
 def instruction_sets() -> list[str]: ...
 
 class ChartGrammar:
     def __init__(
-        self, symbols: int, bags: int, root: int, rules: NDArray[np.int32], chains: NDArray[np.int32]
+        self, symbols: int, bags: int, root: int, rules: NDArray[np.int32], paths: NDArray[np.int32]
     ) -> None: ...
 
 class ChartLayout:
@@ -266,8 +308,8 @@ class ChartRun:
         layout: ChartLayout,
         words: NDArray[np.float64],
         rules: NDArray[np.float64],
-        chains: NDArray[np.float64],
-        algebra: int,
+        paths: NDArray[np.float64],
+        algebra: Algebra,
         prime: int = 0,
     ) -> None: ...
     def root(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]: ...

@@ -10,6 +10,7 @@ __all__ = [
     "InfeasibleError",
     "ModelError",
     "ObjectiveError",
+    "PerformanceWarning",
     "TallytreeError",
 ]
 
@@ -39,4 +40,11 @@ class ObjectiveError(TallytreeError, ValueError):
 
 
 class CertificateError(TallytreeError):
-    """An answer is not what the messages promised of it: a bug in the library, or in a loss of your own."""
+    """An answer failed its certificate: a labelling does not have the score, tally or loss promised of it.
+
+    This is a bug, in the library or in a loss of your own; the answer is withheld.
+    """
+
+
+class PerformanceWarning(UserWarning):
+    """An answer is right, but it was computed on a slower road than usual; the text says why."""

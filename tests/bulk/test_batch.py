@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from strategies import problems
 
 import tallytree as tt
+from tallytree.bulk.batch import _SolutionOf
+from tallytree.bulk.jobs import Batch, Options
 from tallytree.kernels import native
 from tallytree.testing import check_profile, check_solution
 
@@ -270,3 +272,20 @@ def test_problems_wait_for_each_other_where_memory_is_short():
     found = tt.solve_batch(models, statistics, memory_limit=largest, threads=4)
     for solution, model, given_statistics in zip(found, models, statistics, strict=True):
         assert_same(solution, tt.solve(model, given_statistics))
+
+
+class Roomier(_SolutionOf):
+    """A problem that has all the memory it needs when it is solved on its own."""
+
+    def alone(self, options):
+        return super().alone(options._replace(memory_limit=None))
+
+
+def test_problems_that_only_fit_on_their_own_are_answered_with_a_warning():
+    models = [tt.Model.chain(np.tile([0.0, 1.0], (n, 1)), np.zeros((2, 2))) for n in (200, 3, 200)]
+    problems = {i: Roomier(model, [ONES], None, None, None, None) for i, model in enumerate(models)}
+    batch = Batch(problems, Options(None, 2e4, "auto", 2, "raise"))
+    with pytest.warns(tt.PerformanceWarning, match="2 of the 3 problems .* the first of them problem 0"):
+        found = batch.solve()
+    for solution, model in zip(found, models, strict=True):
+        assert_same(solution, tt.solve(model, [ONES]))

@@ -197,3 +197,18 @@ def test_tables_that_do_not_fit_are_refused():
     ):
         with pytest.raises(ValueError, match=text):
             native.ChainKinds(*tables._replace(**{name: np.ascontiguousarray(wrong)}))
+
+
+def test_a_labelling_that_breaks_its_promise_is_withheld():
+    chains = Chains(np.array([[np.inf, 0.0], [0.0, 1.0]]), np.zeros((2, 2)), [2], ("O", "B"))
+    hamming = chain_loss(tt.losses.HammingDistance(), 2, chains.names)
+    with pytest.raises(tt.CertificateError, match="the certificate failed: a chain's labelling"):
+        augmented_chains(chains, hamming, [np.array([0, 1])], "margin")
+
+
+def test_labellings_have_named_columns():
+    labels, known = native.augmented_chains(**arguments(count=3))
+    assert known.dtype.names == ("chain", "begin", "end", "loss", "score")
+    assert set(known["chain"].tolist()) == {0}
+    assert (known["end"] - known["begin"]).tolist() == [2] * len(known)
+    assert known["end"][-1] == len(labels)

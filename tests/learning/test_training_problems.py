@@ -129,6 +129,21 @@ def test_what_is_not_plain_goes_the_general_way():
         broken.solved("margin", None, 1)
 
 
+@pytest.mark.parametrize("extra", [None, TopTallies(2)])
+def test_chains_that_do_not_fit_are_solved_as_models_with_a_warning(monkeypatch, extra):
+    rng = np.random.default_rng(5)
+    chains = Chains(rng.normal(size=(9, 2)), rng.normal(size=(2, 2)), [4, 5], ("O", "B"))
+    task = ChainTask(chains, [rng.integers(0, 2, n) for n in (4, 5)], tt.losses.FBeta(background="O"))
+    expected = task.solved("slack", extra, 1)
+    monkeypatch.setattr("tallytree.bulk.chains.default_memory_limit", lambda: 100.0)
+    with pytest.warns(
+        tt.PerformanceWarning, match="2 chains do not fit the memory limit .* solved as models"
+    ):
+        found = task.solved("slack", extra, 1)
+    as_lists = [[[(y.tolist(), c) for y, c in some] for some in every] for every in (found, expected)]
+    assert as_lists[0] == as_lists[1]
+
+
 @pytest.mark.parametrize(("kind", "arguments"), [(TopTallies, [0]), (Diverse, [0]), (Diverse, [2, 0.5])])
 def test_numbers_of_planes_are_positive(kind, arguments):
     with pytest.raises(tt.ModelError, match="must be a positive integer, got"):

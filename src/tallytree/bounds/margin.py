@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tallytree.answers.solution import Solution
 from tallytree.bulk.batch import solve_batch
-from tallytree.errors import ModelError, TallytreeError
+from tallytree.errors import CertificateError, ModelError, TallytreeError
 from tallytree.losses.base import Loss, Values
 from tallytree.losses.nodes import NodeLoss
 from tallytree.model.model import Model, checked_model
@@ -136,7 +136,7 @@ class MarginExample:
         )  # how far it is from counting, up to the messages' rounding
         counts = abs(loss - found.value) <= 1e-9 and beyond <= self.allowance
         if not counts and not (found.value == 0 and beyond >= -self.allowance):
-            raise TallytreeError(
+            raise CertificateError(
                 f"the certificate failed: the messages promise the value {found.value!r}, the labelling has "
                 f"the loss {loss!r} and is {beyond:.3g} beyond the margin. This is a bug in tallytree, or in "
                 "the loss: check that with tallytree.testing.check_loss"

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tallytree.answers.solution import Solution
 from tallytree.bounds.margin import MarginExample
 from tallytree.bulk.batch import solve_batch
-from tallytree.errors import ModelError, TallytreeError
+from tallytree.errors import CertificateError, ModelError
 from tallytree.losses.base import Loss, Values, is_number
 from tallytree.model.model import Model, checked_model
 
@@ -116,7 +116,7 @@ class _SoftExample(MarginExample):
         weight = float(self._weight(score, int((assignment != self.truth).sum())))
         rounding = 1e-9 + self.allowance / self.softness
         if not abs(weight * loss - found.value) <= rounding:
-            raise TallytreeError(
+            raise CertificateError(
                 f"the certificate failed: the messages promise the value {found.value!r}, the labelling has "
                 f"{weight * loss!r}. This is a bug in tallytree, or in the loss: check that with "
                 "tallytree.testing.check_loss"

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tallytree.bulk.chunk_tables import ChunkLoss
 from tallytree.bulk.truth_tables import ChainLoss, Integers, PositionLoss, Priced
+from tallytree.errors import CertificateError
 from tallytree.kernels import native
 from tallytree.kernels.native import BudgetExceededError
 from tallytree.losses.base import Loss
@@ -123,21 +124,27 @@ def augmented_chains(
     seen = [loss.seen(truth) for truth in truths]
     priced = [loss.priced(truth, size, scaling) for truth, (_, size) in zip(truths, seen, strict=True)]
     folds = _folds(priced, len(loss.statistics)) if count == 1 and scaling == "margin" else _NO_FOLDS
-    counts, labels, losses, _ = native.augmented_chains(
-        loss.compiled,
-        [loss.skeleton(length, not len(folds)) for length in chains.lengths],
-        np.array(chains.lengths, dtype=np.int64),
-        chains.emissions,
-        chains.links,
-        np.concatenate([kinds for kinds, _ in seen]),
-        np.concatenate(truths),
-        [one.table for one in priced],
-        folds,
-        count,
-        default_memory_limit(),
-        thread_count(threads),
-    )
-    return _split(chains.lengths, counts.tolist(), labels, losses.tolist())
+    try:
+        labels, known = native.augmented_chains(
+            loss.compiled,
+            [loss.skeleton(length, not len(folds)) for length in chains.lengths],
+            np.array(chains.lengths, dtype=np.int64),
+            chains.emissions,
+            chains.links,
+            np.concatenate([kinds for kinds, _ in seen]),
+            np.concatenate(truths),
+            [one.table for one in priced],
+            folds,
+            count,
+            default_memory_limit(),
+            thread_count(threads),
+        )
+    except native.CertificateFailedError as error:
+        raise CertificateError(
+            f"the certificate failed: {error}. This is a bug in tallytree, unless a score is infinite; "
+            "please report it with the scores"
+        ) from None
+    return _by_chain(len(chains.lengths), labels, known)
 
 
 _NO_FOLDS = np.zeros((0, 0))
@@ -150,13 +157,10 @@ def _folds(priced: Sequence[Priced], statistics: int) -> NDArray[np.float64]:
     return _NO_FOLDS if len(coefficients) < len(lines) else np.array(coefficients).reshape(-1, statistics)
 
 
-def _split(lengths: Sequence[int], counts: list[int], labels: Integers, losses: list[float]) -> list[Found]:
+def _by_chain(chains: int, labels: Integers, known: NDArray[np.void]) -> list[Found]:
     """Return labellings and losses chain by chain."""
-    found: list[Found] = []
-    at = number = 0
-    for length, count in zip(lengths, counts, strict=True):
-        found.append([])
-        for _ in range(count):
-            found[-1].append((labels[at : at + length], losses[number]))
-            at, number = at + length, number + 1
+    found: list[Found] = [[] for _ in range(chains)]
+    columns = (known[name].tolist() for name in ("chain", "begin", "end", "loss"))
+    for chain, begin, end, loss in zip(*columns, strict=True):
+        found[chain].append((labels[begin:end], loss))
     return found

@@ -9,6 +9,7 @@ which raises the error that says why: there is one place that words errors.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol
@@ -21,7 +22,7 @@ from tallytree.answers.objective import Objective
 from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Decoded, Solution, certified
 from tallytree.answers.tally_table import Where
-from tallytree.errors import ModelError, TallytreeError
+from tallytree.errors import ModelError, PerformanceWarning, TallytreeError
 from tallytree.kernels import native
 from tallytree.model.model import Model
 from tallytree.planning.options import PlanOptions, read_options
@@ -65,16 +66,17 @@ class Labellings(NamedTuple):
         The labellings, their tallies as the messages have them, and the sums of their blocks of integers.
     begins : array of shape (K + 1, 3)
         Where the stretches of each problem begin in these three.
-    numbers : array of shape (K, 8)
-        Whether something was found; the messages' score, the model's, the size of its local scores and their
-        number; value, loss, and the truth's score.
+    known : structured array of shape (K,)
+        Of each problem: whether there is a labelling (``found``), its score by the messages (``promised``)
+        and by the model (``score``), the size of its local scores (``magnitude``) and their number
+        (``terms``); and where there is a loss, the ``value``, the ``loss`` and the ``truth_score``.
     """
 
     assignments: NDArray[np.int64]
     tallies: NDArray[np.int64]
     sums: NDArray[np.int64]
     begins: NDArray[np.int64]
-    numbers: NDArray[np.float64]
+    known: NDArray[np.void]
 
     def part(self, first: int, last: int) -> Labellings:
         """Return those of some of the problems."""
@@ -85,19 +87,23 @@ class Labellings(NamedTuple):
             self.tallies[t:t_end],
             self.sums[s:s_end],
             some - some[0],
-            self.numbers[first:last],
+            self.known[first:last],
         )
+
+    def columns(self, *names: str) -> Iterator[tuple[Any, ...]]:
+        """Go through what is known of each problem: the fields that are named."""
+        return zip(*(self.known[name].tolist() for name in names), strict=True)
 
     def each(self, values: Mapping[int, float]) -> Iterator[Decoded | None]:
         """Go through them, given the values of some; None for a problem for which nothing was found."""
         tallies, sums, begins = self.tallies.tolist(), self.sums.tolist(), self.begins.tolist()
-        for place, known in enumerate(self.numbers.tolist()):
-            found, score, got, magnitude, terms, *_ = known
+        columns = self.columns("found", "promised", "score", "magnitude", "terms")
+        for place, (found, promised, score, magnitude, terms) in enumerate(columns):
             if found:
                 (a, t, s), (a_end, t_end, s_end) = begins[place], begins[place + 1]
-                evaluation = got, magnitude, int(terms), sums[s:s_end]
+                evaluation = score, magnitude, terms, sums[s:s_end]
                 assignment = self.assignments[a:a_end].copy()
-                yield Decoded(assignment, score, tallies[t:t_end], values.get(place), evaluation)
+                yield Decoded(assignment, promised, tallies[t:t_end], values.get(place), evaluation)
             else:
                 yield None
 
@@ -182,7 +188,7 @@ class Batch:
                 if answer is None:
                     missing[number] = bulk.problem(index)
             first = last
-        return self._gathered(found.part(first, len(found.numbers)).each(self._values), missing)
+        return self._gathered(found.part(first, len(found.known)).each(self._values), missing)
 
     def profile(self) -> list[Any]:
         """Compute the profile of each problem."""
@@ -265,15 +271,32 @@ class Batch:
         }
         for (number, problem, _), one in zip(self._problems, found, strict=True):
             waiting[number] = problem, one
+        answered_alone = set()
         for number in sorted(waiting):
             problem, one = waiting[number]
             try:
-                self._answers[number] = (
-                    problem.alone(self.options) if one is None else problem.answer(one, self.options)
-                )
+                if one is None:
+                    self._answers[number] = problem.alone(self.options)
+                    answered_alone.add(number)
+                else:
+                    self._answers[number] = problem.answer(one, self.options)
             except TallytreeError as error:
                 self._fail(number, error)
+        self._tell_of_refused(answered_alone)
         return [self._answers[number] for number in range(len(self._answers))]
+
+    def _tell_of_refused(self, answered_alone: set[int]) -> None:
+        """Warn of problems that did not fit the limit in the batch, and did on their own."""
+        numbers = [number for bulk in self._bulks for number in bulk.numbers]
+        numbers += [number for number, _, _ in self._problems]
+        slow = answered_alone.intersection(numbers[place] for place in self.handle.refused)
+        if slow:
+            warnings.warn(
+                f"{len(slow)} of the {len(numbers)} problems of the batch did not fit memory_limit there, "
+                f"the first of them problem {min(slow)}; they were solved one by one. Raise memory_limit=",
+                PerformanceWarning,
+                stacklevel=4,
+            )
 
     def _fail(self, number: int, error: TallytreeError) -> None:
         """Put an error in the place of an answer, or raise it."""

@@ -48,6 +48,9 @@ __all__ = ["Asked", "Augmented", "Nodes", "in_bulk"]
 
 _BEST_VALUE = Claim(BEST, noun="value")
 
+_CHECKED = ("promised", "score", "magnitude", "terms")
+"""What is known of a labelling that its certificate looks at."""
+
 
 class Augmented:
     """A loss on a model, as :func:`loss_augmented` takes them."""
@@ -217,7 +220,7 @@ class Nodes:
         """Make the answers; the messages' promises are looked at all at once."""
         counted: tuple[str, ...] = self.loss.counted
         tallies, sums = (table.reshape(-1, len(counted)) for table in (found.tallies, found.sums))
-        certify_all(tallies, sums, *found.numbers.T[1:5])
+        certify_all(tallies, sums, *(found.known[name] for name in _CHECKED))
         labels, begins = read_only(found.assignments), found.begins[:, 0].tolist()
         assert self.codes is not None  # what truths were: by now their owner may have changed them
         truths = map(
@@ -225,11 +228,10 @@ class Nodes:
         )
         each = zip(self.models, self.recipes, truths, begins, begins[1:], strict=False)
         counts = map(tally_type(counted)._make, sums.tolist())
-        for (model, recipe, truth, at, end), tally, numbers in zip(
-            each, counts, found.numbers.tolist(), strict=True
-        ):
-            known, promised, score, _, _, value, loss, truth_score = numbers
-            if not known:
+        known = found.columns("found", "promised", "score", "value", "loss", "truth_score")
+        for (model, recipe, truth, at, end), tally, numbers in zip(each, counts, known, strict=True):
+            decoded, promised, score, value, loss, truth_score = numbers
+            if not decoded:
                 yield None
                 continue
             proof = Proof(partial(_plan, model, recipe, truth, options), promised, _BEST_VALUE)

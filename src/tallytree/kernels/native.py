@@ -7,19 +7,27 @@ choice of the instruction set is made once: ``TALLYTREE_INSTRUCTION_SET`` overri
 import os
 
 from tallytree._native import (
+    NO_LIMIT,
+    UNCAPPED,
+    Algebra,
     Batch,
     BudgetExceededError,
+    CertificateFailedError,
     ChainKinds,
     ChartGrammar,
     ChartKBest,
     ChartLayout,
     ChartRun,
+    DerivationStep,
     KBest,
     Layout,
     LossTable,
+    OrderMethod,
     Run,
     SingleRun,
     Skeleton,
+    TallyMode,
+    Verb,
     augmented_chains,
     block_inner,
     elimination_order,
@@ -28,6 +36,9 @@ from tallytree._native import (
     instruction_set,
     instruction_sets,
     join,
+    span_number,
+    span_numbers,
+    spans,
     use_instruction_set,
 )
 
@@ -35,19 +46,27 @@ __all__ = [
     "COUNTING",
     "LOG_SUM_EXP",
     "MAX_PLUS",
+    "NO_LIMIT",
+    "UNCAPPED",
+    "Algebra",
     "Batch",
     "BudgetExceededError",
+    "CertificateFailedError",
     "ChainKinds",
     "ChartGrammar",
     "ChartKBest",
     "ChartLayout",
     "ChartRun",
+    "DerivationStep",
     "KBest",
     "Layout",
     "LossTable",
+    "OrderMethod",
     "Run",
     "SingleRun",
     "Skeleton",
+    "TallyMode",
+    "Verb",
     "augmented_chains",
     "block_inner",
     "elimination_order",
@@ -56,10 +75,13 @@ __all__ = [
     "instruction_set",
     "instruction_sets",
     "join",
+    "span_number",
+    "span_numbers",
+    "spans",
     "use_instruction_set",
 ]
 
-MAX_PLUS, LOG_SUM_EXP, COUNTING = 0, 1, 2
+MAX_PLUS, LOG_SUM_EXP, COUNTING = Algebra.MAX_PLUS, Algebra.LOG_SUM_EXP, Algebra.COUNTING
 
 if os.environ.get("TALLYTREE_INSTRUCTION_SET"):
     use_instruction_set(os.environ["TALLYTREE_INSTRUCTION_SET"])

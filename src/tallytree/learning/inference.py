@@ -5,6 +5,7 @@ A task holds scores and truths, never weights or features; :meth:`Task.solved` g
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,11 +17,12 @@ from tallytree.answers.solution import Solution
 from tallytree.bulk.batch import solve_batch
 from tallytree.bulk.chains import BudgetExceededError, Chains, augmented_chains, chain_loss
 from tallytree.bulk.loss_batch import loss_augmented_batch
-from tallytree.errors import InfeasibleError, ModelError, TallytreeError
+from tallytree.errors import InfeasibleError, ModelError, PerformanceWarning, TallytreeError
 from tallytree.learning.planes import Integers
 from tallytree.losses import Loss
 from tallytree.losses.augmented import LossProfile
 from tallytree.model.model import Model
+from tallytree.planning.budget import readable_bytes
 from tallytree.planning.threads import thread_count
 from tallytree.statistics.constraints import And, Constraint
 from tallytree.statistics.recipes import mismatches
@@ -165,7 +167,13 @@ class ChainTask(Task):
             return self._in_models()._top(count, scaling, threads)
         try:
             return augmented_chains(self.chains, tables, self.truths, scaling, count, threads)
-        except BudgetExceededError:
+        except BudgetExceededError as refusal:
+            warnings.warn(
+                f"the tables of {len(self)} chains do not fit the memory limit (one needs "
+                f"{readable_bytes(refusal.bytes)} or more): they are solved as models, which takes longer",
+                PerformanceWarning,
+                stacklevel=2,
+            )
             return self._in_models()._top(count, scaling, threads)
 
     def _diverse(self, count: int, distance: int, threads: int | None) -> list[Found]:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from tallytree.kernels import native
 from tallytree.learning.attributes import Encoder, Hashed, Vocabulary
 from tallytree.learning.planes import Floats, Integers
 from tallytree.learning.templates import TAGGING, templated, word_parts
@@ -195,6 +196,4 @@ def side_rows(words: int, starts: Integers, ends: Integers) -> Integers:
 
 def span_rows(words: int, starts: Integers, ends: Integers) -> Integers:
     """Return the row of :attr:`Sentence.spans` for each of some spans."""
-    widths = ends - starts
-    rows: Integers = (widths - 1) * (2 * words - widths + 2) // 2 + starts
-    return rows
+    return native.span_numbers(words, np.ascontiguousarray(starts), ends - starts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -29,10 +28,8 @@ def kept_budget(words: int, limit: float, beside: float = 0.0) -> Iterator[None]
     try:
         yield
     except native.BudgetExceededError as error:
-        found = re.match(r"step (\d+) bytes ([\d.e+]+)", str(error))
-        assert found is not None
-        span, place = int(found[1]), ""
+        span, place = error.step, ""
         if span:
             starts, ends = spans(words)
             place = f" at words {starts[span]} to {ends[span]}, and is not finished then"
-        raise too_large(words, float(found[2]) + beside, limit, place) from None
+        raise too_large(words, error.bytes + beside, limit, place) from None

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.kernels import native
 from tallytree.parsing.compiled import Compiled
 from tallytree.trees import Tree
 
 __all__ = ["Scores", "crossing", "labels_by_span", "spans", "steps_score", "steps_tree"]
 
-WORD, CHAIN, SPLIT = 0, 1, 2
+WORD, UNARY, SPLIT = native.DerivationStep.WORD, native.DerivationStep.UNARY, native.DerivationStep.SPLIT
 
 _EPSILON = float(np.finfo(np.float64).eps)
 
@@ -50,9 +51,7 @@ def spans(words: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     >>> [span.tolist() for span in spans(2)]
     [[0, 1, 0], [1, 2, 2]]
     """
-    starts = np.concatenate([np.arange(words - width + 1) for width in range(1, words + 1)])
-    widths = np.repeat(np.arange(1, words + 1), np.arange(words, 0, -1))
-    return starts, starts + widths
+    return native.spans(words)
 
 
 def crossing(
@@ -94,9 +93,8 @@ def steps_tree(compiled: Compiled, steps: NDArray[np.int32], words: Sequence[str
 
 def steps_score(scores: Scores, steps: NDArray[np.int32]) -> tuple[float, float]:
     """Add up the scores of the steps; return the sum, and how far sums in other orders can be from it."""
-    n = len(scores.words)
-    kinds, numbers, starts, widths = steps.T[:4]
-    places = (widths - 1) * (2 * n - widths + 2) // 2 + starts
+    kinds, numbers, starts, widths = np.ascontiguousarray(steps.T[:4], dtype=np.int64)
+    places = native.span_numbers(len(scores.words), starts, widths)
 
     def taken(array: NDArray[np.float64], kind: int) -> NDArray[np.float64]:
         chosen = kinds == kind
@@ -109,7 +107,7 @@ def steps_score(scores: Scores, steps: NDArray[np.int32]) -> tuple[float, float]
         [
             scores.words[starts[word_steps], numbers[word_steps]],
             taken(scores.rules, SPLIT),
-            taken(scores.chains, CHAIN),
+            taken(scores.chains, UNARY),
         ]
     )
     return float(parts.sum()), _EPSILON * (4 + len(steps)) * float(np.abs(parts).sum())

@@ -136,7 +136,7 @@ class Forest:
         with kept_budget(len(self.words), limit):
             return native.ChartLayout.plain(self.compiled.native, len(self.words), limit)
 
-    def _run(self, algebra: int, scores: Scores | None = None) -> native.ChartRun:
+    def _run(self, algebra: native.Algebra, scores: Scores | None = None) -> native.ChartRun:
         s = self.scores if scores is None else scores
         return native.ChartRun(self._layout, s.words, s.rules, s.chains, algebra)
 

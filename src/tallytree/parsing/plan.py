@@ -27,9 +27,6 @@ from tallytree.planning.plan import listed
 
 __all__ = ["TreePlan"]
 
-_OPEN = 2**62
-_UNCAPPED = np.iinfo(np.int64).max
-
 _DEFAULTS = PlanOptions()
 
 
@@ -114,9 +111,9 @@ class TreePlan:
                 self.compiled.native,
                 len(self.forest.words),
                 self._shifts,
-                np.array([_UNCAPPED if cap is None else cap for cap in caps], dtype=np.int64),
-                np.array([-_OPEN if low is None else low for low, _ in ends], dtype=np.int64),
-                np.array([_OPEN if high is None else high for _, high in ends], dtype=np.int64),
+                np.array([native.UNCAPPED if cap is None else cap for cap in caps], dtype=np.int64),
+                np.array([-native.NO_LIMIT if low is None else low for low, _ in ends], dtype=np.int64),
+                np.array([native.NO_LIMIT if high is None else high for _, high in ends], dtype=np.int64),
                 items,
                 self.limit - self._marginal_bytes,
             )
@@ -137,7 +134,7 @@ class TreePlan:
         """What each statistic costs there."""
         return self._prices
 
-    def run(self, algebra: int = native.MAX_PLUS) -> native.ChartRun:
+    def run(self, algebra: native.Algebra = native.MAX_PLUS) -> native.ChartRun:
         """Build the chart."""
         return native.ChartRun(self.layout, self.scores.words, self.scores.rules, self.scores.chains, algebra)
 

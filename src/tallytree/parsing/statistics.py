@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.errors import ModelError
+from tallytree.kernels import native
 from tallytree.parsing.compiled import Compiled
 from tallytree.statistics.linear import Counted, Expression, Linear
 from tallytree.trees import Tree
@@ -43,8 +44,7 @@ class Chart(NamedTuple):
 
     def number(self, start: int, end: int) -> int:
         """Return the number of a span."""
-        words, width = int(self.ends[-1]), end - start
-        return (width - 1) * (2 * words - width + 2) // 2 + start
+        return native.span_number(int(self.ends[-1]), start, end - start)
 
     @property
     def sizes(self) -> NDArray[np.int64]:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import gcd
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
+from tallytree.kernels.native import NO_LIMIT
 from tallytree.model.blocks import LARGEST_INTEGER
 from tallytree.statistics.constraints import And, Constraint, Or
 from tallytree.statistics.linear import Comparison, Counted, Linear, Term
@@ -112,10 +113,10 @@ class _Carrier(Generic[S]):
         number = self._number(term)
         low, high = self.window.get(number, (None, None))
         if constraint.relation in (">=", "=="):
-            least = min(-(-bound // factor), 2**62 - 1)
+            least = min(-(-bound // factor), NO_LIMIT - 1)
             low = least if low is None else max(least, low)
         if constraint.relation in ("<=", "=="):
-            most = max(bound // factor, 1 - 2**62)
+            most = max(bound // factor, 1 - NO_LIMIT)
             high = most if high is None else min(most, high)
         self.window[number] = (low, high)
         return True
@@ -133,7 +134,7 @@ class _Carrier(Generic[S]):
                 if number < read:
                     continue
                 free = len(comparison.terms) == 1 and self._read[number].cap is None
-                free = free and abs(_threshold(comparison)) < 2**62
+                free = free and abs(_threshold(comparison)) < NO_LIMIT
                 ends = self.window.get(number, (None, None))[1] is not None
                 known = thresholds.get(number, _threshold(comparison))
                 if not free or ends or known is None:

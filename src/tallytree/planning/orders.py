@@ -22,9 +22,7 @@ from tallytree.kernels import native
 from tallytree.model.model import Model
 from tallytree.statistics.statistic import Statistic
 
-__all__ = ["METHODS", "UNCAPPED", "Order", "skeleton"]
-
-UNCAPPED = int(np.iinfo(np.int64).max)
+__all__ = ["METHODS", "Order", "skeleton"]
 
 
 @runtime_checkable
@@ -38,7 +36,7 @@ class Ordered(Protocol):
 Order = str | ArrayLike | Ordered
 """A heuristic by name, the variables in order, or a clique tree."""
 
-METHODS = {"min-fill": 0, "min-degree": 1, "min-weight": 2, "natural": 3, "sweep": 4, "min-tally": 5}
+METHODS = {method.name.lower().replace("_", "-"): method for method in native.OrderMethod}
 """The heuristics that ``order=`` takes by name."""
 
 _Tries = tuple[tuple[str, int], ...]
@@ -107,7 +105,7 @@ class _Search:
         self.shifts = [block.scopes for s in statistics for block in s.blocks]
         self.statistic_of = np.array([i for i, s in enumerate(statistics) for _ in s.blocks], dtype=np.int32)
         self.caps = np.array(
-            [UNCAPPED if s.cap is None else max(s.cap, 0) for s in statistics], dtype=np.int64
+            [native.UNCAPPED if s.cap is None else max(s.cap, 0) for s in statistics], dtype=np.int64
         )
         self.scales = np.array([s.scale for s in statistics], dtype=np.int64)
         self.seen: set[bytes] = set()

@@ -22,7 +22,7 @@ from tallytree.model.model import Model
 from tallytree.planning.budget import ADVICE, readable_bytes, readable_count, without_tallies
 from tallytree.planning.carried import Window
 from tallytree.planning.options import PlanOptions
-from tallytree.planning.orders import UNCAPPED, skeleton
+from tallytree.planning.orders import skeleton
 from tallytree.planning.precision import Precision
 from tallytree.planning.program import Step, steps
 from tallytree.planning.query import Query
@@ -31,8 +31,12 @@ from tallytree.statistics.statistic import Statistic
 __all__ = ["MODES", "Plan", "listed", "plan_graph", "tally_limits"]
 
 _DEFAULTS = PlanOptions()
-MODES: dict[str, int] = {"auto": 0, "rows": 1, "cells": 2}
-_LOWEST, _HIGHEST = -(2**62), 2**62
+MODES = {
+    "auto": native.TallyMode.AUTO,
+    "rows": native.TallyMode.ROWS,
+    "cells": native.TallyMode.CELLS,
+}
+_LOWEST, _HIGHEST = -native.NO_LIMIT, native.NO_LIMIT
 
 
 class Plan:
@@ -75,25 +79,24 @@ class Plan:
         self.skeleton = skeleton(model, statistics, options.order)
         self.layout = self._laid_out(MODES[options.layout], self.window)
 
-    def _laid_out(self, mode: int, window: Window) -> native.Layout:
+    def _laid_out(self, mode: native.TallyMode, window: Window) -> native.Layout:
         tables = [block.tables for s in self.statistics for block in s.blocks]
         caps, low, high = (np.array(n, dtype=np.int64) for n in tally_limits(self.statistics, window))
         try:
             single = self.precision == "single"
             return native.Layout(self.skeleton, tables, caps, low, high, mode, self.limit, single)
         except native.BudgetExceededError as error:
-            raise self._too_large(str(error)) from None
+            raise self._too_large(error) from None
 
-    def _too_large(self, reason: str) -> BudgetError:
+    def _too_large(self, refusal: native.BudgetExceededError) -> BudgetError:
         if not self.skeleton.feasible:
             return BudgetError(
                 f"the graph is too dense: every order tried has a step over {self.skeleton.width + 1} "
                 f"variables or more, beyond any memory. {ADVICE}"
             )
-        _, step, _, size = reason.split()
         return BudgetError(
-            f"the plan needs {readable_bytes(float(size))} or more and the limit is "
-            f"{readable_bytes(self.limit)}; the step that weighs most: {self.steps[int(step)]}. {ADVICE}"
+            f"the plan needs {readable_bytes(refusal.bytes)} or more and the limit is "
+            f"{readable_bytes(self.limit)}; the step that weighs most: {self.steps[refusal.step]}. {ADVICE}"
         )
 
     @property
@@ -130,7 +133,7 @@ class Plan:
 
     @cached_property
     def tables(self) -> NDArray[np.int64]:
-        """One row per table: states, runs, tallies, bytes, address, whether it is a checkpoint."""
+        """One row per table: states, stretches, tallies, bytes, address, whether it is a checkpoint."""
         return self.layout.tables
 
     @property
@@ -267,7 +270,7 @@ class _Shape:
 
 def tally_limits(statistics: Sequence[Statistic], window: Window) -> tuple[list[int], list[int], list[int]]:
     """Return the cap of each statistic, and the least and the largest tally that is of use."""
-    caps = [UNCAPPED if s.cap is None else s.cap for s in statistics]
+    caps = [native.UNCAPPED if s.cap is None else s.cap for s in statistics]
     low, high = [_LOWEST] * len(caps), [_HIGHEST] * len(caps)
     for position, (least, most) in window.items():
         low[position] = _LOWEST if least is None else max(least, _LOWEST)

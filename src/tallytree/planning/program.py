@@ -13,7 +13,11 @@ from tallytree.kernels import native
 __all__ = ["Step", "steps"]
 
 Verb = Literal["unit", "join", "eliminate"]
-_VERBS: tuple[Verb, ...] = ("unit", "join", "eliminate")
+_VERBS: dict[int, Verb] = {
+    native.Verb.UNIT: "unit",
+    native.Verb.JOIN: "join",
+    native.Verb.ELIMINATE: "eliminate",
+}
 
 
 @dataclass(frozen=True, slots=True)

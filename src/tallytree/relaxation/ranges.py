@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.errors import InfeasibleError, ModelError
+from tallytree.kernels.native import NO_LIMIT
 from tallytree.model.blocks import Block
 from tallytree.model.model import Model
 from tallytree.statistics.constraints import And, Constraint
@@ -20,8 +21,6 @@ from tallytree.values import read_only
 __all__ = ["Floats", "Range", "flat", "folded", "least_sum", "ranges_of"]
 
 Floats = NDArray[np.float64]
-
-_BEYOND = 2**62  # tallies stay below this in magnitude
 
 
 class Range(NamedTuple):
@@ -61,7 +60,7 @@ def ranges_of(constraint: Constraint) -> tuple[Range, ...]:
 
 def _finite(bound: int) -> int:
     """Bring a bound that no tally reaches to where it has the same meaning and is a float, too."""
-    return max(-_BEYOND, min(_BEYOND, bound))
+    return max(-NO_LIMIT, min(NO_LIMIT, bound))
 
 
 def _comparisons(constraint: Constraint) -> Iterator[Comparison]:

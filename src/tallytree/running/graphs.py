@@ -50,7 +50,7 @@ _NOWHERE = np.zeros(0, dtype=np.int64)  # where constants are evaluated
 
 
 def pass_upward(
-    plan: Plan, model: Model, options: RunOptions = _DEFAULTS, algebra: int = MAX_PLUS
+    plan: Plan, model: Model, options: RunOptions = _DEFAULTS, algebra: native.Algebra = MAX_PLUS
 ) -> GraphMessages:
     """Run the upward pass; the result does not depend on the number of threads."""
     if algebra != MAX_PLUS:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallytree.errors import ModelError
+from tallytree.kernels.native import NO_LIMIT
 from tallytree.model.blocks import Block, evaluate
 from tallytree.model.pairs import Pair, check_blocks, from_pairs
 from tallytree.statistics.constraints import Constraint
@@ -228,7 +229,7 @@ def checked_cap(cap: object, name: str) -> int:
         value = operator.index(cap)  # type: ignore[arg-type]
     except TypeError:
         raise ModelError(f"the cap of statistic {name!r} is an integer or None, got {cap!r}") from None
-    if abs(value) >= 2**62:
+    if abs(value) >= NO_LIMIT:
         raise ModelError(f"the cap of statistic {name!r} is {value}, beyond 2**62; leave it out for no cap")
     return value
 

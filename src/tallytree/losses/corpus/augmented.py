@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.errors import ModelError, TallytreeError
+from tallytree.errors import CertificateError, ModelError
 from tallytree.losses.augmented import AugmentedSolution, LossProfile
 from tallytree.losses.corpus.pool import Choice, Pool
 from tallytree.losses.corpus.search import Question, Report, search
@@ -183,7 +183,7 @@ class _Whole:
         loss = float(self.loss(tally[None])[0])
         defined = self._recipe.compare(*self._nodes(solutions))
         if abs(defined - loss) > 1e-9 * max(1.0, defined):
-            raise TallytreeError(
+            raise CertificateError(
                 f"the certificate failed: the tally {tally.tolist()} has a loss of {loss!r}, the labellings "
                 f"have {defined!r}. This is a bug in tallytree; please report it"
             )

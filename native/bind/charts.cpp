@@ -1,0 +1,165 @@
+// The border to Python for the planner of charts: grammars, layouts, spans.
+#include "bind/charts.h"
+
+#include "tables/upward.h"
+
+namespace tallytree {
+namespace {
+
+using Rows32 = Scopes;
+using Shifts = nb::ndarray<const std::int32_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using Items = nb::ndarray<const std::uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
+void check_number(std::int64_t number, std::int64_t least, std::int64_t end) {
+    if (number < least || number >= end) throw nb::value_error("a rule names a symbol or a bag that is not there");
+}
+
+PyChartGrammar make_grammar(std::int64_t symbols, std::int64_t bags, std::int32_t root, Rows32 rules, Rows32 paths) {
+    if (rules.shape(1) != 3 || paths.shape(1) != 5)
+        throw nb::value_error("rules are (parent, left, right), paths (target, source, bag, word bag, from closed)");
+    if (symbols > std::numeric_limits<std::int32_t>::max()) throw nb::value_error("too many symbols");
+    check_number(root, 0, symbols);
+    std::vector<BinaryRule> binary;
+    for (std::size_t i = 0; i < rules.shape(0); i++) {
+        for (int k = 0; k < 3; k++) check_number(rules(i, k), 0, symbols);
+        binary.push_back({rules(i, 0), rules(i, 1), rules(i, 2)});
+    }
+    std::vector<UnaryPath> unary;
+    for (std::size_t i = 0; i < paths.shape(0); i++) {
+        for (int k = 0; k < 2; k++) check_number(paths(i, k), 0, symbols);
+        for (int k = 2; k < 4; k++) check_number(paths(i, k), -1, bags);
+        unary.push_back({paths(i, 0), paths(i, 1), paths(i, 2), paths(i, 3), paths(i, 4) != 0});
+    }
+    return {std::make_shared<const ChartGrammar>(symbols, bags, root, std::move(binary), std::move(unary))};
+}
+
+PyChartLayout make_plain(const PyChartGrammar &grammar, std::int64_t words, double memory_limit) {
+    if (words < 1) throw nb::value_error("a chart needs a word");
+    nb::gil_scoped_release release;
+    return {std::make_shared<const Layout>(plain_chart(grammar.grammar, words, memory_limit))};
+}
+
+PyChartLayout make_tallies(const PyChartGrammar &grammar, std::int64_t words, Shifts shifts, Ints caps, Ints low,
+                           Ints high, Items items, double memory_limit) {
+    if (words < 1) throw nb::value_error("a chart needs a word");
+    const Index spans = Spans{words}.count();
+    if (static_cast<Index>(shifts.shape(0)) != grammar.grammar->bags || static_cast<Index>(shifts.shape(1)) != spans ||
+        shifts.shape(2) != caps.size())
+        throw nb::value_error("shifts are [bag][span][statistic]");
+    if (low.size() != caps.size() || high.size() != caps.size())
+        throw nb::value_error("caps and window need one entry per statistic");
+    if (items.shape(0) != 2 || static_cast<Index>(items.shape(1)) != spans ||
+        static_cast<Index>(items.shape(2)) != grammar.grammar->symbols)
+        throw nb::value_error("items are [layer][span][symbol]");
+    ChartRequest request;
+    request.words = words;
+    request.shifts.assign(shifts.data(), shifts.data() + shifts.size());
+    request.caps.assign(caps.data(), caps.data() + caps.size());
+    request.window.low.assign(low.data(), low.data() + low.size());
+    request.window.high.assign(high.data(), high.data() + high.size());
+    request.items = as_span(items);
+    request.memory_limit = memory_limit;
+    nb::gil_scoped_release release;
+    return {std::make_shared<const Layout>(tally_chart(grammar.grammar, request, kPoll))};
+}
+
+// ---- spans ---------------------------------------------------------------------------------------------------------
+
+// The starts and the ends of all spans of a sentence, in the order of their numbers.
+nb::object spans_of(std::int64_t words) {
+    if (words < 1) throw nb::value_error("a chart needs a word");
+    const Spans spans{words};
+    std::vector<std::int64_t> starts(spans.count()), ends(spans.count());
+    for (Index width = 1; width <= words; width++)
+        for (Index start = 0; start < spans.starts(width); start++) {
+            starts[spans.number(start, width)] = start;
+            ends[spans.number(start, width)] = start + width;
+        }
+    return nb::make_tuple(to_numpy(std::move(starts)), to_numpy(std::move(ends)));
+}
+
+nb::object span_numbers(std::int64_t words, Ints starts, Ints widths) {
+    if (starts.size() != widths.size()) throw nb::value_error("one width per start is needed");
+    const Spans spans{words};
+    std::vector<std::int64_t> numbers(starts.size());
+    for (std::size_t i = 0; i < numbers.size(); i++) numbers[i] = spans.number(starts.data()[i], widths.data()[i]);
+    return to_numpy(std::move(numbers));
+}
+
+// ---- reading plans -------------------------------------------------------------------------------------------------
+
+Index count_items(const PyChartLayout &self) {
+    Index items = 0;
+    for (const auto &table : self.layout->tables) items += table.states;
+    return items;
+}
+
+Index most_cells(const PyChartLayout &self) {
+    Index most = 1;
+    for (const auto &table : self.layout->tables) most = std::max(most, table.cells);
+    return most;
+}
+
+Index span_of(const PyChartLayout &self, Index table) {
+    const Step &step = self.layout->skeleton->steps[table];
+    return self.spans().number(step.start, step.width);
+}
+
+nb::object cells(const PyChartLayout &self) {
+    std::vector<std::int64_t> cells(self.layout->tables.size());
+    for (std::size_t t = 0; t < cells.size(); t++)
+        cells[2 * span_of(self, t) + (self.layout->skeleton->steps[t].verb == Verb::Unary)] =
+            self.layout->tables[t].cells;
+    const std::size_t spans = cells.size() / 2;
+    return to_numpy(std::move(cells), {spans, 2});
+}
+
+nb::object root_tallies(const PyChartLayout &self) {
+    const Layout &l = *self.layout;
+    const Stretches stretches(l, static_cast<std::int32_t>(l.tables.size()) - 1);
+    const Index q = l.prefix_size;
+    std::vector<std::int64_t> rows;
+    for (Index r = 0; r < stretches.count; r++)
+        for (Index c = 0; c < stretches.length[r]; c++) {
+            rows.insert(rows.end(), stretches.prefix + r * q, stretches.prefix + (r + 1) * q);
+            if (l.statistics) rows.push_back(stretches.low[r] + c);
+        }
+    return to_numpy(std::move(rows),
+                    {static_cast<std::size_t>(l.tables.back().cells), static_cast<std::size_t>(l.statistics)});
+}
+
+}  // namespace
+
+void bind_charts(nb::module_ &m) {
+    m.def("spans", &spans_of, "words"_a);
+    m.def(
+        "span_number",
+        [](std::int64_t words, std::int64_t start, std::int64_t width) { return Spans{words}.number(start, width); },
+        "words"_a, "start"_a, "width"_a);
+    m.def("span_numbers", &span_numbers, "words"_a, "starts"_a.noconvert(), "widths"_a.noconvert());
+
+    nb::class_<PyChartGrammar>(m, "ChartGrammar")
+        .def(
+            "__init__",
+            [](PyChartGrammar *self, std::int64_t symbols, std::int64_t bags, std::int32_t root, Rows32 rules,
+               Rows32 paths) { new (self) PyChartGrammar(make_grammar(symbols, bags, root, rules, paths)); },
+            "symbols"_a, "bags"_a, "root"_a, "rules"_a.noconvert(), "paths"_a.noconvert());
+
+    nb::class_<PyChartLayout>(m, "ChartLayout")
+        .def_static("plain", &make_plain, "grammar"_a, "words"_a, "memory_limit"_a)
+        .def_static("tallies", &make_tallies, "grammar"_a, "words"_a, "shifts"_a.noconvert(), "caps"_a.noconvert(),
+                    "low"_a.noconvert(), "high"_a.noconvert(), "items"_a.noconvert(), "memory_limit"_a)
+        .def_prop_ro("arena_bytes", [](const PyChartLayout &l) { return l.layout->arena * 8; })
+        .def_prop_ro("plan_bytes", [](const PyChartLayout &l) { return l.layout->plan_bytes; })
+        .def_prop_ro("items", &count_items)
+        .def_prop_ro("operations", [](const PyChartLayout &l) { return l.layout->operations; })
+        .def_prop_ro("most_cells", &most_cells)
+        .def_prop_ro("pruned", [](const PyChartLayout &l) { return l.layout->pruned; })
+        .def_prop_ro("costliest", [](const PyChartLayout &l) { return span_of(l, l.layout->costliest); })
+        .def_prop_ro("costliest_operations",
+                     [](const PyChartLayout &l) { return l.layout->steps[l.layout->costliest].operations; })
+        .def_prop_ro("root_tallies", &root_tallies)
+        .def_prop_ro("cells", &cells);
+}
+
+}  // namespace tallytree

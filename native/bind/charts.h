@@ -1,0 +1,19 @@
+// What the two files at the border for charts share.
+#pragma once
+
+#include "bind/checks.h"
+#include "charts/layout.h"
+
+namespace tallytree {
+
+struct PyChartGrammar {
+    std::shared_ptr<const ChartGrammar> grammar;
+};
+
+struct PyChartLayout {
+    std::shared_ptr<const Layout> layout;
+    const Spans &spans() const { return layout->skeleton->chart->spans; }
+    const ChartGrammar &grammar() const { return *layout->skeleton->chart->grammar; }
+};
+
+}  // namespace tallytree

@@ -1,0 +1,42 @@
+// The border to Python: arrays in, arrays out. Everything runs with the GIL released and looks up for
+// signals now and then.
+#include "bind/checks.h"
+
+namespace tallytree {
+namespace {
+
+void choose_kernels(const char *name) {
+    const auto *found = maxplus_kernels(name && *name ? name : nullptr);
+    if (!found) throw nb::value_error("no such instruction set on this machine");
+    chosen_kernels = found;
+}
+
+std::vector<std::string> usable_instruction_sets() {
+    std::vector<std::string> names;
+    for (const char *name : {"baseline", "v3", "v4"})
+        if (maxplus_kernels(name)) names.emplace_back(name);
+    return names;
+}
+
+}  // namespace
+}  // namespace tallytree
+
+NB_MODULE(_native, m) {
+    nb::set_leak_warnings(false);  // a model kept in a cache until the interpreter ends is no leak
+    using namespace tallytree;
+    m.doc() = "Native planner and executor: arrays in, arrays out.";
+    m.def("use_instruction_set", [](const std::string &name) { choose_kernels(name.c_str()); }, "name"_a = "");
+    m.def("instruction_set", [] { return std::string(chosen_kernels->name); });
+    m.def("instruction_sets", &usable_instruction_sets);
+    bind_errors(m);
+    bind_enums(m);
+    bind_plans(m);
+    bind_runs(m);
+    bind_single(m);
+    bind_charts(m);
+    bind_chart_runs(m);
+    bind_batch(m);
+    bind_chains(m);
+    bind_dual_steps(m);
+    choose_kernels(nullptr);
+}

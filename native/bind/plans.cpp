@@ -1,0 +1,147 @@
+// Plans at the border to Python: skeletons, layouts, orders.
+#include "bind/checks.h"
+#include "plan/order.h"
+
+namespace tallytree {
+namespace {
+
+void check_cardinalities(std::span<const std::int32_t> cardinalities) {
+    for (auto n : cardinalities)
+        if (n < 1) throw nb::value_error("every variable needs a state");
+}
+
+void check_order(std::span<const std::int32_t> order, std::size_t variables) {
+    std::vector<bool> seen(variables, false);
+    if (order.size() != variables) throw nb::value_error("an order must name every variable once");
+    for (auto v : order) {
+        if (v < 0 || static_cast<std::size_t>(v) >= variables || seen[v])
+            throw nb::value_error("an order must name every variable once");
+        seen[v] = true;
+    }
+}
+
+PySkeleton make_skeleton(Ints32 cardinalities, const std::vector<Scopes> &scores, const std::vector<Scopes> &shifts,
+                         Ints32 statistic_of, Ints caps, Ints scales, Ints32 order) {
+    const auto score_blocks = scope_blocks(scores), shift_blocks = scope_blocks(shifts);
+    check_cardinalities(as_span(cardinalities));
+    check_scopes(score_blocks, cardinalities.size());
+    check_scopes(shift_blocks, cardinalities.size());
+    for (auto k : as_span(statistic_of))
+        if (k < 0 || static_cast<std::size_t>(k) >= caps.size())
+            throw nb::value_error("a block belongs to no statistic");
+    if (scales.size() != caps.size()) throw nb::value_error("every statistic has a scale");
+    check_order(as_span(order), cardinalities.size());
+    if (statistic_of.size() != shifts.size()) throw nb::value_error("every block of shifts belongs to one statistic");
+    return {std::make_shared<Skeleton>(build_skeleton(as_span(cardinalities), score_blocks, shift_blocks,
+                                                      as_span(statistic_of), as_span(caps), as_span(scales),
+                                                      as_span(order)))};
+}
+
+PyLayout make_layout(const PySkeleton &skeleton, const std::vector<IntTables> &shifts, Ints caps, Ints low, Ints high,
+                     Mode mode, double memory_limit, bool single) {
+    auto request =
+        layout_request(*skeleton.skeleton, shifts, as_span(caps), as_span(low), as_span(high), mode, memory_limit);
+    if (single) request.lanes = kLanesOf<float>;
+    nb::gil_scoped_release release;
+    return {std::make_shared<const Layout>(build_layout(skeleton.skeleton, request, kPoll))};
+}
+
+// ---- reading plans -------------------------------------------------------------------------------------------------
+
+auto step_table(const PySkeleton &self) {
+    std::vector<std::int32_t> rows;
+    for (const auto &s : self.skeleton->steps) {
+        const std::int32_t row[] = {static_cast<std::int32_t>(s.verb), s.a, s.b, s.variable};
+        rows.insert(rows.end(), row, row + 4);
+    }
+    return to_numpy(std::move(rows), {self.skeleton->steps.size(), 4});
+}
+
+auto refs_table(const Ragged<FactorRef> &refs) {
+    std::vector<std::int32_t> rows;
+    for (Index t = 0; t < refs.size(); t++)
+        for (auto ref : refs[t]) {
+            const std::int32_t row[] = {static_cast<std::int32_t>(t), ref.block, ref.row};
+            rows.insert(rows.end(), row, row + 3);
+        }
+    const std::size_t count = rows.size() / 3;
+    return to_numpy(std::move(rows), {count, 3});
+}
+
+auto table_sizes(const PyLayout &self) {  // states, stretches, cells, bytes, first address, checkpoint
+    std::vector<std::int64_t> rows;
+    for (const auto &t : self.layout->tables) {
+        const std::int64_t row[] = {t.states, t.stretches, t.cells, self.layout->bytes(t.size), t.base, t.checkpoint};
+        rows.insert(rows.end(), row, row + 6);
+    }
+    return to_numpy(std::move(rows), {self.layout->tables.size(), 6});
+}
+
+auto step_operations(const PyLayout &self) {
+    std::vector<double> operations;
+    for (const auto &s : self.layout->steps) operations.push_back(s.operations);
+    return to_numpy(std::move(operations));
+}
+
+auto order_of(Ints32 cardinalities, const std::vector<Scopes> &scopes, OrderMethod method, std::uint64_t seed) {
+    const auto blocks = scope_blocks(scopes);
+    check_scopes(blocks, cardinalities.size());
+    std::vector<std::int32_t> order;
+    {
+        nb::gil_scoped_release release;
+        order = elimination_order(as_span(cardinalities), blocks, method, seed, kPoll);
+    }
+    return to_numpy(std::move(order));
+}
+
+}  // namespace
+
+void bind_plans(nb::module_ &m) {
+    nb::class_<PySkeleton>(m, "Skeleton")
+        .def(
+            "__init__",
+            [](PySkeleton *self, Ints32 cardinalities, const std::vector<Scopes> &scores,
+               const std::vector<Scopes> &shifts, Ints32 statistic_of, Ints caps, Ints scales, Ints32 order) {
+                new (self) PySkeleton(make_skeleton(cardinalities, scores, shifts, statistic_of, caps, scales, order));
+            },
+            "cardinalities"_a.noconvert(), "scores"_a.noconvert(), "shifts"_a.noconvert(), "statistic_of"_a.noconvert(),
+            "caps"_a.noconvert(), "scales"_a.noconvert(), "order"_a.noconvert())
+        .def_prop_ro("steps", &step_table)
+        .def_prop_ro("scope_begin",
+                     [](const PySkeleton &s) { return to_numpy(std::vector<std::int64_t>(s.skeleton->scopes.begin)); })
+        .def_prop_ro("scope_data",
+                     [](const PySkeleton &s) { return to_numpy(std::vector<std::int32_t>(s.skeleton->scopes.data)); })
+        .def_prop_ro("score_refs", [](const PySkeleton &s) { return refs_table(s.skeleton->score_refs); })
+        .def_prop_ro("shift_refs", [](const PySkeleton &s) { return refs_table(s.skeleton->shift_refs); })
+        .def_prop_ro("order",
+                     [](const PySkeleton &s) { return to_numpy(std::vector<std::int32_t>(s.skeleton->order)); })
+        .def_prop_ro("width", [](const PySkeleton &s) { return s.skeleton->width; })
+        .def_prop_ro("degree", [](const PySkeleton &s) { return s.skeleton->degree; })
+        .def_prop_ro("cost", [](const PySkeleton &s) { return s.skeleton->cost; })
+        .def_prop_ro("feasible", [](const PySkeleton &s) { return s.skeleton->feasible; });
+
+    nb::class_<PyLayout>(m, "Layout")
+        .def(
+            "__init__",
+            [](PyLayout *self, const PySkeleton &skeleton, const std::vector<IntTables> &shifts, Ints caps, Ints low,
+               Ints high, Mode mode, double memory_limit, bool single) {
+                new (self) PyLayout(make_layout(skeleton, shifts, caps, low, high, mode, memory_limit, single));
+            },
+            "skeleton"_a, "shifts"_a.noconvert(), "caps"_a.noconvert(), "low"_a.noconvert(), "high"_a.noconvert(),
+            "mode"_a, "memory_limit"_a, "single"_a = false)
+        .def_prop_ro("rows", [](const PyLayout &l) { return l.layout->rows; })
+        .def_prop_ro("operations", [](const PyLayout &l) { return l.layout->operations; })
+        .def_prop_ro("arena_bytes", [](const PyLayout &l) { return l.layout->bytes(l.layout->arena); })
+        .def_prop_ro("plan_bytes", [](const PyLayout &l) { return l.layout->plan_bytes; })
+        .def_prop_ro("scratch_bytes", [](const PyLayout &l) { return l.layout->bytes(l.layout->scratch); })
+        .def_prop_ro("segments", [](const PyLayout &l) { return l.layout->segment_begin.size() - 1; })
+        .def_prop_ro("pruned", [](const PyLayout &l) { return l.layout->pruned; })
+        .def_prop_ro("costliest", [](const PyLayout &l) { return l.layout->costliest; })
+        .def_prop_ro("tables", &table_sizes)
+        .def_prop_ro("step_operations", &step_operations);
+
+    m.def("elimination_order", &order_of, "cardinalities"_a.noconvert(), "scopes"_a.noconvert(), "method"_a,
+          "seed"_a = 0);
+}
+
+}  // namespace tallytree

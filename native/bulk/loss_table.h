@@ -1,0 +1,34 @@
+// A loss of tallies, put together with a score: what loss-augmented inference maximises.
+#pragma once
+
+#include "tables/run.h"
+
+namespace tallytree {
+
+struct LossTable {
+    std::vector<double> losses;      // over a box of tallies, the last statistic fastest
+    std::vector<Index> low, extent;  // of the box, per statistic
+    bool slack = false;              // loss * (margin + difference), else margin * loss + difference
+    double margin = 1;
+
+    // A cell of a run's last table; places in the table of losses are ordered as tallies are.
+    struct Choice {
+        double value, score, loss;
+        Index place, cell;
+        bool operator<(const Choice &other) const {  // whether it is chosen sooner
+            return value > other.value || (value == other.value && place < other.place);
+        }
+    };
+
+    Index place(const Index *tally) const;
+    std::vector<Index> tally(Index place) const;
+    double at(const Index *tally) const { return losses[place(tally)]; }
+    double value(double loss, double difference) const {
+        return slack ? loss * (margin + difference) : margin * loss + difference;
+    }
+
+    // The cells of largest value, best first; of those that are as good, the smallest tally first.
+    std::vector<Choice> best(const Run &run, double truth_score, Index count = 1) const;
+};
+
+}  // namespace tallytree

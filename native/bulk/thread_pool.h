@@ -1,0 +1,22 @@
+// Work shared out among threads.
+#pragma once
+
+#include "common.h"
+
+namespace tallytree {
+
+// One thread's part in a job. `poll` throws when the work is to end early.
+struct Worker {
+    Index number;
+    Poll poll;
+};
+
+using Work = std::function<void(Worker &worker, Index item)>;
+using Inside = std::function<void(const std::function<void()> &body)>;
+
+// Calls `work` once for each of `items`, in that order as far as threads allow. The calling thread is one of them and
+// looks up through `poll`; `inside` runs the body of every other one. The first exception ends all of them and is
+// thrown here.
+void share_out(std::span<const Index> items, Index threads, const Work &work, const Poll &poll, const Inside &inside);
+
+}  // namespace tallytree

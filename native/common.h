@@ -1,0 +1,96 @@
+// Small types that every native file shares.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace tallytree {
+
+using Index = std::int64_t;
+template <class Real>
+inline constexpr Real kNothing = -std::numeric_limits<Real>::infinity();
+inline constexpr double kNegativeInfinity = kNothing<double>;
+inline constexpr Index kUncapped = std::numeric_limits<Index>::max();
+
+// Rows of tallies are padded to 64 bytes whatever the instruction set, so that a plan's bytes and a run's results do
+// not depend on the machine.
+template <class Real>
+inline constexpr Index kLanesOf = 64 / sizeof(Real);
+inline constexpr Index kLanes = kLanesOf<double>;
+inline Index round_up(Index n, Index lanes = kLanes) { return (n + lanes - 1) & -lanes; }  // a power of two
+
+inline constexpr Index kNoLimit = Index{1} << 62;  // an open end of a window of tallies, with either sign
+
+// A plan that does not fit its memory limit: the step (in charts, the span) where it grew too large, and how many bytes
+// it needs at least. -1 and infinity where it is no single step: no limit would do, or not all tables are kept.
+struct BudgetExceeded : std::runtime_error {
+    explicit BudgetExceeded(const char *what, std::int32_t step_ = -1,
+                            double bytes_ = std::numeric_limits<double>::infinity())
+        : std::runtime_error(what), step(step_), bytes(bytes_) {}
+    std::int32_t step;
+    double bytes;
+};
+
+// A labelling that is not what its messages promised.
+struct CertificateFailed : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+// Called now and then with the work done since; throws to interrupt the run.
+using Poll = std::function<void()>;
+
+class Meter {
+  public:
+    explicit Meter(const Poll &poll) : poll_(poll) {}
+    void spend(double operations) {
+        left_ -= operations;
+        if (left_ < 0) {
+            left_ = kOperations;
+            poll_();
+        }
+    }
+
+  private:
+    static constexpr double kOperations = 3e6;  // under 50 ms, also where each one is an exponential
+    const Poll &poll_;
+    double left_ = kOperations;
+};
+
+// A list of lists stored flat: row i is data[begin[i] .. begin[i + 1]).
+template <class T>
+struct Ragged {
+    std::vector<Index> begin{0};
+    std::vector<T> data;
+
+    Index size() const { return static_cast<Index>(begin.size()) - 1; }
+    std::span<const T> operator[](Index i) const { return {data.data() + begin[i], data.data() + begin[i + 1]}; }
+    void push_row(std::span<const T> row) {
+        data.insert(data.end(), row.begin(), row.end());
+        begin.push_back(static_cast<Index>(data.size()));
+    }
+    void close_row() { begin.push_back(static_cast<Index>(data.size())); }
+};
+
+// The scopes of one block: `count` rows of `arity` variables.
+struct ScopeBlock {
+    const std::int32_t *data = nullptr;
+    Index count = 0;
+    Index arity = 0;
+    std::span<const std::int32_t> row(Index k) const { return {data + k * arity, static_cast<std::size_t>(arity)}; }
+};
+
+// The tables of one block: one per scope, or one shared by all (count == 1).
+template <class T>
+struct TableBlock {
+    const T *data = nullptr;
+    Index count = 0;
+    Index size = 0;  // entries of one table
+    const T *row(Index k) const { return data + (count == 1 ? 0 : k * size); }
+};
+
+}  // namespace tallytree

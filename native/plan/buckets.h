@@ -1,0 +1,28 @@
+// Factors by the first of their variables to go, from which steps take them.
+#pragma once
+
+#include <optional>
+
+#include "plan/skeleton.h"
+
+namespace tallytree {
+
+class Buckets {
+  public:
+    Buckets() = default;
+    // `position` says when each variable goes; factors over nothing are `constants`.
+    Buckets(std::span<const ScopeBlock> blocks, std::span<const std::int32_t> position,
+            std::vector<FactorRef> &constants);
+
+    // What nobody has taken yet, in the order of blocks and rows.
+    std::vector<FactorRef> left(Index bucket) const;
+    // Takes a factor over one variable alone, if there is one.
+    std::optional<FactorRef> take_unary(Index bucket);
+
+  private:
+    std::span<const ScopeBlock> blocks_;
+    Ragged<FactorRef> refs_;
+    std::vector<bool> taken_;  // per entry of refs_
+};
+
+}  // namespace tallytree

@@ -1,0 +1,69 @@
+#include "plan/depth_first.h"
+
+#include <algorithm>
+
+namespace tallytree {
+namespace {
+
+using Numbers = std::vector<std::int32_t>;
+
+template <class T>
+Ragged<T> permuted(const Ragged<T> &rows, const Numbers &order) {
+    Ragged<T> result;
+    result.data.reserve(rows.data.size());
+    result.begin.reserve(rows.begin.size());
+    for (auto t : order) result.push_row(rows[t]);
+    return result;
+}
+
+// Rows that belong to the references of steps.
+Ragged<FactorLoop> permuted_refs(const Ragged<FactorLoop> &rows, const Ragged<FactorRef> &refs, const Numbers &order) {
+    Ragged<FactorLoop> result;
+    for (auto t : order)
+        for (Index i = refs.begin[t]; i < refs.begin[t + 1]; i++) result.push_row(rows[i]);
+    return result;
+}
+
+// Step i is to be the one that was number order[i].
+void renumber(Skeleton &s, const Numbers &order) {
+    Numbers number(order.size());
+    for (std::size_t i = 0; i < order.size(); i++) number[order[i]] = static_cast<std::int32_t>(i);
+    std::vector<Step> steps;
+    std::vector<double> states;
+    for (auto t : order) {
+        steps.push_back(s.steps[t]);
+        if (steps.back().a >= 0) steps.back().a = number[steps.back().a];
+        if (steps.back().b >= 0) steps.back().b = number[steps.back().b];
+        states.push_back(s.states[t]);
+    }
+    s.steps = std::move(steps);
+    s.states = std::move(states);
+    s.scopes = permuted(s.scopes, order);
+    s.kept = permuted(s.kept, order);
+    s.score_loops = permuted_refs(s.score_loops, s.score_refs, order);
+    s.shift_loops = permuted_refs(s.shift_loops, s.shift_refs, order);
+    s.score_refs = permuted(s.score_refs, order);
+    s.shift_refs = permuted(s.shift_refs, order);
+}
+
+}  // namespace
+
+void order_depth_first(Skeleton &skeleton, std::vector<double> work) {
+    for (std::size_t t = 0; t < work.size(); t++)
+        for (auto input : {skeleton.steps[t].a, skeleton.steps[t].b})
+            if (input >= 0) work[t] += work[input];
+    Numbers order, stack{static_cast<std::int32_t>(work.size()) - 1};
+    while (!stack.empty()) {  // the root first, then turned round
+        const auto t = stack.back();
+        stack.pop_back();
+        order.push_back(t);
+        auto first = skeleton.steps[t].a, second = skeleton.steps[t].b;
+        if (second >= 0 && work[second] > work[first]) std::swap(first, second);
+        if (first >= 0) stack.push_back(first);
+        if (second >= 0) stack.push_back(second);
+    }
+    std::reverse(order.begin(), order.end());
+    renumber(skeleton, order);
+}
+
+}  // namespace tallytree

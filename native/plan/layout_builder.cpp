@@ -1,0 +1,248 @@
+#include "plan/layout_builder.h"
+
+#include <algorithm>
+
+#include "plan/placement.h"
+
+namespace tallytree {
+
+static constexpr Index kShortRange = 3;  // a statistic with fewer tallies gives rows that waste most of a vector
+
+// A layout with nothing in it but the memory of another one, and what is in its pools.
+static Layout emptied(Layout used) {
+    Layout fresh;
+    const auto recycle = [](auto &to, auto &from) {
+        from.clear();
+        to = std::move(from);
+    };
+    recycle(fresh.permutation, used.permutation);
+    recycle(fresh.caps, used.caps);
+    recycle(fresh.floors, used.floors);
+    recycle(fresh.user_caps, used.user_caps);
+    recycle(fresh.tables, used.tables);
+    recycle(fresh.steps, used.steps);
+    recycle(fresh.class_of, used.class_of);
+    recycle(fresh.class_prefix, used.class_prefix);
+    recycle(fresh.class_shift, used.class_shift);
+    recycle(fresh.segment_begin, used.segment_begin);
+    fresh.pair_a = std::move(used.pair_a);
+    fresh.pair_b = std::move(used.pair_b);
+    fresh.pair_begin = std::move(used.pair_begin);
+    fresh.low = std::move(used.low);
+    fresh.length = std::move(used.length);
+    fresh.natural = std::move(used.natural);
+    fresh.start = std::move(used.start);
+    fresh.prefix = std::move(used.prefix);
+    fresh.known = std::move(used.known);
+    return fresh;
+}
+
+LayoutBuilder::LayoutBuilder(std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &request, const Poll &poll,
+                             Layout used)
+    : request_(request), skeleton_(*skeleton), ranges_(skeleton_, request), meter_(poll), l_(emptied(std::move(used))) {
+    l_.skeleton = std::move(skeleton);
+    l_.lanes = request.lanes;
+    l_.statistics = static_cast<Index>(request.caps.size());
+    l_.clipped = !request.window.open;
+}
+
+Layout LayoutBuilder::build(bool rows) {
+    ranges_.choose_axes(l_, rows);
+    windows_.emplace(request_, ranges_, l_);
+    classes_.emplace(request_, ranges_, l_);
+    plain_ = !l_.clipped && std::all_of(l_.caps.begin(), l_.caps.end(), [](Index cap) { return cap == kUncapped; });
+    if (!remembers() || !l_.known->fit(l_)) forget(l_);
+    l_.tables.resize(skeleton_.steps.size());
+    l_.steps.resize(skeleton_.steps.size());
+    for (std::size_t t = 0; t < skeleton_.steps.size(); t++) {
+        if (remembers()) recall_table(static_cast<std::int32_t>(t));
+        else make_table(static_cast<std::int32_t>(t));
+    }
+    if (stretch_sums_) l_.pruned = stretch_sums_->pruned();
+    if (!remembers()) place_stretches(l_);  // else they have their places
+    place_tables(l_, request_.memory_limit);
+    return std::move(l_);
+}
+
+bool LayoutBuilder::all_short() const {
+    for (Index k = 0; k < l_.statistics; k++)
+        if (ranges_.width(k) >= kShortRange) return false;
+    return true;
+}
+
+// ---- one table ---------------------------------------------------------------------------------------------------
+
+void LayoutBuilder::make_table(std::int32_t t) {
+    if (skeleton_.steps[t].verb == Verb::Eliminate) classes_->make(t);
+    make_stretches(t);
+    count_operations(t);
+}
+
+void LayoutBuilder::make_stretches(std::int32_t t) {
+    const Step &step = skeleton_.steps[t];
+    auto &table = l_.tables[t];
+    table.states = static_cast<Index>(skeleton_.states[t]);
+    table.stretches_begin = static_cast<Index>(l_.low.size());
+    if (step.verb == Verb::Unit) {
+        table.stretches = table.cells = 1;
+        l_.prefix.insert(l_.prefix.end(), l_.prefix_size, 0);
+        l_.low.push_back(0);
+        l_.length.push_back(1);
+        l_.natural.push_back(1);
+    } else if (step.verb == Verb::Eliminate) {
+        const auto &s = l_.steps[t];
+        ones_.assign(s.classes, 1);
+        combine(
+            t, view(step.a),
+            {s.classes, l_.class_prefix.data() + s.class_prefix, l_.class_shift.data() + s.class_shift, ones_.data()});
+    } else {
+        combine(t, view(step.a), view(step.b));
+    }
+}
+
+void LayoutBuilder::combine(std::int32_t t, StretchView a, StretchView b) {
+    guard_pairs(t, static_cast<double>(a.count) * static_cast<double>(b.count));
+    if (in_line(a, b, l_.steps[t].classes > 0)) return add_lines(t, a, b);
+    if (!stretch_sums_) stretch_sums_ = std::make_unique<StretchSums>(l_.rows, l_.caps, l_.clipped);
+    const double room = request_.memory_limit - 2 * static_cast<double>(l_.plan_bytes);
+    stretch_sums_->add(a, b, windows_->of(t), room, meter_, [&](Index prefixes) { guard_prefixes(t, prefixes); });
+    finish(t, a, b);
+}
+
+// Stores the stretches and sorts the pairs by the stretch (and class) they go to.
+void LayoutBuilder::finish(std::int32_t t, StretchView a, StretchView b) {
+    const StretchSums &sums = *stretch_sums_;
+    auto &table = l_.tables[t];
+    table.stretches = sums.stretches();
+    store_stretches(t, sums.lows(), sums.highs(), sums.naturals());
+    l_.prefix.insert(l_.prefix.end(), sums.prefixes().begin(), sums.prefixes().end());
+    count_bytes(t, sort_pairs(l_.steps[t], table.stretches, a.count, b.count));
+}
+
+void LayoutBuilder::store_stretches(std::int32_t t, const Index *low, const Index *high, const Index *natural) {
+    auto &table = l_.tables[t];
+    double cells = 0;
+    for (Index r = 0; r < table.stretches; r++) cells += static_cast<double>(high[r] - low[r] + 1);
+    check_cells(t, cells);
+    const std::size_t first = l_.low.size(), last = first + table.stretches;
+    l_.low.resize(last);
+    l_.length.resize(last);
+    l_.natural.resize(last);
+    for (Index r = 0; r < table.stretches; r++) {
+        l_.low[first + r] = low[r];
+        l_.length[first + r] = high[r] - low[r] + 1;
+        l_.natural[first + r] = natural[r] - low[r] + 1;
+    }
+    table.cells = static_cast<Index>(cells);
+}
+
+Index LayoutBuilder::sort_pairs(StepLayout &s, Index stretches, Index a_count, Index b_count) {
+    open_pairs(s, stretches, 0);
+    Index *begin = l_.pair_begin.data() + s.begin;
+    const auto each_pair = [&](auto use) {
+        stretch_sums_->each_pair(a_count, b_count, [&](Index ra, Index rb, Index stretch) {
+            use(ra, rb, s.classes ? stretch * s.classes + rb : stretch);
+        });
+    };
+    each_pair([&](Index, Index, Index group) { begin[group + 1]++; });
+    for (Index g = 0; g < s.groups; g++) begin[g + 1] += begin[g];
+    cursor_.assign(begin, begin + s.groups + 1);
+    l_.pair_a.resize(s.pairs + begin[s.groups]);
+    l_.pair_b.resize(s.pairs + begin[s.groups]);
+    each_pair([&](Index ra, Index rb, Index group) {
+        const Index at = s.pairs + cursor_[group]++;
+        l_.pair_a[at] = static_cast<std::int32_t>(ra);
+        l_.pair_b[at] = static_cast<std::int32_t>(rb);
+    });
+    return begin[s.groups];
+}
+
+void LayoutBuilder::open_pairs(StepLayout &s, Index stretches, Index pairs) {
+    s.groups = s.classes ? stretches * s.classes : stretches;
+    s.begin = static_cast<Index>(l_.pair_begin.size());
+    s.pairs = static_cast<Index>(l_.pair_a.size());
+    l_.pair_begin.resize(s.begin + s.groups + 1, 0);
+    l_.pair_a.resize(s.pairs + pairs);
+    l_.pair_b.resize(s.pairs + pairs);
+}
+
+void LayoutBuilder::count_operations(std::int32_t t) {
+    const Step &step = skeleton_.steps[t];
+    auto &place = l_.steps[t];
+    if (step.verb == Verb::Unit) return;
+    const StepView s = l_.step(t);
+    const Index *la = l_.length.data() + l_.tables[step.a].stretches_begin;
+    double pairs = 0;
+    if (step.verb == Verb::Join) {
+        const Index *lb = l_.length.data() + l_.tables[step.b].stretches_begin;
+        for (Index p = 0; p < s.pairs.count(); p++)
+            pairs += static_cast<double>(la[s.pairs.a[p]]) * static_cast<double>(lb[s.pairs.b[p]]);
+        place.operations = pairs * static_cast<double>(step.kept_states);
+    } else {
+        weight_.assign(s.classes, 0);
+        for (Index e = 0; e < step.shift_size; e++) weight_[s.class_of[e]] += 1;
+        for (Index p = 0; p < s.pairs.count(); p++)
+            pairs += static_cast<double>(la[s.pairs.a[p]]) * weight_[s.pairs.b[p]];
+        place.operations = pairs * static_cast<double>(step.kept_states) *
+                           static_cast<double>(step.gone.count * step.fresh) / static_cast<double>(step.shift_size);
+    }
+    l_.operations += place.operations;
+    if (l_.costliest < 0 || place.operations > l_.steps[l_.costliest].operations) l_.costliest = t;
+}
+
+// ---- tables that are known from earlier layouts ------------------------------------------------------------------
+
+void LayoutBuilder::recall_table(std::int32_t t) {
+    const Step &step = skeleton_.steps[t];
+    KnownSteps &known = *l_.known;
+    auto &s = l_.steps[t];
+    key_.clear();
+    if (step.verb == Verb::Join) {
+        key_.assign({shape_[step.a], -1 - shape_[step.b]});
+    } else if (step.verb == Verb::Eliminate) {
+        classes_->make(t);
+        key_.assign({shape_[step.a], s.classes});
+        key_.insert(key_.end(), l_.class_prefix.begin() + s.class_prefix, l_.class_prefix.end());
+        key_.insert(key_.end(), l_.class_shift.begin() + s.class_shift, l_.class_shift.end());
+    }
+    const auto [number, fresh] = known.steps.insert(key_);
+    if (fresh) {
+        make_stretches(t);
+        known.remember(l_, t);
+    }
+    shape_.push_back(known.take(l_, t, number));
+    if (!fresh && step.verb != Verb::Unit) {
+        guard_pairs(t, static_cast<double>(l_.tables[step.a].stretches) *
+                           static_cast<double>(s.classes ? s.classes : l_.tables[step.b].stretches));
+        check_cells(t, static_cast<double>(l_.tables[t].cells));
+        count_bytes(t, l_.step(t).pairs.count());
+    }
+    count_operations(t);
+}
+
+// ---- budget ------------------------------------------------------------------------------------------------------
+
+void LayoutBuilder::check_cells(std::int32_t t, double cells) const {
+    const double bytes = cells * skeleton_.states[t] * static_cast<double>(l_.bytes(1));
+    if (bytes > request_.memory_limit) throw_budget(t, bytes);
+}
+
+void LayoutBuilder::count_bytes(std::int32_t t, Index pairs) {
+    l_.plan_bytes += pairs * 8 + l_.steps[t].groups * 8 + l_.tables[t].stretches * (40 + 8 * l_.prefix_size);
+    if (static_cast<double>(l_.plan_bytes) > request_.memory_limit) throw_budget(t, static_cast<double>(l_.plan_bytes));
+}
+
+// The lists of a plan must fit too, while they grow (by doubling) as well.
+void LayoutBuilder::guard_pairs(std::int32_t t, double pairs) const {
+    const double bytes = 2 * static_cast<double>(l_.plan_bytes) + 20 * pairs;
+    if (bytes > request_.memory_limit && pairs > 1024) throw_budget(t, bytes);
+    if (pairs > 2e9) throw_budget(t, bytes);
+}
+void LayoutBuilder::guard_prefixes(std::int32_t t, Index prefixes) const {
+    const Index each = 24 * (l_.prefix_size + 4) + 16 * l_.steps[t].classes;  // a cursor for each group
+    const double bytes = 2 * static_cast<double>(l_.plan_bytes) + static_cast<double>(prefixes * each);
+    if (bytes > request_.memory_limit && prefixes > 1024) throw_budget(t, bytes);
+    check_cells(t, static_cast<double>(prefixes));
+}
+
+}  // namespace tallytree

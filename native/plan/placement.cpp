@@ -1,0 +1,136 @@
+#include "plan/placement.h"
+
+#include <algorithm>
+#include <string>
+
+#include "plan/sums.h"
+
+namespace tallytree {
+
+void throw_budget(std::int32_t step, double bytes) {
+    throw BudgetExceeded("the plan does not fit its memory limit", step, bytes);
+}
+
+namespace {
+
+class Placement {
+  public:
+    explicit Placement(Layout &layout) : l_(layout), skeleton_(*layout.skeleton) {}
+
+    void place_stretches() {
+        l_.start.assign(l_.low.size(), 0);
+        for (std::size_t t = 0; t < l_.tables.size(); t++) {
+            if (l_.rows) place_rows(static_cast<std::int32_t>(t), skeleton_.consumer[t]);
+            else place_cells(static_cast<std::int32_t>(t));
+        }
+    }
+
+    void place_cells(std::int32_t t) {
+        auto &table = l_.tables[t];
+        for (Index r = 0; r < table.stretches; r++) l_.start[table.stretches_begin + r] = r * table.states;
+        table.stride = 1;
+        table.size = padded(table.stretches * table.states) + l_.lanes;
+    }
+
+    // An elimination reads whole vectors of its input at every shift: each stretch is surrounded by as many neutral
+    // cells as those reads reach. Neighbours share them, also the last stretch of a row and the first of the next, so
+    // that a row begins `lead` cells before its first stretch and the table ends `lead` cells after its last row.
+    void place_rows(std::int32_t t, std::int32_t consumer) {
+        auto &table = l_.tables[t];
+        front_.assign(table.stretches, 0);
+        back_.assign(table.stretches, 0);
+        if (consumer >= 0 && skeleton_.steps[consumer].verb == Verb::Eliminate) reach(t, consumer);
+        if (table.stretches == 0) return;
+        const Index lead = padded(front_[0]);
+        Index end = 0;
+        for (Index r = 0; r < table.stretches; r++) {
+            const Index stretch = table.stretches_begin + r;
+            l_.start[stretch] = r == 0 ? lead : padded(end + std::max(back_[r - 1], front_[r]));
+            end = l_.start[stretch] + l_.length[stretch];
+        }
+        table.stride = padded(end + std::max(back_.back(), front_[0])) - lead;
+        table.size = table.stride * table.states + lead;
+    }
+
+    void reach(std::int32_t t, std::int32_t consumer) {
+        const auto &table = l_.tables[t];
+        const StepView s = l_.step(consumer);
+        const Index out = l_.tables[consumer].stretches_begin;
+        const Index *low = l_.low.data() + table.stretches_begin, *length = l_.length.data() + table.stretches_begin;
+        const Index *last = s.pairs.begin + s.classes;
+        Index *front = front_.data(), *back = back_.data(), p = 0;
+        for (Index to = out; to < out + l_.tables[consumer].stretches; to++, last += s.classes) {
+            const Index bottom = l_.low[to], end = padded(std::max(l_.length[to], l_.natural[to]));
+            for (const Index until = *last; p < until; p++) {
+                const Index r = s.pairs.a[p], offset = low[r] + s.class_shift[s.pairs.b[p]] - bottom;
+                front[r] = std::max(front[r], offset);
+                back[r] = std::max(back[r], end - offset - length[r]);
+            }
+        }
+    }
+
+    // All tables side by side where they fit; otherwise the program is cut into segments: tables that cross
+    // a cut are kept (checkpoints), the others of a segment share memory with those of other segments and
+    // are made again when decoding comes to them.
+    void place_tables(double memory_limit) {
+        Index least = kLarge;
+        for (Index segments = 1;; segments *= 2) {
+            cut(segments);
+            least = std::min(least, l_.arena);
+            if (bytes(l_.arena) <= memory_limit) break;
+            if (segments >= static_cast<Index>(l_.tables.size()))
+                throw_budget(l_.costliest < 0 ? 0 : l_.costliest, bytes(least));
+        }
+        for (std::size_t t = 0; t < skeleton_.steps.size(); t++) {
+            const Step &step = skeleton_.steps[t];
+            Index scratch = step.score_size * (l_.lanes == kLanes ? 1 : 3);  // floats are rounded from doubles
+            if (step.verb == Verb::Join) scratch += l_.tables[step.a].stride + l_.tables[step.b].stride;
+            l_.scratch = std::max(l_.scratch, scratch);
+        }
+    }
+
+    void cut(Index segments) {
+        const Index n = static_cast<Index>(l_.tables.size());
+        double total = 0, sum = 0;
+        for (const auto &table : l_.tables) total += static_cast<double>(table.size);
+        l_.segment_begin.assign(1, 0);
+        std::vector<Index> segment_of(n);
+        for (Index t = 0; t < n; t++) {
+            if (sum >= total * static_cast<double>(l_.segment_begin.size()) / static_cast<double>(segments) &&
+                static_cast<Index>(l_.segment_begin.size()) < segments)
+                l_.segment_begin.push_back(t);
+            segment_of[t] = static_cast<Index>(l_.segment_begin.size()) - 1;
+            sum += static_cast<double>(l_.tables[t].size);
+        }
+        l_.segment_begin.push_back(n);
+        Index kept = 0;
+        std::vector<Index> used(l_.segment_begin.size(), 0);
+        for (Index t = 0; t < n; t++) {
+            auto &table = l_.tables[t];
+            const auto consumer = skeleton_.consumer[t];
+            table.checkpoint = consumer < 0 || segment_of[consumer] != segment_of[t];
+            Index &cursor = table.checkpoint ? kept : used[segment_of[t]];
+            table.base = cursor;
+            cursor += padded(table.size);
+        }
+        for (auto &table : l_.tables)
+            if (!table.checkpoint) table.base += kept;
+        l_.arena = kept + *std::max_element(used.begin(), used.end());
+    }
+
+  private:
+    Index padded(Index n) const { return round_up(n, l_.lanes); }
+    double bytes(Index numbers) const { return static_cast<double>(numbers) * static_cast<double>(l_.bytes(1)); }
+
+    Layout &l_;
+    const Skeleton &skeleton_;
+    std::vector<Index> front_, back_;  // cells around each stretch of the table at hand
+};
+
+}  // namespace
+
+void place_stretches(Layout &layout) { Placement(layout).place_stretches(); }
+void place_rows(Layout &layout, std::int32_t t, std::int32_t consumer) { Placement(layout).place_rows(t, consumer); }
+void place_tables(Layout &layout, double memory_limit) { Placement(layout).place_tables(memory_limit); }
+
+}  // namespace tallytree

@@ -1,0 +1,17 @@
+// Where the numbers of a layout lie: stretches inside rows, tables inside the arena.
+#pragma once
+
+#include "plan/layout.h"
+
+namespace tallytree {
+
+// Fills in the places of the stretches of a layout.
+void place_stretches(Layout &layout);
+// The same for one table with rows, given the step that consumes it; -1 for one that reads the stretches as they are.
+void place_rows(Layout &layout, std::int32_t t, std::int32_t consumer);
+// Fills in the places of tables whose sizes are known. Throws BudgetExceeded where no arrangement fits.
+void place_tables(Layout &layout, double memory_limit);
+
+[[noreturn]] void throw_budget(std::int32_t step, double bytes);
+
+}  // namespace tallytree

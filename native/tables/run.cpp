@@ -1,0 +1,266 @@
+// A run's life: memory, the order of segments, and what is read straight from the tables.
+#include "tables/run.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+#include <numeric>
+#include <optional>
+
+#include "kernels/rounding.h"
+#include "tables/step_scheduler.h"
+#include "tables/upward.h"
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+namespace tallytree {
+
+// ---- memory ------------------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kKeepBytes = std::size_t{64} << 20;  // larger blocks go back to the system
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+// Large blocks ask for huge pages: a table is written once, so the time would go to page faults.
+void *allocate(std::size_t bytes) {
+    if (bytes < 2 * kHugePage) return std::aligned_alloc(kAlignment, bytes);
+    void *data = std::aligned_alloc(kHugePage, (bytes + kHugePage - 1) / kHugePage * kHugePage);
+#ifdef MADV_HUGEPAGE
+    if (data) madvise(data, bytes, MADV_HUGEPAGE);
+#endif
+    return data;
+}
+
+struct Spare {
+    std::mutex lock;
+    void *data = nullptr;
+    std::size_t bytes = 0;
+};
+Spare spare;
+
+}  // namespace
+
+Arena::Arena(Index bytes, Arena &&used) {
+    bytes_ = (static_cast<std::size_t>(std::max<Index>(bytes, 1)) + kAlignment - 1) / kAlignment * kAlignment;
+    if (used.bytes_ >= bytes_ && used.bytes_ <= std::max(kKeepBytes, bytes_)) {
+        bytes_ = 0;
+        swap(used);
+        return;
+    }
+    {
+        const std::lock_guard guard(spare.lock);
+        if (spare.data && spare.bytes >= bytes_ && spare.bytes <= 16 * bytes_ + 4096) {
+            data_ = spare.data;
+            bytes_ = spare.bytes;
+            spare.data = nullptr;
+        }
+    }
+    if (!data_) data_ = allocate(bytes_);
+    if (!data_) throw std::bad_alloc();
+}
+
+Arena::~Arena() {
+    if (!data_) return;
+    void *data = data_;
+    if (bytes_ <= kKeepBytes) {
+        const std::lock_guard guard(spare.lock);
+        if (!spare.data || spare.bytes < bytes_) {
+            std::swap(spare.data, data);
+            spare.bytes = bytes_;
+        }
+    }
+    std::free(data);
+}
+
+// ---- the run ------------------------------------------------------------------------------------------------------
+
+template <class Real>
+RunOf<Real>::RunOf(std::shared_ptr<const Layout> layout, std::vector<TableBlock<double>> scores, AlgebraKind algebra,
+                   std::uint64_t prime, const MaxPlusKernels *kernels, Arena used)
+    : layout_(std::move(layout)),
+      skeleton_(*layout_->skeleton),
+      scores_(std::move(scores)),
+      kind_(algebra),
+      prime_(prime),
+      kernels_(kernels),
+      arena_(layout_->bytes(layout_->arena), std::move(used)) {}
+
+template <class Real>
+template <class Algebra>
+void RunOf<Real>::run_segment(Algebra &algebra, Index segment, const Poll &poll, bool again) {
+    std::vector<std::int32_t> steps;
+    for (Index t = layout_->segment_begin[segment]; t < layout_->segment_begin[segment + 1];
+         t += skeleton_.steps[t].together)
+        if (!again || !layout_->tables[t].checkpoint) steps.push_back(static_cast<std::int32_t>(t));
+    if (threads_.count > 1) {
+        run_together(algebra, steps, poll);
+    } else {
+        const TableRounding<Real> rounding;
+        UpwardOf<Real> up(*this, poll);
+        for (auto t : steps) up.step(algebra, t);
+        if (rounding.overflowed()) overflowed_ = true;
+    }
+    native_steps_ += static_cast<Index>(steps.size());
+    loaded_ = segment;
+}
+
+template <class Real>
+template <class Algebra>
+void RunOf<Real>::run_together(const Algebra &algebra, std::span<const std::int32_t> steps, const Poll &poll) {
+    struct alignas(kAlignment) Member {  // what a thread has to itself
+        Algebra algebra;
+        std::optional<UpwardOf<Real>> up;
+    };
+    std::vector<Member> members(threads_.count);
+    const StepWork work = [&](Worker &worker, std::int32_t t, Part part) {
+        const TableRounding<Real> rounding;
+        Member &member = members[worker.number];
+        if (!member.up) {
+            member.algebra = algebra;
+            member.up.emplace(*this, worker.poll);
+        }
+        member.up->step(member.algebra, t, part);
+        if (rounding.overflowed()) overflowed_ = true;
+    };
+    work_together(*layout_, steps, threads_, work, poll);
+}
+
+template <class Real>
+template <class Action>
+void RunOf<Real>::with_algebra(Action action) const {
+    if constexpr (!Double<Real>) {
+        MaxPlusOf<Real> algebra;
+        action(algebra);
+    } else if (kind_ == AlgebraKind::MaxPlus) {
+        MaxPlus algebra;
+        action(algebra);
+    } else if (kind_ == AlgebraKind::LogSumExp) {
+        LogSumExp algebra;
+        algebra.kernels = kernels_;
+        action(algebra);
+    } else {
+        CountingModulo algebra;
+        algebra.prime = prime_;
+        action(algebra);
+    }
+}
+
+template <class Real>
+void RunOf<Real>::upward(const Poll &poll, Threads threads) {
+    threads_ = threads;
+    const Poll usual = outside_tables<Real>(poll);
+    with_algebra([&](auto &algebra) {
+        for (Index segment = 0; segment + 1 < static_cast<Index>(layout_->segment_begin.size()); segment++)
+            run_segment(algebra, segment, usual, false);
+    });
+}
+
+template <class Real>
+void RunOf<Real>::load_segment(Index segment, const Poll &poll) {
+    if (segment == loaded_) return;
+    const Poll usual = outside_tables<Real>(poll);
+    with_algebra([&](auto &algebra) { run_segment(algebra, segment, usual, true); });
+}
+
+// Stretches are sorted in the layout's order of statistics, which need not be the user's.
+static void sort_root(Root &root, Index n) {
+    std::vector<Index> order(root.cells.size());
+    std::iota(order.begin(), order.end(), 0);
+    const Index *t = root.tallies.data();
+    std::sort(order.begin(), order.end(), [&](Index x, Index y) {
+        return std::lexicographical_compare(t + x * n, t + (x + 1) * n, t + y * n, t + (y + 1) * n);
+    });
+    Root sorted;
+    for (auto i : order) {
+        sorted.cells.push_back(root.cells[i]);
+        sorted.values.push_back(root.values[i]);
+        sorted.tallies.insert(sorted.tallies.end(), t + i * n, t + (i + 1) * n);
+    }
+    root = std::move(sorted);
+}
+
+template <class Real>
+double RunOf<Real>::constant() const {
+    double sum = 0;
+    for (auto ref : skeleton_.constant_scores) sum += *scores_[ref.block].row(ref.row);
+    return sum;
+}
+
+template <class Real>
+std::vector<double> RunOf<Real>::root_values() const {
+    const TableRounding<Real> rounding;
+    const auto last = static_cast<std::int32_t>(layout_->tables.size()) - 1;
+    const Stretches stretches(*layout_, last);
+    std::vector<double> values;
+    if (layout_->root_state < 0) return values;
+    values.reserve(layout_->tables[last].cells);
+    const double add = constant();
+    for (Index r = 0; r < stretches.count; r++)
+        for (Index i = 0; i < stretches.length[r]; i++) {
+            const double v = row(last, layout_->root_state)[stretches.start[r] + i];
+            if (kind_ == AlgebraKind::Counting) values.push_back(add == kNegativeInfinity ? 0 : v);
+            else values.push_back(v + add);
+        }
+    return values;
+}
+
+template <class Real>
+Root RunOf<Real>::root() const {
+    const Index last = static_cast<Index>(layout_->tables.size()) - 1;
+    const Stretches stretches(*layout_, static_cast<std::int32_t>(last));
+    const Index n = layout_->statistics, q = layout_->prefix_size;
+    const auto values = root_values();
+    const auto tally = [&](Index i, Index sum) {
+        const Index total = sum + layout_->floors[i];
+        return layout_->user_caps[i] == kUncapped ? total : std::min(total, layout_->user_caps[i]);
+    };
+    Root root;
+    root.cells.resize(values.size());
+    root.values.resize(values.size());
+    root.tallies.resize(values.size() * n);
+    std::vector<Index> row(n);
+    Index cell = 0, found = 0;
+    for (Index r = 0; !values.empty() && r < stretches.count; r++) {
+        for (Index i = 0; i < q; i++) row[layout_->permutation[i]] = tally(i, stretches.prefix[r * q + i]);
+        for (Index c = 0; c < stretches.length[r]; c++, cell++) {
+            if (values[cell] == kNegativeInfinity) continue;
+            if (q < n) row[layout_->permutation[q]] = tally(q, stretches.low[r] + c);
+            root.cells[found] = cell;
+            root.values[found] = values[cell];
+            for (Index i = 0; i < n; i++) root.tallies[found * n + i] = row[i];
+            found++;
+        }
+    }
+    root.cells.resize(found);
+    root.values.resize(found);
+    root.tallies.resize(found * n);
+    if (!std::is_sorted(layout_->permutation.begin(), layout_->permutation.end())) sort_root(root, n);
+    return root;
+}
+
+// The sum of a step's factors for every state of its variable; the other states are as the assignment has them.
+template <class Real>
+void RunOf<Real>::local_scores(std::int32_t step, const std::int64_t *assignment, std::vector<double> &scores) const {
+    const auto variable = skeleton_.steps[step].variable;
+    scores.assign(skeleton_.steps[step].gone.count, 0);
+    for (auto ref : skeleton_.score_refs[step]) {
+        Index at = 0, stride = 0;
+        for (auto v : skeleton_.score_scopes.blocks[ref.block].row(ref.row)) {
+            at = at * skeleton_.cardinalities[v] + (v == variable ? 0 : assignment[v]);
+            stride = stride * skeleton_.cardinalities[v] + (v == variable ? 1 : 0);
+        }
+        const double *entry = scores_[ref.block].row(ref.row) + at;
+        double *score = scores.data();
+        for (const double *end = score + scores.size(); score < end; entry += stride) *score++ += *entry;
+    }
+}
+
+template class RunOf<double>;
+template class RunOf<float>;
+
+}  // namespace tallytree
