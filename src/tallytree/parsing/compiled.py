@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.errors import ModelError
-from tallytree.kernels import native
 from tallytree.parsing.binarise import labels_of
 from tallytree.parsing.grammar import Grammar
+from tallytree.planning.charts import ChartRules
+from tallytree.running.charts import Scores
 
 __all__ = ["Compiled", "compiled", "row_sums"]
 
@@ -70,7 +71,8 @@ class Compiled:
         The grammar's labels, then those that only tags have.
     bags : list of Bag
         The different bags of labels; ``bag_of`` and ``word_bag_of`` say which one each chain has.
-    native : ChartGrammar
+    rules : ChartRules
+        All of it as arrays.
     """
 
     def __init__(self, grammar: Grammar, levels: int) -> None:
@@ -105,9 +107,17 @@ class Compiled:
         self.bag_of, self.word_bag_of = table[:, 2].copy(), table[:, 3].copy()
         self.path_rules = np.array([r for path in self.chains for r in path.rules], dtype=np.int64)
         self.path_chains = np.repeat(np.arange(len(rows)), [len(path.rules) for path in self.chains])
-        self.native = native.ChartGrammar(
+        self.rules = ChartRules(
             symbols * levels, len(self.bags), grammar.root * levels, np.ascontiguousarray(rules), table
         )
+
+    def levelled(self, scores: Scores) -> Scores:
+        """Give each rule of the chart the score of the grammar's rule that it stands for."""
+        if self.levels == 1:
+            return scores
+        chains = scores.chains[np.arange(len(self.chains)) // self.levels]
+        arrays = (scores.words[:, self.symbol_of], scores.rules[self.binary_of], chains)
+        return Scores(*(np.ascontiguousarray(a) for a in arrays))
 
     def chain_sums(self, unary: NDArray[np.float64]) -> NDArray[np.float64]:
         """Add up scores of unary rules, ``[rule][1 or span]``, along each chain."""

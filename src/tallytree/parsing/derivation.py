@@ -7,52 +7,19 @@ of unary rules, or a binary rule. Symbols without a label vanish on the way.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.parsing.compiled import Compiled
+from tallytree.planning.charts import spans
+from tallytree.running.charts import CHAIN, SPLIT, WORD, Scores
 from tallytree.trees import Tree
 
 __all__ = ["Scores", "crossing", "labels_by_span", "spans", "steps_score", "steps_tree"]
 
-WORD, CHAIN, SPLIT = 0, 1, 2
-
 _EPSILON = float(np.finfo(np.float64).eps)
-
-
-@dataclass(frozen=True)
-class Scores:
-    """What a chart adds up: scores of words, of binary rules and of chains.
-
-    Attributes
-    ----------
-    words : float64 array, [word][symbol]
-    rules, chains : float64 arrays, [rule][1] or [rule][span]
-    """
-
-    words: NDArray[np.float64]
-    rules: NDArray[np.float64]
-    chains: NDArray[np.float64]
-
-    def allowing(self) -> Scores:
-        """Return scores that forbid the same, and are 0 everywhere else."""
-        return Scores(*(np.where(np.isneginf(a), a, 0.0) for a in (self.words, self.rules, self.chains)))
-
-
-def spans(words: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the starts and the ends of all spans, in the chart's order: by width, then by start.
-
-    Examples
-    --------
-    >>> [span.tolist() for span in spans(2)]
-    [[0, 1, 0], [1, 2, 2]]
-    """
-    starts = np.concatenate([np.arange(words - width + 1) for width in range(1, words + 1)])
-    widths = np.repeat(np.arange(1, words + 1), np.arange(words, 0, -1))
-    return starts, starts + widths
 
 
 def crossing(

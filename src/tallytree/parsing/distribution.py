@@ -13,17 +13,18 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.algebra import LogSumExp
 from tallytree.answers.probabilities import TallyProbabilities, draws, generator_of
 from tallytree.answers.solution import unique_names
 from tallytree.errors import BudgetError, InfeasibleError, ModelError
-from tallytree.kernels import native
 from tallytree.parsing.derivation import steps_tree
-from tallytree.parsing.expected import Expectations, StepCounts, expectations_of
+from tallytree.parsing.expected import Expectations, expectations_of
 from tallytree.parsing.forest import Forest
-from tallytree.parsing.plan import TreePlan
+from tallytree.parsing.plan import TreePlan, plan_trees
 from tallytree.parsing.solve import checked_statistics
 from tallytree.parsing.statistics import TreeStatistic
 from tallytree.planning.budget import readable_bytes
+from tallytree.running.charts import ChartMessages, StepCounts
 from tallytree.trees import Tree
 from tallytree.values import read_only
 
@@ -50,13 +51,13 @@ class TreeDistribution(TallyProbabilities):
 
     _noun = "tree"
 
-    def __init__(self, plan: TreePlan) -> None:
-        self.forest: Forest = plan.forest
+    def __init__(self, plan: TreePlan, forest: Forest) -> None:
+        self.forest = forest
         self.statistics: tuple[TreeStatistic, ...] = plan.statistics
         self.plan = plan
         self._names = unique_names(tuple(s.name for s in self.statistics))
-        self._run: native.ChartRun | None = plan.run(native.LOG_SUM_EXP)
-        self._cells, tallies, logs = plan.root(self._run)
+        self._run: ChartMessages | None = None
+        self._cells, tallies, logs = plan.root(self._loaded())
         self.tallies, self.log_partitions = read_only(tallies), read_only(logs)
         if not len(self._cells):
             raise InfeasibleError(
@@ -143,19 +144,20 @@ class TreeDistribution(TallyProbabilities):
                 f"expectations need another {readable_bytes(arena)} beside the chart; the limit is "
                 f"{readable_bytes(self.plan.limit)}. Bound or cap statistics, or raise memory_limit="
             )
-        cells = np.zeros(int(self.plan.layout.cells[-1, 1]))
+        run = self._loaded()
+        cells = np.zeros(len(run.values))
         if tally is None:
             cells[self._cells] = self.probabilities
         else:
             cells[self._cells[self._row(tally)]] = 1.0
-        counts = self._loaded().expectations_of(cells)
+        counts = run.expectations(cells)
         return expectations_of(self.forest.compiled, _without_levels(counts, self.plan.compiled.levels))
 
     # --- inside -------------------------------------------------------------------------------------------
 
-    def _loaded(self) -> native.ChartRun:
+    def _loaded(self) -> ChartMessages:
         if self._run is None:
-            self._run = self.plan.run(native.LOG_SUM_EXP)
+            self._run = self.plan.run(self.plan.compiled.levelled(self.forest.scores), LogSumExp())
         return self._run
 
     def __getstate__(self) -> dict[str, Any]:
@@ -199,6 +201,5 @@ def distribution(
     >>> found.tallies.ravel(), found.probabilities
     (array([0, 1]), array([0.667, 0.333]))
     """
-    return TreeDistribution(
-        TreePlan(forest, checked_statistics(forest, statistics), memory_limit=memory_limit)
-    )
+    plan = plan_trees(forest, checked_statistics(forest, statistics), memory_limit=memory_limit)
+    return TreeDistribution(plan, forest)

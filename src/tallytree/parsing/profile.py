@@ -13,13 +13,13 @@ from tallytree.answers.objective import Objective
 from tallytree.answers.ranking import Ranked, drawn
 from tallytree.answers.solution import tally_type, unique_names
 from tallytree.answers.tally_table import TallyTable, Where
-from tallytree.errors import TallytreeError
-from tallytree.kernels import native
+from tallytree.errors import ModelError, TallytreeError
 from tallytree.parsing.derivation import steps_score, steps_tree
 from tallytree.parsing.forest import Forest
 from tallytree.parsing.parse import Parse, Reason, tree_certificate
 from tallytree.parsing.plan import TreePlan
 from tallytree.parsing.statistics import TreeStatistic
+from tallytree.running.charts import ChartMessages, NativeChart, Scores
 from tallytree.statistics.constraints import Constraint
 from tallytree.trees import Tree
 from tallytree.values import read_only
@@ -57,16 +57,22 @@ class TreeProfile(TallyTable[Parse]):
     )
 
     def __init__(
-        self, plan: TreePlan, *, shown: Sequence[TreeStatistic] | None = None, asked: Where = None
+        self,
+        plan: TreePlan,
+        forest: Forest,
+        *,
+        shown: Sequence[TreeStatistic] | None = None,
+        asked: Where = None,
     ) -> None:
-        self.model: Forest = plan.forest
+        self.model = forest
         self.statistics = plan.statistics
         self._plan = plan
         self._shown = shown  # what the tally of a parse has, where it is not what the chart carries
         self._asked = asked  # the constraint that this profile is there to answer
         self._names = unique_names(tuple(s.name for s in self.statistics))
-        self._run: native.ChartRun | None = plan.run()
-        self._cells, tallies, scores = plan.root(self._run)
+        self._scores: Scores | None = None  # of the chart's rules
+        self._run: ChartMessages | None = None
+        self._cells, tallies, scores = plan.root(self._loaded())
         self.tallies, self.scores = read_only(tallies), read_only(scores)
 
     @property
@@ -79,15 +85,22 @@ class TreeProfile(TallyTable[Parse]):
     def _bound(self, where: Constraint) -> Constraint:
         return where
 
-    def _loaded(self) -> native.ChartRun:
+    def _chart_scores(self) -> Scores:
+        if self._scores is None:
+            self._scores = self.plan.compiled.levelled(self.model.scores)
+        return self._scores
+
+    def _loaded(self) -> ChartMessages:
         if self._run is None:
-            self._run = self.plan.run()
+            self._run = self.plan.run(self._chart_scores())
         return self._run
 
     def _search(self, rows: NDArray[np.int64]) -> Iterator[Ranked]:
         """Go through trees by score; one that has several derivations comes with the best of them."""
-        seen: set[Tree] = set()
-        for found in drawn(native.ChartKBest(self._loaded(), self._cells[rows])):
+        run, seen = self._loaded(), set[Tree]()
+        if not isinstance(run, NativeChart):
+            raise ModelError("trees in order come from the native executor; leave out backend=")
+        for found in drawn(run.in_order(self._cells[rows])):
             derived = self._derivation(found.assignment)
             if derived.tree not in seen:
                 seen.add(derived.tree)
@@ -109,7 +122,7 @@ class TreeProfile(TallyTable[Parse]):
     ) -> Parse:
         """Check a derivation: its tally, counted on the tree, and its score, added up from its steps."""
         steps, tree = assignment
-        exact, allowance = steps_score(self.plan.scores, steps)
+        exact, allowance = steps_score(self._chart_scores(), steps)
         promised, found = self.tallies[row].tolist(), [s.tally(tree) for s in self.statistics]
         if found != promised or not abs(exact - score) <= allowance:
             raise TallytreeError(
@@ -126,7 +139,7 @@ class TreeProfile(TallyTable[Parse]):
         return Parse(score if value is None else value, exact, named, tree, proof)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_run": None}
+        return {**self.__dict__, "_run": None, "_scores": None}
 
     def __repr__(self) -> str:
         return f"TreeProfile({len(self)} tallies of ({', '.join(self._names)}))"

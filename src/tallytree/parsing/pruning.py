@@ -9,16 +9,21 @@ prices of the statistics tell more items apart (:mod:`tallytree.parsing.prices`)
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.losses.scaling import needed, scaled
+from tallytree.parsing.items import Marginals, max_marginals
 from tallytree.parsing.parse import Parse
-from tallytree.parsing.plan import TreePlan
+from tallytree.parsing.plan import TreePlan, Window
 from tallytree.parsing.prices import find_prices
 from tallytree.parsing.question import TreeLossQuestion
+from tallytree.parsing.shape import ChartShape
 from tallytree.parsing.solve import TreeInquiry, checked_statistics, solve
+from tallytree.planning.budget import default_memory_limit
+from tallytree.running.charts import Scores
 from tallytree.statistics.constraints import as_constraint
 from tallytree.trees import Tree
 
@@ -38,18 +43,19 @@ def pruned_plan(
     need = _Need(question, margins)
     need.add(start.tree, start.score)
     largest = _largest_loss(question)
-    plan = asked.plan(memory_limit, need.floor(np.array([largest])))
+    plans = _Plans.of(asked, memory_limit)
+    plan = plans.above(need.floor(np.array([largest])))
     for _ in range(_ROUNDS):
         left = float(np.max(_losses(question, asked, plan), initial=0.0))
         if not 0 < left < _WORTHWHILE * largest:
             break
         largest = left
-        plan = plan.raised(need.floor(np.array([largest])))
+        plan = plans.above(need.floor(np.array([largest])))
     free = [s.cap is None for s in plan.statistics[: asked.seen]]
     if plan.floor == -np.inf or not any(free) or _levelled(plan):
         return plan
     dear = plan.operations > _DEAR * asked.forest.price.operations
-    return _Market(question, asked, need, np.array(free)).priced(plan) if dear else plan
+    return _Market(question, asked, need, np.array(free)).priced(plan, plans) if dear else plan
 
 
 def _losses(question: TreeLossQuestion, asked: TreeInquiry, plan: TreePlan) -> Floats:
@@ -86,6 +92,35 @@ def _largest_loss(question: TreeLossQuestion) -> float:
     if np.isfinite(most) or line is None:
         return most
     return line[0] + question.gaining(line, 1.0, question.forest.scores.allowing()).best().value
+
+
+@dataclass(frozen=True)
+class _Plans:
+    """Plans of one question, with the items that are left above a floor."""
+
+    shape: ChartShape
+    scores: Scores
+    window: Window
+    limit: float
+    marginals: Marginals
+
+    @classmethod
+    def of(cls, asked: TreeInquiry, memory_limit: float | None) -> _Plans:
+        """Find the best tree with each item, where nothing is paid for."""
+        forest, question = asked.forest, asked.question
+        limit = default_memory_limit() if memory_limit is None else float(memory_limit)
+        shape = ChartShape.of(forest.grammar, len(forest.words), question.carried)
+        scores = shape.compiled.levelled(forest.scores)
+        return cls(shape, scores, question.window, limit, max_marginals(shape, scores, limit))
+
+    def at_prices(self, prices: tuple[float, ...]) -> _Plans:
+        """Return the plans where what a tree counts is taken off its score."""
+        return replace(self, marginals=max_marginals(self.shape, self.scores, self.limit, prices))
+
+    def above(self, floor: float) -> TreePlan:
+        """Plan the chart with only the items whose best tree scores this or more."""
+        items = self.marginals.above(floor)
+        return TreePlan(self.shape, items, window=self.window, memory_limit=self.limit)
 
 
 class _Need:
@@ -153,7 +188,7 @@ class _Market:
     ) -> None:
         self._question, self._asked, self._need, self._free = question, asked, need, free
 
-    def priced(self, plan: TreePlan) -> TreePlan:
+    def priced(self, plan: TreePlan, plans: _Plans) -> TreePlan:
         """Return the plan without the items that are too dear."""
         losses, tallies = self._losses_and_tallies(plan)
         found = find_prices(tallies, lambda: self._need(losses), self._best)
@@ -162,12 +197,13 @@ class _Market:
         every = np.zeros(len(plan.statistics))
         every[: self._asked.seen][self._free] = found.prices
         floor, tolerable = self._floor(plan, found.prices), (1 - _WORTHWHILE) * found.gap
-        plan = plan.raised(floor, every.tolist())
+        plans = plans.at_prices(tuple(every.tolist()))
+        plan = plans.above(floor)
         for _ in range(_ROUNDS):
             raised = self._floor(plan, found.prices)
             if not raised > floor + tolerable:
                 break
-            floor, plan = raised, plan.raised(raised)
+            floor, plan = raised, plans.above(raised)
         return plan
 
     def _losses_and_tallies(self, plan: TreePlan) -> tuple[Floats, Floats]:

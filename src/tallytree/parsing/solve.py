@@ -13,7 +13,7 @@ from tallytree.answers.tally_table import Where, nearest_tallies
 from tallytree.errors import BudgetError, InfeasibleError, ModelError
 from tallytree.parsing.forest import Forest
 from tallytree.parsing.parse import Parse
-from tallytree.parsing.plan import TreePlan
+from tallytree.parsing.plan import TreePlan, plan_trees
 from tallytree.parsing.profile import TreeProfile
 from tallytree.parsing.statistics import TreeStatistic
 from tallytree.planning.query import Question
@@ -61,7 +61,8 @@ def profile(forest: Forest, statistics: Statistics = (), *, memory_limit: float 
     >>> found.tallies.ravel(), found.best().tally
     (array([2]), Tally(nps=2))
     """
-    return TreeProfile(TreePlan(forest, checked_statistics(forest, statistics), memory_limit=memory_limit))
+    made = plan_trees(forest, checked_statistics(forest, statistics), memory_limit=memory_limit)
+    return TreeProfile(made, forest)
 
 
 def plan(
@@ -120,17 +121,17 @@ class TreeInquiry(NamedTuple):
     seen: int  # how many statistics the objective gets
     where: Where
 
-    def plan(self, memory_limit: float | None = None, floor: float = -np.inf) -> TreePlan:
-        """Plan the chart, without items whose trees all score below a floor."""
+    def plan(self, memory_limit: float | None = None) -> TreePlan:
+        """Plan the chart, with all items that are part of some tree."""
         carried, window = self.question.carried, self.question.window
-        return TreePlan(self.forest, carried, window=window, memory_limit=memory_limit, floor=floor)
+        return plan_trees(self.forest, carried, window=window, memory_limit=memory_limit)
 
     def posed(self, made: TreePlan) -> Posed:
         """Build the chart; return what it leaves to be asked."""
         question = self.question
         shown = None if question.carried is question.asked else question.asked
         remaining = None if question.all_windowed else question.remaining
-        found = TreeProfile(made, shown=shown, asked=self.where)
+        found = TreeProfile(made, self.forest, shown=shown, asked=self.where)
         return Posed(found, remaining, self.seen, question.constraint)
 
 
