@@ -16,7 +16,9 @@ import tallytree as tt
 from tallytree import parsing
 from tallytree.algebra import Algebra, Counting, LogSumExp, MaxPlus
 from tallytree.parsing.derivation import steps_score, steps_tree
+from tallytree.parsing.distribution import TreeDistribution
 from tallytree.parsing.plan import TreePlan
+from tallytree.parsing.profile import TreeProfile
 from tallytree.parsing.statistics import TreeStatistic
 from tallytree.planning.charts import ChartLayout
 from tallytree.running.charts import ChartMessages, Scores, run_chart
@@ -171,3 +173,25 @@ def test_what_a_run_refuses() -> None:
     with pytest.raises(tt.ModelError, match="derivations are counted by the reference"):
         run_chart(layout, forest.scores, algebra=Counting())
     assert run_chart(layout, forest.scores, algebra=Counting(), backend="reference").values.tolist() == [1]
+
+
+@given(sentences(longest=4), chosen, seeds)
+@few
+def test_profiles_and_distributions_by_the_reference(
+    sentence: Sentence, numbers: list[int], seed: int
+) -> None:
+    """Every answer is certified, so a wrong derivation would be refused."""
+    plan, forest = planned(sentence, numbers, seed), sentence.forest
+    profile = TreeProfile(plan, forest, backend="reference")
+    assert [profile.row(i).score for i in range(len(profile))] == pytest.approx(
+        TreeProfile(plan, forest).scores.tolist(), abs=1e-9
+    )
+    with pytest.raises(tt.ModelError, match="trees in order come from the native executor"):
+        list(profile.ranked())
+    found = TreeDistribution(plan, forest, backend="reference")
+    native = TreeDistribution(plan, forest)
+    np.testing.assert_allclose(found.probabilities, native.probabilities, atol=1e-12)
+    for one, other in zip(found.expectations(), native.expectations(), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-10)
+    tally = found.tallies[0].tolist()
+    assert [s.tally(found.sample(tally=tally, rng=seed)) for s in plan.statistics] == tally

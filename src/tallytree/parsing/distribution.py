@@ -24,7 +24,7 @@ from tallytree.parsing.plan import TreePlan, plan_trees
 from tallytree.parsing.solve import checked_statistics
 from tallytree.parsing.statistics import TreeStatistic
 from tallytree.planning.budget import readable_bytes
-from tallytree.running.charts import ChartMessages, StepCounts
+from tallytree.running.charts import Backend, ChartMessages, StepCounts
 from tallytree.trees import Tree
 from tallytree.values import read_only
 
@@ -51,8 +51,9 @@ class TreeDistribution(TallyProbabilities):
 
     _noun = "tree"
 
-    def __init__(self, plan: TreePlan, forest: Forest) -> None:
+    def __init__(self, plan: TreePlan, forest: Forest, *, backend: Backend = "native") -> None:
         self.forest = forest
+        self._backend: Backend = backend
         self.statistics: tuple[TreeStatistic, ...] = plan.statistics
         self.plan = plan
         self._names = unique_names(tuple(s.name for s in self.statistics))
@@ -157,7 +158,8 @@ class TreeDistribution(TallyProbabilities):
 
     def _loaded(self) -> ChartMessages:
         if self._run is None:
-            self._run = self.plan.run(self.plan.compiled.levelled(self.forest.scores), LogSumExp())
+            scores = self.plan.compiled.levelled(self.forest.scores)
+            self._run = self.plan.run(scores, LogSumExp(), self._backend)
         return self._run
 
     def __getstate__(self) -> dict[str, Any]:

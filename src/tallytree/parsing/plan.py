@@ -10,7 +10,7 @@ left out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from tallytree.planning.budget import default_memory_limit, readable_bytes, read
 from tallytree.planning.charts import ChartLayout, ChartTallies
 from tallytree.planning.plan import listed
 from tallytree.planning.program import Step
-from tallytree.running.charts import ChartMessages, Scores, run_chart
+from tallytree.running.charts import Backend, ChartMessages, Scores, run_chart
 
 __all__ = ["TreePlan", "Window", "plan_trees"]
 
@@ -110,7 +110,7 @@ class TreePlan:
         self,
         scores: Scores,
         algebra: Algebra = _MAX_PLUS,
-        backend: Literal["native", "reference"] = "native",
+        backend: Backend = "native",
     ) -> ChartMessages:
         """Build the chart, with the scores of ``plan.compiled``'s rules."""
         return run_chart(self.layout, scores, algebra=algebra, backend=backend)

@@ -19,7 +19,7 @@ from tallytree.parsing.forest import Forest
 from tallytree.parsing.parse import Parse, Reason, tree_certificate
 from tallytree.parsing.plan import TreePlan
 from tallytree.parsing.statistics import TreeStatistic
-from tallytree.running.charts import ChartMessages, NativeChart, Scores
+from tallytree.running.charts import Backend, ChartMessages, NativeChart, Scores
 from tallytree.statistics.constraints import Constraint
 from tallytree.trees import Tree
 from tallytree.values import read_only
@@ -63,6 +63,7 @@ class TreeProfile(TallyTable[Parse]):
         *,
         shown: Sequence[TreeStatistic] | None = None,
         asked: Where = None,
+        backend: Backend = "native",
     ) -> None:
         self.model = forest
         self.statistics = plan.statistics
@@ -70,6 +71,7 @@ class TreeProfile(TallyTable[Parse]):
         self._shown = shown  # what the tally of a parse has, where it is not what the chart carries
         self._asked = asked  # the constraint that this profile is there to answer
         self._names = unique_names(tuple(s.name for s in self.statistics))
+        self._backend: Backend = backend
         self._scores: Scores | None = None  # of the chart's rules
         self._run: ChartMessages | None = None
         self._cells, tallies, scores = plan.root(self._loaded())
@@ -92,7 +94,7 @@ class TreeProfile(TallyTable[Parse]):
 
     def _loaded(self) -> ChartMessages:
         if self._run is None:
-            self._run = self.plan.run(self._chart_scores())
+            self._run = self.plan.run(self._chart_scores(), backend=self._backend)
         return self._run
 
     def _search(self, rows: NDArray[np.int64]) -> Iterator[Ranked]:

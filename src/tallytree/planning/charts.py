@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,12 @@ from tallytree.errors import BudgetError
 from tallytree.kernels import native
 from tallytree.planning.budget import readable_bytes
 from tallytree.planning.program import Step, chart_steps
+from tallytree.values import read_only
 
 __all__ = ["ChartLayout", "ChartRules", "ChartTallies", "chart_too_large", "spans"]
 
 
+@lru_cache(maxsize=64)
 def spans(words: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the starts and the ends of all spans, in the chart's order: by width, then by start.
 
@@ -34,7 +36,7 @@ def spans(words: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """
     starts = np.concatenate([np.arange(words - width + 1) for width in range(1, words + 1)])
     widths = np.repeat(np.arange(1, words + 1), np.arange(words, 0, -1))
-    return starts, starts + widths
+    return read_only(starts), read_only(starts + widths)
 
 
 @dataclass(frozen=True, eq=False)

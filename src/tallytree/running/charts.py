@@ -26,6 +26,7 @@ __all__ = [
     "CHAIN",
     "SPLIT",
     "WORD",
+    "Backend",
     "ChartMessages",
     "NativeChart",
     "ReferenceChart",
@@ -33,6 +34,8 @@ __all__ = [
     "StepCounts",
     "run_chart",
 ]
+
+Backend = Literal["native", "reference"]
 
 StepCounts = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
 """How often words have each tag, each rule is used, and each chain stands over each span."""
@@ -122,7 +125,7 @@ def run_chart(
     scores: Scores,
     *,
     algebra: Algebra = _MAX_PLUS,
-    backend: Literal["native", "reference"] = "native",
+    backend: Backend = "native",
 ) -> ChartMessages:
     """Run the upward pass over a chart.
 
