@@ -105,6 +105,20 @@ Index span_of(const PyChartLayout &self, Index table) {
     return self.spans().number(step.start, step.width);
 }
 
+// The program: verb, start and width of every step.
+nb::object step_table(const PyChartLayout &self) {
+    std::vector<std::int32_t> rows;
+    for (const Step &step : self.layout->skeleton->steps)
+        rows.insert(rows.end(), {static_cast<std::int32_t>(step.verb), step.start, step.width});
+    return to_numpy(std::move(rows), {self.layout->skeleton->steps.size(), 3});
+}
+
+nb::object step_operations(const PyChartLayout &self) {
+    std::vector<double> operations;
+    for (const auto &step : self.layout->steps) operations.push_back(step.operations);
+    return to_numpy(std::move(operations));
+}
+
 nb::object cells(const PyChartLayout &self) {
     std::vector<std::int64_t> cells(self.layout->tables.size());
     for (std::size_t t = 0; t < cells.size(); t++)
@@ -155,9 +169,8 @@ void bind_charts(nb::module_ &m) {
         .def_prop_ro("operations", [](const PyChartLayout &l) { return l.layout->operations; })
         .def_prop_ro("most_cells", &most_cells)
         .def_prop_ro("pruned", [](const PyChartLayout &l) { return l.layout->pruned; })
-        .def_prop_ro("costliest", [](const PyChartLayout &l) { return span_of(l, l.layout->costliest); })
-        .def_prop_ro("costliest_operations",
-                     [](const PyChartLayout &l) { return l.layout->steps[l.layout->costliest].operations; })
+        .def_prop_ro("steps", &step_table)
+        .def_prop_ro("step_operations", &step_operations)
         .def_prop_ro("root_tallies", &root_tallies)
         .def_prop_ro("cells", &cells);
 }

@@ -12,8 +12,9 @@ from strategies import problems
 
 import tallytree as tt
 from tallytree.bulk.batch import _SolutionOf
-from tallytree.bulk.jobs import Batch, Options
+from tallytree.bulk.jobs import Batch, BatchOptions
 from tallytree.kernels import native
+from tallytree.planning.options import PlanOptions
 from tallytree.testing import check_profile, check_solution
 
 
@@ -278,13 +279,13 @@ class Roomier(_SolutionOf):
     """A problem that has all the memory it needs when it is solved on its own."""
 
     def alone(self, options):
-        return super().alone(options._replace(memory_limit=None))
+        return super().alone(options._replace(plan=PlanOptions()))
 
 
 def test_problems_that_only_fit_on_their_own_are_answered_with_a_warning():
     models = [tt.Model.chain(np.tile([0.0, 1.0], (n, 1)), np.zeros((2, 2))) for n in (200, 3, 200)]
     problems = {i: Roomier(model, [ONES], None, None, None, None) for i, model in enumerate(models)}
-    batch = Batch(problems, Options(None, 2e4, "auto", 2, "raise"))
+    batch = Batch(problems, BatchOptions(PlanOptions(memory_limit=2e4), 2, "raise"))
     with pytest.warns(tt.PerformanceWarning, match="2 of the 3 problems .* the first of them problem 0"):
         found = batch.solve()
     for solution, model in zip(found, models, strict=True):

@@ -120,9 +120,10 @@ def test_derivations_are_counted(sentence: Sentence, seed: int) -> None:
     """The verbs of charts over the integers modulo a prime: the program of a chart runs in every algebra."""
     statistics = some_statistics(sentence, seed)[:8:7]
     plan = parsing.plan(sentence.forest, statistics)
-    counted, s = Counter(tuple(s.tally(tree) for s in statistics) for tree, _ in sentence.trees), plan.scores
+    counted = Counter(tuple(s.tally(tree) for s in statistics) for tree, _ in sentence.trees)
+    s = plan.compiled.levelled(sentence.forest.scores)
     for prime in (5, 2_147_483_629):
-        run = native.ChartRun(plan.layout, s.words, s.rules, s.chains, native.COUNTING, prime)
+        run = native.ChartRun(plan.layout.native, s.words, s.rules, s.chains, native.COUNTING, prime)
         _, tallies, values = plan.root(run)
         found = dict(zip(map(tuple, tallies.tolist()), values.tolist(), strict=True))
         assert {t: n % prime for t, n in counted.items()} == {t: found[t] for t in counted}
@@ -248,7 +249,7 @@ def test_plan_prints_its_price() -> None:
     lines = str(plan).splitlines()
     assert lines[0] == "plan for 5 words and 2 statistics (tp, fp)"
     assert f"{plan.items} items over 15 spans, tallies R = {plan.tallies}" in lines[1]
-    assert "add-max operations" in lines[2] and "costliest span: words 0 to" in lines[3]
+    assert "add-max operations" in lines[2] and "costliest step: combine splits of words 0 to" in lines[3]
     assert repr(plan).startswith(f"TreePlan(items={plan.items}, tallies={plan.tallies}")
     bounded = parsing.plan(forest, where=count() <= 2)
     assert bounded.operations < parsing.plan(forest, [count()]).operations

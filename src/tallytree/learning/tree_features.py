@@ -16,13 +16,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from tallytree.kernels import native
 from tallytree.learning.attributes import Encoder, Hashed, Vocabulary
 from tallytree.learning.planes import Floats, Integers
 from tallytree.learning.templates import TAGGING, templated, word_parts
 from tallytree.learning.tree_grammar import TreebankGrammar
 from tallytree.parsing import Tree
 from tallytree.parsing.derivation import spans
+from tallytree.planning.charts import span_numbers
 
 __all__ = ["Sentence", "TreeFeatures", "side_attributes", "span_attributes"]
 
@@ -196,4 +196,4 @@ def side_rows(words: int, starts: Integers, ends: Integers) -> Integers:
 
 def span_rows(words: int, starts: Integers, ends: Integers) -> Integers:
     """Return the row of :attr:`Sentence.spans` for each of some spans."""
-    return native.span_numbers(words, np.ascontiguousarray(starts), ends - starts)
+    return span_numbers(words, starts, ends - starts)

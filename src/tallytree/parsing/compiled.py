@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.errors import ModelError
-from tallytree.kernels import native
 from tallytree.parsing.binarise import labels_of
 from tallytree.parsing.grammar import Grammar
+from tallytree.planning.charts import ChartRules
+from tallytree.running.charts import Scores
 
 __all__ = ["Compiled", "compiled", "row_sums"]
 
@@ -70,7 +71,8 @@ class Compiled:
         The grammar's labels, then those that only tags have.
     bags : list of Bag
         The different bags of labels; ``bag_of`` and ``word_bag_of`` say which one each chain has.
-    native : ChartGrammar
+    rules : ChartRules
+        All of it as arrays.
     """
 
     def __init__(self, grammar: Grammar, levels: int) -> None:
@@ -80,9 +82,8 @@ class Compiled:
         self.binary_of = np.repeat(np.arange(len(grammar.binary), dtype=np.int32), levels)
         level = np.tile(np.arange(levels, dtype=np.int32), len(grammar.binary))
         rules = grammar.binary[self.binary_of] * levels + level[:, None]
-        self.bags: list[Bag] = []
         self.chains: list[_Path] = []
-        numbers: dict[Bag, int] = {_NOTHING: -1}
+        numbers: dict[Bag, int] = {}
         rows = []
         parents = set(grammar.binary[:, 0].tolist())
         self.names = _names(grammar)
@@ -90,24 +91,35 @@ class Compiled:
         for path in _paths(grammar, self.names, self.tags):
             for top in range(levels):
                 inside = min(levels - 1, top + len(path.labels))
-                labels = tuple((label, min(levels - 1, top + i)) for i, label in enumerate(path.labels))
-                bags = [Bag(labels) if path.source in parents else _NOTHING, _NOTHING]
-                if labels and path.source in self.tags:  # the lowest label above a word is its tag
-                    bags[1] = Bag(labels[:-1], path.labels[-1])
-                for bag in bags:
-                    if bag not in numbers:
-                        numbers[bag] = len(self.bags)
-                        self.bags.append(bag)
+                bags = self._bags_of(path, top, parents)
+                counted = (-1 if bag == _NOTHING else numbers.setdefault(bag, len(numbers)) for bag in bags)
                 ends = (path.target * levels + top, path.source * levels + inside)
-                rows.append((*ends, *(numbers[bag] for bag in bags), path.from_closed))
+                rows.append((*ends, *counted, path.from_closed))
                 self.chains.append(path)
+        self.bags = list(numbers)
         table = np.array(rows, dtype=np.int32).reshape(len(rows), 5)
         self.bag_of, self.word_bag_of = table[:, 2].copy(), table[:, 3].copy()
         self.path_rules = np.array([r for path in self.chains for r in path.rules], dtype=np.int64)
         self.path_chains = np.repeat(np.arange(len(rows)), [len(path.rules) for path in self.chains])
-        self.native = native.ChartGrammar(
+        self.rules = ChartRules(
             symbols * levels, len(self.bags), grammar.root * levels, np.ascontiguousarray(rules), table
         )
+
+    def _bags_of(self, path: _Path, top: int, parents: set[int]) -> tuple[Bag, Bag]:
+        """Return what a chain whose top is at a level puts on a span of several words, and on one word."""
+        labels = tuple((label, min(self.levels - 1, top + i)) for i, label in enumerate(path.labels))
+        over_words = Bag(labels) if path.source in parents else _NOTHING
+        if labels and path.source in self.tags:  # the lowest label above a word is its tag
+            return over_words, Bag(labels[:-1], path.labels[-1])
+        return over_words, _NOTHING
+
+    def levelled(self, scores: Scores) -> Scores:
+        """Give each rule of the chart the score of the grammar's rule that it stands for."""
+        if self.levels == 1:
+            return scores
+        chains = scores.chains[np.arange(len(self.chains)) // self.levels]
+        arrays = (scores.words[:, self.symbol_of], scores.rules[self.binary_of], chains)
+        return Scores(*(np.ascontiguousarray(a) for a in arrays))
 
     def chain_sums(self, unary: NDArray[np.float64]) -> NDArray[np.float64]:
         """Add up scores of unary rules, ``[rule][1 or span]``, along each chain."""

@@ -7,51 +7,19 @@ of unary rules, or a binary rule. Symbols without a label vanish on the way.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.kernels import native
 from tallytree.parsing.compiled import Compiled
+from tallytree.planning.charts import span_numbers, spans
+from tallytree.running.charts import SPLIT, UNARY, WORD, Scores
 from tallytree.trees import Tree
 
 __all__ = ["Scores", "crossing", "labels_by_span", "spans", "steps_score", "steps_tree"]
 
-WORD, UNARY, SPLIT = native.DerivationStep.WORD, native.DerivationStep.UNARY, native.DerivationStep.SPLIT
-
 _EPSILON = float(np.finfo(np.float64).eps)
-
-
-@dataclass(frozen=True)
-class Scores:
-    """What a chart adds up: scores of words, of binary rules and of chains.
-
-    Attributes
-    ----------
-    words : float64 array, [word][symbol]
-    rules, chains : float64 arrays, [rule][1] or [rule][span]
-    """
-
-    words: NDArray[np.float64]
-    rules: NDArray[np.float64]
-    chains: NDArray[np.float64]
-
-    def allowing(self) -> Scores:
-        """Return scores that forbid the same, and are 0 everywhere else."""
-        return Scores(*(np.where(np.isneginf(a), a, 0.0) for a in (self.words, self.rules, self.chains)))
-
-
-def spans(words: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the starts and the ends of all spans, in the chart's order: by width, then by start.
-
-    Examples
-    --------
-    >>> [span.tolist() for span in spans(2)]
-    [[0, 1, 0], [1, 2, 2]]
-    """
-    return native.spans(words)
 
 
 def crossing(
@@ -94,7 +62,7 @@ def steps_tree(compiled: Compiled, steps: NDArray[np.int32], words: Sequence[str
 def steps_score(scores: Scores, steps: NDArray[np.int32]) -> tuple[float, float]:
     """Add up the scores of the steps; return the sum, and how far sums in other orders can be from it."""
     kinds, numbers, starts, widths = np.ascontiguousarray(steps.T[:4], dtype=np.int64)
-    places = native.span_numbers(len(scores.words), starts, widths)
+    places = span_numbers(len(scores.words), starts, widths)
 
     def taken(array: NDArray[np.float64], kind: int) -> NDArray[np.float64]:
         chosen = kinds == kind

@@ -13,17 +13,19 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.algebra import LogSumExp
 from tallytree.answers.probabilities import TallyProbabilities, draws, generator_of
 from tallytree.answers.solution import unique_names
 from tallytree.errors import BudgetError, InfeasibleError, ModelError
-from tallytree.kernels import native
 from tallytree.parsing.derivation import steps_tree
-from tallytree.parsing.expected import Expectations, StepCounts, expectations_of
+from tallytree.parsing.expected import Expectations, expectations_of
 from tallytree.parsing.forest import Forest
 from tallytree.parsing.plan import TreePlan
 from tallytree.parsing.statistics import TreeStatistic
 from tallytree.planning.budget import readable_bytes
+from tallytree.planning.options import RunOptions
 from tallytree.planning.query import Query
+from tallytree.running.charts import ChartMessages, StepCounts
 from tallytree.trees import Tree
 from tallytree.values import read_only
 
@@ -50,13 +52,14 @@ class TreeDistribution(TallyProbabilities):
 
     _noun = "tree"
 
-    def __init__(self, query: Query[TreeStatistic], plan: TreePlan) -> None:
+    def __init__(self, query: Query[TreeStatistic], plan: TreePlan, options: RunOptions) -> None:
         self.forest: Forest = query.subject
+        self._options = options
         self.statistics: tuple[TreeStatistic, ...] = query.carried
         self.plan = plan
         self._names = unique_names(tuple(s.name for s in self.statistics))
-        self._run: native.ChartRun | None = plan.run(native.LOG_SUM_EXP)
-        self._cells, tallies, logs = plan.root(self._run)
+        self._run: ChartMessages | None = None
+        self._cells, tallies, logs = plan.root(self._loaded())
         self.tallies, self.log_partitions = read_only(tallies), read_only(logs)
         if not len(self._cells):
             raise InfeasibleError(
@@ -143,19 +146,21 @@ class TreeDistribution(TallyProbabilities):
                 f"expectations need another {readable_bytes(arena)} beside the chart; the limit is "
                 f"{readable_bytes(self.plan.limit)}. Bound or cap statistics, or raise memory_limit="
             )
-        cells = np.zeros(int(self.plan.layout.cells[-1, 1]))
+        run = self._loaded()
+        cells = np.zeros(len(run.values))
         if tally is None:
             cells[self._cells] = self.probabilities
         else:
             cells[self._cells[self._row(tally)]] = 1.0
-        counts = self._loaded().expectations_of(cells)
+        counts = run.expectations(cells)
         return expectations_of(self.forest.compiled, _without_levels(counts, self.plan.compiled.levels))
 
     # --- inside -------------------------------------------------------------------------------------------
 
-    def _loaded(self) -> native.ChartRun:
+    def _loaded(self) -> ChartMessages:
         if self._run is None:
-            self._run = self.plan.run(native.LOG_SUM_EXP)
+            scores = self.plan.compiled.levelled(self.forest.scores)
+            self._run = self.plan.run(scores, LogSumExp(), self._options.backend)
         return self._run
 
     def __getstate__(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from tallytree.errors import ModelError
 from tallytree.parsing.distribution import TreeDistribution
 from tallytree.parsing.forest import Forest
-from tallytree.parsing.plan import TreePlan
+from tallytree.parsing.plan import TreePlan, plan_trees
 from tallytree.parsing.profile import TreeProfile
 from tallytree.parsing.statistics import TreeStatistic, checked_statistics
 from tallytree.planning.options import PlanOptions, RunOptions
@@ -36,17 +36,17 @@ class ChartEngine(Engine):
 
     def plan(self, query: Query[TreeStatistic], options: PlanOptions) -> TreePlan:
         """Find the items that are part of some tree, and the tallies of each span."""
-        return TreePlan(query.subject, query.carried, options, query.window)
+        return plan_trees(query, options)
 
     def profile(self, query: Query[TreeStatistic], plan: TreePlan, options: RunOptions) -> TreeProfile:
         """Build the chart over max-plus."""
-        return TreeProfile(query, plan)
+        return TreeProfile(query, plan, options)
 
     def distribution(
         self, query: Query[TreeStatistic], plan: TreePlan, options: RunOptions
     ) -> TreeDistribution:
         """Build the chart over log-sum-exp."""
-        return TreeDistribution(query, plan)
+        return TreeDistribution(query, plan, options)
 
 
 _ENGINE = ChartEngine()

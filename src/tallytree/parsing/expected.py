@@ -12,12 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.parsing.compiled import Compiled, row_sums
-from tallytree.parsing.derivation import spans
+from tallytree.planning.charts import spans
+from tallytree.running.charts import StepCounts
 
 __all__ = ["Expectations", "StepCounts", "bracket_gains", "expectations_of"]
-
-StepCounts = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
-"""How often words have each tag, each rule is used, and each chain stands over each span."""
 
 
 class Expectations(NamedTuple):

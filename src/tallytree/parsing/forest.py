@@ -15,19 +15,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tallytree.algebra import Algebra, LogSumExp, MaxPlus
 from tallytree.answers.certificate import BEST, Claim
 from tallytree.answers.certification import certify
 from tallytree.errors import InfeasibleError, ModelError
-from tallytree.kernels import native
 from tallytree.losses.base import is_number
-from tallytree.parsing.budget import kept_budget
-from tallytree.parsing.compiled import Compiled, compiled
-from tallytree.parsing.derivation import Scores, spans, steps_score, steps_tree
-from tallytree.parsing.expected import Expectations, StepCounts, bracket_gains, expectations_of
+from tallytree.parsing.compiled import compiled
+from tallytree.parsing.derivation import steps_score, steps_tree
+from tallytree.parsing.expected import Expectations, bracket_gains, expectations_of
 from tallytree.parsing.grammar import Grammar
 from tallytree.parsing.parse import ChartPrice, Parse, no_tally, tree_certificate
 from tallytree.parsing.single import scores_of_only
 from tallytree.planning.budget import default_memory_limit
+from tallytree.planning.charts import ChartLayout, spans
+from tallytree.running.charts import ChartMessages, Scores, StepCounts, run_chart
 from tallytree.trees import Tree
 from tallytree.values import read_only
 
@@ -118,27 +119,14 @@ class Forest:
         other.__dict__.update(self.__dict__, scores=scores)  # the layout is the same
         return other
 
-    def levelled(self, levels: int) -> tuple[Compiled, Scores]:
-        """Return grammar and scores with symbols told apart by depth."""
-        if levels == 1:
-            return self.compiled, self.scores
-        c, s = compiled(self.grammar, levels), self.scores
-        chains = s.chains[np.arange(len(c.chains)) // levels]
-        return c, Scores(
-            *(np.ascontiguousarray(a) for a in (s.words[:, c.symbol_of], s.rules[c.binary_of], chains))
-        )
-
     # --- plain questions ----------------------------------------------------------------------------------
 
     @cached_property
-    def _layout(self) -> native.ChartLayout:
-        limit = default_memory_limit()
-        with kept_budget(len(self.words), limit):
-            return native.ChartLayout.plain(self.compiled.native, len(self.words), limit)
+    def _layout(self) -> ChartLayout:
+        return ChartLayout.plain(self.compiled.rules, len(self.words), default_memory_limit())
 
-    def _run(self, algebra: native.Algebra, scores: Scores | None = None) -> native.ChartRun:
-        s = self.scores if scores is None else scores
-        return native.ChartRun(self._layout, s.words, s.rules, s.chains, algebra)
+    def _run(self, algebra: Algebra, scores: Scores | None = None) -> ChartMessages:
+        return run_chart(self._layout, self.scores if scores is None else scores, algebra=algebra)
 
     def _no_parse(self) -> InfeasibleError:
         text = " ".join(self.words[:8]) + (" …" if len(self.words) > 8 else "")
@@ -149,7 +137,7 @@ class Forest:
     @property
     def price(self) -> ChartPrice:
         """What a plain chart of the sentence costs; nothing of it is built."""
-        return ChartPrice.of(self._layout, len(self.words), len(self.grammar.symbols))
+        return ChartPrice.of(self._layout, len(self.grammar.symbols))
 
     def best(self) -> Parse:
         """Return the tree with the best score.
@@ -162,7 +150,7 @@ class Forest:
         return self._best(self.scores, "score")
 
     def _best(self, scores: Scores, noun: str) -> Parse:
-        run = self._run(native.MAX_PLUS, scores)
+        run = self._run(MaxPlus(), scores)
         cells, _, values = run.root()
         if not len(cells):
             raise self._no_parse()
@@ -185,7 +173,7 @@ class Forest:
 
         For a probabilistic grammar that is the log-probability of the sentence; ``-inf`` if it has no tree.
         """
-        values = self._run(native.LOG_SUM_EXP).root()[2]
+        values = self._run(LogSumExp()).root()[2]
         return float(values[0]) if len(values) else -np.inf
 
     def expectations(self) -> Expectations:
@@ -193,7 +181,7 @@ class Forest:
         return expectations_of(self.compiled, self._expected())
 
     def _expected(self) -> StepCounts:
-        run = self._run(native.LOG_SUM_EXP)
+        run = self._run(LogSumExp())
         if not len(run.root()[0]):
             raise self._no_parse()
         return run.expectations()
@@ -228,7 +216,7 @@ class Forest:
         if tree.words != self.words:
             raise ModelError(f"the tree is over the words {tree.words}, the forest over {self.words}")
         only = scores_of_only(tree, self.compiled, self.scores)
-        values = self._run(native.MAX_PLUS, only).root()[2]
+        values = self._run(MaxPlus(), only).root()[2]
         return float(values[0]) if len(values) else -np.inf
 
     def __len__(self) -> int:

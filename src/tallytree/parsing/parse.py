@@ -17,8 +17,8 @@ import numpy as np
 from tallytree import html
 from tallytree.answers.certificate import AnyCertificate, Claim
 from tallytree.answers.solution import tally_type
-from tallytree.kernels import native
 from tallytree.planning.budget import readable_bytes, readable_count
+from tallytree.planning.charts import ChartLayout
 from tallytree.trees import Tree
 from tallytree.values import counted
 
@@ -50,10 +50,9 @@ class ChartPrice(NamedTuple):
     peak_bytes: int
 
     @classmethod
-    def of(cls, layout: native.ChartLayout, words: int, symbols: int) -> ChartPrice:
+    def of(cls, layout: ChartLayout, symbols: int) -> ChartPrice:
         """Read the price off a layout."""
-        size = layout.arena_bytes + layout.plan_bytes
-        return cls(words, symbols, layout.items, layout.most_cells, layout.operations, size)
+        return cls(layout.words, symbols, layout.items, layout.most_tallies, layout.operations, layout.bytes)
 
     def __str__(self) -> str:
         return (

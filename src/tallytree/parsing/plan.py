@@ -1,10 +1,10 @@
-"""The plan of a chart with statistics: which items it has, which tallies each span can have, what that costs.
+"""The plan of a chart with statistics: which tallies each span can have, and what that costs.
 
-Three things keep it small, and none of them changes an answer. Items that are part of no tree are left out;
-so are those whose best tree scores below a floor, where one is known. The tallies of a span are those that
-trees over it can have: at most as many true positives as the truth has constituents inside it, no more
-constituents than it can hold. And tallies that can no longer end inside the window of a constraint are left
-out.
+Three things keep a chart small, and none of them changes an answer. Items that are part of no tree worth
+looking at are left out; they are known before (:mod:`tallytree.parsing.items`). The tallies of a span are
+those that trees over it can have: at most as many true positives as the truth has constituents inside it, no
+more constituents than it can hold. And tallies that can no longer end inside the window of a constraint are
+left out.
 """
 
 from __future__ import annotations
@@ -15,17 +15,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.kernels import native
-from tallytree.parsing.budget import kept_budget, too_large
+from tallytree.algebra import Algebra, MaxPlus
+from tallytree.algebra.tallies import cap_array
+from tallytree.errors import ModelError
+from tallytree.parsing.compiled import Compiled
 from tallytree.parsing.forest import Forest
+from tallytree.parsing.items import Items, live_items
 from tallytree.parsing.parse import ChartPrice
-from tallytree.parsing.statistics import Chart, TreeStatistic
+from tallytree.parsing.shape import ChartShape
+from tallytree.parsing.statistics import TreeStatistic
 from tallytree.planning.budget import readable_bytes, readable_count
 from tallytree.planning.carried import Window
-from tallytree.planning.options import PlanOptions
+from tallytree.planning.charts import NO_LIMIT, ChartLayout, ChartTallies
+from tallytree.planning.options import Backend, PlanOptions
 from tallytree.planning.plan import listed
+from tallytree.planning.program import Step
+from tallytree.planning.query import Query
+from tallytree.running.charts import ChartMessages, Scores, run_chart
 
-__all__ = ["TreePlan"]
+__all__ = ["TreePlan", "plan_trees"]
+
+_MAX_PLUS = MaxPlus()
 
 _DEFAULTS = PlanOptions()
 
@@ -33,12 +43,25 @@ _DEFAULTS = PlanOptions()
 class TreePlan:
     """What a chart will cost; print it.
 
-    Made by :func:`tallytree.parsing.plan`.
+    Made by :func:`tallytree.parsing.plan`. A plan looks at no score: it serves every forest of the same
+    grammar and length whose trees are made of its items.
+
+    Parameters
+    ----------
+    shape : ChartShape
+        Grammar, number of words, and what the statistics count.
+    items : Items
+        What the chart has tables for.
+    options : PlanOptions
+        The memory limit; the other options are about models.
+    window : mapping, optional
+        The tallies that are of use.
 
     Attributes
     ----------
-    forest : Forest
     statistics : tuple of TreeStatistic
+    steps : tuple of Step
+        The program, one step for each table.
     items : int
         Symbols over spans that are part of some tree.
     tallies : int
@@ -52,109 +75,104 @@ class TreePlan:
 
     def __init__(
         self,
-        forest: Forest,
-        statistics: Sequence[TreeStatistic],
+        shape: ChartShape,
+        items: Items,
         options: PlanOptions = _DEFAULTS,
         window: Window | None = None,
-        *,
-        floor: float = -np.inf,
     ) -> None:
-        self.forest = forest
-        self.statistics = tuple(statistics)
+        self.shape, self.live, self.window = shape, items, window or {}
         self.options, self.limit = options, options.limit
-        self._floor, self._prices, self._window = floor, (0.0,) * len(self.statistics), window or {}
-        self._prepare()
+        self.layout = ChartLayout.counting(
+            shape.compiled.rules, shape.words, self._tallies(), items.live, self.limit, items.kept_bytes
+        )
 
-    def _prepare(self) -> None:
-        """Make what follows from the rest."""
-        forest = self.forest
-        levels = max((s.levels for s in self.statistics), default=1)
-        self.compiled, self.scores = forest.levelled(levels)
-        chart = Chart(self.compiled, forest.starts, forest.ends)
-        weights = [s.weights(chart) for s in self.statistics]
-        self._order = _run_last(self.statistics, weights)
-        shape = (len(self.compiled.bags), len(forest.starts), len(weights))
-        shifts = np.stack([weights[i] for i in self._order], axis=2) if weights else np.zeros(shape)
-        self._shifts = np.ascontiguousarray(shifts, dtype=np.int32)
-        self._best = self._marginals()
-        self.layout = self._laid_out()
+    def _tallies(self) -> ChartTallies:
+        ends = [self.window.get(i, (None, None)) for i in self.shape.order]
+        return ChartTallies(
+            self.shape.shifts,
+            cap_array([self.statistics[i].cap for i in self.shape.order]),
+            np.array([-NO_LIMIT if low is None else low for low, _ in ends], dtype=np.int64),
+            np.array([NO_LIMIT if high is None else high for _, high in ends], dtype=np.int64),
+        )
 
-    def raised(self, floor: float, prices: Sequence[float] | None = None) -> TreePlan:
-        """Return the plan with only the items whose best tree, its tally paid for, scores this or more."""
-        other = object.__new__(TreePlan)
-        other.__dict__.update(self.__dict__, _floor=floor)
-        if prices is not None and tuple(prices) != self._prices:
-            other._prices = tuple(prices)
-            other._best = other._marginals()
-        other.layout = other._laid_out()
-        return other
+    @property
+    def statistics(self) -> tuple[TreeStatistic, ...]:
+        """What is counted."""
+        return self.shape.statistics
 
-    def _marginals(self) -> NDArray[np.float64]:
-        """Return the score, less the price, of the best tree with each item: ``[layer][span][symbol]``."""
-        words, s, chains = len(self.forest.words), self.scores, self.scores.chains
-        plain = native.ChartLayout.plain(self.compiled.native, words, np.inf)
-        self._marginal_bytes = 16 * len(self.forest.starts) * len(self.compiled.symbol_of)
-        self._planning_bytes = 2 * plain.arena_bytes + self._marginal_bytes  # a table up, and one down
-        if self._planning_bytes > self.limit:
-            raise too_large(words, self._planning_bytes, self.limit)
-        if any(self._prices):
-            paid = self._shifts @ np.array(self._prices)[self._order]
-            chains = np.ascontiguousarray(chains - self.compiled.spread(paid, words))
-        return native.ChartRun(plain, s.words, s.rules, chains, native.MAX_PLUS).marginals()
+    @property
+    def compiled(self) -> Compiled:
+        """The grammar as the chart has it."""
+        return self.shape.compiled
 
-    def _laid_out(self) -> native.ChartLayout:
-        items = ((self._best > -np.inf) & (self._best >= self._floor)).astype(np.uint8)
-        ends = [self._window.get(i, (None, None)) for i in self._order]
-        caps = [self.statistics[i].cap for i in self._order]
-        with kept_budget(len(self.forest.words), self.limit, self._marginal_bytes):
-            return native.ChartLayout.tallies(
-                self.compiled.native,
-                len(self.forest.words),
-                self._shifts,
-                np.array([native.UNCAPPED if cap is None else cap for cap in caps], dtype=np.int64),
-                np.array([-native.NO_LIMIT if low is None else low for low, _ in ends], dtype=np.int64),
-                np.array([native.NO_LIMIT if high is None else high for _, high in ends], dtype=np.int64),
-                items,
-                self.limit - self._marginal_bytes,
+    def check(self, forest: Forest, statistics: Sequence[TreeStatistic]) -> None:
+        """Refuse a forest or statistics that this plan was not made for."""
+        if self.window:
+            raise ModelError(
+                "this plan leaves out the tallies that a constraint rules out, so it cannot serve a whole "
+                "profile; make one with tallytree.plan(forest, statistics), without where="
+            )
+        same = (self.compiled.grammar, self.shape.words) == (forest.grammar, len(forest))
+        if not same or self.statistics != tuple(statistics):
+            names = listed(tuple(s.name for s in self.statistics))
+            raise ModelError(
+                f"this plan was made for a sentence of {self.shape.words} words and {names}, or for another "
+                "grammar; make one with tallytree.plan(forest, statistics)"
+            )
+        live = live_items(self.shape, self.compiled.levelled(forest.scores), self.limit).live
+        if np.any(live & ~self.live.live):
+            raise ModelError(
+                "the forest has trees that this plan leaves out, because they were forbidden where it was "
+                "made; make one with tallytree.plan(forest, statistics)"
             )
 
-    @property
-    def price(self) -> ChartPrice:
-        """All of what it costs."""
-        found = ChartPrice.of(self.layout, len(self.forest.words), len(self.compiled.symbol_of))
-        return found._replace(peak_bytes=self.peak_bytes)
+    # --- running ------------------------------------------------------------------------------------------
 
-    @property
-    def floor(self) -> float:
-        """Items whose best tree scores less, its tally paid for, were left out."""
-        return self._floor
+    def run(
+        self,
+        scores: Scores,
+        algebra: Algebra = _MAX_PLUS,
+        backend: Backend = "native",
+    ) -> ChartMessages:
+        """Build the chart, with the scores of ``plan.compiled``'s rules."""
+        return run_chart(self.layout, scores, algebra=algebra, backend=backend)
 
-    @property
-    def prices(self) -> tuple[float, ...]:
-        """What each statistic costs there."""
-        return self._prices
-
-    def run(self, algebra: native.Algebra = native.MAX_PLUS) -> native.ChartRun:
-        """Build the chart."""
-        return native.ChartRun(self.layout, self.scores.words, self.scores.rules, self.scores.chains, algebra)
-
-    def root(self, run: native.ChartRun) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    def root(self, run: ChartMessages) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
         """Return the root cells by lexicographic tally, with their tallies and values."""
         cells, stored, values = run.root()
-        tallies = np.empty_like(stored)
-        tallies[:, self._order] = stored
+        tallies = self.shape.in_users_order(stored)
         if not self.statistics:
             return cells, tallies, values
         order = np.lexsort(tallies.T[::-1])
         return cells[order], tallies[order], values[order]
 
+    # --- what it costs ------------------------------------------------------------------------------------
+
+    @property
+    def price(self) -> ChartPrice:
+        """All of what it costs."""
+        price = ChartPrice.of(self.layout, self.shape.symbols)
+        return price._replace(peak_bytes=self.peak_bytes)
+
+    @property
+    def floor(self) -> float:
+        """Items whose best tree scores less, its tally paid for, were left out."""
+        return self.live.floor
+
+    @property
+    def prices(self) -> tuple[float, ...]:
+        """What each statistic costs there."""
+        return self.live.prices
+
     @property
     def root_tallies(self) -> NDArray[np.int64]:
         """The tallies that trees may have, as far as is known without the chart: one row each."""
-        stored = self.layout.root_tallies
-        tallies = np.empty_like(stored)
-        tallies[:, self._order] = stored
-        return tallies
+        return self.shape.in_users_order(self.layout.root_tallies)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The program, step by step."""
+        return self.layout.steps
 
     @property
     def items(self) -> int:
@@ -164,7 +182,7 @@ class TreePlan:
     @property
     def tallies(self) -> int:
         """The most tallies that a span has."""
-        return self.layout.most_cells
+        return self.layout.most_tallies
 
     @property
     def operations(self) -> float:
@@ -174,33 +192,29 @@ class TreePlan:
     @property
     def peak_bytes(self) -> int:
         """The most memory at any time."""
-        kept = self.layout.arena_bytes + self.layout.plan_bytes + self._marginal_bytes
-        return max(kept, self._planning_bytes)
+        return max(self.layout.bytes + self.live.kept_bytes, self.live.peak_bytes)
 
-    def __getstate__(self) -> dict[str, Any]:
-        kept = ("forest", "statistics", "limit", "_floor", "_prices", "_window")  # the rest follows
-        return {name: self.__dict__[name] for name in kept}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._prepare()
+    def __reduce__(self) -> tuple[Any, ...]:
+        options = self.options._replace(memory_limit=self.limit)
+        return _restored, (self.shape, self.live, options, self.window)  # the layout follows
 
     def __str__(self) -> str:
-        forest, layout = self.forest, self.layout
+        layout, costliest = self.layout, self.layout.costliest
+        spans = self.shape.shifts.shape[1]
         lines = [
-            f"plan for {len(forest.words)} words and {listed(tuple(s.name for s in self.statistics))}",
-            f"  {len(self.compiled.symbol_of):,} symbols, {self.items:,} items over "
-            f"{len(forest.starts):,} spans, tallies R = {self.tallies:,}",
-            f"  {readable_count(self.operations)} add-max operations, {readable_bytes(self.peak_bytes)}",
+            f"plan for {self.shape.words} words and {listed(tuple(s.name for s in self.statistics))}",
+            f"  {self.shape.symbols:,} symbols, {self.items:,} items over {spans:,} spans, "
+            f"tallies R = {self.tallies:,}",
+            f"  {len(self.steps):,} steps, {readable_count(self.operations)} add-max operations, "
+            f"{readable_bytes(self.peak_bytes)}",
         ]
         if layout.pruned:
             lines.append(f"  the constraint rules out {layout.pruned:,} pairs of rows of tallies")
-        if layout.costliest_operations > 0:
-            share = layout.costliest_operations / max(self.operations, 1)
-            start, end = forest.starts[layout.costliest], forest.ends[layout.costliest]
-            cells = layout.cells[layout.costliest, 0]
+        if costliest >= 0:
+            states, tallies = layout.table(costliest)
             lines.append(
-                f"  costliest span: words {start} to {end}, {cells:,} tallies, {share:.0%} of the operations"
+                f"  costliest step: {self.steps[costliest]}: {states:,} states x {tallies:,} tallies, "
+                f"{layout.share(costliest):.0%} of the operations"
             )
         return "\n".join(lines)
 
@@ -211,12 +225,19 @@ class TreePlan:
         )
 
 
-def _run_last(statistics: Sequence[TreeStatistic], weights: Sequence[NDArray[np.int64]]) -> list[int]:
-    """Return the statistics in the order of the chart: the one with the longest range goes along its rows."""
+def _restored(shape: ChartShape, items: Items, options: PlanOptions, window: Window) -> TreePlan:
+    return TreePlan(shape, items, options, window)
 
-    def reach(i: int) -> float:
-        largest = float(np.abs(weights[i]).max(axis=0, initial=0).sum())
-        cap = statistics[i].cap
-        return largest if cap is None else min(largest, cap)
 
-    return sorted(range(len(statistics)), key=lambda i: (reach(i), i))
+def plan_trees(query: Query[TreeStatistic], options: PlanOptions) -> TreePlan:
+    """Plan the chart of a query about a forest, with all items that are part of some tree.
+
+    Raises
+    ------
+    BudgetError
+        The chart, or the search for its items, does not fit the memory limit.
+    """
+    forest: Forest = query.subject
+    shape = ChartShape.of(forest.grammar, len(forest), query.carried)
+    items = live_items(shape, shape.compiled.levelled(forest.scores), options.limit)
+    return TreePlan(shape, items, options, query.window)

@@ -13,13 +13,15 @@ from tallytree.answers.certification import certify
 from tallytree.answers.ranking import Ranked, drawn
 from tallytree.answers.solution import tally_type, unique_names
 from tallytree.answers.tally_table import TallyTable
-from tallytree.kernels import native
+from tallytree.errors import ModelError
 from tallytree.parsing.derivation import steps_score, steps_tree
 from tallytree.parsing.forest import Forest
 from tallytree.parsing.parse import Parse, tree_certificate
 from tallytree.parsing.plan import TreePlan
 from tallytree.parsing.statistics import TreeStatistic
+from tallytree.planning.options import RunOptions
 from tallytree.planning.query import Query
+from tallytree.running.charts import ChartMessages, NativeChart, Scores
 from tallytree.statistics.constraints import Constraint
 from tallytree.trees import Tree
 from tallytree.values import read_only
@@ -56,13 +58,14 @@ class TreeProfile(TallyTable[Parse]):
         "the grammar has no tree for the sentence: rules are missing, or scores of -inf forbid every tree"
     )
 
-    def __init__(self, query: Query[TreeStatistic], plan: TreePlan) -> None:
-        self.query, self._plan = query, plan
+    def __init__(self, query: Query[TreeStatistic], plan: TreePlan, options: RunOptions) -> None:
+        self.query, self._plan, self._options = query, plan, options
         self.statistics = query.carried
         self._remaining = None if query.windowed else query.remaining
         self._names = unique_names(tuple(s.name for s in self.statistics))
-        self._run: native.ChartRun | None = plan.run()
-        self._cells, tallies, scores = plan.root(self._run)
+        self._scores: Scores | None = None  # of the chart's rules
+        self._run: ChartMessages | None = None
+        self._cells, tallies, scores = plan.root(self._loaded())
         self.tallies, self.scores = read_only(tallies), read_only(scores)
 
     @property
@@ -81,15 +84,22 @@ class TreeProfile(TallyTable[Parse]):
     def _bound(self, where: Constraint) -> Constraint:
         return where
 
-    def _loaded(self) -> native.ChartRun:
+    def _chart_scores(self) -> Scores:
+        if self._scores is None:
+            self._scores = self.plan.compiled.levelled(self.model.scores)
+        return self._scores
+
+    def _loaded(self) -> ChartMessages:
         if self._run is None:
-            self._run = self.plan.run()
+            self._run = self.plan.run(self._chart_scores(), backend=self._options.backend)
         return self._run
 
     def _search(self, rows: NDArray[np.int64]) -> Iterator[Ranked]:
         """Go through trees by score; one that has several derivations comes with the best of them."""
-        seen: set[Tree] = set()
-        for found in drawn(native.ChartKBest(self._loaded(), self._cells[rows])):
+        run, seen = self._loaded(), set[Tree]()
+        if not isinstance(run, NativeChart):
+            raise ModelError("trees in order come from the native executor; leave out backend=")
+        for found in drawn(run.in_order(self._cells[rows])):
             derived = self._derivation(found.assignment)
             if derived.tree not in seen:
                 seen.add(derived.tree)
@@ -106,7 +116,7 @@ class TreeProfile(TallyTable[Parse]):
     ) -> Parse:
         """Certify a derivation: its tally is counted on the tree, its score added up from its steps."""
         steps, tree = decoded
-        exact, allowance = steps_score(self.plan.scores, steps)
+        exact, allowance = steps_score(self._chart_scores(), steps)
         promised = self.tallies[row].tolist()
         certify(
             (score, promised),

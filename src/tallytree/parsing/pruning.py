@@ -9,18 +9,23 @@ prices of the statistics tell more items apart (:mod:`tallytree.parsing.prices`)
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.losses.scaling import needed, scaled
+from tallytree.parsing.items import Marginals, max_marginals
+from tallytree.parsing.need import Need
 from tallytree.parsing.parse import Parse
 from tallytree.parsing.plan import TreePlan
 from tallytree.parsing.prices import find_prices
 from tallytree.parsing.question import TreeLossQuestion
+from tallytree.parsing.shape import ChartShape
 from tallytree.parsing.statistics import TreeStatistic, checked_statistics
+from tallytree.planning.carried import Window
 from tallytree.planning.options import PlanOptions
 from tallytree.planning.query import Query
+from tallytree.running.charts import Scores
 from tallytree.solving import solve
 from tallytree.trees import Tree
 
@@ -37,22 +42,22 @@ def pruned_plan(
 ) -> TreePlan:
     """Plan the chart for all margins between the first and the last."""
     start = _good_tree(query, options)
-    need = _Need(question, margins)
+    need = Need(question, margins)
     need.add(start.tree, start.score)
     largest = _largest_loss(question)
-    floor = need.floor(np.array([largest]))
-    plan = TreePlan(query.subject, query.carried, options, query.window, floor=floor)
+    plans = _Plans.of(query, options)
+    plan = plans.above(need.floor(np.array([largest])))
     for _ in range(_ROUNDS):
         left = float(np.max(_losses(question, query, plan), initial=0.0))
         if not 0 < left < _WORTHWHILE * largest:
             break
         largest = left
-        plan = plan.raised(need.floor(np.array([largest])))
+        plan = plans.above(need.floor(np.array([largest])))
     free = [s.cap is None for s in plan.statistics[: len(query.read)]]
     if plan.floor == -np.inf or not any(free) or _levelled(plan):
         return plan
     dear = plan.operations > _DEAR * query.subject.price.operations
-    return _Market(question, query, need, np.array(free)).priced(plan) if dear else plan
+    return _Market(question, query, need, np.array(free)).priced(plan, plans) if dear else plan
 
 
 def _losses(question: TreeLossQuestion, query: Query[TreeStatistic], plan: TreePlan) -> Floats:
@@ -91,72 +96,43 @@ def _largest_loss(question: TreeLossQuestion) -> float:
     return line[0] + question.gaining(line, 1.0, question.forest.scores.allowing()).best().value
 
 
-class _Need:
-    """What a tree must score to be better than those that are known, at any of the margins, by its loss.
+@dataclass(frozen=True)
+class _Plans:
+    """Plans of one question, with the items that are left above a floor."""
 
-    What is needed to be better than one tree is linear in the margin, so it is least at one end.
-    """
+    shape: ChartShape
+    scores: Scores
+    window: Window
+    options: PlanOptions
+    marginals: Marginals
 
-    def __init__(self, question: TreeLossQuestion, margins: Sequence[float]) -> None:
-        self._question, self._ends = question, (margins[0], margins[-1])
-        self._finite = [end for end in self._ends if end < np.inf]
-        self._room = 0.0
-        self._known: list[tuple[float, float]] = []  # losses, and scores less that of the truth
-        self._trees: list[tuple[Tree, float]] = []
+    @classmethod
+    def of(cls, query: Query[TreeStatistic], options: PlanOptions) -> _Plans:
+        """Find the best tree with each item, where nothing is paid for."""
+        forest = query.subject
+        shape = ChartShape.of(forest.grammar, len(forest), query.carried)
+        scores = shape.compiled.levelled(forest.scores)
+        return cls(shape, scores, query.window, options, max_marginals(shape, scores, options.limit))
 
-    def add(self, tree: Tree, score: float) -> None:
-        """Take note of a tree."""
-        self._room = max(self._room, _rounding(self._question, score))
-        self._known.append((self._question.loss(tree), score - self._question.truth_score))
-        self._trees.append((tree, score))
+    def at_prices(self, prices: tuple[float, ...]) -> _Plans:
+        """Return the plans where what a tree counts is taken off its score."""
+        return replace(self, marginals=max_marginals(self.shape, self.scores, self.options.limit, prices))
 
-    def improves(self, tree: Tree, score: float) -> bool:
-        """Say whether a tree would be better than those that are known, at one of the ends."""
-        mine = self._question.loss(tree), score - self._question.truth_score
-        return any(self._values(end, mine)[0] > self._values(end, *self._known).max() for end in self._finite)
-
-    def leaders(self) -> list[tuple[Tree, float]]:
-        """Return the trees that are best at one of the ends: they stay, others may be as good at best."""
-        return [self._trees[int(self._values(end, *self._known).argmax())] for end in self._finite]
-
-    def _values(self, margin: float, *trees: tuple[float, float]) -> Floats:
-        losses, differences = np.array(trees).T
-        return scaled(self._question.scaling, losses, differences, margin)
-
-    def __call__(self, losses: Floats) -> Floats:
-        """Return the least scores with these losses."""
-        least = np.full(losses.shape, -np.inf)
-        for known in self._known:
-            ends = [self._needed(losses, *known, margin) for margin in self._ends]
-            np.maximum(least, np.minimum(*ends), out=least)
-        return self._question.truth_score + least - self._room
-
-    def floor(self, losses: Floats) -> float:
-        """Return the least score of all."""
-        return min(float(np.min(self(losses))), *(score - self._room for _, score in self.leaders()))
-
-    def _needed(self, losses: Floats, loss: float, difference: float, margin: float) -> Floats:
-        scaling = self._question.scaling
-        nothing = np.full(losses.shape, -np.inf)
-        if margin == np.inf or not np.all(losses < np.inf):
-            return nothing
-        reached = float(scaled(scaling, loss, difference, margin))
-        if scaling == "margin":
-            return needed(scaling, losses, reached, margin)
-        if reached < 0:  # any tree with a small enough loss reaches that
-            return nothing
-        return np.where(losses > 0, needed(scaling, losses, reached, margin), np.inf)
+    def above(self, floor: float) -> TreePlan:
+        """Plan the chart with only the items whose best tree scores this or more."""
+        items = self.marginals.above(floor)
+        return TreePlan(self.shape, items, self.options, self.window)
 
 
 class _Market:
     """Prices of the statistics that are free to have them: those without a cap."""
 
     def __init__(
-        self, question: TreeLossQuestion, query: Query[TreeStatistic], need: _Need, free: NDArray[np.bool_]
+        self, question: TreeLossQuestion, query: Query[TreeStatistic], need: Need, free: NDArray[np.bool_]
     ) -> None:
         self._question, self._query, self._need, self._free = question, query, need, free
 
-    def priced(self, plan: TreePlan) -> TreePlan:
+    def priced(self, plan: TreePlan, plans: _Plans) -> TreePlan:
         """Return the plan without the items that are too dear."""
         losses, tallies = self._losses_and_tallies(plan)
         found = find_prices(tallies, lambda: self._need(losses), self._best)
@@ -165,12 +141,13 @@ class _Market:
         every = np.zeros(len(plan.statistics))
         every[: len(self._query.read)][self._free] = found.prices
         floor, tolerable = self._floor(plan, found.prices), (1 - _WORTHWHILE) * found.gap
-        plan = plan.raised(floor, every.tolist())
+        plans = plans.at_prices(tuple(every.tolist()))
+        plan = plans.above(floor)
         for _ in range(_ROUNDS):
             raised = self._floor(plan, found.prices)
             if not raised > floor + tolerable:
                 break
-            floor, plan = raised, plan.raised(raised)
+            floor, plan = raised, plans.above(raised)
         return plan
 
     def _losses_and_tallies(self, plan: TreePlan) -> tuple[Floats, Floats]:
@@ -199,11 +176,3 @@ class _Market:
         room = 1e-12 * (1 + float(np.max(np.abs(tallies) @ np.abs(prices), initial=0.0)))
         known = (score - float(self._tally(tree) @ prices) for tree, score in self._need.leaders())
         return min(float(np.min(self._need(losses) - tallies @ prices, initial=np.inf)), *known) - room
-
-
-def _rounding(question: TreeLossQuestion, score: float) -> float:
-    """Return more than sums of the same scores in different orders can differ by."""
-    scores, words = question.forest.scores, len(question.forest.words)
-    arrays = (scores.words, scores.rules, scores.chains)
-    largest = max(float(np.abs(a[np.isfinite(a)]).max(initial=0)) for a in arrays)
-    return 1e-12 * (1 + abs(score) + abs(question.truth_score) + 8 * words * largest)

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.errors import ModelError
-from tallytree.kernels import native
 from tallytree.parsing.compiled import Compiled
+from tallytree.planning.charts import span_number
 from tallytree.statistics.linear import Counted, Expression, Linear
 from tallytree.trees import Tree
 
@@ -44,7 +44,7 @@ class Chart(NamedTuple):
 
     def number(self, start: int, end: int) -> int:
         """Return the number of a span."""
-        return native.span_number(int(self.ends[-1]), start, end - start)
+        return span_number(int(self.ends[-1]), start, end - start)
 
     @property
     def sizes(self) -> NDArray[np.int64]:

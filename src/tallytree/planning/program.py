@@ -1,6 +1,8 @@
-"""The program of a plan, as values to look at: one step per table, three verbs.
+"""The program of a plan, as values to look at: one step per table, six verbs.
 
 The executor runs these steps natively; here they are unpacked for printing, for checking and for teaching.
+Programs of models eliminate variables: ``unit``, ``join``, ``eliminate``. Programs of charts go from short
+spans to long ones: ``word``, ``combine``, ``unary``.
 """
 
 from __future__ import annotations
@@ -10,53 +12,75 @@ from typing import Literal
 
 from tallytree.kernels import native
 
-__all__ = ["Step", "steps"]
+__all__ = ["Step", "chart_steps", "steps"]
 
-Verb = Literal["unit", "join", "eliminate"]
+Verb = Literal["unit", "join", "eliminate", "word", "combine", "unary"]
 _VERBS: dict[int, Verb] = {
     native.Verb.UNIT: "unit",
     native.Verb.JOIN: "join",
     native.Verb.ELIMINATE: "eliminate",
+    native.Verb.WORD: "word",
+    native.Verb.COMBINE: "combine",
+    native.Verb.UNARY: "unary",
 }
+Refs = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: the table that it makes, from which tables, with which factors.
+    """One step: the table that it makes, and from which tables.
 
     Attributes
     ----------
     number : int
         The table that the step makes.
     verb : str
-        ``unit`` (a table of no score over a variable), ``join`` or ``eliminate`` (absorb and project).
+        Of a model: ``unit`` (a table of no score over a variable), ``join`` or ``eliminate`` (absorb and
+        project). Of a chart: ``word`` (the tags of a word), ``combine`` (all splits and binary rules over a
+        span) or ``unary`` (all chains of unary rules over a span).
     inputs : tuple of int
-        The tables that it consumes.
+        The tables that it reads.
     variable : int or None
         The variable that is eliminated, or that a unit is over.
     scope : tuple of int
         The variables of the table that it makes, outermost first.
     factors, shifts : tuple of (int, int)
         Block and row of the factors and of the statistics' factors that it absorbs.
+    span : (int, int)
+        Of a chart: the first word, and the one behind the last.
     """
 
     number: int
     verb: Verb
     inputs: tuple[int, ...]
-    variable: int | None
-    scope: tuple[int, ...]
-    factors: tuple[tuple[int, int], ...]
-    shifts: tuple[tuple[int, int], ...]
+    variable: int | None = None
+    scope: tuple[int, ...] = ()
+    factors: Refs = ()
+    shifts: Refs = ()
+    span: tuple[int, int] = (0, 0)
 
     def __str__(self) -> str:
-        scope = ", ".join(map(str, self.scope[:8])) + (", …" if len(self.scope) > 8 else "")
-        if self.verb == "join":
-            return f"join on ({scope})"
-        return f"{self.verb} variable {self.variable} onto ({scope})" if self.verb == "eliminate" else "unit"
+        match self.verb:
+            case "join":
+                return f"join on ({self._scope})"
+            case "eliminate":
+                return f"eliminate variable {self.variable} onto ({self._scope})"
+            case "word":
+                return f"tags of word {self.span[0]}"
+            case "combine":
+                return f"combine splits of words {self.span[0]} to {self.span[1]}"
+            case "unary":
+                return f"unary rules over words {self.span[0]} to {self.span[1]}"
+            case _:
+                return self.verb
+
+    @property
+    def _scope(self) -> str:
+        return ", ".join(map(str, self.scope[:8])) + (", …" if len(self.scope) > 8 else "")
 
 
 def steps(skeleton: native.Skeleton) -> tuple[Step, ...]:
-    """Unpack a skeleton."""
+    """Unpack the skeleton of a model."""
     begin, data = skeleton.scope_begin.tolist(), skeleton.scope_data.tolist()
     rows = skeleton.steps.tolist()
     factors: list[list[tuple[int, int]]] = [[] for _ in rows]
@@ -75,4 +99,25 @@ def steps(skeleton: native.Skeleton) -> tuple[Step, ...]:
             tuple(shifts[number]),
         )
         for number, (verb, a, b, variable) in enumerate(rows)
+    )
+
+
+def chart_steps(layout: native.ChartLayout) -> tuple[Step, ...]:
+    """Unpack the program of a chart.
+
+    A ``combine`` reads the closed tables of the two parts of every split; ``unary`` reads the open table of
+    its own span.
+    """
+    rows = [(_VERBS[verb], (start, start + width)) for verb, start, width in layout.steps.tolist()]
+    closed = {span: number for number, (verb, span) in enumerate(rows) if verb == "unary"}
+    opened = {span: number for number, (verb, span) in enumerate(rows) if verb != "unary"}
+
+    def inputs(verb: Verb, start: int, end: int) -> tuple[int, ...]:
+        if verb == "unary":
+            return (opened[start, end],)
+        parts = (((start, split), (split, end)) for split in range(start + 1, end))
+        return tuple(closed[part] for pair in parts for part in pair)
+
+    return tuple(
+        Step(number, verb, inputs(verb, *span), span=span) for number, (verb, span) in enumerate(rows)
     )

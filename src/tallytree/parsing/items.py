@@ -1,0 +1,110 @@
+"""The items of a chart: which symbols over which spans are part of a tree that is worth looking at.
+
+A plain pass up and down finds the score of the best tree with each item, its **max-marginal**. Items that are
+part of no tree have none. Where a floor is known, a score that every tree in question reaches, items below it
+are left out as well; with *prices* of the statistics, what a tree counts is taken off its score first
+(:mod:`tallytree.parsing.prices`). This comes before planning: a plan takes the items as they are and looks at
+no score.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.parsing.shape import ChartShape
+from tallytree.planning.charts import ChartLayout, chart_too_large
+from tallytree.running.charts import Scores, run_chart
+from tallytree.values import read_only
+
+__all__ = ["Items", "Marginals", "live_items", "max_marginals"]
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """The items of a chart.
+
+    Attributes
+    ----------
+    live : uint8 array, [layer][span][symbol]
+        1 for the items that are kept. The layers are open and closed.
+    floor : float
+        Items whose best tree scores less, its tally paid for, were left out; ``-inf`` if none were.
+    prices : tuple of float
+        What each statistic costs there.
+    kept_bytes : int
+        What stays in memory with them.
+    peak_bytes : int
+        The most memory while they were looked for.
+    """
+
+    live: NDArray[np.uint8]
+    floor: float
+    prices: tuple[float, ...]
+    kept_bytes: int
+    peak_bytes: int
+
+
+@dataclass(frozen=True, eq=False)
+class Marginals:
+    """The score of the best tree with each item, less the price of its tally.
+
+    Attributes
+    ----------
+    best : float64 array, [layer][span][symbol]
+        ``-inf`` for items that are part of no tree.
+    prices : tuple of float
+        What each statistic costs.
+    peak_bytes : int
+        The most memory of the two plain passes that found them.
+    """
+
+    best: NDArray[np.float64]
+    prices: tuple[float, ...]
+    peak_bytes: int
+
+    def above(self, floor: float = -np.inf) -> Items:
+        """Return the items whose best tree scores this or more."""
+        live: NDArray[Any] = ((self.best > -np.inf) & (self.best >= floor)).astype(np.uint8)
+        return Items(read_only(live), floor, self.prices, self.best.nbytes, self.peak_bytes)
+
+
+def max_marginals(
+    shape: ChartShape, scores: Scores, memory_limit: float, prices: tuple[float, ...] | None = None
+) -> Marginals:
+    """Find the best tree with each item, in a plain pass up and one down.
+
+    Parameters
+    ----------
+    shape : ChartShape
+    scores : Scores
+        Of the shape's rules.
+    memory_limit : float
+        Bytes.
+    prices : tuple of float, optional
+        What to take off for each statistic; by default nothing.
+
+    Raises
+    ------
+    BudgetError
+        Two plain charts do not fit the memory limit.
+    """
+    paid = (0.0,) * len(shape.statistics) if prices is None else prices
+    plain = ChartLayout.plain(shape.compiled.rules, shape.words, np.inf)
+    kept = 16 * shape.shifts.shape[1] * shape.symbols
+    peak = 2 * plain.arena_bytes + kept  # a table up, and one down
+    if peak > memory_limit:
+        raise chart_too_large(shape.words, peak, memory_limit)
+    if any(paid):
+        taken = shape.shifts @ np.array(paid)[list(shape.order)]
+        chains = np.ascontiguousarray(scores.chains - shape.compiled.spread(taken, shape.words))
+        scores = Scores(scores.words, scores.rules, chains)
+    return Marginals(run_chart(plain, scores).marginals(), paid, peak)
+
+
+def live_items(shape: ChartShape, scores: Scores, memory_limit: float) -> Items:
+    """Return the items that are part of some tree."""
+    return max_marginals(shape, scores, memory_limit).above()

@@ -1,0 +1,252 @@
+"""The layout of a chart: which tables it has and what they cost, from rules and integers alone.
+
+A chart has a table of open items and one of closed items for every span, one state for each symbol. Its
+layout says which tallies each table holds, and where; it looks at no score. Parsing makes the arrays that are
+laid out here from grammars and statistics of trees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.errors import BudgetError
+from tallytree.kernels import native
+from tallytree.planning.budget import readable_bytes
+from tallytree.planning.program import Step, chart_steps
+from tallytree.values import read_only
+
+__all__ = [
+    "NO_LIMIT",
+    "ChartLayout",
+    "ChartRules",
+    "ChartTallies",
+    "chart_too_large",
+    "span_number",
+    "span_numbers",
+    "spans",
+]
+
+NO_LIMIT = native.NO_LIMIT
+"""The end of a window that has none."""
+
+
+@lru_cache(maxsize=64)
+def spans(words: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the starts and the ends of all spans, in the chart's order: by width, then by start.
+
+    Examples
+    --------
+    >>> [span.tolist() for span in spans(2)]
+    [[0, 1, 0], [1, 2, 2]]
+    """
+    starts, ends = native.spans(words)
+    return read_only(starts), read_only(ends)
+
+
+def span_number(words: int, start: int, width: int) -> int:
+    """Return the number of a span of a sentence."""
+    return native.span_number(words, start, width)
+
+
+def span_numbers(words: int, starts: NDArray[np.int64], widths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the numbers of some spans of a sentence."""
+    return native.span_numbers(words, np.ascontiguousarray(starts), np.ascontiguousarray(widths))
+
+
+@dataclass(frozen=True, eq=False)
+class ChartRules:
+    """A compiled grammar as arrays.
+
+    Attributes
+    ----------
+    symbols, bags : int
+        How many there are. A bag is what a chain of unary rules puts on its span.
+    root : int
+        The symbol over the whole sentence.
+    binary : int32 array, (n, 3)
+        Parent, left child and right child of each rule.
+    chains : int32 array, (n, 5)
+        Target, source, bag, bag over a single word (-1: none), and whether the source is a closed item.
+    """
+
+    symbols: int
+    bags: int
+    root: int
+    binary: NDArray[np.int32]
+    chains: NDArray[np.int32]
+
+    @cached_property
+    def native(self) -> native.ChartGrammar:
+        """The rules in the orders that the executor goes through them."""
+        return native.ChartGrammar(self.symbols, self.bags, self.root, self.binary, self.chains)
+
+
+@dataclass(frozen=True, eq=False)
+class ChartTallies:
+    """What a chart counts, and which totals are of use.
+
+    Attributes
+    ----------
+    shifts : int32 array, [bag][span][statistic]
+        What each bag adds over each span. The last statistic is the one that a row of tallies runs along.
+    caps : (P,) int64 array
+    low, high : (P,) int64 arrays
+        The least and the largest total that is of use.
+    """
+
+    shifts: NDArray[np.int32]
+    caps: NDArray[np.int64]
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class ChartLayout:
+    """The tables of a chart; made by :meth:`plain` or :meth:`counting`.
+
+    Attributes
+    ----------
+    rules : ChartRules
+    words : int
+    tallies : ChartTallies or None
+        What is counted; None for a plain chart.
+    live : uint8 array, [layer][span][symbol], or None
+        Which items the chart has; None for all of them.
+    native : native.ChartLayout
+    """
+
+    rules: ChartRules
+    words: int
+    tallies: ChartTallies | None
+    live: NDArray[np.uint8] | None
+    native: native.ChartLayout
+
+    @classmethod
+    def plain(cls, rules: ChartRules, words: int, memory_limit: float) -> ChartLayout:
+        """Lay out a chart without statistics.
+
+        Raises
+        ------
+        BudgetError
+            It does not fit the memory limit.
+        """
+        with _budget(words, memory_limit):
+            made = native.ChartLayout.plain(rules.native, words, memory_limit)
+        return cls(rules, words, None, None, made)
+
+    @classmethod
+    def counting(
+        cls,
+        rules: ChartRules,
+        words: int,
+        tallies: ChartTallies,
+        live: NDArray[np.uint8],
+        memory_limit: float,
+        beside: int = 0,
+    ) -> ChartLayout:
+        """Lay out a chart with statistics; `beside` it so many bytes of the limit are taken.
+
+        Raises
+        ------
+        BudgetError
+            It does not fit the memory limit.
+        """
+        t = tallies
+        with _budget(words, memory_limit, beside):
+            made = native.ChartLayout.tallies(
+                rules.native, words, t.shifts, t.caps, t.low, t.high, live, memory_limit - beside
+            )
+        return cls(rules, words, tallies, live, made)
+
+    @property
+    def items(self) -> int:
+        """The number of symbols over spans."""
+        return self.native.items
+
+    @property
+    def most_tallies(self) -> int:
+        """The most tallies that a span has."""
+        return self.native.most_cells
+
+    @property
+    def operations(self) -> float:
+        """Additions and comparisons of the upward pass."""
+        return self.native.operations
+
+    @property
+    def arena_bytes(self) -> int:
+        """The size of all tables."""
+        return self.native.arena_bytes
+
+    @property
+    def bytes(self) -> int:
+        """The size of all tables, and of the layout itself."""
+        return self.native.arena_bytes + self.native.plan_bytes
+
+    @property
+    def pruned(self) -> int:
+        """How many pairs of rows of tallies the window rules out."""
+        return self.native.pruned
+
+    @property
+    def cells(self) -> NDArray[np.int64]:
+        """How many tallies each table has: ``[span][layer]``."""
+        return self.native.cells
+
+    @property
+    def root_tallies(self) -> NDArray[np.int64]:
+        """The tallies that trees may have, as far as is known without scores: one row each."""
+        return self.native.root_tallies
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """The program, step by step."""
+        return chart_steps(self.native)
+
+    @property
+    def costliest(self) -> int:
+        """The number of the step with the most operations, -1 if none has any."""
+        operations = self.native.step_operations
+        number = int(operations.argmax())
+        return number if operations[number] > 0 else -1
+
+    def share(self, number: int) -> float:
+        """Return the part of all operations that a step has."""
+        return float(self.native.step_operations[number]) / max(self.operations, 1)
+
+    def table(self, number: int) -> tuple[int, int]:
+        """Return the numbers of states and of tallies of the table that a step makes."""
+        step = self.steps[number]
+        starts, ends = spans(self.words)
+        (span,) = np.flatnonzero((starts == step.span[0]) & (ends == step.span[1])).tolist()
+        layer = int(step.verb == "unary")
+        states = self.rules.symbols if self.live is None else int(np.count_nonzero(self.live[layer, span]))
+        return states, int(self.cells[span, layer])
+
+
+def chart_too_large(words: int, size: float, limit: float, place: str = "") -> BudgetError:
+    """Return the error for a chart that needs so many bytes."""
+    return BudgetError(
+        f"the chart of {words} words needs {readable_bytes(size)}{place}; the limit is "
+        f"{readable_bytes(limit)}. Bound or cap statistics (where=), leave some out, use a grammar with "
+        'fewer symbols (horizontal=0, vertical=1, tail="single"), or raise memory_limit='
+    )
+
+
+@contextmanager
+def _budget(words: int, limit: float, beside: int = 0) -> Iterator[None]:
+    """Turn a native refusal into an error that says where the chart grew too large and what to do."""
+    try:
+        yield
+    except native.BudgetExceededError as error:
+        span, place = error.step, ""
+        if span:
+            starts, ends = spans(words)
+            place = f" at words {starts[span]} to {ends[span]}, and is not finished then"
+        raise chart_too_large(words, error.bytes + beside, limit, place) from None
