@@ -23,23 +23,18 @@ from tallytree.answers.tally_table import Where
 from tallytree.bulk.jobs import Batch, BatchOptions, Labellings, solution_of
 from tallytree.errors import ModelError
 from tallytree.kernels import native
-from tallytree.losses.augmented import (
-    AugmentedSolution,
-    LossQuestion,
-    folded_model,
-    loss_augmented,
-    unfolded,
-)
+from tallytree.losses.augmented import loss_augmented
 from tallytree.losses.base import Loss
 from tallytree.losses.nodes import NodeLoss, is_own
-from tallytree.losses.scaling import Scaling, checked_scaling, objective
+from tallytree.losses.query import GraphLossQuery
+from tallytree.losses.scaling import Scaling, checked_scaling
+from tallytree.losses.solution import AugmentedSolution
 from tallytree.model.blocks import Block, unary_scopes
 from tallytree.model.inputs import code_in, numbers_of
-from tallytree.model.model import Model
+from tallytree.model.model import Model, checked_model
 from tallytree.model.restriction import Allowed, Fixed
 from tallytree.planning.plan import Plan, plan_graph
-from tallytree.planning.query import Query, graph_query
-from tallytree.reductions.reduction import Reduction, meet
+from tallytree.planning.query import Query
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import read_only
 
@@ -85,24 +80,23 @@ class Augmented:
 
     def _ask(self) -> Query[Statistic]:
         """Reduce the loss, and fold it into the score where that can be done."""
-        self._question = LossQuestion(self.model, self.loss, None, self.fixed, self.allowed)
-        checked_scaling(self.scaling, self._question.loss)
-        self._line = self._question.loss.linear() if self.scaling == "margin" else None
-        reduction = self._question.reduction
-        if self._line is not None:
-            self._reduction, self._constraint = meet(reduction, self.where)
-            folded = Reduction.identity(folded_model(self._reduction, self._line, self.margin))
-            return graph_query(folded, (), self._constraint)
-        self.objective = objective(self._question.loss, self.scaling, self._question.truth_score, self.margin)
-        return graph_query(reduction, reduction.statistics, self.where)
+        self._loss = GraphLossQuery(
+            checked_model(self.model), self.loss, None, self.where, (self.fixed, self.allowed)
+        )
+        checked_scaling(self.scaling, self._loss.loss)
+        self._folds = self.scaling == "margin" and self._loss.line is not None
+        if self._folds:
+            return self._loss.folded(self.margin)
+        self.objective = self._loss.objective(self.scaling, self.margin)
+        return self._loss.query
 
     def answer(self, found: Decoded, options: BatchOptions) -> AugmentedSolution:
         """Bring a labelling back to the model that was asked about, with its loss."""
         noun = "score" if self.objective is None else "value"
         solution = solution_of(self._query, found, noun, options)
-        if self._line is None:
-            return self._question.answer(solution, self.scaling, self.margin)
-        return unfolded(self._question, self._reduction, solution, self.margin, self.where, self._constraint)
+        if self._folds:
+            return self._loss.unfolded(solution, self.margin)
+        return self._loss.augmented(solution, self.scaling, self.margin)
 
     def alone(self, options: BatchOptions) -> AugmentedSolution:
         """Solve it on its own."""

@@ -4,7 +4,7 @@ A loss is a recipe, ``FBeta(beta=2, background="O")``, bound by ``.against(truth
 first, ``FBeta(truth, background="O")``.
 """
 
-from tallytree.losses.augmented import AugmentedSolution, LossProfile
+from tallytree.losses.augmented import LossProfile
 from tallytree.losses.base import LabellingLoss, Loss
 from tallytree.losses.bleu import Bleu
 from tallytree.losses.brackets import CrossingBrackets, CrossingBracketsRate
@@ -24,6 +24,7 @@ from tallytree.losses.positions import HammingDistance, HammingLoss, LabelCount,
 from tallytree.losses.rouge import RougeL, RougeN
 from tallytree.losses.scaling import objective, scaled
 from tallytree.losses.sequences import SequenceLoss
+from tallytree.losses.solution import AugmentedSolution
 from tallytree.losses.weighted import WeightedHamming
 
 __all__ = [

@@ -1,111 +1,31 @@
-"""Loss-augmented inference: the labelling that most violates the margin, exactly, for any loss of tallies.
+"""Loss-augmented inference: what most violates the margin, exactly, for any loss of tallies.
 
 A :class:`LossProfile` holds the best score for every tally of a loss, so margin and slack scaling, with every
 margin, are look-ups in it. A loss that is linear in its statistics needs no tally under margin scaling: it
-folds into the factors, and plain MAP answers.
+folds into the factors, and plain MAP answers. Both are written once, for models and for forests.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, Unpack
+from typing import Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tallytree.answers.certificate import BEST
-from tallytree.answers.certification import certify_loss
-from tallytree.answers.solution import Solution, lifted, tally_type, unique_names
-from tallytree.answers.tally_table import Where
-from tallytree.errors import BudgetError, ModelError
-from tallytree.losses.base import Line, Loss
-from tallytree.losses.path import MarginPath
-from tallytree.losses.scaling import Scaling, checked_margin, checked_scaling, objective, scaled
-from tallytree.model.blocks import Block
-from tallytree.model.model import Model, checked_model
+from tallytree.answers.tally_table import TallyTable, Where
+from tallytree.losses.base import Loss
+from tallytree.losses.path import MarginPath, checked_range
+from tallytree.losses.query import LossQuery, loss_query
+from tallytree.losses.scaling import Scaling, checked_margin, checked_scaling, scaled
+from tallytree.losses.solution import AugmentedSolution
+from tallytree.model.model import Model
 from tallytree.model.restriction import Allowed, Fixed
 from tallytree.planning.options import Keywords, Options, read_options
-from tallytree.reductions.reduction import Reduction, meet
-from tallytree.solving import answered, ask, best_of
-from tallytree.statistics.constraints import Constraint
-from tallytree.statistics.statistic import read_by
-from tallytree.values import read_only
+from tallytree.solving import best_of
 
-__all__ = [
-    "AugmentedSolution",
-    "LossProfile",
-    "LossQuestion",
-    "folded_model",
-    "loss_augmented",
-    "loss_augmented_path",
-    "unfolded",
-]
-
-
-class AugmentedSolution(Solution):
-    """The labelling that maximises a loss together with the score.
-
-    Attributes
-    ----------
-    value : float
-        ``loss + score - truth_score`` under margin scaling, ``loss·(1 + score - truth_score)`` under slack
-        scaling.
-    loss : float
-        The loss of the labelling.
-    truth_score : float
-        The score of the truth.
-    score, tally, assignment, labels
-        As for every :class:`Solution`, on the model that was asked about.
-    """
-
-    loss: float
-    truth_score: float
-
-    def __init__(self, found: Solution, loss: float, truth_score: float) -> None:
-        vars(self).update(vars(found), loss=loss, truth_score=truth_score)
-
-    @classmethod
-    def complete(cls, **content: Any) -> AugmentedSolution:
-        """Make one of all that it has; the labelling is read-only already."""
-        solution: AugmentedSolution = object.__new__(cls)
-        vars(solution).update(content)
-        return solution
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        found = Solution(self.value, self.score, self.tally, self.assignment, self.model, self.certificate)
-        return AugmentedSolution, (found, self.loss, self.truth_score)
-
-    def __repr__(self) -> str:
-        return f"AugmentedSolution(loss={self.loss:.6g}, {super().__repr__().removeprefix('Solution(')}"
-
-
-class LossQuestion:
-    """A loss on a model: the loss in the model's terms, the score of the truth, the reduction."""
-
-    def __init__(
-        self, model: Model, loss: Loss, truth: ArrayLike | None, fixed: Fixed | None, allowed: Allowed | None
-    ) -> None:
-        if not isinstance(loss, Loss):
-            raise ModelError(f"a loss such as tallytree.losses.FBeta(truth) is needed, got {loss!r}")
-        whole = checked_model(model)
-        self.loss = loss.on(whole)
-        self.truth_score = whole.score(self.loss.anchor(whole) if truth is None else truth)
-        if self.truth_score == -np.inf:
-            raise ModelError(
-                "the truth scores -inf: the model forbids it, so no labelling can be compared with it"
-            )
-        self.model = whole.restricted(fixed, allowed)
-        self.reduction: Reduction = self.loss.reduce(self.model)
-
-    def answer(self, found: Solution, scaling: Scaling, margin: float) -> AugmentedSolution:
-        """Put the loss to a solution, and certify it where it was counted on another model."""
-        loss = float(self.loss.value(*found.tally[: len(self.reduction.statistics)]))
-        if not self.reduction.trivial:
-            certify_loss(loss, self.loss(found.assignment), source="the reduced model")
-        value = float(scaled(scaling, loss, found.score - self.truth_score, margin))
-        complete = found.retold(self.model, found.assignment, value, found.score, found.tally)
-        return AugmentedSolution(complete, loss, self.truth_score)
+__all__ = ["LossProfile", "loss_augmented", "loss_augmented_path"]
 
 
 class LossProfile:
@@ -113,8 +33,8 @@ class LossProfile:
 
     Parameters
     ----------
-    model : Model
-        The factor graph.
+    model : Model or Forest
+        The factor graph; or the trees of a sentence.
     loss : Loss
         Bound to a truth.
     truth : labelling, optional
@@ -146,7 +66,7 @@ class LossProfile:
 
     def __init__(
         self,
-        model: Model,
+        model: Any,
         loss: Loss,
         *,
         truth: ArrayLike | None = None,
@@ -155,23 +75,46 @@ class LossProfile:
         allowed: Allowed | None = None,
         **options: Unpack[Keywords],
     ) -> None:
-        chosen = read_options(options, "LossProfile", single=False)
-        self._fill(LossQuestion(model, loss, truth, fixed, allowed), where, chosen)
+        query = loss_query(model, loss, truth=truth, where=where, fixed=fixed, allowed=allowed)
+        self._fill(query, read_options(options, "LossProfile", single=False))
 
     @classmethod
-    def _of(cls, question: LossQuestion, where: Where, options: Options) -> LossProfile:
+    def of(
+        cls,
+        query: LossQuery[Any],
+        options: Options,
+        scaling: Scaling = "margin",
+        margins: Sequence[float] | None = None,
+    ) -> LossProfile:
+        """Run a query; for given margins, what cannot be an answer at them may be left out."""
         profile: LossProfile = object.__new__(cls)
-        profile._fill(question, where, options)
+        profile._fill(query, options, scaling, margins)
         return profile
 
-    def _fill(self, question: LossQuestion, where: Where, options: Options) -> None:
-        self._question = question
-        self.model, self.loss, self.truth_score = question.model, question.loss, question.truth_score
-        reduction = question.reduction
-        try:
-            self._table = answered(ask(reduction, reduction.statistics, where), options)
-        except BudgetError as error:
-            raise BudgetError(f"{error}. {self.loss.remedy}" if self.loss.remedy else str(error)) from None
+    def _fill(
+        self,
+        query: LossQuery[Any],
+        options: Options,
+        scaling: Scaling = "margin",
+        margins: Sequence[float] | None = None,
+    ) -> None:
+        self._query: LossQuery[Any] = query
+        self._table: TallyTable[Any] = query.table(options, scaling, margins)
+
+    @property
+    def model(self) -> Any:
+        """What was asked about, restricted."""
+        return getattr(self._query, "model", self._query.query.subject)
+
+    @property
+    def loss(self) -> Loss:
+        """The loss, in the terms of the model."""
+        return self._query.loss
+
+    @property
+    def truth_score(self) -> float:
+        """The score of the truth."""
+        return self._query.truth_score
 
     @property
     def plan(self) -> Any:
@@ -182,23 +125,21 @@ class LossProfile:
         """Return the number of attainable tallies."""
         return len(self._table)
 
-    def best(self, scaling: Scaling = "margin", margin: float = 1.0) -> AugmentedSolution:
+    def best(self, scaling: Scaling = "margin", margin: float = 1.0) -> Any:
         """Find the labelling that most violates the margin."""
-        found = best_of(self._table, self._objective(scaling, margin))
-        return self._question.answer(found, scaling, margin)
+        best = best_of(self._table, self._objective(scaling, margin))
+        return self._query.augmented(best, scaling, margin)
 
-    def top(self, count: int, scaling: Scaling = "margin", margin: float = 1.0) -> list[AugmentedSolution]:
+    def top(self, count: int, scaling: Scaling = "margin", margin: float = 1.0) -> list[Any]:
         """Return the best labelling of each of the best tallies, best first; fewer if there are fewer."""
-        found = self._table.top(count, self._objective(scaling, margin))
-        return [self._question.answer(one, scaling, margin) for one in found]
+        top = self._table.top(count, self._objective(scaling, margin))
+        return [self._query.augmented(answer, scaling, margin) for answer in top]
 
-    def path(
-        self, low: float = 0.0, high: float = np.inf, scaling: Scaling = "margin"
-    ) -> MarginPath[AugmentedSolution]:
+    def path(self, low: float = 0.0, high: float = np.inf, scaling: Scaling = "margin") -> MarginPath[Any]:
         """Return the optimum for every margin in a range."""
         checked_scaling(scaling, self.loss)
         tallies, scores = self.table()
-        losses = np.broadcast_to(self.loss.value(*tallies.T), scores.shape)
+        losses = np.broadcast_to(self._query.value(*tallies.T), scores.shape)
         constants = scaled(scaling, losses, scores - self.truth_score, 0.0)
         return MarginPath(losses, constants, low, high, lambda row, at: self.row(row, scaling, at))
 
@@ -207,13 +148,19 @@ class LossProfile:
 
         A tally comes more than once where a constraint counts something else as well.
         """
-        rows = self._table.rows_where()
+        rows = self._rows()
         return self._table.tallies[rows, : len(self._table.query.read)], self._table.scores[rows]
 
-    def row(self, row: int, scaling: Scaling = "margin", margin: float = 1.0) -> AugmentedSolution:
+    def row(self, row: int, scaling: Scaling = "margin", margin: float = 1.0) -> Any:
         """Return the best labelling with the tally of a row of the table."""
-        rows = self._table.rows_where()
-        return self._question.answer(self._table.row(int(rows[row])), scaling, margin)
+        rows = self._rows()
+        return self._query.augmented(self._table.row(int(rows[row])), scaling, margin)
+
+    def _rows(self) -> NDArray[np.int64]:
+        """Return the rows that satisfy the constraint; where there are none, say what comes nearest."""
+        if not self._table.satisfiable:
+            best_of(self._table)
+        return self._table.rows_where()
 
     def released(self) -> LossProfile:
         """Return the same profile without its tables; they are computed again for each labelling."""
@@ -223,9 +170,10 @@ class LossProfile:
 
     def _objective(self, scaling: Scaling, margin: float) -> Any:
         kind = checked_scaling(scaling, self.loss)
-        return objective(self.loss, kind, self.truth_score, checked_margin(margin))
+        return self._query.objective(kind, checked_margin(margin))
 
 
+@overload
 def loss_augmented(
     model: Model,
     loss: Loss,
@@ -236,29 +184,53 @@ def loss_augmented(
     where: Where = None,
     fixed: Fixed | None = None,
     allowed: Allowed | None = None,
+    prune: bool = True,
     **options: Unpack[Keywords],
-) -> AugmentedSolution:
-    """Find the labelling that most violates the margin.
+) -> AugmentedSolution: ...
+@overload
+def loss_augmented(model: Any, *arguments: Any, **keywords: Any) -> Any: ...
+def loss_augmented(
+    model: Any,
+    loss: Loss,
+    scaling: Scaling = "margin",
+    *,
+    margin: float = 1.0,
+    truth: ArrayLike | None = None,
+    where: Where = None,
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
+    prune: bool = True,
+    **options: Unpack[Keywords],
+) -> Any:
+    """Find the labelling, or the tree, that most violates the margin.
 
     Parameters
     ----------
-    model : Model
-        The factor graph.
+    model : Model or Forest
+        The factor graph; or the trees of a sentence.
     loss : Loss
-        Bound to a truth, as ``tallytree.losses.FBeta(truth, background=0)``.
+        Bound to a truth, as ``tallytree.losses.FBeta(truth, background=0)``; for a forest, to a tree.
     scaling : {"margin", "slack"}
         Maximise ``loss(y) + F(y) - F(truth)``, or ``loss(y)·(1 + F(y) - F(truth))``.
     margin : float
         In the place of the factor 1 of the loss, or of the 1 in the brackets.
     truth : labelling, optional
         Whose score the others are compared with, where it is not the loss's own.
-    where, fixed, allowed, order, memory_limit
+    where, fixed, allowed, order, memory_limit, layout, threads
         As for :func:`solve`.
+    prune : bool
+        Whether charts leave out items whose trees all score too little to be the answer. It changes only
+        what the answer costs.
+
+    Returns
+    -------
+    AugmentedSolution
+        Or a :class:`tallytree.parsing.AugmentedParse`, for a forest.
 
     Raises
     ------
     ModelError
-        The truth is forbidden by the model; or the loss can be negative, with slack scaling.
+        The truth is forbidden by the model or the grammar; or the loss can be negative, with slack scaling.
 
     Examples
     --------
@@ -270,15 +242,16 @@ def loss_augmented(
     >>> found.labels.tolist(), found.loss, found.value
     (['B', 'B', 'B'], 0.5, 2.0)
     """
-    question = LossQuestion(model, loss, truth, fixed, allowed)
-    checked_scaling(scaling, question.loss)
-    line = question.loss.linear() if scaling == "margin" else None
     chosen = read_options(options, "loss_augmented", single=False)
-    if line is None:
-        return LossProfile._of(question, where, chosen).best(scaling, margin)
-    return _folded(question, line, where, checked_margin(margin), chosen)
+    query = loss_query(model, loss, truth=truth, where=where, fixed=fixed, allowed=allowed)
+    checked_scaling(scaling, query.loss)
+    at = checked_margin(margin)
+    if scaling == "margin" and query.line is not None:
+        return query.folded_best(at, chosen)
+    return LossProfile.of(query, chosen, scaling, [at] if prune else None).best(scaling, at)
 
 
+@overload
 def loss_augmented_path(
     model: Model,
     loss: Loss,
@@ -290,8 +263,25 @@ def loss_augmented_path(
     where: Where = None,
     fixed: Fixed | None = None,
     allowed: Allowed | None = None,
+    prune: bool = True,
     **options: Unpack[Keywords],
-) -> MarginPath[AugmentedSolution]:
+) -> MarginPath[AugmentedSolution]: ...
+@overload
+def loss_augmented_path(model: Any, *arguments: Any, **keywords: Any) -> Any: ...
+def loss_augmented_path(
+    model: Any,
+    loss: Loss,
+    low: float = 0.0,
+    high: float = np.inf,
+    scaling: Scaling = "margin",
+    *,
+    truth: ArrayLike | None = None,
+    where: Where = None,
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
+    prune: bool = True,
+    **options: Unpack[Keywords],
+) -> Any:
     """Find the labelling that most violates the margin, for every margin λ in a range, in one pass.
 
     Maximises ``λ·loss(y) + F(y) - F(truth)``, or ``loss(y)·(λ + F(y) - F(truth))``. As a function of λ the
@@ -301,7 +291,7 @@ def loss_augmented_path(
     ----------
     low, high : float
         The range of margins; ``high`` may be infinite.
-    model, loss, scaling, truth, where, fixed, allowed, order, memory_limit
+    model, loss, scaling, truth, where, fixed, allowed, prune, order, memory_limit, layout, threads
         As for :func:`loss_augmented`.
 
     Examples
@@ -315,69 +305,8 @@ def loss_augmented_path(
     >>> path.at(3.0).assignment
     array([0, 0, 1])
     """
-    question = LossQuestion(model, loss, truth, fixed, allowed)
     chosen = read_options(options, "loss_augmented_path", single=False)
-    return LossProfile._of(question, where, chosen).path(low, high, scaling)
-
-
-# --- losses that fold ---------------------------------------------------------------------------------------
-
-
-def _folded(
-    question: LossQuestion,
-    line: Line,
-    where: Where,
-    margin: float,
-    options: Options,
-) -> AugmentedSolution:
-    """Maximise ``λ·loss + F`` as plain MAP: the loss is a sum of local terms, as the score is."""
-    reduction, constraint = meet(question.reduction, where)
-    changed = folded_model(reduction, line, margin)
-    found = best_of(answered(ask(changed, (), constraint), options))
-    return unfolded(question, reduction, found, margin, where, constraint)
-
-
-def folded_model(reduction: Reduction, line: Line, margin: float) -> Model:
-    """Return the model with a multiple of the loss in its score."""
-    weights = [margin * c for c in line[1]]
-    return _with_terms(reduction.model, list(zip(reduction.statistics, weights, strict=True)))
-
-
-def unfolded(
-    question: LossQuestion,
-    reduction: Reduction,
-    found: Solution,
-    margin: float,
-    where: Where,
-    constraint: Constraint | None,
-) -> AugmentedSolution:
-    """Return a labelling of the folded model with score and tallies of its own."""
-    counted = reduction.statistics
-    tally = [s.tally(found.assignment) for s in counted]
-    names = unique_names((*(s.name for s in counted), *found.tally._fields))
-    complete = tally_type(names)(*tally, *found.tally)
-    score = reduction.model.score(found.assignment)
-    plain = found.retold(reduction.model, found.assignment, found.value, score, complete)
-    shown = (*counted, *(() if constraint is None else read_by(constraint)))
-    answer = lifted(plain.claiming(BEST, noun="value", among=where), reduction, shown)
-    return question.answer(answer, "margin", margin)
-
-
-def _with_terms(model: Model, terms: Sequence[tuple[Any, float]]) -> Model:
-    """Add multiples of statistics to the score."""
-    blocks = list(model.blocks)
-    for statistic, weight in terms:
-        for block in statistic.blocks:
-            _add(blocks, block, block.tables * weight)
-    return Model.from_blocks(
-        model.cardinalities, blocks, shape=model.shape, variables=model.variables, states=model.states
-    )
-
-
-def _add(blocks: list[Block], term: Block, scores: NDArray[np.float64]) -> None:
-    """Add scores to the block with the same scopes, so that the model keeps its shape, or as a new block."""
-    for i, block in enumerate(blocks):
-        if block.key == term.key and block.tables.shape[1:] == scores.shape[1:]:
-            blocks[i] = block.with_tables(read_only(block.tables + scores))
-            return
-    blocks.append(term.with_tables(read_only(scores.astype(np.float64))))
+    query = loss_query(model, loss, truth=truth, where=where, fixed=fixed, allowed=allowed)
+    margins = checked_range(low, high)
+    checked_scaling(scaling, query.loss)
+    return LossProfile.of(query, chosen, scaling, margins if prune else None).path(low, high, scaling)

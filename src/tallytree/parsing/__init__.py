@@ -2,7 +2,7 @@
 
 from tallytree.kbest import k_best
 from tallytree.kbest import ranked as iter_best
-from tallytree.parsing.augmented import loss_augmented, loss_augmented_path
+from tallytree.losses.augmented import loss_augmented, loss_augmented_path
 from tallytree.parsing.binarise import binarise, labels_of, unbinarise
 from tallytree.parsing.comparisons import crossing_brackets, false_positives, true_positives, wrong_nodes
 from tallytree.parsing.counts import count
@@ -13,11 +13,11 @@ from tallytree.parsing.forest import Forest
 from tallytree.parsing.grammar import Grammar
 from tallytree.parsing.grammar_files import read_grammar, write_grammar
 from tallytree.parsing.lexicon import CountedWords, TaggedWords
+from tallytree.parsing.loss_query import AugmentedParse
 from tallytree.parsing.losses import CountedLoss, counted_loss
 from tallytree.parsing.parse import ChartPrice, Parse, TreeCertificate
 from tallytree.parsing.plan import TreePlan
 from tallytree.parsing.profile import TreeProfile
-from tallytree.parsing.question import AugmentedParse
 from tallytree.parsing.ranking import diverse_k_best
 from tallytree.parsing.scoring import BracketScores, score_brackets
 from tallytree.parsing.statistics import TreeStatistic

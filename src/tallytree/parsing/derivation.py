@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.model.rounding import rounding_bound
 from tallytree.parsing.compiled import Compiled
 from tallytree.planning.charts import span_numbers, spans
 from tallytree.running.charts import SPLIT, UNARY, WORD, Scores
 from tallytree.trees import Tree
 
 __all__ = ["Scores", "crossing", "labels_by_span", "spans", "steps_score", "steps_tree"]
-
-_EPSILON = float(np.finfo(np.float64).eps)
 
 
 def crossing(
@@ -78,4 +77,4 @@ def steps_score(scores: Scores, steps: NDArray[np.int32]) -> tuple[float, float]
             taken(scores.chains, UNARY),
         ]
     )
-    return float(parts.sum()), _EPSILON * (4 + len(steps)) * float(np.abs(parts).sum())
+    return float(parts.sum()), float(rounding_bound(len(steps), np.abs(parts).sum()))

@@ -7,13 +7,17 @@ as well; with a smaller loss it needs more.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.losses.scaling import needed, scaled
-from tallytree.parsing.question import TreeLossQuestion
+from tallytree.losses.scaling import Scaling, needed, scaled
+from tallytree.model.rounding import rounding_bound
 from tallytree.trees import Tree
+
+if TYPE_CHECKING:
+    from tallytree.parsing.loss_query import TreeLossQuery
 
 __all__ = ["Need"]
 
@@ -26,7 +30,8 @@ class Need:
     What is needed to be better than one tree is linear in the margin, so it is least at one end.
     """
 
-    def __init__(self, question: TreeLossQuestion, margins: Sequence[float]) -> None:
+    def __init__(self, question: TreeLossQuery, scaling: Scaling, margins: Sequence[float]) -> None:
+        self._scaling = scaling
         self._question, self._ends = question, (margins[0], margins[-1])
         self._finite = [end for end in self._ends if end < np.inf]
         self._room = 0.0
@@ -50,7 +55,7 @@ class Need:
 
     def _values(self, margin: float, *trees: tuple[float, float]) -> Floats:
         losses, differences = np.array(trees).T
-        return scaled(self._question.scaling, losses, differences, margin)
+        return scaled(self._scaling, losses, differences, margin)
 
     def __call__(self, losses: Floats) -> Floats:
         """Return the least scores with these losses."""
@@ -65,7 +70,7 @@ class Need:
         return min(float(np.min(self(losses))), *(score - self._room for _, score in self.leaders()))
 
     def _needed(self, losses: Floats, loss: float, difference: float, margin: float) -> Floats:
-        scaling = self._question.scaling
+        scaling = self._scaling
         nothing = np.full(losses.shape, -np.inf)
         if margin == np.inf or not np.all(losses < np.inf):
             return nothing
@@ -77,9 +82,12 @@ class Need:
         return np.where(losses > 0, needed(scaling, losses, reached, margin), np.inf)
 
 
-def _rounding(question: TreeLossQuestion, score: float) -> float:
+def _rounding(question: TreeLossQuery, score: float) -> float:
     """Return more than sums of the same scores in different orders can differ by."""
     scores, words = question.forest.scores, len(question.forest.words)
     arrays = (scores.words, scores.rules, scores.chains)
     largest = max(float(np.abs(a[np.isfinite(a)]).max(initial=0)) for a in arrays)
-    return 1e-12 * (1 + abs(score) + abs(question.truth_score) + 8 * words * largest)
+    size = (
+        1 + abs(score) + abs(question.truth_score) + 8 * words * largest
+    )
+    return float(rounding_bound(8 * words, size))

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.losses.scaling import Scaling
+from tallytree.model.rounding import rounding_bound
 from tallytree.parsing.items import Marginals, max_marginals
 from tallytree.parsing.need import Need
 from tallytree.parsing.parse import Parse
 from tallytree.parsing.plan import TreePlan
 from tallytree.parsing.prices import find_prices
-from tallytree.parsing.question import TreeLossQuestion
 from tallytree.parsing.shape import ChartShape
 from tallytree.parsing.statistics import TreeStatistic, checked_statistics
 from tallytree.planning.carried import Window
@@ -28,6 +30,9 @@ from tallytree.planning.query import Query
 from tallytree.running.charts import Scores
 from tallytree.solving import solve
 from tallytree.trees import Tree
+
+if TYPE_CHECKING:
+    from tallytree.parsing.loss_query import TreeLossQuery
 
 __all__ = ["pruned_plan"]
 
@@ -38,17 +43,18 @@ Floats = NDArray[np.float64]
 
 
 def pruned_plan(
-    question: TreeLossQuestion, query: Query[TreeStatistic], margins: Sequence[float], options: PlanOptions
+    question: TreeLossQuery, scaling: Scaling, margins: Sequence[float], options: PlanOptions
 ) -> TreePlan:
     """Plan the chart for all margins between the first and the last."""
+    query = question.query
     start = _good_tree(query, options)
-    need = Need(question, margins)
+    need = Need(question, scaling, margins)
     need.add(start.tree, start.score)
     largest = _largest_loss(question)
     plans = _Plans.of(query, options)
     plan = plans.above(need.floor(np.array([largest])))
     for _ in range(_ROUNDS):
-        left = float(np.max(_losses(question, query, plan), initial=0.0))
+        left = float(np.max(_losses(question, plan), initial=0.0))
         if not 0 < left < _WORTHWHILE * largest:
             break
         largest = left
@@ -57,12 +63,12 @@ def pruned_plan(
     if plan.floor == -np.inf or not any(free) or _levelled(plan):
         return plan
     dear = plan.operations > _DEAR * query.subject.price.operations
-    return _Market(question, query, need, np.array(free)).priced(plan, plans) if dear else plan
+    return _Market(question, need, np.array(free)).priced(plan, plans) if dear else plan
 
 
-def _losses(question: TreeLossQuestion, query: Query[TreeStatistic], plan: TreePlan) -> Floats:
+def _losses(question: TreeLossQuery, plan: TreePlan) -> Floats:
     """Return the loss of every tally that trees may have."""
-    tallies = plan.root_tallies[:, : len(query.read)]
+    tallies = plan.root_tallies[:, : len(question.query.read)]
     return np.broadcast_to(question.counted.value(*tallies.T), len(tallies)).astype(np.float64)
 
 
@@ -88,7 +94,7 @@ def _allowed(query: Query[TreeStatistic], tree: Tree) -> bool:
     return bool(query.constraint.holds({s: np.asarray(s.tally(tree)) for s in read}))
 
 
-def _largest_loss(question: TreeLossQuestion) -> float:
+def _largest_loss(question: TreeLossQuery) -> float:
     """Return the largest loss of any tree, or more."""
     most, line = question.loss.bounds[1], question.counted.line
     if np.isfinite(most) or line is None:
@@ -127,10 +133,9 @@ class _Plans:
 class _Market:
     """Prices of the statistics that are free to have them: those without a cap."""
 
-    def __init__(
-        self, question: TreeLossQuestion, query: Query[TreeStatistic], need: Need, free: NDArray[np.bool_]
-    ) -> None:
-        self._question, self._query, self._need, self._free = question, query, need, free
+    def __init__(self, question: TreeLossQuery, need: Need, free: NDArray[np.bool_]) -> None:
+        self._question, self._query = question, question.query
+        self._need, self._free = need, free
 
     def priced(self, plan: TreePlan, plans: _Plans) -> TreePlan:
         """Return the plan without the items that are too dear."""
@@ -152,7 +157,7 @@ class _Market:
 
     def _losses_and_tallies(self, plan: TreePlan) -> tuple[Floats, Floats]:
         tallies = plan.root_tallies[:, : len(self._query.read)][:, self._free]
-        return _losses(self._question, self._query, plan), tallies.astype(np.float64)
+        return _losses(self._question, plan), tallies.astype(np.float64)
 
     def _tally(self, tree: Tree) -> Floats:
         counted = [s.tally(tree) for s in self._question.counted.statistics]
@@ -173,6 +178,8 @@ class _Market:
     def _floor(self, plan: TreePlan, prices: Floats) -> float:
         """Return the least score of an answer, its tally paid for."""
         losses, tallies = self._losses_and_tallies(plan)
-        room = 1e-12 * (1 + float(np.max(np.abs(tallies) @ np.abs(prices), initial=0.0)))
+        words = len(self._question.forest)
+        paid = 1 + float(np.max(np.abs(tallies) @ np.abs(prices), initial=0.0))
+        room = float(rounding_bound(8 * words, 8 * words * paid))
         known = (score - float(self._tally(tree) @ prices) for tree, score in self._need.leaders())
         return min(float(np.min(self._need(losses) - tallies @ prices, initial=np.inf)), *known) - room

@@ -13,6 +13,7 @@ from tallytree.errors import InfeasibleError, ModelError
 from tallytree.kernels.native import NO_LIMIT
 from tallytree.model.blocks import Block
 from tallytree.model.model import Model
+from tallytree.reductions.folding import weighted
 from tallytree.statistics.constraints import And, Constraint
 from tallytree.statistics.linear import Comparison, Linear
 from tallytree.statistics.statistic import Statistic
@@ -85,11 +86,7 @@ def folded(
 ) -> Model:
     """Add the factors ``λ_j·a_j``; the shape is the same for all multipliers."""
     paid = [0.0] * len(ranges) if multipliers is None else multipliers.tolist()
-    further = [
-        Block(block.scopes, read_only(block.tables * float(multiplier)), block.key)
-        for one, multiplier in zip(ranges, paid, strict=True)
-        for block in one.statistic.blocks
-    ]
+    further = weighted((one.statistic, price) for one, price in zip(ranges, paid, strict=True))
     return Model.from_blocks(model.cardinalities, (*blocks, *further))
 
 

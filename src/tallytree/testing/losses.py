@@ -9,9 +9,10 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.losses.augmented import AugmentedSolution, LossProfile, loss_augmented
+from tallytree.losses.augmented import LossProfile, loss_augmented
 from tallytree.losses.base import Loss
 from tallytree.losses.scaling import Scaling, scaled
+from tallytree.losses.solution import AugmentedSolution
 from tallytree.model.model import Model
 from tallytree.reductions.reduction import Reduction
 from tallytree.testing.enumeration import brute_force, score_of, score_tolerance, tally_of

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.errors import CertificateError, ModelError
-from tallytree.losses.augmented import AugmentedSolution, LossProfile
+from tallytree.losses.augmented import LossProfile
 from tallytree.losses.corpus.pool import Choice, Pool
 from tallytree.losses.corpus.search import Question, Report, search
 from tallytree.losses.nodes import NodeLoss
 from tallytree.losses.scaling import Scaling, checked_margin, checked_scaling, scaled
+from tallytree.losses.solution import AugmentedSolution
 from tallytree.model.model import Model
 from tallytree.values import read_only
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.losses.corpus.hull import without_chords
+from tallytree.model.rounding import rounding_bound
 
 __all__ = ["Choice", "Pool", "Support"]
 
@@ -55,7 +56,7 @@ class Pool:
         self._vertex_scores = self.scores[self._vertices]
         self._vertex_part = self.part[self._vertices]
         self._vertex_starts = np.searchsorted(self._vertex_part, np.arange(len(sizes)))
-        self.rounding = 4 * len(sizes) * float(np.finfo(np.float64).eps) * float(np.abs([least, most]).sum())
+        self.rounding = float(rounding_bound(2 * len(sizes), np.abs([least, most]).sum()))
 
     def support(self, multipliers: NDArray[np.float64]) -> Support:
         """Maximise ``score + λ·tally`` in each part; of equal rows the first."""

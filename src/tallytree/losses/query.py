@@ -1,0 +1,182 @@
+"""A loss on a model or a forest, asked once: what it counts, the score of the truth, and the way back.
+
+The statistics of the loss make a :class:`tallytree.planning.query.Query`; margin and slack scaling, with any
+margin, are objectives on its last table. A loss that is linear in its statistics can be folded into the score
+instead, which needs no tally.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import singledispatch
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tallytree.answers.certificate import BEST
+from tallytree.answers.certification import certify_loss
+from tallytree.answers.objective import Objective
+from tallytree.answers.solution import Solution, lifted, tally_type, unique_names
+from tallytree.answers.tally_table import TallyTable, Where
+from tallytree.errors import BudgetError, ModelError
+from tallytree.losses.base import Line, Loss, Values
+from tallytree.losses.scaling import Scaling, scaled
+from tallytree.losses.solution import AugmentedSolution
+from tallytree.model.model import Model, checked_model
+from tallytree.model.restriction import Allowed, Fixed
+from tallytree.planning.options import Options
+from tallytree.planning.query import Query, graph_query
+from tallytree.reductions.folding import folded
+from tallytree.reductions.reduction import Reduction
+from tallytree.solving import answered, best_of
+from tallytree.statistics.statistic import Statistic, read_by
+
+__all__ = ["GraphLossQuery", "LossQuery", "loss_query"]
+
+Augmented = TypeVar("Augmented")
+
+
+class LossQuery(ABC, Generic[Augmented]):
+    """A loss on a model or a forest.
+
+    Attributes
+    ----------
+    loss : Loss
+        In the subject's terms.
+    truth_score : float
+        The score of the truth.
+    query : Query
+        What the loss counts, under the constraint.
+    """
+
+    loss: Loss
+    truth_score: float
+    query: Query[Any]
+
+    @property
+    @abstractmethod
+    def line(self) -> Line | None:
+        """The loss as a linear function of what it counts: the constant and the coefficients."""
+
+    @abstractmethod
+    def value(self, *tallies: ArrayLike) -> Values:
+        """Compute the loss from what it counts, elementwise."""
+
+    @abstractmethod
+    def table(self, options: Options, scaling: Scaling, margins: Sequence[float] | None) -> TallyTable[Any]:
+        """Plan and run the query; for given margins, what cannot be an answer may be left out."""
+
+    @abstractmethod
+    def folded_best(self, margin: float, options: Options) -> Augmented:
+        """Maximise ``λ·loss + F`` with the loss in the score."""
+
+    @abstractmethod
+    def augmented(self, answer: Any, scaling: Scaling, margin: float) -> Augmented:
+        """Put the loss to an answer of the query, certified by its definition."""
+
+    def objective(self, scaling: Scaling, margin: float) -> Objective:
+        """Return ``H(score, *tallies)`` of what the loss counts."""
+
+        def objective(score: Any, *tallies: Any) -> Values:
+            return scaled(scaling, self.value(*tallies), score - self.truth_score, margin)
+
+        return objective
+
+
+@singledispatch
+def loss_query(
+    model: Any,
+    loss: Loss,
+    *,
+    truth: ArrayLike | None = None,
+    where: Where = None,
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
+) -> LossQuery[Any]:
+    """Ask about a loss: the truth is encoded and scored, what the loss counts is bound."""
+    return GraphLossQuery(checked_model(model), loss, truth, where, (fixed, allowed))
+
+
+class GraphLossQuery(LossQuery[AugmentedSolution]):
+    """A loss on a model.
+
+    Attributes
+    ----------
+    model : Model
+        The one that is asked about, restricted.
+    reduction : Reduction
+        The model on which the loss is counted.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        loss: Loss,
+        truth: ArrayLike | None,
+        where: Where,
+        restriction: tuple[Fixed | None, Allowed | None],
+    ) -> None:
+        if not isinstance(loss, Loss):
+            raise ModelError(f"a loss such as tallytree.losses.FBeta(truth) is needed, got {loss!r}")
+        self.loss = loss.on(model)
+        self.truth_score = model.score(self.loss.anchor(model) if truth is None else truth)
+        if self.truth_score == -np.inf:
+            raise ModelError(
+                "the truth scores -inf: the model forbids it, so no labelling can be compared with it"
+            )
+        self.model = model.restricted(*restriction)
+        self.reduction: Reduction = self.loss.reduce(self.model)
+        self.query: Query[Statistic] = graph_query(self.reduction, self.reduction.statistics, where)
+
+    @property
+    def line(self) -> Line | None:
+        """The loss as a linear function of what it counts."""
+        return self.loss.linear()
+
+    def value(self, *tallies: ArrayLike) -> Values:
+        """Compute the loss from what it counts."""
+        return self.loss.value(*tallies)
+
+    def table(self, options: Options, scaling: Scaling, margins: Sequence[float] | None) -> TallyTable[Any]:
+        """Plan and run the query."""
+        try:
+            return answered(self.query, options)
+        except BudgetError as error:
+            raise BudgetError(f"{error}. {self.loss.remedy}" if self.loss.remedy else str(error)) from None
+
+    def augmented(self, answer: Solution, scaling: Scaling, margin: float) -> AugmentedSolution:
+        """Put the loss to a solution, and certify it where it was counted on another model."""
+        loss = float(self.loss.value(*answer.tally[: len(self.reduction.statistics)]))
+        if not self.reduction.trivial:
+            certify_loss(loss, self.loss(answer.assignment), source="the reduced model")
+        value = float(scaled(scaling, loss, answer.score - self.truth_score, margin))
+        complete = answer.retold(self.model, answer.assignment, value, answer.score, answer.tally)
+        return AugmentedSolution(complete, loss, self.truth_score)
+
+    # --- folding ------------------------------------------------------------------------------------------
+
+    def folded(self, margin: float) -> Query[Statistic]:
+        """Ask for the best labelling of the model with a multiple of the loss in its score."""
+        assert self.line is not None
+        weights = [margin * c for c in self.line[1]]
+        changed = folded(self.query.subject, zip(self.query.read, weights, strict=True))
+        return graph_query(Reduction.identity(changed), (), self.query.constraint)
+
+    def folded_best(self, margin: float, options: Options) -> AugmentedSolution:
+        """Maximise ``λ·loss + F`` as plain MAP: the loss is a sum of local terms, as the score is."""
+        return self.unfolded(best_of(answered(self.folded(margin), options)), margin)
+
+    def unfolded(self, answer: Solution, margin: float) -> AugmentedSolution:
+        """Return a labelling of the folded model with score and tallies of its own."""
+        counted, constraint, reduction = self.query.read, self.query.constraint, self.query.reduction
+        tally = [s.tally(answer.assignment) for s in counted]
+        names = unique_names((*(s.name for s in counted), *answer.tally._fields))
+        complete = tally_type(names)(*tally, *answer.tally)
+        model: Model = self.query.subject
+        score = model.score(answer.assignment)
+        plain = answer.retold(model, answer.assignment, answer.value, score, complete)
+        shown = (*counted, *(() if constraint is None else read_by(constraint)))
+        claimed = plain.claiming(BEST, noun="value", among=self.query.where)
+        return self.augmented(lifted(claimed, reduction, shown), "margin", margin)

@@ -1,0 +1,161 @@
+"""A loss on a forest: what it counts, what the truth scores, and a tree with its loss certified."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tallytree.answers.certificate import BEST, Claim
+from tallytree.answers.certification import certify_loss
+from tallytree.answers.solution import tally_type, unique_names
+from tallytree.answers.tally_table import TallyTable, Where
+from tallytree.errors import ModelError
+from tallytree.losses.base import Line, Loss, Values
+from tallytree.losses.query import LossQuery, loss_query
+from tallytree.losses.scaling import Scaling, scaled
+from tallytree.parsing.forest import Forest
+from tallytree.parsing.losses import counted_loss
+from tallytree.parsing.parse import Parse
+from tallytree.parsing.pruning import pruned_plan
+from tallytree.parsing.statistics import Chart, TreeStatistic
+from tallytree.planning.options import Options
+from tallytree.planning.query import Query
+from tallytree.running.charts import Scores
+from tallytree.running.engine import engine_of
+from tallytree.solving import ask, solve
+from tallytree.trees import Tree
+
+__all__ = ["AugmentedParse", "TreeLossQuery"]
+
+
+@dataclass(frozen=True)
+class AugmentedParse(Parse):
+    """The tree that maximises a loss together with the score.
+
+    Attributes
+    ----------
+    value : float
+        ``loss + score - truth_score`` under margin scaling, ``loss·(1 + score - truth_score)`` under slack
+        scaling.
+    loss, score : float
+        Of the tree.
+    truth_score : float
+        The score of the truth.
+    tally : named tuple of int
+        What the loss counts, then what the constraint counts.
+    tree, certificate
+        As for every :class:`Parse`.
+    """
+
+    loss: float = field(kw_only=True)
+    truth_score: float = field(kw_only=True)
+
+
+class TreeLossQuery(LossQuery[AugmentedParse]):
+    """A loss on a forest."""
+
+    def __init__(self, forest: Forest, loss: Loss, where: Where) -> None:
+        if not isinstance(loss, Loss) or not isinstance(loss.truth, Tree):
+            raise ModelError(
+                f"a loss bound to a tree is needed, as tallytree.losses.FBeta(tree); got {loss!r}"
+            )
+        self.forest, self.loss, self.counted = forest, loss, counted_loss(loss)
+        self.truth_score = forest.score(loss.truth)
+        if self.truth_score == -np.inf:
+            raise ModelError(
+                "the truth scores -inf: it is no tree of the grammar, so no tree can be compared with it"
+            )
+        self.query: Query[TreeStatistic] = ask(forest, self.counted.statistics, where)
+
+    @property
+    def line(self) -> Line | None:
+        """The loss as a sum over spans, if it is one."""
+        return self.counted.line
+
+    def value(self, *tallies: ArrayLike) -> Values:
+        """Compute the loss from what it counts."""
+        values: Values = self.counted.value(*tallies)
+        return values
+
+    def table(self, options: Options, scaling: Scaling, margins: Sequence[float] | None) -> TallyTable[Any]:
+        """Build the chart; for given margins, without the items that are part of no answer."""
+        engine = engine_of(self.forest)
+        if margins is None:
+            plan = engine.plan(self.query, options.plan)
+        else:
+            plan = pruned_plan(self, scaling, margins, options.plan)
+        table: TallyTable[Any] = engine.profile(self.query, plan, options.run)
+        return table
+
+    def augmented(self, answer: Parse, scaling: Scaling, margin: float) -> AugmentedParse:
+        """Put the loss to a tree: from its tallies, and certified by its definition."""
+        counted = [s.tally(answer.tree) for s in self.counted.statistics]
+        loss = float(self.counted.value(*map(np.asarray, counted)))
+        certify_loss(loss, self.loss(answer.tree), source="the chart", thing=answer.tree)
+        value = float(scaled(scaling, loss, answer.score - self.truth_score, margin))
+        return AugmentedParse(
+            value,
+            answer.score,
+            answer.tally,
+            answer.tree,
+            answer.certificate,
+            loss=loss,
+            truth_score=self.truth_score,
+        )
+
+    # --- folding: the loss is a sum over spans, as the score is -------------------------------------------
+
+    def folded_best(self, margin: float, options: Options) -> AugmentedParse:
+        """Maximise ``λ·loss + F`` with the loss in the scores of chains of unary rules."""
+        assert self.line is not None
+        changed, where = self.gaining(self.line, margin, self.forest.scores), self.query.where
+        limit = options.plan.memory_limit
+        best = changed.best() if where is None else solve(changed, where=where, memory_limit=limit)
+        return self.augmented(self._unfolded(best), "margin", margin)
+
+    def gaining(self, line: Line, margin: float, scores: Scores) -> Forest:
+        """Return the forest with a multiple of the loss, less its constant, added to some scores of it."""
+        compiled, words = self.forest.compiled, len(self.forest.words)
+        chart = Chart(compiled, self.forest.starts, self.forest.ends)
+        gain = np.zeros((len(compiled.bags), len(self.forest.starts)))
+        for weight, statistic in zip(line[1], self.counted.statistics, strict=True):
+            gain += margin * weight * statistic.weights(chart)
+        chains = np.ascontiguousarray(scores.chains + compiled.spread(gain, words))
+        return self.forest.rescored(Scores(scores.words, scores.rules, chains))
+
+    def _unfolded(self, answer: Parse) -> Parse:
+        """Return a tree of the forest with the loss in its scores as one of the forest itself."""
+        assert answer.certificate is not None
+        every = self.query.reported
+        tally = tally_type(unique_names(tuple(s.name for s in every)))(*(s.tally(answer.tree) for s in every))
+        score = self.forest.score(answer.tree)
+        off = answer.certificate.promised - answer.certificate.score  # the chart is as far off as it was
+        proof = replace(
+            answer.certificate,
+            claim=Claim(BEST, self.query.where, "value").words("tree"),
+            score=score,
+            promised=score + off,
+            tally=dict(zip(tally._fields, tally, strict=True)),
+        )
+        return replace(answer, score=score, tally=tally, certificate=proof)
+
+
+@loss_query.register
+def _(
+    forest: Forest,
+    loss: Loss,
+    *,
+    truth: Any = None,
+    where: Where = None,
+    fixed: Any = None,
+    allowed: Any = None,
+) -> TreeLossQuery:
+    if truth is not None:
+        raise ModelError("the truth of a loss on trees is its own; bind it by loss.against(tree)")
+    if fixed or allowed:
+        raise ModelError("fixed= and allowed= restrict the variables of a model; a forest has none")
+    return TreeLossQuery(forest, loss, where)
