@@ -86,7 +86,7 @@ def _parse(found: parsing.Parse) -> dict[str, Any]:
 
 def _certified(found: Any) -> dict[str, Any]:
     certificate = found.certificate
-    checked = certificate and [certificate.optimal, certificate.promised, certificate.allowance]
+    checked = certificate and [certificate.optimal, certificate.promised]
     return {
         "value": found.value,
         "score": found.score,
