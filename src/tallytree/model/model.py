@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tallytree import html
 from tallytree.errors import ModelError
-from tallytree.kernels import native
+from tallytree.kernels.evaluation import evaluate
 from tallytree.model import shapes
 from tallytree.model.blocks import Block
 from tallytree.model.inputs import checked_cardinalities, listed_states, uniform
@@ -233,8 +233,8 @@ class Model(Space):
 
     def score(self, labelling: ArrayLike) -> float:
         """Compute ``F(y)``, the sum of all factors at a labelling; -inf if it is forbidden."""
-        scopes, tables = [b.scopes for b in self.blocks], [b.tables for b in self.blocks]
-        return native.evaluate(self.cardinalities, scopes, tables, [], [], self.encode(labelling))[0]
+        factors = [(block.scopes, block.tables) for block in self.blocks]
+        return evaluate(self.cardinalities, factors, [], self.encode(labelling))[0]
 
     def restricted(self, fixed: Fixed | None = None, allowed: Allowed | None = None) -> Model:
         """Return the model on fewer labellings, with the same scores; all others score -inf.

@@ -87,7 +87,5 @@ def _rounding(question: TreeLossQuery, score: float) -> float:
     scores, words = question.forest.scores, len(question.forest.words)
     arrays = (scores.words, scores.rules, scores.chains)
     largest = max(float(np.abs(a[np.isfinite(a)]).max(initial=0)) for a in arrays)
-    size = (
-        1 + abs(score) + abs(question.truth_score) + 8 * words * largest
-    )
+    size = 1 + abs(score) + abs(question.truth_score) + 8 * words * largest
     return float(rounding_bound(8 * words, size))

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import gcd
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
-from tallytree.kernels.native import NO_LIMIT
+from tallytree.kernels.limits import NO_LIMIT
 from tallytree.model.blocks import LARGEST_INTEGER
 from tallytree.statistics.constraints import And, Constraint, Or
 from tallytree.statistics.linear import Comparison, Counted, Linear, Term

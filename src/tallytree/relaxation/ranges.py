@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.errors import InfeasibleError, ModelError
-from tallytree.kernels.native import NO_LIMIT
+from tallytree.kernels.limits import NO_LIMIT
 from tallytree.model.blocks import Block
 from tallytree.model.model import Model
 from tallytree.reductions.folding import weighted

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from tallytree.algebra import LogSumExp, MaxPlus
 from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
+from tallytree.kernels.evaluation import Evaluation
+from tallytree.kernels.evaluation import evaluate as evaluate_tables
 from tallytree.model.blocks import evaluate
 from tallytree.model.model import Model
 from tallytree.planning.options import RunOptions
@@ -41,9 +43,6 @@ MAX_PLUS, LOG_SUM_EXP = native.MAX_PLUS, native.LOG_SUM_EXP
 
 GraphMessages = native.Run | native.SingleRun | ReferenceRun
 """What remains of an upward pass over a model."""
-
-Evaluation = tuple[float, float, int, list[int]]
-"""A labelling's score, the size of its local scores, their number, and the sum of each block of integers."""
 
 _DEFAULTS = RunOptions()
 _NOWHERE = np.zeros(0, dtype=np.int64)  # where constants are evaluated
@@ -128,12 +127,6 @@ def residues(
 
 def evaluated(model: Model, statistics: Sequence[Statistic], assignment: NDArray[Any]) -> Evaluation:
     """Look a labelling up in the tables of a model and of statistics."""
-    blocks = [block for statistic in statistics for block in statistic.blocks]
-    return native.evaluate(
-        model.cardinalities,
-        [block.scopes for block in model.blocks],
-        [block.tables for block in model.blocks],
-        [block.scopes for block in blocks],
-        [block.tables for block in blocks],
-        assignment,
-    )
+    counts = [(block.scopes, block.tables) for statistic in statistics for block in statistic.blocks]
+    scores = [(block.scopes, block.tables) for block in model.blocks]
+    return evaluate_tables(model.cardinalities, scores, counts, assignment)

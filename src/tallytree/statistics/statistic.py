@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallytree.errors import ModelError
-from tallytree.kernels.native import NO_LIMIT
+from tallytree.kernels.limits import NO_LIMIT
 from tallytree.model.blocks import Block, evaluate
 from tallytree.model.pairs import Pair, check_blocks, from_pairs
 from tallytree.statistics.constraints import Constraint
