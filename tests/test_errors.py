@@ -1,6 +1,8 @@
 """Errors: what they derive from, and that they survive a trip between processes."""
 
 import pickle
+import subprocess
+import sys
 
 import pytest
 
@@ -45,3 +47,14 @@ def test_errors_survive_pickling(kind, protocol):
 def test_a_warning_about_speed_can_be_filtered_by_its_type():
     assert issubclass(tt.PerformanceWarning, UserWarning)
     assert not issubclass(tt.PerformanceWarning, TallytreeError)
+
+
+def test_errors_survive_the_pickling_of_dask():
+    """It carries errors between processes with tblib, which makes them without calling the constructor."""
+    program = (
+        "import pickle, tallytree as tt; from tblib import pickling_support; pickling_support.install(); "
+        "print([str(pickle.loads(pickle.dumps(kind('too much')))) for kind in "
+        "(tt.BudgetError, tt.ModelError, tt.ObjectiveError, tt.InfeasibleError, tt.CertificateError)])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(["too much"] * 5)

@@ -4,6 +4,8 @@ Each error carries one text that says what was wrong, what was got and what to d
 so that it can come back from a worker process.
 """
 
+from typing import Self
+
 __all__ = [
     "BudgetError",
     "CertificateError",
@@ -17,6 +19,13 @@ __all__ = [
 
 class TallytreeError(Exception):
     """The base of all errors that the library raises on purpose."""
+
+    def __new__(cls, *arguments: object) -> Self:
+        """Make an error as exceptions are made, whatever else it derives from.
+
+        Tools that carry errors between processes call this by hand, and the one of ``MemoryError`` refuses.
+        """
+        return Exception.__new__(cls, *arguments)
 
 
 class ModelError(TallytreeError, ValueError):
