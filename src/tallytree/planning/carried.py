@@ -65,7 +65,7 @@ def carried_for(read: tuple[S, ...], constraint: Constraint | None) -> Carried[S
     >>> model = tt.Model([2, 2, 2])
     >>> ones = tt.count(model, state=1, name="ones")
     >>> carried_for((), ones >= 2).statistics
-    (Statistic(ones, 3 factors, capped at 2),)
+    (Statistic('ones', 3 parts, cap=2),)
     """
     if constraint is None:
         return Carried(read, read, {}, None, True)
