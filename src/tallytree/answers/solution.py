@@ -8,9 +8,7 @@ score is below the profile's, by no more than rounding up can add to it.
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +17,7 @@ from numpy.typing import NDArray
 from tallytree import html
 from tallytree.answers.certificate import Certificate, Claim, Proof
 from tallytree.answers.certification import certify_labelling
+from tallytree.answers.tallies import tally_type, unique_names
 from tallytree.model.model import Model
 from tallytree.planning.query import Query
 from tallytree.reductions.reduction import Reduction
@@ -26,7 +25,7 @@ from tallytree.running.graphs import Evaluation, evaluated
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import Frozen, read_only
 
-__all__ = ["Decoded", "Solution", "certified", "lifted", "tally_type", "unique_names"]
+__all__ = ["Decoded", "Solution", "certified", "lifted"]
 
 
 class Solution(Frozen):
@@ -159,23 +158,6 @@ def _restored(
     certificate: Certificate | None,
 ) -> Solution:
     return Solution(value, score, tally_type(tuple(names))(*tally), np.array(assignment), model, certificate)
-
-
-@lru_cache(maxsize=512)
-def tally_type(names: tuple[str, ...]) -> Any:
-    """Return the named tuple for statistics of these names (a name that is no identifier gets a number)."""
-    return namedtuple("Tally", names, rename=True)
-
-
-@lru_cache(maxsize=512)
-def unique_names(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names with a number on those that come more than once."""
-    seen: dict[str, int] = {}
-    result = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        result.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
-    return unique_names(tuple(result)) if len(set(result)) < len(result) else tuple(result)
 
 
 class Decoded(NamedTuple):

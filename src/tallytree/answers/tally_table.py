@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from tallytree.answers.certificate import BEST, IN_ORDER, SAME_TALLY, Claim
 from tallytree.answers.objective import Objective, evaluate_objective
 from tallytree.answers.ranking import Ranked, by_objective
+from tallytree.answers.tallies import nearest_tallies
 from tallytree.deprecation import warn_renamed
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.planning.query import Query
 from tallytree.statistics.constraints import Constraint, as_constraint
 
-__all__ = ["SAME", "TallyTable", "Where", "nearest_tallies"]
+__all__ = ["SAME", "TallyTable", "Where"]
 
 Where = Constraint | None
 Answer = TypeVar("Answer")
@@ -347,11 +348,3 @@ class TallyTable(ABC, Generic[Answer]):
             return self._remaining
         constraint = self._bound(as_constraint(where))
         return constraint if self._remaining is None else self._remaining & constraint
-
-
-def nearest_tallies(names: tuple[str, ...], tallies: NDArray[np.int64], missed: NDArray[Any]) -> str:
-    """Return the tallies that miss a constraint by least, for the end of an error."""
-    rows = np.argsort(np.broadcast_to(missed, len(tallies)), kind="stable")[:3]
-    named = (zip(names, row, strict=True) for row in tallies[rows].tolist())
-    shown = ("(" + ", ".join(f"{name}={value}" for name, value in pairs) + ")" for pairs in named)
-    return f"the nearest attainable tallies are {', '.join(shown)}"

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from tallytree.answers.certificate import BEST, Claim, Proof
 from tallytree.answers.certification import certify_all
 from tallytree.answers.objective import Objective
-from tallytree.answers.solution import Decoded, tally_type
+from tallytree.answers.solution import Decoded
+from tallytree.answers.tallies import tally_type
 from tallytree.answers.tally_table import Where
 from tallytree.bulk.jobs import Batch, BatchOptions, Labellings, solution_of
 from tallytree.errors import ModelError

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from tallytree.answers.objective import Objective
 from tallytree.answers.profile import Profile
-from tallytree.answers.solution import Solution, tally_type
+from tallytree.answers.solution import Solution
+from tallytree.answers.tallies import tally_type
 from tallytree.errors import BudgetError, ModelError
 from tallytree.io.constraints import as_constraint_of, as_text
 from tallytree.io.formulas import Formula, is_name

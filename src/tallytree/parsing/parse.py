@@ -16,7 +16,7 @@ import numpy as np
 
 from tallytree import html
 from tallytree.answers.certificate import AnyCertificate, Claim
-from tallytree.answers.solution import tally_type
+from tallytree.answers.tallies import tally_type
 from tallytree.planning.budget import readable_bytes, readable_count
 from tallytree.planning.charts import ChartLayout
 from tallytree.trees import Tree

@@ -270,3 +270,10 @@ def _distinct(terms: Sequence[Term]) -> tuple[Term, ...]:
     for term in terms:
         first.setdefault((type(term), term.key), term)
     return tuple(first.values())
+
+
+def all_of(constraints: Sequence[Constraint]) -> Constraint | None:
+    """Join constraints by ``&``; None where there are none."""
+    if len(constraints) > 1:
+        return And(tuple(constraints))
+    return constraints[0] if constraints else None
