@@ -17,9 +17,10 @@ from tallytree.model.rounding import rounding_bound
 from tallytree.planning.precision import single_rounding
 from tallytree.running.graphs import Evaluation
 
-__all__ = ["certify", "certify_all", "certify_labelling", "certify_loss"]
+__all__ = ["certify", "certify_all", "certify_labelling", "certify_loss", "certify_value"]
 
 _MODEL = "This is a bug in tallytree; please report it with the model"
+_LOSS = "This is a bug in tallytree, or in the loss: check that with tallytree.testing.check_loss"
 
 
 def certify(
@@ -81,10 +82,18 @@ def certify_all(
         certify_labelling(scores[i].item(), tallies[i].tolist(), evaluation, totals[i].tolist())
 
 
+def certify_value(fine: bool, promised: float, attained: str) -> None:
+    """Raise unless a labelling is as good as the messages promise; ``attained`` says how good it is."""
+    if not fine:
+        raise CertificateError(
+            f"the certificate failed: the messages promise the value {promised!r}, the labelling has {attained}. "
+            f"{_LOSS}"
+        )
+
+
 def certify_loss(promised: float, defined: float, *, source: str, thing: object = "the labelling") -> None:
     """Compare the loss of a tally with the loss of what has that tally, by definition."""
     if abs(defined - promised) > 1e-9 * max(1.0, defined):
         raise CertificateError(
-            f"the certificate failed: {source} promises loss {promised!r}, {thing} has {defined!r}. This is "
-            "a bug in tallytree, or in the loss: check that with tallytree.testing.check_loss"
+            f"the certificate failed: {source} promises loss {promised!r}, {thing} has {defined!r}. {_LOSS}"
         )
