@@ -86,8 +86,8 @@ def certify_value(fine: bool, promised: float, attained: str) -> None:
     """Raise unless a labelling is as good as the messages promise; ``attained`` says how good it is."""
     if not fine:
         raise CertificateError(
-            f"the certificate failed: the messages promise the value {promised!r}, the labelling has {attained}. "
-            f"{_LOSS}"
+            f"the certificate failed: the messages promise the value {promised!r}, the labelling has "
+            f"{attained}. {_LOSS}"
         )
 
 
