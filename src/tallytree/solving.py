@@ -111,8 +111,9 @@ def ask(
     allowed: Allowed | None = None,
 ) -> Query[Any]:
     """Ask about a model or a forest: what the user wrote is checked and bound here, once."""
-    restriction: dict[str, Any] = {"fixed": fixed, "allowed": allowed} if fixed or allowed else {}
-    return engine_of(model).query(model, statistics, where, **restriction)
+    if fixed or allowed:
+        return engine_of(model).query(model, statistics, where, fixed=fixed, allowed=allowed)
+    return engine_of(model).query(model, statistics, where)
 
 
 def answered(query: Query[Any], options: Options) -> TallyTable[Any]:

@@ -63,7 +63,8 @@ def certify_labelling(
     exact, magnitude, terms, _ = evaluation
     below = rounding_bound(terms, magnitude)
     above = single_rounding(terms, magnitude) if single else below
-    certify((score, tally), (exact, totals), (below, above))
+    if tally != totals or not -below <= score - exact <= above:
+        certify((score, tally), (exact, totals), (below, above))
 
 
 def certify_all(

@@ -168,10 +168,7 @@ class TallyTable(ABC, Generic[Answer]):
         chosen = self._allowed(where)
         some = slice(None) if chosen is None else chosen
         values = self.values(objective, self.scores[some], self.tallies[some])
-        if count == 1:
-            order = [int(values.argmax())]
-        else:
-            order = np.argsort(-values, kind="stable")[:count].tolist()
+        order = [int(values.argmax())] if count == 1 else np.argsort(-values, kind="stable")[:count].tolist()
         if values[order[0]] == -np.inf:
             raise InfeasibleError(
                 f"the objective is -inf at every attainable tally, so no {self.noun} is acceptable; "
@@ -208,13 +205,13 @@ class TallyTable(ABC, Generic[Answer]):
         0.0 [0 0]
         """
         rows = self.rows_where(where)
-        if objective is None:
-            ranking = self._search(rows)
-        else:
-            ranking = self._by_objective(objective, rows)
+        ranking = self._search(rows) if objective is None else self._by_objective(objective, rows)
         claim = self._claim(IN_ORDER, where, objective)
+        among, noun = claim.among, claim.noun
         return (
-            self._certified(int(rows[r.position]), r.assignment, r.score, claim._replace(rank=rank), r.value)
+            self._certified(
+                int(rows[r.position]), r.assignment, r.score, Claim(IN_ORDER, among, noun, rank), r.value
+            )
             for rank, r in enumerate(ranking)
         )
 

@@ -123,7 +123,7 @@ class TreeProfile(TallyTable[Parse]):
             (exact, [s.tally(tree) for s in self.statistics]),
             allowance,
             source="the chart promises",
-            thing=f"the tree {tree}",
+            thing=tree,
             report="This is a bug in tallytree; please report it with the grammar",
         )
         reported = self.query.reported
