@@ -17,10 +17,8 @@ DEBIAN = "On Debian or Ubuntu: apt-get install make g++ python3-dev python3-venv
 def missing() -> list[str]:
     """List what is missing, in words."""
     lacks = []
-    if sys.version_info < (3, 11):
-        lacks.append(
-            f"Python 3.11 or later; this is {sys.version.split()[0]}: make PYTHON=/path/to/python3.11 …"
-        )
+    if sys.version_info < OLDEST:
+        lacks.append(f"Python 3.11 or later (make PYTHON=/path/to/it …); this is {sys.version.split()[0]}")
     if any(importlib.util.find_spec(name) is None for name in ("venv", "ensurepip")):
         lacks.append("Python's venv with pip (python3-venv)")
     if not (Path(sysconfig.get_paths()["include"]) / "Python.h").exists():
