@@ -46,7 +46,7 @@ def loss_augmented_batch(
         What is right, one per model.
     where, fixed, allowed : optional
         As for :func:`loss_augmented`, for all models or in a list with one per model.
-    errors, order, memory_limit, layout, threads
+    errors, **options
         As for :func:`solve_batch`.
 
     Returns

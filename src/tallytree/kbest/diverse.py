@@ -53,8 +53,9 @@ def diverse_k_best(
         number of variables that differ.
     fixed, allowed : mapping, optional
         As for :func:`solve`.
-    memory_limit : float, optional
-        As for :func:`profile`. The i-th labelling needs a table of up to ``(distance + 1)**(i - 1)`` tallies.
+    **options
+        ``order``, ``memory_limit``, ``layout`` and ``threads``, as for :func:`profile`. The i-th
+        labelling needs a table of up to ``(distance + 1)**(i - 1)`` tallies.
 
     Returns
     -------

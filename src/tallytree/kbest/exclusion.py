@@ -53,7 +53,7 @@ def exclude(
         The factor graph; or a reduction.
     outputs : iterable of labelling or Solution
         What to leave out; repeats are welcome.
-    statistics, objective, where, fixed, allowed, memory_limit
+    statistics, objective, where, fixed, allowed, **options
         As for :func:`solve`.
     method : {"ranking", "statistics"}, optional
         ``ranking``, the default, goes through the labellings in order until one is outside: at most one more

@@ -63,8 +63,8 @@ def iter_best(
         Only labellings that satisfy it.
     fixed, allowed : mapping, optional
         As for :func:`solve`: the state that a variable must take, the states it may take.
-    order, memory_limit, layout, threads
-        As for :func:`profile`.
+    **options
+        ``order``, ``memory_limit``, ``layout`` and ``threads``, as for :func:`profile`.
 
     Yields
     ------
@@ -149,7 +149,7 @@ def k_best(
         The factor graph; or a reduction.
     k : int, optional
         How many; all of them by default.
-    statistics, objective, where, fixed, allowed, order, memory_limit, layout, threads
+    statistics, objective, where, fixed, allowed, **options
         As for :func:`iter_best`.
 
     Examples

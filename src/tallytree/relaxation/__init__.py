@@ -65,8 +65,8 @@ def relax(
         How many labellings to look through in order at the best multipliers.
     progress : callable, optional
         Called with what is known after each iteration.
-    order, memory_limit
-        As for :func:`plan`; the plan is made once.
+    **options
+        ``order`` and ``memory_limit``, as for :func:`plan`; the plan is made once.
 
     Raises
     ------
