@@ -282,8 +282,8 @@ def plan(
 
         ``memory_limit`` is in bytes; by default half of the machine's (or the control group's) memory.
 
-        ``layout`` says how tallies are stored, ``"rows"`` or ``"cells"``; by default, ``"auto"``, whichever is
-        smaller.
+        ``layout`` says how tallies are stored, ``"rows"`` or ``"cells"``; by default, ``"auto"``, the smaller
+        one.
 
         ``precision="single"`` halves the memory of the tables and takes about half of the time; scores become
         upper bounds, and solutions have a proven :attr:`~Solution.gap`.
