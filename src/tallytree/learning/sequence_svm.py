@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tallytree.bulk.chains import Chains
+from tallytree.answers.tally_table import Where
+from tallytree.bulk.chains import Chains, best_of_chains
 from tallytree.errors import ModelError
 from tallytree.learning.attributes import Encoder, Vocabulary, encoder_of
+from tallytree.learning.decoding import BestDecoder, Decoder
 from tallytree.learning.estimator import StructuredSVM
 from tallytree.learning.inference import Diverse, Scaling, TopTallies
 from tallytree.learning.problem import TrainingProblem
@@ -156,6 +158,12 @@ class SequenceSVM(StructuredSVM):
                     "position needs one"
                 )
         return SequenceProblem(rows, truths, self.labels_.count, loss, self.labels_.names)
+
+    def _predicted(self, X: Sequence[Any], decoder: Decoder, where: Where) -> list[Any]:
+        if type(decoder) is not BestDecoder or where is not None or not len(X):
+            return super()._predicted(X, decoder, where)
+        best = [labels for ((labels, _),) in best_of_chains(self._chains(X))]
+        return best if self.labels_.names is None else [self.labels_.classes[labels] for labels in best]
 
     def _models(self, X: Sequence[Any]) -> list[Model]:
         return self._chains(X).models() if len(X) else []
