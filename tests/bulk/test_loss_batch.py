@@ -12,6 +12,7 @@ from strategies import generators, models
 
 import tallytree as tt
 from tallytree import losses
+from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.kernels import native
 from tallytree.testing import brute_force
 
@@ -134,28 +135,38 @@ def test_what_is_wrong_is_said_as_for_one():
 
 def test_what_is_counted_natively_must_fit():
     model = tt.Model([2, 2], [((0,), [0.0, 1.0])])
-    tables = [b.tables for b in model.blocks]
-    batch = native.Batch(0, 1e9)
-    losses_of = native.LossTable(np.zeros(2), [0], False, 1.0)
+    tables = truth_tables(losses.HammingDistance(), 2, None).compiled
+    costs = native.LossTable(np.zeros(2), [0], False, 1.0)
     unary = tt.plan(model, [tt.count(model, state=1)]).skeleton
 
-    def refused(text, skeleton=unary, right=(True,), truth=(0, 1), table=losses_of):
-        with pytest.raises(ValueError, match=text):
-            batch.add_nodes([skeleton], list(right), -1, np.array(truth, dtype=np.int64), [table], tables)
+    def batch_of(skeleton=unary, truth=(0, 1), table=costs, scores=1):
+        batch, right = native.Batch(native.TallyMode.AUTO, 1e9), np.array(truth, dtype=np.int64)
+        truths = native.Truths(tables, right, right, [table], np.zeros((0, 0)), 1)
+        batch.add_models([skeleton], [b.tables for b in model.blocks] * scores, truths)
+        return batch
 
-    refused("one state per variable", truth=(0,))
+    def refused(text, **changes):
+        with pytest.raises(ValueError, match=text):
+            batch_of(**changes)
+
+    refused("one kind per variable", truth=(0,))
+    refused("one kind per variable", truth=(0, 1, 1))
     refused("out of range", truth=(0, 2))
     refused("one axis per statistic", table=native.LossTable(np.zeros((2, 2)), [0, 0], False, 1.0))
-    refused("one block for each statistic", right=(True, False))
-    refused("by itself", tt.plan(model, [tt.Statistic([((1,), [0, 1]), ((0,), [0, 1])])]).skeleton)
-    refused("by itself", tt.plan(model, [tt.Statistic([((0, 1), np.eye(2, dtype=int))])]).skeleton)
+    refused("one array of tables", scores=0)
+    refused("one array of tables", scores=2)
+    for statistics in (
+        [tt.count(model, state=1)] * 2,
+        [tt.Statistic([((1,), [0, 1]), ((0,), [0, 1])])],
+        [tt.Statistic([((0, 1), np.eye(2, dtype=int))])],
+    ):
+        refused("do not look at variables", skeleton=tt.plan(model, statistics).skeleton)
     uneven = tt.Model([2, 3], [((0,), [0.0, 1.0])])
-    refused("not alike", tt.plan(uneven, [tt.Statistic([((0,), [0, 1])])]).skeleton)
+    refused("other states than the tables", skeleton=tt.plan(uneven, [tt.count(uneven, state=1)]).skeleton)
     with pytest.raises(ValueError, match="one axis per statistic"):
         native.LossTable(np.zeros((2, 2)), [0], False, 1.0)
-    batch.add_nodes([unary], [True], -1, np.array([0, 1]), [losses_of], tables)
     with pytest.raises(ValueError, match="outside the table"):
-        batch.run(1, lambda *_: 0)
+        batch_of(table=native.LossTable(np.zeros(1), [0], False, 1.0)).run(1)
 
 
 def test_steps_are_known_again_whatever_comes_between():

@@ -174,6 +174,8 @@ class Decoded(NamedTuple):
     evaluation : Evaluation, optional
         What the model says of it, where that is known: the sums of the statistics that are carried, then of
         those that are reported, if they are others.
+    certified : bool
+        Whether score and tally are known to be what the model says.
     """
 
     assignment: NDArray[np.int64]
@@ -181,6 +183,7 @@ class Decoded(NamedTuple):
     tally: Sequence[int]
     value: float | None = None
     evaluation: Evaluation | None = None
+    certified: bool = False
 
 
 def certified(
@@ -189,10 +192,11 @@ def certified(
     """Certify a decoded labelling on the model that was solved, and on the one that was asked about."""
     carried, reported = query.carried, query.reported
     every = (*carried, *query.recounted)
-    model, assignment, score, tally, value, evaluation = query.subject, *found
+    model, (assignment, score, tally, value, evaluation, known) = query.subject, found
     evaluation = evaluated(model, every, assignment) if evaluation is None else evaluation
     totals = _totals(every, evaluation[3])
-    certify_labelling(score, list(tally), evaluation, totals[: len(carried)], single)
+    if not known:
+        certify_labelling(score, list(tally), evaluation, totals[: len(carried)], single)
     names = unique_names(tuple([s.name for s in reported]))
     named = tally_type(names)(*totals[len(totals) - len(reported) :])
     solution = Solution(

@@ -143,7 +143,7 @@ class TallyTable(ABC, Generic[Answer]):
 
         Where the scores are upper bounds, so is the value.
         """
-        return self._best_rows(1, objective, where)[0]
+        return self.best_rows(1, objective, where)[0]
 
     def top(self, count: int, objective: Objective | None = None, *, where: Where = None) -> list[Answer]:
         """Return the best labelling of each of the best tallies, best first; fewer if there are fewer.
@@ -161,10 +161,13 @@ class TallyTable(ABC, Generic[Answer]):
         claims = chain([self._claim(BEST, where, objective)], repeat(SAME))
         return [
             self._answer(row, claim, value, objective)
-            for (row, value), claim in zip(self._best_rows(count, objective, where), claims, strict=False)
+            for (row, value), claim in zip(self.best_rows(count, objective, where), claims, strict=False)
         ]
 
-    def _best_rows(self, count: int, objective: Objective | None, where: Where) -> list[tuple[int, float]]:
+    def best_rows(
+        self, count: int, objective: Objective | None = None, where: Where = None
+    ) -> list[tuple[int, float]]:
+        """Return the rows of ``tallies`` that :meth:`top` takes, and their values; nothing is decoded."""
         chosen = self._allowed(where)
         some = slice(None) if chosen is None else chosen
         values = self.values(objective, self.scores[some], self.tallies[some])

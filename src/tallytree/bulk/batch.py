@@ -153,7 +153,7 @@ def solve_batch(
 class _ProfileOf:
     """The arguments of :func:`profile`."""
 
-    objective = None
+    objective, count = None, 1
 
     def __init__(
         self,
@@ -182,6 +182,8 @@ class _ProfileOf:
 class _SolutionOf:
     """The arguments of :func:`solve`."""
 
+    count = 1
+
     def __init__(
         self,
         model: Model | Reduction,
@@ -200,9 +202,9 @@ class _SolutionOf:
         batch.add(self._query, self.objective)
         return self._query
 
-    def answer(self, found: Decoded, options: BatchOptions) -> Solution:
+    def answer(self, found: Sequence[Decoded], options: BatchOptions) -> Solution:
         noun = "score" if self.objective is None else "value"
-        return solution_of(self._query, found, noun, options)
+        return solution_of(self._query, found[0], noun, options)
 
     def alone(self, options: BatchOptions) -> Solution:
         query = ask(self.model, self.statistics, self.where, self.fixed, self.allowed)
