@@ -10,9 +10,9 @@ from tallytree.bulk.arguments import one_each
 from tallytree.bulk.jobs import Batch, BatchOptions, Errors
 from tallytree.bulk.loss_jobs import LossArguments, in_bulk
 from tallytree.errors import TallytreeError
-from tallytree.losses.solution import AugmentedSolution
 from tallytree.losses.base import Loss
 from tallytree.losses.scaling import Scaling, checked_margin
+from tallytree.losses.solution import AugmentedSolution
 from tallytree.model.model import Model
 from tallytree.model.restriction import Allowed, Fixed
 from tallytree.planning.options import Keywords, PlanOptions
