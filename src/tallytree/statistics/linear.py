@@ -147,6 +147,7 @@ class Counted(Term):
 
     __slots__ = ()
 
+    entry_limit: ClassVar[int]  # what one part of a labelling adds is less in magnitude
     cap: int | None
 
     @property
@@ -157,6 +158,10 @@ class Counted(Term):
     @abstractmethod
     def capped(self, cap: int | None) -> Counted:
         """Return the same statistic with another cap, or with none."""
+
+    @abstractmethod
+    def merged_from(self, threshold: int) -> Counted:
+        """Return a statistic with the same tallies below a threshold; from there on it need not tell."""
 
     @classmethod
     @abstractmethod

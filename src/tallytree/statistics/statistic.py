@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tallytree.errors import ModelError
 from tallytree.kernels.limits import NO_LIMIT
-from tallytree.model.blocks import Block, evaluate
+from tallytree.model.blocks import LARGEST_INTEGER, Block, evaluate
 from tallytree.model.pairs import Pair, check_blocks, from_pairs
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.linear import Counted, Domain, Expression, Term
@@ -65,6 +65,8 @@ class Statistic(Counted):
     """
 
     __slots__ = ("_key", "_scale", "blocks", "cap", "cardinalities", "name")
+
+    entry_limit = LARGEST_INTEGER
 
     blocks: tuple[Block, ...]
     name: str
@@ -188,6 +190,10 @@ class Statistic(Counted):
     def capped(self, cap: int | None) -> Statistic:
         """Return the same statistic with another cap, or with none."""
         return Statistic.from_blocks(self.blocks, self.name, cap, self.cardinalities)
+
+    def merged_from(self, threshold: int) -> Statistic:
+        """Return the same statistic capped there."""
+        return self.capped(threshold)
 
     def named(self, name: str) -> Statistic:
         """Return the same statistic under another name."""
