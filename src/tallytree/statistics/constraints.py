@@ -19,7 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 from tallytree.errors import ModelError
 
 if TYPE_CHECKING:
-    from tallytree.statistics.linear import Domain, Term
+    from tallytree.statistics.domain import Domain
+    from tallytree.statistics.linear import Term
 
 _FEW_TERMS = 16  # terms that are told apart without their digests
 
