@@ -1,5 +1,7 @@
 """Chains from long arrays: the same maxima as by the definitions, whatever the loss, for all truths alike."""
 
+import signal
+import threading
 from itertools import product
 
 import numpy as np
@@ -11,6 +13,7 @@ import tallytree as tt
 from tallytree.bulk.chains import Chains, best_of_chains
 from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.jobs import Labellings
+from tallytree.bulk.loss_batch import most_violated
 from tallytree.kernels import native
 
 pytestmark = pytest.mark.sanitize
@@ -249,3 +252,73 @@ def test_labellings_have_named_columns():
     assert set(known["item"].tolist()) == {0} and known["certified"].all()
     assert (known["labels_end"] - known["labels_begin"]).tolist() == [2] * len(known)
     assert known["labels_end"][-1] == len(labels) == known["tally_end"][-1] == len(tallies) == len(sums)
+
+
+# ---------------------------------------------------------------- the same as single calls
+
+
+def random_chains(seed, count=12, longest=15, names=None, whole=False):
+    rng = np.random.default_rng(seed)
+    size = 3 if names is None else len(names)
+    lengths = rng.integers(1, longest + 1, count).tolist()
+    emissions, links = rng.normal(size=(sum(lengths), size)), rng.normal(size=(size, size))
+    if whole:  # many ties
+        emissions, links = emissions.round(), links.round()
+    truths = [rng.integers(0, size, length) for length in lengths]
+    return Chains(emissions, links, lengths, names), truths
+
+
+def as_lists(found):
+    return [[(labels.tolist(), loss) for labels, loss in some] for some in found]
+
+
+@pytest.mark.parametrize("instructions", native.instruction_sets())
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_the_best_labellings_are_those_of_single_calls(instructions, whole, threads):
+    chains, _ = random_chains(7, whole=whole)
+    native.use_instruction_set(instructions)
+    try:
+        found = best_of_chains(chains, threads=threads)
+        assert as_lists(found) == [[(tt.solve(m).assignment.tolist(), 0.0)] for m in chains.models()]
+    finally:
+        native.use_instruction_set()
+
+
+@pytest.mark.parametrize("loss", [tt.losses.ZeroOne(), *LOSSES, tt.losses.ChunkFBeta()], ids=repr)
+@pytest.mark.parametrize("scaling", ["margin", "slack"])
+@pytest.mark.parametrize("count", [1, 3])
+def test_chains_and_models_choose_the_same(loss, scaling, count):
+    names = tuple(LABELS["BIO"])
+    chains, truths = random_chains(11, count=6, longest=7, names=names)
+    found = best_of_chains(chains, loss, truths, scaling, count)
+    in_models = most_violated(chains.models(), loss, truths, scaling, count)
+    assert as_lists(found) == as_lists([[(s.assignment, s.loss) for s in some] for some in in_models])
+
+
+@pytest.mark.parametrize("loss", [None, tt.losses.FBeta(background=0)])
+def test_only_chains_that_do_not_fit_are_solved_as_models(monkeypatch, loss):
+    chains, truths = random_chains(13, count=8, longest=30)
+    expected = best_of_chains(chains, loss, truths, "slack", 2)
+    models = [tt.Model.chain(np.zeros((n, 3)), np.zeros((3, 3))) for n in (1, max(chains.lengths))]
+    statistics = [tt.count(state=1), tt.count(state=2)] if loss else []
+    small, large = (tt.plan(model, statistics).layout.arena_bytes for model in models)
+    monkeypatch.setattr("tallytree.bulk.chains.default_memory_limit", lambda: small + (large - small) / 3)
+    with pytest.warns(tt.PerformanceWarning, match=r"the tables of [1-7] chains do not fit the memory limit"):
+        found = best_of_chains(chains, loss, truths, "slack", 2)
+    assert as_lists(found) == as_lists(expected)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_batch_of_chains_can_be_interrupted(threads):
+    chains, truths = random_chains(17, count=40, longest=60, names=tuple(LABELS["BIOES"]))
+    chains = chains._replace(emissions=np.tile(chains.emissions, (300, 1)), lengths=chains.lengths * 300)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run behind
+    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            best_of_chains(chains, tt.losses.FBeta(background="O"), truths * 300, "slack", threads=threads)
+        timer.join()
+    finally:
+        signal.signal(signal.SIGINT, before)

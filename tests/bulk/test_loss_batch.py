@@ -13,6 +13,7 @@ from strategies import generators, models
 import tallytree as tt
 from tallytree import losses
 from tallytree.bulk.chunk_tables import truth_tables
+from tallytree.bulk.loss_batch import most_violated
 from tallytree.kernels import native
 from tallytree.testing import brute_force
 
@@ -235,3 +236,58 @@ def test_truths_may_change_once_the_answers_are_there():
     truths[1][:] = 0
     truths[2][:] = [0, 0, 0, 0]
     assert [one.explain() for one in found] == expected
+
+
+@given(
+    some=st.lists(st.tuples(models(largest=5), generators()), max_size=4),
+    kind=st.sampled_from([*KINDS, *OTHERS]),
+    scaling=st.sampled_from(["margin", "slack"]),
+    threads=st.integers(1, 3),
+)
+@settings(max_examples=100, deadline=None)
+def test_several_tallies_are_those_of_a_profile(some, kind, scaling, threads):
+    recipe = kind() if kind in OTHERS else kind(background=0)
+    batch, truths = [], []
+    for model, rng in some:
+        truth = rng.integers(0, model.cardinalities)
+        if model.score(truth) > -np.inf:
+            batch.append(model)
+            truths.append(truth)
+    found = most_violated(batch, recipe, truths, scaling, 3, threads)
+    for answers, model, truth in zip(found, batch, truths, strict=True):
+        expected = losses.LossProfile(model, recipe.against(truth)).top(3, scaling)
+        assert len(answers) == len(expected)
+        for answer, other in zip(answers, expected, strict=True):
+            assert_same_answer(answer, other)
+
+
+def test_tables_of_losses_are_shared_by_truths_of_one_size():
+    tables = truth_tables(losses.FBeta(background=0), 3, None)
+    truths = [np.array(t) for t in ([0, 1, 2], [1, 1, 0, 0, 0], [0, 0, 1], [1] * 17, [1, 2] + [0] * 15)]
+    sizes = tables.kinds(np.concatenate(truths), [len(t) for t in truths])[1]
+    assert sizes == [2, 2, 1, 17, 2]
+    one, same, smaller, _, longer = tables.losses.each(truths, sizes, "slack")
+    assert one is same and one is not smaller and one is not longer
+    assert tables.losses.each(truths[:1], sizes[:1], "slack")[0] is one
+    assert tables.losses.each(truths[:1], sizes[:1], "margin")[0] is not one
+    long = np.ones(500, dtype=np.int64)  # too large to be kept
+    first, second = tables.losses.each([long, long], [500, 500], "slack")
+    assert first is second and tables.losses.each([long], [500], "slack")[0] is not first
+
+
+def test_with_very_many_states_statistics_are_made_for_each_truth():
+    rng = np.random.default_rng(7)
+    models = [tt.Model.chain(rng.normal(size=(3, 600)), rng.normal(size=(600, 600)))]
+    check([(models[0], [0, 599, 1])], losses.FBeta(background=0), "slack")
+
+
+def test_a_subclass_says_itself_whether_sizes_are_enough():
+    class Mine(losses.FBeta, by_size=True):
+        pass
+
+    class Other(Mine):
+        pass
+
+    assert losses.FBeta.by_size and Mine.by_size and not Other.by_size and not losses.NodeLoss.by_size
+    assert truth_tables(Mine(background=0), 2, None) is not None
+    assert truth_tables(Other(background=0), 2, None) is None

@@ -98,10 +98,7 @@ def test_many_sentences_have_the_features_of_each(templates, parts):
     found = features.numbered(sentences)
     expected, lengths = vocabulary.stacked(each)
     assert lengths == [len(sentence) for sentence in sentences]
-    made = [
-        [found.names[n] for n in found.numbers[a:b]]
-        for a, b in zip(found.begins, found.begins[1:], strict=False)
-    ]
+    made = [[found.names[n] for n in some] for some in np.split(found.numbers, np.cumsum(found.sizes)[:-1])]
     assert made == [names for positions in each for names in positions]
     matrix = vocabulary.numbered_rows(found)
     for name in ("data", "indices", "indptr"):

@@ -175,7 +175,7 @@ class WindowFeatures:
             return None
         window = _Windows(texts, [len(sentence) for sentence in sentences], _reach(self.templates))
         names, numbers = window.read(self.templates)
-        return window.with_parts(names, numbers) if self.parts else NumberedNames(*_flat(names, numbers))
+        return window.with_parts(names, numbers) if self.parts else NumberedNames(names, *_flat(numbers))
 
 
 class _Windows:
@@ -219,19 +219,19 @@ class _Windows:
         parts = [word_parts(word) for word in self.strings[0]]
         sizes = np.array([len(some) for some in parts])
         word = self.numbers[0][self.places]
-        flat, begins = _flat(names, numbers)[1:]
+        flat, widths = _flat(numbers)
         counts = sizes[word]
         firsts = np.cumsum(sizes) - sizes + len(names)  # of each word's features, after the names so far
         within = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
-        every = np.insert(flat, np.repeat(begins[1:], counts), np.repeat(firsts[word], counts) + within)
-        ends = begins + np.concatenate(([0], np.cumsum(counts)))
-        return NumberedNames(names + list(chain.from_iterable(parts)), every, ends)
+        ends = np.repeat(np.cumsum(widths), counts)
+        every = np.insert(flat, ends, np.repeat(firsts[word], counts) + within)
+        return NumberedNames(names + list(chain.from_iterable(parts)), every, widths + counts)
 
 
-def _flat(names: list[str], numbers: list[Integers]) -> tuple[list[str], Integers, Integers]:
-    """Return the numbers position by position, and where each position begins."""
+def _flat(numbers: list[Integers]) -> tuple[Integers, Integers]:
+    """Return the numbers position by position, and how many each position has."""
     table = np.stack(numbers, axis=1)
-    return names, table.ravel(), np.arange(len(table) + 1) * table.shape[1]
+    return table.ravel(), np.full(len(table), table.shape[1])
 
 
 def _renumbered(parts: list[Integers], sizes: list[int], count: int) -> tuple[Integers, Integers]:
