@@ -35,9 +35,7 @@ auto sample(PyRun &self, Ints cells, Doubles2 uniforms) {
     std::vector<std::int64_t> assignments(cells.size() * variables, 0);
     {
         nb::gil_scoped_release release;
-        for (std::size_t i = 0; i < cells.size(); i++)
-            self.run->sample(cells.data()[i], uniforms.data() + i * uniforms.shape(1),
-                             assignments.data() + i * variables, kPoll);
+        self.run->sample(as_span(cells), uniforms.data(), assignments.data(), kPoll);
     }
     return to_numpy(std::move(assignments), {cells.size(), variables});
 }
