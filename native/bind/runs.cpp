@@ -64,13 +64,15 @@ auto next_labellings(PyKBest &self, std::int64_t count) {
         Meter meter(kPoll);
         std::vector<std::int64_t> labelling(variables, 0);
         const auto tell = [&](const Visit &visit) { label(skeleton, visit, labelling.data()); };
-        while (static_cast<std::int64_t>(scores.size()) < count) {
-            const auto found = self.search.next(tell, meter);
-            if (found.position < 0) break;
-            scores.push_back(found.score);
-            positions.push_back(found.position);
-            assignments.insert(assignments.end(), labelling.begin(), labelling.end());
-        }
+        self.search.all_or_none([&] {
+            while (static_cast<std::int64_t>(scores.size()) < count) {
+                const auto found = self.search.next(tell, meter);
+                if (found.position < 0) break;
+                scores.push_back(found.score);
+                positions.push_back(found.position);
+                assignments.insert(assignments.end(), labelling.begin(), labelling.end());
+            }
+        });
     }
     const std::size_t rows = scores.size();
     return nb::make_tuple(to_numpy(std::move(scores)), to_numpy(std::move(positions)),

@@ -15,6 +15,8 @@ class BudgetExceededError(Exception):
 
 class CertificateFailedError(Exception): ...
 
+def interrupt_at(look: int, operations: float = 3e6) -> int: ...
+
 class Algebra(enum.IntEnum):
     MAX_PLUS = 0
     LOG_SUM_EXP = 1

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tallytree.answers.certificate import BEST, IN_ORDER, SAME_TALLY, Claim
 from tallytree.answers.objective import Objective, evaluate_objective
-from tallytree.answers.ranking import Ranked, by_objective
+from tallytree.answers.ranking import Ranked, Ranking, by_objective
 from tallytree.deprecation import warn_renamed
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.planning.query import Query
@@ -212,7 +212,7 @@ class TallyTable(ABC, Generic[Answer]):
         else:
             ranking = self._by_objective(objective, rows)
         claim = self._claim(IN_ORDER, where, objective)
-        return (
+        return Ranking(
             self._certified(int(rows[r.position]), r.assignment, r.score, claim._replace(rank=rank), r.value)
             for rank, r in enumerate(ranking)
         )
