@@ -13,6 +13,8 @@ class BudgetExceededError(Exception):
     step: int
     bytes: float
 
+def interrupt_at(look: int, operations: float = 3e6) -> int: ...
+
 class Algebra(enum.IntEnum):
     MAX_PLUS = 0
     LOG_SUM_EXP = 1

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tallytree.answers.certificate import BEST, IN_ORDER, SAME_TALLY, Claim
 from tallytree.answers.objective import Objective, evaluate_objective
-from tallytree.answers.ranking import Ranked, by_objective
+from tallytree.answers.ranking import Ranked, Ranking, by_objective
 from tallytree.answers.tallies import nearest_tallies
 from tallytree.deprecation import warn_renamed
 from tallytree.errors import InfeasibleError, ModelError
@@ -211,7 +211,7 @@ class TallyTable(ABC, Generic[Answer]):
         ranking = self._search(rows) if objective is None else self._by_objective(objective, rows)
         claim = self._claim(IN_ORDER, where, objective)
         among, noun = claim.among, claim.noun
-        return (
+        return Ranking(
             self._certified(
                 int(rows[r.position]), r.assignment, r.score, Claim(IN_ORDER, among, noun, rank), r.value
             )
