@@ -1,4 +1,4 @@
-"""Which integers fit a statistic: checked with integers of any size, before anything is added or multiplied."""
+"""Which integers fit a statistic: checked with integers of any size, before anything is multiplied."""
 
 from __future__ import annotations
 
