@@ -77,9 +77,16 @@ void check_skeleton(const BatchItem &item) {
     require(skeleton.statistics == statistics && shifts.size() == each * static_cast<std::size_t>(statistics) &&
                 are_chains(shifts, size, each),
             "the statistics of the skeleton do not look at variables as the tables do");
-    if (!tables.links && item.truth.fold.empty()) return;
-    require(scores.size() == (size > 1 ? 2u : 1u) && are_chains(scores, size, 2),
+    require(!tables.links || (scores.size() == (size > 1 ? 2u : 1u) && are_chains(scores, size, 2)),
             "the scores are not those of a chain");
+}
+
+// The block of scores that a loss is folded into.
+std::size_t unary_block(const Skeleton &skeleton) {
+    const auto &scores = skeleton.score_scopes.blocks;
+    for (std::size_t i = 0; i < scores.size(); i++)
+        if (is_chain(scores[i], static_cast<Index>(skeleton.cardinalities.size()), 1)) return i;
+    throw nb::value_error("there are no scores of single variables to fold a loss into");
 }
 
 // All that is used as an index. The labels of an item are as many as the first of its tables has entries where states
@@ -117,6 +124,7 @@ void PyTruths::attach(std::span<BatchItem> items) const {
         require(item.losses->low.size() == statistics, "a table of losses has one axis per statistic");
         check_skeleton(item);
         check_truth(item);
+        if (fold) item.truth.unary = unary_block(*item.skeleton);
         first += size;
     }
     require(first == kinds.size(), "one kind per variable is needed");

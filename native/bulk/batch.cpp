@@ -80,8 +80,8 @@ class ItemSolver {
             return;
         }
         const Pass pass(gate, bytes_of(*space_.layout), request_.memory_limit, poll_);
-        const auto &tables = item_.truth ? item_.truth.scores(item_.scores, space_) : item_.scores;
-        space_.run(tables, kernels, poll_, [&](Run &run) {
+        tables_ = item_.truth ? item_.truth.scores(item_.scores, space_) : item_.scores;
+        space_.run(tables_, kernels, poll_, [&](Run &run) {
             if (decoding.wanted) decode_all(run, decoding.choose, answer.labellings);
             else answer.root = run.root();
         });
@@ -97,7 +97,7 @@ class ItemSolver {
 
     void decode_all(Run &run, const Batch::Choose &choose, std::vector<Labelling> &labellings) {
         double truth_score = 0;
-        if (item_.truth) truth_score = scored(item_.truth.labels.data()).score;
+        if (item_.truth) truth_score = scored(item_.truth.labels.data(), item_.scores).score;
         if (truth_score == kNegativeInfinity) return;  // there is nothing to compare with
         for (auto &what : chosen(run, choose, truth_score))
             labellings.push_back(decoded(run, std::move(what), truth_score));
@@ -129,12 +129,14 @@ class ItemSolver {
         answer.tally = std::move(what.tally);
         answer.labels.assign(skeleton_.cardinalities.size(), 0);
         run.decode(what.cell, answer.labels.data(), poll_);
+        const Evaluation folded = item_.truth.fold.empty() ? Evaluation() : scored(answer.labels.data(), tables_);
         evaluate(answer);
-        answer.certified = is_certified(answer);
+        answer.certified = is_certified(answer, folded);
         if (!item_.losses || !answer.certified) return answer;
         answer.truth_score = truth_score;
         answer.loss = item_.losses->at(answer.evaluation.sums.data());
         answer.value = item_.losses->value(answer.loss, answer.evaluation.score - truth_score);
+        if (folded.terms) answer.promised = answer.evaluation.score + (answer.promised - folded.score);
         return answer;
     }
 
@@ -146,31 +148,29 @@ class ItemSolver {
             tally = item_.truth.tally(answer.labels);
             item_.truth.relabel(answer.labels);
         }
-        Evaluation &to = answer.evaluation = scored(answer.labels.data());
+        Evaluation &to = answer.evaluation = scored(answer.labels.data(), item_.scores);
         to.sums = std::move(tally);
         if (!item_.truth)
             evaluate_shifts(cardinalities, answer.labels.data(), {skeleton_.shift_scopes.blocks, request_.shifts}, to);
         evaluate_shifts(cardinalities, answer.labels.data(), {item_.shown_scopes, item_.shown}, to);
     }
 
-    Evaluation scored(const std::int64_t *labels) {
+    Evaluation scored(const std::int64_t *labels, std::span<const TableBlock<double>> tables) {
         std::span<const std::int32_t> cardinalities = skeleton_.cardinalities;
         if (item_.truth && item_.truth.tables().links) {
             space_.cardinalities.assign(cardinalities.size(), static_cast<std::int32_t>(item_.scores[0].size));
             cardinalities = space_.cardinalities;
         }
         Evaluation to;
-        evaluate_scores(cardinalities, labels, {skeleton_.score_scopes.blocks, item_.scores}, to);
+        evaluate_scores(cardinalities, labels, {skeleton_.score_scopes.blocks, tables}, to);
         return to;
     }
 
-    // Whether the labels have the score and the tally that the messages promise; what was folded counts as a score.
-    bool is_certified(const Labelling &answer) const {
-        Evaluation attained = answer.evaluation;
-        const auto &fold = item_.truth.fold;
-        for (std::size_t p = 0; p < fold.size(); p++) attained.add(fold[p] * static_cast<double>(attained.sums[p]));
-        const double apart = std::abs(attained.score - answer.promised);
-        return apart <= rounding_bound(attained) && (!fold.empty() || totals(attained.sums) == answer.tally);
+    // Whether the labels have the score that the messages promise, with what was folded into it, and the tally.
+    bool is_certified(const Labelling &answer, const Evaluation &folded) const {
+        const Evaluation &attained = folded.terms ? folded : answer.evaluation;
+        return std::abs(attained.score - answer.promised) <= rounding_bound(attained) &&
+               (folded.terms || totals(answer.evaluation.sums) == answer.tally);
     }
 
     // The tallies of the statistics that are carried, from the sums of their blocks.
@@ -188,6 +188,7 @@ class ItemSolver {
     Workspace &space_;
     const Poll &poll_;
     const LayoutRequest &request_;
+    std::span<const TableBlock<double>> tables_;  // of scores, as the messages have them
 };
 
 }  // namespace

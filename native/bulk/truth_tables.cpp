@@ -34,9 +34,9 @@ const std::vector<TableBlock<double>> &Truth::scores(const std::vector<TableBloc
     space.unary.resize(size() * states);
     double *to = space.unary.data();
     for (Index m = 0; m < size(); m++)
-        for (Index s = 0; s < states; s++) *to++ = state_score(of_labels[0], m, s);
+        for (Index s = 0; s < states; s++) *to++ = state_score(of_labels[unary], m, s);
     space.scores = of_labels;
-    space.scores[0] = {space.unary.data(), size(), states};
+    space.scores[unary] = {space.unary.data(), size(), states};
     if (tables_->links && size() > 1) {
         make_links(of_labels[1], of_labels[0].size, space.links);
         space.scores[1] = {space.links.data(), size() - 1, states * states};

@@ -34,6 +34,7 @@ class Truth {
 
     std::span<const std::int64_t> labels;  // what is right
     std::span<const double> fold;          // what each statistic adds to the scores, which then are all that counts
+    std::size_t unary = 0;                 // the block of scores of single variables, which it is added to
 
     explicit operator bool() const { return tables_ != nullptr; }
     const TruthTables &tables() const { return *tables_; }

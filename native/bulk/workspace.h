@@ -26,8 +26,8 @@ struct alignas(64) Workspace {  // no two of them in one line of the cache
 
     // Calls `use(run)` with the max-plus messages of what was laid out.
     template <class Use>
-    void run(const std::vector<TableBlock<double>> &tables, const MaxPlusKernels *kernels, const Poll &poll, Use use) {
-        Run run(layout, tables, AlgebraKind::MaxPlus, 0, kernels, std::move(arena));
+    void run(std::span<const TableBlock<double>> tables, const MaxPlusKernels *kernels, const Poll &poll, Use use) {
+        Run run(layout, {tables.begin(), tables.end()}, AlgebraKind::MaxPlus, 0, kernels, std::move(arena));
         run.upward(poll);
         use(run);
         arena = run.release();

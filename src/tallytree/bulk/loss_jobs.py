@@ -29,6 +29,7 @@ from tallytree.losses.base import Loss
 from tallytree.losses.query import GraphLossQuery
 from tallytree.losses.scaling import Scaling, checked_scaling
 from tallytree.losses.solution import AugmentedSolution
+from tallytree.model.blocks import unary_scopes
 from tallytree.model.inputs import numbers_of
 from tallytree.model.model import Model, checked_model
 from tallytree.model.restriction import Allowed, Fixed
@@ -166,17 +167,20 @@ class LossProblems:
         self.recipes = [asked.recipes[number] for number in numbers]
         self.lengths = [len(model) for model in self.models]
         self.labels = self._labels()
-        self.ready = self.labels is not None and self._scales() and not self._folds()
+        self.folds = self.labels is not None and self._folds()
+        self.ready = self.labels is not None and self._scales() and not (self.folds and not self._foldable())
 
     def hand_over(self, batch: Batch) -> None:
         """Add all problems to a batch; statistics and choices are left to the threads."""
         assert self.labels is not None
         keys = [model.key for model in self.models]
         examples = dict(zip(keys, self.models, strict=True))  # one of each shape
-        shapes = {key: batch.skeleton(model, self.tables.shapes(model)) for key, model in examples.items()}
-        truths, _ = self.tables.truths(
-            self.labels, self.lengths, self.asked.scaling, self.asked.margin, self.asked.tallies
-        )
+        shapes = {
+            key: batch.skeleton(model, () if self.folds else self.tables.shapes(model))
+            for key, model in examples.items()
+        }
+        scaling, margin, count = self.asked.scaling, self.asked.margin, self.asked.tallies
+        truths, _ = self.tables.truths(self.labels, self.lengths, scaling, margin, count, self.folds)
         tables = [block.tables for model in self.models for block in model.blocks]
         batch.handle.add_models([shapes[key] for key in keys], tables, truths)
 
@@ -192,7 +196,7 @@ class LossProblems:
         ):
             at, end, promised, score, value, loss, truth_score = numbers
             model, some = self.models[index], answers.setdefault(index, [])
-            plan = partial(_plan, model, self.recipes[index], truths[index], options)
+            plan = partial(self._plan, index, truths[index], options)
             solution = AugmentedSolution.complete(
                 value=value,
                 score=score,
@@ -224,6 +228,19 @@ class LossProblems:
             return False
         return self.tables.bound(self.labels[: self.lengths[0]]).linear() is not None
 
+    def _foldable(self) -> bool:
+        """Whether every model has scores of single variables that the losses can be added to."""
+        return all(
+            any(block.key == unary_scopes(length)[1] for block in model.blocks)
+            for model, length in zip(self.models, self.lengths, strict=True)
+        )
+
+    def _plan(self, index: int, truth: Any, options: BatchOptions) -> Plan:
+        """Return the plan of one problem, for its certificate."""
+        model = self.models[index]
+        loss = self.recipes[index].against(truth).on(model)
+        return plan_graph(Query(model, () if self.folds else loss.reduce(model).statistics), options.plan)
+
     def _labels(self) -> NDArray[np.int64] | None:
         """Return the states of all truths, one after the other; None if one is not as it should be."""
         truths = [
@@ -242,12 +259,6 @@ class LossProblems:
 
 _TOLD = ("item", "labels_begin", "labels_end", "promised", "score", "value", "loss", "truth_score")
 _BEST_VALUE, _SAME_TALLY = Claim(BEST, noun="value"), Claim(SAME_TALLY)
-
-
-def _plan(model: Model, recipe: Loss, truth: Any, options: BatchOptions) -> Plan:
-    """Return the plan of one problem, for its certificate."""
-    statistics = recipe.against(truth).on(model).reduce(model).statistics
-    return plan_graph(Query(model, statistics), options.plan)
 
 
 def _numbers(truths: Sequence[Any], names: dict[str, int]) -> NDArray[np.int64] | None:

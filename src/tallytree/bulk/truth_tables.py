@@ -128,7 +128,7 @@ class TruthTables(ABC):
         losses = self.losses.each(each, sizes, scaling, margin)
         terms = [one.line[1] for one in losses if one.line is not None]
         folded = folds and count == 1 and scaling == "margin" and len(terms) == len(losses)
-        factors = np.array(terms).reshape(-1, len(self.statistics)) if folded else _NO_FOLDS
+        factors = margin * np.array(terms).reshape(-1, len(self.statistics)) if folded else _NO_FOLDS
         tables = [one.table for one in losses]
         return native.Truths(self.compiled, kinds, labels, tables, factors, count), folded
 
