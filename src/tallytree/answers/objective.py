@@ -23,10 +23,10 @@ Objective = Callable[..., Any]
 _BLOCK = 1 << 18  # rows handed to an objective at once
 _FEW = 16  # rows that are all evaluated again
 _INSIDE = 3
-_STEPS = np.array([[0.0], [0.001], [0.13], [1.0], [0.06], [5.3]])
+_STEPS = np.array([[0.0], [0.001], [0.13], [1.0], [0.06], [2.1], [5.3]])
 """How far below a row's score the probes look, by the spread of all scores: at the row itself, at scores that
 occur, and further below."""
-_ABOVE = [0, 1, 2, 0, 4]  # which of the steps is the next one above each but the first
+_ABOVE = [0, 1, 2, 0, 4, 5]  # which of the steps is the next one above each but the first
 _EPSILONS = 8 * float(np.finfo(np.float64).eps)
 
 
@@ -157,7 +157,7 @@ def _probe(
 
 
 def _some_rows(scores: NDArray[np.float64], values: NDArray[np.float64]) -> list[int]:
-    """Return evenly spread rows, the first and the last of them, that of the best score, and the chosen one."""
+    """Return evenly spread rows, the first, the last, that of the best score, and the chosen one."""
     last = len(scores) - 1
     spread = range(0, last, -(-last // (_FEW - 3)))
     return sorted({*spread, last, int(scores.argmax()), int(values.argmax())})
@@ -166,7 +166,7 @@ def _some_rows(scores: NDArray[np.float64], values: NDArray[np.float64]) -> list
 def _points(own: NDArray[np.float64], lowest: float, spread: float) -> NDArray[np.float64]:
     """Return the scores of some rows, lower ones that lie among those that occur, and some below them all."""
     scale: Any = spread or np.where(own == 0, 1.0, np.abs(own))
-    points = own - _STEPS * scale
+    points: NDArray[np.float64] = own - _STEPS * scale
     if spread:
         inner = points[1 : 1 + _INSIDE]
         np.maximum(inner, lowest, out=inner)
