@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from tallytree.errors import ModelError
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.domain import Domain
+from tallytree.statistics.joining import Joined, Sum
 from tallytree.values import Frozen, set_once
 
 Relation = Literal["<=", ">=", "==", "!="]
@@ -171,17 +172,19 @@ class Linear(Expression):
     2*a <= 3
     """
 
-    __slots__ = ("constant", "terms")
+    __slots__ = ("_sum", "constant")
 
-    terms: tuple[tuple[Term, int], ...]
+    _sum: Sum
     constant: int
 
-    def __init__(self, terms: Iterable[tuple[Term, int]], constant: int = 0) -> None:
-        coefficients: dict[Term, int] = {}
-        for term, coefficient in terms:
-            coefficients[term] = coefficients.get(term, 0) + coefficient
-        set_once(self, "terms", tuple((t, c) for t, c in coefficients.items() if c))
+    def __init__(self, terms: Iterable[tuple[Term, int]] | Sum, constant: int = 0) -> None:
+        set_once(self, "_sum", terms if isinstance(terms, Sum) else Sum(Joined(tuple(terms))))
         set_once(self, "constant", constant)
+
+    @property
+    def terms(self) -> tuple[tuple[Term, int], ...]:
+        """The statistics with their coefficients, each once."""
+        return self._sum.terms
 
     def linear(self) -> Linear:
         """Return itself."""
@@ -246,8 +249,8 @@ def _linear(operand: object) -> Linear:
 
 
 def _sum(left: Expression, right: object, sign: int) -> Linear:
-    a, b = left.linear(), _linear(right)
-    return Linear((*a.terms, *((term, sign * c) for term, c in b.terms)), a.constant + sign * b.constant)
+    a, b = left.linear(), _linear(right) if sign > 0 else -_linear(right)
+    return Linear(a._sum.plus(b._sum), a.constant + b.constant)
 
 
 def _compare(left: Expression, relation: Relation, right: object, offset: int = 0) -> Comparison:
