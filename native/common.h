@@ -36,11 +36,6 @@ struct BudgetExceeded : std::runtime_error {
     double bytes;
 };
 
-// A labelling that is not what its messages promised.
-struct CertificateFailed : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
-
 // Called now and then with the work done since; throws to interrupt the run.
 using Poll = std::function<void()>;
 
@@ -50,15 +45,17 @@ class Meter {
     void spend(double operations) {
         left_ -= operations;
         if (left_ < 0) {
-            left_ = kOperations;
+            left_ = between_polls;
             poll_();
         }
     }
 
+    static constexpr double kOperations = 3e6;         // under 50 ms, also where each one is an exponential
+    static inline double between_polls = kOperations;  // set by tests alone, while nothing runs
+
   private:
-    static constexpr double kOperations = 3e6;  // under 50 ms, also where each one is an exponential
     const Poll &poll_;
-    double left_ = kOperations;
+    double left_ = between_polls;
 };
 
 // A list of lists stored flat: row i is data[begin[i] .. begin[i + 1]).

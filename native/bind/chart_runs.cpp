@@ -1,4 +1,6 @@
 // The border to Python for runs of charts, and what is read from them: trees, marginals, expectations.
+#include <mutex>
+
 #include "bind/charts.h"
 #include "charts/derivation.h"
 #include "walk/kbest.h"
@@ -13,7 +15,9 @@ struct PyChartRun {
 };
 
 struct PyChartKBest {
-    std::unique_ptr<KBest> search;
+    KBest search;
+    std::mutex lock;
+    PyChartKBest(const Run &run, std::span<const Index> cells) : search(run, cells) {}
 };
 
 TableBlock<double> rule_scores(const Doubles2 &array, std::size_t rules, Index spans) {
@@ -134,10 +138,10 @@ nb::object sample(PyChartRun &self, Ints cells, Doubles2 uniforms) {
     return step_lists(trees);
 }
 
-PyChartKBest make_k_best(const PyChartRun &run, Ints root_cells) {
+void make_k_best(PyChartKBest *self, const PyChartRun &run, Ints root_cells) {
     if (!run.run->is_max_plus()) throw nb::value_error("trees in order come from a max-plus run");
     for (auto cell : as_span(root_cells)) check_cell(run, cell);
-    return {std::make_unique<KBest>(*run.run, as_span(root_cells))};
+    new (self) PyChartKBest(*run.run, as_span(root_cells));
 }
 
 nb::object next_trees(PyChartKBest &self, std::int64_t count) {
@@ -147,14 +151,17 @@ nb::object next_trees(PyChartKBest &self, std::int64_t count) {
     Ragged<ChartStep> trees;
     {
         nb::gil_scoped_release release;
+        const std::lock_guard guard(self.lock);
         Meter meter(kPoll);
-        const auto tell = [&](const Visit &visit) { trees.data.push_back(chart_step(self.search->layout(), visit)); };
-        for (; trees.size() < count; trees.close_row()) {
-            const auto found = self.search->next(tell, meter);
-            if (found.position < 0) break;
-            scores.push_back(found.score);
-            positions.push_back(found.position);
-        }
+        const auto tell = [&](const Visit &visit) { trees.data.push_back(chart_step(self.search.layout(), visit)); };
+        self.search.all_or_none([&] {
+            for (; trees.size() < count; trees.close_row()) {
+                const auto found = self.search.next(tell, meter);
+                if (found.position < 0) break;
+                scores.push_back(found.score);
+                positions.push_back(found.position);
+            }
+        });
     }
     return nb::make_tuple(to_numpy(std::move(scores)), to_numpy(std::move(positions)), step_lists(trees));
 }
@@ -178,12 +185,7 @@ void bind_chart_runs(nb::module_ &m) {
         .def_prop_ro("choices", [](const PyChartRun &self) { return most_choices(self.layout.spans().words); });
 
     nb::class_<PyChartKBest>(m, "ChartKBest")
-        .def(
-            "__init__",
-            [](PyChartKBest *self, const PyChartRun &run, Ints cells) {
-                new (self) PyChartKBest(make_k_best(run, cells));
-            },
-            nb::keep_alive<1, 2>(), "run"_a, "root_cells"_a.noconvert())
+        .def("__init__", &make_k_best, nb::keep_alive<1, 2>(), "run"_a, "root_cells"_a.noconvert())
         .def("next", &next_trees, "count"_a);
 }
 

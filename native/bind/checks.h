@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -23,9 +24,13 @@ using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device:
 using Doubles2 = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Doubles3 = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
+// For tests: the looks for signals until one of them finds an interrupt; 0 for none. Guarded by the GIL.
+inline std::int64_t looks_until_interrupt = 0;
+
 inline void check_signals() {
     nb::gil_scoped_acquire gil;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (looks_until_interrupt > 0 && --looks_until_interrupt == 0) PyErr_SetNone(PyExc_KeyboardInterrupt);
+    if (PyErr_Occurred() || PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 inline const Poll kPoll = check_signals;
 
@@ -201,7 +206,7 @@ void bind_single(nb::module_ &m);
 void bind_charts(nb::module_ &m);
 void bind_chart_runs(nb::module_ &m);
 void bind_batch(nb::module_ &m);
-void bind_chains(nb::module_ &m);
+void bind_truths(nb::module_ &m);
 void bind_dual_steps(nb::module_ &m);
 
 }  // namespace tallytree

@@ -18,6 +18,13 @@ std::vector<std::string> usable_instruction_sets() {
     return names;
 }
 
+// For tests: the n-th look for signals from now on finds an interrupt (0: none does), and looks are so many operations
+// apart. Returns how many looks were left of what was asked for before.
+std::int64_t interrupt_at(std::int64_t look, double operations) {
+    Meter::between_polls = operations;
+    return std::exchange(looks_until_interrupt, look);
+}
+
 }  // namespace
 }  // namespace tallytree
 
@@ -28,6 +35,7 @@ NB_MODULE(_native, m) {
     m.def("use_instruction_set", [](const std::string &name) { choose_kernels(name.c_str()); }, "name"_a = "");
     m.def("instruction_set", [] { return std::string(chosen_kernels->name); });
     m.def("instruction_sets", &usable_instruction_sets);
+    m.def("interrupt_at", &interrupt_at, "look"_a, "operations"_a = Meter::kOperations);
     bind_errors(m);
     bind_enums(m);
     bind_plans(m);
@@ -35,8 +43,8 @@ NB_MODULE(_native, m) {
     bind_single(m);
     bind_charts(m);
     bind_chart_runs(m);
+    bind_truths(m);
     bind_batch(m);
-    bind_chains(m);
     bind_dual_steps(m);
     choose_kernels(nullptr);
 }

@@ -35,9 +35,7 @@ auto sample(PyRun &self, Ints cells, Doubles2 uniforms) {
     std::vector<std::int64_t> assignments(cells.size() * variables, 0);
     {
         nb::gil_scoped_release release;
-        for (std::size_t i = 0; i < cells.size(); i++)
-            self.run->sample(cells.data()[i], uniforms.data() + i * uniforms.shape(1),
-                             assignments.data() + i * variables, kPoll);
+        self.run->sample(as_span(cells), uniforms.data(), assignments.data(), kPoll);
     }
     return to_numpy(std::move(assignments), {cells.size(), variables});
 }
@@ -66,13 +64,15 @@ auto next_labellings(PyKBest &self, std::int64_t count) {
         Meter meter(kPoll);
         std::vector<std::int64_t> labelling(variables, 0);
         const auto tell = [&](const Visit &visit) { label(skeleton, visit, labelling.data()); };
-        while (static_cast<std::int64_t>(scores.size()) < count) {
-            const auto found = self.search.next(tell, meter);
-            if (found.position < 0) break;
-            scores.push_back(found.score);
-            positions.push_back(found.position);
-            assignments.insert(assignments.end(), labelling.begin(), labelling.end());
-        }
+        self.search.all_or_none([&] {
+            while (static_cast<std::int64_t>(scores.size()) < count) {
+                const auto found = self.search.next(tell, meter);
+                if (found.position < 0) break;
+                scores.push_back(found.score);
+                positions.push_back(found.position);
+                assignments.insert(assignments.end(), labelling.begin(), labelling.end());
+            }
+        });
     }
     const std::size_t rows = scores.size();
     return nb::make_tuple(to_numpy(std::move(scores)), to_numpy(std::move(positions)),

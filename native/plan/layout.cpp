@@ -1,4 +1,6 @@
-// Which of the two modes a layout has: rows, unless stretches are too short to be worth a vector, or mostly holes.
+// Which of the two modes a layout has: rows, unless stretches are too short to be worth a vector, or mostly holes. Rows
+// are laid out in no time; cells list their pairs one by one, so that this is given up where it costs more than a pass
+// over rows would.
 #include "plan/layout.h"
 
 #include "plan/layout_builder.h"
@@ -24,6 +26,23 @@ double total_cells(const Layout &layout) {
     return cells;
 }
 
+double total_bytes(const Layout &layout) {
+    return static_cast<double>(layout.bytes(layout.arena + layout.scratch) + layout.plan_bytes);
+}
+
+// What cells may cost where rows are at hand: the pairs that are listed in the time that a pass over rows takes, of its
+// operations and of its numbers, which are written, often to fresh pages; and lists of the same size.
+Worth worth_instead_of(const Layout &rows) {
+    constexpr double kPairs = 1 << 16, kBytes = 1 << 20;  // always
+    constexpr double kOperationsPerPair = 1000, kNumbersPerPair = 100;
+    return {kPairs + rows.operations / kOperationsPerPair + static_cast<double>(rows.arena) / kNumbersPerPair,
+            std::max(kBytes, total_bytes(rows))};
+}
+
+bool mostly_holes(const Layout &rows, const Layout &cells) {
+    return 3 * total_cells(cells) < total_cells(rows) || 3 * total_bytes(cells) < total_bytes(rows);
+}
+
 }  // namespace
 
 static Layout build_layout(std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &request, const Poll &poll,
@@ -33,9 +52,9 @@ static Layout build_layout(std::shared_ptr<const Skeleton> skeleton, const Layou
     if (request.mode == Mode::Cells || request.caps.empty()) return builder->build(false);
     if (request.mode == Mode::Rows) return builder->build(true);
     if (builder->all_short()) return builder->build(false);
-    const auto cells = [&] {
+    const auto cells = [&](Worth worth = {}) {
         builder.reset();  // its memory first: both together may be beyond the limit
-        return LayoutBuilder(skeleton, request, poll).build(false);
+        return LayoutBuilder(skeleton, request, poll, {}, worth).build(false);
     };
     Layout rows;
     try {
@@ -43,11 +62,11 @@ static Layout build_layout(std::shared_ptr<const Skeleton> skeleton, const Layou
     } catch (const BudgetExceeded &) {
         return cells();
     }
-    const double length = average_length(rows);
-    if (length >= kShortRow && !builder->has_gaps()) return rows;
+    const bool short_rows = average_length(rows) < kShortRow;
+    if (!short_rows && !builder->has_gaps()) return rows;
     try {
-        Layout other = cells();
-        if (length < kShortRow || 3 * total_cells(other) < total_cells(rows)) return other;
+        Layout other = short_rows ? cells() : cells(worth_instead_of(rows));
+        if (short_rows || mostly_holes(rows, other)) return other;
     } catch (const BudgetExceeded &) {
     }
     return rows;

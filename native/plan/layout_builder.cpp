@@ -38,8 +38,13 @@ static Layout emptied(Layout used) {
 }
 
 LayoutBuilder::LayoutBuilder(std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &request, const Poll &poll,
-                             Layout used)
-    : request_(request), skeleton_(*skeleton), ranges_(skeleton_, request), meter_(poll), l_(emptied(std::move(used))) {
+                             Layout used, Worth worth)
+    : request_(request),
+      skeleton_(*skeleton),
+      ranges_(skeleton_, request),
+      meter_(poll),
+      l_(emptied(std::move(used))),
+      worth_(worth) {
     l_.skeleton = std::move(skeleton);
     l_.lanes = request.lanes;
     l_.statistics = static_cast<Index>(request.caps.size());
@@ -229,12 +234,14 @@ void LayoutBuilder::check_cells(std::int32_t t, double cells) const {
 
 void LayoutBuilder::count_bytes(std::int32_t t, Index pairs) {
     l_.plan_bytes += pairs * 8 + l_.steps[t].groups * 8 + l_.tables[t].stretches * (40 + 8 * l_.prefix_size);
-    if (static_cast<double>(l_.plan_bytes) > request_.memory_limit) throw_budget(t, static_cast<double>(l_.plan_bytes));
+    const auto bytes = static_cast<double>(l_.plan_bytes);
+    if (bytes > std::min(request_.memory_limit, worth_.bytes)) throw_budget(t, bytes);
 }
 
 // The lists of a plan must fit too, while they grow (by doubling) as well.
-void LayoutBuilder::guard_pairs(std::int32_t t, double pairs) const {
+void LayoutBuilder::guard_pairs(std::int32_t t, double pairs) {
     const double bytes = 2 * static_cast<double>(l_.plan_bytes) + 20 * pairs;
+    if ((worth_.pairs -= pairs) < 0) throw_budget(t, bytes);
     if (bytes > request_.memory_limit && pairs > 1024) throw_budget(t, bytes);
     if (pairs > 2e9) throw_budget(t, bytes);
 }

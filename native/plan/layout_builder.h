@@ -10,11 +10,16 @@
 
 namespace tallytree {
 
+// What a layout must not need, because another one is at hand: pairs of stretches to look at, and bytes for lists.
+struct Worth {
+    double pairs = std::numeric_limits<double>::infinity(), bytes = pairs;
+};
+
 class LayoutBuilder {
   public:
-    // In the memory of a layout that is no longer needed.
+    // In the memory of a layout that is no longer needed. Throws BudgetExceeded beyond `worth`, too.
     LayoutBuilder(std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &request, const Poll &poll,
-                  Layout used = {});
+                  Layout used = {}, Worth worth = {});
 
     Layout build(bool rows);
 
@@ -51,7 +56,7 @@ class LayoutBuilder {
     // The budget: each throws where it is exceeded.
     void check_cells(std::int32_t t, double cells) const;
     void count_bytes(std::int32_t t, Index pairs);
-    void guard_pairs(std::int32_t t, double pairs) const;
+    void guard_pairs(std::int32_t t, double pairs);
     void guard_prefixes(std::int32_t t, Index prefixes) const;
 
     const LayoutRequest &request_;
@@ -59,6 +64,7 @@ class LayoutBuilder {
     const TallyRanges ranges_;
     Meter meter_;
     Layout l_;
+    Worth worth_;         // what is left of it
     bool plain_ = false;  // neither caps nor a window
     std::optional<Windows> windows_;
     std::optional<ShiftClasses> classes_;

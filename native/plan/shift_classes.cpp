@@ -30,6 +30,7 @@ void ShiftClasses::make(std::int32_t t) {
     sums_.assign(refs.empty() ? count_ : step.shift_size * count_, 0);
     Index ref_index = skeleton_.shift_refs.begin[t];
     for (auto ref : refs) add_shift(ref, skeleton_.shift_loops[ref_index++]);
+    if (!refs.empty()) cap_sums(step.shift_size);
     l.class_of.resize(s.class_of + step.shift_size, 0);
     s.classes = refs.empty() ? 1 : number(step.shift_size, l.class_of.data() + s.class_of);
     const Index *distinct = refs.empty() ? sums_.data() : distinct_.data();
@@ -51,6 +52,14 @@ void ShiftClasses::add_shift(FactorRef ref, std::span<const FactorLoop> loops) {
         const auto *entry = table + at;
         for (Index x = 0; x < size; x++, out += each, entry += stride) *out += *entry - minimum;
     });
+}
+
+// No sum is below zero where a statistic is capped, so that a shift beyond the cap does what the cap does: rows need no
+// room for it.
+void ShiftClasses::cap_sums(Index entries) {
+    for (Index i = 0; i < count_; i++)
+        for (Index e = 0; layout_.caps[i] != kUncapped && e < entries; e++)
+            sums_[e * count_ + i] = std::min(sums_[e * count_ + i], layout_.caps[i]);
 }
 
 // Numbers the distinct rows of sums_ into `numbers`; the rows go to distinct_.

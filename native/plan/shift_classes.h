@@ -17,6 +17,7 @@ class ShiftClasses {
 
   private:
     void add_shift(FactorRef ref, std::span<const FactorLoop> loops);
+    void cap_sums(Index entries);
     Index number(Index entries, std::int32_t *numbers);
     Index number_many(Index entries, std::int32_t *numbers);
     void note_gaps(std::span<const Index> shifts);

@@ -97,6 +97,7 @@ void RunOf<Real>::run_segment(Algebra &algebra, Index segment, const Poll &poll,
     for (Index t = layout_->segment_begin[segment]; t < layout_->segment_begin[segment + 1];
          t += skeleton_.steps[t].together)
         if (!again || !layout_->tables[t].checkpoint) steps.push_back(static_cast<std::int32_t>(t));
+    loaded_ = -1;  // until all of it is there: an interrupt leaves tables of two segments in the same memory
     if (threads_.count > 1) {
         run_together(algebra, steps, poll);
     } else {

@@ -66,8 +66,9 @@ class RunOf {
 
     // The best labelling with the tally of root cell `cell`.
     void decode(Index cell, std::int64_t *assignment, const Poll &poll);
-    // A labelling drawn from the Gibbs distribution given that tally; one uniform number per step is used.
-    void sample(Index cell, const double *uniforms, std::int64_t *assignment, const Poll &poll)
+    // Labellings drawn from the Gibbs distribution given the tallies of root cells; each uses one uniform number per
+    // step, and none depends on the others. Tables are computed again once for all of them.
+    void sample(std::span<const Index> cells, const double *uniforms, std::int64_t *assignments, const Poll &poll)
         requires Double<Real>;
 
     // For each variable and state the algebra's sum over all labellings with it, root cells weighted.

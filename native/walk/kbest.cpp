@@ -66,6 +66,12 @@ void KBest::list(Node &node, Meter &meter) {
     node.listed = true;
 }
 
+// Room for some more, so that adding them cannot fail.
+template <class T>
+static void make_room(std::vector<T> &list, std::size_t more) {
+    if (list.size() + more > list.capacity()) list.reserve(2 * list.size() + more);
+}
+
 // Lets the successors of the last derivation wait with the others: the same edge with the next best of one input.
 // (i, j) of two inputs follows (i, j - 1), and (i, 0) follows (i - 1, 0), so that each has one predecessor. False where
 // an input must be searched first; it was put on the stack.
@@ -77,6 +83,7 @@ bool KBest::follow(Node &node) {
     const auto a = input(edge.a, edge.table_a), b = two ? input(edge.b, edge.table_b) : -1;
     const bool ready_a = !along_a || ask(a, last.rank_a + 1), ready_b = !two || ask(b, last.rank_b + 1);
     if (!ready_a || !ready_b) return false;
+    make_room(node.waiting, 2);  // both or none of them
     if (along_a && has(nodes_[a], last.rank_a + 1)) offer(node, last.edge, last.rank_a + 1, last.rank_b);
     if (two && has(nodes_[b], last.rank_b + 1)) offer(node, last.edge, last.rank_a, last.rank_b + 1);
     node.followed++;
@@ -102,8 +109,8 @@ void KBest::take(Node &node) {
         node.done = true;
         return;
     }
+    node.found.push_back(node.waiting.front());
     std::pop_heap(node.waiting.begin(), node.waiting.end(), worse);
-    node.found.push_back(node.waiting.back());
     node.waiting.pop_back();
 }
 
@@ -154,8 +161,11 @@ Cell KBest::cell(const Node &node) const {
 
 std::int32_t KBest::input(Index &at, std::int32_t table) {
     if (at >= 0) {
-        const auto [entry, fresh] = numbers_.try_emplace(at, static_cast<std::int32_t>(nodes_.size()));
-        if (fresh) nodes_.push_back({table, at});
+        auto entry = numbers_.find(at);
+        if (entry == numbers_.end()) {
+            nodes_.push_back({table, at});
+            entry = numbers_.emplace(at, static_cast<std::int32_t>(nodes_.size()) - 1).first;
+        }
         at = ~static_cast<Index>(entry->second);
     }
     return static_cast<std::int32_t>(~at);

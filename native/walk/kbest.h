@@ -3,6 +3,9 @@
 // A table's cell holds the best score of what lies below it with one tally; the second best, the third and so on are
 // found when they are asked for (Huang and Chiang, "Better k-best parsing", 2005, algorithm 3). A labelling has one
 // state for each variable and one tally for each table, so it is derived in exactly one way: nothing comes twice.
+//
+// An exception, an interrupt among them, leaves the search where it was: what is known of a cell changes at once or not
+// at all.
 #pragma once
 
 #include <deque>
@@ -23,6 +26,17 @@ class KBest {
     };
     // The next one; `tell(visit)` hears of its cells, top down, the first input before the second.
     Found next(const std::function<void(const Visit &)> &tell, Meter &meter);
+    // Calls `body`, which asks for some of them. If it throws, none of them counts as given: they come again.
+    template <class Body>
+    void all_or_none(Body body) {
+        const auto given = given_;
+        try {
+            body();
+        } catch (...) {
+            given_ = given;
+            throw;
+        }
+    }
     const Layout &layout() const { return layout_; }
 
   private:

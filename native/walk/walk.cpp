@@ -49,20 +49,28 @@ class Walk {
   public:
     Walk(RunOf<Real> &run, const Poll &poll) : run_(run), layout_(*run.layout_), choices_(run), poll_(poll) {}
 
-    // `choose(at, value)` gives a fresh chooser for a cell and its value; `tell(visit)` hears of every cell, top down
-    // and the first input before the second, except that what lies in an earlier segment comes later.
+    // From each of some root cells; all of them go through a segment before the next one is loaded. `choose(i, at,
+    // value)` gives a fresh chooser for a cell of the i-th one and its value; `tell(i, visit)` hears of every cell, top
+    // down and the first input before the second, except that what lies in an earlier segment comes later.
     template <class Choose, class Tell>
-    void down(Index root_cell, Choose choose, Tell tell) {
+    void down(std::span<const Index> root_cells, Choose choose, Tell tell) {
         Meter meter(poll_);
-        std::vector<Cell> open{choices_.root(root_cell)}, earlier;
+        std::vector<std::vector<Cell>> waiting(root_cells.size());
+        for (std::size_t i = 0; i < root_cells.size(); i++) waiting[i].push_back(choices_.root(root_cells[i]));
+        std::vector<Cell> open;
         const auto segments = static_cast<Index>(layout_.segment_begin.size()) - 1;
-        for (Index segment = segments; segment-- > 0; std::swap(open, earlier)) {
+        for (Index segment = segments; segment-- > 0;) {
             run_.load_segment(segment, poll_);
-            while (!open.empty()) {
-                const Cell at = open.back();
-                open.pop_back();
-                if (at.table < layout_.segment_begin[segment]) earlier.push_back(at);
-                else visit(at, choose, tell, open, meter);
+            for (std::size_t i = 0; i < waiting.size(); i++) {
+                std::swap(open, waiting[i]);
+                const auto here = [&](const Cell &at, double value) { return choose(i, at, value); };
+                const auto told = [&](const Visit &visit) { tell(i, visit); };
+                while (!open.empty()) {
+                    const Cell at = open.back();
+                    open.pop_back();
+                    if (at.table < layout_.segment_begin[segment]) waiting[i].push_back(at);
+                    else visit(at, here, told, open, meter);
+                }
             }
         }
     }
@@ -95,28 +103,33 @@ class Walk {
 
 namespace {
 
-Best best(const Cell &, double) { return {}; }
+Best best(std::size_t, const Cell &, double) { return {}; }
+
+std::span<const Index> only(const Index &cell) { return {&cell, 1}; }
 
 }  // namespace
 
 template <class Real>
 void RunOf<Real>::decode(Index cell, std::int64_t *assignment, const Poll &poll) {
-    Walk(*this, poll).down(cell, best, [&](const Visit &visit) { label(skeleton_, visit, assignment); });
+    Walk(*this, poll).down(only(cell), best, [&](auto, const Visit &visit) { label(skeleton_, visit, assignment); });
 }
 
 template <class Real>
-void RunOf<Real>::sample(Index cell, const double *uniforms, std::int64_t *assignment, const Poll &poll)
+void RunOf<Real>::sample(std::span<const Index> cells, const double *uniforms, std::int64_t *assignments,
+                         const Poll &poll)
     requires Double<Real>
 {
+    const std::size_t tables = layout_->tables.size(), variables = skeleton_.cardinalities.size();
     Walk(*this, poll)
         .down(
-            cell, [&](const Cell &at, double total) { return Draw(total, uniforms[at.table]); },
-            [&](const Visit &visit) { label(skeleton_, visit, assignment); });
+            cells,
+            [&](std::size_t i, const Cell &at, double total) { return Draw(total, uniforms[i * tables + at.table]); },
+            [&](std::size_t i, const Visit &visit) { label(skeleton_, visit, assignments + i * variables); });
 }
 
 template void RunOf<double>::decode(Index, std::int64_t *, const Poll &);
 template void RunOf<float>::decode(Index, std::int64_t *, const Poll &);
-template void RunOf<double>::sample(Index, const double *, std::int64_t *, const Poll &);
+template void RunOf<double>::sample(std::span<const Index>, const double *, std::int64_t *, const Poll &);
 
 ChartStep chart_step(const Layout &layout, const Visit &visit) {
     const Step &step = layout.skeleton->steps[visit.table];
@@ -129,15 +142,15 @@ ChartStep chart_step(const Layout &layout, const Visit &visit) {
 
 std::vector<ChartStep> chart_decode(Run &run, Index cell, const Poll &poll) {
     std::vector<ChartStep> steps;
-    Walk(run, poll).down(cell, best, [&](const Visit &visit) { steps.push_back(chart_step(run.layout(), visit)); });
+    const auto tell = [&](auto, const Visit &visit) { steps.push_back(chart_step(run.layout(), visit)); };
+    Walk(run, poll).down(only(cell), best, tell);
     return steps;
 }
 
 std::vector<ChartStep> chart_sample(Run &run, Index cell, const double *uniforms, const Poll &poll) {
     std::vector<ChartStep> steps;
-    Walk(run, poll).down(
-        cell, [&](const Cell &, double total) { return Draw(total, *uniforms++); },
-        [&](const Visit &visit) { steps.push_back(chart_step(run.layout(), visit)); });
+    const auto tell = [&](auto, const Visit &visit) { steps.push_back(chart_step(run.layout(), visit)); };
+    Walk(run, poll).down(only(cell), [&](auto, const Cell &, double total) { return Draw(total, *uniforms++); }, tell);
     return steps;
 }
 

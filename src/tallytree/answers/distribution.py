@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.answers.probabilities import TallyProbabilities, draws, generator_of
-from tallytree.answers.solution import unique_names
+from tallytree.answers.tallies import unique_names
 from tallytree.errors import InfeasibleError
 from tallytree.model.model import Model
 from tallytree.planning.options import RunOptions

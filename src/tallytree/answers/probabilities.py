@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.answers.solution import tally_type
+from tallytree.answers.tallies import tally_type
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.values import read_only
 

@@ -7,16 +7,20 @@ merged by their values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from heapq import heapify, heappop, heappush
-from typing import Any, NamedTuple, Protocol
+from inspect import GEN_CLOSED, getgeneratorstate
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Ranked", "Search", "by_objective", "drawn"]
+from tallytree.errors import TallytreeError
+
+__all__ = ["Ranked", "Ranking", "Search", "by_objective", "drawn"]
 
 _BATCH = 64  # the most labellings that are found ahead
+T = TypeVar("T")
 
 
 class Search(Protocol):
@@ -33,6 +37,46 @@ class Ranked(NamedTuple):
     score: float
     position: int
     assignment: Any
+
+
+class Ranking(Iterator[T]):
+    """An iterator that was broken off by an error or an interrupt, and says so.
+
+    A generator just ends then, as if nothing were left.
+
+    Examples
+    --------
+    >>> ranking = Ranking(1 // n for n in (1, 0, 2))
+    >>> next(ranking)
+    1
+    >>> next(ranking)
+    Traceback (most recent call last):
+    ZeroDivisionError: integer division or modulo by zero
+    >>> next(ranking)
+    Traceback (most recent call last):
+    tallytree.errors.TallytreeError: this iteration was broken off by a ZeroDivisionError, and what comes next
+    is not known any more; start another one
+    """
+
+    def __init__(self, items: Generator[T, None, None]) -> None:
+        self._items = items
+        self._broken_by: str | None = None
+
+    def __next__(self) -> T:
+        """Return the next item."""
+        if self._broken_by is not None:
+            raise TallytreeError(
+                f"this iteration was broken off by a {self._broken_by}, and what comes next is not known any "
+                "more; start another one"
+            )
+        try:
+            return next(self._items)
+        except StopIteration:
+            raise
+        except BaseException as error:
+            if getgeneratorstate(self._items) == GEN_CLOSED:  # else another thread is in it, and it goes on
+                self._broken_by = type(error).__name__
+            raise
 
 
 def drawn(search: Search) -> Iterator[Ranked]:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from tallytree.answers.objective import Objective
 from tallytree.answers.profile import Profile
-from tallytree.answers.solution import Solution, tally_type
+from tallytree.answers.solution import Solution
+from tallytree.answers.tallies import tally_type
 from tallytree.errors import BudgetError, ModelError
 from tallytree.io.constraints import as_constraint_of, as_text
 from tallytree.io.formulas import Formula, is_name
@@ -334,7 +335,12 @@ def _parameter(name: str, given: float | Parameter) -> Parameter:
     low, high = parameter.low, parameter.high
     if low is not None and high is not None and low > high:
         raise ModelError(f"the parameter {name!r} has an empty range, {low} to {high}")
-    return Parameter(*(None if number is None else float(number) for number in parameter))  # type: ignore[arg-type]
+    return Parameter(*(None if number is None else _exact(number) for number in parameter))  # type: ignore[arg-type]
+
+
+def _exact(number: float) -> float:
+    """Return a number as a double, or as an integer where no double has its value."""
+    return number if isinstance(number, int) and number != float(number) else float(number)
 
 
 def _unknown(name: str, what: str, known: set[str]) -> str:

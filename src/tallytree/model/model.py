@@ -233,8 +233,7 @@ class Model(Space):
 
     def score(self, labelling: ArrayLike) -> float:
         """Compute ``F(y)``, the sum of all factors at a labelling; -inf if it is forbidden."""
-        factors = [(block.scopes, block.tables) for block in self.blocks]
-        return evaluate(self.cardinalities, factors, [], self.encode(labelling))[0]
+        return evaluate(self.cardinalities, self.blocks, (), self.encode(labelling))[0]
 
     def restricted(self, fixed: Fixed | None = None, allowed: Allowed | None = None) -> Model:
         """Return the model on fewer labellings, with the same scores; all others score -inf.

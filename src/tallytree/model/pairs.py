@@ -151,8 +151,8 @@ def check_blocks(
     Raises
     ------
     ModelError
-        A scope is out of range or has a variable twice, a table has another shape or dtype, or a score is nan
-        or +inf.
+        A scope is out of range or has a variable twice, a table has another shape or dtype, a score is nan or
+        +inf, or an integer is too large.
     """
     for number, block in enumerate(blocks):
         _check_block(block, number, dtype, cardinalities, noun)
@@ -171,8 +171,8 @@ def _check_block(block: Block, number: int, dtype: Any, cardinalities: NDArray[n
         )
     _check_scopes(block.scopes, len(cardinalities), name)
     _check_shapes(block.scopes, tables.shape[1:], cardinalities, name)
-    if dtype is np.float64:
-        check_scores(tables, lambda index: f"entry {index[1:]} of {name(index[0])}")
+    check = check_scores if dtype is np.float64 else _check_integers
+    check(tables, lambda index: f"entry {index[1:]} of {name(index[0])}")
 
 
 def _check_scopes(scopes: NDArray[Any], size: int | None, name: Name) -> None:
@@ -227,17 +227,22 @@ def _to_scores(tables: NDArray[Any], name: Name) -> NDArray[np.float64]:
 
 
 def _to_integers(tables: NDArray[Any], name: Name) -> NDArray[np.int64]:
+    _check_integers(tables, lambda index: f"entry {index[1:]} of {name(index[0])}")
+    integers: NDArray[np.int64] = tables.astype(np.int64)
+    return integers
+
+
+def _check_integers(tables: NDArray[Any], name: Callable[[tuple[int, ...]], str]) -> None:
+    """Refuse entries that are not whole, or too large. ``name(index)`` is what an entry is called."""
     good = (tables < LARGEST_INTEGER) & (tables > -LARGEST_INTEGER)  # false for nan
     if tables.dtype.kind == "f":
         good &= np.rint(tables) == tables
     if not good.all():
         index = tuple(np.argwhere(~good)[0].tolist())
         raise ModelError(
-            f"entry {index[1:]} of {name(index[0])} is {tables[index]}: a statistic has integer entries "
-            "below 2**40 in magnitude; round it, or scale the table to a coarser lattice"
+            f"{name(index)} is {tables[index]}: a statistic has integer entries below 2**40 in magnitude; "
+            "round it, or scale the table to a coarser lattice"
         )
-    integers: NDArray[np.int64] = tables.astype(np.int64)
-    return integers
 
 
 _CONVERSIONS: dict[Any, Callable[[NDArray[Any], Name], NDArray[Any]]] = {

@@ -20,7 +20,8 @@ from tallytree.statistics.joining import FEW_TERMS, Joined
 from tallytree.values import Frozen, set_once
 
 if TYPE_CHECKING:
-    from tallytree.statistics.linear import Domain, Term
+    from tallytree.statistics.domain import Domain
+    from tallytree.statistics.linear import Term
 
 
 class Constraint(ABC):
@@ -299,3 +300,10 @@ def _distinct(terms: Sequence[Term]) -> tuple[Term, ...]:
     for term in terms:
         first.setdefault((type(term), term.key), term)
     return tuple(first.values())
+
+
+def all_of(constraints: Sequence[Constraint]) -> Constraint | None:
+    """Join constraints by ``&``; None where there are none."""
+    if len(constraints) > 1:
+        return And(tuple(constraints))
+    return constraints[0] if constraints else None
