@@ -18,7 +18,10 @@ from tallytree.statistics.statistic import Statistic
 BIG = 2**40 - 1
 A = Statistic([((v,), [0, BIG]) for v in range(3)], name="a")
 NUMBERS = st.one_of(
-    st.integers(0, 9), st.integers(2**52, 2**54), st.integers(0, 2**80), st.sampled_from([2**53, 10**16, 2**63])
+    st.integers(0, 9),
+    st.integers(2**52, 2**54),
+    st.integers(0, 2**80),
+    st.sampled_from([2**53, 10**16, 2**63]),
 )
 SUMS = st.recursive(
     NUMBERS.map(str),
@@ -67,10 +70,10 @@ def test_files_keep_large_numbers(tmp_path) -> None:
         "statistics": [{"name": "a", "tables": [{"scope": [0], "table": [0, 1]}]}],
         "parameters": {"most": bound},
     }
-    for given in (where, f"a <= {bound}", "a <= most", {**where, "bound": "most"}):
-        problem = read_problem(Source("file", json.dumps({**document, "where": given}).encode()))
+    for written in (where, f"a <= {bound}", "a <= most", {**where, "bound": "most"}):
+        problem = read_problem(Source("file", json.dumps({**document, "where": written}).encode()))
         assert str(problem.constraint) == f"a <= {bound}"
-    for constraint in (A <= bound, 3 * A >= 2**63 + 1, A != -(2**70)):
+    for constraint in (2 * A <= bound, 3 * A >= 2**63 + 1, A != -(2**70)):
         write_problem(ProblemFile(model, [A], where=constraint), tmp_path / "p.json")
         assert read_problem(tmp_path / "p.json").constraint == constraint
 

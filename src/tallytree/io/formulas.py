@@ -20,7 +20,6 @@ from tallytree.values import Frozen, set_once
 __all__ = ["ARITIES", "ARRAYS", "Formula", "execute", "is_name"]
 
 
-
 def _power(base: Any, exponent: Any) -> Any:
     """Raise to a power as IEEE 754 says it.
 
