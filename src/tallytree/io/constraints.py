@@ -1,8 +1,8 @@
 """Formulas as constraints: comparisons of whole combinations of statistics, joined by and, or, not.
 
 The instructions of a formula run over three kinds of values: numbers, ``Linear`` combinations of statistics,
-and constraints. Numbers are doubles, or integers where those are exact and doubles are not. What is
-not linear is refused; it has its place in the objective, which sees every tally.
+and constraints. Numbers are doubles, or integers where doubles have not all of them: bounds are exact. What
+is not linear is refused; it has its place in the objective, which sees every tally.
 """
 
 from __future__ import annotations

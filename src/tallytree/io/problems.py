@@ -32,7 +32,6 @@ from tallytree.statistics.statistic import Recipe, Statistic
 
 __all__ = ["MOST_OPERATIONS", "Parameter", "ProblemFile"]
 
-LARGEST_TOTAL = 1e300
 MOST_OPERATIONS = 1e12
 """What a problem may cost unless more is allowed: some minutes, or a quarter of an hour."""
 
@@ -96,7 +95,7 @@ class ProblemFile:
         where: str | Formula | Constraint | None = None,
         parameters: Mapping[str, float | Parameter] | None = None,
     ) -> None:
-        self.model = _summable(checked_model(model))
+        self.model = checked_model(model)
         self.statistics = bind(model, statistics)
         self.parameters = {name: _parameter(name, given) for name, given in (parameters or {}).items()}
         self._check_names()
@@ -307,20 +306,6 @@ class ProblemFile:
         if self.where is not None:
             parts.append(f"where={self.where.text!r}")
         return f"ProblemFile({', '.join(parts)})"
-
-
-def _summable(model: Model) -> Model:
-    """Refuse scores whose sum could be beyond all doubles: it would pass for infinite."""
-    total = 0.0
-    for block in model.blocks:
-        finite = np.abs(block.tables, where=block.tables > -np.inf, out=np.zeros_like(block.tables))
-        total += len(block) * float(finite.max(initial=0.0)) / LARGEST_TOTAL  # never overflows
-    if total > 1:
-        raise ModelError(
-            f"the scores of the model can add up to more than {LARGEST_TOTAL:.0e}, too much for a double; "
-            "divide all scores by a constant"
-        )
-    return model
 
 
 def _parameter(name: str, given: float | Parameter) -> Parameter:
