@@ -33,20 +33,22 @@ static Layout build_layout(std::shared_ptr<const Skeleton> skeleton, const Layou
     if (request.mode == Mode::Cells || request.caps.empty()) return builder->build(false);
     if (request.mode == Mode::Rows) return builder->build(true);
     if (builder->all_short()) return builder->build(false);
-    const auto cells = [&] {
+    const auto cells = [&](const Layout &beside) {
         builder.reset();  // its memory first: both together may be beyond the limit
-        return LayoutBuilder(skeleton, request, poll).build(false);
+        LayoutRequest rest(request);
+        rest.memory_limit -= static_cast<double>(beside.plan_bytes);
+        return LayoutBuilder(skeleton, rest, poll).build(false);
     };
     Layout rows;
     try {
         rows = builder->build(true);
     } catch (const BudgetExceeded &) {
-        return cells();
+        return cells(rows);
     }
     const double length = average_length(rows);
     if (length >= kShortRow && !builder->has_gaps()) return rows;
     try {
-        Layout other = cells();
+        Layout other = cells(rows);
         if (length < kShortRow || 3 * total_cells(other) < total_cells(rows)) return other;
     } catch (const BudgetExceeded &) {
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any, Literal, Unpack, overload
 
@@ -22,7 +23,8 @@ from tallytree.answers.tally_table import Where
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.model.model import Model, checked_model
 from tallytree.model.restriction import Allowed, Fixed
-from tallytree.planning.options import Keywords, read_options
+from tallytree.planning.budget import Budget
+from tallytree.planning.options import Keywords, Options, read_options
 from tallytree.reductions.reduction import Reduction, as_reduction
 from tallytree.solving import answered, ask
 from tallytree.statistics.constraints import And, Constraint, as_constraint
@@ -30,6 +32,8 @@ from tallytree.statistics.recipes import mismatches
 from tallytree.statistics.statistic import Recipe, Statistic, read_by
 
 __all__ = ["diverse_k_best", "exclude", "iter_best", "k_best"]
+
+_KEY_BYTES = 140  # what CPython takes for the key of a dictionary, besides its bytes
 
 Labelling = Solution | ArrayLike
 Method = Literal["statistics", "ranking"]
@@ -86,7 +90,8 @@ def iter_best(
     Raises
     ------
     BudgetError
-        Not all tables fit ``memory_limit``.
+        Not all tables fit ``memory_limit``; or, when the next labelling is asked for, the search does not fit
+        any more: it keeps what it has met, and so grows with every labelling.
 
     Examples
     --------
@@ -114,9 +119,17 @@ def ranked(
     where: Where = None,
     fixed: Fixed | None = None,
     allowed: Allowed | None = None,
+    keep: bool = False,
     **options: Unpack[Keywords],
 ) -> Iterator[Any]:
     """Go through labellings or trees as :func:`iter_best` does; where there are none, say why.
+
+    Parameters
+    ----------
+    model, statistics, objective, where, fixed, allowed
+        As for :func:`iter_best`.
+    keep : bool
+        Whether what comes is kept, and counts towards the memory limit.
 
     Raises
     ------
@@ -124,7 +137,7 @@ def ranked(
         Nothing satisfies the constraint.
     """
     chosen = read_options(options, "iter_best", single=False)
-    return answered(ask(model, statistics, where, fixed, allowed), chosen).ranked(objective)
+    return answered(ask(model, statistics, where, fixed, allowed), chosen).ranked(objective, keep=keep)
 
 
 @overload
@@ -161,7 +174,7 @@ def k_best(
     k : int, optional
         How many; all of them by default.
     statistics, objective, where, fixed, allowed, order, memory_limit, layout, threads
-        As for :func:`iter_best`.
+        As for :func:`iter_best`. The list counts towards the memory limit.
 
     Examples
     --------
@@ -174,7 +187,12 @@ def k_best(
     8
     """
     count = None if k is None else whole_number(k, "k", least=0)
-    best = iter_best(model, statistics, objective, where=where, fixed=fixed, allowed=allowed, **options)
+    try:
+        best = ranked(
+            model, statistics, objective, where=where, fixed=fixed, allowed=allowed, keep=True, **options
+        )
+    except InfeasibleError:
+        return []
     return list(islice(best, count))
 
 
@@ -224,23 +242,45 @@ def exclude(
     if method not in (None, "ranking", "statistics"):
         raise ModelError(f"method must be 'ranking' or 'statistics', got {method!r}")
     reduction = as_reduction(model, fixed, allowed)
-    unwanted = {y.tobytes(): y for y in (_encoded(reduction.original, output) for output in outputs)}
+    chosen = read_options(options, "exclude", single=False)
+    unwanted = _unwanted(reduction.original, outputs, Budget(chosen.plan.limit))
     if method == "statistics":
-        found = _outside(reduction, list(unwanted.values()), statistics, objective, where, options)
+        listed = [np.frombuffer(key, dtype=np.int32) for key in unwanted]
+        found = _outside(reduction, listed, statistics, objective, where, chosen)
         return found.claiming(OUTSIDE, among=where, rank=len(unwanted))
-    for solution in iter_best(reduction, statistics, objective, where=where, **options):
-        if solution.assignment.tobytes() not in unwanted:
+    held = sum(len(key) + _KEY_BYTES for key in unwanted)
+    beside = chosen._replace(plan=chosen.plan._replace(beside=held))
+    ranking: Iterator[Solution] = iter(())
+    with suppress(InfeasibleError):
+        ranking = answered(ask(reduction, statistics, where), beside).ranked(objective)
+    for solution in ranking:
+        if _key(solution.assignment) not in unwanted:
             return solution.claiming(OUTSIDE, rank=len(unwanted))
     raise InfeasibleError(_none_left(len(unwanted), where, objective))
 
 
+def _unwanted(model: Model, outputs: Iterable[Labelling], budget: Budget) -> dict[bytes, None]:
+    """Return the labellings to leave out, each once and in order, as the bytes of their states."""
+    keys: dict[bytes, None] = {}
+    for output in outputs:
+        key = _key(_encoded(model, output))
+        if key not in keys:
+            budget.hold(len(key) + _KEY_BYTES, f"the {len(keys) + 1:,} labellings to leave out")
+            keys[key] = None
+    return keys
+
+
+def _key(assignment: NDArray[np.int64]) -> bytes:
+    return assignment.astype(np.int32).tobytes()
+
+
 def _outside(
     reduction: Reduction,
-    outputs: Sequence[NDArray[np.int64]],
+    outputs: Sequence[NDArray[Any]],
     statistics: Iterable[Statistic | Recipe],
     objective: Objective | None,
     where: Where,
-    options: Keywords,
+    options: Options,
 ) -> Solution:
     """Solve with one mismatch at least to each output; show the tally without these statistics."""
     original, shown = reduction.original, [reduction.bound(s) for s in statistics]
@@ -249,8 +289,7 @@ def _outside(
     hidden = () if wanted is None else tuple(s for s in read_by(wanted) if s not in shown)
     constraint = _all([*([] if wanted is None else [wanted]), *outside])
     try:
-        chosen = read_options(options, "exclude", single=False)
-        found: Solution = answered(ask(reduction, shown, constraint), chosen).best(objective)
+        found: Solution = answered(ask(reduction, shown, constraint), options).best(objective)
     except InfeasibleError as error:
         raise InfeasibleError(_none_left(len(outputs), where, objective)) from error
     names, count = found.tally._fields, len(shown) + len(hidden)
