@@ -41,13 +41,24 @@ PySkeleton make_skeleton(Ints32 cardinalities, const std::vector<Scopes> &scores
                                                       as_span(order), draft))};
 }
 
+constexpr Index kLargePlan = Index{16} << 20;
+
+// What was freed in small pieces stays with the process otherwise, and is memory beyond what plans say.
+void give_memory_back() {
+#if defined(__GLIBC__)
+    malloc_trim(0);
+#endif
+}
+
 PyLayout make_layout(const PySkeleton &skeleton, const std::vector<IntTables> &shifts, Ints caps, Ints low, Ints high,
                      Mode mode, double memory_limit, bool single) {
     auto request =
         layout_request(*skeleton.skeleton, shifts, as_span(caps), as_span(low), as_span(high), mode, memory_limit);
     if (single) request.lanes = kLanesOf<float>;
     nb::gil_scoped_release release;
-    return {std::make_shared<const Layout>(build_layout(skeleton.skeleton, request, kPoll))};
+    PyLayout made{std::make_shared<const Layout>(build_layout(skeleton.skeleton, request, kPoll))};
+    if (made.layout->plan_bytes > kLargePlan) give_memory_back();  // of lists that were made on the way
+    return made;
 }
 
 // ---- reading plans -------------------------------------------------------------------------------------------------
@@ -102,13 +113,6 @@ auto step_operations(const PyLayout &self) {
     std::vector<double> operations;
     for (const auto &s : self.layout->steps) operations.push_back(s.operations);
     return to_numpy(std::move(operations));
-}
-
-// What was freed in small pieces stays with the process otherwise, and is memory beyond what plans say.
-void give_memory_back() {
-#if defined(__GLIBC__)
-    malloc_trim(0);
-#endif
 }
 
 auto order_of(Ints32 cardinalities, const std::vector<Scopes> &scopes, OrderMethod method, std::uint64_t seed) {

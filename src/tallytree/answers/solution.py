@@ -29,7 +29,7 @@ from tallytree.values import Frozen, read_only
 
 __all__ = ["Decoded", "Solution", "certified", "kept_bytes", "lifted", "tally_type", "unique_names"]
 
-_OBJECTS = 960  # bytes of a solution with its proof, its numbers and its array, as CPython has them
+_OBJECTS = 800  # bytes of a solution with its proof, its numbers and its array, as CPython has them
 
 
 class Solution(Frozen):

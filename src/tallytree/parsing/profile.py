@@ -31,7 +31,7 @@ from tallytree.values import read_only
 __all__ = ["TreeProfile"]
 
 # What CPython takes for a string in a set, the node of a tree, and an answer besides.
-_TEXT_BYTES, _NODE_BYTES, _PARSE_BYTES = 120, 330, 1200
+_TEXT_BYTES, _NODE_BYTES, _PARSE_BYTES = 120, 280, 1200
 
 
 class _Derivation(NamedTuple):
