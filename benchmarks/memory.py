@@ -2,19 +2,25 @@
 
 Each problem runs in a process of its own. What is measured is the peak while a profile is made and one
 labelling decoded, less what was resident once the plan was there.
+
+The second table asks what ``memory_limit`` is worth: the least limit under which a call runs, and how much
+the process grows, under that limit, without one, and where half of it is refused.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from common import Row, show
+from memory_cases import CASES
 
 import tallytree as tt
 
@@ -89,17 +95,83 @@ def measure(name: str) -> Row:
     }
 
 
+def called(name: str, limit: float | None) -> Row:
+    """Make a call in this process, after one of its kind that is over at once: its growth and its time."""
+    CASES[name](True)(None)
+    call = CASES[name](False)
+    gc.collect()
+    Path("/proc/self/clear_refs").write_text("5")  # the peak is counted from here
+    before, start = resident("VmRSS"), time.perf_counter()
+    refused, said = "", None
+    try:
+        said = call(limit)
+    except tt.BudgetError as error:
+        refused = str(error)
+    seconds = time.perf_counter() - start
+    return {
+        "refused": refused,
+        "said": said,
+        "growth": max(resident("VmHWM") - before, 0),
+        "seconds": seconds,
+    }
+
+
+def in_child(name: str, limit: float | None) -> Row:
+    command = [sys.executable, __file__, name, "-" if limit is None else repr(limit)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    row: Row = json.loads(done.stdout)
+    return row
+
+
+def least_limit(name: str, enough: float) -> tuple[float, Row]:
+    """Find the least limit under which a call runs, to 5 %, and what it takes then."""
+    low, found = 1e3, in_child(name, enough)
+    while found["refused"]:
+        low, enough = enough, 2 * enough
+        found = in_child(name, enough)
+    while enough > 1.05 * low:
+        middle = float(np.sqrt(low * enough))
+        tried = in_child(name, middle)
+        if tried["refused"]:
+            low = middle
+        else:
+            enough, found = middle, tried
+    return enough, found
+
+
+def under_limits(name: str) -> Row:
+    free = in_child(name, 200e6 if name.startswith("diverse") else None)
+    if free["refused"]:
+        return {"call": name, "refused MB": free["growth"] / 1e6, "refused s": free["seconds"]}
+    limit, least = least_limit(name, 1.3 * free["growth"] + 1e6)
+    refused = in_child(name, limit / 2)
+    forecast = free["said"] / 1e6 if isinstance(free["said"], int) and free["said"] > 10**6 else None
+    return {
+        "call": name,
+        "forecast MB": forecast,
+        "grows MB": free["growth"] / 1e6,
+        "least limit MB": limit / 1e6,
+        "grows under it MB": least["growth"] / 1e6,
+        "refused MB": refused["growth"] / 1e6 if refused["refused"] else None,
+        "refused s": refused["seconds"] if refused["refused"] else None,
+    }
+
+
 def main(quick: bool = False) -> dict[str, list[Row]]:
-    if not Path("/proc/self/status").is_file():
+    if not Path("/proc/self/clear_refs").is_file():
         print("memory: skipped, there is no /proc here\n")
         return {}
     rows = [measure(name) for name in list(PROBLEMS)[: 2 if quick else None]]
     show("memory: forecast and measured", rows)
-    return {"memory": rows}
+    limits = [under_limits(name) for name in (list(CASES)[3:5] if quick else CASES)]
+    show("memory: limits and measured", limits)
+    return {"memory": rows, "memory limits": limits}
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
+    if len(sys.argv) > 2:
+        print(json.dumps(called(sys.argv[1], None if sys.argv[2] == "-" else float(sys.argv[2]))))
+    elif len(sys.argv) > 1:
         child(sys.argv[1])
     else:
         main()

@@ -73,6 +73,16 @@ struct Ragged {
     void close_row() { begin.push_back(static_cast<Index>(data.size())); }
 };
 
+// Bytes that lists take, as far as they are filled.
+template <class T>
+Index bytes_of(const std::vector<T> &list) {
+    return static_cast<Index>(list.size() * sizeof(T));
+}
+template <class T>
+Index bytes_of(const Ragged<T> &rows) {
+    return bytes_of(rows.begin) + bytes_of(rows.data);
+}
+
 // The scopes of one block: `count` rows of `arity` variables.
 struct ScopeBlock {
     const std::int32_t *data = nullptr;

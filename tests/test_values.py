@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from memory import little
 from strategies import problems
 
 import tallytree as tt
@@ -184,7 +185,7 @@ def test_a_profile_keeps_what_it_needs_alive():
 def test_threads_read_one_profile(share):
     model = chain(150, 6)
     statistics = [tt.count(model, state=1)]
-    limit = max(1, int(tt.plan(model, statistics).layout.arena_bytes * share))
+    limit = little(tt.plan(model, statistics), share)
     profile = tt.profile(model, statistics, memory_limit=limit)
     assert (profile.plan.segments > 1) == (share < 1)
     tallies = profile.tallies[::3, 0].tolist() * 4

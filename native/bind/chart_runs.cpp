@@ -144,7 +144,7 @@ void make_k_best(PyChartKBest *self, const PyChartRun &run, Ints root_cells) {
     new (self) PyChartKBest(*run.run, as_span(root_cells));
 }
 
-nb::object next_trees(PyChartKBest &self, std::int64_t count) {
+nb::object next_trees(PyChartKBest &self, std::int64_t count, double room) {
     if (count < 0) throw nb::value_error("the number of trees cannot be negative");
     std::vector<double> scores;
     std::vector<std::int64_t> positions;
@@ -153,10 +153,11 @@ nb::object next_trees(PyChartKBest &self, std::int64_t count) {
         nb::gil_scoped_release release;
         const std::lock_guard guard(self.lock);
         Meter meter(kPoll);
+        self.search.set_room(room);
         const auto tell = [&](const Visit &visit) { trees.data.push_back(chart_step(self.search.layout(), visit)); };
         self.search.all_or_none([&] {
             for (; trees.size() < count; trees.close_row()) {
-                const auto found = self.search.next(tell, meter);
+                const auto found = self.search.next_within(trees.size() > 0, tell, meter);
                 if (found.position < 0) break;
                 scores.push_back(found.score);
                 positions.push_back(found.position);
@@ -186,7 +187,8 @@ void bind_chart_runs(nb::module_ &m) {
 
     nb::class_<PyChartKBest>(m, "ChartKBest")
         .def("__init__", &make_k_best, nb::keep_alive<1, 2>(), "run"_a, "root_cells"_a.noconvert())
-        .def("next", &next_trees, "count"_a);
+        .def("next", &next_trees, "count"_a, "room"_a = kEndless)
+        .def_prop_ro("bytes", [](const PyChartKBest &self) { return self.search.bytes(); });
 }
 
 }  // namespace tallytree

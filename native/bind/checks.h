@@ -33,6 +33,7 @@ inline void check_signals() {
     if (PyErr_Occurred() || PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 inline const Poll kPoll = check_signals;
+inline constexpr double kEndless = std::numeric_limits<double>::infinity();
 
 template <class T>
 nb::object to_numpy(std::vector<T> values, std::vector<std::size_t> shape = {}) {

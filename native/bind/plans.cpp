@@ -2,6 +2,10 @@
 #include "bind/checks.h"
 #include "plan/order.h"
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 namespace tallytree {
 namespace {
 
@@ -21,7 +25,7 @@ void check_order(std::span<const std::int32_t> order, std::size_t variables) {
 }
 
 PySkeleton make_skeleton(Ints32 cardinalities, const std::vector<Scopes> &scores, const std::vector<Scopes> &shifts,
-                         Ints32 statistic_of, Ints caps, Ints scales, Ints32 order) {
+                         Ints32 statistic_of, Ints caps, Ints scales, Ints32 order, bool draft) {
     const auto score_blocks = scope_blocks(scores), shift_blocks = scope_blocks(shifts);
     check_cardinalities(as_span(cardinalities));
     check_scopes(score_blocks, cardinalities.size());
@@ -34,7 +38,16 @@ PySkeleton make_skeleton(Ints32 cardinalities, const std::vector<Scopes> &scores
     if (statistic_of.size() != shifts.size()) throw nb::value_error("every block of shifts belongs to one statistic");
     return {std::make_shared<Skeleton>(build_skeleton(as_span(cardinalities), score_blocks, shift_blocks,
                                                       as_span(statistic_of), as_span(caps), as_span(scales),
-                                                      as_span(order)))};
+                                                      as_span(order), draft))};
+}
+
+constexpr Index kLargePlan = Index{16} << 20;
+
+// What was freed in small pieces stays with the process otherwise, and is memory beyond what plans say.
+void give_memory_back() {
+#if defined(__GLIBC__)
+    malloc_trim(0);
+#endif
 }
 
 PyLayout make_layout(const PySkeleton &skeleton, const std::vector<IntTables> &shifts, Ints caps, Ints low, Ints high,
@@ -43,7 +56,9 @@ PyLayout make_layout(const PySkeleton &skeleton, const std::vector<IntTables> &s
         layout_request(*skeleton.skeleton, shifts, as_span(caps), as_span(low), as_span(high), mode, memory_limit);
     if (single) request.lanes = kLanesOf<float>;
     nb::gil_scoped_release release;
-    return {std::make_shared<const Layout>(build_layout(skeleton.skeleton, request, kPoll))};
+    PyLayout made{std::make_shared<const Layout>(build_layout(skeleton.skeleton, request, kPoll))};
+    if (made.layout->plan_bytes > kLargePlan) give_memory_back();  // of lists that were made on the way
+    return made;
 }
 
 // ---- reading plans -------------------------------------------------------------------------------------------------
@@ -55,6 +70,17 @@ auto step_table(const PySkeleton &self) {
         rows.insert(rows.end(), row, row + 4);
     }
     return to_numpy(std::move(rows), {self.skeleton->steps.size(), 4});
+}
+
+// One step: verb, inputs, variable; and the scope of its table.
+auto step_row(const PySkeleton &self, std::int64_t number) {
+    const Skeleton &skeleton = *self.skeleton;
+    if (number < 0 || number >= static_cast<Index>(skeleton.steps.size()))
+        throw nb::index_error("there is no such step");
+    const Step &s = skeleton.steps[number];
+    const auto scope = skeleton.scopes[number];
+    return std::tuple(std::vector<std::int32_t>{static_cast<std::int32_t>(s.verb), s.a, s.b, s.variable},
+                      std::vector<std::int32_t>(scope.begin(), scope.end()));
 }
 
 auto refs_table(const Ragged<FactorRef> &refs) {
@@ -75,6 +101,12 @@ auto table_sizes(const PyLayout &self) {  // states, stretches, cells, bytes, fi
         rows.insert(rows.end(), row, row + 6);
     }
     return to_numpy(std::move(rows), {self.layout->tables.size(), 6});
+}
+
+Index most_tallies(const PyLayout &self) {
+    Index most = 0;
+    for (const auto &t : self.layout->tables) most = std::max(most, t.cells);
+    return most;
 }
 
 auto step_operations(const PyLayout &self) {
@@ -101,12 +133,18 @@ void bind_plans(nb::module_ &m) {
         .def(
             "__init__",
             [](PySkeleton *self, Ints32 cardinalities, const std::vector<Scopes> &scores,
-               const std::vector<Scopes> &shifts, Ints32 statistic_of, Ints caps, Ints scales, Ints32 order) {
-                new (self) PySkeleton(make_skeleton(cardinalities, scores, shifts, statistic_of, caps, scales, order));
+               const std::vector<Scopes> &shifts, Ints32 statistic_of, Ints caps, Ints scales, Ints32 order,
+               bool draft) {
+                new (self)
+                    PySkeleton(make_skeleton(cardinalities, scores, shifts, statistic_of, caps, scales, order, draft));
             },
             "cardinalities"_a.noconvert(), "scores"_a.noconvert(), "shifts"_a.noconvert(), "statistic_of"_a.noconvert(),
-            "caps"_a.noconvert(), "scales"_a.noconvert(), "order"_a.noconvert())
+            "caps"_a.noconvert(), "scales"_a.noconvert(), "order"_a.noconvert(), "draft"_a = false)
         .def_prop_ro("steps", &step_table)
+        .def("step", &step_row, "number"_a)
+        .def_prop_ro("step_count", [](const PySkeleton &s) { return s.skeleton->steps.size(); })
+        .def_prop_ro("variables", [](const PySkeleton &s) { return s.skeleton->order.size(); })
+        .def_prop_ro("bytes", [](const PySkeleton &s) { return s.skeleton->bytes; })
         .def_prop_ro("scope_begin",
                      [](const PySkeleton &s) { return to_numpy(std::vector<std::int64_t>(s.skeleton->scopes.begin)); })
         .def_prop_ro("scope_data",
@@ -133,6 +171,8 @@ void bind_plans(nb::module_ &m) {
         .def_prop_ro("operations", [](const PyLayout &l) { return l.layout->operations; })
         .def_prop_ro("arena_bytes", [](const PyLayout &l) { return l.layout->bytes(l.layout->arena); })
         .def_prop_ro("plan_bytes", [](const PyLayout &l) { return l.layout->plan_bytes; })
+        .def_prop_ro("answer_bytes", [](const PyLayout &l) { return l.layout->answer_bytes(); })
+        .def_prop_ro("most_tallies", &most_tallies)
         .def_prop_ro("scratch_bytes", [](const PyLayout &l) { return l.layout->bytes(l.layout->scratch); })
         .def_prop_ro("segments", [](const PyLayout &l) { return l.layout->segment_begin.size() - 1; })
         .def_prop_ro("pruned", [](const PyLayout &l) { return l.layout->pruned; })
@@ -140,6 +180,8 @@ void bind_plans(nb::module_ &m) {
         .def_prop_ro("tables", &table_sizes)
         .def_prop_ro("step_operations", &step_operations);
 
+    m.def("least_plan_bytes", &least_plan_bytes, "variables"_a, "factors"_a);
+    m.def("give_memory_back", &give_memory_back);
     m.def("elimination_order", &order_of, "cardinalities"_a.noconvert(), "scopes"_a.noconvert(), "method"_a,
           "seed"_a = 0);
 }

@@ -52,7 +52,8 @@ void make_k_best(PyKBest *self, const PyRun &run, Ints root_cells) {
     new (self) PyKBest(*run.run, as_span(root_cells));
 }
 
-auto next_labellings(PyKBest &self, std::int64_t count) {
+// Up to `count` of them; fewer where the search has no room for more, and an error where it has none for the first.
+auto next_labellings(PyKBest &self, std::int64_t count, double room) {
     if (count < 0) throw nb::value_error("how many labellings cannot be negative");
     const Skeleton &skeleton = *self.search.layout().skeleton;
     const std::size_t variables = skeleton.cardinalities.size();
@@ -62,11 +63,12 @@ auto next_labellings(PyKBest &self, std::int64_t count) {
         nb::gil_scoped_release release;
         const std::lock_guard guard(self.lock);
         Meter meter(kPoll);
+        self.search.set_room(room);
         std::vector<std::int64_t> labelling(variables, 0);
         const auto tell = [&](const Visit &visit) { label(skeleton, visit, labelling.data()); };
         self.search.all_or_none([&] {
             while (static_cast<std::int64_t>(scores.size()) < count) {
-                const auto found = self.search.next(tell, meter);
+                const auto found = self.search.next_within(!scores.empty(), tell, meter);
                 if (found.position < 0) break;
                 scores.push_back(found.score);
                 positions.push_back(found.position);
@@ -147,7 +149,8 @@ void bind_runs(nb::module_ &m) {
 
     nb::class_<PyKBest>(m, "KBest")
         .def("__init__", &make_k_best, nb::keep_alive<1, 2>(), "run"_a, "root_cells"_a.noconvert())
-        .def("next", &next_labellings, "count"_a);
+        .def("next", &next_labellings, "count"_a, "room"_a = kEndless)
+        .def_prop_ro("bytes", [](const PyKBest &self) { return self.search.bytes(); });
 
     m.def("evaluate", &evaluate, "cardinalities"_a.noconvert(), "score_scopes"_a.noconvert(), "scores"_a.noconvert(),
           "shift_scopes"_a.noconvert(), "shifts"_a.noconvert(), "assignment"_a.noconvert());

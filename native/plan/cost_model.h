@@ -20,6 +20,12 @@ class CostModel {
         return r;
     }
 
+    // Of each table with so many states.
+    std::vector<double> cells(std::vector<double> states) const {
+        for (std::size_t t = 0; t < states.size(); t++) states[t] *= tallies(static_cast<std::int32_t>(t));
+        return states;
+    }
+
     double join(std::int32_t a, std::int32_t b, double states) const {
         return kStepPrice + states * std::min(tallies(a) * row_price(b), tallies(b) * row_price(a));
     }

@@ -19,6 +19,8 @@ Ragged<T> permuted(const Ragged<T> &rows, const Numbers &order) {
 // Rows that belong to the references of steps.
 Ragged<FactorLoop> permuted_refs(const Ragged<FactorLoop> &rows, const Ragged<FactorRef> &refs, const Numbers &order) {
     Ragged<FactorLoop> result;
+    result.data.reserve(rows.data.size());
+    result.begin.reserve(rows.begin.size());
     for (auto t : order)
         for (Index i = refs.begin[t]; i < refs.begin[t + 1]; i++) result.push_row(rows[i]);
     return result;
@@ -30,6 +32,8 @@ void renumber(Skeleton &s, const Numbers &order) {
     for (std::size_t i = 0; i < order.size(); i++) number[order[i]] = static_cast<std::int32_t>(i);
     std::vector<Step> steps;
     std::vector<double> states;
+    steps.reserve(order.size());
+    states.reserve(order.size());
     for (auto t : order) {
         steps.push_back(s.steps[t]);
         if (steps.back().a >= 0) steps.back().a = number[steps.back().a];
@@ -63,7 +67,11 @@ void order_depth_first(Skeleton &skeleton, std::vector<double> work) {
         if (second >= 0) stack.push_back(second);
     }
     std::reverse(order.begin(), order.end());
-    renumber(skeleton, order);
+    if (!std::is_sorted(order.begin(), order.end())) renumber(skeleton, order);
+    skeleton.consumer.assign(skeleton.steps.size(), -1);
+    for (std::size_t t = 0; t < skeleton.steps.size(); t++)
+        for (auto input : {skeleton.steps[t].a, skeleton.steps[t].b})
+            if (input >= 0) skeleton.consumer[input] = static_cast<std::int32_t>(t);
 }
 
 }  // namespace tallytree

@@ -52,20 +52,22 @@ static Layout build_layout(std::shared_ptr<const Skeleton> skeleton, const Layou
     if (request.mode == Mode::Cells || request.caps.empty()) return builder->build(false);
     if (request.mode == Mode::Rows) return builder->build(true);
     if (builder->all_short()) return builder->build(false);
-    const auto cells = [&](Worth worth = {}) {
+    const auto cells = [&](const Layout &beside, Worth worth = {}) {
         builder.reset();  // its memory first: both together may be beyond the limit
-        return LayoutBuilder(skeleton, request, poll, {}, worth).build(false);
+        LayoutRequest rest(request);
+        rest.memory_limit -= static_cast<double>(beside.plan_bytes);
+        return LayoutBuilder(skeleton, rest, poll, {}, worth).build(false);
     };
     Layout rows;
     try {
         rows = builder->build(true);
     } catch (const BudgetExceeded &) {
-        return cells();
+        return cells(rows);
     }
     const bool short_rows = average_length(rows) < kShortRow;
     if (!short_rows && !builder->has_gaps()) return rows;
     try {
-        Layout other = short_rows ? cells() : cells(worth_instead_of(rows));
+        Layout other = short_rows ? cells(rows) : cells(rows, worth_instead_of(rows));
         if (short_rows || mostly_holes(rows, other)) return other;
     } catch (const BudgetExceeded &) {
     }

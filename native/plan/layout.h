@@ -87,7 +87,7 @@ struct Layout {
     std::vector<Index> segment_begin;  // steps of each segment; tables inside one share memory with others
     Index arena = 0;                   // numbers
     double operations = 0;
-    Index plan_bytes = 0;  // stretches and pairs
+    Index plan_bytes = 0;  // tables, steps, stretches and pairs
     Index scratch = 0;     // numbers: local tables and padded operands
     bool clipped = false;  // a window cut stretches short
     Index pruned = 0;      // tallies that the window cut off
@@ -95,6 +95,11 @@ struct Layout {
     std::int32_t root_state = 0;  // of the last table; -1: nothing comes to it
 
     Index bytes(Index numbers) const { return numbers * (64 / lanes); }
+    // What the last table is read into, with its tallies; a labelling, and the way down to it.
+    Index answer_bytes() const {
+        const Index cells = tables.empty() ? 0 : tables.back().cells;
+        return 8 * cells * (3 + statistics) + 8 * static_cast<Index>(skeleton->cardinalities.size());
+    }
 
     StepView step(std::int32_t t) const {
         const StepLayout &s = steps[t];

@@ -41,6 +41,7 @@ LayoutBuilder::LayoutBuilder(std::shared_ptr<const Skeleton> skeleton, const Lay
                              Layout used, Worth worth)
     : request_(request),
       skeleton_(*skeleton),
+      limit_(request.memory_limit - static_cast<double>(skeleton_.bytes)),
       ranges_(skeleton_, request),
       meter_(poll),
       l_(emptied(std::move(used))),
@@ -57,15 +58,18 @@ Layout LayoutBuilder::build(bool rows) {
     classes_.emplace(request_, ranges_, l_);
     plain_ = !l_.clipped && std::all_of(l_.caps.begin(), l_.caps.end(), [](Index cap) { return cap == kUncapped; });
     if (!remembers() || !l_.known->fit(l_)) forget(l_);
+    const double places = static_cast<double>(skeleton_.steps.size() * (sizeof(TableLayout) + sizeof(StepLayout)));
+    if (places > limit_) refuse(0, places);
     l_.tables.resize(skeleton_.steps.size());
     l_.steps.resize(skeleton_.steps.size());
+    places_ = l_.plan_bytes = bytes_of(l_.tables) + bytes_of(l_.steps);
     for (std::size_t t = 0; t < skeleton_.steps.size(); t++) {
         if (remembers()) recall_table(static_cast<std::int32_t>(t));
         else make_table(static_cast<std::int32_t>(t));
     }
     if (stretch_sums_) l_.pruned = stretch_sums_->pruned();
     if (!remembers()) place_stretches(l_);  // else they have their places
-    place_tables(l_, request_.memory_limit);
+    place_tables(l_, limit_);
     return std::move(l_);
 }
 
@@ -109,7 +113,7 @@ void LayoutBuilder::combine(std::int32_t t, StretchView a, StretchView b) {
     guard_pairs(t, static_cast<double>(a.count) * static_cast<double>(b.count));
     if (in_line(a, b, l_.steps[t].classes > 0)) return add_lines(t, a, b);
     if (!stretch_sums_) stretch_sums_ = std::make_unique<StretchSums>(l_.rows, l_.caps, l_.clipped);
-    const double room = request_.memory_limit - 2 * static_cast<double>(l_.plan_bytes);
+    const double room = limit_ - growing_bytes();
     stretch_sums_->add(a, b, windows_->of(t), room, meter_, [&](Index prefixes) { guard_prefixes(t, prefixes); });
     finish(t, a, b);
 }
@@ -227,28 +231,36 @@ void LayoutBuilder::recall_table(std::int32_t t) {
 
 // ---- budget ------------------------------------------------------------------------------------------------------
 
+void LayoutBuilder::refuse(std::int32_t t, double bytes) const {
+    throw_budget(t, bytes + static_cast<double>(skeleton_.bytes));
+}
+
 void LayoutBuilder::check_cells(std::int32_t t, double cells) const {
     const double bytes = cells * skeleton_.states[t] * static_cast<double>(l_.bytes(1));
-    if (bytes > request_.memory_limit) throw_budget(t, bytes);
+    if (bytes > limit_) refuse(t, bytes);
 }
 
 void LayoutBuilder::count_bytes(std::int32_t t, Index pairs) {
-    l_.plan_bytes += pairs * 8 + l_.steps[t].groups * 8 + l_.tables[t].stretches * (40 + 8 * l_.prefix_size);
+    const StepLayout &s = l_.steps[t];
+    l_.plan_bytes += 8 * (pairs + s.groups + 1) + l_.tables[t].stretches * (32 + 8 * l_.prefix_size) +
+                     4 * skeleton_.steps[t].shift_size + 8 * s.classes * (l_.prefix_size + 1);
     const auto bytes = static_cast<double>(l_.plan_bytes);
-    if (bytes > std::min(request_.memory_limit, worth_.bytes)) throw_budget(t, bytes);
+    if (bytes > std::min(limit_, worth_.bytes)) refuse(t, bytes);
 }
+
+double LayoutBuilder::growing_bytes() const { return static_cast<double>(2 * l_.plan_bytes - places_); }
 
 // The lists of a plan must fit too, while they grow (by doubling) as well.
 void LayoutBuilder::guard_pairs(std::int32_t t, double pairs) {
-    const double bytes = 2 * static_cast<double>(l_.plan_bytes) + 20 * pairs;
-    if ((worth_.pairs -= pairs) < 0) throw_budget(t, bytes);
-    if (bytes > request_.memory_limit && pairs > 1024) throw_budget(t, bytes);
-    if (pairs > 2e9) throw_budget(t, bytes);
+    const double bytes = growing_bytes() + 20 * pairs;
+    if ((worth_.pairs -= pairs) < 0) refuse(t, bytes);
+    if (bytes > limit_ && pairs > 1024) refuse(t, bytes);
+    if (pairs > 2e9) refuse(t, bytes);
 }
 void LayoutBuilder::guard_prefixes(std::int32_t t, Index prefixes) const {
     const Index each = 24 * (l_.prefix_size + 4) + 16 * l_.steps[t].classes;  // a cursor for each group
-    const double bytes = 2 * static_cast<double>(l_.plan_bytes) + static_cast<double>(prefixes * each);
-    if (bytes > request_.memory_limit && prefixes > 1024) throw_budget(t, bytes);
+    const double bytes = growing_bytes() + static_cast<double>(prefixes * each);
+    if (bytes > limit_ && prefixes > 1024) refuse(t, bytes);
     check_cells(t, static_cast<double>(prefixes));
 }
 

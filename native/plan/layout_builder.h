@@ -54,6 +54,8 @@ class LayoutBuilder {
     void add_lines(std::int32_t t, StretchView a, StretchView b);
 
     // The budget: each throws where it is exceeded.
+    [[noreturn]] void refuse(std::int32_t t, double bytes) const;
+    double growing_bytes() const;  // of the plan, where lists are copied once more
     void check_cells(std::int32_t t, double cells) const;
     void count_bytes(std::int32_t t, Index pairs);
     void guard_pairs(std::int32_t t, double pairs);
@@ -61,10 +63,12 @@ class LayoutBuilder {
 
     const LayoutRequest &request_;
     const Skeleton &skeleton_;
+    const double limit_;  // what the skeleton leaves
     const TallyRanges ranges_;
     Meter meter_;
     Layout l_;
     Worth worth_;         // what is left of it
+    Index places_ = 0;    // bytes that the plan has from the start
     bool plain_ = false;  // neither caps nor a window
     std::optional<Windows> windows_;
     std::optional<ShiftClasses> classes_;

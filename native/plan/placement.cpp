@@ -13,6 +13,8 @@ void throw_budget(std::int32_t step, double bytes) {
 
 namespace {
 
+constexpr double kBeyondMemory = 1e17;  // numbers
+
 class Placement {
   public:
     explicit Placement(Layout &layout) : l_(layout), skeleton_(*layout.skeleton) {}
@@ -73,20 +75,40 @@ class Placement {
     // a cut are kept (checkpoints), the others of a segment share memory with those of other segments and
     // are made again when decoding comes to them.
     void place_tables(double memory_limit) {
+        for (std::size_t t = 0; t < skeleton_.steps.size(); t++)
+            l_.scratch = std::max(l_.scratch, scratch(static_cast<std::int32_t>(t)));
+        const double rest = static_cast<double>(l_.plan_bytes + l_.answer_bytes()) + bytes(l_.scratch);
         Index least = kLarge;
         for (Index segments = 1;; segments *= 2) {
             cut(segments);
             least = std::min(least, l_.arena);
-            if (bytes(l_.arena) <= memory_limit) break;
+            if (bytes(l_.arena) + rest <= memory_limit) break;
             if (segments >= static_cast<Index>(l_.tables.size()))
-                throw_budget(l_.costliest < 0 ? 0 : l_.costliest, bytes(least));
+                throw_budget(l_.costliest < 0 ? 0 : l_.costliest,
+                             bytes(least) + rest + static_cast<double>(skeleton_.bytes));
         }
-        for (std::size_t t = 0; t < skeleton_.steps.size(); t++) {
-            const Step &step = skeleton_.steps[t];
-            Index scratch = step.score_size * (l_.lanes == kLanes ? 1 : 3);  // floats are rounded from doubles
-            if (step.verb == Verb::Join) scratch += l_.tables[step.a].stride + l_.tables[step.b].stride;
-            l_.scratch = std::max(l_.scratch, scratch);
+    }
+
+    // Numbers that a step needs besides its tables: the sum of its factors, and what kernels read in the place of
+    // factors and tables; in rows, where each pair of stretches lies, operands between guards, and what a cap folds.
+    Index scratch(std::int32_t t) const {
+        const Step &step = skeleton_.steps[t];
+        const auto &table = l_.tables[t];
+        if (step.verb == Verb::Unit) return 0;
+        const Index pointers = kLanes == l_.lanes ? 1 : 2;  // one of 64 bits takes so many numbers
+        Index folded = 0;
+        for (Index r = table.stretches_begin; l_.rows && r < table.stretches_begin + table.stretches; r++)
+            if (l_.natural[r] > l_.length[r]) folded = std::max(folded, padded(l_.natural[r]));
+        if (step.verb == Verb::Join) {
+            const auto &a = l_.tables[step.a], &b = l_.tables[step.b];
+            if (!l_.rows) return 2 * pointers * table.states;
+            return a.cells + b.cells + 4 * l_.lanes * (a.stretches + b.stretches) + folded;
         }
+        Index numbers = step.score_size * (l_.lanes == kLanes ? 1 : 3);  // floats are rounded from doubles
+        numbers += l_.rows ? pointers * l_.step(t).pairs.count() : step.score_size + step.fresh;
+        const double rows = step.shift_has_fresh ? 1 : static_cast<double>(step.fresh);
+        numbers += static_cast<Index>(std::min(static_cast<double>(folded) * rows, kBeyondMemory));
+        return numbers + 2 * pointers * step.gone.count * l_.tables[step.a].stretches;
     }
 
     void cut(Index segments) {

@@ -25,13 +25,8 @@ class Builder {
   public:
     Builder(std::span<const std::int32_t> cardinalities, std::span<const ScopeBlock> scores,
             std::span<const ScopeBlock> shifts, std::span<const std::int32_t> statistic_of, std::span<const Index> caps,
-            std::span<const Index> scales, std::span<const std::int32_t> order)
-        : statistic_of_(statistic_of), costs_(caps, scales) {
-        s_.score_scopes = OwnedScopes(scores);
-        s_.shift_scopes = OwnedScopes(shifts);
-        s_.statistic_of.assign(statistic_of.begin(), statistic_of.end());
-        scores_ = s_.score_scopes.blocks;
-        shifts_ = s_.shift_scopes.blocks;
+            std::span<const Index> scales, std::span<const std::int32_t> order, bool draft)
+        : scores_(scores), shifts_(shifts), statistic_of_(statistic_of), draft_(draft), costs_(caps, scales) {
         s_.cardinalities.assign(cardinalities.begin(), cardinalities.end());
         s_.order.assign(order.begin(), order.end());
         s_.caps.assign(caps.begin(), caps.end());
@@ -42,6 +37,7 @@ class Builder {
     }
 
     Skeleton build() {
+        if (!draft_) own_scopes();
         score_buckets_ = Buckets(scores_, position_, s_.constant_scores);
         shift_buckets_ = Buckets(shifts_, position_, s_.constant_shifts);
         messages_.resize(s_.order.size());
@@ -52,18 +48,39 @@ class Builder {
         }
         if (roots_.empty()) roots_.push_back(unit(-1));
         join_all(roots_);
-        std::vector<double> cells;
-        for (std::size_t t = 0; t < s_.steps.size(); t++)
-            cells.push_back(s_.states[t] * costs_.tallies(static_cast<std::int32_t>(t)));
-        order_depth_first(s_, std::move(cells));
-        s_.consumer.assign(s_.steps.size(), -1);
-        for (std::size_t t = 0; t < s_.steps.size(); t++)
-            for (auto input : {s_.steps[t].a, s_.steps[t].b})
-                if (input >= 0) s_.consumer[input] = static_cast<std::int32_t>(t);
+        if (draft_) return drafted();
+        order_steps();
+        s_.bytes = bytes_of(s_);
         return std::move(s_);
     }
 
   private:
+    Skeleton drafted() {
+        s_.scopes = {};
+        s_.states = {};
+        return std::move(s_);
+    }
+
+    void own_scopes() {
+        s_.score_scopes = OwnedScopes(scores_);
+        s_.shift_scopes = OwnedScopes(shifts_);
+        s_.statistic_of.assign(statistic_of_.begin(), statistic_of_.end());
+        scores_ = s_.score_scopes.blocks;
+        shifts_ = s_.shift_scopes.blocks;
+        const std::size_t about =
+            s_.order.size() + s_.order.size() / 16 + 16;  // at least as many, and in chains hardly more
+        s_.steps.reserve(about);
+        s_.states.reserve(about);
+    }
+
+    void order_steps() {
+        score_buckets_ = shift_buckets_ = {};
+        messages_ = {};
+        auto cells = costs_.cells(s_.states);
+        costs_ = CostModel({}, {});
+        order_depth_first(s_, std::move(cells));
+    }
+
     double count_states(std::span<const std::int32_t> scope) const {
         double n = 1;
         for (auto v : scope) n *= s_.cardinalities[v];
@@ -77,19 +94,20 @@ class Builder {
     // ---- steps ---------------------------------------------------------------------------------------
     std::int32_t push(const Step &step, std::span<const std::int32_t> scope, std::span<const Loop> loops,
                       std::span<const FactorRef> scores, std::span<const FactorRef> shifts) {
-        s_.steps.push_back(step);
         s_.scopes.push_row(scope);
         s_.states.push_back(count_states(scope));
-        s_.kept.push_row(loops);
-        s_.score_refs.push_row(scores);
-        s_.shift_refs.push_row(shifts);
         check(scope);
-        return static_cast<std::int32_t>(s_.steps.size()) - 1;
+        if (!draft_) {
+            s_.steps.push_back(step);
+            s_.kept.push_row(loops);
+            s_.score_refs.push_row(scores);
+            s_.shift_refs.push_row(shifts);
+        }
+        return static_cast<std::int32_t>(s_.states.size()) - 1;
     }
 
     std::int32_t unit(std::int32_t variable) {
-        Step step{Verb::Unit};
-        step.variable = variable;
+        const Step step{.verb = Verb::Unit, .variable = variable};
         const Scope scope = variable < 0 ? Scope{} : Scope{variable};
         costs_.add_table({});
         return push(step, scope, {}, {}, {});
@@ -157,9 +175,7 @@ class Builder {
     std::int32_t join(std::int32_t a, std::int32_t b) {
         const Scope scope = union_of(a, b);
         check(scope);
-        Step step{Verb::Join};
-        step.a = a;
-        step.b = b;
+        Step step{.verb = Verb::Join, .a = a, .b = b};
         std::vector<Loop> loops;
         for (auto v : scope) loops.push_back({s_.cardinalities[v], stride(a, v), stride(b, v), 0, 0});
         if (s_.feasible)
@@ -246,11 +262,20 @@ class Builder {
         check(whole);
         s_.width = std::max(s_.width, static_cast<Index>(whole.size()) - 1);
         if (!s_.feasible) return;
+        s_.cost += costs_.eliminate(a, count_states(whole), count_states(scope));
+        const std::int32_t inputs[] = {a};
+        costs_.add_table(inputs);
+        for (auto ref : shifts) costs_.add_scope(statistic_of_[ref.block]);
+        Step step{.verb = Verb::Eliminate, .a = a, .variable = variable, .late = late};
+        std::vector<Loop> loops;
+        if (!draft_) lay_out(step, kept, fresh, scores, shifts, loops);
+        hand_on(push(step, scope, loops, scores, shifts), scope);
+    }
 
-        Step step{Verb::Eliminate};
-        step.a = a;
-        step.variable = variable;
-        step.late = late;
+    // The loops of an elimination, and how its factors are walked.
+    void lay_out(Step &step, const Scope &kept, const Scope &fresh, std::span<const FactorRef> scores,
+                 std::span<const FactorRef> shifts, std::vector<Loop> &loops) {
+        const auto a = step.a, variable = step.variable;
         for (auto v : fresh) step.fresh *= s_.cardinalities[v];
         for (auto v : kept) step.kept_states *= s_.cardinalities[v];
 
@@ -266,16 +291,10 @@ class Builder {
         const auto loop = [&](std::int32_t v) {
             return Loop{s_.cardinalities[v], stride(a, v), 0, score_table.stride(v), shift_table.stride(v)};
         };
-        std::vector<Loop> loops;
         for (auto v : kept) loops.push_back(loop(v));
         step.gone = loop(variable);
         for (auto ref : scores) score_table.push_walk(scores_[ref.block].row(ref.row), s_.score_loops);
         for (auto ref : shifts) shift_table.push_walk(shifts_[ref.block].row(ref.row), s_.shift_loops);
-        s_.cost += costs_.eliminate(a, count_states(whole), count_states(scope));
-        const std::int32_t inputs[] = {a};
-        costs_.add_table(inputs);
-        for (auto ref : shifts) costs_.add_scope(statistic_of_[ref.block]);
-        hand_on(push(step, scope, loops, scores, shifts), scope);
     }
 
     // A message waits for the first of its variables to go.
@@ -306,6 +325,7 @@ class Builder {
 
     std::span<const ScopeBlock> scores_, shifts_;
     std::span<const std::int32_t> statistic_of_;
+    bool draft_;
     Skeleton s_;
     std::vector<std::int32_t> position_;
     std::vector<std::int32_t> mark_;
@@ -320,9 +340,9 @@ class Builder {
 
 Skeleton build_skeleton(std::span<const std::int32_t> cardinalities, std::span<const ScopeBlock> scores,
                         std::span<const ScopeBlock> shifts, std::span<const std::int32_t> statistic_of,
-                        std::span<const Index> caps, std::span<const Index> scales,
-                        std::span<const std::int32_t> order) {
-    return Builder(cardinalities, scores, shifts, statistic_of, caps, scales, order).build();
+                        std::span<const Index> caps, std::span<const Index> scales, std::span<const std::int32_t> order,
+                        bool draft) {
+    return Builder(cardinalities, scores, shifts, statistic_of, caps, scales, order, draft).build();
 }
 
 }  // namespace tallytree

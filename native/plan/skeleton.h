@@ -91,15 +91,23 @@ struct Skeleton {
     Index degree = 0;      // ν: messages that meet at one variable, and one out
     double cost = 0;       // by the cost model, with unit statistics
     bool feasible = true;  // false: some table is beyond counting
+    Index bytes = 0;       // of all these lists
 
     std::shared_ptr<const ChartShape> chart;  // what a chart has besides
 };
 
+Index bytes_of(const Skeleton &skeleton);
+
+// What a plan for so many variables and factors takes at least, whatever its tables hold: the steps that eliminate the
+// variables, and their places in a layout.
+double least_plan_bytes(Index variables, Index factors);
+
 // `scales[k]` is about how far one scope of statistic k moves its tally. `statistic_of[i]` says which statistic block i
-// of `shifts` belongs to.
+// of `shifts` belongs to. A draft says what the program costs, and has no steps: large models have several of them
+// drawn up, and one is kept.
 Skeleton build_skeleton(std::span<const std::int32_t> cardinalities, std::span<const ScopeBlock> scores,
                         std::span<const ScopeBlock> shifts, std::span<const std::int32_t> statistic_of,
-                        std::span<const Index> caps, std::span<const Index> scales,
-                        std::span<const std::int32_t> order);
+                        std::span<const Index> caps, std::span<const Index> scales, std::span<const std::int32_t> order,
+                        bool draft = false);
 
 }  // namespace tallytree

@@ -4,6 +4,14 @@
 
 namespace tallytree {
 
+static constexpr Index kBlock = 16;                       // what an allocation takes besides
+static constexpr Index kEntry = 4 * sizeof(void *) + 16;  // of a node in the map from addresses
+
+template <class T>
+static Index allocated(const std::vector<T> &list) {
+    return list.capacity() ? static_cast<Index>(list.capacity() * sizeof(T)) + kBlock : 0;
+}
+
 KBest::KBest(const Run &run, std::span<const Index> root_cells) : run_(run), layout_(*run.layout_), choices_(run) {
     if (layout_.segment_begin.size() > 2) throw BudgetExceeded("k-best needs every table");
     Node top{-1, -1};
@@ -18,7 +26,7 @@ KBest::KBest(const Run &run, std::span<const Index> root_cells) : run_(run), lay
         top.edges.push_back({at, 0, constant, root.table, -1, static_cast<std::int32_t>(i)});
     }
     std::make_heap(top.waiting.begin(), top.waiting.end(), worse);
-    nodes_.push_back(std::move(top));
+    count(nodes_.emplace_back(std::move(top)));
 }
 
 KBest::Found KBest::next(const std::function<void(const Visit &)> &tell, Meter &meter) {
@@ -30,6 +38,15 @@ KBest::Found KBest::next(const std::function<void(const Visit &)> &tell, Meter &
     return {found.value, top.edges[found.edge].choice};
 }
 
+KBest::Found KBest::next_within(bool some, const std::function<void(const Visit &)> &tell, Meter &meter) {
+    if (!some) return next(tell, meter);
+    try {
+        return next(tell, meter);
+    } catch (const BudgetExceeded &) {
+        return {};
+    }
+}
+
 // ---- the search --------------------------------------------------------------------------------------------------
 
 // Finds derivations of a cell until there is one of this rank, or no more. A stack of its own: chains are long.
@@ -37,12 +54,21 @@ void KBest::find(std::int32_t number, std::int32_t rank, Meter &meter) {
     tasks_.assign(1, {number, rank});
     while (!tasks_.empty()) {
         meter.spend(16);
+        if (static_cast<double>(bytes_) > room_)
+            throw BudgetExceeded("no room for further derivations", -1, static_cast<double>(bytes_));
         const Task task = tasks_.back();
         Node &node = nodes_[task.node];
         if (settled(node, task.rank)) tasks_.pop_back();
         else if (!node.listed) list(node, meter);
         else if (follow(node)) take(node);
+        count(node);
     }
+}
+
+void KBest::count(Node &node) {
+    const Index bytes = allocated(node.edges) + allocated(node.found) + allocated(node.waiting);
+    bytes_ += bytes - node.bytes;
+    node.bytes = bytes;
 }
 
 // Collects the edges of a cell. Each waits with the best of its inputs: the tables have their values.
@@ -61,6 +87,8 @@ void KBest::list(Node &node, Meter &meter) {
         node.done = true;
     }
     std::make_heap(waiting.begin(), waiting.end(), worse);
+    edges.shrink_to_fit();
+    waiting.shrink_to_fit();
     node.edges = std::move(edges);
     node.waiting = std::move(waiting);
     node.listed = true;
@@ -165,6 +193,7 @@ std::int32_t KBest::input(Index &at, std::int32_t table) {
         if (entry == numbers_.end()) {
             nodes_.push_back({table, at});
             entry = numbers_.emplace(at, static_cast<std::int32_t>(nodes_.size()) - 1).first;
+            bytes_ += static_cast<Index>(sizeof(Node)) + kEntry;
         }
         at = ~static_cast<Index>(entry->second);
     }

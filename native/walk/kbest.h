@@ -39,6 +39,12 @@ class KBest {
     }
     const Layout &layout() const { return layout_; }
 
+    // What the search holds: it grows with every derivation, and beyond its room it throws BudgetExceeded. Where some
+    // have been found in the same go, these are worth having: then there just are no more for now.
+    Index bytes() const { return bytes_; }
+    void set_room(double bytes) { room_ = bytes; }
+    Found next_within(bool some, const std::function<void(const Visit &)> &tell, Meter &meter);
+
   private:
     // One way to make a cell from cells of other tables.
     struct Edge {
@@ -58,6 +64,7 @@ class KBest {
         Index address;
         bool listed = false;       // its edges are known
         bool done = false;         // no further derivation will be found
+        Index bytes = 0;           // of its lists
         std::size_t followed = 0;  // found derivations whose successors are waiting, or were
         std::vector<Edge> edges{};
         std::vector<Derivation> found{}, waiting{};  // best first; a heap
@@ -79,6 +86,7 @@ class KBest {
     bool ask(std::int32_t node, std::int32_t rank);
     void offer(Node &node, std::int32_t edge, std::int32_t rank_a, std::int32_t rank_b);
     static void take(Node &node);
+    void count(Node &node);  // what it takes now
     void derive(std::int32_t rank, const std::function<void(const Visit &)> &tell, Meter &meter);
 
     const Run &run_;
@@ -88,6 +96,8 @@ class KBest {
     std::unordered_map<Index, std::int32_t> numbers_;  // by address
     std::vector<Task> tasks_;
     std::int32_t given_ = 0;
+    Index bytes_ = 0;
+    double room_ = std::numeric_limits<double>::infinity();
 };
 
 }  // namespace tallytree

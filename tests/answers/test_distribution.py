@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory import little
 from strategies import problems
 
 import tallytree as tt
@@ -157,11 +158,11 @@ def test_samples_are_reproducible_whatever_is_kept_in_memory():
     np.testing.assert_array_equal(first, d.sample(20, rng=7))
     np.testing.assert_array_equal(first, d.sample(20, rng=np.random.default_rng(7)))
     assert (first != d.sample(20, rng=8)).any()
-    little = tt.distribution(model, statistics, memory_limit=d.plan.layout.arena_bytes / 3)
-    assert little.plan.segments > 1
-    np.testing.assert_array_equal(first, little.sample(20, rng=7))
+    cut = tt.distribution(model, statistics, memory_limit=little(d.plan, 1 / 3))
+    assert cut.plan.segments > 1
+    np.testing.assert_array_equal(first, cut.sample(20, rng=7))
     with pytest.raises(tt.BudgetError, match="checkpoints"):
-        little.marginals()
+        cut.marginals()
 
 
 def test_one_sample_none_and_many():

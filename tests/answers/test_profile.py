@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory import little
 from strategies import generators, problems
 
 import tallytree as tt
@@ -100,13 +101,14 @@ def test_best_is_the_best_labelling_or_says_that_there_is_none(problem):
 def test_little_memory_gives_the_same_answers_from_checkpoints(problem):
     model, statistics = problem
     full = tt.plan(model, statistics)
-    limit = full.layout.arena_bytes
+    share = 1.0
     for _ in range(30):
-        limit = int(limit * 0.9)
+        share *= 0.9
+        limit = little(full, share)
         try:
             prof = tt.profile(model, statistics, memory_limit=limit)
         except tt.BudgetError as error:
             assert "limit" in str(error)
             break
-        assert prof.plan.layout.arena_bytes <= limit
+        assert prof.plan.peak_bytes <= limit
         check_profile(prof, model, statistics)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory import little
 from strategies import models, problems
 
 import tallytree as tt
@@ -180,7 +181,7 @@ def test_what_cannot_be_ranked_is_refused():
     rng = np.random.default_rng(0)
     model = tt.Model.chain(rng.normal(size=(60, 4)), rng.normal(size=(4, 4)))
     ones = tt.count(model, state=1)
-    limit = tt.plan(model, [ones]).layout.arena_bytes // 2
+    limit = little(tt.plan(model, [ones]), 0.5)
     with pytest.raises(tt.BudgetError, match=r"need every table.*segments.*raise memory_limit="):
         tt.k_best(model, 2, [ones], memory_limit=limit)
     with pytest.raises(tt.ModelError, match="native executor"):

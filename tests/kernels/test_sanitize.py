@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory import little
 from strategies import problems
 
 import tallytree as tt
@@ -99,10 +100,10 @@ def test_any_order(problem, order):
 @settings(max_examples=40, deadline=None)
 def test_checkpoints_and_refusals(problem):
     model, statistics = problem
-    limit = tt.plan(model, statistics).layout.arena_bytes
+    plan = tt.plan(model, statistics)
     for share in (0.8, 0.5, 0.2, 0.01):
         try:
-            exercise(model, statistics, memory_limit=limit * share)
+            exercise(model, statistics, memory_limit=little(plan, share))
         except tt.BudgetError:
             break
 

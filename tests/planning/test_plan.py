@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory import little
 from strategies import problems
 
 import tallytree as tt
@@ -346,10 +347,10 @@ def test_printing_shows_the_price():
 def test_printing_shows_what_decoding_keeps():
     model = tt.Model.chain(np.zeros((200, 6)), np.zeros((6, 6)))
     whole = tt.plan(model, [tt.count(state=1)])
-    little = tt.plan(model, [tt.count(state=1)], memory_limit=whole.layout.arena_bytes / 3)
-    assert little.segments > 1
+    cut = tt.plan(model, [tt.count(state=1)], memory_limit=little(whole, 1 / 3))
+    assert cut.segments > 1
     assert "decoding keeps all tables" in str(whole)
-    assert f"decoding keeps checkpoints of {little.segments} segments" in str(little)
+    assert f"decoding keeps checkpoints of {cut.segments} segments" in str(cut)
 
 
 def test_a_statistic_of_many_tallies_is_not_joined():

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory import little
 from strategies import generators, problems
 
 import tallytree as tt
@@ -52,7 +53,7 @@ def run_of(plan, model, threads=1):
 def planned(model, statistics, tallies, share=1.0):
     """Plan with little memory, where that can be had: then tables are computed again from checkpoints."""
     whole = Plan(model, statistics, PlanOptions(layout=tallies, precision="single"))
-    limit = share * whole.layout.arena_bytes + 4000
+    limit = little(whole, share) + 4000
     try:
         return Plan(model, statistics, PlanOptions(layout=tallies, precision="single", memory_limit=limit))
     except tt.BudgetError:

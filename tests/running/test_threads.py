@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory import little
 from strategies import problems
 
 import tallytree as tt
@@ -31,7 +32,7 @@ def planned(model, statistics, tallies, share):
         return Plan(
             model,
             statistics,
-            PlanOptions(layout=tallies, memory_limit=share * whole.layout.arena_bytes + 4000),
+            PlanOptions(layout=tallies, memory_limit=little(whole, share) + 4000),
         )
     except tt.BudgetError:
         return whole

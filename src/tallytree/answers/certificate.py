@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from tallytree.model.model import Model
 from tallytree.model.rounding import rounding
 from tallytree.planning.budget import readable_bytes, readable_count
-from tallytree.planning.plan import Plan
+from tallytree.planning.plan import Plan, Price
 from tallytree.values import counted
 
 __all__ = [
@@ -75,14 +75,14 @@ class Claim(NamedTuple):
 class Proof(NamedTuple):
     """What a solution remembers of how it was found."""
 
-    plan: Plan | Callable[[], Plan]  # made when it is asked for
+    plan: Price | Callable[[], Plan]  # a plan itself would keep its lists in memory for as long as the answer
     promised: float  # the score that the messages hold
     claim: Claim
     gap: float = 0.0
 
     def certificate(self, model: Model, score: float, tally: Any) -> Certificate:
         """Put the certificate of a labelling together."""
-        plan = self.plan if isinstance(self.plan, Plan) else self.plan()
+        price = self.plan if isinstance(self.plan, Price) else self.plan().price
         return Certificate(
             optimal=self.claim.optimal and self.gap == 0.0,
             gap=self.gap,
@@ -91,13 +91,7 @@ class Proof(NamedTuple):
             promised=self.promised,
             allowance=rounding(model.blocks),
             tally=dict(zip(tally._fields, tally, strict=True)),
-            variables=len(plan.order),
-            width=plan.width,
-            degree=plan.degree,
-            tallies=plan.tallies,
-            operations=plan.operations,
-            peak_bytes=plan.peak_bytes,
-            precision=plan.precision,
+            **price._asdict(),
         )
 
 

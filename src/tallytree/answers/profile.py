@@ -9,6 +9,7 @@ found comes with the gap between the bound and its own value.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from threading import Lock
 from typing import Any
 
@@ -19,11 +20,12 @@ from tallytree import html
 from tallytree.answers.certificate import BEST, Claim
 from tallytree.answers.objective import Objective
 from tallytree.answers.ranking import Ranked, drawn
-from tallytree.answers.solution import Decoded, Solution, certified
+from tallytree.answers.solution import Decoded, Solution, certified, kept_bytes
 from tallytree.answers.tallies import unique_names
 from tallytree.answers.tally_table import SAME, TallyTable
 from tallytree.errors import ObjectiveError
 from tallytree.model.model import Model
+from tallytree.planning.budget import Budget
 from tallytree.planning.options import Backend, RunOptions
 from tallytree.planning.plan import Plan
 from tallytree.planning.precision import Precision, excess
@@ -144,13 +146,23 @@ class Profile(TallyTable[Solution]):
 
     # --- inside -------------------------------------------------------------------------------------------
 
+    def released(self) -> Profile:
+        """Return the same profile without tables and plan, which are made again where they are needed."""
+        light = copy(self)
+        if isinstance(self._plan, Plan):
+            light._plan = self._plan.again()
+        return light
+
     def _bound(self, where: Constraint) -> Constraint:
         known = set(self.statistics)
         return where.mapped(lambda term: term if term in known else self.reduction.pull(term))
 
-    def _search(self, rows: NDArray[np.int64]) -> Iterator[Ranked]:
+    def _search(self, rows: NDArray[np.int64], budget: Budget) -> Iterator[Ranked]:
         with self._lock:
-            return drawn(in_order(self._loaded(), self._cells[rows], self.plan))
+            return drawn(in_order(self._loaded(), self._cells[rows], self.plan, budget))
+
+    def _kept_bytes(self, answer: Solution) -> int:
+        return kept_bytes(answer.assignment.nbytes, len(answer.tally))
 
     def _answer(
         self, row: int, claim: Claim = SAME, value: float | None = None, objective: Objective | None = None

@@ -27,7 +27,10 @@ class Search(Protocol):
     """A search through what root cells stand for, best score first."""
 
     def next(self, count: int) -> tuple[NDArray[np.float64], NDArray[np.int64], Any]:
-        """Return the next ones: scores, positions of their root cells, labellings or derivations."""
+        """Return some of the next ones, none if there are no more.
+
+        Their scores, the positions of their root cells, and labellings or derivations.
+        """
 
 
 class Ranked(NamedTuple):
@@ -86,7 +89,7 @@ def drawn(search: Search) -> Iterator[Ranked]:
         scores, positions, assignments = search.next(count)
         for score, position, assignment in zip(scores.tolist(), positions.tolist(), assignments, strict=True):
             yield Ranked(score, score, position, assignment.copy())
-        if len(scores) < count:
+        if not len(scores):  # fewer may come where memory is short
             return
         count = min(2 * count, _BATCH)
 

@@ -19,13 +19,16 @@ from tallytree.answers.certificate import Certificate, Claim, Proof
 from tallytree.answers.certification import certify_labelling
 from tallytree.answers.tallies import tally_type, unique_names
 from tallytree.model.model import Model
+from tallytree.planning.plan import Plan
 from tallytree.planning.query import Query
 from tallytree.reductions.reduction import Reduction
 from tallytree.running.graphs import Evaluation, evaluated
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import Frozen, read_only
 
-__all__ = ["Decoded", "Solution", "certified", "lifted"]
+__all__ = ["Decoded", "Solution", "certified", "kept_bytes", "lifted"]
+
+_OBJECTS = 800  # bytes of a solution with its proof, its numbers and its array, as CPython has them
 
 
 class Solution(Frozen):
@@ -160,6 +163,11 @@ def _restored(
     return Solution(value, score, tally_type(tuple(names))(*tally), np.array(assignment), model, certificate)
 
 
+def kept_bytes(assignment_bytes: int, statistics: int) -> int:
+    """Return about how many bytes a solution takes for as long as it is kept."""
+    return _OBJECTS + assignment_bytes + 32 * statistics
+
+
 class Decoded(NamedTuple):
     """A labelling that was decoded, and what the messages promise of it.
 
@@ -199,9 +207,8 @@ def certified(
         certify_labelling(score, list(tally), evaluation, totals[: len(carried)], single)
     names = unique_names(tuple([s.name for s in reported]))
     named = tally_type(names)(*totals[len(totals) - len(reported) :])
-    solution = Solution(
-        score if value is None else value, evaluation[0], named, assignment, model, Proof(plan, score, claim)
-    )
+    proof = Proof(plan.price if isinstance(plan, Plan) else plan, score, claim)
+    solution = Solution(score if value is None else value, evaluation[0], named, assignment, model, proof)
     return lifted(solution, query.reduction, reported)
 
 

@@ -21,6 +21,7 @@ from tallytree.answers.ranking import Ranked, Ranking, by_objective
 from tallytree.answers.tallies import nearest_tallies
 from tallytree.deprecation import warn_renamed
 from tallytree.errors import InfeasibleError, ModelError
+from tallytree.planning.budget import Budget
 from tallytree.planning.query import Query
 from tallytree.statistics.constraints import Constraint, as_constraint
 
@@ -75,8 +76,16 @@ class TallyTable(ABC, Generic[Answer]):
         """Return what was decoded for a row, certified."""
 
     @abstractmethod
-    def _search(self, rows: NDArray[np.int64]) -> Iterator[Ranked]:
+    def _search(self, rows: NDArray[np.int64], budget: Budget) -> Iterator[Ranked]:
         """Go through what has the tally of one of the rows, by score."""
+
+    @abstractmethod
+    def released(self) -> TallyTable[Answer]:
+        """Return the same without the tables of the messages."""
+
+    @abstractmethod
+    def _kept_bytes(self, answer: Answer) -> int:
+        """Return what an answer takes for as long as it is kept."""
 
     def _answer(
         self, row: int, claim: Claim = SAME, value: float | None = None, objective: Objective | None = None
@@ -180,20 +189,26 @@ class TallyTable(ABC, Generic[Answer]):
         rows = order if chosen is None else chosen[order].tolist()
         return [(row, float(values[i])) for row, i in zip(rows, order, strict=True) if values[i] > -np.inf]
 
-    def ranked(self, objective: Objective | None = None, *, where: Where = None) -> Iterator[Answer]:
+    def ranked(
+        self, objective: Objective | None = None, *, where: Where = None, keep: bool = False
+    ) -> Iterator[Answer]:
         """Go through all labellings in order of value, best first, each found when it is asked for.
 
         Parameters
         ----------
         objective, where
             As for :meth:`best`, whose answer comes first. Labellings of value ``-inf`` are left out.
+        keep : bool
+            Whether all that come are kept, as in a list: then they count towards the memory limit, as the
+            search itself always does.
 
         Raises
         ------
         InfeasibleError
             No labelling satisfies the constraint.
         BudgetError
-            The plan does not keep all tables.
+            The plan does not keep all tables; or, when the next labelling is asked for, the search has become
+            larger than the plan's memory limit allows.
 
         Examples
         --------
@@ -207,21 +222,32 @@ class TallyTable(ABC, Generic[Answer]):
         1.0 [1 0]
         0.0 [0 0]
         """
-        rows = self.rows_where(where)
-        ranking = self._search(rows) if objective is None else self._by_objective(objective, rows)
+        rows, budget = self.rows_where(where), Budget(self.plan.limit, self.plan.peak_bytes)
+        if objective is None:
+            ranking = self._search(rows, budget)
+        else:
+            ranking = self._by_objective(objective, rows, budget)
         claim = self._claim(IN_ORDER, where, objective)
         among, noun = claim.among, claim.noun
-        return Ranking(
+        answers = Ranking(
             self._certified(
                 int(rows[r.position]), r.assignment, r.score, Claim(IN_ORDER, among, noun, rank), r.value
             )
             for rank, r in enumerate(ranking)
         )
+        return self._counted(answers, budget) if keep else answers
 
-    def _by_objective(self, objective: Objective, rows: NDArray[np.int64]) -> Iterator[Ranked]:
-        self._search(rows[:0])  # refused now where it would be refused later
+    def _counted(self, answers: Iterator[Answer], budget: Budget) -> Iterator[Answer]:
+        for rank, answer in enumerate(answers, 1):
+            budget.hold(self._kept_bytes(answer), f"a list of the {rank:,} best")
+            yield answer
+
+    def _by_objective(
+        self, objective: Objective, rows: NDArray[np.int64], budget: Budget
+    ) -> Iterator[Ranked]:
+        self._search(rows[:0], budget)  # refused now where it would be refused later
         return by_objective(
-            lambda position: self._search(rows[[position]]),
+            lambda position: self._search(rows[[position]], budget),
             self.values(objective, self.scores[rows], self.tallies[rows]).tolist(),
             lambda position, score: float(
                 self.values(objective, np.array([score]), self.tallies[rows[[position]]])[0]

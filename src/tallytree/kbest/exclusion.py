@@ -5,7 +5,8 @@ To leave a labelling ``y'`` out is a constraint on the number of mismatches with
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -17,10 +18,10 @@ from tallytree.answers.solution import Solution
 from tallytree.answers.tallies import tally_type
 from tallytree.answers.tally_table import Where
 from tallytree.errors import InfeasibleError, ModelError
-from tallytree.kbest.in_order import iter_best
 from tallytree.model.model import Model
 from tallytree.model.restriction import Allowed, Fixed
-from tallytree.planning.options import Keywords, read_options
+from tallytree.planning.budget import Budget
+from tallytree.planning.options import Keywords, Options, read_options
 from tallytree.reductions.reduction import Reduction, as_reduction
 from tallytree.solving import answered, ask
 from tallytree.statistics.constraints import all_of, as_constraint
@@ -31,6 +32,8 @@ __all__ = ["exclude"]
 
 Labelling = Solution | ArrayLike
 Method = Literal["statistics", "ranking"]
+
+_KEY_BYTES = 140  # what CPython takes for the key of a dictionary, besides its bytes
 
 
 def exclude(
@@ -79,23 +82,45 @@ def exclude(
     if method not in (None, "ranking", "statistics"):
         raise ModelError(f"method must be 'ranking' or 'statistics', got {method!r}")
     reduction = as_reduction(model, fixed, allowed)
-    unwanted = {y.tobytes(): y for y in (_encoded(reduction.original, output) for output in outputs)}
+    chosen = read_options(options, "exclude", single=False)
+    unwanted = _unwanted(reduction.original, outputs, Budget(chosen.plan.limit))
     if method == "statistics":
-        found = _outside(reduction, list(unwanted.values()), statistics, objective, where, options)
+        listed = [np.frombuffer(key, dtype=np.int32) for key in unwanted]
+        found = _outside(reduction, listed, statistics, objective, where, chosen)
         return found.claiming(OUTSIDE, among=where, rank=len(unwanted))
-    for solution in iter_best(reduction, statistics, objective, where=where, **options):
-        if solution.assignment.tobytes() not in unwanted:
+    held = sum(len(key) + _KEY_BYTES for key in unwanted)
+    beside = chosen._replace(plan=chosen.plan._replace(beside=held))
+    ranking: Iterator[Solution] = iter(())
+    with suppress(InfeasibleError):
+        ranking = answered(ask(reduction, statistics, where), beside).ranked(objective)
+    for solution in ranking:
+        if _key(solution.assignment) not in unwanted:
             return solution.claiming(OUTSIDE, rank=len(unwanted))
     raise InfeasibleError(_none_left(len(unwanted), where, objective))
 
 
+def _unwanted(model: Model, outputs: Iterable[Labelling], budget: Budget) -> dict[bytes, None]:
+    """Return the labellings to leave out, each once and in order, as the bytes of their states."""
+    keys: dict[bytes, None] = {}
+    for output in outputs:
+        key = _key(_encoded(model, output))
+        if key not in keys:
+            budget.hold(len(key) + _KEY_BYTES, f"the {len(keys) + 1:,} labellings to leave out")
+            keys[key] = None
+    return keys
+
+
+def _key(assignment: NDArray[np.int64]) -> bytes:
+    return assignment.astype(np.int32).tobytes()
+
+
 def _outside(
     reduction: Reduction,
-    outputs: Sequence[NDArray[np.int64]],
+    outputs: Sequence[NDArray[Any]],
     statistics: Iterable[Statistic | Recipe],
     objective: Objective | None,
     where: Where,
-    options: Keywords,
+    options: Options,
 ) -> Solution:
     """Solve with one mismatch at least to each output; show the tally without these statistics."""
     original, shown = reduction.original, [reduction.bound(s) for s in statistics]
@@ -104,8 +129,7 @@ def _outside(
     hidden = () if wanted is None else tuple(s for s in read_by(wanted) if s not in shown)
     constraint = all_of([*([] if wanted is None else [wanted]), *outside])
     try:
-        chosen = read_options(options, "exclude", single=False)
-        found: Solution = answered(ask(reduction, shown, constraint), chosen).best(objective)
+        found: Solution = answered(ask(reduction, shown, constraint), options).best(objective)
     except InfeasibleError as error:
         raise InfeasibleError(_none_left(len(outputs), where, objective)) from error
     names, count = found.tally._fields, len(shown) + len(hidden)

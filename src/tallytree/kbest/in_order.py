@@ -75,7 +75,8 @@ def iter_best(
     Raises
     ------
     BudgetError
-        Not all tables fit ``memory_limit``.
+        Not all tables fit ``memory_limit``; or, when the next labelling is asked for, the search does not fit
+        any more: it keeps what it has met, and so grows with every labelling.
 
     Examples
     --------
@@ -103,9 +104,12 @@ def ranked(
     where: Where = None,
     fixed: Fixed | None = None,
     allowed: Allowed | None = None,
+    keep: bool = False,
     **options: Unpack[Keywords],
 ) -> Iterator[Any]:
     """Go through labellings or trees as :func:`iter_best` does; where there are none, say why.
+
+    With ``keep``, what comes is kept by the caller, and counts towards the memory limit.
 
     Raises
     ------
@@ -113,7 +117,7 @@ def ranked(
         Nothing satisfies the constraint.
     """
     chosen = read_options(options, "iter_best", single=False)
-    return answered(ask(model, statistics, where, fixed, allowed), chosen).ranked(objective)
+    return answered(ask(model, statistics, where, fixed, allowed), chosen).ranked(objective, keep=keep)
 
 
 @overload
@@ -150,7 +154,7 @@ def k_best(
     k : int, optional
         How many; all of them by default.
     statistics, objective, where, fixed, allowed, **options
-        As for :func:`iter_best`.
+        As for :func:`iter_best`. The list counts towards the memory limit.
 
     Examples
     --------
@@ -163,5 +167,10 @@ def k_best(
     8
     """
     count = None if k is None else whole_number(k, "k", least=0)
-    best = iter_best(model, statistics, objective, where=where, fixed=fixed, allowed=allowed, **options)
+    try:
+        best = ranked(
+            model, statistics, objective, where=where, fixed=fixed, allowed=allowed, keep=True, **options
+        )
+    except InfeasibleError:
+        return []
     return list(islice(best, count))

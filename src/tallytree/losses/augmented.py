@@ -165,7 +165,7 @@ class LossProfile:
     def released(self) -> LossProfile:
         """Return the same profile without its tables; they are computed again for each labelling."""
         light = copy(self)
-        light._table = copy(self._table)
+        light._table = self._table.released()
         return light
 
     def _objective(self, scaling: Scaling, margin: float) -> Any:

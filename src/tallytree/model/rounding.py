@@ -66,6 +66,9 @@ def magnitude(blocks: Iterable[Block]) -> float:
 
 def _magnitude(block: Block) -> float:
     """Sum the largest magnitudes of the tables; -inf is exact, whatever is added to it."""
-    sizes = np.abs(np.where(np.isneginf(block.tables), 0, block.tables))
-    largest = sizes.reshape(len(sizes), -1).max(axis=1, initial=0)
+    tables = block.tables.reshape(len(block.tables), -1)
+    least = tables.min(axis=1, initial=0)
+    if np.isneginf(least).any():  # a copy of the tables, which large models are better without
+        least = np.where(np.isneginf(tables), 0, tables).min(axis=1, initial=0)
+    largest = np.maximum(tables.max(axis=1, initial=0), -least)
     return float(largest.sum()) * (len(block) if len(largest) == 1 else 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from tallytree.parsing.forest import Forest
 from tallytree.parsing.parse import Parse, tree_certificate
 from tallytree.parsing.plan import TreePlan
 from tallytree.parsing.statistics import TreeStatistic
+from tallytree.planning.budget import Budget
 from tallytree.planning.options import RunOptions
 from tallytree.planning.query import Query
 from tallytree.running.charts import ChartMessages, NativeChart, Scores
@@ -27,6 +29,9 @@ from tallytree.trees import Tree
 from tallytree.values import read_only
 
 __all__ = ["TreeProfile"]
+
+# What CPython takes for a string in a set, the node of a tree, and an answer besides.
+_TEXT_BYTES, _NODE_BYTES, _PARSE_BYTES = 120, 280, 1200
 
 
 class _Derivation(NamedTuple):
@@ -81,6 +86,10 @@ class TreeProfile(TallyTable[Parse]):
 
     # --- inside -------------------------------------------------------------------------------------------
 
+    def released(self) -> TreeProfile:
+        """Return the same profile without its tables, which are computed again where they are needed."""
+        return copy(self)
+
     def _bound(self, where: Constraint) -> Constraint:
         return where
 
@@ -94,16 +103,21 @@ class TreeProfile(TallyTable[Parse]):
             self._run = self.plan.run(self._chart_scores(), backend=self._options.backend)
         return self._run
 
-    def _search(self, rows: NDArray[np.int64]) -> Iterator[Ranked]:
+    def _search(self, rows: NDArray[np.int64], budget: Budget) -> Iterator[Ranked]:
         """Go through trees by score; one that has several derivations comes with the best of them."""
-        run, seen = self._loaded(), set[Tree]()
+        run, seen = self._loaded(), set[str]()
         if not isinstance(run, NativeChart):
             raise ModelError("trees in order come from the native executor; leave out backend=")
-        for found in drawn(run.in_order(self._cells[rows])):
+        for found in drawn(run.in_order(self._cells[rows], budget)):
             derived = self._derivation(found.assignment)
-            if derived.tree not in seen:
-                seen.add(derived.tree)
+            text = str(derived.tree)
+            if text not in seen:
+                seen.add(text)
+                budget.hold(len(text) + _TEXT_BYTES, f"the {len(seen):,} trees that have come")
                 yield found._replace(assignment=derived)
+
+    def _kept_bytes(self, answer: Parse) -> int:
+        return _PARSE_BYTES + _NODE_BYTES * sum(1 for _ in answer.tree.nodes())
 
     def _decoded(self, row: int) -> _Derivation:
         return self._derivation(self._loaded().decode(int(self._cells[row])))

@@ -1,4 +1,8 @@
-"""How much memory there is, sizes for people, and what to do where a plan is too large."""
+"""How much memory there is, who holds how much of it, sizes for people, and advice where it is too little.
+
+A plan says before it runs what it will take. What grows while a call goes on, such as a search and the
+answers that a list keeps, is counted by a :class:`Budget` as it grows.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,77 @@ import os
 from functools import lru_cache
 from typing import Any
 
+from tallytree.errors import BudgetError
 from tallytree.planning.query import Query
 
-__all__ = ["ADVICE", "default_memory_limit", "readable_bytes", "readable_count", "without_tallies"]
+__all__ = [
+    "ADVICE",
+    "Budget",
+    "default_memory_limit",
+    "readable_bytes",
+    "readable_count",
+    "without_tallies",
+]
 
 ADVICE = (
     "Cap a statistic that only has to reach a bound, use fewer statistics, give a better elimination order "
     "(order=), or raise memory_limit="
 )
+
+
+class Budget:
+    """What one call may hold in memory, and how much of it is held.
+
+    Parameters
+    ----------
+    limit : float
+        Bytes.
+    held : float
+        What is held from the start, as the tables of a plan are.
+
+    Examples
+    --------
+    >>> budget = Budget(2**20, held=2**19)
+    >>> budget.hold(2**18, "a list of answers")
+    >>> budget.room == 2**18
+    True
+    >>> budget.hold(2**20, "a list of answers")
+    Traceback (most recent call last):
+    tallytree.errors.BudgetError: a list of answers: together with what is held already that takes 1.8 MiB,
+    and the limit is 1.0 MiB. Ask for less, or raise memory_limit=
+    """
+
+    def __init__(self, limit: float, held: float = 0.0) -> None:
+        self.limit, self.held = limit, held
+
+    @property
+    def room(self) -> float:
+        """How much more may be held."""
+        return self.limit - self.held
+
+    def hold(self, size: float, what: str) -> None:
+        """Count what is held from now on, or given back where the size is negative.
+
+        Raises
+        ------
+        BudgetError
+            It is more than the limit.
+        """
+        self.held += size
+        if size > 0 and self.held > self.limit:
+            raise self.exceeded(what)
+
+    def need(self, size: float, what: str) -> None:
+        """Refuse what is about to be made and would not fit."""
+        if size > self.room:
+            raise self.exceeded(what, size)
+
+    def exceeded(self, what: str, more: float = 0.0) -> BudgetError:
+        """Return the error for something that takes so many more bytes."""
+        return BudgetError(
+            f"{what}: together with what is held already that takes {readable_bytes(self.held + more)}, and "
+            f"the limit is {readable_bytes(self.limit)}. Ask for less, or raise memory_limit="
+        )
 
 
 def without_tallies(query: Query[Any]) -> str:

@@ -34,12 +34,15 @@ class PlanOptions(NamedTuple):
         How tallies are stored.
     precision : {"double", "single"}
         Of the tables' numbers.
+    beside : float
+        Bytes of the limit that the caller holds itself.
     """
 
     order: Order | None = None
     memory_limit: float | None = None
     layout: LayoutName = "auto"
     precision: Precision = "double"
+    beside: float = 0.0
 
     @property
     def limit(self) -> float:

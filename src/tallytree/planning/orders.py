@@ -52,7 +52,9 @@ _QUICK_TRY, _OTHER_TRY = 2_000.0, 20_000.0
 _FIRST_FILL, _NEXT_FILL, _MOST_FILLS = 5_000.0, 2_000.0, 24
 
 _CACHE: OrderedDict[Any, native.Skeleton] = OrderedDict()
-_CACHE_SIZE = 512
+_CACHE_SIZE, _CACHE_BYTES = 512, 64e6  # the last one is kept whatever its size
+
+_MANY = 50_000  # variables and factors, from which on programs are compared by drafts, and one is kept
 
 
 def skeleton(model: Model, statistics: Sequence[Statistic], order: Order | None = None) -> native.Skeleton:
@@ -72,8 +74,9 @@ def skeleton(model: Model, statistics: Sequence[Statistic], order: Order | None 
     if found is None:
         found = _Search(model, statistics).run(chosen)
         _CACHE[key] = found
-        if len(_CACHE) > _CACHE_SIZE:
-            _CACHE.popitem(last=False)
+        size = sum(one.bytes for one in _CACHE.values()) if found.bytes > _CACHE_BYTES / _CACHE_SIZE else 0
+        while len(_CACHE) > _CACHE_SIZE or (size > _CACHE_BYTES and len(_CACHE) > 1):
+            size -= _CACHE.popitem(last=False)[1].bytes
     return found
 
 
@@ -109,19 +112,29 @@ class _Search:
         )
         self.scales = np.array([s.scale for s in statistics], dtype=np.int64)
         self.seen: set[bytes] = set()
+        self.size = len(self.cardinalities) + sum(map(len, self.scores)) + sum(map(len, self.shifts))
 
     def run(self, order: str | tuple[int, ...] | None) -> native.Skeleton:
         if isinstance(order, tuple):
             return self.program(np.array(order, dtype=np.int32))
         if order is not None:
             return self.program(self.order(order))
-        size = len(self.cardinalities) + sum(map(len, self.scores)) + sum(map(len, self.shifts))
+        best = self.search()
+        if self.size < _MANY:
+            return best
+        order_found = best.order
+        del best
+        native.give_memory_back()
+        return self.program(order_found)
+
+    def search(self) -> native.Skeleton:
+        """Return the cheapest program, or draft, of several."""
         best = self.cheapest(_FIRST, 0.0)
         if best.width <= 1:  # a forest: from the leaves inwards, or along it, and that is all
             return best
-        best = self.cheapest(_QUICK, _QUICK_TRY * size, best)
-        best = self.least_fill(size, best)
-        return self.cheapest(_OTHERS, _OTHER_TRY * size, best)
+        best = self.cheapest(_QUICK, _QUICK_TRY * self.size, best)
+        best = self.least_fill(self.size, best)
+        return self.cheapest(_OTHERS, _OTHER_TRY * self.size, best)
 
     def least_fill(self, size: int, best: native.Skeleton) -> native.Skeleton:
         """Return the cheapest of several orders by min-fill, if the first is better than what there is."""
@@ -143,7 +156,7 @@ class _Search:
             if order.tobytes() in self.seen:  # a chain as numbered is also swept, and eaten from its end
                 continue
             self.seen.add(order.tobytes())
-            candidate = self.program(order)
+            candidate = self.program(order, draft=self.size >= _MANY)
             if best is None or candidate.cost < best.cost:
                 best = candidate
         assert best is not None
@@ -153,7 +166,6 @@ class _Search:
         scopes = [*self.scores, *self.shifts]
         return native.elimination_order(self.cardinalities, scopes, METHODS[method], seed)
 
-    def program(self, order: NDArray[np.int32]) -> native.Skeleton:
-        return native.Skeleton(
-            self.cardinalities, self.scores, self.shifts, self.statistic_of, self.caps, self.scales, order
-        )
+    def program(self, order: NDArray[np.int32], draft: bool = False) -> native.Skeleton:
+        numbers = self.statistic_of, self.caps, self.scales
+        return native.Skeleton(self.cardinalities, self.scores, self.shifts, *numbers, order, draft)

@@ -2,14 +2,16 @@
 
 A plan is a skeleton (elimination order, joins; from scopes alone) and a layout (which tallies each table
 holds, and where; from the integer tables of the statistics). Neither looks at a score, so a plan serves every
-weight vector. A layout that would not fit ``memory_limit`` is refused before anything is allocated.
+weight vector. What would not fit ``memory_limit`` is refused before its tables are allocated; where already
+the program would not fit, before that is drawn up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +26,12 @@ from tallytree.planning.carried import Window, window_ends
 from tallytree.planning.options import PlanOptions
 from tallytree.planning.orders import skeleton
 from tallytree.planning.precision import Precision
-from tallytree.planning.program import Step, steps
+from tallytree.planning.program import Step, step_at, steps
 from tallytree.planning.query import Query
+from tallytree.planning.threads import threads_for
 from tallytree.statistics.statistic import Statistic
 
-__all__ = ["MODES", "Plan", "listed", "plan_graph", "tally_limits"]
+__all__ = ["MODES", "Plan", "Price", "listed", "plan_graph", "tally_limits"]
 
 _DEFAULTS = PlanOptions()
 MODES = {
@@ -36,6 +39,24 @@ MODES = {
     "rows": native.TallyMode.ROWS,
     "cells": native.TallyMode.CELLS,
 }
+
+
+class Price(NamedTuple):
+    """What a pass over a model costs: what remains of a plan in the certificates of its answers.
+
+    Attributes
+    ----------
+    variables, width, degree, tallies, operations, peak_bytes, precision
+        As the :class:`Plan` has them.
+    """
+
+    variables: int
+    width: int
+    degree: int
+    tallies: int
+    operations: float
+    peak_bytes: int
+    precision: Precision
 
 
 class Plan:
@@ -55,7 +76,8 @@ class Plan:
     operations : float
         The add-max operations of the upward pass.
     peak_bytes : int
-        Tables, pair lists and scratch memory together.
+        The most memory at any time, less what the model takes: the program and its lists, tables, scratch
+        memory, and what the last table is read into.
     segments : int
         1 where decoding keeps all tables; otherwise the number of pieces that are computed again from
         checkpoints while decoding.
@@ -75,15 +97,28 @@ class Plan:
         self.options, self.window, self.limit = options, window or {}, options.limit
         self.statistics = tuple(statistics)
         self._shape = _Shape(model)
+        self._check_size(model)
         self.skeleton = skeleton(model, statistics, options.order)
         self.layout = self._laid_out(MODES[options.layout], self.window)
+
+    def _check_size(self, model: Model) -> None:
+        """Refuse what would not fit whatever its tables are, before a program is drawn up."""
+        every = chain(model.blocks, *(s.blocks for s in self.statistics))
+        least = (
+            native.least_plan_bytes(len(model), sum(len(b) for b in every if b.arity)) + self.options.beside
+        )
+        if least > self.limit:
+            raise BudgetError(
+                f"the plan needs {readable_bytes(least)} or more, for the program of {len(model):,} "
+                f"variables alone, and the limit is {readable_bytes(self.limit)}; raise memory_limit="
+            )
 
     def _laid_out(self, mode: native.TallyMode, window: Window) -> native.Layout:
         tables = [block.tables for s in self.statistics for block in s.blocks]
         caps, low, high = (np.array(n, dtype=np.int64) for n in tally_limits(self.statistics, window))
         try:
-            single = self.precision == "single"
-            return native.Layout(self.skeleton, tables, caps, low, high, mode, self.limit, single)
+            single, room = self.precision == "single", self.limit - self.options.beside
+            return native.Layout(self.skeleton, tables, caps, low, high, mode, room, single)
         except native.BudgetExceededError as error:
             raise self._too_large(error) from None
 
@@ -93,9 +128,10 @@ class Plan:
                 f"the graph is too dense: every order tried has a step over {self.skeleton.width + 1} "
                 f"variables or more, beyond any memory. {ADVICE}"
             )
+        step, size = step_at(self.skeleton, refusal.step), refusal.bytes + self.options.beside
         return BudgetError(
-            f"the plan needs {readable_bytes(refusal.bytes)} or more and the limit is "
-            f"{readable_bytes(self.limit)}; the step that weighs most: {self.steps[refusal.step]}. {ADVICE}"
+            f"the plan needs {readable_bytes(size)} or more and the limit is "
+            f"{readable_bytes(self.limit)}; the step that weighs most: {step}. {ADVICE}"
         )
 
     @property
@@ -138,7 +174,7 @@ class Plan:
     @property
     def tallies(self) -> int:
         """R: the most tallies in one table."""
-        return int(self.tables[:, 2].max())
+        return self.layout.most_tallies
 
     @property
     def operations(self) -> float:
@@ -147,8 +183,33 @@ class Plan:
 
     @property
     def peak_bytes(self) -> int:
-        """Tables, pair lists and scratch memory."""
-        return self.layout.arena_bytes + self.layout.plan_bytes + self.layout.scratch_bytes
+        """The most memory at any time: program and lists, tables, scratch memory, what is read from them."""
+        return self._least_bytes + (self.threads() - 1) * self.layout.scratch_bytes
+
+    @property
+    def _least_bytes(self) -> int:
+        """What it takes on one thread."""
+        layout = self.layout
+        tables = layout.arena_bytes + layout.scratch_bytes + layout.answer_bytes
+        return self.skeleton.bytes + layout.plan_bytes + tables + int(self.options.beside)
+
+    def threads(self, wanted: int | None = None) -> int:
+        """Return how many threads a run gets: each of them has scratch memory of its own, which must fit."""
+        threads, each = threads_for(self.operations, wanted), max(self.layout.scratch_bytes, 1)
+        return max(1, min(threads, 1 + int(max(self.limit - self._least_bytes, 0) // each)))
+
+    @cached_property
+    def price(self) -> Price:
+        """What it costs, without what it needs for running."""
+        return Price(
+            self.skeleton.variables,
+            self.width,
+            self.degree,
+            self.tallies,
+            self.operations,
+            self.peak_bytes,
+            self.precision,
+        )
 
     @property
     def segments(self) -> int:
@@ -197,7 +258,12 @@ class Plan:
                 "labelling (solve, and best, top, at and row of a profile) with its gap; leave out precision="
             )
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def again(self) -> Callable[[], Plan]:
+        """Return what makes the same plan when it is called, and holds none of its lists."""
+        make, arguments = self.__reduce__()
+        return partial(make, *arguments)
+
+    def __reduce__(self) -> tuple[Callable[..., Plan], tuple[Any, ...]]:
         options = self.options._replace(memory_limit=self.limit)
         return _restored, (self._shape, self.statistics, options, self.window)
 
@@ -207,9 +273,9 @@ class Plan:
         if self.precision == "single":
             memory += ", single precision"
         lines = [
-            f"plan for {len(self.order)} variables and {listed(self.names)}",
+            f"plan for {self.skeleton.variables} variables and {listed(self.names)}",
             f"  width τ = {self.width}, degree ν = {self.degree}, tallies R = {self.tallies:,} ({self.mode})",
-            f"  {len(self.steps):,} steps, {readable_count(self.operations)} add-max operations",
+            f"  {self.skeleton.step_count:,} steps, {readable_count(self.operations)} add-max operations",
             f"  {memory}; decoding keeps {self.kept}",
         ]
         if self.pruned is None:
@@ -220,8 +286,9 @@ class Plan:
         if costliest >= 0:
             share = self.layout.step_operations[costliest] / max(self.operations, 1)
             states, _, tallies = self.tables[costliest][:3].tolist()
+            step = step_at(self.skeleton, costliest)
             lines.append(
-                f"  costliest step: {self.steps[costliest]}: {states:,} states x {tallies:,} tallies, "
+                f"  costliest step: {step}: {states:,} states x {tallies:,} tallies, "
                 f"{share:.0%} of the operations"
             )
         return "\n".join(lines)
@@ -289,7 +356,7 @@ def plan_graph(query: Query[Statistic], options: PlanOptions = _DEFAULTS) -> Pla
 
 def _plain_fits(model: Model, options: PlanOptions) -> bool:
     try:
-        Plan(model, (), PlanOptions(options.order, options.memory_limit))
+        Plan(model, (), options._replace(layout="auto", precision="double"))
     except BudgetError:
         return False
     return True

@@ -12,7 +12,7 @@ from typing import Literal
 
 from tallytree.kernels import native
 
-__all__ = ["Step", "chart_steps", "steps"]
+__all__ = ["Step", "chart_steps", "step_at", "steps"]
 
 Verb = Literal["unit", "join", "eliminate", "word", "combine", "unary"]
 _VERBS: dict[int, Verb] = {
@@ -100,6 +100,13 @@ def steps(skeleton: native.Skeleton) -> tuple[Step, ...]:
         )
         for number, (verb, a, b, variable) in enumerate(rows)
     )
+
+
+def step_at(skeleton: native.Skeleton, number: int) -> Step:
+    """Unpack one step of a model's skeleton, without its factors: large programs have millions of steps."""
+    (verb, a, b, variable), scope = skeleton.step(number)
+    inputs = tuple(table for table in (a, b) if table >= 0)
+    return Step(number, _VERBS[verb], inputs, None if variable < 0 else variable, tuple(scope))
 
 
 def chart_steps(layout: native.ChartLayout) -> tuple[Step, ...]:

@@ -101,7 +101,9 @@ def relax(
         tolerance,
         whole_number(candidates, "candidates", least=0),
     )
-    plan = Plan(folded(model, model.blocks, ranges, None), (), chosen.plan)
+    priced = folded(model, model.blocks, ranges, None)
+    copies = sum(block.tables.nbytes for block in (*model.blocks, *priced.blocks[len(model.blocks) :]))
+    plan = Plan(priced, (), chosen.plan._replace(beside=2 * copies))
     search = Search(model, (*shown, *hidden), ranges, plan, limits, progress)
     search.run()
     return search.answer()

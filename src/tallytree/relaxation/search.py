@@ -15,7 +15,7 @@ from tallytree.answers.certificate import Claim, Proof
 from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution
 from tallytree.answers.tallies import tally_type, unique_names
-from tallytree.errors import InfeasibleError
+from tallytree.errors import BudgetError, InfeasibleError
 from tallytree.model.blocks import Block, evaluate
 from tallytree.model.model import Model
 from tallytree.model.rounding import rounding
@@ -84,7 +84,6 @@ class Point(NamedTuple):
     """One evaluation of the dual: a labelling that attains it, and the excess of each combination there."""
 
     multipliers: Floats
-    profile: Profile
     value: float
     allowance: float
     score: float
@@ -154,12 +153,10 @@ class Search:
         self.passes += 1
         offsets = [one.offset(m) for one, m in zip(self.ranges, multipliers.tolist(), strict=True)]
         priced = folded(self.model, self.model.blocks, self.ranges, multipliers)
-        profile = Profile.of(priced, (), self.plan)
-        found = profile.best()
+        found = Profile.of(priced, (), self.plan).best()
         score, tallies = self._offer(found.assignment)
         point = Point(
             multipliers,
-            profile,
             found.score - sum(offsets),
             rounding(priced.blocks, *offsets),
             score,
@@ -190,7 +187,7 @@ class Search:
         if not self._excess(tallies).any() and (self.solution is None or score > self.solution.score):
             tally = tally_type(unique_names(tuple(s.name for s in self.shown)))
             numbers = tally(*(s.tally(assignment) for s in self.shown))
-            proof = Proof(self.plan, score, Claim("it satisfies the constraint", optimal=False))
+            proof = Proof(self.plan.price, score, Claim("it satisfies the constraint", optimal=False))
             self.solution = Solution(score, score, numbers, assignment, self.model, proof)
         return score, tallies
 
@@ -285,16 +282,22 @@ class Search:
         if self.best is None or self.plan.segments > 1 or not self.limits.candidates:
             return
         point, allowance = self.best, self.best.allowance
-        start, ranking = float(point.profile.scores[0]), point.profile.ranked()
+        priced = folded(self.model, self.model.blocks, self.ranges, point.multipliers)
+        profile = Profile.of(priced, (), self.plan)  # once more: no tables are kept from step to step
+        start, ranking = float(profile.scores[0]), profile.ranked()
         left = -inf  # the dual value of what has not been seen, -inf if there is nothing
-        for found in islice(ranking, self.limits.candidates):
-            left = point.value + (found.score - start)
-            if self.solution is not None and left <= self.solution.score + allowance:
-                break
-            self._offer(found.assignment)
-        else:
-            if next(ranking, None) is None:
-                left = -inf
+        try:
+            for found in islice(ranking, self.limits.candidates):
+                left = point.value + (found.score - start)
+                if self.solution is not None and left <= self.solution.score + allowance:
+                    break
+                self._offer(found.assignment)
+            else:
+                if next(ranking, None) is None:
+                    left = -inf
+        except BudgetError:  # no room to look further
+            if left == -inf:
+                return
         self._narrow(left, allowance)
 
     def _narrow(self, left: float, allowance: float) -> None:

@@ -18,9 +18,11 @@ from tallytree.algebra import Algebra, LogSumExp, MaxPlus
 from tallytree.errors import ModelError
 from tallytree.kernels import native
 from tallytree.kernels.chart_problem import SPLIT, UNARY, WORD, ChartProblem
+from tallytree.planning.budget import Budget
 from tallytree.planning.charts import ChartLayout, ChartTallies, spans
 from tallytree.planning.options import Backend
 from tallytree.running.chart_reference import ReferenceChart
+from tallytree.running.in_order import InOrder
 
 __all__ = [
     "UNARY",
@@ -108,9 +110,9 @@ class NativeChart:
         """
         return self._run.expectations() if probabilities is None else self._run.expectations_of(probabilities)
 
-    def in_order(self, cells: NDArray[np.int64]) -> native.ChartKBest:
+    def in_order(self, cells: NDArray[np.int64], budget: Budget) -> InOrder:
         """Return a search for the derivations with the tallies of these root cells, best first."""
-        return native.ChartKBest(self._run, cells)
+        return InOrder(native.ChartKBest(self._run, cells), budget, "trees")
 
 
 ChartMessages = NativeChart | ReferenceChart

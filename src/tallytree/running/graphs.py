@@ -19,10 +19,11 @@ from tallytree.kernels.evaluation import Evaluation
 from tallytree.kernels.evaluation import evaluate as evaluate_tables
 from tallytree.model.blocks import evaluate
 from tallytree.model.model import Model
+from tallytree.planning.budget import Budget
 from tallytree.planning.options import RunOptions
 from tallytree.planning.plan import Plan
 from tallytree.planning.precision import check_scores
-from tallytree.planning.threads import threads_for
+from tallytree.running.in_order import InOrder
 from tallytree.running.reference import ReferenceRun
 from tallytree.statistics.statistic import Statistic
 
@@ -58,7 +59,7 @@ def pass_upward(
         plan.need_double("reference runs")
         return ReferenceRun(plan, model, LogSumExp() if algebra == LOG_SUM_EXP else MaxPlus())
     tables = [block.tables for block in model.blocks]
-    threads = threads_for(plan.operations, options.threads)
+    threads = plan.threads(options.threads)
     if plan.precision == "double":
         return native.Run(plan.layout, tables, algebra, threads=threads)
     run = native.SingleRun(plan.layout, tables, threads=threads)
@@ -84,8 +85,8 @@ def pass_downward(
     return messages.downward(weights) + constants
 
 
-def in_order(messages: GraphMessages, cells: NDArray[np.int64], plan: Plan) -> native.KBest:
-    """Return a search through the labellings of some root cells in order of score.
+def in_order(messages: GraphMessages, cells: NDArray[np.int64], plan: Plan, budget: Budget) -> InOrder:
+    """Return a search through the labellings of some root cells in order of score, within a budget.
 
     Raises
     ------
@@ -96,7 +97,7 @@ def in_order(messages: GraphMessages, cells: NDArray[np.int64], plan: Plan) -> n
     if not isinstance(messages, native.Run):
         raise ModelError("labellings in order come from the native executor; leave out backend=")
     try:
-        return native.KBest(messages, cells)
+        return InOrder(native.KBest(messages, cells), budget, "labellings")
     except native.BudgetExceededError:
         raise BudgetError(
             "labellings in order need every table, and this plan keeps only checkpoints "
@@ -118,7 +119,7 @@ def residues(
 ) -> list[NDArray[np.int64]]:
     """Return the number of labellings of some root cells, modulo each of some primes."""
     tables = [block.tables for block in model.blocks]
-    several = threads_for(plan.operations, threads)
+    several = plan.threads(threads)
     return [
         native.Run(plan.layout, tables, native.COUNTING, prime, several).values[cells].astype(np.int64)
         for prime in primes

@@ -67,10 +67,13 @@ class Search:
         if profile.plan.segments > 1:  # labellings in order need all tables
             return None, False
         ranking = profile.ranked(where=where)
-        for solution in islice(ranking, self.labellings):
-            if solution.score <= self.window.most:
-                return solution, True
-        return None, next(ranking, None) is None
+        try:
+            for solution in islice(ranking, self.labellings):
+                if solution.score <= self.window.most:
+                    return solution, True
+            return None, next(ranking, None) is None
+        except BudgetError:  # no room to look further
+            return None, False
 
     def by_tallies(self) -> BoundedSolution:
         """Put the range on tallies that determine the score: a lattice, or counts of distinct entries."""

@@ -16,12 +16,17 @@ from tallytree.losses.augmented import LossProfile
 from tallytree.losses.corpus.pool import Choice, Pool
 from tallytree.losses.corpus.search import Question, Report, search
 from tallytree.losses.nodes import NodeLoss
+from tallytree.losses.query import loss_query
 from tallytree.losses.scaling import Scaling, checked_margin, checked_scaling, scaled
 from tallytree.losses.solution import AugmentedSolution
 from tallytree.model.model import Model
+from tallytree.planning.budget import Budget
+from tallytree.planning.options import Options, PlanOptions
 from tallytree.values import read_only
 
 __all__ = ["CorpusSolution", "loss_augmented_corpus"]
+
+_PART_BYTES = 12_000  # what CPython takes for a model's profile, besides its rows
 
 Progress = Callable[[str], None]
 
@@ -87,14 +92,16 @@ def loss_augmented_corpus(
     margin : float
         In the place of the factor 1 of the loss, or of the 1 in the brackets.
     memory_limit : float, optional
-        For the tables of one model, in bytes.
+        Bytes, for everything: the tables of one model at a time, what is kept of all of them, and the joins.
+        By default half of the memory.
     progress : callable, optional
         Gets a line of text now and then.
 
     Raises
     ------
     BudgetError
-        Too many tallies are too close to the best to be told apart; the text has the bound that stopped it.
+        It does not fit the memory limit; or too many tallies are too close to the best to be told apart: the
+        text has the bound that stopped it.
 
     Examples
     --------
@@ -107,24 +114,36 @@ def loss_augmented_corpus(
     >>> found.loss, found.tally
     (0.6666666666666667, (2, 5))
     """
-    parts = _parts(models, truths, loss, memory_limit, progress)
+    budget = Budget(PlanOptions(memory_limit=memory_limit).limit)
+    parts = _parts(models, truths, loss, budget, progress)
     checked_scaling(scaling, loss)
     whole = _Whole(loss, [part.loss for part in parts])
     truth_score = float(sum(part.truth_score for part in parts))
     question = Question(scaling, checked_margin(margin), truth_score, whole.loss, whole.largest_loss)
-    tables = [part.table() for part in parts]
-    pool = Pool([tallies for tallies, _ in tables], [scores for _, scores in tables])
-    choice, report = search(pool, question, whole.truths(pool), progress)
+    pool = _pool(parts, budget)
+    choice, report = search(pool, question, whole.truths(pool), progress, budget)
     rows = (choice - pool.starts).tolist()
     solutions = tuple(part.released().row(row) for part, row in zip(parts, rows, strict=True))
     return whole.answer(question, solutions, pool.tallies[choice].sum(axis=0), report)
+
+
+def _pool(parts: Sequence[LossProfile], budget: Budget) -> Pool:
+    rows = sum(map(len, parts))
+    budget.hold(Pool.bytes_for(rows, _columns(parts[0])), f"the {rows:,} tallies of {len(parts):,} models")
+    tables = [part.table() for part in parts]
+    return Pool([tallies for tallies, _ in tables], [scores for _, scores in tables])
+
+
+def _columns(part: LossProfile) -> int:
+    loss: Any = part.loss
+    return len(loss.counted)
 
 
 def _parts(
     models: Any,
     truths: Iterable[Any],
     loss: NodeLoss,
-    memory_limit: float | None,
+    budget: Budget,
     progress: Progress | None,
 ) -> list[LossProfile]:
     if not isinstance(loss, NodeLoss):
@@ -142,7 +161,11 @@ def _parts(
         raise ModelError("a corpus has at least one model, got none")
     parts = []
     for k, (model, truth) in enumerate(pairs):
-        parts.append(LossProfile(model, loss.against(truth), memory_limit=memory_limit).released())
+        options = Options(PlanOptions(memory_limit=budget.limit, beside=budget.held))
+        part = LossProfile.of(loss_query(model, loss.against(truth)), options).released()
+        rows = len(part) * 8 * (2 + _columns(part))
+        budget.hold(_PART_BYTES + rows, f"the profiles of {k + 1:,} of {len(pairs):,} models")
+        parts.append(part)
         if progress is not None and (k + 1) % 100 == 0:
             progress(f"profiles of {k + 1} of {len(pairs)} models")
     return parts

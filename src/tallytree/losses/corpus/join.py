@@ -8,6 +8,7 @@ the least slack for every tally, kept sparse.
 
 from __future__ import annotations
 
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -69,13 +70,14 @@ def join(
     low: NDArray[np.int64],
     high: NDArray[np.int64],
     most: int,
+    room: float = inf,
 ) -> Joined:
     """Join the rows within the budget; the tallies that end inside the box.
 
     Raises
     ------
     TooManyError
-        More than ``most`` tallies at a time.
+        More than ``most`` tallies at a time, or more than ``room`` bytes.
     """
     rows = np.flatnonzero(slack <= budget)
     parts, first, counts = np.unique(pool.part[rows], return_index=True, return_counts=True)
@@ -85,11 +87,15 @@ def join(
     states = np.zeros((1, len(low)), dtype=np.int64)
     spent = np.zeros(1)
     steps: list[tuple[int, _Step]] = []
+    kept = 0  # bytes of the steps
     for k, (part, some) in enumerate(several):
+        if kept + len(states) * len(some) * (16 + 16 * len(low)) > room:
+            raise TooManyError
         states, spent, step = _joined(states, spent, offsets[k], slack[some], some, budget)
         inside = _within(states + support.tally, low - largest[k + 1], high - least[k + 1])
         states, spent, step = states[inside], spent[inside], _Step(step.parent[inside], step.row[inside])
         steps.append((part, step))
+        kept += 16 * len(states)
         if len(states) > most:
             raise TooManyError
     ends = np.flatnonzero(_within(states + support.tally, low, high))

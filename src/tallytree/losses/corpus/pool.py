@@ -58,6 +58,11 @@ class Pool:
         self._vertex_starts = np.searchsorted(self._vertex_part, np.arange(len(sizes)))
         self.rounding = float(rounding_bound(2 * len(sizes), np.abs([least, most]).sum()))
 
+    @staticmethod
+    def bytes_for(rows: int, columns: int) -> int:
+        """Return what a pool of so many rows takes: its arrays, and those that it is made from and by."""
+        return rows * (40 + 8 * columns) + rows * (40 + 24 * columns)
+
     def support(self, multipliers: NDArray[np.float64]) -> Support:
         """Maximise ``score + λ·tally`` in each part; of equal rows the first."""
         values = self._vertex_scores + self._vertex_tallies @ multipliers

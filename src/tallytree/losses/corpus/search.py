@@ -21,6 +21,7 @@ from tallytree.losses.corpus.ellipsoid import minimise
 from tallytree.losses.corpus.join import Joined, TooManyError, join
 from tallytree.losses.corpus.pool import Choice, Pool, Support
 from tallytree.losses.scaling import Scaling, needed, scaled
+from tallytree.planning.budget import Budget, readable_bytes
 
 __all__ = ["Question", "Report", "search"]
 
@@ -139,9 +140,9 @@ class _Bounds:
 
 
 class _Search:
-    def __init__(self, pool: Pool, question: Question, progress: Progress | None) -> None:
+    def __init__(self, pool: Pool, question: Question, progress: Progress | None, budget: Budget) -> None:
         self.pool, self.question = pool, question
-        self.progress = progress
+        self.progress, self.budget = progress, budget
         self.bounds = _Bounds()
         self.best, self.choice = -np.inf, np.zeros(0, dtype=np.int64)
         self.report = Report()
@@ -257,7 +258,8 @@ class _Search:
         budget = float((support.total - tallies @ support.multipliers - needed).max())
         slack = self.pool.slack(support)
         low, high = tallies.min(axis=0), tallies.max(axis=0)
-        joined = join(self.pool, support, slack, budget + self.pool.rounding, low, high, _MOST_STATES)
+        limits = budget + self.pool.rounding, low, high, _MOST_STATES, self.budget.room
+        joined = join(self.pool, support, slack, *limits)
         self.report.joined += len(tallies)
         self.report.states = max(self.report.states, joined.most)
         self._take_best(joined, support)
@@ -276,15 +278,16 @@ class _Search:
     def _stuck(self, box: _Box) -> BudgetError:
         return BudgetError(
             f"the tally {tuple(box.low.tolist())} may have the value {self._bound(box):.9g}, the best so far "
-            f"is {self.best:.9g}, and to tell takes a join of more than {_MOST_STATES:,} partial tallies; "
-            "divide the corpus, or take fewer models"
+            f"is {self.best:.9g}, and to tell takes a join of more than {_MOST_STATES:,} partial tallies, or "
+            f"of more than the {readable_bytes(self.budget.room)} that are left; divide the corpus, take "
+            "fewer models, or raise memory_limit="
         )
 
 
 def search(
-    pool: Pool, question: Question, first: Choice, progress: Progress | None = None
+    pool: Pool, question: Question, first: Choice, progress: Progress | None, budget: Budget
 ) -> tuple[Choice, Report]:
     """Find the choice of one row per part with the largest value, beginning with one that is known."""
-    work = _Search(pool, question, progress)
+    work = _Search(pool, question, progress, budget)
     work.offer(first)
     return work.run(), work.report

@@ -1,0 +1,50 @@
+"""What tests of memory share: limits that cut plans into segments, and the growth of a process of its own."""
+
+import json
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+needs_proc = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+
+_MEASURE = """
+    import gc, json, sys
+    import numpy as np, tallytree as tt
+    from tallytree import parsing
+
+    def status(field):  # what getrusage says begins with the memory of the process that forked this one
+        lines = open("/proc/self/status").read().splitlines()
+        return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(field))
+
+    def chain(length, states, seed=0):
+        rng = np.random.default_rng(seed)
+        return tt.Model.chain(rng.normal(size=(length, states)), rng.normal(size=(states, states)))
+
+    def measured(call, limit):
+        gc.collect()
+        open("/proc/self/clear_refs", "w").write("5")  # the peak is counted from here
+        before, refused, said = status("VmRSS"), None, None
+        try:
+            said = call(limit)
+        except tt.BudgetError as error:
+            refused = str(error)
+        return {"growth": max(status("VmHWM") - before, 0), "refused": refused, "said": said}
+"""
+
+
+def little(plan, share):
+    """Return the memory limit that leaves a plan a share of what its tables take."""
+    return plan.peak_bytes - (1 - share) * plan.layout.arena_bytes
+
+
+def grown(code, limit=None, timeout=120):
+    """Run code that defines `small` and `call`, functions of a limit; measure `call` in its own process."""
+    end = f"small(None)\nprint(json.dumps(measured(call, {limit!r})))"
+    whole = "\n".join((textwrap.dedent(_MEASURE), textwrap.dedent(code), end))
+    done = subprocess.run(
+        [sys.executable, "-c", whole], capture_output=True, text=True, check=False, timeout=timeout
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)

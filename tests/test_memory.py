@@ -1,0 +1,236 @@
+"""The memory limit is the limit: forecasts against what processes grow by, and refusals that take nothing."""
+
+import numpy as np
+import pytest
+from memory import grown, needs_proc
+
+import tallytree as tt
+from tallytree.planning import orders
+from tallytree.planning.budget import Budget
+
+SLACK = 4e6  # what the allocator and the interpreter take besides
+
+# The plan says what these take: `call` returns its forecast.
+PLANNED = {
+    "long chain": """
+        def asked(model):
+            return lambda limit: tt.solve(model, memory_limit=limit).certificate.peak_bytes
+        small, call = asked(chain(5, 3)), asked(chain(60_000, 3))
+    """,
+    "star": """
+        def asked(leaves):
+            parents = np.zeros(leaves + 1, dtype=int)
+            parents[0] = -1
+            rng = np.random.default_rng(0)
+            model = tt.Model.tree(parents, rng.normal(size=(leaves + 1, 3)), rng.normal(size=(3, 3)))
+            return lambda limit: tt.solve(model, memory_limit=limit).certificate.peak_bytes
+        small, call = asked(5), asked(20_000)
+    """,
+    "many states": """
+        def asked(model):
+            return lambda limit: tt.solve(model, threads=1, memory_limit=limit).certificate.peak_bytes
+        small, call = asked(chain(5, 3)), asked(chain(20, 1100))
+    """,
+    "rows that a cap folds": """
+        def asked(size):
+            model = tt.Model([2, 2], [((0,), [0.0, 1.0]), ((1,), [0.5, 0.0])])
+            s = tt.Statistic([((0,), [-size, 0]), ((1,), [0, size])], name="s")
+            def run(limit):
+                found = tt.solve(model, where=s >= 1, layout="rows", memory_limit=limit)
+                return found.certificate.peak_bytes
+            return run
+        small, call = asked(5), asked(3_000_000)
+    """,
+}
+
+# These are counted as they grow.
+COUNTED = {
+    "k_best": (
+        """
+        def asked(k):
+            return lambda limit: len(tt.k_best(chain(100, 3), k, memory_limit=limit))
+        small, call = asked(5), asked(12_000)
+        """,
+        r"best: together with .* takes|of which [\d,]+ have been found",
+    ),
+    "iter_best": (
+        """
+        from itertools import islice
+        def asked(k):
+            return lambda limit: sum(1 for _ in islice(tt.iter_best(chain(1500, 3), memory_limit=limit), k))
+        small, call = asked(5), asked(4000)
+        """,
+        r"search for labellings in order, of which [\d,]+ have been found: .* takes .* the limit is .*",
+    ),
+    "trees": (
+        """
+        rng = np.random.default_rng(0)
+        rules = {(a, b, c): rng.normal() for a in "NVP" for b in "NVP" for c in "NVP"}
+        words = {name: {"a": rng.normal()} for name in "NVP"}
+        grammar = parsing.Grammar(rules, {}, words, root="N")
+        def asked(k):
+            forest = parsing.Forest(grammar, "a " * 12)
+            return lambda limit: len(parsing.k_best(forest, k, memory_limit=limit))
+        small, call = asked(5), asked(2500)
+        """,
+        r"trees in order, of which|best: together|trees that have come",
+    ),
+    "corpus": (
+        """
+        def asked(count):
+            rng = np.random.default_rng(0)
+            models = [chain(18, 3, seed) for seed in range(count)]
+            truths = [rng.integers(0, 3, 18) for _ in models]
+            loss = tt.losses.FBeta(background=0)
+            return lambda limit: tt.loss_augmented_corpus(models, truths, loss, memory_limit=limit).value
+        small, call = asked(2), asked(250)
+        """,
+        "profiles of .* models|tallies of .* models|the plan needs|partial tallies",
+    ),
+    "relax": (
+        """
+        def asked(length):
+            model = chain(length, 3)
+            few = tt.count(model, state=1) <= length // 4
+            return lambda limit: tt.relax(model, where=few, candidates=0, memory_limit=limit).upper_bound
+        small, call = asked(10), asked(60_000)
+        """,
+        "the plan needs",
+    ),
+}
+
+
+@needs_proc
+@pytest.mark.parametrize("name", sorted(PLANNED))
+def test_plans_say_what_a_process_grows_by(name):
+    found = grown(PLANNED[name])
+    assert found["said"] > 15e6, "so that the rest of the process does not matter"
+    assert found["growth"] == pytest.approx(found["said"], rel=0.2, abs=SLACK)
+    refused = grown(PLANNED[name], limit=0.2 * found["said"])
+    assert "the plan needs" in refused["refused"] and "the limit is" in refused["refused"]
+    assert refused["growth"] < SLACK, "nothing is allocated"
+
+
+@needs_proc
+@pytest.mark.parametrize("name", sorted(COUNTED))
+def test_what_grows_on_the_way_is_counted(name):
+    code, words = COUNTED[name]
+    free = grown(code)
+    enough = grown(code, limit=1.25 * free["growth"] + SLACK)
+    assert enough["refused"] is None and enough["said"] == free["said"]
+    limit = 0.5 * free["growth"]
+    refused = grown(code, limit=limit)
+    assert refused["growth"] <= 1.2 * limit + SLACK
+    with pytest.raises(tt.BudgetError, match=words):
+        raise tt.BudgetError(refused["refused"] or "nothing was refused")
+
+
+@needs_proc
+def test_answers_do_not_keep_the_lists_of_their_plans():
+    found = grown(
+        """
+        def asked(k):
+            return lambda limit: len(tt.diverse_k_best(chain(60, 3), k, 4, memory_limit=limit))
+        small, call = asked(2), asked(14)
+        """,
+        limit=40e6,
+    )
+    assert found["growth"] <= 1.2 * 40e6 + SLACK
+
+
+# ---------------------------------------------------------------- without measuring
+
+
+def uniform(length, states=3):
+    return tt.Model.chain(np.zeros((length, states)), np.zeros((states, states)))
+
+
+def test_a_program_that_cannot_fit_is_not_drawn_up(monkeypatch):
+    monkeypatch.setattr("tallytree.planning.plan.skeleton", None)
+    with pytest.raises(
+        tt.BudgetError, match=r"the plan needs .* for the program of 30,000 variables alone, and the limit is"
+    ):
+        tt.solve(uniform(30_000), memory_limit=5e6)
+
+
+def test_what_a_cap_folds_is_refused_before_it_is_made():
+    model = tt.Model([2, 2], [((0,), [0.0, 1.0]), ((1,), [0.5, 0.0])])
+    s = tt.Statistic([((0,), [1 - 2**40, 0]), ((1,), [0, 2**40 - 1])], name="s")
+    with pytest.raises(tt.BudgetError, match=r"the plan needs 8\.0 TiB or more"):
+        tt.solve(model, where=s >= 1, layout="rows")
+    assert tt.solve(model, where=s >= 1).score == tt.solve(model, where=s >= 1, layout="cells").score
+
+
+def test_large_models_get_the_program_that_small_ones_do(monkeypatch):
+    """Drafts decide as whole programs do."""
+    rng = np.random.default_rng(0)
+    parents = np.array([-1, *(int(rng.integers(0, i)) for i in range(1, 300))])
+    model = tt.Model.tree(parents, rng.normal(size=(300, 3)), rng.normal(size=(3, 3)))
+    shapes = [(uniform(50), [tt.count(state=1)]), (model, []), (model, [tt.count(model, state=1)])]
+    whole = [tt.plan(m, s) for m, s in shapes]
+    monkeypatch.setattr(orders, "_MANY", 0)
+    monkeypatch.setattr(orders, "_CACHE", type(orders._CACHE)())
+    for (m, s), plan in zip(shapes, whole, strict=True):
+        again = tt.plan(m, s)
+        assert again.order.tolist() == plan.order.tolist() and str(again) == str(plan)
+        assert again.steps == plan.steps
+
+
+def test_the_cache_of_programs_is_bounded_in_bytes(monkeypatch):
+    monkeypatch.setattr(orders, "_CACHE", type(orders._CACHE)())
+    monkeypatch.setattr(orders, "_CACHE_BYTES", 1e5)
+    for length in range(100, 140):
+        tt.plan(uniform(length))
+    assert 1 <= len(orders._CACHE) < 10
+    assert sum(one.bytes for one in orders._CACHE.values()) <= 1e5
+
+
+def test_threads_are_as_many_as_there_is_room_for():
+    plan = tt.plan(uniform(20, 300), memory_limit=1e9)
+    one = plan.peak_bytes + plan.layout.scratch_bytes * (1 - plan.threads())
+    tight = tt.plan(uniform(20, 300), memory_limit=one + 1.5 * plan.layout.scratch_bytes)
+    assert (plan.threads(8), tight.threads(8), tight.threads(1)) == (8, 2, 1)
+
+
+def test_a_search_that_has_no_room_goes_on_with_what_it_has_found():
+    """Labellings that were found before the limit was met come before the error."""
+    rng = np.random.default_rng(0)
+    model = tt.Model.chain(rng.normal(size=(40, 3)), rng.normal(size=(3, 3)))
+    every, seen = [s.score for s in tt.k_best(model, 3000)], []
+    with pytest.raises(tt.BudgetError, match=r"of which ([\d,]+) have been found") as caught:
+        seen.extend(s.score for s in tt.iter_best(model, memory_limit=3e5))
+    said = int(str(caught.value).split("of which ")[1].split(" ")[0].replace(",", ""))
+    assert len(seen) == said and seen == every[:said]
+
+
+def test_excluding_counts_what_is_excluded():
+    model = uniform(200)
+    some = np.random.default_rng(0).integers(0, 3, size=(500, 200))
+    with pytest.raises(tt.BudgetError, match=r"the [\d,]+ labellings to leave out: together"):
+        tt.exclude(model, some, memory_limit=2e5)
+
+
+def test_a_budget_counts_and_gives_back():
+    budget = Budget(100.0, held=60.0)
+    budget.need(40.0, "a table")
+    with pytest.raises(
+        tt.BudgetError, match="a table: together with what is held already that takes 101 bytes"
+    ):
+        budget.need(41.0, "a table")
+    budget.hold(40.0, "a list")
+    assert budget.room == 0
+    budget.hold(-30.0, "a list")
+    assert budget.room == 30
+    with pytest.raises(tt.BudgetError, match=r"the limit is 100 bytes. Ask for less, or raise memory_limit="):
+        budget.hold(31.0, "a list")
+
+
+@pytest.mark.parametrize("limit", [2e5, 4e5, 8e5, 2e6])
+def test_relaxing_stops_to_look_where_memory_is_short(limit):
+    rng = np.random.default_rng(0)
+    model = tt.Model.chain(rng.normal(size=(150, 3)), rng.normal(size=(3, 3)))
+    where = (tt.count(model, state=1) == 50) & (tt.count(model, state=2) == 47)
+    free = tt.relax(model, where=where, iterations=5)
+    found = tt.relax(model, where=where, iterations=5, memory_limit=limit)
+    assert found.upper_bound >= tt.solve(model, where=where).score - 1e-9
+    assert found.upper_bound >= free.upper_bound
