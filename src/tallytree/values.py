@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Frozen", "counted", "digest", "owned", "read_only", "set_once"]
+__all__ = ["Frozen", "counted", "digest", "is_masked", "owned", "read_only", "set_once"]
 
 set_once = object.__setattr__
 """How the constructor of a :class:`Frozen` value fills its slots."""
@@ -43,6 +43,11 @@ def owned(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
     if flags.writeable or not flags.c_contiguous or array.dtype != dtype:
         array = read_only(np.array(array, dtype=dtype, order="C"))
     return array
+
+
+def is_masked(value: object) -> bool:
+    """Say whether something is an array that hides some of its entries, which a plain array would show."""
+    return isinstance(value, np.ma.MaskedArray) and bool(np.ma.is_masked(value))
 
 
 def digest(array: NDArray[Any]) -> bytes:

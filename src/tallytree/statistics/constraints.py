@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, final
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tallytree.statistics.domain import Domain
     from tallytree.statistics.linear import Term
 
+_DEEPEST = 100
 _FEW_TERMS = 16  # terms that are told apart without their digests
 
 
@@ -101,10 +102,12 @@ class Constraint(ABC):
         return mask if mask.shape == shape else np.array(np.broadcast_to(mask, shape))
 
     def __and__(self, other: Constraint) -> Constraint:
-        return And((*_parts(self, And), *_parts(as_constraint(other), And)))
+        parts = (*_parts(self, And), *_parts(as_constraint(other), And))
+        return And(parts, max(_depth(self, And), _depth(other, And)))
 
     def __or__(self, other: Constraint) -> Constraint:
-        return _any_of((*_parts(self, Or), *_parts(as_constraint(other), Or)))
+        parts = (*_parts(self, Or), *_parts(as_constraint(other), Or))
+        return _any_of(parts, max(_depth(self, Or), _depth(other, Or)))
 
     # reached from a left operand that is no constraint: the same refusal
     __rand__ = __and__
@@ -121,10 +124,20 @@ class Constraint(ABC):
 @dataclass(frozen=True, slots=True, repr=False)
 class _Compound(Constraint):
     parts: tuple[Constraint, ...]
+    depth: int = field(default=0, compare=False)  # how many levels of & and | there are
 
     symbol: ClassVar[str]
     join: ClassVar[np.ufunc]
     missed: ClassVar[np.ufunc]
+
+    def __post_init__(self) -> None:
+        if not self.depth:
+            object.__setattr__(self, "depth", 1 + max(map(_depth, self.parts), default=0))
+        if self.depth > _DEEPEST:
+            raise ModelError(
+                f"the constraint is nested more than {_DEEPEST} deep; join comparisons by & and | in long "
+                "rows, which are one level each, or put the condition into the objective"
+            )
 
     @property
     def statistics(self) -> tuple[Term, ...]:
@@ -233,14 +246,20 @@ def local_part(constraint: Constraint) -> Constraint | None:
     return And(parts) if parts else None
 
 
-def _any_of(parts: tuple[Constraint, ...]) -> Or:
+def _any_of(parts: tuple[Constraint, ...], depth: int = 0) -> Or:
     whole = [one for part in parts for one in part.reducing]
     if whole:
         raise ModelError(
             f"'{whole[0]}' is about the labelling as a whole, and joins other constraints by & only; for an "
             "alternative between patterns write | inside of one pattern"
         )
-    return Or(parts)
+    return Or(parts, depth)
+
+
+def _depth(constraint: Constraint, joined: type[_Compound] | None = None) -> int:
+    """Return how many levels a constraint has, or would have with another one in its row."""
+    own = constraint.depth if isinstance(constraint, _Compound) else 0
+    return own if joined is None or isinstance(constraint, joined) else own + 1
 
 
 def _parts(constraint: Constraint, kind: type[_Compound]) -> tuple[Constraint, ...]:

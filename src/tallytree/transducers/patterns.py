@@ -36,6 +36,8 @@ _TOKENS = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
+_LONGEST_COUNT = 18
+
 _Build = Callable[["_Writer", int], int]
 """Adds the moves of an expression from a state on, and returns the state where it ends."""
 
@@ -203,6 +205,8 @@ def _counted(pattern: str, match: re.Match[str], place: int) -> _Token:
     least, most = match["least"], match["most"]
     if not least and not most:
         raise _misunderstood(pattern, place, "expected a number, as in {2}, {2,}, {,3} or {2,3}")
+    if max(len(least), len(most)) > _LONGEST_COUNT:
+        raise _misunderstood(pattern[: place + 20], place, f"counts have at most {_LONGEST_COUNT} digits")
     fewest = int(least or 0)
     largest = int(most) if most else None if match["comma"] else fewest
     if largest is not None and largest < fewest:
