@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Frozen", "counted", "digest", "owned", "read_only", "set_once"]
+__all__ = ["Frozen", "counted", "digest", "is_masked", "owned", "read_only", "set_once"]
 
 set_once = object.__setattr__
 """How the constructor of a :class:`Frozen` value fills its slots."""
@@ -32,17 +32,52 @@ def counted(number: int, noun: str) -> str:
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Mark an array of our own as read-only, in place, and return it."""
+    """Mark an array of our own as read-only, in place, with the arrays that it is a view of; return it."""
     array.setflags(write=False)
+    base = array.base
+    while isinstance(base, np.ndarray):
+        base.setflags(write=False)
+        base = base.base
     return array
 
 
 def owned(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
-    """Give a read-only C-contiguous array: the same one if it is that already, otherwise a copy."""
+    """Give a read-only C-contiguous array that nobody can change: the same one if it is that, or a copy.
+
+    A view is as good as what it is a view of: one of writable memory, or of memory that is not NumPy's, is
+    copied.
+
+    Examples
+    --------
+    >>> writable = np.zeros(3)
+    >>> view = writable[:]
+    >>> view.setflags(write=False)
+    >>> owned(view, np.float64) is view
+    False
+    >>> kept = read_only(np.zeros(6).reshape(2, 3))
+    >>> owned(kept, np.float64) is kept
+    True
+    """
     flags = array.flags
-    if flags.writeable or not flags.c_contiguous or array.dtype != dtype:
+    fits = flags.c_contiguous and array.dtype == dtype and type(array) is np.ndarray
+    if not fits or flags.writeable or not _is_settled(array):
         array = read_only(np.array(array, dtype=dtype, order="C"))
     return array
+
+
+def _is_settled(array: NDArray[Any]) -> bool:
+    """Say whether no writable array shares the memory of one that is read-only, as far as can be seen."""
+    base: object = array.base
+    while isinstance(base, np.ndarray):
+        if base.flags.writeable:
+            return False
+        base = base.base
+    return base is None or isinstance(base, bytes)
+
+
+def is_masked(value: object) -> bool:
+    """Say whether something is an array that hides some of its entries, which a plain array would show."""
+    return isinstance(value, np.ma.MaskedArray) and bool(np.ma.is_masked(value))
 
 
 def digest(array: NDArray[Any]) -> bytes:

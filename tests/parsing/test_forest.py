@@ -209,7 +209,7 @@ def test_unknown_word() -> None:
     [
         ({"span_scores": np.zeros((2, 2, 1))}, r"span_scores has shape \(2, 2, 1\).* \(3, 3, 1\)"),
         ({"span_scores": np.full((3, 3, 1), np.nan)}, "span_scores has nan"),
-        ({"binary_scores": np.full((3, 3, 1), np.inf)}, r"binary_scores has nan or \+inf"),
+        ({"binary_scores": np.full((3, 3, 1), np.inf)}, r"binary_scores has nan, \+inf"),
         ({"word_scores": np.zeros((2, 2))}, "word_scores must have shape"),
         ({"word_scores": np.zeros((2, 3))}, "tags of the lexicon only"),
         ({"span_scores": "good"}, "span_scores is an array of numbers"),

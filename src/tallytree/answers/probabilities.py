@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.answers.lookup import row_of, whole_numbers
 from tallytree.answers.tallies import tally_type
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.values import read_only
@@ -104,16 +105,15 @@ class TallyProbabilities:
         return read_only(normalised(self._relative_logs, self._relative_partition))
 
     def _row(self, tally: Iterable[int]) -> int:
-        wanted = np.array(list(tally))
-        if wanted.shape != (len(self._names),) or (wanted.size and wanted.dtype.kind not in "iu"):
-            raise ModelError(
-                f"a tally has one integer for each of ({', '.join(self._names)}), got {wanted.tolist()}"
-            )
-        rows = np.flatnonzero((self.tallies == wanted).all(axis=1))
-        if not len(rows):
-            named = tally_type(self._names)(*wanted.tolist())
+        given = list(tally)
+        if len(given) != len(self._names):
+            raise ModelError(f"a tally has one integer for each of ({', '.join(self._names)}), got {given}")
+        wanted = whole_numbers(given)
+        row = row_of(self.tallies, wanted)
+        if row is None:
+            named = tally_type(self._names)(*wanted)
             raise InfeasibleError(f"no {self._noun} has the {named}; see .tallies for those that occur")
-        return int(rows[0])
+        return row
 
     def _drawn_rows(
         self, count: int, tally: Iterable[int] | None, generator: np.random.Generator

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.answers.certificate import BEST, IN_ORDER, SAME_TALLY, Claim
+from tallytree.answers.lookup import nearest_rows, nearest_tallies, row_of, whole_numbers
 from tallytree.answers.objective import Objective, evaluate_objective
 from tallytree.answers.ranking import Ranked, Ranking, by_objective
-from tallytree.answers.tallies import nearest_tallies
 from tallytree.deprecation import warn_renamed
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.planning.budget import Budget
@@ -311,15 +311,16 @@ class TallyTable(ABC, Generic[Answer]):
 
     def _row(self, tally: tuple[int, ...], named: dict[str, int]) -> int:
         wanted = self._wanted(tally, named)
-        rows = np.flatnonzero((self.tallies == wanted).all(axis=1))
-        if not len(rows):
+        row = row_of(self.tallies, wanted)
+        if row is None:
+            near = self._listed(nearest_rows(self.tallies, wanted))
             raise InfeasibleError(
-                f"no {self.noun} has the tally {dict(zip(self._names, wanted.tolist(), strict=True))}; "
-                f"the nearest attainable ones are {self._nearest(wanted)}"
+                f"no {self.noun} has the tally {dict(zip(self._names, wanted, strict=True))}; "
+                f"the nearest attainable ones are {near}"
             )
-        return int(rows[0])
+        return row
 
-    def _wanted(self, tally: tuple[int, ...], named: dict[str, int]) -> NDArray[np.int64]:
+    def _wanted(self, tally: tuple[int, ...], named: dict[str, int]) -> list[int]:
         unknown = [name for name in named if name not in self._names]
         values = dict(zip(self._names, tally, strict=False))
         twice = [name for name in named if name in values]
@@ -329,14 +330,7 @@ class TallyTable(ABC, Generic[Answer]):
                 f"a tally has one integer for each of ({', '.join(self._names)}), in order or by name; "
                 f"got {tally} and {named}"
             )
-        array = np.array([values[name] for name in self._names])
-        if array.size and array.dtype.kind not in "iu":
-            raise ModelError(f"a tally is made of integers, got {[values[name] for name in self._names]}")
-        return array.astype(np.int64)
-
-    def _nearest(self, wanted: NDArray[np.int64], count: int = 3) -> str:
-        distance = np.abs(self.tallies - wanted).sum(axis=1)
-        return self._listed(np.argsort(distance, kind="stable")[:count])
+        return whole_numbers([values[name] for name in self._names])
 
     def _some_tallies(self, count: int = 6) -> str:
         return self._listed(np.arange(min(count, len(self)))) + (", …" if len(self) > count else "")

@@ -50,7 +50,7 @@ class Graph:
 
     def __post_init__(self) -> None:
         nodes = _matrix(self.nodes, "nodes")
-        edges = np.asarray(self.edges, dtype=np.int32).reshape(-1, 2)
+        edges = np.array(self.edges).reshape(-1, 2)
         given = np.ones((len(edges), 1)) if self.edge_features is None else self.edge_features
         features = _matrix(given, "edge_features")
         if edges.size and (edges.min() < 0 or edges.max() >= nodes.shape[0]):
@@ -60,7 +60,7 @@ class Graph:
         if features.shape[0] != len(edges):
             raise ModelError(f"there are {len(edges)} edges and {features.shape[0]} rows of edge features")
         object.__setattr__(self, "nodes", nodes)
-        object.__setattr__(self, "edges", read_only(edges))
+        object.__setattr__(self, "edges", read_only(edges.astype(np.int32)))
         object.__setattr__(self, "edge_features", features)
         object.__setattr__(self, "shape", (nodes.shape[0],) if self.shape is None else tuple(self.shape))
 
@@ -81,7 +81,7 @@ def _matrix(values: Any, name: str) -> sparse.csr_matrix:
     dense = values if sparse.issparse(values) else np.asarray(values, dtype=np.float64)
     if dense.ndim != 2:
         raise ModelError(f"{name} must have two axes, got shape {dense.shape}")
-    matrix = sparse.csr_matrix(dense, dtype=np.float64)
+    matrix = sparse.csr_matrix(dense, dtype=np.float64, copy=True)
     if not np.isfinite(matrix.data).all():
         raise ModelError(f"{name} must be finite numbers, got nan or infinity; impute or drop them first")
     return matrix
@@ -174,8 +174,9 @@ class GraphProblem(TrainingProblem):
             raise ModelError(
                 f"all graphs need the same numbers of node and edge features, got {sorted(widths)}"
             )
-        self.graphs, self.labels, self.loss, self.states = list(graphs), labels, loss, states
-        self._truths = [np.asarray(truth, dtype=np.int64).reshape(-1) for truth in truths]
+        self.graphs, self.labels, self.loss = list(graphs), labels, loss
+        self.states = None if states is None else tuple(states)
+        self._truths = [read_only(np.array(truth, dtype=np.int64).reshape(-1)) for truth in truths]
         ((nodes, edges),) = widths
         self._node_weights = nodes * labels
         self.dimension = nodes * labels + edges * labels * labels

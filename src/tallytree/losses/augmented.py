@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from functools import partial
 from typing import Any, Unpack, overload
 
 import numpy as np
@@ -141,7 +142,7 @@ class LossProfile:
         tallies, scores = self.table()
         losses = np.broadcast_to(self._query.value(*tallies.T), scores.shape)
         constants = scaled(scaling, losses, scores - self.truth_score, 0.0)
-        return MarginPath(losses, constants, low, high, lambda row, at: self.row(row, scaling, at))
+        return MarginPath(losses, constants, low, high, partial(_at_margin, self, scaling))
 
     def table(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the attainable tallies of the loss's statistics, (S, P), and the best score of each.
@@ -171,6 +172,11 @@ class LossProfile:
     def _objective(self, scaling: Scaling, margin: float) -> Any:
         kind = checked_scaling(scaling, self.loss)
         return self._query.objective(kind, checked_margin(margin))
+
+
+def _at_margin(profile: LossProfile, scaling: Scaling, row: int, margin: float) -> Any:
+    """Return the best labelling with the tally of a row; a function, so that paths can be pickled."""
+    return profile.row(row, scaling, margin)
 
 
 @overload

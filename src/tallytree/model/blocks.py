@@ -43,7 +43,7 @@ class Block(Frozen):
 
     Notes
     -----
-    Read-only arrays are shared, writable ones are copied.
+    Read-only arrays are shared; writable ones, and views of such, are copied.
 
     Examples
     --------

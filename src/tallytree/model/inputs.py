@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tallytree.errors import ModelError
 from tallytree.model.pairs import check_scores, numeric
-from tallytree.values import digest, owned, read_only
+from tallytree.values import digest, is_masked, owned, read_only
 
 __all__ = [
     "Names",
@@ -52,7 +52,7 @@ def uniform(size: int, n: int) -> tuple[NDArray[np.int32], bytes]:
 def checked_cardinalities(cardinalities: ArrayLike) -> tuple[NDArray[np.int32], int | None]:
     """Check the numbers of states; return them, and the one they all are, if they are."""
     sizes = np.asarray(cardinalities)
-    if sizes.ndim != 1 or (sizes.size and sizes.dtype.kind not in "iu"):
+    if is_masked(cardinalities) or sizes.ndim != 1 or (sizes.size and sizes.dtype.kind not in "iu"):
         raise ModelError(
             f"cardinalities must be a sequence of integers, one per variable, got {cardinalities!r}"
         )
@@ -109,7 +109,7 @@ def pairwise_scores(
 def checked_parents(parents: ArrayLike, size: int) -> NDArray[np.int64]:
     """Check the parents of a forest; -1 for every root."""
     above = np.asarray(parents)
-    if above.shape != (size,) or (size and above.dtype.kind not in "iu"):
+    if is_masked(parents) or above.shape != (size,) or (size and above.dtype.kind not in "iu"):
         raise ModelError(
             f"parents must be {size} integers, one per row of unary and negative for roots, got an array of "
             f"shape {above.shape} and dtype {above.dtype}"
@@ -245,6 +245,8 @@ def suggestion(item: object, names: Names | None) -> str:
 
 def labelling_array(labelling: ArrayLike) -> NDArray[Any]:
     """Return a labelling as an array of numbers or of anything, but rectangular."""
+    if is_masked(labelling):
+        raise ModelError("the labelling is a masked array, and some entries are masked: give every state")
     try:
         array = np.asarray(labelling)
         if array.size and array.dtype.kind not in "biu":

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tallytree.errors import ModelError
 from tallytree.model.blocks import LARGEST_INTEGER, Block
-from tallytree.values import read_only
+from tallytree.values import is_masked, read_only
 
 __all__ = ["LARGEST_SCORE", "Pair", "are_scores", "check_blocks", "check_scores", "from_pairs", "numeric"]
 
@@ -117,6 +117,8 @@ def _split(pair: Pair, name: str) -> tuple[tuple[int, ...], NDArray[Any]]:
 
 def numeric(value: ArrayLike, name: str) -> NDArray[Any]:
     """Return ``value`` as an array of booleans, integers or floats, or refuse it."""
+    if is_masked(value):
+        raise ModelError(f"{name} is a masked array, and some entries are masked; fill them: array.filled(…)")
     try:
         array = np.asarray(value)
     except (TypeError, ValueError, RuntimeError) as error:  # the last from tensors that carry a gradient

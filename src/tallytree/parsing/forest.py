@@ -31,7 +31,7 @@ from tallytree.planning.budget import default_memory_limit
 from tallytree.planning.charts import ChartLayout, spans
 from tallytree.running.charts import ChartMessages, Scores, StepCounts, run_chart
 from tallytree.trees import Tree
-from tallytree.values import read_only
+from tallytree.values import is_masked, read_only
 
 __all__ = ["Forest"]
 
@@ -261,6 +261,8 @@ def _check_scores(scores: NDArray[np.float64], name: str) -> None:
 
 
 def _numbers(scores: ArrayLike, name: str) -> NDArray[np.float64]:
+    if is_masked(scores):
+        raise ModelError(f"{name} is a masked array, and some entries are masked; fill them: array.filled(…)")
     try:
         return np.asarray(scores, dtype=np.float64)
     except (TypeError, ValueError) as error:

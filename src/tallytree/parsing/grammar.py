@@ -109,13 +109,19 @@ class Grammar:
         self.labels = tuple(
             sorted({label for name in names for label in labels_of(name)[: None if name in parents else -1]})
         )
-        self._check_unaries()
+        self._check_labels()
         self.made: dict[int, Any] = {}  # compiled, by levels of depth
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "made": {}}
 
-    def _check_unaries(self) -> None:
+    def _check_labels(self) -> None:
+        for tag in sorted(self.lexicon.tags):
+            if not labels_of(tag):
+                raise ModelError(
+                    f"the tag {tag!r} has no label, so its words would have no place in a tree: a name that "
+                    "begins with '@' is that of a part of a constituent. Give the tag another name"
+                )
         for parent, child in self.unary.tolist():
             if not labels_of(self.symbols[child]):
                 raise ModelError(

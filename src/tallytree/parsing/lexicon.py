@@ -17,6 +17,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from math import inf, log
+from types import MappingProxyType
 from typing import Protocol
 
 from tallytree.errors import ModelError
@@ -61,7 +62,7 @@ class TaggedWords:
     Examples
     --------
     >>> lexicon = TaggedWords({"NN": {"fish": -1.0}, "VB": {"fish": -2.0}}, unknown={"NN": -5.0})
-    >>> lexicon.scores("fish"), lexicon.scores("eel")
+    >>> dict(lexicon.scores("fish")), dict(lexicon.scores("eel"))
     ({'NN': -1.0, 'VB': -2.0}, {'NN': -5.0})
     """
 
@@ -81,19 +82,19 @@ class TaggedWords:
         self.tags = frozenset(words) | frozenset(self._unknown)
 
     def scores(self, word: str, first: bool = False) -> Mapping[str, float]:
-        """Return the score of a word below each tag that it may have."""
+        """Return the score of a word below each tag that it may have; to look at, not to change."""
         if word in self._scores:
-            return self._scores[word]
+            return MappingProxyType(self._scores[word])
         if not self._unknown:
             raise ModelError(
                 f"the word {word!r} is not in the lexicon; give scores for unknown words (unknown=), or for "
                 "the words of this sentence (word_scores=)"
             )
-        return self._unknown
+        return MappingProxyType(self._unknown)
 
     def tables(self) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
         """Return the scores of the tags of each word, and those of unknown words."""
-        return dict(self._scores), self._unknown
+        return {word: dict(row) for word, row in self._scores.items()}, dict(self._unknown)
 
 
 class CountedWords:
@@ -146,7 +147,7 @@ class CountedWords:
 
     def counts(self) -> dict[str, dict[str, int]]:
         """Return how often each word was seen with each tag."""
-        return dict(self._seen)
+        return {word: dict(row) for word, row in self._seen.items()}
 
     def _known(self, word: str, first: bool) -> str:
         """Return the word as the treebank has it: the first one may be there without its capital."""

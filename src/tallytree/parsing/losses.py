@@ -7,7 +7,7 @@ number. The chart carries those, and the loss is looked up at its root.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import singledispatch
+from functools import partial, singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,4 +71,8 @@ def _(loss: CrossingBracketsRate) -> CountedLoss:
 def _(loss: ZeroOne) -> CountedLoss:
     size = loss.truth.constituents().total()
     statistics = (true_positives(loss.truth), wrong_nodes(loss.truth, cap=1))
-    return CountedLoss(statistics, lambda tp, wrong: np.where((tp == size) & (wrong == 0), 0.0, 1.0))
+    return CountedLoss(statistics, partial(_zero_one, size))
+
+
+def _zero_one(size: int, tp: Any, wrong: Any) -> Any:
+    return np.where((tp == size) & (wrong == 0), 0.0, 1.0)

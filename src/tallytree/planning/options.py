@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypedDict, get_args
 
+import numpy as np
+
 from tallytree.deprecation import warn_renamed
 from tallytree.errors import ModelError
 from tallytree.planning.budget import default_memory_limit
@@ -125,6 +127,8 @@ def read_options(keywords: Mapping[str, Any], function: str, *, single: bool = T
     _check_choice(given, "layout", LayoutName)
     _check_choice(given, "backend", Backend)
     _check_choice(given, "precision", Precision)
+    if isinstance(given.get("order"), (list, np.ndarray)):  # a plan keeps it
+        given["order"] = tuple(np.asarray(given["order"]).tolist())
     run = {name: given.pop(name) for name in RunOptions._fields if name in given}
     return Options(PlanOptions(**given), RunOptions(**run))
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from tallytree.statistics.domain import Domain
     from tallytree.statistics.linear import Term
 
+_DEEPEST = 100
+
 
 class Constraint(ABC):
     """What a labelling's tallies must meet: a comparison, or several joined by ``&``, ``|`` and ``~``.
@@ -100,12 +102,14 @@ class Constraint(ABC):
         return mask if mask.shape == shape else np.array(np.broadcast_to(mask, shape))
 
     def __and__(self, other: Constraint) -> Constraint:
-        return And.of(_joined(self, And).with_(_joined(as_constraint(other), And)))
+        joined = _joined(self, And).with_(_joined(as_constraint(other), And))
+        return And.of(joined, max(_depth(self, And), _depth(other, And)))
 
     def __or__(self, other: Constraint) -> Constraint:
         parts = [one for one in (self, as_constraint(other)) if not isinstance(one, Or)]  # others are known
         _check_alternatives(parts)
-        return Or.of(_joined(self, Or).with_(_joined(other, Or)))
+        joined = _joined(self, Or).with_(_joined(other, Or))
+        return Or.of(joined, max(_depth(self, Or), _depth(other, Or)))
 
     # reached from a left operand that is no constraint: the same refusal
     __rand__ = __and__
@@ -120,7 +124,9 @@ class Constraint(ABC):
 
 
 class _Compound(Frozen, Constraint):
-    __slots__ = ("_joined",)
+    __slots__ = ("_joined", "depth")
+
+    depth: int  # how many levels of & and | there are
 
     _joined: Joined[Constraint]
     symbol: ClassVar[str]
@@ -128,14 +134,23 @@ class _Compound(Frozen, Constraint):
     missed: ClassVar[np.ufunc]
 
     def __init__(self, parts: tuple[Constraint, ...]) -> None:
-        set_once(self, "_joined", Joined(tuple(parts)))
+        self._fill(Joined(tuple(parts)), 1 + max(map(_depth, parts), default=0))
 
     @classmethod
-    def of(cls, joined: Joined[Constraint]) -> Self:
+    def of(cls, joined: Joined[Constraint], depth: int) -> Self:
         """Return the constraint of parts that need not be listed yet."""
         made = object.__new__(cls)
-        set_once(made, "_joined", joined)
+        made._fill(joined, depth)
         return made
+
+    def _fill(self, joined: Joined[Constraint], depth: int) -> None:
+        if depth > _DEEPEST:
+            raise ModelError(
+                f"the constraint is nested more than {_DEEPEST} deep; join comparisons by & and | in long "
+                "rows, which are one level each, or put the condition into the objective"
+            )
+        set_once(self, "_joined", joined)
+        set_once(self, "depth", depth)
 
     @property
     def parts(self) -> tuple[Constraint, ...]:
@@ -270,6 +285,12 @@ def _check_alternatives(parts: Sequence[Constraint]) -> None:
             f"'{whole[0]}' is about the labelling as a whole, and joins other constraints by & only; for an "
             "alternative between patterns write | inside of one pattern"
         )
+
+
+def _depth(constraint: Constraint, joined: type[_Compound] | None = None) -> int:
+    """Return how many levels a constraint has, or would have with another one in its row."""
+    own = constraint.depth if isinstance(constraint, _Compound) else 0
+    return own if joined is None or isinstance(constraint, joined) else own + 1
 
 
 def _joined(constraint: Constraint, kind: type[_Compound]) -> Joined[Constraint]:

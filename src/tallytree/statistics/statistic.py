@@ -23,7 +23,7 @@ from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.domain import Domain
 from tallytree.statistics.entries import check_reach, largest, multiplied
 from tallytree.statistics.linear import Counted, Expression, Term
-from tallytree.values import counted, owned, read_only, set_once
+from tallytree.values import counted, is_masked, owned, read_only, set_once
 
 __all__ = ["Recipe", "State", "Statistic", "checked_cap", "checked_name", "read_by", "shared"]
 
@@ -260,6 +260,10 @@ def shared(tables: NDArray[Any]) -> NDArray[Any]:
 
 def _evaluated(statistic: Statistic, y: ArrayLike) -> float:
     labelling = np.asarray(y)
+    if is_masked(y):
+        raise ModelError(
+            f"statistic {statistic.name!r} needs every state, and some are masked in the labelling"
+        )
     if labelling.size and labelling.dtype.kind not in "biu":
         raise ModelError(
             f"statistic {statistic.name!r} needs a labelling of state numbers, got an array of dtype "

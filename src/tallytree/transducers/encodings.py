@@ -60,7 +60,8 @@ def transduced(
     original = reduction.original
     _check_chain(original)
     alphabets = alphabets_of(original)
-    machine.check(frozenset(label for labels in set(alphabets) for label in labels))
+    if alphabets:  # without a variable no label is missing
+        machine.check(frozenset(label for labels in set(alphabets) for label in labels))
     trellis = machine.trellis(alphabets)
     layers = [] if trellis is None else _read(trellis, reduction)
     if trellis is None or not all((layer.moves >= 0).any() for layer in layers):

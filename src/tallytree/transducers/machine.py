@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import final
 
 from tallytree.errors import ModelError
-from tallytree.transducers.trellis import Alphabet, Trellis, unrolled
+from tallytree.transducers.trellis import Alphabet, Trellis, checked_move, unrolled
 
 __all__ = ["Complement", "Machine", "Move", "Product", "State"]
 
@@ -77,7 +77,7 @@ class Machine(ABC):
         """Return the sums of the outputs over the run of a labelling; None if it is not accepted."""
         state, totals = self.start, (0,) * len(self.outputs)
         for position, label in enumerate(labels):
-            move = self.step(state, label, self.at(position))
+            move = checked_move(self, self.step(state, label, self.at(position)))
             if move is None:
                 return None
             state, totals = move[0], _added(totals, move[1])

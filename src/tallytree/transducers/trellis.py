@@ -8,7 +8,7 @@ outputs of stopping are put on the last moves, so that a trellis stops without a
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from tallytree.model.blocks import LARGEST_INTEGER
 if TYPE_CHECKING:
     from tallytree.transducers.machine import Machine, Move, State
 
-__all__ = ["MOST_MOVES", "Alphabet", "Layer", "Trellis", "trimmed", "unrolled"]
+__all__ = ["MOST_MOVES", "Alphabet", "Layer", "Trellis", "checked_move", "trimmed", "unrolled"]
 
 Alphabet = tuple[Hashable, ...]
 """The labels at a position."""
@@ -64,7 +64,7 @@ def unrolled(machine: Machine, alphabets: Sequence[Alphabet], *, merge: bool = T
         There are more than ``MOST_MOVES``.
     """
     known: dict[tuple[Hashable, Alphabet], _Rows] = {}
-    states: tuple[State, ...] = (machine.start,)
+    states: tuple[State, ...] = (checked_state(machine, machine.start),)
     layers, total = [], 0
     for position, labels in enumerate(alphabets):
         at = machine.at(position)
@@ -104,7 +104,8 @@ class _Rows:
 
     def _row(self, state: State) -> tuple[list[Move | None], NDArray[np.int64]]:
         if state not in self.rows:
-            moves = [self.machine.step(state, label, self.at) for label in self.labels]
+            steps = (self.machine.step(state, label, self.at) for label in self.labels)
+            moves = [checked_move(self.machine, move) for move in steps]
             outputs = _integers(self.machine, [None if move is None else move[1] for move in moves])
             self.rows[state] = moves, outputs
         return self.rows[state]
@@ -115,13 +116,42 @@ def _integers(machine: Machine, given: Sequence[tuple[int, ...] | None]) -> NDAr
     names = machine.outputs
     nothing = (0,) * len(names)
     rows = [nothing if one is None else one for one in given]
-    whole = [len(row) == len(names) and all(_is_integer(one) for one in row) for row in rows]
+    whole = [_is_row(row) and len(row) == len(names) and all(map(_is_integer, row)) for row in rows]
     if not all(whole):
         raise ModelError(
             f"{type(machine).__name__} gives out {rows[whole.index(False)]!r}, but its outputs are "
             f"{names!r}: give out one integer for each, below 2**40 in magnitude"
         )
     return np.array(rows, dtype=np.int64).reshape(len(rows), len(names))
+
+
+def checked_move(machine: Machine, move: object) -> Move | None:
+    """Return what a step of a machine gave, or say what it should have been."""
+    if move is None:
+        return None
+    if not isinstance(move, (tuple, list)) or len(move) != 2:
+        raise ModelError(
+            f"step of {type(machine).__name__} gave {move!r}; it gives the next state and a tuple with one "
+            "integer for each output, as (state, ()), or None to forbid the move"
+        )
+    return checked_state(machine, move[0]), move[1]
+
+
+def checked_state(machine: Machine, state: Any) -> State:
+    """Return a state of a machine, or refuse one that cannot be told from others."""
+    try:
+        hash(state)
+    except TypeError:
+        raise ModelError(
+            f"{state!r} is a state of {type(machine).__name__}; states are hashable, so that equal ones are "
+            "seen to be: use a tuple in the place of a list, a frozenset in the place of a set"
+        ) from None
+    known: State = state
+    return known
+
+
+def _is_row(value: object) -> TypeGuard[Sequence[int]]:
+    return isinstance(value, (tuple, list))
 
 
 def _is_integer(value: object) -> bool:
