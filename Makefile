@@ -1,4 +1,4 @@
-# `make test` on a fresh clone is all the set-up there is: every target first brings .venv up to date.
+# `make demo` or `make test` on a fresh clone is all the set-up there is: every target first brings .venv up to date.
 
 PYTHON ?= python3
 VENV := .venv
@@ -15,41 +15,55 @@ SAN_BIN := $(SAN_VENV)/bin
 SAN_BUILD := build/sanitize
 SAN_SITE := $(SAN_BUILD)/site
 
-.PHONY: docs install demo test check format lint types layers stub symbols doctest sanitize bench experiments pictures clean
+.PHONY: FORCE docs install tools demo test check format lint types layers stub symbols doctest sanitize bench experiments pictures clean
 
 install: $(VENV)/.native
+tools: install $(VENV)/.tools
+
+# What it takes to compile and run. A virtual environment without pip, left by a set-up that failed, is made anew.
+$(VENV)/.build: pyproject.toml tools/requirements.py tools/check_machine.py
+	@$(PYTHON) tools/check_machine.py
+	$(BIN)/python -m pip --version >/dev/null 2>&1 || { rm -rf $(VENV) && $(PYTHON) -m venv $(VENV); }
+	$(PIP) install -qq $$($(BIN)/python tools/requirements.py build) $(CMAKE_PACKAGE)
+	touch $@
 
 # The tools and test dependencies, pinned in pyproject.toml.
-$(VENV)/.tools: pyproject.toml tools/requirements.py
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install -qq $$($(BIN)/python tools/requirements.py dev) $(CMAKE_PACKAGE)
+$(VENV)/.tools: $(VENV)/.build
+	$(PIP) install -qq $$($(BIN)/python tools/requirements.py dev)
 	touch $@
 
+# An editable install remembers where modules are: it is made again when one comes, goes or moves.
+$(VENV)/.modules: $(VENV)/.build FORCE
+	@find src/tallytree -name '*.py' | sort > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+
 # The package in editable mode; the compiled extension is copied into the virtual environment.
-$(VENV)/.native: $(VENV)/.tools CMakeLists.txt $(NATIVE)
+$(VENV)/.native: $(VENV)/.build $(VENV)/.modules CMakeLists.txt $(NATIVE)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) install -qq --no-build-isolation --no-deps -e .
 	touch $@
+
+FORCE:
 
 demo: install
 	$(BIN)/python -m tallytree.demo
 
-test: install
+test: tools
 	$(BIN)/python -m pytest -n 2 tests
 
-bench: install
+bench: tools
 	$(PIP) install -qq $$($(BIN)/python tools/requirements.py bench)
 	$(BIN)/python benchmarks/run.py
 
-pictures: install
+pictures: tools
 	$(BIN)/python docs/pictures.py
 
 # The site, in build/site: strict, so a broken link fails. Examples are run by the tests.
-docs: install
+docs: tools
 	$(PIP) install -qq $$($(BIN)/python tools/requirements.py docs)
 	$(BIN)/python tools/stage_docs.py build/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-experiments: install
+experiments: tools
 	$(PIP) install -qq $$($(BIN)/python tools/requirements.py experiments)
 	$(BIN)/python experiments/run.py
 
@@ -57,29 +71,29 @@ experiments: install
 
 check: lint types layers stub symbols doctest sanitize
 
-format: install
+format: tools
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(NATIVE)
 	$(BIN)/ruff check --fix .
 
-lint: install
+lint: tools
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run -Werror $(NATIVE)
 	$(BIN)/ruff check .
 
-types: install
+types: tools
 	$(BIN)/mypy --strict src
 
-layers: install
+layers: tools
 	$(BIN)/lint-imports
 
-stub: install
+stub: tools
 	$(BIN)/python tools/check_stub.py
 
-symbols: install
+symbols: tools
 	$(BIN)/python tools/check_symbols.py build/editable
 
-doctest: install
+doctest: tools
 	$(BIN)/python -m pytest -p no:cacheprovider --doctest-modules src
 
 # A second environment, because the editable install in the first would win over PYTHONPATH.
@@ -89,7 +103,7 @@ $(SAN_VENV)/.tools: pyproject.toml tools/requirements.py
 	  $$($(PYTHON) tools/requirements.py --only numpy,pytest,hypothesis test)
 	touch $@
 
-$(SAN_BUILD)/.native: $(VENV)/.tools $(SAN_VENV)/.tools CMakeLists.txt $(NATIVE)
+$(SAN_BUILD)/.native: $(VENV)/.build $(SAN_VENV)/.tools CMakeLists.txt $(NATIVE)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) -S . -B $(SAN_BUILD) -G Ninja --log-level=WARNING \
 	  -DTALLYTREE_SANITIZE=ON -DCMAKE_BUILD_TYPE=None -DPython_EXECUTABLE=$(CURDIR)/$(SAN_BIN)/python \
 	  -Dnanobind_DIR=$$($(BIN)/python -m nanobind --cmake_dir)

@@ -36,11 +36,6 @@ struct BudgetExceeded : std::runtime_error {
     double bytes;
 };
 
-// A labelling that is not what its messages promised.
-struct CertificateFailed : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
-
 // Called now and then with the work done since; throws to interrupt the run.
 using Poll = std::function<void()>;
 

@@ -77,3 +77,24 @@ def test_a_pickle_made_under_the_old_name_is_read(decoder):
         assert pickle.loads(old) == decoder
     assert caught[0].filename == __file__
     assert pickle.loads(pickle.dumps(decoder)) == decoder
+
+
+def test_the_option_tallies_is_layout():
+    model = tt.Model.chain([[0.0, 1.0], [0.0, 2.0]], [[0.0, 0.0], [0.0, 0.0]])
+    ones = tt.count(model, state=1)
+    with pytest.warns(DeprecationWarning, match=r"tallies= is now called layout=.* 0\.3\.0") as caught:
+        old = tt.profile(model, [ones], tallies="cells")
+    assert caught[0].filename == __file__
+    assert old.plan.mode == tt.profile(model, [ones], layout="cells").plan.mode == "cells"
+    with pytest.warns(DeprecationWarning, match="tallies= is now called layout="):
+        assert tt.solve_batch([model], tallies="rows")[0].score == 3.0
+
+
+def test_rows_that_are_allowed_are_rows_where():
+    model = tt.Model.chain([[0.0, 1.0], [0.0, 2.0]], [[0.0, 0.0], [0.0, 0.0]])
+    ones = tt.count(model, state=1)
+    profile = tt.profile(model, [ones])
+    with pytest.warns(DeprecationWarning, match="is now called rows_where") as caught:
+        old = profile.allowed(ones >= 1)
+    assert caught[0].filename == __file__
+    assert old.tolist() == profile.rows_where(ones >= 1).tolist() == [1, 2]

@@ -18,7 +18,7 @@ import pytest
 from tallytree.cli import main
 
 ROOT = Path(__file__).parents[1]
-NOTATION = ROOT / "docs" / "architecture.md"  # signatures and shapes, not programs
+NOTATION = ROOT / "docs" / "architecture.md"  # its one line of code is a sketch
 PAGES = [ROOT / "README.md", *sorted(set((ROOT / "docs").glob("*.md")) - {NOTATION})]
 TEXTS = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 

@@ -1,33 +1,20 @@
 // Batches at the border to Python: many problems go in one by one, and come out as a few long arrays.
-#include "bulk/batch.h"
-#include "bind/checks.h"
+#include "bind/truths.h"
 
 namespace tallytree {
 namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-PyLossTable make_loss_table(Tables losses, const Numbers &low, bool slack, double margin) {
-    LossTable table;
-    table.losses.assign(losses.data(), losses.data() + losses.size());
-    table.low = low;
-    for (std::size_t i = 0; i < losses.ndim(); i++) table.extent.push_back(static_cast<Index>(losses.shape(i)));
-    if (table.low.size() != table.extent.size()) throw nb::value_error("a table of losses has one axis per statistic");
-    table.slack = slack;
-    table.margin = margin;
-    return {std::make_shared<const LossTable>(std::move(table))};
-}
-
 struct Kept {  // what an item points into
     std::vector<IntTables> shifts, shown;
     std::vector<Tables> tables;
     std::vector<Scopes> shown_scopes;
-    Ints truths;
+    Tables emissions, links;
+    std::optional<PyTruths> truths;
 };
 
 struct PyBatch {
-    Mode mode;
-    double memory_limit;
     std::vector<Kept> kept;
     Batch batch;
     std::vector<BatchAnswer> answers;
@@ -37,81 +24,70 @@ void add_item(PyBatch &self, const PySkeleton &skeleton, std::vector<IntTables> 
               const Numbers &low, const Numbers &high, std::vector<Tables> tables, std::vector<Scopes> shown_scopes,
               std::vector<IntTables> shown, bool asks) {
     BatchItem item;
-    item.asks = asks;
+    item.chooser = asks ? Chooser::Ask : Chooser::Score;
     item.skeleton = skeleton.skeleton;
-    item.request = layout_request(*item.skeleton, shifts, caps, low, high, self.mode, self.memory_limit);
+    item.request = layout_request(*item.skeleton, shifts, caps, low, high, self.batch.mode, self.batch.memory_limit);
     item.scores = score_blocks(*item.skeleton, tables);
     item.shown_scopes = scope_blocks(shown_scopes);
     check_scopes(item.shown_scopes, item.skeleton->cardinalities.size());
     item.shown = table_blocks<std::int64_t>(shown);
     check_tables(*item.skeleton, item.shown_scopes, item.shown);
-    self.kept.push_back({std::move(shifts), std::move(shown), std::move(tables), std::move(shown_scopes), {}});
+    self.kept.push_back({std::move(shifts), std::move(shown), std::move(tables), std::move(shown_scopes), {}, {}, {}});
     self.batch.add(std::move(item));
 }
 
-// Statistics of single variables, all of them alike, in the order of the variables.
-void check_alike(const Skeleton &skeleton, const NodeCounts &nodes) {
-    const auto &blocks = skeleton.shift_scopes.blocks;
-    const std::size_t statistics = nodes.right.size();
-    const auto variables = static_cast<Index>(skeleton.cardinalities.size());
-    if (blocks.size() != statistics || skeleton.statistics != static_cast<Index>(statistics) || variables == 0)
-        throw nb::value_error("one block for each statistic, and a variable, are needed");
-    for (auto n : skeleton.cardinalities)
-        if (n != skeleton.cardinalities[0]) throw nb::value_error("the variables are not alike");
-    for (const auto &block : blocks)
-        for (Index k = 0; k < variables; k++)
-            if (block.count != variables || block.arity != 1 || block.data[k] != k)
-                throw nb::value_error("a statistic does not look at each variable by itself");
-    if (nodes.background < -1 || nodes.background >= skeleton.cardinalities[0])
-        throw nb::value_error("the background is no state");
+// Items that share what they are, with truths or without.
+void add_items(PyBatch &self, std::vector<BatchItem> items, Kept kept) {
+    for (auto &item : items) {
+        item.request.mode = self.batch.mode;
+        item.request.memory_limit = self.batch.memory_limit;
+    }
+    if (kept.truths) kept.truths->attach(items);
+    else
+        for (auto &item : items) require(item.skeleton->statistics == 0, "statistics need tables or a truth");
+    self.kept.push_back(std::move(kept));
+    for (auto &item : items) self.batch.add(std::move(item));
 }
 
-std::shared_ptr<const NodeCounts> node_counts(const PyBatch &self, std::vector<bool> right, Index background) {
-    NodeCounts nodes;
-    nodes.request.caps.assign(right.size(), kUncapped);
-    nodes.request.window.low.assign(right.size(), -kNoLimit);
-    nodes.request.window.high.assign(right.size(), kNoLimit);
-    nodes.request.mode = self.mode;
-    nodes.request.memory_limit = self.memory_limit;
-    nodes.right = std::move(right);
-    nodes.background = background;
-    return std::make_shared<const NodeCounts>(std::move(nodes));
-}
-
-// Items whose statistics compare each variable with the truth, and that maximise a loss of their tallies together with
-// their score. Truths and tables lie one after the other.
-void add_nodes(PyBatch &self, const std::vector<PySkeleton> &skeletons, std::vector<bool> right,
-               std::int64_t background, Ints truths, const std::vector<PyLossTable> &losses,
-               std::vector<Tables> tables) {
-    if (losses.size() != skeletons.size()) throw nb::value_error("one table of losses per item is needed");
-    const auto nodes = node_counts(self, std::move(right), background);
+// Models with a truth each; their tables lie one after the other.
+void add_models(PyBatch &self, const std::vector<PySkeleton> &skeletons, std::vector<Tables> tables,
+                const PyTruths &truths) {
     std::vector<BatchItem> items(skeletons.size());
-    const Skeleton *checked = nullptr;
-    std::size_t variable = 0, table = 0;
+    std::size_t table = 0;
     for (std::size_t i = 0; i < items.size(); i++) {
-        BatchItem &item = items[i];
-        item.skeleton = skeletons[i].skeleton;
-        const Skeleton &skeleton = *item.skeleton;
-        if (checked != &skeleton) check_alike(skeleton, *nodes);
-        checked = &skeleton;
-        if (losses[i].table->low.size() != nodes->right.size())
-            throw nb::value_error("a table of losses has one axis per statistic");
-        const std::size_t variables = skeleton.cardinalities.size(), blocks = skeleton.score_scopes.blocks.size();
-        if (variables > truths.size() - variable) throw nb::value_error("one state per variable is needed");
-        if (blocks > tables.size() - table) throw nb::value_error("one array of tables per block of scopes is needed");
-        item.truth = as_span(truths).subspan(variable, variables);
-        for (auto state : item.truth)
-            if (state < 0 || state >= skeleton.cardinalities[0]) throw nb::value_error("a state is out of range");
-        item.scores = score_blocks(skeleton, std::span(tables).subspan(table, blocks));
-        item.losses = losses[i].table;
-        item.nodes = nodes;
-        variable += variables;
+        items[i].skeleton = skeletons[i].skeleton;
+        const std::size_t blocks = items[i].skeleton->score_scopes.blocks.size();
+        require(blocks <= tables.size() - table, "one array of tables per block of scopes is needed");
+        items[i].scores = score_blocks(*items[i].skeleton, std::span(tables).subspan(table, blocks));
         table += blocks;
     }
-    if (variable != truths.size()) throw nb::value_error("one state per variable is needed");
-    if (table != tables.size()) throw nb::value_error("one array of tables per block of scopes is needed");
-    self.kept.push_back({{}, {}, std::move(tables), {}, truths});
-    for (auto &item : items) self.batch.add(std::move(item));
+    require(table == tables.size(), "one array of tables per block of scopes is needed");
+    add_items(self, std::move(items), {{}, {}, std::move(tables), {}, {}, {}, truths});
+}
+
+// Chains over one set of labels, one after the other in a long array of scores of labels. Where a truth has states of
+// its own, the tables of the skeleton are made from these, and checked with the truth.
+void add_chains(PyBatch &self, const std::vector<PySkeleton> &skeletons, Doubles2 emissions, Doubles2 links,
+                std::optional<PyTruths> truths) {
+    const auto labels = static_cast<Index>(emissions.shape(1)), positions = static_cast<Index>(emissions.shape(0));
+    require(links.shape(0) == emissions.shape(1) && links.shape(1) == emissions.shape(1),
+            "links go from label to label");
+    const bool own_states = truths && truths->tables->links;
+    for (auto label : own_states ? std::span(truths->tables->labels) : std::span<const std::int32_t>())
+        require(label < labels, "a label is out of range");
+    std::vector<BatchItem> items(skeletons.size());
+    Index first = 0;
+    for (std::size_t i = 0; i < items.size(); i++) {
+        const Skeleton &skeleton = *(items[i].skeleton = skeletons[i].skeleton);
+        const auto size = static_cast<Index>(skeleton.cardinalities.size());
+        require(size > 0 && size <= positions - first, "one row of scores per position is needed");
+        items[i].scores = {{emissions.data() + first * labels, size, labels}};
+        if (size > 1) items[i].scores.push_back({links.data(), 1, labels * labels});
+        if (!own_states) check_tables(skeleton, skeleton.score_scopes.blocks, items[i].scores);
+        first += size;
+    }
+    require(first == positions, "one row of scores per position is needed");
+    add_items(self, std::move(items), {{}, {}, {}, {}, Tables(emissions), Tables(links), std::move(truths)});
 }
 
 // A Python thread state of its own for a thread that calls back, made once.
@@ -128,10 +104,18 @@ void run_batch(PyBatch &self, std::int64_t threads, nb::object choose) {
             nb::gil_scoped_acquire gil;
             const auto columns = static_cast<std::size_t>(self.batch.item(item).skeleton->statistics);
             nb::object tallies = to_numpy(Numbers(root.tallies), {root.cells.size(), columns});
-            return nb::cast<Index>(choose(item, tallies, to_numpy(std::vector<double>(root.values))));
+            return nb::cast<Numbers>(choose(item, tallies, to_numpy(std::vector<double>(root.values))));
         };
+    for (Index i = 0; !chosen && i < self.batch.size(); i++)
+        require(self.batch.item(i).chooser != Chooser::Ask, "an item asks, and there is nobody to answer");
     nb::gil_scoped_release release;
-    self.answers = self.batch.run(threads, chosen_kernels, chosen, kPoll, inside_python);
+    self.answers = self.batch.run(threads, chosen_kernels, {true, chosen}, kPoll, inside_python);
+}
+
+// Keeps the last tables, and decodes nothing.
+void profile_batch(PyBatch &self, std::int64_t threads) {
+    nb::gil_scoped_release release;
+    self.answers = self.batch.run(threads, chosen_kernels, {}, kPoll, inside_python);
 }
 
 template <class T>
@@ -153,80 +137,94 @@ auto roots(const PyBatch &self) {
                           to_numpy(std::move(values)));
 }
 
-// What is known of the labelling of one item; all of it is zero where there is none.
-struct Answer {
-    bool found;
-    double promised, score;  // by the messages, and by the model
+// What is known of a labelling; its labels, its tally as the messages have it, and the sums of its integer tables are
+// stretches of three long arrays.
+struct Found {
+    std::int64_t item;
+    std::int64_t labels_begin, labels_end, tally_begin, tally_end, sums_begin, sums_end;
+    double promised, score;  // by the messages, and by the definition
     double magnitude;        // of the local scores, added up
     std::int64_t terms;      // their number
     double value, loss, truth_score;
+    bool certified;
 };
 
-nb::object to_answers(std::vector<Answer> answers) {
-    return to_records(std::move(answers), {{"found", "?", offsetof(Answer, found)},
-                                           {"promised", "f8", offsetof(Answer, promised)},
-                                           {"score", "f8", offsetof(Answer, score)},
-                                           {"magnitude", "f8", offsetof(Answer, magnitude)},
-                                           {"terms", "i8", offsetof(Answer, terms)},
-                                           {"value", "f8", offsetof(Answer, value)},
-                                           {"loss", "f8", offsetof(Answer, loss)},
-                                           {"truth_score", "f8", offsetof(Answer, truth_score)}});
+nb::object to_found(std::vector<Found> found) {
+    return to_records(std::move(found), {{"item", "i8", offsetof(Found, item)},
+                                         {"labels_begin", "i8", offsetof(Found, labels_begin)},
+                                         {"labels_end", "i8", offsetof(Found, labels_end)},
+                                         {"tally_begin", "i8", offsetof(Found, tally_begin)},
+                                         {"tally_end", "i8", offsetof(Found, tally_end)},
+                                         {"sums_begin", "i8", offsetof(Found, sums_begin)},
+                                         {"sums_end", "i8", offsetof(Found, sums_end)},
+                                         {"promised", "f8", offsetof(Found, promised)},
+                                         {"score", "f8", offsetof(Found, score)},
+                                         {"magnitude", "f8", offsetof(Found, magnitude)},
+                                         {"terms", "i8", offsetof(Found, terms)},
+                                         {"value", "f8", offsetof(Found, value)},
+                                         {"loss", "f8", offsetof(Found, loss)},
+                                         {"truth_score", "f8", offsetof(Found, truth_score)},
+                                         {"certified", "?", offsetof(Found, certified)}});
 }
 
-// Labellings, their tallies as the messages have them, and the sums of their blocks of integer tables, one after the
-// other, and where those of each item begin; then what is known of each item.
+// Labels, tallies and sums of all labellings, those of an item from the best on, and what is known of each.
 auto labellings(const PyBatch &self) {
-    Numbers assignments, tallies, sums, begins{0, 0, 0};
-    std::vector<Answer> known;
-    const auto add = [&](Numbers &to, const Numbers &from, Index size) {
-        to.insert(to.end(), from.begin(), from.end());
-        to.resize(begins[begins.size() - 3] + size);
-        begins.push_back(static_cast<std::int64_t>(to.size()));
+    Numbers labels, tallies, sums;
+    std::vector<Found> found;
+    const auto add = [](Numbers &to, const Numbers &from, std::int64_t &begin, std::int64_t &end) {
+        begin = static_cast<std::int64_t>(to.size());
+        append(to, from);
+        end = static_cast<std::int64_t>(to.size());
     };
-    for (Index i = 0; i < self.batch.size() && !self.answers.empty(); i++) {
-        const Skeleton &skeleton = *self.batch.item(i).skeleton;
-        const BatchAnswer &answer = self.answers[i];
-        add(assignments, answer.assignment, static_cast<Index>(skeleton.cardinalities.size()));
-        add(tallies, answer.tally, skeleton.statistics);
-        add(sums, answer.evaluation.sums,
-            static_cast<Index>(skeleton.shift_scopes.blocks.size() + self.batch.item(i).shown.size()));
-        const auto &[score, magnitude, terms, _] = answer.evaluation;
-        known.push_back(
-            {answer.decoded, answer.score, score, magnitude, terms, answer.value, answer.loss, answer.truth_score});
-    }
-    const std::size_t items = self.answers.size();
-    return nb::make_tuple(to_numpy(std::move(assignments)), to_numpy(std::move(tallies)), to_numpy(std::move(sums)),
-                          to_numpy(std::move(begins), {items + 1, 3}), to_answers(std::move(known)));
+    for (std::size_t i = 0; i < self.answers.size(); i++)
+        for (const Labelling &one : self.answers[i].labellings) {
+            Found &to = found.emplace_back();
+            to.item = static_cast<std::int64_t>(i);
+            add(labels, one.labels, to.labels_begin, to.labels_end);
+            add(tallies, one.tally, to.tally_begin, to.tally_end);
+            add(sums, one.evaluation.sums, to.sums_begin, to.sums_end);
+            to.promised = one.promised;
+            to.score = one.evaluation.score;
+            to.magnitude = one.evaluation.magnitude;
+            to.terms = one.evaluation.terms;
+            to.value = one.value;
+            to.loss = one.loss;
+            to.truth_score = one.truth_score;
+            to.certified = one.certified;
+        }
+    return nb::make_tuple(to_numpy(std::move(labels)), to_numpy(std::move(tallies)), to_numpy(std::move(sums)),
+                          to_found(std::move(found)));
 }
+
+// An item that does not fit the limit, and what it needs at least.
+struct Refusal {
+    std::int64_t item;
+    double bytes;
+};
 
 auto refused(const PyBatch &self) {
-    Numbers items;
+    std::vector<Refusal> refusals;
     for (std::size_t i = 0; i < self.answers.size(); i++)
-        if (self.answers[i].refused) items.push_back(static_cast<std::int64_t>(i));
-    return items;
+        if (self.answers[i].refused) refusals.push_back({static_cast<std::int64_t>(i), self.answers[i].bytes});
+    return to_records(std::move(refusals),
+                      {{"item", "i8", offsetof(Refusal, item)}, {"bytes", "f8", offsetof(Refusal, bytes)}});
 }
 
 }  // namespace
 
 void bind_batch(nb::module_ &m) {
-    nb::class_<PyLossTable>(m, "LossTable")
-        .def(
-            "__init__",
-            [](PyLossTable *self, Tables losses, const Numbers &low, bool slack, double margin) {
-                new (self) PyLossTable(make_loss_table(losses, low, slack, margin));
-            },
-            "losses"_a.noconvert(), "low"_a, "slack"_a, "margin"_a);
-
     nb::class_<PyBatch>(m, "Batch")
         .def(
             "__init__",
-            [](PyBatch *self, Mode mode, double memory_limit) { new (self) PyBatch{mode, memory_limit, {}, {}, {}}; },
+            [](PyBatch *self, Mode mode, double memory_limit) { new (self) PyBatch{{}, {mode, memory_limit}, {}}; },
             "mode"_a, "memory_limit"_a)
         .def("add", &add_item, "skeleton"_a, "shifts"_a.noconvert(), "caps"_a, "low"_a, "high"_a,
              "tables"_a.noconvert(), "shown_scopes"_a.noconvert(), "shown"_a.noconvert(), "asks"_a)
-        .def("add_nodes", &add_nodes, "skeletons"_a, "counts_right"_a, "background"_a, "truths"_a.noconvert(),
-             "losses"_a, "tables"_a.noconvert())
-        .def("run", &run_batch, "threads"_a, "choose"_a.none())
+        .def("add_models", &add_models, "skeletons"_a, "tables"_a.noconvert(), "truths"_a)
+        .def("add_chains", &add_chains, "skeletons"_a, "emissions"_a.noconvert(), "links"_a.noconvert(),
+             "truths"_a.none())
+        .def("run", &run_batch, "threads"_a, "choose"_a.none() = nb::none())
+        .def("profile", &profile_batch, "threads"_a)
         .def_prop_ro("refused", &refused)
         .def("roots", &roots)
         .def("labellings", &labellings);

@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -205,7 +206,7 @@ void bind_single(nb::module_ &m);
 void bind_charts(nb::module_ &m);
 void bind_chart_runs(nb::module_ &m);
 void bind_batch(nb::module_ &m);
-void bind_chains(nb::module_ &m);
+void bind_truths(nb::module_ &m);
 void bind_dual_steps(nb::module_ &m);
 
 }  // namespace tallytree

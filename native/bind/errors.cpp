@@ -27,7 +27,6 @@ void bind_errors(nb::module_ &m) {
         "tallytree._native.BudgetExceededError", "A plan does not fit its memory limit.", nullptr, fields.ptr()));
     m.attr("BudgetExceededError") = budget;
     nb::register_exception_translator(translate_budget, budget.ptr());
-    nb::exception<CertificateFailed>(m, "CertificateFailedError");
 }
 
 }  // namespace tallytree

@@ -43,8 +43,8 @@ NB_MODULE(_native, m) {
     bind_single(m);
     bind_charts(m);
     bind_chart_runs(m);
+    bind_truths(m);
     bind_batch(m);
-    bind_chains(m);
     bind_dual_steps(m);
     choose_kernels(nullptr);
 }

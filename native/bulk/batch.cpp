@@ -6,8 +6,6 @@
 #include <mutex>
 #include <numeric>
 
-#include "bulk/workspace.h"
-
 namespace tallytree {
 namespace {
 
@@ -50,32 +48,6 @@ class Pass {  // through the gate
     double bytes_;
 };
 
-// The tables of statistics that compare each variable with the truth of an item.
-void make_tables(const BatchItem &item, Workspace &space) {
-    const NodeCounts &nodes = *item.nodes;
-    if (space.request_of != &nodes) space.request = nodes.request;
-    space.request_of = &nodes;
-    const Index variables = static_cast<Index>(item.truth.size()), states = item.skeleton->cardinalities[0];
-    space.given.resize(nodes.right.size() * variables * states);
-    std::int64_t *to = space.given.data();
-    space.request.shifts.clear();
-    for (const bool right : nodes.right) {
-        space.request.shifts.push_back({to, variables, states});
-        std::fill(to, to + variables * states, right ? 0 : 1);
-        for (const auto truth : item.truth) {
-            to[truth] = right ? 1 : 0;
-            if (nodes.background >= 0) to[nodes.background] = 0;
-            to += states;
-        }
-    }
-}
-
-const LayoutRequest &request_of(const BatchItem &item, Workspace &space) {
-    if (!item.nodes) return item.request;
-    make_tables(item, space);
-    return space.request;
-}
-
 std::vector<Index> costliest_first(const std::vector<BatchItem> &items) {
     std::vector<Index> order(items.size());
     std::iota(order.begin(), order.end(), 0);
@@ -88,88 +60,146 @@ double bytes_of(const Layout &layout) {
     return 8 * static_cast<double>(layout.arena + layout.scratch) + static_cast<double>(layout.plan_bytes);
 }
 
-Evaluation evaluated(const BatchItem &item, std::span<const TableBlock<std::int64_t>> shifts,
-                     const std::int64_t *assignment) {
-    const Skeleton &skeleton = *item.skeleton;
-    Evaluation found;
-    evaluate_scores(skeleton.cardinalities, assignment, {skeleton.score_scopes.blocks, item.scores}, found);
-    evaluate_shifts(skeleton.cardinalities, assignment, {skeleton.shift_scopes.blocks, shifts}, found);
-    evaluate_shifts(skeleton.cardinalities, assignment, {item.shown_scopes, item.shown}, found);
-    return found;
-}
+// One item on one thread.
+class ItemSolver {
+  public:
+    ItemSolver(const Batch &batch, Index number, Workspace &space, const Poll &poll)
+        : item_(batch.item(number)),
+          skeleton_(*item_.skeleton),
+          number_(number),
+          space_(space),
+          poll_(poll),
+          request_(item_.truth ? item_.truth.request(batch.mode, batch.memory_limit, space) : item_.request) {}
 
-// A cell of the last table, to be decoded.
-struct Chosen {
-    Index cell = -1;  // none
-    double score = 0;
-    std::vector<std::int64_t> tally;
+    void solve(Gate &gate, const MaxPlusKernels *kernels, const Batch::Decoding &decoding, BatchAnswer &answer) {
+        try {
+            space_.lay_out(item_.skeleton, request_, poll_);
+        } catch (const BudgetExceeded &refusal) {
+            answer.refused = true;
+            answer.bytes = refusal.bytes;
+            return;
+        }
+        const Pass pass(gate, bytes_of(*space_.layout), request_.memory_limit, poll_);
+        tables_ = item_.truth ? item_.truth.scores(item_.scores, space_) : item_.scores;
+        space_.run(tables_, kernels, poll_, [&](Run &run) {
+            if (decoding.wanted) decode_all(run, decoding.choose, answer.labellings);
+            else answer.root = run.root();
+        });
+    }
+
+  private:
+    // A cell of the last table, to be decoded.
+    struct Chosen {
+        Index cell;
+        double score;
+        std::vector<std::int64_t> tally;
+    };
+
+    void decode_all(Run &run, const Batch::Choose &choose, std::vector<Labelling> &labellings) {
+        double truth_score = 0;
+        if (item_.truth) truth_score = scored(item_.truth.labels.data(), item_.scores).score;
+        if (truth_score == kNegativeInfinity) return;  // there is nothing to compare with
+        for (auto &what : chosen(run, choose, truth_score))
+            labellings.push_back(decoded(run, std::move(what), truth_score));
+    }
+
+    std::vector<Chosen> chosen(const Run &run, const Batch::Choose &choose, double truth_score) const {
+        std::vector<Chosen> best;
+        if (item_.chooser == Chooser::Losses) {
+            for (const auto &one : item_.losses->best(run, truth_score, item_.count))
+                best.push_back({one.cell, one.score, item_.losses->tally(one.place)});
+            return best;
+        }
+        const Run::Root root = run.root();
+        if (root.cells.empty()) return best;
+        const auto add = [&](Index row) {
+            const auto *tally = root.tallies.data() + row * skeleton_.statistics;
+            best.push_back({root.cells.at(row), root.values[row], {tally, tally + skeleton_.statistics}});
+        };
+        if (item_.chooser == Chooser::Score)
+            add(std::max_element(root.values.begin(), root.values.end()) - root.values.begin());
+        else
+            for (const Index row : choose(number_, root)) add(row);
+        return best;
+    }
+
+    Labelling decoded(Run &run, Chosen what, double truth_score) {
+        Labelling answer;
+        answer.promised = what.score;
+        answer.tally = std::move(what.tally);
+        answer.labels.assign(skeleton_.cardinalities.size(), 0);
+        run.decode(what.cell, answer.labels.data(), poll_);
+        const Evaluation folded = item_.truth.fold.empty() ? Evaluation() : scored(answer.labels.data(), tables_);
+        evaluate(answer);
+        answer.certified = is_certified(answer, folded);
+        if (!item_.losses || !answer.certified) return answer;
+        answer.truth_score = truth_score;
+        answer.loss = item_.losses->at(answer.evaluation.sums.data());
+        answer.value = item_.losses->value(answer.loss, answer.evaluation.score - truth_score);
+        if (folded.terms) answer.promised = answer.evaluation.score + (answer.promised - folded.score);
+        return answer;
+    }
+
+    // Takes states and leaves labels, evaluated straight from the definitions of scores and statistics.
+    void evaluate(Labelling &answer) {
+        const std::span<const std::int32_t> cardinalities = skeleton_.cardinalities;
+        std::vector<std::int64_t> tally;
+        if (item_.truth) {
+            tally = item_.truth.tally(answer.labels);
+            item_.truth.relabel(answer.labels);
+        }
+        Evaluation &to = answer.evaluation = scored(answer.labels.data(), item_.scores);
+        to.sums = std::move(tally);
+        if (!item_.truth)
+            evaluate_shifts(cardinalities, answer.labels.data(), {skeleton_.shift_scopes.blocks, request_.shifts}, to);
+        evaluate_shifts(cardinalities, answer.labels.data(), {item_.shown_scopes, item_.shown}, to);
+    }
+
+    Evaluation scored(const std::int64_t *labels, std::span<const TableBlock<double>> tables) {
+        std::span<const std::int32_t> cardinalities = skeleton_.cardinalities;
+        if (item_.truth && item_.truth.tables().links) {
+            space_.cardinalities.assign(cardinalities.size(), static_cast<std::int32_t>(item_.scores[0].size));
+            cardinalities = space_.cardinalities;
+        }
+        Evaluation to;
+        evaluate_scores(cardinalities, labels, {skeleton_.score_scopes.blocks, tables}, to);
+        return to;
+    }
+
+    // Whether the labels have the score that the messages promise, with what was folded into it, and the tally.
+    bool is_certified(const Labelling &answer, const Evaluation &folded) const {
+        const Evaluation &attained = folded.terms ? folded : answer.evaluation;
+        return std::abs(attained.score - answer.promised) <= rounding_bound(attained) &&
+               (folded.terms || totals(answer.evaluation.sums) == answer.tally);
+    }
+
+    // The tallies of the statistics that are carried, from the sums of their blocks.
+    std::vector<std::int64_t> totals(const std::vector<std::int64_t> &sums) const {
+        if (item_.truth) return sums;
+        std::vector<std::int64_t> totals(skeleton_.statistics, 0);
+        for (std::size_t i = 0; i < skeleton_.statistic_of.size(); i++) totals[skeleton_.statistic_of[i]] += sums[i];
+        for (std::size_t i = 0; i < totals.size(); i++) totals[i] = std::min(totals[i], request_.caps[i]);
+        return totals;
+    }
+
+    const BatchItem &item_;
+    const Skeleton &skeleton_;
+    const Index number_;
+    Workspace &space_;
+    const Poll &poll_;
+    const LayoutRequest &request_;
+    std::span<const TableBlock<double>> tables_;  // of scores, as the messages have them
 };
-
-Chosen row_of(const Run::Root &root, Index row, Index statistics) {
-    const auto *tally = root.tallies.data() + row * statistics;
-    return {root.cells.at(row), root.values[row], {tally, tally + statistics}};
-}
-
-// A truth that is forbidden cannot be compared with: then there is nothing to choose.
-Chosen best_with_loss(const BatchItem &item, const Run &run, BatchAnswer &answer) {
-    const Skeleton &skeleton = *item.skeleton;
-    Evaluation truth;
-    evaluate_scores(skeleton.cardinalities, item.truth.data(), {skeleton.score_scopes.blocks, item.scores}, truth);
-    if (truth.score == kNegativeInfinity) return {};
-    const auto best = item.losses->best(run, truth.score);
-    if (best.empty()) return {};
-    answer.truth_score = truth.score;
-    answer.loss = best[0].loss;
-    return {best[0].cell, best[0].score, item.losses->tally(best[0].place)};
-}
-
-Chosen chosen(Index number, const BatchItem &item, const Run &run, const Batch::Choose &choose, BatchAnswer &answer) {
-    if (item.losses) return best_with_loss(item, run, answer);
-    const Run::Root root = run.root();
-    if (root.cells.empty()) return {};
-    const Index row = item.asks ? choose(number, root)
-                                : std::max_element(root.values.begin(), root.values.end()) - root.values.begin();
-    return row < 0 ? Chosen{} : row_of(root, row, item.skeleton->statistics);
-}
-
-void decode(Run &run, Chosen what, const BatchItem &item, std::span<const TableBlock<std::int64_t>> shifts,
-            BatchAnswer &answer, const Poll &poll) {
-    answer.decoded = true;
-    answer.score = what.score;
-    answer.tally = std::move(what.tally);
-    answer.assignment.assign(item.skeleton->cardinalities.size(), 0);
-    run.decode(what.cell, answer.assignment.data(), poll);
-    answer.evaluation = evaluated(item, shifts, answer.assignment.data());
-    if (item.losses) answer.value = item.losses->value(answer.loss, answer.evaluation.score - answer.truth_score);
-}
 
 }  // namespace
 
-std::vector<BatchAnswer> Batch::run(Index threads, const MaxPlusKernels *kernels, const Choose &choose,
+std::vector<BatchAnswer> Batch::run(Index threads, const MaxPlusKernels *kernels, const Decoding &decoding,
                                     const Poll &poll, const Inside &inside) const {
     std::vector<BatchAnswer> answers(items_.size());
     Gate gate;
     std::vector<Workspace> workspaces(std::max<Index>(threads, 1));
     const Work work = [&](Worker &worker, Index i) {
-        const BatchItem &item = items_[i];
-        BatchAnswer &answer = answers[i];
-        Workspace &space = workspaces[worker.number];
-        const LayoutRequest &request = request_of(item, space);
-        try {
-            space.lay_out(item.skeleton, request, worker.poll);
-        } catch (const BudgetExceeded &) {
-            answer.refused = true;
-            return;
-        }
-        const Pass pass(gate, bytes_of(*space.layout), request.memory_limit, worker.poll);
-        space.run(item.scores, kernels, worker.poll, [&](Run &run) {
-            if (!choose) {
-                answer.root = run.root();
-                return;
-            }
-            Chosen what = chosen(i, item, run, choose, answer);
-            if (what.cell >= 0) decode(run, std::move(what), item, request.shifts, answer, worker.poll);
-        });
+        ItemSolver(*this, i, workspaces[worker.number], worker.poll).solve(gate, kernels, decoding, answers[i]);
     };
     share_out(costliest_first(items_), threads, work, poll, inside);
     return answers;

@@ -1,46 +1,59 @@
 // Many problems at once: each is laid out, run and, if asked for, decoded by one of several threads.
 #pragma once
 
-#include "walk/evaluate.h"
 #include "bulk/loss_table.h"
 #include "bulk/thread_pool.h"
+#include "bulk/truth_tables.h"
+#include "walk/evaluate.h"
 
 namespace tallytree {
 
-// Statistics that compare each variable with a truth: one entry for each of them, whether states that are right are
-// counted or those that are not. The background never is.
-struct NodeCounts {
-    std::vector<bool> right;
-    Index background = -1;
-    LayoutRequest request;  // but for the tables, which are made by the thread that needs them
+enum class Chooser {
+    Score,   // the best score
+    Losses,  // the best score together with a loss of the tally
+    Ask,     // whatever Batch::Choose says
 };
 
 struct BatchItem {
     std::shared_ptr<const Skeleton> skeleton;
-    LayoutRequest request;
-    std::vector<TableBlock<double>> scores;
-    std::vector<ScopeBlock> shown_scopes;  // further integer tables that are summed up for the labelling
+    std::vector<TableBlock<double>> scores;  // of labels: tables of its own, or stretches of long arrays
+
+    LayoutRequest request;  // what is counted: given tables,
+    Truth truth;            // or, if there is one, what is made from a truth
+
+    Chooser chooser = Chooser::Score;
+    std::shared_ptr<const LossTable> losses;  // of tallies, where there is a truth
+    Index count = 1;                          // how many of the best tallies are decoded
+
+    std::vector<ScopeBlock> shown_scopes;  // further integer tables that are summed up for a labelling
     std::vector<TableBlock<std::int64_t>> shown;
-    bool asks = false;                        // whether `choose` has the choice; otherwise the best score is taken,
-    std::shared_ptr<const LossTable> losses;  // or, where there are losses, the best together with them,
-    std::span<const std::int64_t> truth;      // compared with the score of this labelling
-    std::shared_ptr<const NodeCounts> nodes;  // in the place of `request`
+};
+
+struct Labelling {
+    double promised = 0;                          // its score, as the messages have it
+    double value = 0, loss = 0, truth_score = 0;  // where there are losses
+    bool certified = false;                       // whether score and tally are what the messages promise
+    std::vector<std::int64_t> tally, labels;      // the tally as the messages have it
+    Evaluation evaluation;                        // of the labels; sums of the tables that are counted, then of `shown`
 };
 
 struct BatchAnswer {
-    bool refused = false;  // the plan does not fit its memory limit
-    Run::Root root;        // if nothing was to be chosen from it
-    bool decoded = false;
-    double score = 0;                             // of the row that was decoded, as the messages have it
-    double value = 0, loss = 0, truth_score = 0;  // where there are losses
-    std::vector<std::int64_t> tally, assignment;
-    Evaluation evaluation;
+    bool refused = false;               // the plan does not fit its memory limit,
+    double bytes = 0;                   // but needs so much, or more
+    Run::Root root;                     // if nothing was to be chosen from it
+    std::vector<Labelling> labellings;  // the best first
 };
 
 class Batch {
   public:
-    // Which row of an item's root, which has some, to decode; negative for none. Called from several threads.
-    using Choose = std::function<Index(Index item, const Run::Root &root)>;
+    // Which rows of an item's root, which has some, to decode. Called from several threads.
+    using Choose = std::function<std::vector<Index>(Index item, const Run::Root &root)>;
+    struct Decoding {
+        bool wanted = false;  // or else roots are kept
+        Choose choose;
+    };
+
+    Batch(Mode mode, double memory_limit) : mode(mode), memory_limit(memory_limit) {}
 
     void add(BatchItem item) { items_.push_back(std::move(item)); }
     Index size() const { return static_cast<Index>(items_.size()); }
@@ -48,8 +61,11 @@ class Batch {
 
     // The costliest first, so that no thread is left alone with a large one at the end. Answers do not depend on the
     // number of threads.
-    std::vector<BatchAnswer> run(Index threads, const MaxPlusKernels *kernels, const Choose &choose, const Poll &poll,
-                                 const Inside &inside) const;
+    std::vector<BatchAnswer> run(Index threads, const MaxPlusKernels *kernels, const Decoding &decoding,
+                                 const Poll &poll, const Inside &inside) const;
+
+    const Mode mode;  // of tables that are made from truths
+    const double memory_limit;
 
   private:
     std::vector<BatchItem> items_;

@@ -1,5 +1,5 @@
-// What a thread of a bulk uses for one problem after the other: the memory of a layout, of an arena, and of tables that
-// are made by the thread itself.
+// What a thread uses for one problem after the other: the memory of a layout, of an arena, and of tables that are made
+// by the thread itself.
 #pragma once
 
 #include "tables/run.h"
@@ -11,21 +11,23 @@ struct alignas(64) Workspace {  // no two of them in one line of the cache
     Arena arena;
 
     LayoutRequest request;                   // of problems whose tables are made here
-    const void *request_of = nullptr;        // whose request it is, where several problems share one
     std::vector<double> unary, links;        // scores of states, and of neighbouring states
     std::vector<std::int64_t> given, moved;  // what statistics count in them
     std::vector<TableBlock<double>> scores;
+    std::vector<std::int32_t> cardinalities;  // numbers of labels, where states are others
 
-    // Throws BudgetExceeded where the plan does not fit the limit of the request.
-    const Layout &lay_out(std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &what, const Poll &poll) {
-        rebuild_layout(*layout, std::move(skeleton), what, poll);
+    // Throws BudgetExceeded where the plan does not fit the limit of the request. Without statistics, the layout of a
+    // skeleton is always the same.
+    const Layout &lay_out(const std::shared_ptr<const Skeleton> &skeleton, const LayoutRequest &what,
+                          const Poll &poll) {
+        if (skeleton->statistics || layout->skeleton != skeleton) rebuild_layout(*layout, skeleton, what, poll);
         return *layout;
     }
 
     // Calls `use(run)` with the max-plus messages of what was laid out.
     template <class Use>
-    void run(const std::vector<TableBlock<double>> &tables, const MaxPlusKernels *kernels, const Poll &poll, Use use) {
-        Run run(layout, tables, AlgebraKind::MaxPlus, 0, kernels, std::move(arena));
+    void run(std::span<const TableBlock<double>> tables, const MaxPlusKernels *kernels, const Poll &poll, Use use) {
+        Run run(layout, {tables.begin(), tables.end()}, AlgebraKind::MaxPlus, 0, kernels, std::move(arena));
         run.upward(poll);
         use(run);
         arena = run.release();

@@ -18,7 +18,18 @@ struct Evaluation {
     double score = 0, magnitude = 0;  // the sum of the local scores, and of their sizes
     Index terms = 0;
     std::vector<std::int64_t> sums;  // one per block of integer tables
+
+    void add(double term) {
+        score += term;
+        magnitude += std::abs(term);
+        terms++;
+    }
 };
+
+// How far two sums of the same local scores, in whatever order, can be apart; the same as Python's.
+inline double rounding_bound(const Evaluation &sum) {
+    return static_cast<double>(8 + 2 * sum.terms) * std::numeric_limits<double>::epsilon() * sum.magnitude;
+}
 
 // Calls `use(entry)` for the entry of each factor that a labelling meets.
 template <class T, class Use>
@@ -37,11 +48,7 @@ void at_labelling(const ScopeBlock &scopes, const TableBlock<T> &table, std::spa
 inline void evaluate_scores(std::span<const std::int32_t> cardinalities, const std::int64_t *assignment,
                             Factors<double> scores, Evaluation &to) {
     for (std::size_t i = 0; i < scores.scopes.size(); i++)
-        at_labelling(scores.scopes[i], scores.tables[i], cardinalities, assignment, [&](double f) {
-            to.score += f;
-            to.magnitude += std::abs(f);
-            to.terms++;
-        });
+        at_labelling(scores.scopes[i], scores.tables[i], cardinalities, assignment, [&](double f) { to.add(f); });
 }
 
 inline void evaluate_shifts(std::span<const std::int32_t> cardinalities, const std::int64_t *assignment,

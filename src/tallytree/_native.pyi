@@ -13,8 +13,6 @@ class BudgetExceededError(Exception):
     step: int
     bytes: float
 
-class CertificateFailedError(Exception): ...
-
 def interrupt_at(look: int, operations: float = 3e6) -> int: ...
 
 class Algebra(enum.IntEnum):
@@ -149,7 +147,12 @@ class SingleRun:
     def overflowed(self) -> bool: ...
     def decode(self, cell: int) -> NDArray[np.int64]: ...
 
-class ChainKinds:
+class LossTable:
+    def __init__(
+        self, losses: NDArray[np.float64], low: Sequence[int], slack: bool, margin: float
+    ) -> None: ...
+
+class TruthTables:
     def __init__(
         self,
         labels: NDArray[np.int32],
@@ -159,9 +162,15 @@ class ChainKinds:
         moved: NDArray[np.int64],
     ) -> None: ...
 
-class LossTable:
+class Truths:
     def __init__(
-        self, losses: NDArray[np.float64], low: Sequence[int], slack: bool, margin: float
+        self,
+        tables: TruthTables,
+        kinds: NDArray[np.int64],
+        labels: NDArray[np.int64],
+        losses: Sequence[LossTable],
+        folds: NDArray[np.float64],
+        count: int,
     ) -> None: ...
 
 class Batch:
@@ -178,53 +187,35 @@ class Batch:
         shown: Sequence[NDArray[np.int64]],
         asks: bool,
     ) -> None: ...
-    def add_nodes(
+    def add_models(
+        self, skeletons: Sequence[Skeleton], tables: Sequence[NDArray[np.float64]], truths: Truths
+    ) -> None: ...
+    def add_chains(
         self,
         skeletons: Sequence[Skeleton],
-        counts_right: Sequence[bool],
-        background: int,
-        truths: NDArray[np.int64],
-        losses: Sequence[LossTable],
-        tables: Sequence[NDArray[np.float64]],
+        emissions: NDArray[np.float64],
+        links: NDArray[np.float64],
+        truths: Truths | None,
     ) -> None: ...
     def run(
         self,
         threads: int,
-        choose: Callable[[int, NDArray[np.int64], NDArray[np.float64]], int] | None,
+        choose: Callable[[int, NDArray[np.int64], NDArray[np.float64]], Sequence[int]] | None = None,
     ) -> None: ...
+    def profile(self, threads: int) -> None: ...
     @property
-    def refused(self) -> list[int]: ...
+    def refused(self) -> NDArray[np.void]: ...
     def roots(
         self,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]: ...
     def labellings(
         self,
-    ) -> tuple[
-        NDArray[np.int64],
-        NDArray[np.int64],
-        NDArray[np.int64],
-        NDArray[np.int64],
-        NDArray[np.void],
-    ]: ...
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.void]]: ...
 
 class KBest:
     def __init__(self, run: Run, root_cells: NDArray[np.int64]) -> None: ...
     def next(self, count: int) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]: ...
 
-def augmented_chains(
-    kinds: ChainKinds,
-    skeletons: Sequence[Skeleton],
-    lengths: NDArray[np.int64],
-    emissions: NDArray[np.float64],
-    links: NDArray[np.float64],
-    positions: NDArray[np.int64],
-    truths: NDArray[np.int64],
-    losses: Sequence[LossTable],
-    folds: NDArray[np.float64],
-    count: int,
-    memory_limit: float,
-    threads: int,
-) -> tuple[NDArray[np.int64], NDArray[np.void]]: ...
 def block_inner(
     indices: NDArray[np.int64],
     values: NDArray[np.float64],

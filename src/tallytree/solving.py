@@ -73,10 +73,9 @@ def solve(
         The state that a variable must take; variables and states by name or number.
     allowed : mapping of variable to list of states, optional
         The states that a variable may take.
-    order, memory_limit, layout, backend, threads
-        As for :func:`profile`.
-    precision : {"double", "single"}
-        ``"single"`` halves the memory of the tables and takes about half of the time. The solution is then
+    **options
+        ``order``, ``memory_limit``, ``layout``, ``backend`` and ``threads``, as for :func:`profile`. With
+        ``precision="single"`` tables take half of the memory and about half of the time; the solution is then
         optimal up to its :attr:`~Solution.gap`, which is proven.
 
     Returns
@@ -111,8 +110,9 @@ def ask(
     allowed: Allowed | None = None,
 ) -> Query[Any]:
     """Ask about a model or a forest: what the user wrote is checked and bound here, once."""
-    restriction: dict[str, Any] = {"fixed": fixed, "allowed": allowed} if fixed or allowed else {}
-    return engine_of(model).query(model, statistics, where, **restriction)
+    if fixed or allowed:
+        return engine_of(model).query(model, statistics, where, fixed=fixed, allowed=allowed)
+    return engine_of(model).query(model, statistics, where)
 
 
 def answered(query: Query[Any], options: Options) -> TallyTable[Any]:
@@ -168,14 +168,14 @@ def profile(
         ``model.restricted(fixed, allowed)``.
     plan : Plan, optional
         One made before for a model of this shape and the same statistics.
-    order, memory_limit, layout, precision
-        As for :func:`plan`, where none is given. In single precision ``scores`` are upper bounds, and every
-        solution says by its :attr:`~Solution.gap` how much better another one could be.
-    backend : {"native", "reference"}
-        The compiled executor, or the NumPy reference: slow, to learn from and to test against.
-    threads : int, optional
-        By default one, and for large problems as many as there are processors. The result is the same, bit
-        for bit.
+    **options
+        ``order``, ``memory_limit``, ``layout`` and ``precision``, as for :func:`plan`, where none is given.
+        In single precision ``scores`` are upper bounds, and every solution says by its
+        :attr:`~Solution.gap` how much better another one could be.
+
+        ``backend`` is ``"native"``, the compiled executor, or ``"reference"``, in NumPy: slow, to learn from
+        and to test against. ``threads`` is by default one, and for large problems as many as there are
+        processors; the result is the same, bit for bit.
 
     Returns
     -------
@@ -221,7 +221,7 @@ def distribution(
 
     Parameters
     ----------
-    model, statistics, fixed, allowed, plan, order, memory_limit, layout, backend, threads
+    model, statistics, fixed, allowed, plan, **options
         As for :func:`profile`.
 
     Returns
@@ -275,17 +275,18 @@ def plan(
     where : Constraint, optional
         Plan what :func:`solve` would run for this constraint: its statistics are combined and capped, and
         the tallies that it rules out are left out. Such a plan is to look at; no profile can use it.
-    order : str, sequence of int or CliqueTree, optional
-        An elimination order or a clique tree of your own, or a heuristic: ``min-fill``, ``min-degree``,
-        ``min-weight``, ``natural``, ``sweep``, ``min-tally``. By default several are tried and the cheapest
-        is kept.
-    memory_limit : float, optional
-        Bytes. By default half of the machine's (or the control group's) memory.
-    layout : {"auto", "rows", "cells"}
-        How tallies are stored; by default whichever is smaller.
-    precision : {"double", "single"}
-        ``"single"`` halves the memory of the tables and takes about half of the time; scores become upper
-        bounds, and solutions have a proven :attr:`~Solution.gap`.
+    **options
+        ``order`` is an elimination order or a clique tree of your own, or a heuristic: ``min-fill``,
+        ``min-degree``, ``min-weight``, ``natural``, ``sweep``, ``min-tally``. By default several are tried
+        and the cheapest is kept.
+
+        ``memory_limit`` is in bytes; by default half of the machine's (or the control group's) memory.
+
+        ``layout`` says how tallies are stored, ``"rows"`` or ``"cells"``; by default, ``"auto"``, the smaller
+        one.
+
+        ``precision="single"`` halves the memory of the tables and takes about half of the time; scores become
+        upper bounds, and solutions have a proven :attr:`~Solution.gap`.
 
     Raises
     ------

@@ -290,3 +290,23 @@ def test_problems_that_only_fit_on_their_own_are_answered_with_a_warning():
         found = batch.solve()
     for solution, model in zip(found, models, strict=True):
         assert_same(solution, tt.solve(model, [ONES]))
+
+
+def test_an_item_that_asks_needs_an_answer():
+    (model, statistics), *_ = sentences(seed=3)
+    batch = native.Batch(native.TallyMode.AUTO, 1e9)
+    plan = tt.plan(model, statistics)
+    shifts = [block.tables for s in statistics for block in s.blocks]
+    limits = [native.UNCAPPED] * 2, [-native.NO_LIMIT] * 2, [native.NO_LIMIT] * 2
+    batch.add(plan.skeleton, shifts, *limits, [b.tables for b in model.blocks], [], [], True)
+    with pytest.raises(ValueError, match="nobody to answer"):
+        batch.run(1)
+    batch.run(1, lambda item, tallies, scores: [3, 0])
+    labels, tallies, sums, known = batch.labellings()
+    profile = tt.profile(model, statistics)
+    assert known["item"].tolist() == [0, 0] and known["certified"].all()
+    np.testing.assert_array_equal(tallies.reshape(2, 2), profile.tallies[[3, 0]])
+    np.testing.assert_array_equal(sums, tallies)
+    np.testing.assert_array_equal(labels[: len(model)], profile.row(3).assignment)
+    batch.run(1, lambda item, tallies, scores: [])
+    assert [len(column) for column in batch.labellings()] == [0, 0, 0, 0]

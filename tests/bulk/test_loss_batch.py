@@ -12,6 +12,8 @@ from strategies import generators, models
 
 import tallytree as tt
 from tallytree import losses
+from tallytree.bulk.chunk_tables import truth_tables
+from tallytree.bulk.loss_batch import most_violated
 from tallytree.kernels import native
 from tallytree.testing import brute_force
 
@@ -134,28 +136,38 @@ def test_what_is_wrong_is_said_as_for_one():
 
 def test_what_is_counted_natively_must_fit():
     model = tt.Model([2, 2], [((0,), [0.0, 1.0])])
-    tables = [b.tables for b in model.blocks]
-    batch = native.Batch(0, 1e9)
-    losses_of = native.LossTable(np.zeros(2), [0], False, 1.0)
+    tables = truth_tables(losses.HammingDistance(), 2, None).compiled
+    costs = native.LossTable(np.zeros(2), [0], False, 1.0)
     unary = tt.plan(model, [tt.count(model, state=1)]).skeleton
 
-    def refused(text, skeleton=unary, right=(True,), truth=(0, 1), table=losses_of):
-        with pytest.raises(ValueError, match=text):
-            batch.add_nodes([skeleton], list(right), -1, np.array(truth, dtype=np.int64), [table], tables)
+    def batch_of(skeleton=unary, truth=(0, 1), table=costs, scores=1):
+        batch, right = native.Batch(native.TallyMode.AUTO, 1e9), np.array(truth, dtype=np.int64)
+        truths = native.Truths(tables, right, right, [table], np.zeros((0, 0)), 1)
+        batch.add_models([skeleton], [b.tables for b in model.blocks] * scores, truths)
+        return batch
 
-    refused("one state per variable", truth=(0,))
+    def refused(text, **changes):
+        with pytest.raises(ValueError, match=text):
+            batch_of(**changes)
+
+    refused("one kind per variable", truth=(0,))
+    refused("one kind per variable", truth=(0, 1, 1))
     refused("out of range", truth=(0, 2))
     refused("one axis per statistic", table=native.LossTable(np.zeros((2, 2)), [0, 0], False, 1.0))
-    refused("one block for each statistic", right=(True, False))
-    refused("by itself", tt.plan(model, [tt.Statistic([((1,), [0, 1]), ((0,), [0, 1])])]).skeleton)
-    refused("by itself", tt.plan(model, [tt.Statistic([((0, 1), np.eye(2, dtype=int))])]).skeleton)
+    refused("one array of tables", scores=0)
+    refused("one array of tables", scores=2)
+    for statistics in (
+        [tt.count(model, state=1)] * 2,
+        [tt.Statistic([((1,), [0, 1]), ((0,), [0, 1])])],
+        [tt.Statistic([((0, 1), np.eye(2, dtype=int))])],
+    ):
+        refused("do not look at variables", skeleton=tt.plan(model, statistics).skeleton)
     uneven = tt.Model([2, 3], [((0,), [0.0, 1.0])])
-    refused("not alike", tt.plan(uneven, [tt.Statistic([((0,), [0, 1])])]).skeleton)
+    refused("other states than the tables", skeleton=tt.plan(uneven, [tt.count(uneven, state=1)]).skeleton)
     with pytest.raises(ValueError, match="one axis per statistic"):
         native.LossTable(np.zeros((2, 2)), [0], False, 1.0)
-    batch.add_nodes([unary], [True], -1, np.array([0, 1]), [losses_of], tables)
     with pytest.raises(ValueError, match="outside the table"):
-        batch.run(1, lambda *_: 0)
+        batch_of(table=native.LossTable(np.zeros(1), [0], False, 1.0)).run(1)
 
 
 def test_steps_are_known_again_whatever_comes_between():
@@ -224,3 +236,58 @@ def test_truths_may_change_once_the_answers_are_there():
     truths[1][:] = 0
     truths[2][:] = [0, 0, 0, 0]
     assert [one.explain() for one in found] == expected
+
+
+@given(
+    some=st.lists(st.tuples(models(largest=5), generators()), max_size=4),
+    kind=st.sampled_from([*KINDS, *OTHERS]),
+    scaling=st.sampled_from(["margin", "slack"]),
+    threads=st.integers(1, 3),
+)
+@settings(max_examples=100, deadline=None)
+def test_several_tallies_are_those_of_a_profile(some, kind, scaling, threads):
+    recipe = kind() if kind in OTHERS else kind(background=0)
+    batch, truths = [], []
+    for model, rng in some:
+        truth = rng.integers(0, model.cardinalities)
+        if model.score(truth) > -np.inf:
+            batch.append(model)
+            truths.append(truth)
+    found = most_violated(batch, recipe, truths, scaling, 3, threads)
+    for answers, model, truth in zip(found, batch, truths, strict=True):
+        expected = losses.LossProfile(model, recipe.against(truth)).top(3, scaling)
+        assert len(answers) == len(expected)
+        for answer, other in zip(answers, expected, strict=True):
+            assert_same_answer(answer, other)
+
+
+def test_tables_of_losses_are_shared_by_truths_of_one_size():
+    tables = truth_tables(losses.FBeta(background=0), 3, None)
+    truths = [np.array(t) for t in ([0, 1, 2], [1, 1, 0, 0, 0], [0, 0, 1], [1] * 17, [1, 2] + [0] * 15)]
+    sizes = tables.kinds(np.concatenate(truths), [len(t) for t in truths])[1]
+    assert sizes == [2, 2, 1, 17, 2]
+    one, same, smaller, _, longer = tables.losses.each(truths, sizes, "slack")
+    assert one is same and one is not smaller and one is not longer
+    assert tables.losses.each(truths[:1], sizes[:1], "slack")[0] is one
+    assert tables.losses.each(truths[:1], sizes[:1], "margin")[0] is not one
+    long = np.ones(500, dtype=np.int64)  # too large to be kept
+    first, second = tables.losses.each([long, long], [500, 500], "slack")
+    assert first is second and tables.losses.each([long], [500], "slack")[0] is not first
+
+
+def test_with_very_many_states_statistics_are_made_for_each_truth():
+    rng = np.random.default_rng(7)
+    models = [tt.Model.chain(rng.normal(size=(3, 600)), rng.normal(size=(600, 600)))]
+    check([(models[0], [0, 599, 1])], losses.FBeta(background=0), "slack")
+
+
+def test_a_subclass_says_itself_whether_sizes_are_enough():
+    class Mine(losses.FBeta, by_size=True):
+        pass
+
+    class Other(Mine):
+        pass
+
+    assert losses.FBeta.by_size and Mine.by_size and not Other.by_size and not losses.NodeLoss.by_size
+    assert truth_tables(Mine(background=0), 2, None) is not None
+    assert truth_tables(Other(background=0), 2, None) is None

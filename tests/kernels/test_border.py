@@ -94,16 +94,27 @@ def test_answers_of_a_batch_have_named_columns():
     for one in (model, forbidden):
         tables = [block.tables for block in one.blocks]
         batch.add(tt.plan(one).skeleton, [], [], [], [], tables, [], [], False)
-    batch.run(1, lambda item, tallies, scores: 0)
+    batch.run(1)
     *_, known = batch.labellings()
-    assert known["found"].tolist() == [True, False]
-    assert known["promised"].tolist() == known["score"].tolist() == known["magnitude"].tolist() == [3.0, 0.0]
-    assert known["terms"].tolist() == [3, 0]
+    assert known["item"].tolist() == [0]  # the other one has no labelling
+    assert known["promised"].tolist() == known["score"].tolist() == known["magnitude"].tolist() == [3.0]
+    assert known["terms"].tolist() == [3] and known["certified"].tolist() == [True]
     for name in ("value", "loss", "truth_score"):
-        assert known[name].tolist() == [0.0, 0.0]
+        assert known[name].tolist() == [0.0]
+    assert len(batch.refused) == 0
+
+
+def test_a_refused_item_is_told_with_what_it_needs():
+    model = tt.Model.chain(np.zeros((50, 4)), np.zeros((4, 4)))
+    batch = native.Batch(native.TallyMode.AUTO, 100.0)
+    for _ in range(2):
+        batch.add(tt.plan(model).skeleton, [], [], [], [], [b.tables for b in model.blocks], [], [], False)
+    batch.run(1)
+    assert len(batch.labellings()[-1]) == 0
+    assert batch.refused["item"].tolist() == [0, 1] and (batch.refused["bytes"] > 100.0).all()
 
 
 def test_an_empty_batch_has_no_answers():
     batch = native.Batch(native.TallyMode.AUTO, 1e9)
-    batch.run(1, lambda item, tallies, scores: 0)
+    batch.run(1, lambda item, tallies, scores: [0])
     assert len(batch.labellings()[-1]) == 0

@@ -362,7 +362,7 @@ WORK = {
     """,
     "batch of small ones": """
         models = [tt.Model.chain(rng.normal(size=(4, 3)), rng.normal(size=(3, 3)))] * 40_000
-        choose = lambda item, tallies, scores: 0
+        choose = lambda item, tallies, scores: [0]
         batch = native.Batch(0, 1e9)
         plan = tt.plan(models[0])
         for model in models:

@@ -19,6 +19,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import tallytree as tt
 from tallytree.learning import (
+    BestDecoder,
     ExpectedFBeta,
     FrankWolfe,
     Graph,
@@ -269,3 +270,29 @@ def test_label_sets_are_learned_with_their_dependence():
     X = label_graphs(features, 3, [[0, 1], [1, 2]])
     svm = GraphSVM(tt.losses.FBeta(background=0), scaling="slack", C=1.0).fit(X, Y)
     assert svm.score(X, Y) > 0.95
+
+
+@pytest.mark.parametrize("names", [None, ["a", "b", "c"]])
+@pytest.mark.parametrize("constrained", [False, True])
+def test_examples_are_predicted_together_as_one_by_one(names, constrained):
+    rng = np.random.default_rng(3)
+    labels = np.arange(3) if names is None else np.array(names, dtype=object)
+    where = tt.count(state=1 if names is None else "b") <= 1 if constrained else None
+    X = [rng.normal(size=(n, 4)) for n in (5, 1, 3, 5)]
+    y = [labels[rng.integers(0, 3, len(x))].tolist() for x in X]
+    y[0][:3] = labels.tolist()
+    graphs = [Graph(x, edges=[[i, i + 1] for i in range(len(x) - 1)]) for x in X]
+    for svm, examples in ((SequenceSVM(tolerance=0.5), X), (GraphSVM(tolerance=0.5), graphs)):
+        svm.fit(examples, y)
+        found = svm.predict(examples, where=where)
+        expected = [BestDecoder()(model, where) for model in svm._models(examples)]
+        assert [one.tolist() for one in found] == [one.tolist() for one in expected]
+        assert [(one.dtype, one.shape) for one in found] == [(one.dtype, one.shape) for one in expected]
+
+
+def test_empty_sequences_and_infinite_weights_are_predicted_as_models():
+    svm = SequenceSVM(tolerance=0.5).fit([np.eye(2)], [["a", "b"]])
+    assert [one.tolist() for one in svm.predict([np.eye(2), np.zeros((0, 2))])] == [["a", "b"], []]
+    svm.weights_ = svm.weights_.copy()
+    svm.weights_[-4] = -np.inf  # no a after an a
+    assert svm.predict([np.eye(2)[[0, 0]]])[0].tolist() in (["a", "b"], ["b", "a"], ["b", "b"])

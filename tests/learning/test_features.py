@@ -2,11 +2,22 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 pytest.importorskip("sklearn")
 pytest.importorskip("clarabel")
 
-from tallytree.learning import CHUNKING, TAGGING, sample_sentences, templated, word_parts
+import tallytree as tt
+from tallytree.learning import (
+    CHUNKING,
+    TAGGING,
+    BestDecoder,
+    SequenceSVM,
+    WindowFeatures,
+    sample_sentences,
+    templated,
+    word_parts,
+)
 from tallytree.learning.attributes import Hashed, Vocabulary, attributes
 
 
@@ -70,3 +81,47 @@ def test_the_sample_is_well_formed():
                 assert before[2:] == chunk[2:]
             before = chunk
     assert {row[2] for sentence in sentences for row in sentence} >= {"B-NP", "I-NP", "B-VP", "O"}
+
+
+@pytest.mark.parametrize("parts", [False, True])
+@pytest.mark.parametrize("templates", [CHUNKING, TAGGING, [((0, 0), (1, 3), (0, -2)), ()], [((0, 0),)] * 2])
+def test_many_sentences_have_the_features_of_each(templates, parts):
+    rng = np.random.default_rng(len(templates))
+    words = ["a", "b|a", "a|b", "<s>", "C-3", "", "dog"]
+    sentences = [
+        [(str(rng.choice(words)), str(rng.choice(words)), "x") for _ in range(rng.integers(0, 9))]
+        for _ in range(12)
+    ]
+    features = WindowFeatures(templates, parts)
+    each = [features(sentence) for sentence in sentences]
+    vocabulary = Vocabulary.of(each[:6])
+    found = features.numbered(sentences)
+    expected, lengths = vocabulary.stacked(each)
+    assert lengths == [len(sentence) for sentence in sentences]
+    made = [[found.names[n] for n in some] for some in np.split(found.numbers, np.cumsum(found.sizes)[:-1])]
+    assert made == [names for positions in each for names in positions]
+    matrix = vocabulary.numbered_rows(found)
+    for name in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(matrix, name), getattr(expected, name))
+    separate = sparse.vstack([vocabulary.rows(positions) for positions in each], format="csr")
+    assert (separate != expected).nnz == 0 and matrix.shape == separate.shape
+
+
+@pytest.mark.parametrize(
+    "sentence", [["word"], [("a",)], [("a", 3)], [{"a": 1}], [], 5 * [np.array(["a", "b"])]]
+)
+def test_rows_that_are_not_plain_are_read_one_by_one(sentence):
+    assert WindowFeatures().numbered([sentence]) is None
+
+
+def test_predictions_do_not_depend_on_how_sentences_are_read():
+    X = [[("the", "D"), ("cat", "N")], [("a", "D"), ("dog", "N"), ("sat", "V")]]
+    y = [["D", "N"], ["D", "N", "V"]]
+    svm = SequenceSVM(C=10.0, features=WindowFeatures()).fit(X, y)
+    arrays = [np.array(sentence) for sentence in X]
+    expected = [BestDecoder()(model).tolist() for model in svm._models(X)]
+    assert [one.tolist() for one in svm.predict(X)] == expected
+    assert [one.tolist() for one in svm.predict(arrays)] == expected
+    assert svm.predict([]) == []
+    with pytest.raises(tt.ModelError, match="each position is a row of 2 columns, got 'the'"):
+        svm.predict([*X, ["the"]])

@@ -357,7 +357,7 @@ def test_what_single_precision_cannot_give_is_refused(model):
             ask()
 
 
-@pytest.mark.parametrize("score", [1e39, -1e39, 1e300, 2e38])
+@pytest.mark.parametrize("score", [1e39, -1e39, 1e290, 2e38])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_scores_beyond_single_precision_are_refused(score, threads):
     pairs = [[0.0, score], [-np.inf, 0.0]]

@@ -2,6 +2,7 @@
 
 import re
 from itertools import product
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from strategies import generators
 
 import tallytree as tt
 from tallytree.testing import brute_force, random_statistics, score_tolerance
-from tallytree.transducers.automata import MOST_STATES
+from tallytree.transducers.automata import MOST_STATES, Labels, Nfa
 from tallytree.transducers.patterns import compiled
 
 LABELS = "abc"
@@ -293,3 +294,77 @@ def test_plans_and_explanations():
     again = tt.profile(reduction, [outside], plan=plan)
     assert again.scores.tolist() == tt.profile(reduction, [outside]).scores.tolist()
     assert tt.plan(model, [outside], where=valid).operations <= plan.operations
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "a{" + 20_000 * " ",
+        "a{" + 5_000 * ", ",
+        "a{" + 20_000 * "1",
+        20_000 * " " + "{",
+        "a " + 20_001 * "'",
+        "'" + 20_000 * "\\a",
+    ],
+    ids=["spaces", "commas", "digits", "before", "quotes", "escapes"],
+)
+def test_what_is_not_understood_is_refused_at_once(pattern):
+    began = perf_counter()
+    with pytest.raises(tt.ModelError, match="is not understood") as caught:
+        compiled(pattern)
+    assert perf_counter() - began < 2.0
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("count", ["{" + 5_000 * "1" + "}", "{2," + 5_000 * "9" + "}", "{1000000000}"])
+def test_counts_beyond_all_limits_are_refused(count):
+    with pytest.raises(tt.BudgetError, match="use smaller counts in"):
+        compiled("a" + count)
+    assert compiled("a{" + 5_000 * "0" + "2}").run("aa") == ()
+
+
+def test_many_labels_are_read_or_refused_in_time():
+    began = perf_counter()
+    names = [f"l{i}" for i in range(1_000)]
+    either = compiled(" | ".join(f"{name} x" for name in names))
+    assert either.run(["l7", "x"]) == () and either.run(["x", "l7"]) is None
+    assert len(either.moves) == 4
+    with pytest.raises(tt.BudgetError, match="once it is deterministic, with moves for 20,001 labels"):
+        compiled(" ".join(f"l{i}" for i in range(20_000)))
+    assert perf_counter() - began < 60.0
+
+
+def test_a_minimisation_that_takes_too_long_is_refused(monkeypatch):
+    monkeypatch.setattr("tallytree.transducers.automata._MOST_LOOKS", 100)
+    with pytest.raises(tt.BudgetError, match="too long to find the smallest automaton of 12 states"):
+        compiled("a b c d e f g h i j").run("ab")
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 4),
+            st.none() | st.builds(Labels, st.frozensets(st.sampled_from("abc")), st.booleans()),
+            st.integers(0, 4),
+        ),
+        max_size=12,
+    ),
+    st.sets(st.integers(0, 4)),
+    st.lists(st.sampled_from("abcd"), max_size=6),
+)
+def test_determinised_automata_accept_the_same(moves, accepting, word):
+    free = {s: {t for a, labels, t in moves if a == s and labels is None} for s in range(5)}
+
+    def closed(states):
+        for _ in range(5):
+            states = states.union(*(free[s] for s in states))
+        return states
+
+    states = closed({0})
+    for label in word:
+        states = closed(
+            {t for s, labels, t in moves if s in states and labels is not None and labels.has(label)}
+        )
+    wanted = None if states.isdisjoint(accepting) else ()
+    assert Nfa(moves, 0, accepting).determinised().run(word) == wanted

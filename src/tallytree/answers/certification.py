@@ -7,19 +7,16 @@ rounding and no more (:func:`tallytree.model.rounding.rounding_bound`); tallies 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from tallytree.errors import CertificateError
 from tallytree.model.rounding import rounding_bound
 from tallytree.planning.precision import single_rounding
 from tallytree.running.graphs import Evaluation
 
-__all__ = ["certify", "certify_all", "certify_labelling", "certify_loss"]
+__all__ = ["certify", "certify_labelling", "certify_loss", "certify_value"]
 
 _MODEL = "This is a bug in tallytree; please report it with the model"
+_LOSS = "This is a bug in tallytree, or in the loss: check that with tallytree.testing.check_loss"
 
 
 def certify(
@@ -62,29 +59,22 @@ def certify_labelling(
     exact, magnitude, terms, _ = evaluation
     below = rounding_bound(terms, magnitude)
     above = single_rounding(terms, magnitude) if single else below
-    certify((score, tally), (exact, totals), (below, above))
+    if tally != totals or not -below <= score - exact <= above:
+        certify((score, tally), (exact, totals), (below, above))
 
 
-def certify_all(
-    tallies: NDArray[np.int64],
-    totals: NDArray[np.int64],
-    scores: Any,
-    exact: Any,
-    magnitudes: Any,
-    terms: Any,
-) -> None:
-    """Certify many labellings at once, a row for each."""
-    fine = np.abs(exact - scores) <= rounding_bound(terms, magnitudes)
-    wrong = ~fine | (tallies != totals).any(axis=1)
-    for i in np.flatnonzero(wrong)[:1].tolist():
-        evaluation: Evaluation = exact[i].item(), magnitudes[i].item(), int(terms[i]), []
-        certify_labelling(scores[i].item(), tallies[i].tolist(), evaluation, totals[i].tolist())
+def certify_value(fine: bool, promised: float, attained: str) -> None:
+    """Raise unless a labelling is as good as the messages promise; ``attained`` says how good it is."""
+    if not fine:
+        raise CertificateError(
+            f"the certificate failed: the messages promise the value {promised!r}, the labelling has "
+            f"{attained}. {_LOSS}"
+        )
 
 
 def certify_loss(promised: float, defined: float, *, source: str, thing: object = "the labelling") -> None:
     """Compare the loss of a tally with the loss of what has that tally, by definition."""
     if abs(defined - promised) > 1e-9 * max(1.0, defined):
         raise CertificateError(
-            f"the certificate failed: {source} promises loss {promised!r}, {thing} has {defined!r}. This is "
-            "a bug in tallytree, or in the loss: check that with tallytree.testing.check_loss"
+            f"the certificate failed: {source} promises loss {promised!r}, {thing} has {defined!r}. {_LOSS}"
         )

@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.answers.probabilities import TallyProbabilities, draws, generator_of
-from tallytree.answers.solution import unique_names
+from tallytree.answers.probabilities import TallyProbabilities, draws, generator_of, normalised
+from tallytree.answers.tallies import unique_names
 from tallytree.errors import InfeasibleError
+from tallytree.model.level import levelled
 from tallytree.model.model import Model
 from tallytree.planning.options import RunOptions
 from tallytree.planning.plan import Plan
@@ -55,8 +56,11 @@ class Distribution(TallyProbabilities):
         self.query, self.plan, self._options = query, plan, options
         self._names = unique_names(tuple(s.name for s in self.statistics))
         self._lock = Lock()
+        self._offset = self._level[1]
         self._cells, tallies, logs = self._messages.root()
-        self.tallies, self.log_partitions = read_only(tallies), read_only(logs)
+        self._relative = read_only(logs) if self._offset else None
+        self.tallies = read_only(tallies)
+        self.log_partitions = read_only(logs + self._offset) if self._offset else read_only(logs)
         if not len(self._cells):
             raise InfeasibleError(
                 "every labelling is forbidden by a -inf factor, the model's own or one from fixed= or "
@@ -82,7 +86,12 @@ class Distribution(TallyProbabilities):
 
     @cached_property
     def _messages(self) -> GraphMessages:
-        return pass_upward(self.plan, self.model, self._options, LOG_SUM_EXP)
+        return pass_upward(self.plan, self._level[0], self._options, LOG_SUM_EXP)
+
+    @cached_property
+    def _level(self) -> tuple[Model, float]:
+        """The model without what all of its labellings have in common, and that."""
+        return levelled(self.model)
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
@@ -121,15 +130,15 @@ class Distribution(TallyProbabilities):
         weights = np.full(len(self._messages.values), -np.inf)
         if tally is None:
             weights[self._cells] = 0.0
-            total = self.log_partition
+            total = self._relative_partition
         else:
             row = self._row(tally)
             weights[self._cells[row]] = 0.0
-            total = float(self.log_partitions[row])
+            total = float(self._relative_logs[row])
         with self._lock:
-            logs = pass_downward(self._messages, weights, self.model, self.plan)
+            logs = pass_downward(self._messages, weights, self._level[0], self.plan)
         ends = np.cumsum(self.model.cardinalities)
-        tables = [_normalised(part, total) for part in np.split(logs, ends[:-1])] if len(ends) else []
+        tables = [normalised(part, total) for part in np.split(logs, ends[:-1])] if len(ends) else []
         return self.reduction.fold(tables, np.add, 0.0)
 
     def sample(
@@ -164,7 +173,7 @@ class Distribution(TallyProbabilities):
         return labellings[0] if size is None else labellings
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k not in ("_messages", "_lock")}
+        return {k: v for k, v in self.__dict__.items() if k not in ("_messages", "_level", "_lock")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _lock=Lock())
@@ -172,11 +181,6 @@ class Distribution(TallyProbabilities):
 
     def __repr__(self) -> str:
         return f"Distribution({len(self.tallies)} tallies of ({', '.join(self._names)}))"
-
-
-def _normalised(logs: NDArray[np.float64], total: float) -> NDArray[np.float64]:
-    probabilities: NDArray[np.float64] = np.exp(logs - total)
-    return probabilities
 
 
 # --- exact counts -----------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tallytree.answers.tally_table import TallyTable, nearest_tallies
+from tallytree.answers.tallies import nearest_tallies
+from tallytree.answers.tally_table import TallyTable
 from tallytree.errors import BudgetError
 from tallytree.planning.options import PlanOptions, RunOptions
 from tallytree.planning.query import Query

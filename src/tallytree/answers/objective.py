@@ -1,7 +1,7 @@
 """The contract of objectives: ``H(score, *tallies)`` is elementwise and does not decrease in the score.
 
 Both are spot-checked, because an objective that breaks them would give an answer that looks right: a few
-rows are evaluated again on their own, and a few at scores below the best.
+rows are evaluated again without the others, and at lower scores, most of them among those that occur.
 """
 
 from __future__ import annotations
@@ -21,8 +21,13 @@ __all__ = ["Objective", "called", "elementwise", "evaluate_objective"]
 Objective = Callable[..., Any]
 
 _BLOCK = 1 << 18  # rows handed to an objective at once
-_PROBES = 7
-_STEPS = np.array([[0.0], [0.5], [64.0]])  # how far below the best score the probes look
+_FEW = 16  # rows that are all evaluated again
+_INSIDE = 3
+_STEPS = np.array([[0.0], [0.001], [0.13], [1.0], [0.06], [2.1], [5.3]])
+"""How far below a row's score the probes look, by the spread of all scores: at the row itself, at scores that
+occur, and further below."""
+_ABOVE = [0, 1, 2, 0, 4, 5]  # which of the steps is the next one above each but the first
+_EPSILONS = 8 * float(np.finfo(np.float64).eps)
 
 
 def elementwise(function: Callable[..., float]) -> Objective:
@@ -63,19 +68,7 @@ def evaluate_objective(
 def _values(
     objective: Objective, scores: NDArray[np.float64], tallies: NDArray[np.int64], names: tuple[str, ...]
 ) -> NDArray[np.float64]:
-    result = called(objective, names, scores, *tallies.T)
-    if result is None:
-        raise ObjectiveError("the objective returned None; does it end without a return?")
-    try:
-        values = np.asarray(result, dtype=np.float64)
-        if values.shape != scores.shape:
-            values = np.broadcast_to(values, scores.shape)
-    except (TypeError, ValueError):
-        raise ObjectiveError(
-            f"an objective returns one number per row: it got arrays of shape {scores.shape} and gave "
-            f"{np.shape(result)} of type {type(result).__name__}; a function of plain numbers is wrapped by "
-            "tallytree.elementwise"
-        ) from None
+    values = _returned(objective, scores, tallies, names)
     if np.isnan(values.sum()) and (wrong := np.isnan(values)).any():  # inf - inf is nan too, but no fault
         row = int(wrong.argmax())
         raise ObjectiveError(
@@ -83,6 +76,35 @@ def _values(
             "it there, for example with numpy.where"
         )
     return values
+
+
+def _returned(
+    objective: Objective, scores: NDArray[np.float64], tallies: NDArray[np.int64], names: tuple[str, ...]
+) -> NDArray[np.float64]:
+    """Call an objective; what it gives is one real number per row, perhaps nan."""
+    result = called(objective, names, scores, *tallies.T)
+    if result is None:
+        raise ObjectiveError("the objective returned None; does it end without a return?")
+    try:
+        found = np.asarray(result)
+        if found.dtype.kind == "c" or isinstance(result, np.ma.MaskedArray):
+            raise ValueError
+        values = found.astype(np.float64, copy=False)
+        if values.shape != scores.shape:
+            values = np.broadcast_to(values, scores.shape)
+    except (TypeError, ValueError):
+        raise ObjectiveError(
+            f"an objective returns one number per row: it got arrays of shape {scores.shape} and gave "
+            f"{np.shape(result)} of type {_kind(result)}; a function of plain numbers is wrapped by "
+            "tallytree.elementwise"
+        ) from None
+    return values
+
+
+def _kind(result: Any) -> str:
+    """Say what an objective gave."""
+    name = type(result).__name__
+    return f"{name} of {result.dtype}" if isinstance(result, np.ndarray) else name
 
 
 def called(objective: Objective, names: tuple[str, ...], *arguments: Any) -> Any:
@@ -108,6 +130,9 @@ def _wrong_arguments(objective: Objective, names: tuple[str, ...]) -> ObjectiveE
     return None
 
 
+# --- probes -------------------------------------------------------------------------------------------------
+
+
 def _probe(
     objective: Objective,
     scores: NDArray[np.float64],
@@ -115,33 +140,112 @@ def _probe(
     values: NDArray[np.float64],
     names: tuple[str, ...],
 ) -> None:
-    # evenly spread rows, without the first, the last and the best score's: a reduction over rows would show
-    rows = np.arange(len(scores) > 2, len(scores) - (len(scores) > 2), 1 + len(scores) // _PROBES)
-    if len(scores) > 1 and len(rows) > 1:
-        rows = rows[rows != scores.argmax()]
-    below = scores[rows] - _STEPS
-    probed = _values(objective, below.reshape(-1), np.concatenate([tallies[rows]] * len(_STEPS)), names)
-    alone, lower, expected = probed[: len(rows)], probed.reshape(below.shape), values[rows]
-    if len(scores) > 1 and not _close(alone, expected):
-        row = rows[int(np.argmax(alone != expected))]
+    """Evaluate some rows again, half of them without the other half, as they are and at lower scores."""
+    rows = slice(None) if len(scores) <= _FEW else _some_rows(scores, values)
+    own, counted, expected = scores[rows], tallies[rows], values[rows]
+    lowest = float(scores.min())
+    spread = float(scores.max()) - lowest
+    points = _points(own, lowest, spread)
+    probed = np.empty(points.shape)
+    for half in (slice(None, None, 2), slice(1, None, 2))[: len(own)]:
+        found = _probed(objective, points[:, half], counted[half], names, _INSIDE if spread else 0)
+        probed[: len(found), half] = found
+        probed[len(found) :, half] = np.nan
+    if len(scores) > 1:
+        _check_elementwise(probed[0], expected, own, counted, names)
+    _check_monotone(points, probed, counted, names)
+
+
+def _some_rows(scores: NDArray[np.float64], values: NDArray[np.float64]) -> list[int]:
+    """Return evenly spread rows, the first, the last, that of the best score, and the chosen one."""
+    last = len(scores) - 1
+    spread = range(0, last, -(-last // (_FEW - 3)))
+    return sorted({*spread, last, int(scores.argmax()), int(values.argmax())})
+
+
+def _points(own: NDArray[np.float64], lowest: float, spread: float) -> NDArray[np.float64]:
+    """Return the scores of some rows, lower ones that lie among those that occur, and some below them all."""
+    scale: Any = spread or np.where(own == 0, 1.0, np.abs(own))
+    points: NDArray[np.float64] = own - _STEPS * scale
+    if spread:
+        inner = points[1 : 1 + _INSIDE]
+        np.maximum(inner, lowest, out=inner)
+    return points
+
+
+def _probed(
+    objective: Objective,
+    points: NDArray[np.float64],
+    tallies: NDArray[np.int64],
+    names: tuple[str, ...],
+    inside: int,
+) -> NDArray[np.float64]:
+    """Evaluate an objective at all points, or at the first of them where it is not defined at the others.
+
+    It need not be defined at scores that do not occur: nan says nothing there, and neither does an error.
+    """
+    for count in dict.fromkeys((len(points), 1 + inside)):
+        try:
+            return _at(objective, points[:count], tallies, names)
+        except Exception:  # whatever a function raises outside of its domain
+            continue
+    return _at(objective, points[:1], tallies, names)
+
+
+def _at(
+    objective: Objective, points: NDArray[np.float64], tallies: NDArray[np.int64], names: tuple[str, ...]
+) -> NDArray[np.float64]:
+    every = np.concatenate([tallies] * len(points))
+    return _returned(objective, points.reshape(-1), every, names).reshape(points.shape)
+
+
+def _check_elementwise(
+    alone: NDArray[np.float64],
+    expected: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    tallies: NDArray[np.int64],
+    names: tuple[str, ...],
+) -> None:
+    different = alone != expected
+    if not different.any():  # almost always
+        return
+    different &= ~(np.abs(alone - expected) <= _rounding(alone, expected, scores))  # nan is not close
+    if different.any():
+        row = int(different.argmax())
         raise ObjectiveError(
             f"the objective is not elementwise: at {_tally(tallies[row], names)} its value depends on the "
             "other rows (a reduction such as score.max() does that); use only the row's own score and tally"
         )
-    worse = lower - expected > 1e-9 * np.maximum(1.0, np.abs(np.maximum(expected, -1e300)))
+
+
+def _check_monotone(
+    points: NDArray[np.float64],
+    probed: NDArray[np.float64],
+    tallies: NDArray[np.int64],
+    names: tuple[str, ...],
+) -> None:
+    lower, upper = probed[1:], probed[_ABOVE]
+    worse = lower > upper
+    if not worse.any():
+        return
+    worse &= lower - upper > _rounding(lower, upper, points[_ABOVE])
     if worse.any():
-        step, at = np.unravel_index(int(worse.argmax()), worse.shape)
-        row = int(rows[at])
+        at, row = np.unravel_index(int(worse.argmax()), worse.shape)
         raise ObjectiveError(
             f"the objective decreases in the score at {_tally(tallies[row], names)}: it is "
-            f"{lower[step, at]:.6g} at score {below[step, at]:.6g} and {values[row]:.6g} at "
-            f"{scores[row]:.6g}; only objectives that do not decrease in the score can be maximised exactly"
+            f"{lower[at, row]:.6g} at score {points[at + 1, row]:.6g} and {upper[at, row]:.6g} at "
+            f"{points[_ABOVE[at], row]:.6g}; only objectives that do not decrease in the score can be "
+            "maximised exactly"
         )
 
 
-def _close(a: NDArray[np.float64], b: NDArray[np.float64]) -> bool:
-    same = a == b
-    return bool(same.all()) or bool((same | (np.abs(a - b) <= 1e-9 * np.maximum(1.0, np.abs(a)))).all())
+def _rounding(
+    a: NDArray[np.float64], b: NDArray[np.float64], scores: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return how far two values may be apart by rounding: relative to themselves, and to what they are of."""
+    finite = np.where(np.isfinite(b), np.abs(b), 0.0)
+    sizes: NDArray[np.float64] = np.maximum(np.where(np.isfinite(a), np.abs(a), 0.0), finite)
+    return 1e-9 * sizes + _EPSILONS * np.abs(scores)
 
 
 def _tally(tally: NDArray[np.int64], names: tuple[str, ...]) -> str:

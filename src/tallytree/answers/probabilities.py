@@ -13,11 +13,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.answers.solution import tally_type
+from tallytree.answers.tallies import tally_type
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.values import read_only
 
-__all__ = ["TallyProbabilities", "draws", "generator_of"]
+__all__ = ["TallyProbabilities", "draws", "generator_of", "normalised"]
+
+_ROUNDED = 1e-9  # as far as sums of probabilities are from 1 where scores are of an ordinary size
 
 
 def generator_of(rng: Any) -> np.random.Generator:
@@ -47,6 +49,22 @@ def draws(size: Any) -> int:
     return 1 if size is None else int(size)
 
 
+def normalised(logs: NDArray[np.float64], total: float) -> NDArray[np.float64]:
+    """Return probabilities from their logarithms, less that of their sum.
+
+    Where the numbers are large, rounding of the sum scales all of them alike, and they are divided by what
+    they add up to.
+
+    Examples
+    --------
+    >>> normalised(np.array([1e16, 1e16]), 1e16)
+    array([0.5, 0.5])
+    """
+    probabilities: NDArray[np.float64] = np.exp(logs - total)
+    scale = float(probabilities.sum())
+    return probabilities if abs(scale - 1) < _ROUNDED or not 0 < scale < math.inf else probabilities / scale
+
+
 class TallyProbabilities:
     """The exact distribution of a tally under ``p(y) ∝ exp(F(y))``.
 
@@ -61,19 +79,29 @@ class TallyProbabilities:
     tallies: NDArray[np.int64]
     log_partitions: NDArray[np.float64]
     _names: tuple[str, ...]
+    _offset: float = 0.0  # what all scores have in common and was left out of the pass
+    _relative: NDArray[np.float64] | None = None  # the log-partitions without it
 
     _noun: ClassVar[str] = "labelling"
 
     @cached_property
     def log_partition(self) -> float:
         """``log Σ exp F(y)`` over everything."""
-        largest = float(self.log_partitions.max())
-        return largest + math.log(float(np.exp(self.log_partitions - largest).sum()))
+        return self._offset + self._relative_partition
+
+    @property
+    def _relative_logs(self) -> NDArray[np.float64]:
+        return self.log_partitions if self._relative is None else self._relative
+
+    @cached_property
+    def _relative_partition(self) -> float:
+        largest = float(self._relative_logs.max())
+        return largest + math.log(float(np.exp(self._relative_logs - largest).sum()))
 
     @cached_property
     def probabilities(self) -> NDArray[np.float64]:
         """The probability of each tally."""
-        return read_only(np.exp(self.log_partitions - self.log_partition))
+        return read_only(normalised(self._relative_logs, self._relative_partition))
 
     def _row(self, tally: Iterable[int]) -> int:
         wanted = np.array(list(tally))

@@ -19,8 +19,9 @@ from tallytree import html
 from tallytree.answers.certificate import BEST, Claim
 from tallytree.answers.objective import Objective
 from tallytree.answers.ranking import Ranked, drawn
-from tallytree.answers.solution import Decoded, Solution, certified, unique_names
-from tallytree.answers.tally_table import SAME, TallyTable, Where, nearest_tallies
+from tallytree.answers.solution import Decoded, Solution, certified
+from tallytree.answers.tallies import unique_names
+from tallytree.answers.tally_table import SAME, TallyTable
 from tallytree.errors import ObjectiveError
 from tallytree.model.model import Model
 from tallytree.planning.options import Backend, RunOptions
@@ -34,7 +35,7 @@ from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import read_only
 
-__all__ = ["Profile", "Where", "nearest_tallies"]
+__all__ = ["Profile"]
 
 _DEFAULTS = RunOptions()
 

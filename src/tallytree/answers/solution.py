@@ -8,9 +8,7 @@ score is below the profile's, by no more than rounding up can add to it.
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +17,7 @@ from numpy.typing import NDArray
 from tallytree import html
 from tallytree.answers.certificate import Certificate, Claim, Proof
 from tallytree.answers.certification import certify_labelling
+from tallytree.answers.tallies import tally_type, unique_names
 from tallytree.model.model import Model
 from tallytree.planning.query import Query
 from tallytree.reductions.reduction import Reduction
@@ -26,7 +25,7 @@ from tallytree.running.graphs import Evaluation, evaluated
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import Frozen, read_only
 
-__all__ = ["Decoded", "Solution", "certified", "lifted", "tally_type", "unique_names"]
+__all__ = ["Decoded", "Solution", "certified", "lifted"]
 
 
 class Solution(Frozen):
@@ -161,23 +160,6 @@ def _restored(
     return Solution(value, score, tally_type(tuple(names))(*tally), np.array(assignment), model, certificate)
 
 
-@lru_cache(maxsize=512)
-def tally_type(names: tuple[str, ...]) -> Any:
-    """Return the named tuple for statistics of these names (a name that is no identifier gets a number)."""
-    return namedtuple("Tally", names, rename=True)
-
-
-@lru_cache(maxsize=512)
-def unique_names(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names with a number on those that come more than once."""
-    seen: dict[str, int] = {}
-    result = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        result.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
-    return unique_names(tuple(result)) if len(set(result)) < len(result) else tuple(result)
-
-
 class Decoded(NamedTuple):
     """A labelling that was decoded, and what the messages promise of it.
 
@@ -192,6 +174,8 @@ class Decoded(NamedTuple):
     evaluation : Evaluation, optional
         What the model says of it, where that is known: the sums of the statistics that are carried, then of
         those that are reported, if they are others.
+    certified : bool
+        Whether score and tally are known to be what the model says.
     """
 
     assignment: NDArray[np.int64]
@@ -199,6 +183,7 @@ class Decoded(NamedTuple):
     tally: Sequence[int]
     value: float | None = None
     evaluation: Evaluation | None = None
+    certified: bool = False
 
 
 def certified(
@@ -207,10 +192,11 @@ def certified(
     """Certify a decoded labelling on the model that was solved, and on the one that was asked about."""
     carried, reported = query.carried, query.reported
     every = (*carried, *query.recounted)
-    model, assignment, score, tally, value, evaluation = query.subject, *found
+    model, (assignment, score, tally, value, evaluation, known) = query.subject, found
     evaluation = evaluated(model, every, assignment) if evaluation is None else evaluation
     totals = _totals(every, evaluation[3])
-    certify_labelling(score, list(tally), evaluation, totals[: len(carried)], single)
+    if not known:
+        certify_labelling(score, list(tally), evaluation, totals[: len(carried)], single)
     names = unique_names(tuple([s.name for s in reported]))
     named = tally_type(names)(*totals[len(totals) - len(reported) :])
     solution = Solution(

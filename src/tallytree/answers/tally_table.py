@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from tallytree.answers.certificate import BEST, IN_ORDER, SAME_TALLY, Claim
 from tallytree.answers.objective import Objective, evaluate_objective
 from tallytree.answers.ranking import Ranked, Ranking, by_objective
+from tallytree.answers.tallies import nearest_tallies
 from tallytree.deprecation import warn_renamed
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.planning.query import Query
 from tallytree.statistics.constraints import Constraint, as_constraint
 
-__all__ = ["SAME", "TallyTable", "Where", "nearest_tallies"]
+__all__ = ["SAME", "TallyTable", "Where"]
 
 Where = Constraint | None
 Answer = TypeVar("Answer")
@@ -142,7 +143,7 @@ class TallyTable(ABC, Generic[Answer]):
 
         Where the scores are upper bounds, so is the value.
         """
-        return self._best_rows(1, objective, where)[0]
+        return self.best_rows(1, objective, where)[0]
 
     def top(self, count: int, objective: Objective | None = None, *, where: Where = None) -> list[Answer]:
         """Return the best labelling of each of the best tallies, best first; fewer if there are fewer.
@@ -160,17 +161,17 @@ class TallyTable(ABC, Generic[Answer]):
         claims = chain([self._claim(BEST, where, objective)], repeat(SAME))
         return [
             self._answer(row, claim, value, objective)
-            for (row, value), claim in zip(self._best_rows(count, objective, where), claims, strict=False)
+            for (row, value), claim in zip(self.best_rows(count, objective, where), claims, strict=False)
         ]
 
-    def _best_rows(self, count: int, objective: Objective | None, where: Where) -> list[tuple[int, float]]:
+    def best_rows(
+        self, count: int, objective: Objective | None = None, where: Where = None
+    ) -> list[tuple[int, float]]:
+        """Return the rows of ``tallies`` that :meth:`top` takes, and their values; nothing is decoded."""
         chosen = self._allowed(where)
         some = slice(None) if chosen is None else chosen
         values = self.values(objective, self.scores[some], self.tallies[some])
-        if count == 1:
-            order = [int(values.argmax())]
-        else:
-            order = np.argsort(-values, kind="stable")[:count].tolist()
+        order = [int(values.argmax())] if count == 1 else np.argsort(-values, kind="stable")[:count].tolist()
         if values[order[0]] == -np.inf:
             raise InfeasibleError(
                 f"the objective is -inf at every attainable tally, so no {self.noun} is acceptable; "
@@ -207,13 +208,13 @@ class TallyTable(ABC, Generic[Answer]):
         0.0 [0 0]
         """
         rows = self.rows_where(where)
-        if objective is None:
-            ranking = self._search(rows)
-        else:
-            ranking = self._by_objective(objective, rows)
+        ranking = self._search(rows) if objective is None else self._by_objective(objective, rows)
         claim = self._claim(IN_ORDER, where, objective)
+        among, noun = claim.among, claim.noun
         return Ranking(
-            self._certified(int(rows[r.position]), r.assignment, r.score, claim._replace(rank=rank), r.value)
+            self._certified(
+                int(rows[r.position]), r.assignment, r.score, Claim(IN_ORDER, among, noun, rank), r.value
+            )
             for rank, r in enumerate(ranking)
         )
 
@@ -347,11 +348,3 @@ class TallyTable(ABC, Generic[Answer]):
             return self._remaining
         constraint = self._bound(as_constraint(where))
         return constraint if self._remaining is None else self._remaining & constraint
-
-
-def nearest_tallies(names: tuple[str, ...], tallies: NDArray[np.int64], missed: NDArray[Any]) -> str:
-    """Return the tallies that miss a constraint by least, for the end of an error."""
-    rows = np.argsort(np.broadcast_to(missed, len(tallies)), kind="stable")[:3]
-    named = (zip(names, row, strict=True) for row in tallies[rows].tolist())
-    shown = ("(" + ", ".join(f"{name}={value}" for name, value in pairs) + ")" for pairs in named)
-    return f"the nearest attainable tallies are {', '.join(shown)}"

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.answers.certification import certify_value
 from tallytree.answers.solution import Solution
 from tallytree.bulk.batch import solve_batch
-from tallytree.errors import CertificateError, ModelError, TallytreeError
+from tallytree.errors import ModelError, TallytreeError
 from tallytree.losses.base import Loss, Values
 from tallytree.losses.nodes import NodeLoss
 from tallytree.model.model import Model, checked_model
@@ -131,16 +132,10 @@ class MarginExample:
         assignment = self.reduction.lift(found.assignment)
         score, loss = self.model.score(assignment), self.loss(assignment)
         wrong, difference = int((assignment != self.truth).sum()), self.truth_score - score
-        beyond = (
-            difference - wrong - self.allowance
-        )  # how far it is from counting, up to the messages' rounding
+        beyond = difference - wrong - self.allowance  # how far it is from counting, up to rounding
         counts = abs(loss - found.value) <= 1e-9 and beyond <= self.allowance
-        if not counts and not (found.value == 0 and beyond >= -self.allowance):
-            raise CertificateError(
-                f"the certificate failed: the messages promise the value {found.value!r}, the labelling has "
-                f"the loss {loss!r} and is {beyond:.3g} beyond the margin. This is a bug in tallytree, or in "
-                "the loss: check that with tallytree.testing.check_loss"
-            )
+        fine = counts or (found.value == 0 and beyond >= -self.allowance)
+        certify_value(fine, found.value, f"the loss {loss!r} and is {beyond:.3g} beyond the margin")
         solution = found.retold(self.model, assignment, found.value, score, found.tally)
         return Maximum(found.value, difference, wrong, solution)
 

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.answers.certification import certify_value
 from tallytree.answers.solution import Solution
 from tallytree.bounds.margin import MarginExample
 from tallytree.bulk.batch import solve_batch
-from tallytree.errors import CertificateError, ModelError
+from tallytree.errors import ModelError
 from tallytree.losses.base import Loss, Values, is_number
 from tallytree.model.model import Model, checked_model
 
@@ -115,11 +116,7 @@ class _SoftExample(MarginExample):
         score, loss = self.model.score(assignment), self.loss(assignment)
         weight = float(self._weight(score, int((assignment != self.truth).sum())))
         rounding = 1e-9 + self.allowance / self.softness
-        if not abs(weight * loss - found.value) <= rounding:
-            raise CertificateError(
-                f"the certificate failed: the messages promise the value {found.value!r}, the labelling has "
-                f"{weight * loss!r}. This is a bug in tallytree, or in the loss: check that with "
-                "tallytree.testing.check_loss"
-            )
+        fine = abs(weight * loss - found.value) <= rounding
+        certify_value(fine, found.value, repr(weight * loss))
         slope = weight * (1.0 - weight) * loss / self.softness
         return SoftMaximum(weight * loss, slope, assignment)

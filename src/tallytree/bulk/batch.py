@@ -49,13 +49,13 @@ def profile_batch(
         What to tally.
     fixed, allowed : mapping or sequence of mappings, optional
         As for :func:`profile`, for all models or one per model.
-    order, memory_limit, layout
-        As for :func:`plan`. Problems run side by side only as far as the limit lets them together.
-    threads : int, optional
-        By default as many as there are processors. The answers do not depend on it.
     errors : {"raise", "return"}
         Raise the error of the first problem that has one, or put errors in the places of the answers. What
         is wrong with a problem as it stands is raised before any is solved.
+    **options
+        ``order``, ``memory_limit`` and ``layout``, as for :func:`plan`; problems run side by side only as far
+        as the limit lets them together. ``threads`` is by default the number of processors; the answers do
+        not depend on it.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def solve_batch(
 
     Parameters
     ----------
-    models, statistics, fixed, allowed, errors, order, memory_limit, layout, threads
+    models, statistics, fixed, allowed, errors, **options
         As for :func:`profile_batch`.
     objective : callable, or a sequence with one per model, optional
         ``H(score, *tallies)``; by default the score. It is called from several threads, one at a time.
@@ -153,7 +153,7 @@ def solve_batch(
 class _ProfileOf:
     """The arguments of :func:`profile`."""
 
-    objective = None
+    objective, count = None, 1
 
     def __init__(
         self,
@@ -182,6 +182,8 @@ class _ProfileOf:
 class _SolutionOf:
     """The arguments of :func:`solve`."""
 
+    count = 1
+
     def __init__(
         self,
         model: Model | Reduction,
@@ -200,9 +202,9 @@ class _SolutionOf:
         batch.add(self._query, self.objective)
         return self._query
 
-    def answer(self, found: Decoded, options: BatchOptions) -> Solution:
+    def answer(self, found: Sequence[Decoded], options: BatchOptions) -> Solution:
         noun = "score" if self.objective is None else "value"
-        return solution_of(self._query, found, noun, options)
+        return solution_of(self._query, found[0], noun, options)
 
     def alone(self, options: BatchOptions) -> Solution:
         query = ask(self.model, self.statistics, self.where, self.fixed, self.allowed)

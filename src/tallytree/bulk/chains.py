@@ -1,12 +1,13 @@
-"""Loss-augmented inference for many chains over one set of labels, from a few long arrays.
+"""The best labellings of many chains over one set of labels, from a few long arrays.
 
-The same answers as :func:`loss_augmented_batch`, for learning, which asks for them by the hundred thousand:
-no model is made of a chain, and no statistic of a truth. What a loss counts is in tables that serve all
-truths (:mod:`tallytree.bulk.truth_tables`); layout, messages, decoding and certification are native.
+The same answers as :func:`solve_batch` and :func:`loss_augmented_batch`, for learning, which asks for them by
+the hundred thousand: no model is made of a chain, and no statistic of a truth. What a loss counts is in
+tables that serve all truths (:mod:`tallytree.bulk.truth_tables`).
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -14,21 +15,24 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.bulk.chunk_tables import ChunkLoss
-from tallytree.bulk.truth_tables import ChainLoss, Integers, PositionLoss, Priced
-from tallytree.errors import CertificateError
+from tallytree.bulk.batch import solve_batch
+from tallytree.bulk.chunk_tables import truth_tables
+from tallytree.bulk.jobs import Labellings
+from tallytree.bulk.loss_batch import most_violated
+from tallytree.bulk.truth_tables import Integers, TruthTables
+from tallytree.errors import PerformanceWarning
 from tallytree.kernels import native
-from tallytree.kernels.native import BudgetExceededError
 from tallytree.losses.base import Loss
 from tallytree.losses.scaling import Scaling, checked_scaling
 from tallytree.model.model import Model
-from tallytree.planning.budget import default_memory_limit
+from tallytree.planning.budget import default_memory_limit, readable_bytes
+from tallytree.planning.orders import skeleton
 from tallytree.planning.threads import thread_count
 
-__all__ = ["BudgetExceededError", "Chains", "augmented_chains", "chain_loss"]
+__all__ = ["Chains", "best_of_chains"]
 
 Found = list[tuple[Integers, float]]
-"""Labellings of a chain and their losses, the most violated one first."""
+"""Labellings of a chain and their losses, the best one first."""
 
 
 class Chains(NamedTuple):
@@ -59,108 +63,128 @@ class Chains(NamedTuple):
 
     def models(self) -> list[Model]:
         """Return the chains as models."""
-        parts = np.split(self.emissions, np.cumsum(self.lengths)[:-1])
-        return [Model.chain(part, self.links, states=self.names) for part in parts]
+        return self.at(range(len(self.lengths)))
 
     def part(self, first: int, last: int) -> Chains:
         """Return some of them."""
         begin, end = sum(self.lengths[:first]), sum(self.lengths[:last])
         return self._replace(emissions=self.emissions[begin:end], lengths=self.lengths[first:last])
 
-
-def chain_loss(loss: Loss, labels: int, names: Sequence[str] | None) -> ChainLoss | None:
-    """Return the tables of a loss for a set of labels; None for a loss that has none.
-
-    Examples
-    --------
-    >>> import tallytree as tt
-    >>> chain_loss(tt.losses.ChunkFBeta(), 3, ["O", "B-NP", "I-NP"]).tables.labels.shape
-    (12, 4)
-    """
-    try:
-        return _chain_loss(loss, labels, None if names is None else tuple(names))
-    except TypeError:  # a loss of the user's, with a parameter that cannot be a key
-        return None
+    def at(self, numbers: Sequence[int]) -> list[Model]:
+        """Return some of the chains as models."""
+        ends = np.cumsum(self.lengths)
+        return [
+            Model.chain(self.emissions[ends[i] - self.lengths[i] : ends[i]], self.links, states=self.names)
+            for i in numbers
+        ]
 
 
-@lru_cache(maxsize=16)
-def _chain_loss(loss: Loss, labels: int, names: tuple[str, ...] | None) -> ChainLoss | None:
-    return PositionLoss.of(loss, labels, names) or ChunkLoss.of(loss, labels, names)
-
-
-def augmented_chains(
+def best_of_chains(
     chains: Chains,
-    loss: ChainLoss,
-    truths: Sequence[Integers],
-    scaling: Scaling,
+    loss: Loss | None = None,
+    truths: Sequence[Integers] = (),
+    scaling: Scaling = "margin",
     count: int = 1,
     threads: int | None = None,
 ) -> list[Found]:
-    """Find the labellings that most violate the margin: the best of each of the best tallies.
+    """Find the labellings of the highest score, or those that most violate the margin.
 
     Parameters
     ----------
-    chains, loss
-        Scores of labels, all of them finite; what is counted.
+    chains : Chains
+        Scores of labels.
+    loss : Loss, optional
+        A recipe. Without one, the labelling of the highest score is found for each chain.
     truths : sequence of int64 arrays
-        What is right, in numbers.
+        What is right, in numbers, where there is a loss.
     scaling : {"margin", "slack"}
         How the loss enters.
     count : int
-        The labellings of a chain, fewer where there are fewer tallies. For one, a loss that is linear folds
-        into the scores.
+        With a loss, how many labellings of a chain: the best of each of the best tallies, fewer where there
+        are fewer. For one, a loss that is linear folds into the scores.
     threads : int, optional
         By default as many as there are processors. The answers do not depend on it.
+
+    Returns
+    -------
+    list of lists of (labelling, loss)
+        The best first. Chains that do not fit the memory limit are solved as models, with a warning; so are
+        all chains, without one, where a score is not finite or the loss has no tables.
 
     Examples
     --------
     >>> import tallytree as tt
     >>> chains = Chains(np.array([[0., 1], [0, 2], [0, 4]]), np.zeros((2, 2)), [3], ("O", "B"))
-    >>> loss = chain_loss(tt.losses.FBeta(background="O"), 2, ("O", "B"))
-    >>> augmented_chains(chains, loss, [np.array([0, 0, 1])], "slack")
+    >>> best_of_chains(chains, tt.losses.FBeta(background="O"), [np.array([0, 0, 1])], "slack")
     [[(array([1, 1, 1]), 0.5)]]
+    >>> best_of_chains(chains)
+    [[(array([1, 1, 1]), 0.0)]]
     """
-    checked_scaling(scaling, loss.recipe)
-    seen = [loss.seen(truth) for truth in truths]
-    priced = [loss.priced(truth, size, scaling) for truth, (_, size) in zip(truths, seen, strict=True)]
-    folds = _folds(priced, len(loss.statistics)) if count == 1 and scaling == "margin" else _NO_FOLDS
-    try:
-        labels, known = native.augmented_chains(
-            loss.compiled,
-            [loss.skeleton(length, not len(folds)) for length in chains.lengths],
-            np.array(chains.lengths, dtype=np.int64),
-            chains.emissions,
-            chains.links,
-            np.concatenate([kinds for kinds, _ in seen]),
-            np.concatenate(truths),
-            [one.table for one in priced],
-            folds,
-            count,
-            default_memory_limit(),
-            thread_count(threads),
+    work = _Work(chains, loss, truths, scaling, count, threads)
+    if not chains.plain or (loss is not None and work.tables is None):
+        return work.in_models(range(len(chains.lengths)))
+    found, refused = work.in_batch()
+    if len(refused):
+        warnings.warn(
+            f"the tables of {len(refused)} chains do not fit the memory limit (one needs "
+            f"{readable_bytes(refused['bytes'][0])} or more): they are solved as models, which takes longer",
+            PerformanceWarning,
+            stacklevel=2,
         )
-    except native.CertificateFailedError as error:
-        raise CertificateError(
-            f"the certificate failed: {error}. This is a bug in tallytree, unless a score is infinite; "
-            "please report it with the scores"
-        ) from None
-    return _by_chain(len(chains.lengths), labels, known)
-
-
-_NO_FOLDS = np.zeros((0, 0))
-
-
-def _folds(priced: Sequence[Priced], statistics: int) -> NDArray[np.float64]:
-    """Return what each statistic adds to the score where all losses are linear; nothing otherwise."""
-    lines = [one.line for one in priced]
-    coefficients = [line[1] for line in lines if line is not None]
-    return _NO_FOLDS if len(coefficients) < len(lines) else np.array(coefficients).reshape(-1, statistics)
-
-
-def _by_chain(chains: int, labels: Integers, known: NDArray[np.void]) -> list[Found]:
-    """Return labellings and losses chain by chain."""
-    found: list[Found] = [[] for _ in range(chains)]
-    columns = (known[name].tolist() for name in ("chain", "begin", "end", "loss"))
-    for chain, begin, end, loss in zip(*columns, strict=True):
-        found[chain].append((labels[begin:end], loss))
+        numbers = refused["item"].tolist()
+        for number, some in zip(numbers, work.in_models(numbers), strict=True):
+            found[number] = some
     return found
+
+
+class _Work(NamedTuple):
+    """The arguments of :func:`best_of_chains`."""
+
+    chains: Chains
+    loss: Loss | None
+    truths: Sequence[Integers]
+    scaling: Scaling
+    tallies: int
+    threads: int | None
+
+    @property
+    def tables(self) -> TruthTables | None:
+        """What the loss counts."""
+        labels = self.chains.emissions.shape[1]
+        return None if self.loss is None else truth_tables(self.loss, labels, self.chains.names)
+
+    def in_batch(self) -> tuple[list[Found], NDArray[np.void]]:
+        """Return what one native batch finds, and which chains it refuses."""
+        emissions, links, lengths, _ = self.chains
+        batch = native.Batch(native.TallyMode.AUTO, default_memory_limit())
+        tables, truths = self.tables, None
+        if tables is None:
+            skeletons = [_plain_chain(length, emissions.shape[1]) for length in lengths]
+        else:
+            checked_scaling(self.scaling, tables.recipe)
+            labels = np.concatenate(self.truths)
+            truths, folded = tables.truths(labels, lengths, self.scaling, count=self.tallies, folds=True)
+            skeletons = [tables.chain(length, not folded) for length in lengths]
+        batch.add_chains(skeletons, emissions, links, truths)
+        batch.run(thread_count(self.threads))
+        answers = Labellings(*batch.labellings())
+        answers.certify()
+        found: list[Found] = [[] for _ in lengths]
+        for chain, begin, end, loss in answers.columns("item", "labels_begin", "labels_end", "loss"):
+            found[chain].append((answers.labels[begin:end], loss))
+        return found, batch.refused
+
+    def in_models(self, numbers: Sequence[int]) -> list[Found]:
+        """Return what is found for models of some of the chains."""
+        models = self.chains.at(numbers)
+        if self.loss is None:
+            return [[(one.assignment, 0.0)] for one in solve_batch(models, threads=self.threads)]
+        truths = [self.truths[i] for i in numbers]
+        found = most_violated(models, self.loss, truths, self.scaling, self.tallies, self.threads)
+        return [[(one.assignment, one.loss) for one in some] for some in found]
+
+
+@lru_cache(maxsize=1024)
+def _plain_chain(length: int, labels: int) -> native.Skeleton:
+    """Return the program of a chain without statistics."""
+    return skeleton(Model.chain(np.zeros((length, labels)), np.zeros((labels, labels))), [])

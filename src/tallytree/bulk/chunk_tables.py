@@ -9,40 +9,68 @@ state.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.bulk.truth_tables import ChainLoss, Integers, Kinds
+from tallytree.bulk.truth_tables import Integers, KindTables, PositionTables, TruthTables
 from tallytree.losses.base import Loss
 from tallytree.losses.chunks import ChunkFBeta, Place, chunks_of, moves_at
 from tallytree.transducers.chunks import Tag, tag_of
 from tallytree.transducers.trellis import Layer
 
-__all__ = ["ChunkLoss"]
+__all__ = ["ChunkTables", "truth_tables"]
+
+_KNOWN = 65_536
+"""The truths whose kinds are kept: some hundred bytes each."""
 
 
-class ChunkLoss(ChainLoss):
+def truth_tables(loss: Loss, labels: int, names: Sequence[str] | None) -> TruthTables | None:
+    """Return what a loss counts with a set of labels; None for a loss that has no tables.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> truth_tables(tt.losses.ChunkFBeta(), 3, ["O", "B-NP", "I-NP"]).tables.labels.shape
+    (12, 4)
+    """
+    try:
+        return _truth_tables(loss, labels, None if names is None else tuple(names))
+    except TypeError:  # a loss of the user's, with a parameter that cannot be a key
+        return None
+
+
+@lru_cache(maxsize=16)
+def _truth_tables(loss: Loss, labels: int, names: tuple[str, ...] | None) -> TruthTables | None:
+    return PositionTables.of(loss, labels, names) or ChunkTables.of(loss, labels, names)
+
+
+class ChunkTables(TruthTables):
     """The F-measure of whole chunks, for one set of labels."""
 
     def __init__(self, recipe: ChunkFBeta, names: tuple[str, ...]) -> None:
         tags = tuple(tag_of(name, recipe.scheme, recipe.background) for name in names)
         self.names, self.chunks = names, recipe
         self._columns = _Columns(tags)
+        self._seen = lru_cache(_KNOWN)(self._read)
         super().__init__(recipe, ("tp", "fp"), self._columns.tables())
 
-    def positions(self, truth: Integers) -> Integers:
-        """Return the kinds of positions: outside, where chunks begin, inside of them."""
-        return self._columns.positions(len(truth), self._chunks(truth))
+    def kinds(self, labels: Integers, lengths: Sequence[int]) -> tuple[Integers, list[int]]:
+        """Return the kinds of positions (outside, where chunks begin, inside), and the numbers of chunks."""
+        ends = np.cumsum(lengths).tolist()
+        parts = (labels[end - length : end] for end, length in zip(ends, lengths, strict=True))
+        seen = [self._seen(part.tobytes()) for part in parts]
+        return np.concatenate([kinds for kinds, _ in seen]), [size for _, size in seen]
 
-    def size(self, truth: Integers) -> int:
-        """Return the number of chunks."""
-        return len(self._chunks(truth))
-
-    def _chunks(self, truth: Integers) -> list[Any]:
-        return chunks_of(self._labels(truth), self.chunks.scheme, self.chunks.background)
+    def _read(self, data: bytes) -> tuple[Integers, int]:
+        """Return the kinds of one truth, and how many chunks it has."""
+        truth = np.frombuffer(data, dtype=np.int64)
+        chunks = chunks_of(self._labels(truth), self.chunks.scheme, self.chunks.background)
+        return self._columns.positions(len(truth), chunks), len(chunks)
 
     def _labels(self, truth: Integers) -> list[str]:
         return [self.names[label] for label in truth.tolist()]
@@ -52,8 +80,8 @@ class ChunkLoss(ChainLoss):
         return self.recipe.against(self._labels(truth))
 
     @classmethod
-    def of(cls, loss: Loss, labels: int, names: tuple[str, ...] | None) -> ChunkLoss | None:
-        """Return a loss for a set of labels; None for another one, or where two labels say the same."""
+    def of(cls, loss: Loss, labels: int, names: tuple[str, ...] | None) -> ChunkTables | None:
+        """Return the tables for a set of labels; None for another loss, or where two labels say the same."""
         if type(loss) is not ChunkFBeta or names is None:
             return None
         tags = {tag_of(name, loss.scheme, loss.background) for name in names}
@@ -119,7 +147,7 @@ class _Columns:
         kinds[-1:] += 2 * self.count
         return kinds
 
-    def tables(self) -> Kinds:
+    def tables(self) -> KindTables:
         """Return the tables of all kinds: each in the middle, first, last, and alone."""
         labels, given = self._labels(), self._given()
         numbers = {pair: number for number, pair in enumerate(self.pairs)}
@@ -130,7 +158,7 @@ class _Columns:
         moved = np.zeros((2, len(self.pairs), self.width, self.width), dtype=np.int64)
         for (before, after), number in numbers.items():
             fits[number], moved[:, number] = self._moved(before, after)
-        return Kinds(labels, given, np.tile(pairs, (4, 4)), fits, moved)
+        return KindTables(labels, given, np.tile(pairs, (4, 4)), fits, moved)
 
     def _labels(self) -> NDArray[np.int32]:
         middle = np.full((self.count, self.width), -1, dtype=np.int32)

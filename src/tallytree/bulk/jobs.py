@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.answers.certificate import BEST, Claim
+from tallytree.answers.certification import certify_labelling
 from tallytree.answers.objective import Objective
 from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Decoded, Solution, certified
@@ -58,54 +59,65 @@ class BatchOptions(NamedTuple):
 
 
 class Labellings(NamedTuple):
-    """What a batch found for some problems: of each array a stretch, or a row, belongs to one of them.
+    """What a batch found: labellings of its items, those of an item together and from the best on.
 
     Attributes
     ----------
-    assignments, tallies, sums : array
-        The labellings, their tallies as the messages have them, and the sums of their blocks of integers.
-    begins : array of shape (K + 1, 3)
-        Where the stretches of each problem begin in these three.
-    known : structured array of shape (K,)
-        Of each problem: whether there is a labelling (``found``), its score by the messages (``promised``)
-        and by the model (``score``), the size of its local scores (``magnitude``) and their number
-        (``terms``); and where there is a loss, the ``value``, the ``loss`` and the ``truth_score``.
+    labels, tallies, sums : int64 array
+        Of all labellings: labels, tallies as the messages have them, and sums of tables of integers.
+    known : structured array
+        Of each labelling: the ``item``; where its stretches of the three arrays begin and end
+        (``labels_begin``, ``labels_end``, ``tally_begin``, …); its score by the messages (``promised``) and
+        by the definition (``score``), the size of its local scores (``magnitude``) and their number
+        (``terms``); with a truth, the ``value``, the ``loss`` and the ``truth_score``; and whether score and
+        tally are what the messages promise (``certified``).
     """
 
-    assignments: NDArray[np.int64]
+    labels: NDArray[np.int64]
     tallies: NDArray[np.int64]
     sums: NDArray[np.int64]
-    begins: NDArray[np.int64]
     known: NDArray[np.void]
 
     def part(self, first: int, last: int) -> Labellings:
-        """Return those of some of the problems."""
-        some = self.begins[first : last + 1]
-        (a, t, s), (a_end, t_end, s_end) = some[0].tolist(), some[-1].tolist()
-        return Labellings(
-            self.assignments[a:a_end],
-            self.tallies[t:t_end],
-            self.sums[s:s_end],
-            some - some[0],
-            self.known[first:last],
-        )
+        """Return those of some of the items, which are then numbered from 0."""
+        begin, end = np.searchsorted(self.known["item"], (first, last))
+        known = self.known[begin:end].copy()
+        known["item"] -= first
+        return self._replace(known=known)
 
     def columns(self, *names: str) -> Iterator[tuple[Any, ...]]:
-        """Go through what is known of each problem: the fields that are named."""
+        """Go through what is known of each labelling: the fields that are named."""
         return zip(*(self.known[name].tolist() for name in names), strict=True)
 
-    def each(self, values: Mapping[int, float]) -> Iterator[Decoded | None]:
-        """Go through them, given the values of some; None for a problem for which nothing was found."""
-        tallies, sums, begins = self.tallies.tolist(), self.sums.tolist(), self.begins.tolist()
-        columns = self.columns("found", "promised", "score", "magnitude", "terms")
-        for place, (found, promised, score, magnitude, terms) in enumerate(columns):
-            if found:
-                (a, t, s), (a_end, t_end, s_end) = begins[place], begins[place + 1]
-                evaluation = score, magnitude, terms, sums[s:s_end]
-                assignment = self.assignments[a:a_end].copy()
-                yield Decoded(assignment, promised, tallies[t:t_end], values.get(place), evaluation)
-            else:
-                yield None
+    def rows(self, width: int) -> list[list[int]]:
+        """Return the sums of each labelling, all of which have as many."""
+        first, last = (self.known["sums_begin"][:1], self.known["sums_end"][-1:])
+        return self.sums[first.sum() : last.sum()].reshape(-1, width).tolist()
+
+    def each(self, values: Mapping[int, Sequence[float]]) -> dict[int, list[Decoded]]:
+        """Return the labellings of each item that has some, given the values of those that were chosen."""
+        found: dict[int, list[Decoded]] = {}
+        tallies, sums = self.tallies.tolist(), self.sums.tolist()
+        for item, at, end, t, t_end, s, s_end, *known in self.columns(*_STRETCHES, *_EVALUATED):
+            promised, score, magnitude, terms, certified = known
+            some = found.setdefault(item, [])
+            value = values[item][len(some)] if item in values else None
+            evaluation = score, magnitude, terms, sums[s:s_end]
+            labels = self.labels[at:end].copy()
+            some.append(Decoded(labels, promised, tallies[t:t_end], value, evaluation, certified))
+        return found
+
+    def certify(self) -> None:
+        """Raise the error of the first labelling that is not what its messages promise."""
+        for one in self.known[~self.known["certified"]][:1]:
+            tally = self.tallies[one["tally_begin"] : one["tally_end"]].tolist()
+            sums = self.sums[one["sums_begin"] : one["sums_end"]].tolist()
+            evaluation = one["score"].item(), one["magnitude"].item(), one["terms"].item(), sums
+            certify_labelling(one["promised"].item(), tally, evaluation, sums)
+
+
+_STRETCHES = ("item", "labels_begin", "labels_end", "tally_begin", "tally_end", "sums_begin", "sums_end")
+_EVALUATED = ("promised", "score", "magnitude", "terms", "certified")
 
 
 class Problem(Protocol):
@@ -115,11 +127,15 @@ class Problem(Protocol):
     def objective(self) -> Objective | None:
         """What to maximise; asked for after the problem was handed over."""
 
+    @property
+    def count(self) -> int:
+        """How many of the best tallies to decode."""
+
     def hand_over(self, batch: Batch) -> Query[Statistic]:
         """Add the problem to a batch, and return what its objective is asked about."""
 
     def answer(self, found: Any, options: BatchOptions) -> Any:
-        """Make the answer of a labelling, or a profile, of the model that was handed over."""
+        """Make the answer of a profile, or of labellings, of the model that was handed over."""
 
     def alone(self, options: BatchOptions) -> Any:
         """Solve the problem on its own."""
@@ -135,8 +151,8 @@ class Bulk(Protocol):
     def hand_over(self, batch: Batch) -> None:
         """Add all of them to a batch, in order."""
 
-    def answers(self, found: Labellings, options: BatchOptions) -> Iterable[Any]:
-        """Make the answers, None for a problem that has no labelling."""
+    def answers(self, found: Labellings, options: BatchOptions) -> Mapping[int, Any]:
+        """Make the answers of those that have labellings, numbered from 0 as the items are."""
 
     def problem(self, index: int) -> Problem:
         """Return one of them by itself."""
@@ -144,6 +160,8 @@ class Bulk(Protocol):
 
 class Batch:
     """Problems handed over to a native batch, and their answers gathered from it.
+
+    Items of the native batch have places: first those of the bulks, then those of the other problems.
 
     Parameters
     ----------
@@ -164,9 +182,9 @@ class Batch:
         self._skeletons: dict[Any, tuple[native.Skeleton, Any]] = {}
         self._queries: dict[Any, tuple[Query[Statistic], Any]] = {}
         self._bulks = bulks
-        self._first = sum(len(bulk.numbers) for bulk in bulks)  # place of the others in the native batch
+        self._first = sum(len(bulk.numbers) for bulk in bulks)  # the place of the others
         self._problems: list[tuple[int, Problem, Query[Statistic]]] = []
-        self._values: dict[int, float] = {}  # of what was chosen
+        self._values: dict[int, list[float]] = {}  # of what was chosen
         self._answers: dict[int, Any] = {}
         for bulk in bulks:
             bulk.hand_over(self)
@@ -177,22 +195,24 @@ class Batch:
                 self._fail(number, error)
 
     def solve(self) -> list[Any]:
-        """Find the best labelling of each problem."""
+        """Find the best labellings of each problem."""
         self.handle.run(self.threads, self._choose)
         found, first, missing = Labellings(*self.handle.labellings()), 0, {}
         for bulk in self._bulks:
             last = first + len(bulk.numbers)
             answers = bulk.answers(found.part(first, last), self.options)
-            for index, (number, answer) in enumerate(zip(bulk.numbers, answers, strict=True)):
-                self._answers[number] = answer
-                if answer is None:
+            for index, number in enumerate(bulk.numbers):
+                self._answers[number] = answers.get(index)
+                if index not in answers:
                     missing[number] = bulk.problem(index)
             first = last
-        return self._gathered(found.part(first, len(found.known)).each(self._values), missing)
+        count = len(self._problems)
+        others = found.part(first, first + count).each(self._values)
+        return self._gathered(map(others.get, range(count)), missing)
 
     def profile(self) -> list[Any]:
         """Compute the profile of each problem."""
-        self.handle.run(self.threads, None)
+        self.handle.profile(self.threads)
         return self._gathered(self._profiles(), {})
 
     # --- in ------------------------------------------------------------------------------------------------
@@ -236,16 +256,17 @@ class Batch:
 
     # --- meanwhile -----------------------------------------------------------------------------------------
 
-    def _choose(self, place: int, tallies: NDArray[np.int64], scores: NDArray[np.float64]) -> int:
-        """Return the row of a root that is to be decoded; -1 where the problem has no answer."""
+    def _choose(self, place: int, tallies: NDArray[np.int64], scores: NDArray[np.float64]) -> list[int]:
+        """Return the rows of a root that are to be decoded; none where the problem has no answer."""
         place -= self._first
         _, problem, query = self._problems[place]
         table = self._profile(query, (_NO_CELLS, tallies, scores))
         try:
-            row, self._values[place] = table.best_row(problem.objective)
+            chosen = table.best_rows(problem.count, problem.objective)
         except TallytreeError:
-            return -1
-        return row
+            return []
+        self._values[place] = [value for _, value in chosen]
+        return [row for row, _ in chosen]
 
     def _profile(self, query: Query[Statistic], root: Root) -> Profile:
         return Profile(query, partial(plan_graph, query, self.options.plan), root=root)
@@ -255,7 +276,7 @@ class Batch:
     def _profiles(self) -> Iterator[Profile | None]:
         """Go through the roots that were computed; None for a problem that was refused."""
         rows, cells, tallies, scores = self.handle.roots()
-        refused, at, tally_at = set(self.handle.refused), 0, 0
+        refused, at, tally_at = set(self.handle.refused["item"].tolist()), 0, 0
         for place, ((_, _, query), count) in enumerate(zip(self._problems, rows.tolist(), strict=True)):
             width = len(query.carried)
             some = slice(at, at + count)
@@ -289,7 +310,8 @@ class Batch:
         """Warn of problems that did not fit the limit in the batch, and did on their own."""
         numbers = [number for bulk in self._bulks for number in bulk.numbers]
         numbers += [number for number, _, _ in self._problems]
-        slow = answered_alone.intersection(numbers[place] for place in self.handle.refused)
+        refused = self.handle.refused["item"].tolist()
+        slow = answered_alone.intersection(numbers[place] for place in refused)
         if slow:
             warnings.warn(
                 f"{len(slow)} of the {len(numbers)} problems of the batch did not fit memory_limit there, "
@@ -306,7 +328,8 @@ class Batch:
         self._answers[number] = error
 
 
-def solution_of(query: Query[Statistic], found: Decoded, noun: str, options: BatchOptions) -> Solution:
+def solution_of(
+    query: Query[Statistic], found: Decoded, noun: str, options: BatchOptions, claim: str = BEST
+) -> Solution:
     """Certify a labelling, and bring it back to the original model."""
-    claim = Claim(BEST, query.where, noun)
-    return certified(query, found, partial(plan_graph, query, options.plan), claim)
+    return certified(query, found, partial(plan_graph, query, options.plan), Claim(claim, query.where, noun))

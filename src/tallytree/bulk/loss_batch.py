@@ -8,15 +8,17 @@ from typing import Any, Unpack
 from tallytree.answers.tally_table import Where
 from tallytree.bulk.arguments import one_each
 from tallytree.bulk.jobs import Batch, BatchOptions, Errors
-from tallytree.bulk.loss_jobs import Asked, in_bulk
+from tallytree.bulk.loss_jobs import LossArguments, in_bulk
+from tallytree.errors import TallytreeError
 from tallytree.losses.base import Loss
 from tallytree.losses.scaling import Scaling, checked_margin
+from tallytree.losses.solution import AugmentedSolution
 from tallytree.model.model import Model
 from tallytree.model.restriction import Allowed, Fixed
-from tallytree.planning.options import Keywords
+from tallytree.planning.options import Keywords, PlanOptions
 from tallytree.statistics.constraints import Constraint
 
-__all__ = ["loss_augmented_batch"]
+__all__ = ["loss_augmented_batch", "most_violated"]
 
 
 def loss_augmented_batch(
@@ -46,7 +48,7 @@ def loss_augmented_batch(
         What is right, one per model.
     where, fixed, allowed : optional
         As for :func:`loss_augmented`, for all models or in a list with one per model.
-    errors, order, memory_limit, layout, threads
+    errors, **options
         As for :func:`solve_batch`.
 
     Returns
@@ -70,18 +72,48 @@ def loss_augmented_batch(
     """
     chosen = BatchOptions.read(options, errors, "loss_augmented_batch")
     every = list(models)
-    count = len(every)
-    asked = Asked(
+    size = len(every)
+    asked = LossArguments(
         every,
-        list(one_each(loss, count, "loss", Loss)),
-        [None] * count if truths is None else list(one_each(list(truths), count, "truths", Loss)),
-        list(one_each(where, count, "where", Constraint)),
-        list(one_each(fixed, count, "fixed", Mapping)),
-        list(one_each(allowed, count, "allowed", Mapping)),
+        list(one_each(loss, size, "loss", Loss)),
+        [None] * size if truths is None else list(one_each(list(truths), size, "truths", Loss)),
+        list(one_each(where, size, "where", Constraint)),
+        list(one_each(fixed, size, "fixed", Mapping)),
+        list(one_each(allowed, size, "allowed", Mapping)),
         scaling,
         checked_margin(margin),
     )
+    return [found if isinstance(found, TallytreeError) else found[0] for found in _solved(asked, chosen)]
+
+
+def most_violated(
+    models: Sequence[Model],
+    loss: Loss | Sequence[Loss],
+    truths: Sequence[Any] | None,
+    scaling: Scaling,
+    count: int = 1,
+    threads: int | None = None,
+) -> list[list[AugmentedSolution]]:
+    """Find the labellings of many models that most violate the margin: the best of each of the best tallies.
+
+    Parameters
+    ----------
+    models, loss, truths, scaling, threads
+        As for :func:`loss_augmented_batch`.
+    count : int
+        How many labellings of each model; fewer where there are fewer tallies. Those of one model are what
+        :meth:`LossProfile.top` gives, or for one labelling :func:`loss_augmented`.
+    """
+    size = len(models)
+    losses = [loss] * size if isinstance(loss, Loss) else list(loss)
+    nothing = [None] * size
+    rights = nothing if truths is None else list(truths)
+    asked = LossArguments(models, losses, rights, nothing, nothing, nothing, scaling, 1.0, count)
+    return _solved(asked, BatchOptions(PlanOptions(), threads, "raise"))
+
+
+def _solved(asked: LossArguments, options: BatchOptions) -> list[Any]:
     bulks = in_bulk(asked)
-    rest = set(range(count)).difference(*(bulk.numbers for bulk in bulks))
+    rest = set(range(len(asked.models))).difference(*(bulk.numbers for bulk in bulks))
     problems = {number: asked.problem(number) for number in sorted(rest)}
-    return Batch(problems, chosen, bulks).solve()
+    return Batch(problems, options, bulks).solve()

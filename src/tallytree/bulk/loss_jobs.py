@@ -1,36 +1,36 @@
-"""The problems of a batch of losses, and those whose statistics and losses are looked after natively.
+"""The problems of a batch of losses: one by one, or together where what they count is in tables.
 
-Losses of nodes (F, precision, recall, intersection over union) depend on the truth through its size alone, so
-one table of losses serves all truths of one size, and it is read natively, without a callback. Their
-statistics are made natively too, from the truths: Python only knows their shape.
+Losses of nodes and of positions depend on the truth through its size alone, so one table of losses serves all
+truths of one size, and it is read natively, without a callback. Their statistics are made natively too, from
+the truths: Python only knows their shape.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import lru_cache, partial
+from collections.abc import Sequence
+from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.answers.certificate import BEST, Claim, Proof
-from tallytree.answers.certification import certify_all
+from tallytree.answers.certificate import BEST, SAME_TALLY, Claim, Proof
 from tallytree.answers.objective import Objective
-from tallytree.answers.solution import Decoded, tally_type
+from tallytree.answers.solution import Decoded, Solution
+from tallytree.answers.tallies import tally_type
 from tallytree.answers.tally_table import Where
+from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.jobs import Batch, BatchOptions, Labellings, solution_of
+from tallytree.bulk.truth_tables import PositionTables
 from tallytree.errors import ModelError
-from tallytree.kernels import native
-from tallytree.losses.augmented import loss_augmented
+from tallytree.losses.augmented import LossProfile, loss_augmented
 from tallytree.losses.base import Loss
-from tallytree.losses.nodes import NodeLoss, is_own
 from tallytree.losses.query import GraphLossQuery
 from tallytree.losses.scaling import Scaling, checked_scaling
 from tallytree.losses.solution import AugmentedSolution
-from tallytree.model.blocks import Block, unary_scopes
-from tallytree.model.inputs import code_in, numbers_of
+from tallytree.model.blocks import unary_scopes
+from tallytree.model.inputs import numbers_of
 from tallytree.model.model import Model, checked_model
 from tallytree.model.restriction import Allowed, Fixed
 from tallytree.planning.plan import Plan, plan_graph
@@ -38,83 +38,11 @@ from tallytree.planning.query import Query
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import read_only
 
-__all__ = ["Asked", "Augmented", "Nodes", "in_bulk"]
+__all__ = ["LossArguments", "LossProblem", "LossProblems", "in_bulk"]
 
 
-_BEST_VALUE = Claim(BEST, noun="value")
-
-_CHECKED = ("promised", "score", "magnitude", "terms")
-"""What is known of a labelling that its certificate looks at."""
-
-
-class Augmented:
-    """A loss on a model, as :func:`loss_augmented` takes them."""
-
-    objective: Objective | None = None
-
-    def __init__(
-        self,
-        model: Model,
-        loss: Loss,
-        truth: Any,
-        where: Where,
-        fixed: Fixed | None,
-        allowed: Allowed | None,
-        scaling: Scaling,
-        margin: float,
-    ) -> None:
-        self.model, self.recipe, self.truth = model, loss, truth
-        self.where, self.fixed, self.allowed = where, fixed, allowed
-        self.scaling, self.margin = scaling, margin
-
-    @property
-    def loss(self) -> Loss:
-        """The loss with its truth."""
-        return self.recipe if self.truth is None else self.recipe.against(self.truth)
-
-    def hand_over(self, batch: Batch) -> Query[Statistic]:
-        """Add the problem to a batch."""
-        self._query = self._ask()
-        batch.add(self._query, self.objective)
-        return self._query
-
-    def _ask(self) -> Query[Statistic]:
-        """Reduce the loss, and fold it into the score where that can be done."""
-        self._loss = GraphLossQuery(
-            checked_model(self.model), self.loss, None, self.where, (self.fixed, self.allowed)
-        )
-        checked_scaling(self.scaling, self._loss.loss)
-        self._folds = self.scaling == "margin" and self._loss.line is not None
-        if self._folds:
-            return self._loss.folded(self.margin)
-        self.objective = self._loss.objective(self.scaling, self.margin)
-        return self._loss.query
-
-    def answer(self, found: Decoded, options: BatchOptions) -> AugmentedSolution:
-        """Bring a labelling back to the model that was asked about, with its loss."""
-        noun = "score" if self.objective is None else "value"
-        solution = solution_of(self._query, found, noun, options)
-        if self._folds:
-            return self._loss.unfolded(solution, self.margin)
-        return self._loss.augmented(solution, self.scaling, self.margin)
-
-    def alone(self, options: BatchOptions) -> AugmentedSolution:
-        """Solve it on its own."""
-        return loss_augmented(
-            self.model,
-            self.loss,
-            self.scaling,
-            margin=self.margin,
-            where=self.where,
-            fixed=self.fixed,
-            allowed=self.allowed,
-            order=options.plan.order,
-            memory_limit=options.plan.memory_limit,
-        )
-
-
-class Asked(NamedTuple):
-    """The arguments of many calls of :func:`loss_augmented`."""
+class LossArguments(NamedTuple):
+    """The arguments of many calls of :func:`loss_augmented`, and how many labellings each is to give."""
 
     models: Sequence[Model]
     recipes: Sequence[Loss]
@@ -124,45 +52,106 @@ class Asked(NamedTuple):
     allowed: Sequence[Allowed | None]
     scaling: Scaling
     margin: float
+    tallies: int = 1
 
-    def problem(self, number: int) -> Augmented:
+    def loss(self, number: int) -> Loss:
+        """Return the loss of one of the problems, with its truth."""
+        recipe, truth = self.recipes[number], self.truths[number]
+        return recipe if truth is None else recipe.against(truth)
+
+    def problem(self, number: int) -> LossProblem:
         """Return one of the problems by itself."""
-        return Augmented(
-            self.models[number],
-            self.recipes[number],
-            self.truths[number],
-            self.where[number],
-            self.fixed[number],
-            self.allowed[number],
-            self.scaling,
-            self.margin,
-        )
+        return LossProblem(self, number)
 
 
-def in_bulk(asked: Asked) -> list[Nodes]:
+class LossProblem:
+    """A loss on a model, as :func:`loss_augmented` takes them."""
+
+    objective: Objective | None = None
+
+    def __init__(self, asked: LossArguments, number: int) -> None:
+        self._asked, self._number = asked, number
+        self.model, self.where = asked.models[number], asked.where[number]
+        self.fixed, self.allowed = asked.fixed[number], asked.allowed[number]
+        self.scaling, self.margin, self.count = asked.scaling, asked.margin, asked.tallies
+
+    @property
+    def loss(self) -> Loss:
+        """The loss with its truth."""
+        return self._asked.loss(self._number)
+
+    def hand_over(self, batch: Batch) -> Query[Statistic]:
+        """Add the problem to a batch."""
+        self._query = self._ask()
+        batch.add(self._query, self.objective)
+        return self._query
+
+    def _ask(self) -> Query[Statistic]:
+        """Reduce the loss, and fold it into the score where that can be done."""
+        restriction = self.fixed, self.allowed
+        self._loss = GraphLossQuery(checked_model(self.model), self.loss, None, self.where, restriction)
+        checked_scaling(self.scaling, self._loss.loss)
+        self._folds = self.scaling == "margin" and self.count == 1 and self._loss.line is not None
+        if self._folds:
+            return self._loss.folded(self.margin)
+        self.objective = self._loss.objective(self.scaling, self.margin)
+        return self._loss.query
+
+    def answer(self, found: Sequence[Decoded], options: BatchOptions) -> list[AugmentedSolution]:
+        """Bring labellings back to the model that was asked about, with their losses."""
+        noun, answers = "score" if self.objective is None else "value", []
+        for rank, one in enumerate(found):
+            text = SAME_TALLY if rank else BEST
+            answers.append(self._complete(solution_of(self._query, one, noun, options, text)))
+        return answers
+
+    def _complete(self, solution: Solution) -> AugmentedSolution:
+        if self._folds:
+            return self._loss.unfolded(solution, self.margin)
+        return self._loss.augmented(solution, self.scaling, self.margin)
+
+    def alone(self, options: BatchOptions) -> list[AugmentedSolution]:
+        """Solve it on its own."""
+        given: Any = {
+            "where": self.where,
+            "fixed": self.fixed,
+            "allowed": self.allowed,
+            "order": options.plan.order,
+            "memory_limit": options.plan.memory_limit,
+        }
+        if self.count > 1:
+            return LossProfile(self.model, self.loss, **given).top(self.count, self.scaling, self.margin)
+        return [loss_augmented(self.model, self.loss, self.scaling, margin=self.margin, **given)]
+
+
+def in_bulk(asked: LossArguments) -> list[LossProblems]:
     """Put those problems together whose statistics and losses are looked after natively."""
     groups: dict[Any, list[int]] = {}
-    kinds: dict[int, Any] = {}  # of each recipe: often it is the same one
+    tables: dict[Any, PositionTables | None] = {}  # of each recipe: often it is the same one
     each = zip(asked.models, asked.recipes, asked.where, asked.fixed, asked.allowed, strict=True)
     for number, (model, recipe, where, fixed, allowed) in enumerate(each):
-        if id(recipe) not in kinds:
-            kinds[id(recipe)] = _kind(recipe)
-        kind = kinds[id(recipe)]
-        if kind is None or where is not None or fixed or allowed or not isinstance(model, Model):
+        if where is not None or fixed or allowed or not isinstance(model, Model) or model.alike is None:
             continue
-        if model.alike is not None:
-            groups.setdefault((kind, model.states, model.alike), []).append(number)
-    bulks = (Nodes(asked, numbers) for numbers in groups.values())
+        key = id(recipe), model.states, model.alike
+        if key not in tables:
+            tables[key] = _tables_of(recipe, model)
+        if tables[key] is not None:
+            groups.setdefault((id(tables[key]), model.states), []).append(number)
+    kept = {id(some): some for some in tables.values() if some is not None}
+    bulks = (LossProblems(asked, numbers, kept[which]) for (which, _), numbers in groups.items())
     return [bulk for bulk in bulks if bulk.ready]
 
 
-def _kind(loss: Loss) -> Any:
-    """Return what losses of nodes of labellings have in common but for the truth; None for other losses."""
-    return (type(loss), tuple(loss.parameters().items())) if is_own(loss) else None
+def _tables_of(recipe: Loss, model: Model) -> PositionTables | None:
+    """Return what a loss counts position by position; None for other losses."""
+    if not model.alike or not PositionTables.suit(recipe):
+        return None
+    found = truth_tables(recipe.replace(truth=None), model.alike, model.states_of(0))
+    return found if isinstance(found, PositionTables) else None
 
 
-class Nodes:
-    """Problems with one loss of nodes, on models whose variables all have the same states.
+class LossProblems:
+    """Problems with one loss, on models whose variables all have the same states, counted by tables.
 
     Attributes
     ----------
@@ -172,149 +161,104 @@ class Nodes:
         Whether they can be answered in bulk; not where a truth, or something else, needs a closer look.
     """
 
-    def __init__(self, asked: Asked, numbers: list[int]) -> None:
-        self.asked, self.numbers = asked, numbers
+    def __init__(self, asked: LossArguments, numbers: list[int], tables: PositionTables) -> None:
+        self.asked, self.numbers, self.tables = asked, numbers, tables
         self.models = [asked.models[number] for number in numbers]
         self.recipes = [asked.recipes[number] for number in numbers]
-        self.truths = [
-            recipe.truth if asked.truths[number] is None else asked.truths[number]
-            for recipe, number in zip(self.recipes, numbers, strict=True)
-        ]
-        self.loss = cast(NodeLoss, self.recipes[0])
-        self.states = self.models[0].alike or 0
-        self.names = self.models[0].states_of(0)
         self.lengths = [len(model) for model in self.models]
-        self.ends = np.cumsum(self.lengths)  # of truths, one after the other
-        self.background = self._background()
-        self.codes = self._codes()
-        self.ready = (
-            self.codes is not None and self.background is not None and self._scales() and not self._folds()
-        )
+        self.labels = self._labels()
+        self.folds = self.labels is not None and self._folds()
+        self.ready = self.labels is not None and self._scales() and not (self.folds and not self._foldable())
 
     def hand_over(self, batch: Batch) -> None:
         """Add all problems to a batch; statistics and choices are left to the threads."""
-        assert self.codes is not None and self.background is not None
-        counted: tuple[str, ...] = self.loss.counted
-        sizes = np.diff(np.cumsum(self.codes != self.background)[self.ends - 1], prepend=0).tolist()
-        prices = _Prices(_kind(self.loss), max(self.lengths), self.asked.scaling, self.asked.margin)
-        losses = {size: prices.table(size) for size in set(sizes)}
+        assert self.labels is not None
         keys = [model.key for model in self.models]
         examples = dict(zip(keys, self.models, strict=True))  # one of each shape
-        skeletons = {key: batch.skeleton(model, self._shape(model)) for key, model in examples.items()}
-        batch.handle.add_nodes(
-            [skeletons[key] for key in keys],
-            [name == "tp" for name in counted],
-            self.background,
-            self.codes,
-            [losses[size] for size in sizes],
-            [block.tables for model in self.models for block in model.blocks],
-        )
+        shapes = {
+            key: batch.skeleton(model, () if self.folds else self.tables.shapes(model))
+            for key, model in examples.items()
+        }
+        scaling, margin, count = self.asked.scaling, self.asked.margin, self.asked.tallies
+        truths, _ = self.tables.truths(self.labels, self.lengths, scaling, margin, count, self.folds)
+        tables = [block.tables for model in self.models for block in model.blocks]
+        batch.handle.add_models([shapes[key] for key in keys], tables, truths)
 
-    def answers(self, found: Labellings, options: BatchOptions) -> Iterator[AugmentedSolution | None]:
-        """Make the answers; the messages' promises are looked at all at once."""
-        counted: tuple[str, ...] = self.loss.counted
-        tallies, sums = (table.reshape(-1, len(counted)) for table in (found.tallies, found.sums))
-        certify_all(tallies, sums, *(found.known[name] for name in _CHECKED))
-        labels, begins = read_only(found.assignments), found.begins[:, 0].tolist()
-        assert self.codes is not None  # what truths were: by now their owner may have changed them
-        truths = map(
-            self.codes.__getitem__, map(slice, (self.ends - self.lengths).tolist(), self.ends.tolist())
-        )
-        each = zip(self.models, self.recipes, truths, begins, begins[1:], strict=False)
-        counts = map(tally_type(counted)._make, sums.tolist())
-        known = found.columns("found", "promised", "score", "value", "loss", "truth_score")
-        for (model, recipe, truth, at, end), tally, numbers in zip(each, counts, known, strict=True):
-            decoded, promised, score, value, loss, truth_score = numbers
-            if not decoded:
-                yield None
-                continue
-            proof = Proof(partial(_plan, model, recipe, truth, options), promised, _BEST_VALUE)
-            yield AugmentedSolution.complete(
+    def answers(self, found: Labellings, options: BatchOptions) -> dict[int, list[AugmentedSolution]]:
+        """Make the answers; whether the messages' promises hold is known natively."""
+        found.certify()
+        assert self.labels is not None  # what truths were: by now their owner may have changed them
+        truths = np.split(self.labels, np.cumsum(self.lengths)[:-1])
+        counted, assignments = tally_type(self.tables.statistics), read_only(found.labels)
+        answers: dict[int, list[AugmentedSolution]] = {}
+        for (index, *numbers), tally in zip(
+            found.columns(*_TOLD), found.rows(len(counted._fields)), strict=True
+        ):
+            at, end, promised, score, value, loss, truth_score = numbers
+            model, some = self.models[index], answers.setdefault(index, [])
+            plan = partial(self._plan, index, truths[index], options)
+            solution = AugmentedSolution.complete(
                 value=value,
                 score=score,
-                tally=tally,
-                assignment=labels[at:end],
+                tally=counted._make(tally),
+                assignment=assignments[at:end],
                 model=model,
-                proof=proof,
+                proof=Proof(plan, promised, _SAME_TALLY if some else _BEST_VALUE),
                 loss=loss,
                 truth_score=truth_score,
             )
+            some.append(solution)
+        return answers
 
-    def problem(self, index: int) -> Augmented:
+    def problem(self, index: int) -> LossProblem:
         """Return one of the problems by itself."""
         return self.asked.problem(self.numbers[index])
 
     def _scales(self) -> bool:
         """Whether the scaling is one that the loss allows; if not, each problem says so."""
         try:
-            checked_scaling(self.asked.scaling, self.loss)
+            checked_scaling(self.asked.scaling, self.tables.recipe)
         except ModelError:
             return False
         return True
 
-    def _shape(self, model: Model) -> tuple[Statistic, ...]:
-        """Return statistics of every variable by itself, for all models of one length."""
-        scopes, key = unary_scopes(len(model))
-        block = Block(scopes, np.zeros((1, self.states), dtype=np.int64), key)
-        return tuple(
-            Statistic.from_blocks((block,), name, None, model.cardinalities, 1) for name in self.loss.counted
+    def _folds(self) -> bool:
+        """Whether the losses fold into the scores, so that no tallies are needed."""
+        if self.asked.scaling != "margin" or self.asked.tallies > 1 or self.labels is None:
+            return False
+        return self.tables.bound(self.labels[: self.lengths[0]]).linear() is not None
+
+    def _foldable(self) -> bool:
+        """Whether every model has scores of single variables that the losses can be added to."""
+        return all(
+            any(block.key == unary_scopes(length)[1] for block in model.blocks)
+            for model, length in zip(self.models, self.lengths, strict=True)
         )
 
-    def _codes(self) -> NDArray[np.int64] | None:
+    def _plan(self, index: int, truth: Any, options: BatchOptions) -> Plan:
+        """Return the plan of one problem, for its certificate."""
+        model = self.models[index]
+        loss = self.recipes[index].against(truth).on(model)
+        return plan_graph(Query(model, () if self.folds else loss.reduce(model).statistics), options.plan)
+
+    def _labels(self) -> NDArray[np.int64] | None:
         """Return the states of all truths, one after the other; None if one is not as it should be."""
+        truths = [
+            recipe.truth if self.asked.truths[number] is None else self.asked.truths[number]
+            for recipe, number in zip(self.recipes, self.numbers, strict=True)
+        ]
         try:
-            if list(map(len, self.truths)) != self.lengths or not all(self.lengths):
+            if list(map(len, truths)) != self.lengths or not all(self.lengths):
                 return None
         except TypeError:
             return None
-        codes = _numbers(self.truths, numbers_of(self.names or ()))
-        return codes if codes is not None and codes.min() >= 0 and codes.max() < self.states else None
-
-    def _background(self) -> int | None:
-        """Return the number of the state that is no node, -1 if there is none; None if it is unknown."""
-        if self.loss.background is None:
-            return -1
-        code = code_in(self.loss.background, self.names, self.states)
-        return None if code < 0 else code
-
-    def _folds(self) -> bool:
-        if self.asked.scaling != "margin":
-            return False
-        return self.loss.against(self.truths[0]).on(self.models[0]).linear() is not None
+        states = self.models[0].alike or 0
+        codes = _numbers(truths, numbers_of(self.models[0].states_of(0) or ()))
+        return codes if codes is not None and codes.min() >= 0 and codes.max() < states else None
 
 
-class _Prices(NamedTuple):
-    """The losses of all tallies, for truths of any size, on models of some length at most."""
-
-    kind: Any
-    longest: int
-    scaling: Scaling
-    margin: float
-
-    def table(self, size: int) -> native.LossTable:
-        """Return the losses for truths of one size, remembered where the table is a small one."""
-        small = size * self.longest <= 4096
-        return _remembered(self, size) if small else self.made(size)
-
-    def made(self, size: int) -> native.LossTable:
-        """Compute the losses for truths of one size."""
-        loss: NodeLoss = self.kind[0](**dict(self.kind[1]))
-        most = {"tp": size, "fp": self.longest}
-        box = np.indices([most[name] + 1 for name in loss.counted])
-        tallies = dict(zip(loss.counted, box, strict=True))
-        losses = loss.of_counts(*loss.positives(tallies, size), size)
-        return native.LossTable(losses, [0] * len(box), self.scaling == "slack", self.margin)
-
-
-@lru_cache(maxsize=256)
-def _remembered(prices: _Prices, size: int) -> native.LossTable:
-    return prices.made(size)
-
-
-def _plan(model: Model, recipe: Loss, truth: Any, options: BatchOptions) -> Plan:
-    """Return the plan of one problem, for its certificate."""
-    statistics = recipe.against(truth).on(model).reduce(model).statistics
-    return plan_graph(Query(model, statistics), options.plan)
+_TOLD = ("item", "labels_begin", "labels_end", "promised", "score", "value", "loss", "truth_score")
+_BEST_VALUE, _SAME_TALLY = Claim(BEST, noun="value"), Claim(SAME_TALLY)
 
 
 def _numbers(truths: Sequence[Any], names: dict[str, int]) -> NDArray[np.int64] | None:

@@ -1,39 +1,44 @@
-"""What losses count on chains, in tables that serve all truths over one set of labels.
+"""What losses count, in tables that serve all truths over one set of labels.
 
-A loss sees a position of a chain by its **kind**: what of the truth is there. Positions have W states, as
-many everywhere; a kind says which label each of them stands for and what the statistics count in it, and two
-kinds of neighbours say which states may follow each other and what is counted then. A truth is no more than a
-row of kinds, so that nothing is compiled for it, and the tables of a chain are put together natively.
+A loss sees a variable by its **kind**: what of the truth is there. Variables have W states, as many
+everywhere; a kind says which label each of them stands for and what the statistics count in it, and on chains
+two kinds of neighbours say which states may follow each other and what is counted then. A truth is no more
+than a row of kinds: nothing is compiled for it, and the tables of a problem are put together natively.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cached_property, lru_cache
+from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.bulk.loss_tables import LossTables
 from tallytree.kernels import native
-from tallytree.losses.base import Line, Loss
-from tallytree.losses.nodes import is_own
+from tallytree.losses.base import Loss
+from tallytree.losses.nodes import NodeLoss
 from tallytree.losses.positions import HammingDistance, HammingLoss
 from tallytree.losses.scaling import Scaling
+from tallytree.model.blocks import Block, unary_scopes
 from tallytree.model.inputs import code_in
 from tallytree.model.model import Model
 from tallytree.planning.orders import skeleton
 from tallytree.statistics.statistic import Statistic
 
-__all__ = ["ChainLoss", "Kinds", "PositionLoss", "Priced"]
+__all__ = ["KindTables", "PositionTables", "TruthTables"]
 
 Integers = NDArray[np.int64]
 
-_KNOWN = 65_536
-"""The truths whose kinds are kept: some hundred bytes each."""
+_MOST_LABELS = 512
+"""Tables have an entry for each two labels: with more than these, statistics are made for each truth."""
+
+_NO_FOLDS = np.zeros((0, 0))
 
 
-class Kinds(NamedTuple):
+class KindTables(NamedTuple):
     """The tables of K kinds, W states, P statistics and L pairs of kinds.
 
     Attributes
@@ -57,15 +62,8 @@ class Kinds(NamedTuple):
     moved: Integers
 
 
-class Priced(NamedTuple):
-    """The losses of all tallies that some truths allow, and the line that they lie on if they do."""
-
-    table: native.LossTable
-    line: Line | None
-
-
-class ChainLoss(ABC):
-    """A loss of labellings of chains over one set of labels.
+class TruthTables(ABC):
+    """What a loss counts in labellings over one set of labels, whatever the truth.
 
     Attributes
     ----------
@@ -73,68 +71,90 @@ class ChainLoss(ABC):
         The loss without a truth.
     statistics : tuple of str
         What is counted.
+    tables : KindTables
+        By kinds.
+    losses : LossTables
+        What tallies cost.
     """
 
-    def __init__(self, recipe: Loss, statistics: tuple[str, ...], tables: Kinds) -> None:
+    def __init__(self, recipe: Loss, statistics: tuple[str, ...], tables: KindTables) -> None:
         self.recipe, self.statistics, self.tables = recipe, statistics, tables
-        self.kinds_of = lru_cache(_KNOWN)(self._kinds_of)
+        self.losses = LossTables(statistics, self.bound)
         self._skeletons: dict[tuple[int, bool], native.Skeleton] = {}
-        self._priced: dict[tuple[int, int, Scaling], Priced] = {}
 
     @abstractmethod
-    def positions(self, truth: Integers) -> Integers:
-        """Return the kind of each position of a truth, which is in numbers."""
+    def kinds(self, labels: Integers, lengths: Sequence[int]) -> tuple[Integers, list[int]]:
+        """Return the kinds of the positions of truths, one after the other, and the size of each truth.
 
-    @abstractmethod
-    def size(self, truth: Integers) -> int:
-        """Return how much there is to be found in a truth: its losses depend on that and on its length."""
+        The losses of a truth depend on its size: how much there is to be found in it.
+        """
 
     @abstractmethod
     def bound(self, truth: Integers) -> Loss:
-        """Return the loss with a truth."""
+        """Return the loss with a truth, which is in numbers."""
 
     @cached_property
-    def compiled(self) -> native.ChainKinds:
+    def compiled(self) -> native.TruthTables:
         """The tables, on the other side."""
-        return native.ChainKinds(*self.tables)
+        return native.TruthTables(*self.tables)
 
-    def seen(self, truth: Integers) -> tuple[Integers, int]:
-        """Return kinds and size of a truth, perhaps remembered."""
-        return self.kinds_of(truth.tobytes())
+    def truths(
+        self,
+        labels: Integers,
+        lengths: Sequence[int],
+        scaling: Scaling,
+        margin: float = 1.0,
+        count: int = 1,
+        folds: bool = False,
+    ) -> tuple[native.Truths, bool]:
+        """Return truths for a batch, and whether their losses fold into the scores.
 
-    def _kinds_of(self, data: bytes) -> tuple[Integers, int]:
-        truth = np.frombuffer(data, dtype=np.int64)
-        return self.positions(truth), self.size(truth)
+        Parameters
+        ----------
+        labels : int64 array
+            The truths, one after the other.
+        lengths : sequence of int
+            Those of the truths.
+        scaling, margin
+            How losses enter.
+        count : int
+            How many of the best tallies are decoded.
+        folds : bool
+            Whether to fold losses into the scores where all of them are linear, and one tally is asked for.
+        """
+        kinds, sizes = self.kinds(labels, lengths)
+        ends = np.cumsum(lengths).tolist()
+        each = (labels[end - length : end] for end, length in zip(ends, lengths, strict=True))
+        losses = self.losses.each(each, sizes, scaling, margin)
+        terms = [one.line[1] for one in losses if one.line is not None]
+        folded = folds and count == 1 and scaling == "margin" and len(terms) == len(losses)
+        factors = margin * np.array(terms).reshape(-1, len(self.statistics)) if folded else _NO_FOLDS
+        tables = [one.table for one in losses]
+        return native.Truths(self.compiled, kinds, labels, tables, factors, count), folded
 
-    def priced(self, truth: Integers, size: int, scaling: Scaling) -> Priced:
-        """Return the losses of tallies for a truth of some size."""
-        key = size, len(truth), scaling
-        found = self._priced.get(key)
-        if found is None:
-            loss = self.bound(truth)
-            most = [size if name == "tp" else len(truth) for name in self.statistics]
-            losses = np.asarray(loss.value(*np.indices([one + 1 for one in most])), dtype=np.float64)
-            table = native.LossTable(losses, [0] * len(most), scaling == "slack", 1.0)
-            found = self._priced[key] = Priced(table, loss.linear())
-        return found
-
-    def skeleton(self, length: int, counting: bool) -> native.Skeleton:
+    def chain(self, length: int, counting: bool) -> native.Skeleton:
         """Return the program of a chain of some length, with the statistics or without."""
         found = self._skeletons.get((length, counting))
         if found is None:
             states = self.tables.labels.shape[1]
             model = Model.chain(np.zeros((length, states)), np.zeros((states, states)))
-            kept = model.blocks if len(self.tables.fits) else model.blocks[:1]
-            blocks = [block.with_tables(np.zeros(block.tables.shape, dtype=np.int64)) for block in kept]
-            statistics = [
-                Statistic.from_blocks(blocks, name, None, model.cardinalities, 1) for name in self.statistics
-            ]
-            found = skeleton(model, statistics if counting else [])
+            found = skeleton(model, self.shapes(model) if counting else [])
             self._skeletons[length, counting] = found
         return found
 
+    def shapes(self, model: Model) -> tuple[Statistic, ...]:
+        """Return statistics that look at a model as the tables do, and count nothing."""
+        scopes, key = unary_scopes(len(model))
+        states = self.tables.labels.shape[1]
+        blocks = [Block(scopes, np.zeros((1, states), dtype=np.int64), key)]
+        if len(self.tables.fits):  # only on chains, whose last block is that of neighbours
+            blocks += [b.with_tables(np.zeros((1, states, states), dtype=np.int64)) for b in model.blocks[1:]]
+        return tuple(
+            Statistic.from_blocks(blocks, name, None, model.cardinalities, 1) for name in self.statistics
+        )
 
-class PositionLoss(ChainLoss):
+
+class PositionTables(TruthTables):
     """A loss that compares each label with that of the truth: the kind of a position is its right label."""
 
     def __init__(
@@ -144,7 +164,7 @@ class PositionLoss(ChainLoss):
         node = np.arange(labels) != (-1 if background is None else background)
         given = [(right if name == "tp" else 1 - right) * node for name in statistics]
         same = np.broadcast_to(np.arange(labels, dtype=np.int32), (labels, labels))
-        tables = Kinds(
+        tables = KindTables(
             np.ascontiguousarray(same),
             np.array(given),
             np.full((labels, labels), -1, dtype=np.int32),
@@ -154,26 +174,30 @@ class PositionLoss(ChainLoss):
         super().__init__(recipe, statistics, tables)
         self.background = background
 
-    def positions(self, truth: Integers) -> Integers:
-        """Return the right labels."""
-        return truth
-
-    def size(self, truth: Integers) -> int:
-        """Return the number of nodes."""
-        return int(np.count_nonzero(truth != self.background)) if self.background is not None else len(truth)
+    def kinds(self, labels: Integers, lengths: Sequence[int]) -> tuple[Integers, list[int]]:
+        """Return the right labels themselves, and how many of each truth are nodes."""
+        if self.background is None:
+            return labels, list(lengths)
+        nodes = np.concatenate(([0], np.cumsum(labels != self.background)))
+        return labels, np.diff(nodes[np.cumsum([0, *lengths])]).tolist()
 
     def bound(self, truth: Integers) -> Loss:
         """Return the loss with a truth in numbers."""
         terms = {} if self.background is None else {"background": self.background}
         return self.recipe.replace(truth=truth, **terms)
 
+    @staticmethod
+    def suit(loss: object) -> bool:
+        """Return whether a loss counts position by position, and depends on the truth by its size alone."""
+        return loss.by_size if isinstance(loss, NodeLoss) else type(loss) in (HammingDistance, HammingLoss)
+
     @classmethod
-    def of(cls, loss: Loss, labels: int, names: tuple[str, ...] | None) -> PositionLoss | None:
-        """Return a loss for a set of labels; None for one of another kind."""
-        if type(loss) in (HammingDistance, HammingLoss):
-            return cls(loss, ("mismatches",), labels, None)
-        if not is_own(loss):
+    def of(cls, loss: Loss, labels: int, names: tuple[str, ...] | None) -> PositionTables | None:
+        """Return the tables of a loss for a set of labels; None for a loss of another kind."""
+        if labels > _MOST_LABELS or not cls.suit(loss):
             return None
+        if not isinstance(loss, NodeLoss):
+            return cls(loss, ("mismatches",), labels, None)
         background = None if loss.background is None else code_in(loss.background, names, labels)
         return (
             None if background is not None and background < 0 else cls(loss, loss.counted, labels, background)

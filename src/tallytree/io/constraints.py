@@ -1,13 +1,14 @@
 """Formulas as constraints: comparisons of whole combinations of statistics, joined by and, or, not.
 
-The instructions of a formula run over four kinds of values: doubles (numbers and parameters), ``Linear``
-combinations of statistics, constraints, and nothing else. What is not linear is refused; it has its place in
-the objective, which sees every tally.
+The instructions of a formula run over three kinds of values: numbers, ``Linear`` combinations of statistics,
+and constraints. Numbers are doubles, or integers where doubles have not all of them: bounds are exact. What
+is not linear is refused; it has its place in the objective, which sees every tally.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -22,10 +23,10 @@ from tallytree.statistics.statistic import Statistic
 
 __all__ = ["as_constraint_of", "as_text"]
 
-LARGEST_BOUND = 2**53
+EXACT = 2**53
 """Up to here doubles have all integers."""
 
-Value = Any  # float, Linear or Constraint: the parser has seen to it that each is where it belongs
+Value = Any  # float, int, Linear or Constraint: the parser has seen to it that each is where it belongs
 
 
 def as_constraint_of(
@@ -46,7 +47,7 @@ def as_constraint_of(
     (2*a - b <= 0) | (a == 1)
     """
     values: dict[str, Value] = {s.name: s.linear() for s in statistics}
-    result: Constraint = execute(formula.code, _OPERATIONS, float, {**parameters, **values})
+    result: Constraint = execute(formula.code, _OPERATIONS, _literal, {**parameters, **values})
     return result
 
 
@@ -76,28 +77,58 @@ def as_text(constraint: Constraint, names: Mapping[Statistic, str]) -> str:
 # --- the operations -----------------------------------------------------------------------------------------
 
 
-def _whole(number: float, what: str, limit: float) -> int:
-    if not (math.isfinite(number) and number == round(number) and abs(number) < limit):
-        raise ModelError(f"in a constraint {what} is a whole number below {limit:.4g}, got {number:g}")
+def _literal(number: float) -> float:
+    return number
+
+
+def _is_whole(number: float) -> bool:
+    return isinstance(number, int) or number.is_integer()
+
+
+def _whole(number: float, what: str, limit: float = math.inf) -> int:
+    if not (_is_whole(number) and abs(number) < limit):
+        size = f" below {limit:.4g}" if limit < math.inf else ""
+        raise ModelError(f"in a constraint {what} is a whole number{size}, got {number!r}")
     return int(number)
 
 
 def _linear(value: Value) -> Linear:
-    if isinstance(value, Linear):
-        return value
-    return Linear((), _whole(value, "what is added to statistics", LARGEST_BOUND))
+    return value if isinstance(value, Linear) else Linear((), _whole(value, "what is added to statistics"))
 
 
 def _checked(linear: Linear) -> Linear:
     for term, c in linear.terms:
         _whole(c, f"the coefficient of {term.name}", LARGEST_INTEGER)
-    _whole(linear.constant, "what is added to statistics", LARGEST_BOUND)
     return linear
 
 
+_ON_INTEGERS: dict[str, Callable[..., int]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "**": operator.pow,
+    "negate": operator.neg,
+    "abs": abs,
+    "min": min,
+    "max": max,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+
+
 def _on_numbers(operation: str, *values: float) -> float:
+    """Compute with doubles; with integers where those are involved that doubles do not have."""
     with np.errstate(all="ignore"):
-        return float(ARRAYS[operation](*map(np.float64, values)))
+        result = float(ARRAYS[operation](*map(np.float64, values)))
+    large = abs(result) >= EXACT or any(isinstance(value, int) for value in values)
+    exact = operation in _ON_INTEGERS and not (operation == "**" and values[1] < 0)
+    if exact and large and math.isfinite(result) and all(map(_is_whole, values)):
+        return _ON_INTEGERS[operation](*map(int, values))  # of 1,024 bits at most, since a double is finite
+    return result
 
 
 def _add(a: Value, b: Value) -> Value:
@@ -172,9 +203,9 @@ def _with_number(left: Linear, relation: str, bound: float) -> Constraint:
     """Compare with any number: tallies are whole, so ``a <= 2.5`` is ``a <= 2`` and ``a == 2.5`` is false."""
     if math.isnan(bound):
         raise ModelError(f"'{left} {relation} nan' says nothing; a bound of the constraint is not a number")
-    if abs(bound) >= LARGEST_BOUND:  # no tally comes near
+    if math.isinf(bound):
         return _always(bool(_on_numbers(relation, 0.0, bound)))
-    if bound == round(bound):
+    if _is_whole(bound):
         return _COMPARED[relation](left, int(bound))
     if relation in ("==", "!="):
         return _always(relation == "!=")

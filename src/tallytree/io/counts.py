@@ -7,6 +7,7 @@ format has; the reader of ``.wcsp`` files brings its own into that form. What is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,13 @@ Parameters = Mapping[str, Any]
 """Numbers, words, and lists of numbers."""
 
 _METRICS: dict[str, dict[str, Metric]] = {
-    "w": {"hard": "hard", "lin": "lin", "quad": "quad"},
-    "salldiff": {"hard": "hard", "var": "lin", "dec": "pairs", "decbi": "pairs"},
-    "samong": {"hard": "hard", "var": "lin"},
-    "sgcc": {"hard": "hard", "dec": "lin"},
+    "w": {"hard": "flat", "lin": "lin", "quad": "quad"},
+    "salldiff": {"hard": "lin", "var": "lin", "dec": "pairs", "decbi": "pairs"},
+    "salldiffkp": {"hard": "unknown", "var": "lin", "dec": "pairs", "decbi": "pairs"},
+    "samong": {"hard": "unknown", "var": "lin"},
+    "sgcc": {"hard": "unknown", "dec": "lin"},
 }
+"""What toulbar2 charges for missing a count: hard is a metric too, and forbids by a cost at the bound."""
 
 
 def counted(keyword: str, scope: Scope, sizes: Sequence[int], parameters: Parameters) -> list[Counted]:
@@ -40,7 +43,7 @@ def counted(keyword: str, scope: Scope, sizes: Sequence[int], parameters: Parame
     Examples
     --------
     >>> counted("wsum", (4, 7), (2, 2), {"metric": "hard", "cost": 9, "comparator": "<=", "to": 1})
-    [Counted(entries=((4, (0, 1)), (7, (0, 1))), low=None, high=1, other_than=None, metric='hard', cost=9)]
+    [Counted(entries=((4, (0, 1)), (7, (0, 1))), low=None, high=1, other_than=None, metric='flat', cost=9)]
     """
     if keyword not in COUNTS:
         raise ModelError(
@@ -61,7 +64,7 @@ def _metric(family: str, parameters: Parameters) -> tuple[Metric, float]:
     metric, known = str(parameters.get("metric", "hard")), _METRICS[family]
     if metric not in known:
         raise ModelError(f"the metric {metric!r} is not among those that can be read, {', '.join(known)}")
-    cost = parameters.get("cost", 0.0)
+    cost = parameters.get("cost", inf) if metric == "hard" else parameters["cost"]
     if not isinstance(cost, (int, float)) or cost < 0:
         raise ModelError(f"a cost is a number that is not negative, got {cost!r}")
     return known[metric], cost
@@ -165,7 +168,7 @@ def _compared(comparator: str, bound: int, metric: Metric) -> dict[str, int]:
     }
     if comparator not in ranges:
         raise ModelError(f"{comparator!r} is no comparator; they are {', '.join(ranges)}")
-    if comparator in ("<", ">", "!=") and metric != "hard":
+    if comparator in ("<", ">", "!=") and metric != "flat":
         raise ModelError(f"a price on missing '{comparator}' cannot be read; ==, <= and >= can")
     return ranges[comparator]
 
@@ -216,7 +219,7 @@ COUNTS: dict[str, Callable[[Scope, Sequence[int], Parameters], list[Counted]]] =
     "walldiff": _all_different("w"),
     "salldiff": _all_different("salldiff"),
     "salldiffdp": _all_different("salldiff"),
-    "salldiffkp": _all_different("salldiff"),
+    "salldiffkp": _all_different("salldiffkp"),
     "wsum": _total,
     "wvarsum": _total_of_last,
     "wvaramong": _among_of_last,
@@ -262,4 +265,5 @@ def arithmetic_table(keyword: str, shape: tuple[int, ...], parameters: Sequence[
     if len(shape) != 2 or len(parameters) != number:
         raise ModelError(f"{keyword!r} takes two variables and {number} parameters")
     x, y = np.ogrid[: shape[0], : shape[1]]
-    return np.broadcast_to(np.asarray(cost(x, y, parameters), dtype=np.float64), shape)
+    numbers = [float(parameter) for parameter in parameters]  # which has room for whatever a file says
+    return np.broadcast_to(np.asarray(cost(x, y, numbers), dtype=np.float64), shape)

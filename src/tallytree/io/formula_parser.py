@@ -17,6 +17,7 @@ Text, nesting and instructions are limited, so that no text can take much time o
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Literal, NamedTuple, NoReturn
@@ -176,7 +177,7 @@ class Parser:
         token = self._peek()
         if token.kind == "number":
             self.next += 1
-            self._emit("number", float(token.text))
+            self._emit("number", _number(token.text))
         elif self._take("("):
             kind = self._formula()
             self._close()
@@ -254,3 +255,10 @@ class Parser:
     def _refuse(self, at: int, why: str) -> NoReturn:
         around = self.text if len(self.text) <= 60 else f"{self.text[max(0, at - 25) : at + 25]}…"
         raise ModelError(f'"{around}", character {at + 1}: {why}')
+
+
+def _number(text: str) -> float:
+    """Read a number: a double, or an integer where no double has its value."""
+    number = float(text)
+    exact = text.isdigit() and 2**53 <= number < math.inf
+    return int(text) if exact and int(text) != number else number

@@ -19,12 +19,24 @@ from tallytree.values import Frozen, set_once
 
 __all__ = ["ARITIES", "ARRAYS", "Formula", "execute", "is_name"]
 
+
+def _power(base: Any, exponent: Any) -> Any:
+    """Raise to a power as IEEE 754 says it.
+
+    For a single exponent of 0.5 NumPy takes the square root, which is nan at -inf where the power is inf.
+    """
+    shape = np.broadcast_shapes(np.shape(base), np.shape(exponent))
+    several = shape or (1,)
+    powers = np.power(np.broadcast_to(base, several).copy(), np.broadcast_to(exponent, several).copy())
+    return powers if shape else powers[0]
+
+
 ARRAYS: dict[str, Callable[..., Any]] = {
     "+": np.add,
     "-": np.subtract,
     "*": np.multiply,
     "/": np.divide,
-    "**": np.power,
+    "**": _power,
     "negate": np.negative,
     "<": np.less,
     "<=": np.less_equal,

@@ -27,15 +27,16 @@ from tallytree.statistics.statistic import Statistic
 
 __all__ = ["Counted", "Metric", "Network"]
 
-Metric = Literal["hard", "lin", "quad", "pairs"]
+Metric = Literal["hard", "flat", "lin", "quad", "pairs", "unknown"]
 Scope = tuple[int, ...]
 
 
 class Counted(NamedTuple):
     """A count that should lie in a range, ``low <= K(y) <= high``, or should not be one number.
 
-    A hard one must. Otherwise every step outside costs ``cost`` (lin), or the square of the steps does
-    (quad), or every pair above one does (pairs).
+    A hard one must. Otherwise being outside costs ``cost`` (flat), or every step outside does (lin), or the
+    square of the steps does (quad), or every pair above one does (pairs). An unknown price cannot be
+    said, but at the upper bound and above it need not be.
     """
 
     entries: tuple[tuple[int, tuple[int, ...]], ...]
@@ -56,6 +57,8 @@ class Counted(NamedTuple):
 
     def price(self, name: str) -> str:
         """Say what missing it costs, as a formula."""
+        if self.metric == "flat":
+            return f"where({self.condition(name)}, 0, {self.cost!r})"
         if self.metric == "pairs":
             return f"{self.cost!r}*{name}*({name} - 1)/2"
         ends = [(f"{self.low} - {name}", self.low), (f"{name} - {self.high}", self.high)]
@@ -114,9 +117,13 @@ class Network:
 
     def count(self, name: str, counted: Counted) -> None:
         """Add a count."""
-        if self.sign < 0 and counted.metric != "hard":
-            raise ModelError("a price on a count can only be read where costs are minimised")
+        if counted.metric in ("lin", "quad", "pairs"):
+            self._check_prices()
         self.counted.append((name, counted))
+
+    def _check_prices(self) -> None:
+        if self.sign < 0:
+            raise ModelError("a price on a count can only be read where costs are minimised")
 
     @property
     def _least(self) -> float:
@@ -141,9 +148,16 @@ class Network:
 
     def _settled(self, given: tuple[str, Counted]) -> Counted:
         """Return the count; a price that no solution can pay is no price."""
-        _, counted = given
-        beyond = counted.cost + self._least >= self._highest
-        return counted._replace(metric="hard") if beyond else counted
+        name, counted = given
+        if counted.metric == "hard" or counted.cost + self._least >= self._highest:
+            return counted._replace(metric="hard")
+        if counted.metric == "unknown":
+            raise ModelError(
+                f"the hard count {name!r} has a cost of {counted.cost:g}, below the upper bound, and what "
+                "missing it then costs cannot be read; give it the upper bound, or use wamong or wgcc"
+            )
+        self._check_prices()
+        return counted
 
     def _factors(self) -> list[tuple[Scope, NDArray[np.float64]]]:
         least, factors = self._least, []

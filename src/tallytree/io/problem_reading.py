@@ -15,6 +15,7 @@ from tallytree.io.documents import At, document
 from tallytree.io.files import Readable, source
 from tallytree.io.problem_tables import Tables, afford, array, integer, score
 from tallytree.io.problems import Parameter, ProblemFile
+from tallytree.kernels.limits import NO_LIMIT
 from tallytree.model.model import Model
 from tallytree.planning.budget import default_memory_limit
 from tallytree.statistics.recipes import count, matches, mismatches
@@ -163,7 +164,7 @@ def _statistic(at: At, model: Model, limit: float) -> Statistic:
     kind = at.choice(tuple(_KINDS))
     parts = at.object(("name", kind), ("cap",))
     name = parts["name"].text("a name")
-    cap = parts["cap"].whole("a cap", -(2**61), 2**61) if "cap" in parts else None
+    cap = parts["cap"].whole("a cap", 1 - NO_LIMIT, NO_LIMIT - 1) if "cap" in parts else None
     statistic = _KINDS[kind](parts[kind], model, limit)
     with at.blamed():
         return statistic.named(name).capped(cap)
@@ -220,9 +221,9 @@ _KINDS: dict[str, Callable[[At, Model, float], Statistic]] = {
 
 def _parameter(at: At) -> Parameter:
     if not isinstance(at.value, dict):
-        return Parameter(at.number())
+        return Parameter(_number(at))
     parts = at.object(("value",), ("low", "high"))
-    return Parameter(**{key: part.number() for key, part in parts.items()})
+    return Parameter(**{key: _number(part) for key, part in parts.items()})
 
 
 _WORDS = {"all": " and ", "any": " or "}
@@ -264,5 +265,11 @@ def _factor(at: At) -> str:
     """Take a number, or the name of a parameter."""
     if isinstance(at.value, str) and at.value.isidentifier():
         return at.value
+    number = _number(at)
+    return repr(int(number)) if number == int(number) and abs(number) < 2**53 else repr(number)
+
+
+def _number(at: At) -> float:
+    """Take a finite number: a double, or an integer where no double has its value."""
     number = at.number()
-    return repr(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
+    return at.value if isinstance(at.value, int) and at.value != number else number

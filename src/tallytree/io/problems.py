@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from tallytree.answers.objective import Objective
 from tallytree.answers.profile import Profile
-from tallytree.answers.solution import Solution, tally_type
+from tallytree.answers.solution import Solution
+from tallytree.answers.tallies import tally_type
 from tallytree.errors import BudgetError, ModelError
 from tallytree.io.constraints import as_constraint_of, as_text
 from tallytree.io.formulas import Formula, is_name
@@ -31,7 +32,6 @@ from tallytree.statistics.statistic import Recipe, Statistic
 
 __all__ = ["MOST_OPERATIONS", "Parameter", "ProblemFile"]
 
-LARGEST_TOTAL = 1e300
 MOST_OPERATIONS = 1e12
 """What a problem may cost unless more is allowed: some minutes, or a quarter of an hour."""
 
@@ -95,7 +95,7 @@ class ProblemFile:
         where: str | Formula | Constraint | None = None,
         parameters: Mapping[str, float | Parameter] | None = None,
     ) -> None:
-        self.model = _summable(checked_model(model))
+        self.model = checked_model(model)
         self.statistics = bind(model, statistics)
         self.parameters = {name: _parameter(name, given) for name, given in (parameters or {}).items()}
         self._check_names()
@@ -308,20 +308,6 @@ class ProblemFile:
         return f"ProblemFile({', '.join(parts)})"
 
 
-def _summable(model: Model) -> Model:
-    """Refuse scores whose sum could be beyond all doubles: it would pass for infinite."""
-    total = 0.0
-    for block in model.blocks:
-        finite = np.abs(block.tables, where=block.tables > -np.inf, out=np.zeros_like(block.tables))
-        total += len(block) * float(finite.max(initial=0.0)) / LARGEST_TOTAL  # never overflows
-    if total > 1:
-        raise ModelError(
-            f"the scores of the model can add up to more than {LARGEST_TOTAL:.0e}, too much for a double; "
-            "divide all scores by a constant"
-        )
-    return model
-
-
 def _parameter(name: str, given: float | Parameter) -> Parameter:
     parameter = given if isinstance(given, Parameter) else Parameter(given)
     try:
@@ -334,7 +320,12 @@ def _parameter(name: str, given: float | Parameter) -> Parameter:
     low, high = parameter.low, parameter.high
     if low is not None and high is not None and low > high:
         raise ModelError(f"the parameter {name!r} has an empty range, {low} to {high}")
-    return Parameter(*(None if number is None else float(number) for number in parameter))  # type: ignore[arg-type]
+    return Parameter(*(None if number is None else _exact(number) for number in parameter))  # type: ignore[arg-type]
+
+
+def _exact(number: float) -> float:
+    """Return a number as a double, or as an integer where no double has its value."""
+    return number if isinstance(number, int) and number != float(number) else float(number)
 
 
 def _unknown(name: str, what: str, known: set[str]) -> str:

@@ -10,15 +10,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain, repeat
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.feature_extraction import FeatureHasher
 
 from tallytree.errors import ModelError
 
-__all__ = ["Columns", "Encoder", "Hashed", "Vocabulary", "attributes", "encoder_of", "is_symbolic"]
+__all__ = [
+    "Columns",
+    "Encoder",
+    "Hashed",
+    "NumberedNames",
+    "Vocabulary",
+    "attributes",
+    "encoder_of",
+    "is_symbolic",
+]
 
 Rows = Any
 """A sparse matrix in row order, one row for each position."""
@@ -72,6 +83,24 @@ def _named(name: str, value: Any) -> Iterator[tuple[str, float]]:
         )
 
 
+class NumberedNames(NamedTuple):
+    """The attributes of many positions, all of value 1, as numbers in a list of names.
+
+    Attributes
+    ----------
+    names : list of str
+        Every attribute that occurs, at least once.
+    numbers : int64 array
+        The attributes of all positions, one position after the other.
+    sizes : int64 array
+        How many attributes each position has.
+    """
+
+    names: list[str]
+    numbers: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+
+
 class Encoder:
     """Turns the positions of an example into rows of a sparse matrix."""
 
@@ -80,6 +109,11 @@ class Encoder:
     def rows(self, positions: Any) -> Rows:
         """Return one row for each position."""
         raise NotImplementedError
+
+    def stacked(self, examples: Sequence[Any]) -> tuple[Rows, list[int]]:
+        """Return the rows of several examples one after the other, and the length of each example."""
+        rows = [self.rows(positions) for positions in examples]
+        return sparse.vstack(rows, format="csr"), [matrix.shape[0] for matrix in rows]
 
 
 @dataclass(frozen=True)
@@ -141,19 +175,40 @@ class Vocabulary(Encoder):
 
     def rows(self, positions: Sequence[Any]) -> Rows:
         """Return one row for each position."""
+        return self._matrix(*self._entries(positions))
+
+    def stacked(self, examples: Sequence[Any]) -> tuple[Rows, list[int]]:
+        """Return the rows of several examples one after the other, and the length of each example."""
+        columns, values, sizes = zip(*map(self._entries, examples), strict=True)
+        rows = self._matrix(np.concatenate(columns), np.concatenate(values), chain.from_iterable(sizes))
+        return rows, list(map(len, sizes))
+
+    def numbered_rows(self, given: NumberedNames) -> Rows:
+        """Return one row for each position; every name is looked up once."""
+        columns = self._columns_of(given.names)[given.numbers]
+        return self._matrix(columns, np.ones(len(columns)), given.sizes)
+
+    def _entries(self, positions: Sequence[Any]) -> tuple[NDArray[np.int64], NDArray[np.float64], list[int]]:
+        """Return the columns and values of the attributes of all positions, and how many each has."""
+        if set(map(type, positions)) <= {list}:
+            names = list(chain.from_iterable(positions))
+            if set(map(type, names)) <= {str}:  # the usual ones, quickly
+                return self._columns_of(names), np.ones(len(names)), list(map(len, positions))
+        pairs = [list(attributes(position)) for position in positions]
+        columns = self._columns_of([name for some in pairs for name, _ in some])
+        values = np.array([value for some in pairs for _, value in some], dtype=np.float64)
+        return columns, values, list(map(len, pairs))
+
+    def _columns_of(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """Return the column of each name, -1 for one that was not seen in training."""
         columns: dict[str, int] = self._columns  # type: ignore[attr-defined]
-        found: list[int] = []
-        values: list[float] = []
-        ends = [0]
-        for position in positions:
-            names, weights = _listed(position)
-            found += [columns.get(name, -1) for name in names]
-            values += weights
-            ends.append(len(found))
-        indices, data = np.array(found, dtype=np.int64), np.array(values, dtype=np.float64)
-        kept = (indices >= 0) & (data != 0.0)
-        pointers = np.concatenate(([0], np.cumsum(kept)))[ends]
-        return sparse.csr_matrix((data[kept], indices[kept], pointers), shape=(len(positions), self.size))
+        return np.fromiter(map(columns.get, names, repeat(-1)), np.int64, len(names))
+
+    def _matrix(self, columns: NDArray[np.int64], values: NDArray[np.float64], sizes: Iterable[int]) -> Rows:
+        kept = (columns >= 0) & (values != 0.0)
+        begins = np.cumsum([0, *sizes])
+        pointers = np.concatenate(([0], np.cumsum(kept)))[begins]
+        return sparse.csr_matrix((values[kept], columns[kept], pointers), shape=(len(begins) - 1, self.size))
 
 
 @dataclass(frozen=True)

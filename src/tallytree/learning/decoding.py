@@ -15,6 +15,7 @@ Cheng and Hüllermeier, 2011). The probabilities come from the distribution that
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ import numpy as np
 
 from tallytree import parsing
 from tallytree.answers.tally_table import Where
+from tallytree.bulk.batch import solve_batch
 from tallytree.deprecation import renamed
 from tallytree.errors import ModelError
 from tallytree.kbest import k_best
@@ -47,6 +49,10 @@ class Decoder(ABC):
     def __call__(self, model: Any, where: Where = None) -> Any:
         """Return the prediction, among the labellings that satisfy a constraint."""
 
+    def each(self, models: Iterable[Any], where: Where = None) -> list[Any]:
+        """Return the predictions for several models."""
+        return [self(model, where) for model in models]
+
 
 @dataclass(frozen=True)
 class BestDecoder(Decoder):
@@ -55,6 +61,10 @@ class BestDecoder(Decoder):
     def __call__(self, model: Any, where: Where = None) -> Any:
         """Return its labels."""
         return _best(model, where)
+
+    def each(self, models: Iterable[Any], where: Where = None) -> list[Any]:
+        """Return the labels for several models, found in one batch."""
+        return [solution.labels for solution in solve_batch(models, where=where)]
 
 
 @dataclass(frozen=True)

@@ -175,7 +175,10 @@ class StructuredSVM(RecipeEstimator):
         """
         check_is_fitted(self, "weights_")
         decoder = BestDecoder() if decode is None else decode
-        return [decoder(model, where) for model in self._models(X)]
+        return self._predicted(X, decoder, where)
+
+    def _predicted(self, X: Sequence[Any], decoder: Decoder, where: Where) -> list[Any]:
+        return decoder.each(self._models(X), where)
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Return the part of the labels that are predicted right."""

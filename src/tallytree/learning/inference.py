@@ -5,25 +5,19 @@ A task holds scores and truths, never weights or features; :meth:`Task.solved` g
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Any, Literal, Self
 
 from tallytree.answers.solution import Solution
 from tallytree.bulk.batch import solve_batch
-from tallytree.bulk.chains import BudgetExceededError, Chains, augmented_chains, chain_loss
-from tallytree.bulk.loss_batch import loss_augmented_batch
-from tallytree.errors import InfeasibleError, ModelError, PerformanceWarning, TallytreeError
+from tallytree.bulk.chains import Chains, best_of_chains
+from tallytree.bulk.loss_batch import most_violated
+from tallytree.errors import InfeasibleError, ModelError, TallytreeError
 from tallytree.learning.planes import Integers
 from tallytree.losses import Loss
-from tallytree.losses.augmented import LossProfile
 from tallytree.model.model import Model
-from tallytree.planning.budget import readable_bytes
-from tallytree.planning.threads import thread_count
 from tallytree.statistics.constraints import And, Constraint
 from tallytree.statistics.recipes import mismatches
 
@@ -126,12 +120,9 @@ class ModelTask(Task):
         return ModelTask(self.models[first:last], self.truths[first:last], losses)
 
     def _top(self, count: int, scaling: Scaling, threads: int | None) -> list[Found]:
-        if count > 1:
-            with ThreadPoolExecutor(thread_count(threads)) as pool:  # messages and decoding are native
-                return list(pool.map(_top_of, self.models, self._bound(), repeat(count), repeat(scaling)))
         truths = self.truths if isinstance(self.losses, Loss) else None
-        best = loss_augmented_batch(self.models, self.losses, scaling, truths=truths, threads=threads)
-        return [_pairs([one]) for one in best]
+        found = most_violated(self.models, self.losses, truths, scaling, count, threads)
+        return [[(one.assignment, one.loss) for one in some] for some in found]
 
     def _diverse(self, count: int, distance: int, threads: int | None) -> list[Found]:
         others = _diverse_batch(self.models, count, distance, threads)
@@ -162,33 +153,10 @@ class ChainTask(Task):
         return ChainTask(self.chains.part(first, last), self.truths[first:last], self.loss)
 
     def _top(self, count: int, scaling: Scaling, threads: int | None) -> list[Found]:
-        tables = chain_loss(self.loss, self.chains.emissions.shape[1], self.chains.names)
-        if tables is None or not self.chains.plain:
-            return self._in_models()._top(count, scaling, threads)
-        try:
-            return augmented_chains(self.chains, tables, self.truths, scaling, count, threads)
-        except BudgetExceededError as refusal:
-            warnings.warn(
-                f"the tables of {len(self)} chains do not fit the memory limit (one needs "
-                f"{readable_bytes(refusal.bytes)} or more): they are solved as models, which takes longer",
-                PerformanceWarning,
-                stacklevel=2,
-            )
-            return self._in_models()._top(count, scaling, threads)
+        return best_of_chains(self.chains, self.loss, self.truths, scaling, count, threads)
 
     def _diverse(self, count: int, distance: int, threads: int | None) -> list[Found]:
-        return self._in_models()._diverse(count, distance, threads)
-
-    def _in_models(self) -> ModelTask:
-        return ModelTask(self.chains.models(), self.truths, self.loss)
-
-
-def _top_of(model: Model, loss: Loss, count: int, scaling: Scaling) -> Found:
-    return _pairs(LossProfile(model, loss).top(count, scaling))
-
-
-def _pairs(found: Sequence[Any]) -> Found:
-    return [(one.assignment, one.loss) for one in found]
+        return ModelTask(self.chains.models(), self.truths, self.loss)._diverse(count, distance, threads)
 
 
 def _diverse_batch(

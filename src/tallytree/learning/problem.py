@@ -10,14 +10,14 @@ saying how the most violated ones are found (:meth:`TrainingProblem.task`).
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tallytree.learning.fingerprints import contents, fingerprint_of
 from tallytree.learning.inference import ModelTask, Task
 from tallytree.learning.planes import Features, Floats, collected
 from tallytree.losses import Loss
@@ -141,10 +141,26 @@ class TrainingProblem(ABC):
         return self.loss.against(self.truth(example))
 
     def fingerprint(self) -> str:
-        """Return a digest by which a checkpoint knows that it belongs to this problem."""
-        digest = hashlib.sha256(
-            f"{type(self).__qualname__} {len(self)} {self.dimension} {self.loss}".encode()
-        )
-        for example in range(len(self)):
-            digest.update(np.ascontiguousarray(self.truth(example), dtype=np.int64).tobytes())
-        return digest.hexdigest()
+        """Return a digest by which a checkpoint or a warm start knows this problem again.
+
+        By default it is one of everything that the problem holds, its truths and their features. Override it
+        where attributes change while training goes on, as caches do, or have no content to go by. It must
+        differ wherever examples, features or losses do: what is found on others certifies nothing here.
+
+        Raises
+        ------
+        ModelError
+            An attribute has no content to go by.
+        """
+        truths = [self.truth(example) for example in range(len(self))]
+        features = [self.features(example, truth) for example, truth in enumerate(truths)]
+        rounded = [
+            (np.asarray(indices, dtype=np.int64), np.asarray(values).astype(np.float32))
+            for indices, values in features
+        ]
+        return self._digest(truths, rounded)
+
+    def _digest(self, *seen: Any, without: Iterable[str] = ()) -> str:
+        """Digest the attributes, but for some, and what else is known of the examples."""
+        known = (type(self).__qualname__, len(self), self.dimension, self.loss)
+        return fingerprint_of((known, contents(self, without), seen))

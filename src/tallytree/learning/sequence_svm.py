@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from tallytree.answers.tally_table import Where
+from tallytree.bulk.chains import Chains, best_of_chains
 from tallytree.errors import ModelError
-from tallytree.learning.attributes import Encoder, encoder_of
+from tallytree.learning.attributes import Encoder, Vocabulary, encoder_of
+from tallytree.learning.decoding import BestDecoder, Decoder
 from tallytree.learning.estimator import StructuredSVM
 from tallytree.learning.inference import Diverse, Scaling, TopTallies
 from tallytree.learning.problem import TrainingProblem
@@ -156,9 +159,22 @@ class SequenceSVM(StructuredSVM):
                 )
         return SequenceProblem(rows, truths, self.labels_.count, loss, self.labels_.names)
 
+    def _predicted(self, X: Sequence[Any], decoder: Decoder, where: Where) -> list[Any]:
+        if type(decoder) is not BestDecoder or where is not None or not len(X):
+            return super()._predicted(X, decoder, where)
+        best = [labels for ((labels, _),) in best_of_chains(self._chains(X))]
+        return best if self.labels_.names is None else [self.labels_.classes[labels] for labels in best]
+
     def _models(self, X: Sequence[Any]) -> list[Model]:
-        if not len(X):
-            return []
-        rows = [self.encoder_.rows(positions) for positions in self._read(X)]
-        stacked, lengths = sparse.vstack(rows, format="csr"), [matrix.shape[0] for matrix in rows]
-        return chains(stacked, lengths, self.weights_, self.labels_.count, self.labels_.names).models()
+        return self._chains(X).models() if len(X) else []
+
+    def _chains(self, X: Sequence[Any]) -> Chains:
+        return chains(*self._stacked(X), self.weights_, self.labels_.count, self.labels_.names)
+
+    def _stacked(self, X: Sequence[Any]) -> tuple[sparse.csr_matrix, list[int]]:
+        """Return the features of all positions of several examples, and the lengths of the examples."""
+        if self.features is not None and isinstance(self.encoder_, Vocabulary):
+            names = self.features.numbered(X)
+            if names is not None:
+                return self.encoder_.numbered_rows(names), [len(sentence) for sentence in X]
+        return self.encoder_.stacked(self._read(X))

@@ -6,7 +6,6 @@ The weights are a table of F features by N labels, then one of N by N labels for
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tallytree.bulk.chains import Chains, chain_loss
+from tallytree.bulk.chains import Chains
+from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.errors import ModelError
 from tallytree.learning.inference import ChainTask, Task
 from tallytree.learning.planes import Features, Floats, Integers, collected
@@ -133,7 +133,7 @@ class SequenceProblem(TrainingProblem):
         """Whether the loss has tables for chains, and no subclass has models or losses of its own."""
         kind = type(self)
         own = kind.loss_of is not TrainingProblem.loss_of or kind.models is not SequenceProblem.models
-        return not own and chain_loss(self.loss, self.labels, self.states) is not None
+        return not own and truth_tables(self.loss, self.labels, self.states) is not None
 
     def task(self, examples: Sequence[int], weights: Floats) -> Task:
         """Return the inference that several sequences ask for."""
@@ -216,11 +216,8 @@ class SequenceProblem(TrainingProblem):
         return pairs
 
     def fingerprint(self) -> str:
-        """Return a digest of the features, the truths and the loss."""
-        digest = hashlib.sha256(super().fingerprint().encode())
-        for array in (self._rows.indptr, self._rows.indices, self._rows.data):
-            digest.update(np.ascontiguousarray(array).tobytes())
-        return digest.hexdigest()
+        """Return a digest of the features, where sequences are cut, the truths and the loss."""
+        return self._digest()
 
 
 def _entries_at(

@@ -120,7 +120,7 @@ class StoredSequences(SequenceProblem):
         try:
             header = document(source(self.folder / _HEADER)).object(("kind", "width", "digest"))
             self._width = header["width"].whole("the number of features", 0, 2**31 - 1)
-            self._digest = header["digest"].text()
+            self._written = header["digest"].text()
             self._positions = self._ends_of("positions.npy", ("sizes", "labels"))
             self._ends = self._ends_of("entries.npy", ("columns", "values"))
             if len(self._positions) != len(self._ends):
@@ -207,8 +207,8 @@ class StoredSequences(SequenceProblem):
             return _taken(file, kind, first, last)
 
     def fingerprint(self) -> str:
-        """Return a digest of the features, the truths and the loss."""
-        return hashlib.sha256(f"{self._digest} {self.labels} {self.loss}".encode()).hexdigest()
+        """Return a digest of the features, where sequences are cut, the truths and the loss."""
+        return self._digest(without=("folder", "_recent"))  # the header has a digest of what is in the files
 
 
 def _within(numbers: NDArray[Any], count: int) -> bool:

@@ -8,8 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tallytree.errors import ModelError
+from tallytree.learning.attributes import NumberedNames
 
 __all__ = ["CHUNKING", "TAGGING", "Template", "WindowFeatures", "shape", "templated", "word_parts"]
 
@@ -17,6 +22,7 @@ Template = tuple[tuple[int, int], ...]
 """Places (column, offset) that are read together."""
 
 Row = Sequence[str]
+Integers = NDArray[np.int64]
 
 
 def _window(column: int, reach: int) -> list[Template]:
@@ -55,13 +61,21 @@ def templated(sentence: Sequence[Row], templates: Iterable[Template] = CHUNKING)
     [['1[0]=DT', '0[-1]|0[0]=<s>|the'], ['1[0]=NN', '0[-1]|0[0]=the|cat']]
     """
     columns = list(zip(*sentence, strict=True))
-    reach = 1 + max((abs(offset) for template in templates for _, offset in template), default=0)
+    reach = _reach(templates)
     padded = [[_BEFORE] * reach + list(column) + [_AFTER] * reach for column in columns]
-    named = [("|".join(f"{column}[{offset}]" for column, offset in t) + "=", t) for t in templates]
+    named = [(_prefix(template), template) for template in templates]
     return [
         [name + "|".join([padded[column][place + offset] for column, offset in t]) for name, t in named]
         for place in range(reach, reach + len(sentence))
     ]
+
+
+def _reach(templates: Iterable[Template]) -> int:
+    return 1 + max((abs(offset) for template in templates for _, offset in template), default=0)
+
+
+def _prefix(template: Template) -> str:
+    return "|".join(f"{column}[{offset}]" for column, offset in template) + "="
 
 
 def shape(word: str) -> str:
@@ -131,10 +145,108 @@ class WindowFeatures:
 
     def __call__(self, sentence: Sequence[Row]) -> list[list[str]]:
         """Return the features of each position."""
+        columns = self.columns
         for row in sentence:
-            if isinstance(row, str) or len(row) < self.columns:
-                raise ModelError(f"each position is a row of {self.columns} columns, got {row!r}")
-        found = templated([row[: self.columns] for row in sentence], self.templates)
+            if isinstance(row, str) or len(row) < columns:
+                raise ModelError(f"each position is a row of {columns} columns, got {row!r}")
+        found = templated([row[:columns] for row in sentence], self.templates)
         if not self.parts:
             return found
         return [names + word_parts(row[0]) for names, row in zip(found, sentence, strict=True)]
+
+    def numbered(self, sentences: Sequence[Sequence[Row]]) -> NumberedNames | None:
+        """Return the features of all positions of several sentences, every string made once.
+
+        None where a row is no list or tuple of enough strings: reading the sentences one by one then says
+        what is wrong.
+
+        Examples
+        --------
+        >>> WindowFeatures([((0, 0),)]).numbered([[["a"], ["b"]], [["a"]]]).numbers
+        array([0, 1, 0])
+        """
+        rows = list(chain.from_iterable(sentences))
+        if not rows or not self.templates or not set(map(type, rows)) <= {list, tuple}:
+            return None
+        if min(map(len, rows)) < self.columns:
+            return None
+        texts = [[row[column] for row in rows] for column in range(self.columns)]
+        if any(set(map(type, column)) != {str} for column in texts):
+            return None
+        window = _Windows(texts, [len(sentence) for sentence in sentences], _reach(self.templates))
+        names, numbers = window.read(self.templates)
+        return window.with_parts(names, numbers) if self.parts else NumberedNames(names, *_flat(numbers))
+
+
+class _Windows:
+    """The columns of many sentences, with the strings of each column numbered.
+
+    Numbers 0 and 1 are those of places before and after a sentence.
+    """
+
+    def __init__(self, texts: list[list[str]], lengths: list[int], reach: int) -> None:
+        ends = np.cumsum(lengths) + reach * (2 * np.arange(len(lengths)) + 1)
+        self.places = np.arange(len(texts[0])) + np.repeat(reach * (2 * np.arange(len(lengths)) + 1), lengths)
+        self.strings = [[_BEFORE, _AFTER, *dict.fromkeys(column)] for column in texts]
+        self.numbers = []
+        for column, strings in zip(texts, self.strings, strict=True):
+            known = dict(zip(strings[2:], range(2, len(strings)), strict=True))
+            numbers = np.zeros(len(column) + 2 * reach * len(lengths), dtype=np.int64)
+            numbers[(ends[:, np.newaxis] + np.arange(reach)).ravel()] = 1
+            numbers[self.places] = np.fromiter(map(known.__getitem__, column), np.int64, len(column))
+            self.numbers.append(numbers)
+
+    def read(self, templates: Sequence[Template]) -> tuple[list[str], list[Integers]]:
+        """Return the strings of all templates, and for each template the number at each position."""
+        names: list[str] = []
+        numbers = []
+        for template in templates:
+            parts = [self.numbers[column][self.places + offset] for column, offset in template]
+            sizes = [len(self.strings[column]) for column, _ in template]
+            number, example = _renumbered(parts, sizes, len(self.places))
+            read = [
+                map(self.strings[column].__getitem__, part[example].tolist())
+                for (column, _), part in zip(template, parts, strict=True)
+            ]
+            numbers.append(number + len(names))
+            prefix = _prefix(template)
+            made = map("|".join, zip(*read, strict=True)) if read else [""]
+            names += [prefix + text for text in made]
+        return names, numbers
+
+    def with_parts(self, names: list[str], numbers: list[Integers]) -> NumberedNames:
+        """Add the features of the words themselves, those in the first column."""
+        parts = [word_parts(word) for word in self.strings[0]]
+        sizes = np.array([len(some) for some in parts])
+        word = self.numbers[0][self.places]
+        flat, widths = _flat(numbers)
+        counts = sizes[word]
+        firsts = np.cumsum(sizes) - sizes + len(names)  # of each word's features, after the names so far
+        within = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+        ends = np.repeat(np.cumsum(widths), counts)
+        every = np.insert(flat, ends, np.repeat(firsts[word], counts) + within)
+        return NumberedNames(names + list(chain.from_iterable(parts)), every, widths + counts)
+
+
+def _flat(numbers: list[Integers]) -> tuple[Integers, Integers]:
+    """Return the numbers position by position, and how many each position has."""
+    table = np.stack(numbers, axis=1)
+    return table.ravel(), np.full(len(table), table.shape[1])
+
+
+def _renumbered(parts: list[Integers], sizes: list[int], count: int) -> tuple[Integers, Integers]:
+    """Return the numbers of the tuples that occur at each position, and for each tuple a position with it."""
+    number, size = np.zeros(count, dtype=np.int64), 1
+    for part, more in zip(parts, sizes, strict=True):
+        size *= more
+        number = number * more + part
+        if size <= 8 * count + 64:
+            occurs = np.zeros(size, dtype=np.bool_)
+            occurs[number] = True
+            number = (np.cumsum(occurs) - 1)[number]
+        else:
+            number = np.unique(number, return_inverse=True)[1]
+        size = int(number.max()) + 1
+    example = np.empty(size, dtype=np.int64)
+    example[number] = np.arange(count)
+    return number, example

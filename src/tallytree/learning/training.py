@@ -17,6 +17,7 @@ import numpy as np
 
 from tallytree.errors import ModelError
 from tallytree.learning.files import DAMAGE, read_arrays, write_arrays
+from tallytree.learning.former import former_fingerprint
 from tallytree.learning.frank_wolfe import FrankWolfe
 from tallytree.learning.inference import Diverse, Scaling, TopTallies
 from tallytree.learning.oracle import ExactOracle
@@ -105,6 +106,7 @@ def train(
         Processes for inference, as for :class:`ExactOracle`; the result does not depend on it.
     start : Trained, optional
         Where to start from: a former result of the same solver on the same problem, perhaps for another C.
+        One that was found on another is refused.
     options : RunOptions, optional
         When to stop and where to write.
     **changes
@@ -128,7 +130,7 @@ def train(
     solver = FrankWolfe() if solver is None else solver
     result = _started(solver, oracle, C, start)
     file = options.checkpoint
-    memory = None if file is None else Checkpoint(file, _settings(solver, oracle, C))
+    memory = None if file is None else Checkpoint(file, _settings(solver, oracle, C), oracle.problem)
     if memory is not None:
         memory.restore(result)
     try:
@@ -175,10 +177,28 @@ def regularisation_path(
 def _started(solver: Solver, oracle: ExactOracle, C: float, start: Trained | None) -> Trained:
     run = solver.start(oracle, C)
     if start is not None:
+        _check_start(start, run, oracle)
         run.restore(start.run.arrays())
         run.C = start.run.C
         run.rescale(C)
     return Trained(oracle, run, run.weights)
+
+
+def _check_start(start: Trained, run: Run, oracle: ExactOracle) -> None:
+    """Refuse what was found by another solver or on other examples: its planes are not planes of these."""
+    before = start.oracle
+    if type(start.run) is not type(run):
+        raise ModelError("start is the result of another solver, whose state this one cannot take up")
+    if before.scaling != oracle.scaling:
+        raise ModelError(
+            f"start was found with {before.scaling!r} scaling, and its planes are others than those of "
+            f"{oracle.scaling!r} scaling; train without it"
+        )
+    same = before.problem is oracle.problem
+    if not same and before.problem.fingerprint() != oracle.problem.fingerprint():
+        raise ModelError(
+            "start was found on other examples, or for another loss, and bounds nothing here; leave it out"
+        )
 
 
 def _passes(result: Trained, oracle: ExactOracle, options: RunOptions) -> Iterator[Progress]:
@@ -211,20 +231,32 @@ def _settings(solver: Solver, oracle: ExactOracle, C: float) -> dict[str, object
         "C": C,
         "scaling": oracle.scaling,
         "extra": repr(oracle.extra),
-        "problem": oracle.problem.fingerprint(),
     }
+
+
+_FINGERPRINTS = 2
+"""How checkpoints know problems again; release 0.1.0, which did not write this number, did it otherwise."""
+
+_OTHER = (
+    ". Examples, labels, features or the loss differ, or the problem changes while it is trained, as by a "
+    "cache; then it needs a fingerprint() of its own"
+)
 
 
 class Checkpoint:
     """A file with the state of a run after its last pass."""
 
-    def __init__(self, path: str | os.PathLike[str], settings: dict[str, object]) -> None:
-        self.path, self.settings = Path(path), settings
+    def __init__(
+        self, path: str | os.PathLike[str], settings: dict[str, object], problem: TrainingProblem
+    ) -> None:
+        self.path, self.problem = Path(path), problem
+        self.settings = {**settings, "problem": problem.fingerprint()}
 
     def write(self, result: Trained) -> None:
         """Write the state, under another name first."""
         header = {
             "kind": "checkpoint",
+            "fingerprints": _FINGERPRINTS,
             "settings": self.settings,
             "history": [list(entry) for entry in result.history],
             "primal": result.primal,
@@ -253,9 +285,22 @@ class Checkpoint:
         """Refuse the state of another run."""
         settings = header.get("settings")
         found = settings if isinstance(settings, dict) else {}
-        for name, value in self.settings.items():
+        for name, value in self._wanted(header).items():
             if found.get(name) != value:
                 raise ModelError(
                     f"the checkpoint {str(self.path)!r} is of another run: its {name} is "
                     f"{found.get(name)}, not {value}; delete the file or name another one"
+                    + (_OTHER if name == "problem" else "")
                 )
+
+    def _wanted(self, header: dict[str, Any]) -> dict[str, object]:
+        """Return the settings that a checkpoint of this run has, by the release that wrote it."""
+        if header.get("fingerprints") == _FINGERPRINTS:
+            return self.settings
+        former = former_fingerprint(self.problem)
+        if former is None:
+            raise ModelError(
+                f"the checkpoint {str(self.path)!r} is of another version of tallytree, which did not "
+                f"note what a {type(self.problem).__name__} consists of; delete it, and training starts anew"
+            )
+        return {**self.settings, "problem": former}

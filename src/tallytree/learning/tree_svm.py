@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NoReturn
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tallytree.answers.tally_table import Where
 from tallytree.errors import InfeasibleError, ModelError
-from tallytree.learning.decoding import BestDecoder, Decoder
+from tallytree.learning.decoding import Decoder
 from tallytree.learning.estimator import StructuredSVM
 from tallytree.learning.inference import Diverse, Scaling, TopTallies
 from tallytree.learning.labels import Labels
@@ -24,6 +25,7 @@ from tallytree.learning.trees import TreeProblem
 from tallytree.losses import Loss, SymmetricDifference
 from tallytree.parsing import Forest, Grammar, Tree, score_brackets
 from tallytree.parsing.binarise import Tail
+from tallytree.planning.threads import thread_count
 
 __all__ = ["TreeSVM"]
 
@@ -202,9 +204,14 @@ class TreeSVM(StructuredSVM):
         InfeasibleError
             No tree of a sentence satisfies the constraint.
         """
-        check_is_fitted(self, "weights_")
-        decoder = BestDecoder() if decode is None else decode
-        return [_decoded(decoder, forest, where) for forest in self._models(X)]
+        return super().predict(X, decode=decode, where=where)
+
+    def _predicted(self, X: Sequence[Any], decoder: Decoder, where: Where) -> list[Any]:
+        def predicted(words: Any) -> Any:
+            return _decoded(decoder, next(self._models([words])), where)
+
+        with ThreadPoolExecutor(thread_count(None)) as pool:  # charts are built natively, without the GIL
+            return list(pool.map(predicted, X))
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Return F1 of labelled brackets; see :func:`tallytree.parsing.score_brackets`."""

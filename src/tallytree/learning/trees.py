@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
-
-import numpy as np
 
 from tallytree.errors import ModelError
 from tallytree.learning.planes import Features, Floats
@@ -102,13 +99,5 @@ class TreeProblem(TrainingProblem):
         return float(self.loss_of(example)(labelling))
 
     def fingerprint(self) -> str:
-        """Return a digest of the trees, the features and the loss."""
-        text = f"{type(self).__qualname__} {self.dimension} {self.loss} {self.scorer.prior}"
-        digest = hashlib.sha256(text.encode())
-        for tree, sentence in zip(self._trees, self._sentences, strict=True):
-            digest.update(str(tree).encode())
-            for matrix in (sentence.sides, sentence.spans, sentence.tagged):
-                for array in (matrix.indptr, matrix.indices, matrix.data):
-                    digest.update(np.ascontiguousarray(array).tobytes())
-            digest.update(sentence.base.tobytes())
-        return digest.hexdigest()
+        """Return a digest of the trees, the features, the grammar and the loss."""
+        return self._digest(without=("_right", "_losses"))  # which follow from the others

@@ -43,8 +43,8 @@ class LossProfile:
         Only labellings that satisfy it.
     fixed, allowed : mapping, optional
         The state that a variable must take, the states it may take.
-    order, memory_limit
-        As for :func:`profile`.
+    **options
+        ``order``, ``memory_limit``, ``layout`` and ``threads``, as for :func:`profile`.
 
     Attributes
     ----------
@@ -216,11 +216,13 @@ def loss_augmented(
         In the place of the factor 1 of the loss, or of the 1 in the brackets.
     truth : labelling, optional
         Whose score the others are compared with, where it is not the loss's own.
-    where, fixed, allowed, order, memory_limit, layout, threads
+    where, fixed, allowed
         As for :func:`solve`.
     prune : bool
         Whether charts leave out items whose trees all score too little to be the answer. It changes only
         what the answer costs.
+    **options
+        ``order``, ``memory_limit``, ``layout`` and ``threads``, as for :func:`profile`.
 
     Returns
     -------
@@ -291,7 +293,7 @@ def loss_augmented_path(
     ----------
     low, high : float
         The range of margins; ``high`` may be infinite.
-    model, loss, scaling, truth, where, fixed, allowed, prune, order, memory_limit, layout, threads
+    model, loss, scaling, truth, where, fixed, allowed, prune, **options
         As for :func:`loss_augmented`.
 
     Examples

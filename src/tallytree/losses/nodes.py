@@ -17,13 +17,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import repeat
-from typing import Any, TypeGuard
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallytree.errors import ModelError
-from tallytree.losses.base import Bounds, LabellingLoss, Line, Loss, Values, check_positive, columns
+from tallytree.losses.base import Bounds, LabellingLoss, Line, Values, check_positive, columns
 from tallytree.model.model import Model
 from tallytree.reductions.reduction import Reduction
 from tallytree.statistics.recipes import matches, mismatches
@@ -37,7 +37,6 @@ __all__ = [
     "Precision",
     "Recall",
     "SymmetricDifference",
-    "is_own",
 ]
 
 
@@ -51,9 +50,22 @@ class NodeLoss(LabellingLoss):
         What is right.
     background : str or int, optional
         The label of what is no node, the ``O`` of chunking; by default every variable is one.
+
+    Attributes
+    ----------
+    by_size : bool
+        Whether the loss of a tally depends on the truth through its size alone, as ``of_counts`` has it, so
+        that one table of losses serves all truths of a size. A subclass may redefine anything, so it says so
+        itself: ``class Mine(FBeta, by_size=True)``.
     """
 
+    by_size: ClassVar[bool] = False
+
     background: Any = field(default=None, kw_only=True)
+
+    def __init_subclass__(cls, by_size: bool = False, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        cls.by_size = by_size
 
     def nodes(self, y: Any) -> Counter[Any]:
         """Return the nodes of a labelling or a tree, with how often each occurs."""
@@ -151,7 +163,7 @@ def _share(part: Any, whole: Any, otherwise: Any) -> Values:
 
 
 @dataclass(frozen=True)
-class FBeta(NodeLoss):
+class FBeta(NodeLoss, by_size=True):
     """One minus the F-measure: ``1 - (1 + β²)·TP / (β²·|y*| + TP + FP)``; 0 where there is nothing at all.
 
     Parameters
@@ -193,7 +205,7 @@ class FBeta(NodeLoss):
 
 
 @dataclass(frozen=True)
-class Precision(NodeLoss):
+class Precision(NodeLoss, by_size=True):
     """One minus precision, ``1 - TP / (TP + FP)``; nothing found: 1, or 0 if there is nothing to find.
 
     Examples
@@ -215,7 +227,7 @@ class Precision(NodeLoss):
 
 
 @dataclass(frozen=True)
-class Recall(NodeLoss):
+class Recall(NodeLoss, by_size=True):
     """One minus recall, ``1 - TP / |y*|``; 0 if there is nothing to find.
 
     Examples
@@ -246,7 +258,7 @@ class Recall(NodeLoss):
 
 
 @dataclass(frozen=True)
-class FalsePositives(NodeLoss):
+class FalsePositives(NodeLoss, by_size=True):
     """The number of false positives.
 
     Examples
@@ -281,7 +293,7 @@ class FalsePositives(NodeLoss):
 
 
 @dataclass(frozen=True)
-class SymmetricDifference(NodeLoss):
+class SymmetricDifference(NodeLoss, by_size=True):
     """The number of nodes that one of the two has and the other has not: ``FP + |y*| - TP``.
 
     Of trees, what the Hamming distance is of labellings: the constituents that are wrong or missing.
@@ -313,7 +325,7 @@ class SymmetricDifference(NodeLoss):
 
 
 @dataclass(frozen=True)
-class IntersectionOverUnion(NodeLoss):
+class IntersectionOverUnion(NodeLoss, by_size=True):
     """One minus the Jaccard index, ``1 - TP / (|y*| + FP)``; 0 where there is nothing at all.
 
     Examples
@@ -335,8 +347,3 @@ class IntersectionOverUnion(NodeLoss):
     def linear(self) -> Line | None:
         """Return nothing: it is not linear, whatever the background."""
         return None
-
-
-def is_own(loss: Loss) -> TypeGuard[NodeLoss]:
-    """Whether a loss is one of these, so that sizes and counts say all: a subclass may redefine anything."""
-    return type(loss).__module__ == __name__ and isinstance(loss, NodeLoss)

@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike
 from tallytree.answers.certificate import BEST
 from tallytree.answers.certification import certify_loss
 from tallytree.answers.objective import Objective
-from tallytree.answers.solution import Solution, lifted, tally_type, unique_names
+from tallytree.answers.solution import Solution, lifted
+from tallytree.answers.tallies import tally_type, unique_names
 from tallytree.answers.tally_table import TallyTable, Where
 from tallytree.errors import BudgetError, ModelError
 from tallytree.losses.base import Line, Loss, Values

@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 LARGEST_INTEGER = 2**40
-"""Entries of statistics stay below this in magnitude: sums of millions of them then fit 64 bits."""
+"""Entries of statistics stay below this in magnitude."""
 
 
 @final

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
@@ -31,6 +32,7 @@ __all__ = [
     "unary_scores",
     "uniform",
     "variable_names",
+    "whole_number",
 ]
 
 Scores = NDArray[np.float64]
@@ -250,3 +252,14 @@ def labelling_array(labelling: ArrayLike) -> NDArray[Any]:
     except ValueError as error:
         raise ModelError(f"a labelling is a rectangular array of states: {error}") from None
     return array
+
+
+def whole_number(value: object, noun: str, *, least: int) -> int:
+    """Return an integer that is large enough; anything else is an error that names it."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise ModelError(f"{noun} must be an integer, got {value!r}") from None
+    if number < least:
+        raise ModelError(f"{noun} must be at least {least}, got {number}")
+    return number

@@ -38,8 +38,8 @@ class Model(Space):
         The number of states of each variable, at least one.
     factors : iterable of (scope, table)
         A scope is a tuple of distinct variable numbers in any order, and may be empty (a constant); axis
-        ``i`` of the table belongs to ``scope[i]``. Scores are finite, or -inf to forbid. Scopes may come
-        again: factors add up.
+        ``i`` of the table belongs to ``scope[i]``. Scores are at most 1e290 in size, or -inf to forbid.
+        Scopes may come again: factors add up.
     variables : sequence of str, optional
         A name for each variable.
     states : sequence of str, or one such sequence per variable, optional
@@ -233,8 +233,7 @@ class Model(Space):
 
     def score(self, labelling: ArrayLike) -> float:
         """Compute ``F(y)``, the sum of all factors at a labelling; -inf if it is forbidden."""
-        factors = [(block.scopes, block.tables) for block in self.blocks]
-        return evaluate(self.cardinalities, factors, [], self.encode(labelling))[0]
+        return evaluate(self.cardinalities, self.blocks, (), self.encode(labelling))[0]
 
     def restricted(self, fixed: Fixed | None = None, allowed: Allowed | None = None) -> Model:
         """Return the model on fewer labellings, with the same scores; all others score -inf.

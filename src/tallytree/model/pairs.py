@@ -15,12 +15,15 @@ from tallytree.errors import ModelError
 from tallytree.model.blocks import LARGEST_INTEGER, Block
 from tallytree.values import read_only
 
-__all__ = ["Pair", "check_blocks", "check_scores", "from_pairs", "numeric"]
+__all__ = ["LARGEST_SCORE", "Pair", "are_scores", "check_blocks", "check_scores", "from_pairs", "numeric"]
 
 Pair = tuple[Iterable[int], ArrayLike]
 """A scope and its table: axis ``i`` of the table belongs to variable ``scope[i]``."""
 
 MOST_VARIABLES = 2**31 - 1
+
+LARGEST_SCORE = 1e290
+"""Finite scores are at most this large: sums of as many as fit a memory stay far below the largest double."""
 
 Name = Callable[[int], str]
 """What the ``k``-th factor of a block is called in the text of an error."""
@@ -43,7 +46,7 @@ def from_pairs(
     pairs : iterable of (scope, table)
         A scope is an iterable of distinct variable numbers; a table has one axis per variable of its scope.
     dtype : numpy.float64 or numpy.int64
-        Scores (finite or -inf), or integers below 2**40 in magnitude.
+        Scores (at most 1e290 in size, or -inf), or integers below 2**40 in magnitude.
     cardinalities : int32 array, optional
         The number of states of each variable, where known: every axis of a table must match.
     noun : str
@@ -151,8 +154,8 @@ def check_blocks(
     Raises
     ------
     ModelError
-        A scope is out of range or has a variable twice, a table has another shape or dtype, or a score is nan
-        or +inf.
+        A scope is out of range or has a variable twice, a table has another shape or dtype, a score is nan,
+        +inf or too large, or an integer is.
     """
     for number, block in enumerate(blocks):
         _check_block(block, number, dtype, cardinalities, noun)
@@ -171,8 +174,8 @@ def _check_block(block: Block, number: int, dtype: Any, cardinalities: NDArray[n
         )
     _check_scopes(block.scopes, len(cardinalities), name)
     _check_shapes(block.scopes, tables.shape[1:], cardinalities, name)
-    if dtype is np.float64:
-        check_scores(tables, lambda index: f"entry {index[1:]} of {name(index[0])}")
+    check = check_scores if dtype is np.float64 else _check_integers
+    check(tables, lambda index: f"entry {index[1:]} of {name(index[0])}")
 
 
 def _check_scopes(scopes: NDArray[Any], size: int | None, name: Name) -> None:
@@ -211,13 +214,27 @@ def _check_shapes(
 
 
 def check_scores(scores: NDArray[np.float64], name: Callable[[tuple[int, ...]], str]) -> None:
-    """Refuse nan and +inf. ``name(index)`` says what the entry at ``index`` is called in the error."""
-    # nan and +inf are the two things that a maximum cannot hide, so one reduction sees both
-    if not scores.max(initial=-np.inf) < np.inf:
-        index = tuple(np.argwhere(~(scores < np.inf))[0].tolist())
+    """Refuse nan, +inf and what is too large. ``name(index)`` is what an entry is called in the error."""
+    if not are_scores(scores):
+        index = tuple(np.argwhere(~_good_scores(scores))[0].tolist())
         raise ModelError(
-            f"{name(index)} is {scores[index]}: a score must be finite, or -inf to forbid; replace this entry"
+            f"{name(index)} is {scores[index]}: a score must be finite, or -inf to forbid, and at most "
+            f"{LARGEST_SCORE:.0e} in size, so that sums are finite, too; replace this entry, or divide all "
+            "scores by a constant"
         )
+
+
+def are_scores(array: NDArray[np.float64]) -> bool:
+    """Say whether all entries can be scores: ``-inf``, or at most ``LARGEST_SCORE`` in size."""
+    if not array.max(initial=-np.inf) <= LARGEST_SCORE:  # nan is not hidden by a maximum
+        return False
+    least = array.min(initial=0.0)
+    return bool(least >= -LARGEST_SCORE or (least == -np.inf and _good_scores(array).all()))
+
+
+def _good_scores(array: NDArray[np.float64]) -> NDArray[np.bool_]:
+    good: NDArray[np.bool_] = (np.abs(array) <= LARGEST_SCORE) | np.isneginf(array)
+    return good
 
 
 def _to_scores(tables: NDArray[Any], name: Name) -> NDArray[np.float64]:
@@ -227,17 +244,22 @@ def _to_scores(tables: NDArray[Any], name: Name) -> NDArray[np.float64]:
 
 
 def _to_integers(tables: NDArray[Any], name: Name) -> NDArray[np.int64]:
+    _check_integers(tables, lambda index: f"entry {index[1:]} of {name(index[0])}")
+    integers: NDArray[np.int64] = tables.astype(np.int64)
+    return integers
+
+
+def _check_integers(tables: NDArray[Any], name: Callable[[tuple[int, ...]], str]) -> None:
+    """Refuse entries that are not whole, or too large. ``name(index)`` is what an entry is called."""
     good = (tables < LARGEST_INTEGER) & (tables > -LARGEST_INTEGER)  # false for nan
     if tables.dtype.kind == "f":
         good &= np.rint(tables) == tables
     if not good.all():
         index = tuple(np.argwhere(~good)[0].tolist())
         raise ModelError(
-            f"entry {index[1:]} of {name(index[0])} is {tables[index]}: a statistic has integer entries "
-            "below 2**40 in magnitude; round it, or scale the table to a coarser lattice"
+            f"{name(index)} is {tables[index]}: a statistic has integer entries below 2**40 in magnitude; "
+            "round it, or scale the table to a coarser lattice"
         )
-    integers: NDArray[np.int64] = tables.astype(np.int64)
-    return integers
 
 
 _CONVERSIONS: dict[Any, Callable[[NDArray[Any], Name], NDArray[Any]]] = {

@@ -29,7 +29,8 @@ from tallytree.algebra.tallies import (
     unique_rows,
     unique_sums,
 )
-from tallytree.answers.solution import Solution, tally_type, unique_names
+from tallytree.answers.solution import Solution
+from tallytree.answers.tallies import tally_type, unique_names
 from tallytree.errors import BudgetError, InfeasibleError, ModelError
 from tallytree.model.model import Model, checked_model
 from tallytree.model.pairs import from_pairs

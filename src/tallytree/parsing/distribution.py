@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tallytree.algebra import LogSumExp
 from tallytree.answers.probabilities import TallyProbabilities, draws, generator_of
-from tallytree.answers.solution import unique_names
+from tallytree.answers.tallies import unique_names
 from tallytree.errors import BudgetError, InfeasibleError, ModelError
 from tallytree.parsing.derivation import steps_tree
 from tallytree.parsing.expected import Expectations, expectations_of

@@ -20,6 +20,7 @@ from tallytree.answers.certificate import BEST, Claim
 from tallytree.answers.certification import certify
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.losses.base import is_number
+from tallytree.model.pairs import LARGEST_SCORE, are_scores
 from tallytree.parsing.compiled import compiled
 from tallytree.parsing.derivation import steps_score, steps_tree
 from tallytree.parsing.expected import Expectations, bracket_gains, expectations_of
@@ -93,15 +94,15 @@ class Forest:
                 f"{name} has shape {array.shape}; for {n} words it must be {(n + 1, n + 1, last)}"
             )
         chosen = array[self.starts, self.ends].T
-        if np.isnan(chosen).any() or np.isposinf(chosen).any():
-            raise ModelError(f"{name} has nan or +inf in it; scores are finite, or -inf to forbid")
+        _check_scores(chosen, name)
         return chosen
 
     def _words(self, scores: ArrayLike) -> NDArray[np.float64]:
         array = _numbers(scores, "word_scores").copy()
         shape = (len(self.words), len(self.grammar.symbols))
-        if array.shape != shape or np.isnan(array).any() or np.isposinf(array).any():
-            raise ModelError(f"word_scores must have shape {shape} and no nan or +inf, got {array.shape}")
+        if array.shape != shape:
+            raise ModelError(f"word_scores must have shape {shape}, got {array.shape}")
+        _check_scores(array, "word_scores")
         tags = [name in self.grammar.lexicon.tags for name in self.grammar.symbols]
         if (array[:, ~np.array(tags)] > -np.inf).any():
             raise ModelError("word_scores may be above -inf for tags of the lexicon only")
@@ -114,7 +115,15 @@ class Forest:
         return self.compiled.spread(sums.reshape(-1, len(self.starts)), len(self.words))
 
     def rescored(self, scores: Scores) -> Forest:
-        """Return the same trees with other scores."""
+        """Return the same trees with other scores.
+
+        Raises
+        ------
+        ModelError
+            One of them is no score, perhaps because a large multiple of a loss was added to it.
+        """
+        for array in (scores.words, scores.rules, scores.chains):
+            _check_scores(array, "the forest")
         other = object.__new__(Forest)
         other.__dict__.update(self.__dict__, scores=scores)  # the layout is the same
         return other
@@ -241,6 +250,14 @@ def _sentence(words: str | Sequence[str]) -> tuple[str, ...]:
     if not split or wrong is not None:
         raise ModelError(f"a sentence has at least one word, and words are strings; got {words!r}")
     return split
+
+
+def _check_scores(scores: NDArray[np.float64], name: str) -> None:
+    if not are_scores(scores):
+        raise ModelError(
+            f"{name} has nan, +inf or a score of more than {LARGEST_SCORE:.0e} in size in it; scores are "
+            "finite, or -inf to forbid"
+        )
 
 
 def _numbers(scores: ArrayLike, name: str) -> NDArray[np.float64]:

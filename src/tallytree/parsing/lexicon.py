@@ -21,6 +21,7 @@ from typing import Protocol
 
 from tallytree.errors import ModelError
 from tallytree.losses.base import is_number
+from tallytree.model.pairs import LARGEST_SCORE
 
 __all__ = ["CountedWords", "Lexicon", "TaggedWords", "check_score", "look"]
 
@@ -28,9 +29,12 @@ _ENDINGS = ("ing", "ed", "ion", "er", "est", "ly", "ity", "able", "al", "ous", "
 
 
 def check_score(score: object, what: str) -> None:
-    """Refuse a score that is no number, nan or +inf."""
-    if not is_number(score) or not score < inf:
-        raise ModelError(f"the score of {what} is {score!r}; scores are finite, or -inf to forbid")
+    """Refuse a score that is no number, nan, +inf or too large."""
+    if not is_number(score) or not (score == -inf or abs(score) <= LARGEST_SCORE):
+        raise ModelError(
+            f"the score of {what} is {score!r}; scores are at most {LARGEST_SCORE:.0e} in size, or -inf to "
+            "forbid"
+        )
 
 
 class Lexicon(Protocol):

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from tallytree.answers.certificate import BEST, Claim
 from tallytree.answers.certification import certify_loss
-from tallytree.answers.solution import tally_type, unique_names
+from tallytree.answers.tallies import tally_type, unique_names
 from tallytree.answers.tally_table import TallyTable, Where
 from tallytree.errors import ModelError
 from tallytree.losses.base import Line, Loss, Values

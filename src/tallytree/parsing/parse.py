@@ -16,7 +16,7 @@ import numpy as np
 
 from tallytree import html
 from tallytree.answers.certificate import AnyCertificate, Claim
-from tallytree.answers.solution import tally_type
+from tallytree.answers.tallies import tally_type
 from tallytree.planning.budget import readable_bytes, readable_count
 from tallytree.planning.charts import ChartLayout
 from tallytree.trees import Tree
@@ -139,7 +139,7 @@ class Parse:
     >>> print(forest.best().explain())
     optimal: no tree has a higher score
       added up again from its rules and words, it has the score -2;
-      the chart's score differs by 0.0e+00 (rounding allows 6.2e-15)
+      the chart's score differs by 0.0e+00 (rounding allows 1.2e-14)
       the chart covers every tree of 3 words: 1 symbol, 12 items, tallies R = 1, ...
     """
 

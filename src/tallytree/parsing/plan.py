@@ -25,8 +25,8 @@ from tallytree.parsing.parse import ChartPrice
 from tallytree.parsing.shape import ChartShape
 from tallytree.parsing.statistics import TreeStatistic
 from tallytree.planning.budget import readable_bytes, readable_count
-from tallytree.planning.carried import Window
-from tallytree.planning.charts import NO_LIMIT, ChartLayout, ChartTallies
+from tallytree.planning.carried import Window, window_ends
+from tallytree.planning.charts import ChartLayout, ChartTallies
 from tallytree.planning.options import Backend, PlanOptions
 from tallytree.planning.plan import listed
 from tallytree.planning.program import Step
@@ -87,13 +87,9 @@ class TreePlan:
         )
 
     def _tallies(self) -> ChartTallies:
-        ends = [self.window.get(i, (None, None)) for i in self.shape.order]
-        return ChartTallies(
-            self.shape.shifts,
-            cap_array([self.statistics[i].cap for i in self.shape.order]),
-            np.array([-NO_LIMIT if low is None else low for low, _ in ends], dtype=np.int64),
-            np.array([NO_LIMIT if high is None else high for _, high in ends], dtype=np.int64),
-        )
+        low, high = (np.array(n, dtype=np.int64) for n in window_ends(self.window, self.shape.order))
+        caps = cap_array([self.statistics[i].cap for i in self.shape.order])
+        return ChartTallies(self.shape.shifts, caps, low, high)
 
     @property
     def statistics(self) -> tuple[TreeStatistic, ...]:

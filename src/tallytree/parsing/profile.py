@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tallytree.answers.certificate import Claim
 from tallytree.answers.certification import certify
 from tallytree.answers.ranking import Ranked, drawn
-from tallytree.answers.solution import tally_type, unique_names
+from tallytree.answers.tallies import tally_type, unique_names
 from tallytree.answers.tally_table import TallyTable
 from tallytree.errors import ModelError
 from tallytree.parsing.derivation import steps_score, steps_tree
@@ -123,7 +123,7 @@ class TreeProfile(TallyTable[Parse]):
             (exact, [s.tally(tree) for s in self.statistics]),
             allowance,
             source="the chart promises",
-            thing=f"the tree {tree}",
+            thing=tree,
             report="This is a bug in tallytree; please report it with the grammar",
         )
         reported = self.query.reported

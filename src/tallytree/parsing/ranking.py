@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tallytree.answers.certificate import BEST, Claim
-from tallytree.answers.solution import tally_type, unique_names
+from tallytree.answers.tallies import tally_type, unique_names
 from tallytree.answers.tally_table import Where
 from tallytree.errors import InfeasibleError
-from tallytree.kbest import ranked, whole_number
+from tallytree.kbest import ranked
+from tallytree.model.inputs import whole_number
 from tallytree.parsing.comparisons import false_positives, true_positives
 from tallytree.parsing.forest import Forest
 from tallytree.parsing.parse import Parse

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from tallytree.errors import ModelError
 from tallytree.parsing.compiled import Compiled
-from tallytree.planning.charts import span_number
+from tallytree.planning.charts import NO_LIMIT, span_number
 from tallytree.statistics.linear import Counted, Expression, Linear
 from tallytree.trees import Tree
 
@@ -56,6 +56,8 @@ class Chart(NamedTuple):
 @dataclass(frozen=True, eq=False, repr=False)
 class TreeStatistic(Counted):
     """An integer statistic of trees, known by what it counts and not by its name."""
+
+    entry_limit = 2**31
 
     name: str = field(default="", kw_only=True)
     cap: int | None = field(default=None, kw_only=True)
@@ -107,8 +109,28 @@ class TreeStatistic(Counted):
         return self
 
     def capped(self, cap: int | None) -> Self:
-        """Return the same statistic with another cap; without one where it can count downwards."""
-        return self if self.signed and cap is not None else replace(self, cap=cap)
+        """Return the same statistic with another cap, or with none.
+
+        Raises
+        ------
+        ModelError
+            The cap is no count, or the statistic can count downwards: parts of a tree do not tell then
+            whether the whole of it reaches the cap.
+        """
+        if self.signed and cap is not None:
+            raise ModelError(
+                f"{self.name} counts some constituents downwards, so it cannot be capped (at {cap!r}); cap "
+                "what it is made of, or compare it in where=, which needs no cap"
+            )
+        return replace(self, cap=checked_cap(cap))
+
+    def merged_from(self, threshold: int) -> Self:
+        """Return the same statistic capped there, if it can be: at 0 or more, and only if it counts upwards.
+
+        Tallies of parts are capped, too, and capped sums are those of the whole only where no part counts
+        less than 0 and no cap is less than that.
+        """
+        return self if self.signed else self.capped(max(threshold, 0))
 
     def named(self, name: str) -> Self:
         """Return the same statistic under another name."""
@@ -121,9 +143,9 @@ class TreeStatistic(Counted):
 
     @classmethod
     def combination(cls, expression: Expression, name: str | None = None) -> TreeStatistic:
-        """Make one statistic of an integer combination of uncapped ones."""
+        """Make one statistic of an integer combination of uncapped ones, without a constant."""
         linear = expression.linear()
-        return _Combination(linear, name=name or repr(linear))
+        return _Combination(_checked_parts(linear), name=name or repr(linear))
 
     def __repr__(self) -> str:
         return self.name + ("" if self.cap is None else f" (at most {self.cap})")
@@ -134,41 +156,65 @@ class TreeStatistic(Counted):
 class _Combination(TreeStatistic):
     """An integer combination of others."""
 
-    linear_: Linear
-
-    @property
-    def _parts(self) -> list[tuple[TreeStatistic, int]]:
-        return [(term, c) for term, c in self.linear_.terms if isinstance(term, TreeStatistic)]
+    parts: tuple[tuple[TreeStatistic, int], ...]
 
     def total(self, tree: Tree) -> int:
-        return sum(c * part.total(tree) for part, c in self._parts)
+        return sum(c * part.total(tree) for part, c in self.parts)
 
     def weights(self, chart: Chart) -> NDArray[np.int64]:
+        parts = [(part.weights(chart), c) for part, c in self.parts]
+        largest = sum(abs(c) * int(np.abs(weights).max(initial=0)) for weights, c in parts)
+        if largest >= self.entry_limit:
+            raise ModelError(
+                f"{self.name} adds up to {largest} over one span; charts count below 2**31 there. Divide its "
+                "coefficients, or keep what it is made of apart"
+            )
         total = np.zeros((len(chart.compiled.bags), len(chart.starts)), dtype=np.int64)
-        for part, c in self._parts:
-            total += c * part.weights(chart)
+        for weights, c in parts:
+            if weights.any():  # a coefficient of nothing may have any size
+                total += c * weights
         return total
 
     @property
     def levels(self) -> int:
-        return max(part.levels for part, _ in self._parts)
+        return max((part.levels for part, _ in self.parts), default=1)
 
     @property
     def length(self) -> int | None:
-        return next((part.length for part, _ in self._parts if part.length is not None), None)
+        return next((part.length for part, _ in self.parts if part.length is not None), None)
 
     @property
     def signed(self) -> bool:
-        return any(c < 0 or part.signed for part, c in self._parts)
+        return any(c < 0 or part.signed for part, c in self.parts)
 
     def content(self) -> tuple[Any, ...]:
-        return tuple((part.key, c) for part, c in self._parts)
+        return tuple((part.key, c) for part, c in self.parts)
+
+
+def _checked_parts(linear: Linear) -> tuple[tuple[TreeStatistic, int], ...]:
+    """Return the parts of a combination, or say why it is no sum over spans."""
+    parts = []
+    for term, c in linear.terms:
+        if not isinstance(term, TreeStatistic):
+            raise ModelError(f"a combination of statistics of trees is made of such statistics; got {term!r}")
+        if term.cap is not None:
+            raise ModelError(
+                f"{term.name} is capped at {term.cap}, so a combination of it is not a sum over spans; use "
+                "the uncapped one, .capped(None), or keep the two apart"
+            )
+        parts.append((term, c))
+    if linear.constant:
+        raise ModelError(
+            f"'{linear}' has a constant, and statistics of trees are sums over spans; leave it out, or add "
+            "it to the tally"
+        )
+    return tuple(parts)
 
 
 def checked_cap(cap: int | None) -> int | None:
     """Refuse a cap that is no count."""
-    if cap is not None and (not isinstance(cap, (int, np.integer)) or cap < 0):
-        raise ModelError(f"a cap is an integer that is not negative, got {cap!r}")
+    if cap is not None and (not isinstance(cap, (int, np.integer)) or not 0 <= cap < NO_LIMIT):
+        raise ModelError(f"a cap is an integer from 0 and below 2**62, got {cap!r}; None stands for no cap")
     return None if cap is None else int(cap)
 
 

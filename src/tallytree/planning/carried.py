@@ -11,16 +11,16 @@ Three things are exact, because the objective never sees what they change:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import gcd
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
+from tallytree.errors import ModelError
 from tallytree.kernels.limits import NO_LIMIT
-from tallytree.model.blocks import LARGEST_INTEGER
 from tallytree.statistics.constraints import And, Constraint, Or
 from tallytree.statistics.linear import Comparison, Counted, Linear, Term
 
-__all__ = ["Carried", "Window", "carried_for", "is_linear"]
+__all__ = ["Carried", "Window", "carried_for", "is_linear", "window_ends", "within_limits"]
 
 Bounds = tuple[int | None, int | None]
 Window = Mapping[int, Bounds]
@@ -65,7 +65,7 @@ def carried_for(read: tuple[S, ...], constraint: Constraint | None) -> Carried[S
     >>> model = tt.Model([2, 2, 2])
     >>> ones = tt.count(model, state=1, name="ones")
     >>> carried_for((), ones >= 2).statistics
-    (Statistic(ones, 3 factors, capped at 2),)
+    (Statistic('ones', 3 parts, cap=2),)
     """
     if constraint is None:
         return Carried(read, read, {}, None, True)
@@ -91,7 +91,8 @@ class _Carrier(Generic[S]):
         if all(cap is None for cap in thresholds.values()):
             return self._read
         return tuple(
-            s if thresholds.get(i) is None else s.capped(thresholds[i]) for i, s in enumerate(self._read)
+            s if (threshold := thresholds.get(i)) is None else s.merged_from(threshold)
+            for i, s in enumerate(self._read)
         )
 
     def _number(self, term: Term) -> int:
@@ -113,10 +114,10 @@ class _Carrier(Generic[S]):
         number = self._number(term)
         low, high = self.window.get(number, (None, None))
         if constraint.relation in (">=", "=="):
-            least = min(-(-bound // factor), NO_LIMIT - 1)
+            least = within_limits(-(-bound // factor))
             low = least if low is None else max(least, low)
         if constraint.relation in ("<=", "=="):
-            most = max(bound // factor, 1 - NO_LIMIT)
+            most = within_limits(bound // factor)
             high = most if high is None else min(most, high)
         self.window[number] = (low, high)
         return True
@@ -166,6 +167,22 @@ def _comparisons(constraint: Constraint) -> Iterator[Comparison]:
     elif isinstance(constraint, (And, Or)):
         for part in constraint.parts:
             yield from _comparisons(part)
+
+
+def within_limits(bound: int) -> int:
+    """Bring a bound that no tally reaches to where it fits 64 bits and says the same.
+
+    Tallies and caps are less than ``NO_LIMIT`` in size. A lower end of ``-NO_LIMIT`` is none, and nothing
+    reaches one of ``NO_LIMIT``; of upper ends the opposite is true.
+    """
+    return max(-NO_LIMIT, min(NO_LIMIT, bound))
+
+
+def window_ends(window: Window, positions: Iterable[int]) -> tuple[list[int], list[int]]:
+    """Return the least and the largest tally that is of use, for statistics at these positions."""
+    ends = [window.get(position, (None, None)) for position in positions]
+    lows = [-NO_LIMIT if low is None else low for low, _ in ends]
+    return lows, [NO_LIMIT if high is None else high for _, high in ends]
 
 
 def is_linear(constraint: Constraint) -> bool:
@@ -231,9 +248,13 @@ def _combination(parts: Terms) -> _Combination | None:
     scaled = [(term, c // divisor) for term, c in parts]
     first, unit = scaled[0]
     kind = cast(Any, type(first))
-    if any(abs(c) * cast(Counted, term).largest_entry >= LARGEST_INTEGER for term, c in scaled):
+    if sum(abs(c) * cast(Counted, term).largest_entry for term, c in scaled) >= kind.entry_limit:
         return None
-    return _Combination(kind.combination(Linear(scaled)), first, unit, frozenset(t for t, _ in scaled))
+    try:
+        whole: Counted = kind.combination(Linear(scaled))
+    except ModelError:  # so many parts that their sum would not fit, though each of them does
+        return None
+    return _Combination(whole, first, unit, frozenset(t for t, _ in scaled))
 
 
 def _in_terms_of(constraint: Constraint, combinations: dict[Direction, _Combination]) -> Constraint:

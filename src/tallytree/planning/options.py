@@ -69,6 +69,9 @@ class Options(NamedTuple):
     run: RunOptions = RunOptions()
 
 
+_DEFAULTS = Options()
+
+
 class Keywords(TypedDict, total=False):
     """The options as keywords of the public functions."""
 
@@ -107,7 +110,7 @@ def read_options(keywords: Mapping[str, Any], function: str, *, single: bool = T
     layout, backend, threads, precision
     """
     if not keywords:
-        return Options()
+        return _DEFAULTS
     given = _renamed(keywords)
     known = _ALL if single else _DOUBLE_ONLY
     for name in given:

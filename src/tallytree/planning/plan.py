@@ -20,7 +20,7 @@ from tallytree.kernels import native
 from tallytree.model.blocks import Block
 from tallytree.model.model import Model
 from tallytree.planning.budget import ADVICE, readable_bytes, readable_count, without_tallies
-from tallytree.planning.carried import Window
+from tallytree.planning.carried import Window, window_ends
 from tallytree.planning.options import PlanOptions
 from tallytree.planning.orders import skeleton
 from tallytree.planning.precision import Precision
@@ -36,7 +36,6 @@ MODES = {
     "rows": native.TallyMode.ROWS,
     "cells": native.TallyMode.CELLS,
 }
-_LOWEST, _HIGHEST = -native.NO_LIMIT, native.NO_LIMIT
 
 
 class Plan:
@@ -271,11 +270,7 @@ class _Shape:
 def tally_limits(statistics: Sequence[Statistic], window: Window) -> tuple[list[int], list[int], list[int]]:
     """Return the cap of each statistic, and the least and the largest tally that is of use."""
     caps = [native.UNCAPPED if s.cap is None else s.cap for s in statistics]
-    low, high = [_LOWEST] * len(caps), [_HIGHEST] * len(caps)
-    for position, (least, most) in window.items():
-        low[position] = _LOWEST if least is None else max(least, _LOWEST)
-        high[position] = _HIGHEST if most is None else min(most, _HIGHEST)
-    return caps, low, high
+    return caps, *window_ends(window, range(len(caps)))
 
 
 def _restored(shape: _Shape, statistics: Sequence[Statistic], options: PlanOptions, window: Window) -> Plan:

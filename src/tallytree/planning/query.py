@@ -7,25 +7,23 @@ user wrote.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from tallytree.errors import ModelError
 from tallytree.model.model import Model
-from tallytree.planning.carried import Carried, Window, carried_for, is_linear
+from tallytree.planning.carried import Window, carried_for, is_linear
 from tallytree.reductions.reduction import Reduction, as_reduction, meet
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.linear import Counted
 from tallytree.statistics.statistic import Recipe, Statistic
+from tallytree.values import Frozen
 
 __all__ = ["Query", "bind", "graph_query"]
 
 S = TypeVar("S", bound=Counted)
 
 
-@dataclass(frozen=True, eq=False)
-class Query(Generic[S]):
+class Query(Frozen, Generic[S]):
     """A question about a model or a forest.
 
     Attributes
@@ -40,50 +38,55 @@ class Query(Generic[S]):
         The same in terms of the subject.
     reduction : Reduction or None
         How labellings of the subject are read as those of the model that was asked about; None for a forest.
+    reported : tuple of statistics
+        What the tally of a solution shows: the statistics that are read, then those of the constraint.
+    carried : tuple of statistics
+        What the messages carry.
+    recounted : tuple of statistics
+        The reported statistics where the messages carry others, combined or capped; otherwise none.
+    window : mapping
+        For positions in ``carried``, the range that is of use.
+    remaining : Constraint or None
+        The constraint in terms of ``carried``.
+    windowed : bool
+        Whether tables cut to the window leave nothing of the constraint. Only steps are cut, and a model of
+        no variables has none.
     """
 
     subject: Any
     read: tuple[S, ...]
-    where: Constraint | None = None
-    constraint: Constraint | None = None
-    reduction: Reduction | None = None
+    where: Constraint | None
+    constraint: Constraint | None
+    reduction: Reduction | None
+    reported: tuple[S, ...]
+    carried: tuple[S, ...]
+    recounted: tuple[S, ...]
+    window: Window
+    remaining: Constraint | None
+    windowed: bool
 
-    @cached_property
-    def _carried(self) -> Carried[S]:
-        return carried_for(self.read, self.constraint)
-
-    @property
-    def reported(self) -> tuple[S, ...]:
-        """The statistics in the tally of a solution: those read, then those that the constraint reads."""
-        return self._carried.reported
-
-    @property
-    def carried(self) -> tuple[S, ...]:
-        """The statistics that the messages carry."""
-        return self._carried.statistics
-
-    @property
-    def recounted(self) -> tuple[S, ...]:
-        """The reported statistics where the messages carry others, combined or capped; otherwise none."""
-        return () if self.reported is self.carried else self.reported
-
-    @property
-    def window(self) -> Window:
-        """For positions in ``carried``, the range that is of use."""
-        return self._carried.window
-
-    @property
-    def remaining(self) -> Constraint | None:
-        """The constraint in terms of ``carried``."""
-        return self._carried.remaining
-
-    @property
-    def windowed(self) -> bool:
-        """Whether tables cut to the window leave nothing of the constraint.
-
-        Only steps are cut, and a model of no variables has none.
-        """
-        return self.remaining is None or (self._carried.windowed and bool(len(self.subject)))
+    def __init__(
+        self,
+        subject: Any,
+        read: tuple[S, ...],
+        where: Constraint | None = None,
+        constraint: Constraint | None = None,
+        reduction: Reduction | None = None,
+    ) -> None:
+        needs = carried_for(read, constraint)
+        vars(self).update(
+            subject=subject,
+            read=read,
+            where=where,
+            constraint=constraint,
+            reduction=reduction,
+            reported=needs.reported,
+            carried=needs.statistics,
+            recounted=() if needs.reported is needs.statistics else needs.reported,
+            window=needs.window,
+            remaining=needs.remaining,
+            windowed=needs.remaining is None or (needs.windowed and len(subject) > 0),
+        )
 
     @property
     def linear(self) -> bool:
@@ -92,8 +95,8 @@ class Query(Generic[S]):
 
     def about(self, reduction: Reduction) -> Query[S]:
         """Ask the same about another model of the same variables and states."""
-        other = replace(self, subject=reduction.model, reduction=reduction)
-        vars(other)["_carried"] = self._carried
+        other: Query[S] = object.__new__(Query)
+        vars(other).update(vars(self), subject=reduction.model, reduction=reduction)
         return other
 
 

@@ -14,11 +14,11 @@ attained cannot be better than it.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable
 from typing import Unpack
 
 from tallytree.errors import ModelError
+from tallytree.model.inputs import whole_number
 from tallytree.model.model import Model, checked_model
 from tallytree.model.restriction import Allowed, Fixed
 from tallytree.planning.options import Keywords, read_options
@@ -65,8 +65,8 @@ def relax(
         How many labellings to look through in order at the best multipliers.
     progress : callable, optional
         Called with what is known after each iteration.
-    order, memory_limit
-        As for :func:`plan`; the plan is made once.
+    **options
+        ``order`` and ``memory_limit``, as for :func:`plan`; the plan is made once.
 
     Raises
     ------
@@ -96,18 +96,12 @@ def relax(
     hidden = tuple(s for s in read_by(constraint) if s not in shown)
     ranges = ranges_of(constraint)
     chosen = read_options(options, "relax", single=False)
-    limits = Limits(_whole(iterations, "iterations", 1), tolerance, _whole(candidates, "candidates", 0))
+    limits = Limits(
+        whole_number(iterations, "iterations", least=1),
+        tolerance,
+        whole_number(candidates, "candidates", least=0),
+    )
     plan = Plan(folded(model, model.blocks, ranges, None), (), chosen.plan)
     search = Search(model, (*shown, *hidden), ranges, plan, limits, progress)
     search.run()
     return search.answer()
-
-
-def _whole(value: object, noun: str, least: int) -> int:
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise ModelError(f"{noun} must be an integer, got {value!r}") from None
-    if number < least:
-        raise ModelError(f"{noun} must be at least {least}, got {number}")
-    return number

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.errors import InfeasibleError, ModelError
-from tallytree.kernels.limits import NO_LIMIT
 from tallytree.model.blocks import Block
 from tallytree.model.model import Model
+from tallytree.planning.carried import within_limits
 from tallytree.reductions.folding import weighted
 from tallytree.statistics.constraints import And, Constraint
 from tallytree.statistics.linear import Comparison, Linear
@@ -48,20 +48,15 @@ def ranges_of(constraint: Constraint) -> tuple[Range, ...]:
         left = Linear((term, c // shared) for term, c in comparison.terms)
         _, low, high = ends.get(left.terms, (left, -inf, inf))
         if comparison.relation in (">=", "=="):
-            low = max(low, _finite(-(-comparison.bound // shared)))
+            low = max(low, within_limits(-(-comparison.bound // shared)))
         if comparison.relation in ("<=", "=="):
-            high = min(high, _finite(comparison.bound // shared))
+            high = min(high, within_limits(comparison.bound // shared))
         ends[left.terms] = (left, low, high)
     if any(low > high for _, low, high in ends.values()):
         raise InfeasibleError(
             f"no labelling satisfies '{constraint}': its comparisons leave no integer for a tally"
         )
     return tuple(Range(Statistic.combination(left), low, high) for left, low, high in ends.values())
-
-
-def _finite(bound: int) -> int:
-    """Bring a bound that no tally reaches to where it has the same meaning and is a float, too."""
-    return max(-NO_LIMIT, min(NO_LIMIT, bound))
 
 
 def _comparisons(constraint: Constraint) -> Iterator[Comparison]:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from tallytree.answers.certificate import Claim, Proof
 from tallytree.answers.profile import Profile
-from tallytree.answers.solution import Solution, tally_type, unique_names
+from tallytree.answers.solution import Solution
+from tallytree.answers.tallies import tally_type, unique_names
 from tallytree.errors import InfeasibleError
 from tallytree.model.blocks import Block, evaluate
 from tallytree.model.model import Model

@@ -127,6 +127,5 @@ def residues(
 
 def evaluated(model: Model, statistics: Sequence[Statistic], assignment: NDArray[Any]) -> Evaluation:
     """Look a labelling up in the tables of a model and of statistics."""
-    counts = [(block.scopes, block.tables) for statistic in statistics for block in statistic.blocks]
-    scores = [(block.scopes, block.tables) for block in model.blocks]
-    return evaluate_tables(model.cardinalities, scores, counts, assignment)
+    counts = [block for statistic in statistics for block in statistic.blocks]
+    return evaluate_tables(model.cardinalities, model.blocks, counts, assignment)

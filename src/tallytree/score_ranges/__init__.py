@@ -16,6 +16,9 @@ of their price:
    rounding, and the answer is exact;
 4. how often each distinct entry is taken (``values.py``): exact for any numbers, where few come again and
    again. Whichever of the last two has the cheaper plan is run.
+
+Where there are some million labellings and no two have a tally in common, all of them are looked at instead
+(``enumeration.py``).
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from tallytree.model.model import Model
 from tallytree.planning.carried import Window as TallyWindow
 from tallytree.planning.options import LayoutName, PlanOptions
 from tallytree.planning.plan import Plan
+from tallytree.score_ranges.enumeration import MOST_LABELLINGS, best_by_enumeration, labelling_count
 from tallytree.score_ranges.lattice import Lattice, decimal
 from tallytree.score_ranges.values import Values
 from tallytree.score_ranges.window import BoundedSolution, Window
@@ -28,6 +29,7 @@ _ORDERS = ("sweep", "natural", None)
 _MODES: tuple[LayoutName, ...] = ("rows", "cells")
 _DEAR = 1e9  # operations of a lattice from which on counts of distinct entries are priced, too
 _MOST_COUNTS = 2**24  # tallies by the bound; a few in a hundred are reachable
+_MANY = 10_000  # labellings in order, which take longer than all of them out of order
 _LISTED_BYTES = 2.0**29  # listing tallies takes some ten times longer than passing them on
 _TALLIES = 4096  # how fine a resolution to offer: about so many tallies in all
 
@@ -53,6 +55,8 @@ class Search:
 
     def in_order(self) -> BoundedSolution | None:
         """Go down from the best labelling until one is in the window, or below it."""
+        if self._small and min(self.labellings, labelling_count(self.model)) > _MANY:
+            return self.by_enumeration()
         found, _ = self._below(self.unconstrained)
         if found is not None and found.score < self.window.least:
             raise self.window.infeasible(f"the best below it is {found.score:.10g}")
@@ -74,12 +78,27 @@ class Search:
         on_lattice = None if lattice is None else self._lattice_plan(lattice)
         if on_lattice is None or on_lattice.operations > _DEAR:
             values = Values(self.model)
+            if self._small and not (values.few and values.tell):
+                return self.by_enumeration()
             by_counts = self._counting_plan(values)
             if by_counts and (on_lattice is None or by_counts.operations < on_lattice.operations):
                 return self._by_counts(values, by_counts)
         if lattice is None:
             raise self._beyond("the factors lie on no decimal lattice")
         return self._on(lattice, on_lattice)
+
+    def by_enumeration(self) -> BoundedSolution:
+        """Look at all labellings, where that is quicker than to list tallies."""
+        states = best_by_enumeration(self.model, self.window)
+        if states is None:
+            raise self.window.infeasible("none of its labellings has one")
+        chosen = self.model.restricted(states)
+        found = Profile.of(chosen, (), Plan(chosen, (), PlanOptions(memory_limit=self.limit))).best()
+        return self._answer(found, "all labellings were looked at")
+
+    @property
+    def _small(self) -> bool:
+        return labelling_count(self.model) <= MOST_LABELLINGS
 
     def on_lattice(self, lattice: Lattice) -> BoundedSolution:
         """Round the score to multiples of a resolution."""

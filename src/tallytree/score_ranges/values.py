@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 
 from tallytree.model.blocks import Block
 from tallytree.model.model import Model
+from tallytree.score_ranges.enumeration import labelling_count
 from tallytree.score_ranges.lattice import least_moved_out
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import read_only
 
 __all__ = ["Values"]
 
+_FEW_TALLIES = 2**17  # which are listed in no time
 _MOST_VALUES = 62  # more distinct numbers never give few tallies, and sets of them fit an integer
 
 
@@ -70,8 +72,12 @@ class Values:
             for chosen in map(int, self._choices(above)):
                 alike[chosen] += len(block) // len(above)
         urns = prod(comb(count + chosen.bit_count(), count) for chosen, count in alike.items())
-        labellings: int = prod(self._model.cardinalities.tolist())
-        return min(urns, labellings)
+        return min(urns, labelling_count(self._model))
+
+    @property
+    def tell(self) -> bool:
+        """Whether there are fewer tallies than labellings, or few anyhow; else counting gains nothing."""
+        return self.most_tallies < max(labelling_count(self._model), _FEW_TALLIES)
 
     def _choices(self, above: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return for each table the set of entries that it has, as bits."""

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tallytree.answers.solution import Solution, tally_type
+from tallytree.answers.solution import Solution
+from tallytree.answers.tallies import tally_type
 from tallytree.errors import InfeasibleError, ModelError
 
 __all__ = ["BoundedSolution", "Window"]

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, final
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallytree.errors import ModelError
+from tallytree.statistics.joining import FEW_TERMS, Joined
+from tallytree.values import Frozen, set_once
 
 if TYPE_CHECKING:
-    from tallytree.statistics.linear import Domain, Term
-
-_FEW_TERMS = 16  # terms that are told apart without their digests
+    from tallytree.statistics.domain import Domain
+    from tallytree.statistics.linear import Term
 
 
 class Constraint(ABC):
@@ -100,10 +100,12 @@ class Constraint(ABC):
         return mask if mask.shape == shape else np.array(np.broadcast_to(mask, shape))
 
     def __and__(self, other: Constraint) -> Constraint:
-        return And((*_parts(self, And), *_parts(as_constraint(other), And)))
+        return And.of(_joined(self, And).with_(_joined(as_constraint(other), And)))
 
     def __or__(self, other: Constraint) -> Constraint:
-        return _any_of((*_parts(self, Or), *_parts(as_constraint(other), Or)))
+        parts = [one for one in (self, as_constraint(other)) if not isinstance(one, Or)]  # others are known
+        _check_alternatives(parts)
+        return Or.of(_joined(self, Or).with_(_joined(other, Or)))
 
     # reached from a left operand that is no constraint: the same refusal
     __rand__ = __and__
@@ -117,13 +119,37 @@ class Constraint(ABC):
         )
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class _Compound(Constraint):
-    parts: tuple[Constraint, ...]
+class _Compound(Frozen, Constraint):
+    __slots__ = ("_joined",)
 
+    _joined: Joined[Constraint]
     symbol: ClassVar[str]
     join: ClassVar[np.ufunc]
     missed: ClassVar[np.ufunc]
+
+    def __init__(self, parts: tuple[Constraint, ...]) -> None:
+        set_once(self, "_joined", Joined(tuple(parts)))
+
+    @classmethod
+    def of(cls, joined: Joined[Constraint]) -> Self:
+        """Return the constraint of parts that need not be listed yet."""
+        made = object.__new__(cls)
+        set_once(made, "_joined", joined)
+        return made
+
+    @property
+    def parts(self) -> tuple[Constraint, ...]:
+        """What it joins, none of which is of its own kind."""
+        return self._joined.items
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Compound) and type(self) is type(other) and self.parts == other.parts
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.parts))
+
+    def __reduce__(self) -> tuple[type[Self], tuple[object, ...]]:
+        return type(self), (self.parts,)
 
     @property
     def statistics(self) -> tuple[Term, ...]:
@@ -233,17 +259,21 @@ def local_part(constraint: Constraint) -> Constraint | None:
 
 
 def _any_of(parts: tuple[Constraint, ...]) -> Or:
+    _check_alternatives(parts)
+    return Or(parts)
+
+
+def _check_alternatives(parts: Sequence[Constraint]) -> None:
     whole = [one for part in parts for one in part.reducing]
     if whole:
         raise ModelError(
             f"'{whole[0]}' is about the labelling as a whole, and joins other constraints by & only; for an "
             "alternative between patterns write | inside of one pattern"
         )
-    return Or(parts)
 
 
-def _parts(constraint: Constraint, kind: type[_Compound]) -> tuple[Constraint, ...]:
-    return constraint.parts if isinstance(constraint, kind) else (constraint,)
+def _joined(constraint: Constraint, kind: type[_Compound]) -> Joined[Constraint]:
+    return constraint._joined if isinstance(constraint, kind) else Joined((constraint,))
 
 
 def as_constraint(value: object) -> Constraint:
@@ -264,9 +294,16 @@ def _distinct(terms: Sequence[Term]) -> tuple[Term, ...]:
     Hashes do not read tables, which is quick for a few terms; many that differ in their tables alone would
     all have to be compared with each other, and digests are quicker then.
     """
-    if len(terms) <= _FEW_TERMS:
+    if len(terms) <= FEW_TERMS:
         return tuple(dict.fromkeys(terms))
     first: dict[tuple[type[Term], bytes], Term] = {}
     for term in terms:
         first.setdefault((type(term), term.key), term)
     return tuple(first.values())
+
+
+def all_of(constraints: Sequence[Constraint]) -> Constraint | None:
+    """Join constraints by ``&``; None where there are none."""
+    if len(constraints) > 1:
+        return And(tuple(constraints))
+    return constraints[0] if constraints else None

@@ -7,40 +7,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Number
-from typing import Any, ClassVar, Literal, Protocol, Union, final
+from typing import Any, ClassVar, Literal, Union, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallytree.errors import ModelError
 from tallytree.statistics.constraints import Constraint
+from tallytree.statistics.domain import Domain
+from tallytree.statistics.joining import Joined, Sum
 from tallytree.values import Frozen, set_once
 
 Relation = Literal["<=", ">=", "==", "!="]
 
 Operand = Union["Expression", int, np.integer[Any]]
 """What an expression can be added to and compared with."""
-
-
-class Domain(Protocol):
-    """The part of a model that statistics look at: its variables, their states and the names of both."""
-
-    @property
-    def cardinalities(self) -> NDArray[np.int32]:
-        """The number of states of each variable."""
-
-    @property
-    def alike(self) -> int | None:
-        """The number of states where all variables have the same states, names included; None otherwise."""
-
-    def state_codes(self, state: str | int) -> NDArray[np.int64]:
-        """Return the number of a state for each variable, -1 where a variable does not have it."""
-
-    def variable_indices(self, variables: Iterable[str | int]) -> NDArray[np.int64]:
-        """Return the numbers of the given variables."""
-
-    def encode(self, labelling: ArrayLike) -> NDArray[np.int64]:
-        """Return a labelling as one state number per variable."""
 
 
 class Expression(Frozen, ABC):
@@ -147,6 +128,7 @@ class Counted(Term):
 
     __slots__ = ()
 
+    entry_limit: ClassVar[int]  # what one part of a labelling adds is less in magnitude
     cap: int | None
 
     @property
@@ -157,6 +139,10 @@ class Counted(Term):
     @abstractmethod
     def capped(self, cap: int | None) -> Counted:
         """Return the same statistic with another cap, or with none."""
+
+    @abstractmethod
+    def merged_from(self, threshold: int) -> Counted:
+        """Return a statistic with the same tallies below a threshold; from there on it need not tell."""
 
     @classmethod
     @abstractmethod
@@ -186,17 +172,19 @@ class Linear(Expression):
     2*a <= 3
     """
 
-    __slots__ = ("constant", "terms")
+    __slots__ = ("_sum", "constant")
 
-    terms: tuple[tuple[Term, int], ...]
+    _sum: Sum
     constant: int
 
-    def __init__(self, terms: Iterable[tuple[Term, int]], constant: int = 0) -> None:
-        coefficients: dict[Term, int] = {}
-        for term, coefficient in terms:
-            coefficients[term] = coefficients.get(term, 0) + coefficient
-        set_once(self, "terms", tuple((t, c) for t, c in coefficients.items() if c))
+    def __init__(self, terms: Iterable[tuple[Term, int]] | Sum, constant: int = 0) -> None:
+        set_once(self, "_sum", terms if isinstance(terms, Sum) else Sum(Joined(tuple(terms))))
         set_once(self, "constant", constant)
+
+    @property
+    def terms(self) -> tuple[tuple[Term, int], ...]:
+        """The statistics with their coefficients, each once."""
+        return self._sum.terms
 
     def linear(self) -> Linear:
         """Return itself."""
@@ -261,8 +249,8 @@ def _linear(operand: object) -> Linear:
 
 
 def _sum(left: Expression, right: object, sign: int) -> Linear:
-    a, b = left.linear(), _linear(right)
-    return Linear((*a.terms, *((term, sign * c) for term, c in b.terms)), a.constant + sign * b.constant)
+    a, b = left.linear(), _linear(right) if sign > 0 else -_linear(right)
+    return Linear(a._sum.plus(b._sum), a.constant + b.constant)
 
 
 def _compare(left: Expression, relation: Relation, right: object, offset: int = 0) -> Comparison:
@@ -320,7 +308,8 @@ class Comparison(Constraint):
         """Return how far the left side is from the nearest number that would do."""
         beyond = Linear(self.terms, -self.bound).evaluate(values)
         exact = beyond if _magnitude(beyond) < 2**48 else beyond.astype(object)  # thousands may be added up
-        return np.asarray(_VIOLATIONS[self.relation](exact), dtype=exact.dtype)
+        row = _VIOLATIONS[self.relation](exact.reshape(-1))  # a row: a single object would be a plain number
+        return np.asarray(row, dtype=exact.dtype).reshape(beyond.shape)
 
     def __repr__(self) -> str:
         return f"{self.left} {self.relation} {self.bound}"

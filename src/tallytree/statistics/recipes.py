@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tallytree.errors import ModelError
 from tallytree.model.blocks import Block, unary_scopes
-from tallytree.statistics.linear import Domain
+from tallytree.statistics.domain import Domain
 from tallytree.statistics.statistic import Recipe, State, Statistic, checked_cap, checked_name, shared
 from tallytree.values import read_only, set_once
 

@@ -17,10 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from tallytree.errors import ModelError
 from tallytree.kernels.limits import NO_LIMIT
-from tallytree.model.blocks import Block, evaluate
+from tallytree.model.blocks import LARGEST_INTEGER, Block, evaluate
 from tallytree.model.pairs import Pair, check_blocks, from_pairs
 from tallytree.statistics.constraints import Constraint
-from tallytree.statistics.linear import Counted, Domain, Expression, Term
+from tallytree.statistics.domain import Domain
+from tallytree.statistics.entries import check_reach, largest, multiplied
+from tallytree.statistics.linear import Counted, Expression, Term
 from tallytree.values import counted, owned, read_only, set_once
 
 __all__ = ["Recipe", "State", "Statistic", "checked_cap", "checked_name", "read_by", "shared"]
@@ -66,6 +68,8 @@ class Statistic(Counted):
 
     __slots__ = ("_key", "_scale", "blocks", "cap", "cardinalities", "name")
 
+    entry_limit = LARGEST_INTEGER
+
     blocks: tuple[Block, ...]
     name: str
     cap: int | None
@@ -107,7 +111,7 @@ class Statistic(Counted):
         """
         linear = expression.linear()
         blocks = [
-            block.with_tables(read_only(block.tables * c))
+            block.with_tables(read_only(multiplied(block.tables, c, linear)))
             for statistic, c in ((_bound(term), c) for term, c in linear.terms)
             for block in _uncapped(statistic).blocks
         ]
@@ -125,6 +129,7 @@ class Statistic(Counted):
     ) -> None:
         set_once(self, "blocks", blocks)
         set_once(self, "name", checked_name(name))
+        check_reach(blocks, name)
         set_once(self, "cap", cap if cap is None else checked_cap(cap, name))
         set_once(
             self, "cardinalities", cardinalities if cardinalities is None else owned(cardinalities, np.int32)
@@ -183,11 +188,15 @@ class Statistic(Counted):
     @property
     def largest_entry(self) -> int:
         """The largest magnitude in its tables."""
-        return max((int(np.abs(block.tables).max(initial=0)) for block in self.blocks), default=0)
+        return max((largest(block.tables) for block in self.blocks), default=0)
 
     def capped(self, cap: int | None) -> Statistic:
         """Return the same statistic with another cap, or with none."""
         return Statistic.from_blocks(self.blocks, self.name, cap, self.cardinalities)
+
+    def merged_from(self, threshold: int) -> Statistic:
+        """Return the same statistic capped there."""
+        return self.capped(threshold)
 
     def named(self, name: str) -> Statistic:
         """Return the same statistic under another name."""

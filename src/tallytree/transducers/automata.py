@@ -25,6 +25,12 @@ __all__ = ["ANY", "MOST_STATES", "Automaton", "Labels", "Nfa", "dfa"]
 MOST_STATES = 20_000
 """An automaton with more states than this is refused."""
 
+MOST_MOVES = 2**24
+"""One with more moves is, too: states times labels."""
+
+_MOST_LOOKS = 2**28
+"""How many moves are looked at to find the smallest automaton; after that it is refused."""
+
 
 class Labels(NamedTuple):
     """A set of labels: those named, or all but those."""
@@ -142,25 +148,21 @@ class Nfa:
     def determinised(self) -> Automaton:
         """Return the smallest deterministic automaton that accepts the same sequences."""
         named = sorted({name for _, labels, _ in self.moves if labels is not None for name in labels.names})
+        columns = {name: column for column, name in enumerate(named)}
         free, reading = self._split()
         start = _closed({self.start}, free)
         numbers, rows, waiting = {start: 0}, [], [start]
         for subset in waiting:
-            row = []
-            for label in (*named, None):  # None: any label that is not named
-                after = _closed(
-                    {t for s in subset for labels, t in reading.get(s, ()) if labels.has(label)}, free
-                )
+            moves = [move for state in subset for move in reading.get(state, ())]
+            row = np.zeros(len(named) + 1, dtype=np.int64)
+            for taken, targets in _targets(moves, columns):
+                after = _closed(targets, free)
                 if after not in numbers:
                     numbers[after] = len(numbers)
                     waiting.append(after)
-                row.append(numbers[after])
+                row[taken] = numbers[after]
             rows.append(row)
-            if len(numbers) > MOST_STATES:
-                raise BudgetError(
-                    f"the automaton has more than {MOST_STATES:,} states once it is deterministic; use a "
-                    "pattern that remembers less, such as smaller counts in {m,n}"
-                )
+            _check_size(len(numbers), len(row))
         accepting = [not self.accepting.isdisjoint(subset) for subset in numbers]
         return _smallest(tuple(named), np.array(rows), np.array(accepting))
 
@@ -173,6 +175,37 @@ class Nfa:
             else:
                 reading.setdefault(source, []).append((labels, target))
         return free, reading
+
+
+def _targets(
+    moves: Sequence[tuple[Labels, int]], columns: Mapping[str, int]
+) -> list[tuple[NDArray[np.int64], set[int]]]:
+    """Return which columns lead to which states, by their first column; the last is for all other labels.
+
+    The columns of labels that none of the moves names lead to the same states: there may be thousands.
+    """
+    named = sorted({columns[name] for labels, _ in moves for name in labels.names})
+    found: dict[int, set[int]] = {column: set() for column in named}
+    others = set()
+    for labels, target in moves:
+        own = {columns[name] for name in labels.names}
+        if labels.negated:
+            others.add(target)
+            own = found.keys() - own
+        for column in own:
+            found[column].add(target)
+    rest = np.setdiff1d(np.arange(len(columns) + 1), named)
+    parts = [(rest, others), *((np.array([column]), targets) for column, targets in found.items())]
+    return sorted(parts, key=lambda part: int(part[0][0]))
+
+
+def _check_size(states: int, columns: int) -> None:
+    if states > MOST_STATES or states * columns > MOST_MOVES:
+        raise BudgetError(
+            f"the automaton has more than {min(MOST_STATES, MOST_MOVES // columns):,} states once it is "
+            f"deterministic, with moves for {columns:,} labels; use a pattern that remembers less, such as "
+            "smaller counts in {m,n}"
+        )
 
 
 def _closed(states: set[int], free: Mapping[int, Sequence[int]]) -> frozenset[int]:
@@ -188,8 +221,14 @@ def _closed(states: set[int], free: Mapping[int, Sequence[int]]) -> frozenset[in
 
 def _smallest(labels: tuple[str, ...], moves: NDArray[Any], accepting: NDArray[np.bool_]) -> Automaton:
     """Merge the states that no continuation tells apart: split classes until every move respects them."""
-    classes, count = accepting.astype(np.int64), 0
+    classes, count, looks = accepting.astype(np.int64), 0, 0
     while classes.max() + 1 > count:
+        looks += moves.size
+        if looks > _MOST_LOOKS:
+            raise BudgetError(
+                f"it takes too long to find the smallest automaton of {len(moves):,} states with moves for "
+                f"{moves.shape[1]:,} labels; use a shorter pattern, or one with fewer labels"
+            )
         count = int(classes.max()) + 1
         rows = np.column_stack([classes, classes[moves]])
         _, first, classes = np.unique(rows, axis=0, return_index=True, return_inverse=True)

@@ -28,13 +28,16 @@ from tallytree.transducers.automata import ANY, MOST_STATES, Automaton, Labels, 
 
 __all__ = ["compiled"]
 
-_TOKENS = re.compile(
-    r"""\s*(?: (?P<count>\{\s*(?P<least>\d*)\s*(?P<comma>,?)\s*(?P<most>\d*)\s*\})
-             | (?P<sign>[|*+?().\[\]^])
-             | '(?P<single>(?:[^'\\]|\\.)*)' | "(?P<double>(?:[^"\\]|\\.)*)"
-             | (?P<label>[^\s|*+?().\[\]^{}'"]+) )""",
+_TOKENS = re.compile(  # nothing is tried twice: what *+ has taken it does not give back
+    r"""\s*+(?: (?P<count>\{\s*+(?P<least>\d*+)\s*+(?P<comma>,?+)\s*+(?P<most>\d*+)\s*+\})
+              | (?P<sign>[|*+?().\[\]^])
+              | '(?P<single>(?:[^'\\]|\\.)*+)' | "(?P<double>(?:[^"\\]|\\.)*+)"
+              | (?P<label>[^\s|*+?().\[\]^{}'"]++) )""",
     re.VERBOSE | re.DOTALL,
 )
+
+_LONGEST_COUNT = 9  # digits
+_SHOWN = 200  # characters of a pattern in an error
 
 _Build = Callable[["_Writer", int], int]
 """Adds the moves of an expression from a state on, and returns the state where it ends."""
@@ -203,19 +206,29 @@ def _counted(pattern: str, match: re.Match[str], place: int) -> _Token:
     least, most = match["least"], match["most"]
     if not least and not most:
         raise _misunderstood(pattern, place, "expected a number, as in {2}, {2,}, {,3} or {2,3}")
-    fewest = int(least or 0)
-    largest = int(most) if most else None if match["comma"] else fewest
+    fewest = _number(least)
+    largest = _number(most) if most else None if match["comma"] else fewest
     if largest is not None and largest < fewest:
         raise _misunderstood(pattern, place, f"{fewest} is more than {largest}")
     return _Token("count", match["count"], place, fewest, largest)
 
 
+def _number(digits: str) -> int:
+    """Read a count; one that is beyond any limit on states need not be told from others."""
+    known = digits.lstrip("0")
+    return int(known or 0) if len(known) < _LONGEST_COUNT else 10**_LONGEST_COUNT
+
+
 def _misunderstood(pattern: str, place: int, reason: str) -> ModelError:
-    where = f"before {pattern[place:]!r}" if place < len(pattern.rstrip()) else "at its end"
+    where = f"before {_shown(pattern[place:])!r}" if place < len(pattern.rstrip()) else "at its end"
     return ModelError(
-        f"the pattern {pattern!r} is not understood {where}{': ' if reason else ''}{reason}. Labels with "
-        "signs in them are put in quotes; the signs are | * + ? ( ) { } [ ^ ] and ."
+        f"the pattern {_shown(pattern)!r} is not understood {where}{': ' if reason else ''}{reason}. "
+        "Labels with signs in them are put in quotes; the signs are | * + ? ( ) { } [ ^ ] and ."
     )
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 # --- the moves of each kind of expression -------------------------------------------------------------------

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.errors import CertificateError, ModelError
+from tallytree.answers.certification import certify_loss
+from tallytree.errors import ModelError
 from tallytree.losses.augmented import LossProfile
 from tallytree.losses.corpus.pool import Choice, Pool
 from tallytree.losses.corpus.search import Question, Report, search
@@ -183,11 +184,7 @@ class _Whole:
         score = float(sum(solution.score for solution in solutions))
         loss = float(self.loss(tally[None])[0])
         defined = self._recipe.compare(*self._nodes(solutions))
-        if abs(defined - loss) > 1e-9 * max(1.0, defined):
-            raise CertificateError(
-                f"the certificate failed: the tally {tally.tolist()} has a loss of {loss!r}, the labellings "
-                f"have {defined!r}. This is a bug in tallytree; please report it"
-            )
+        certify_loss(loss, defined, source=f"the tally {tally.tolist()}", thing="the whole of the labellings")
         value = float(scaled(question.scaling, loss, score - question.truth_score, question.margin))
         counts = tuple(tally.tolist())
         return CorpusSolution(value, loss, score, question.truth_score, counts, solutions, report)

@@ -1,0 +1,84 @@
+#include "bulk/truth_tables.h"
+
+#include <algorithm>
+
+namespace tallytree {
+
+const LayoutRequest &Truth::request(Mode mode, double memory_limit, Workspace &space) const {
+    const Index states = tables_->states, square = states * states, count = fold.empty() ? tables_->statistics : 0;
+    const bool linked = tables_->links && size() > 1;
+    auto &request = space.request;
+    request.caps.assign(count, kUncapped);
+    request.window.low.assign(count, -kNoLimit);
+    request.window.high.assign(count, kNoLimit);
+    request.mode = mode;
+    request.memory_limit = memory_limit;
+    request.shifts.clear();
+    space.given.resize(count * size() * states);
+    space.moved.resize(linked ? count * (size() - 1) * square : 0);
+    auto *given = space.given.data(), *moved = space.moved.data();
+    for (Index p = 0; p < count; p++) {
+        request.shifts.push_back({given, size(), states});
+        for (Index m = 0; m < size(); m++) given = std::copy_n(given_at(p, m), states, given);
+        if (!linked) continue;
+        request.shifts.push_back({moved, size() - 1, square});
+        for (Index m = 1; m < size(); m++) moved = std::copy_n(moved_at(p, m), square, moved);
+    }
+    return request;
+}
+
+const std::vector<TableBlock<double>> &Truth::scores(const std::vector<TableBlock<double>> &of_labels,
+                                                     Workspace &space) const {
+    if (!tables_->links && fold.empty()) return of_labels;
+    const Index states = tables_->states;
+    space.unary.resize(size() * states);
+    double *to = space.unary.data();
+    for (Index m = 0; m < size(); m++)
+        for (Index s = 0; s < states; s++) *to++ = state_score(of_labels[unary], m, s);
+    space.scores = of_labels;
+    space.scores[unary] = {space.unary.data(), size(), states};
+    if (tables_->links && size() > 1) {
+        make_links(of_labels[1], of_labels[0].size, space.links);
+        space.scores[1] = {space.links.data(), size() - 1, states * states};
+    }
+    return space.scores;
+}
+
+double Truth::state_score(const TableBlock<double> &emissions, Index m, Index state) const {
+    const Index label = labels_at(m)[state];
+    if (label < 0) return kNegativeInfinity;
+    double score = emissions.row(m)[label];
+    for (std::size_t p = 0; p < fold.size(); p++)
+        score += fold[p] * static_cast<double>(given_at(static_cast<Index>(p), m)[state]);
+    return score;
+}
+
+void Truth::make_links(const TableBlock<double> &of_labels, Index labels, std::vector<double> &links) const {
+    const Index states = tables_->states;
+    links.resize((size() - 1) * states * states);
+    double *to = links.data();
+    for (Index m = 1; m < size(); m++) {
+        const auto *before = labels_at(m - 1), *after = labels_at(m);
+        const auto *fits = tables_->fits.data() + table_at(m) * states * states;
+        for (Index s = 0; s < states; s++) {
+            const double *row = of_labels.row(m - 1) + std::max(before[s], 0) * labels;
+            for (Index t = 0; t < states; t++) *to++ = *fits++ ? row[std::max(after[t], 0)] : kNegativeInfinity;
+        }
+    }
+}
+
+std::vector<std::int64_t> Truth::tally(std::span<const std::int64_t> states) const {
+    std::vector<std::int64_t> tally(tables_->statistics, 0);
+    for (Index p = 0; p < tables_->statistics; p++)
+        for (Index m = 0; m < size(); m++) {
+            tally[p] += given_at(p, m)[states[m]];
+            if (tables_->links && m) tally[p] += moved_at(p, m)[states[m - 1] * tables_->states + states[m]];
+        }
+    return tally;
+}
+
+void Truth::relabel(std::span<std::int64_t> states) const {
+    for (Index m = 0; tables_->links && m < size(); m++) states[m] = labels_at(m)[states[m]];
+}
+
+}  // namespace tallytree

@@ -1,0 +1,7 @@
+"""More labellings than one: the k best, the best outside a set, and the best that differ from each other."""
+
+from tallytree.kbest.diverse import diverse_k_best
+from tallytree.kbest.exclusion import exclude
+from tallytree.kbest.in_order import iter_best, k_best, ranked
+
+__all__ = ["diverse_k_best", "exclude", "iter_best", "k_best", "ranked"]

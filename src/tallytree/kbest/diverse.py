@@ -1,0 +1,103 @@
+"""Labellings that differ from each other.
+
+To keep away from a labelling ``y'`` is a constraint on the number of mismatches with it: ``Δ(y, y') >= m``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.answers.solution import Solution
+from tallytree.errors import InfeasibleError, ModelError
+from tallytree.model.inputs import whole_number
+from tallytree.model.model import Model, checked_model
+from tallytree.model.restriction import Allowed, Fixed
+from tallytree.planning.options import Keywords, read_options
+from tallytree.solving import answered, ask
+from tallytree.statistics.constraints import all_of
+from tallytree.statistics.recipes import mismatches
+from tallytree.statistics.statistic import Recipe, Statistic
+
+__all__ = ["diverse_k_best"]
+
+Distance = Callable[[NDArray[np.int64]], Statistic | Recipe]
+
+
+def diverse_k_best(
+    model: Model,
+    k: int,
+    distance: int | Sequence[int],
+    *,
+    statistic: Distance | None = None,
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
+    **options: Unpack[Keywords],
+) -> list[Solution]:
+    """Return k labellings, each the best of those that are far enough from all before it.
+
+    Parameters
+    ----------
+    model : Model
+        The factor graph.
+    k : int
+        How many; the list is shorter where no labelling is far enough any more.
+    distance : int or sequence of int
+        The least distance to every labelling before it; in a sequence, the first number is for the second
+        labelling, the next for the third and so on.
+    statistic : callable, optional
+        Gives the statistic that measures the distance to a labelling (an integer array); by default the
+        number of variables that differ.
+    fixed, allowed : mapping, optional
+        As for :func:`solve`.
+    **options
+        ``order``, ``memory_limit``, ``layout`` and ``threads``, as for :func:`profile`. The i-th
+        labelling needs a table of up to ``(distance + 1)**(i - 1)`` tallies.
+
+    Returns
+    -------
+    list of Solution
+        The tally of each has its distances to those before it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tallytree as tt
+    >>> model = tt.Model.chain(np.array([[0., 1], [0, 2], [0, 4]]), np.zeros((2, 2)))
+    >>> for solution in tt.diverse_k_best(model, 3, distance=2):
+    ...     print(solution.score, solution.assignment, tuple(solution.tally))
+    7.0 [1 1 1] ()
+    4.0 [0 0 1] (2,)
+    2.0 [0 1 0] (2, 2)
+    """
+    model = checked_model(model).restricted(fixed, allowed)
+    count = whole_number(k, "k", least=0)
+    least = _distances(distance, count)
+    chosen = read_options(options, "diverse_k_best", single=False)
+    measure = statistic or (lambda labelling: mismatches(model, labelling))
+    found: list[Solution] = []
+    away: list[Statistic] = []
+    try:
+        for rank in range(count):
+            constraint = all_of([one >= least[rank - 1] for one in away])
+            found.append(answered(ask(model, (), constraint), chosen).best())
+            away.append(measure(found[-1].assignment).on(model).named(f"distance_{rank + 1}"))
+    except InfeasibleError:
+        pass
+    return found
+
+
+def _distances(distance: int | Sequence[int], count: int) -> list[int]:
+    """Return one distance for each labelling but the first."""
+    if isinstance(distance, Iterable):
+        listed = [whole_number(m, "a distance", least=1) for m in distance]
+        if len(listed) < count - 1:
+            raise ModelError(
+                f"{count} labellings need {count - 1} distances, one for each but the first; "
+                f"got {len(listed)}"
+            )
+        return listed
+    return [whole_number(distance, "a distance", least=1)] * max(count - 1, 0)

@@ -1,0 +1,124 @@
+"""The best labelling outside a given set.
+
+To leave a labelling ``y'`` out is a constraint on the number of mismatches with it: ``Δ(y, y') >= 1``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tallytree.answers.certificate import OUTSIDE
+from tallytree.answers.objective import Objective
+from tallytree.answers.solution import Solution
+from tallytree.answers.tallies import tally_type
+from tallytree.answers.tally_table import Where
+from tallytree.errors import InfeasibleError, ModelError
+from tallytree.kbest.in_order import iter_best
+from tallytree.model.model import Model
+from tallytree.model.restriction import Allowed, Fixed
+from tallytree.planning.options import Keywords, read_options
+from tallytree.reductions.reduction import Reduction, as_reduction
+from tallytree.solving import answered, ask
+from tallytree.statistics.constraints import all_of, as_constraint
+from tallytree.statistics.recipes import mismatches
+from tallytree.statistics.statistic import Recipe, Statistic, read_by
+
+__all__ = ["exclude"]
+
+Labelling = Solution | ArrayLike
+Method = Literal["statistics", "ranking"]
+
+
+def exclude(
+    model: Model | Reduction,
+    outputs: Iterable[Labelling],
+    statistics: Iterable[Statistic | Recipe] = (),
+    objective: Objective | None = None,
+    *,
+    where: Where = None,
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
+    method: Method | None = None,
+    **options: Unpack[Keywords],
+) -> Solution:
+    """Find the best labelling outside a given set.
+
+    Parameters
+    ----------
+    model : Model or Reduction
+        The factor graph; or a reduction.
+    outputs : iterable of labelling or Solution
+        What to leave out; repeats are welcome.
+    statistics, objective, where, fixed, allowed, **options
+        As for :func:`solve`.
+    method : {"ranking", "statistics"}, optional
+        ``ranking``, the default, goes through the labellings in order until one is outside: at most one more
+        than there are outputs. ``statistics`` carries one mismatch statistic per output, capped at 1: at most
+        one more tally in each table than there are outputs, times those of the other statistics.
+
+    Raises
+    ------
+    InfeasibleError
+        No labelling is left.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tallytree as tt
+    >>> model = tt.Model.chain(np.array([[0., 1], [0, 2], [0, 4]]), np.zeros((2, 2)))
+    >>> tt.exclude(model, [[1, 1, 1], [0, 1, 1]]).assignment
+    array([1, 0, 1])
+    >>> ones = tt.count(model, state=1)
+    >>> tt.exclude(model, [[0, 0, 1]], [ones], lambda score, k: score - 3 * k).assignment
+    array([0, 0, 0])
+    """
+    if method not in (None, "ranking", "statistics"):
+        raise ModelError(f"method must be 'ranking' or 'statistics', got {method!r}")
+    reduction = as_reduction(model, fixed, allowed)
+    unwanted = {y.tobytes(): y for y in (_encoded(reduction.original, output) for output in outputs)}
+    if method == "statistics":
+        found = _outside(reduction, list(unwanted.values()), statistics, objective, where, options)
+        return found.claiming(OUTSIDE, among=where, rank=len(unwanted))
+    for solution in iter_best(reduction, statistics, objective, where=where, **options):
+        if solution.assignment.tobytes() not in unwanted:
+            return solution.claiming(OUTSIDE, rank=len(unwanted))
+    raise InfeasibleError(_none_left(len(unwanted), where, objective))
+
+
+def _outside(
+    reduction: Reduction,
+    outputs: Sequence[NDArray[np.int64]],
+    statistics: Iterable[Statistic | Recipe],
+    objective: Objective | None,
+    where: Where,
+    options: Keywords,
+) -> Solution:
+    """Solve with one mismatch at least to each output; show the tally without these statistics."""
+    original, shown = reduction.original, [reduction.bound(s) for s in statistics]
+    wanted = None if where is None else as_constraint(where).mapped(reduction.bound)
+    outside = [mismatches(original, y, name=f"outside_{i}", cap=1) >= 1 for i, y in enumerate(outputs)]
+    hidden = () if wanted is None else tuple(s for s in read_by(wanted) if s not in shown)
+    constraint = all_of([*([] if wanted is None else [wanted]), *outside])
+    try:
+        chosen = read_options(options, "exclude", single=False)
+        found: Solution = answered(ask(reduction, shown, constraint), chosen).best(objective)
+    except InfeasibleError as error:
+        raise InfeasibleError(_none_left(len(outputs), where, objective)) from error
+    names, count = found.tally._fields, len(shown) + len(hidden)
+    tally = tally_type(names[:count])(*found.tally[:count])
+    return Solution(found.value, found.score, tally, found.assignment, original, found.proof)
+
+
+def _none_left(count: int, where: Where, objective: Objective | None) -> str:
+    constraint = "" if where is None else f" that satisfies '{where}'"
+    refused = "" if objective is None else ", or the objective is -inf at all that are"
+    return f"no labelling{constraint} is left outside the {count} excluded ones{refused}"
+
+
+def _encoded(model: Model, output: Labelling) -> NDArray[np.int64]:
+    labelling: Any = output.assignment if isinstance(output, Solution) else output
+    return np.ascontiguousarray(model.encode(labelling), dtype=np.int64).reshape(-1)

@@ -1,0 +1,167 @@
+"""Labellings in order of score or value, each found when it is asked for.
+
+The tables of one upward pass hold the best score of every cell, so the second best labelling, the third and
+so on are found one by one (``docs/decisions/0008-k-best.md``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, Unpack, overload
+
+from tallytree.answers.objective import Objective
+from tallytree.answers.solution import Solution
+from tallytree.answers.tally_table import Where
+from tallytree.errors import InfeasibleError
+from tallytree.model.inputs import whole_number
+from tallytree.model.model import Model
+from tallytree.model.restriction import Allowed, Fixed
+from tallytree.planning.options import Keywords, read_options
+from tallytree.reductions.reduction import Reduction
+from tallytree.solving import answered, ask
+from tallytree.statistics.statistic import Recipe, Statistic
+
+__all__ = ["iter_best", "k_best", "ranked"]
+
+
+@overload
+def iter_best(
+    model: Model | Reduction,
+    statistics: Iterable[Statistic | Recipe] = (),
+    objective: Objective | None = None,
+    *,
+    where: Where = None,
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
+    **options: Unpack[Keywords],
+) -> Iterator[Solution]: ...
+@overload
+def iter_best(model: Any, *arguments: Any, **keywords: Any) -> Iterator[Any]: ...
+def iter_best(
+    model: Any,
+    statistics: Iterable[Any] = (),
+    objective: Objective | None = None,
+    *,
+    where: Where = None,
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
+    **options: Unpack[Keywords],
+) -> Iterator[Any]:
+    """Go through the labellings in order of score or value, best first, each found when it is asked for.
+
+    Parameters
+    ----------
+    model : Model or Reduction
+        The factor graph; or a reduction, whose labellings come back as those of the original model.
+    statistics : iterable of Statistic or Recipe
+        What the objective gets and the solutions' tallies show.
+    objective : callable, optional
+        ``H(score, *tallies)``, as for :func:`solve`; by default the score. Labellings of value ``-inf`` are
+        left out.
+    where : Constraint, optional
+        Only labellings that satisfy it.
+    fixed, allowed : mapping, optional
+        As for :func:`solve`: the state that a variable must take, the states it may take.
+    **options
+        ``order``, ``memory_limit``, ``layout`` and ``threads``, as for :func:`profile`.
+
+    Yields
+    ------
+    Solution
+        No labelling comes twice and none is left out. Equal values come in an order that is always the same.
+        Scores that differ by rounding alone, as two sums of the same numbers may, count as equal.
+
+    Raises
+    ------
+    BudgetError
+        Not all tables fit ``memory_limit``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tallytree as tt
+    >>> model = tt.Model.chain(np.array([[0., 1], [0, 2], [0, 4]]), np.zeros((2, 2)))
+    >>> ones = tt.count(model, state=1)
+    >>> for solution in tt.iter_best(model, where=ones == 2):
+    ...     print(solution.score, solution.assignment)
+    6.0 [0 1 1]
+    5.0 [1 0 1]
+    3.0 [1 1 0]
+    """
+    try:
+        return ranked(model, statistics, objective, where=where, fixed=fixed, allowed=allowed, **options)
+    except InfeasibleError:
+        return iter(())
+
+
+def ranked(
+    model: Any,
+    statistics: Iterable[Any] = (),
+    objective: Objective | None = None,
+    *,
+    where: Where = None,
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
+    **options: Unpack[Keywords],
+) -> Iterator[Any]:
+    """Go through labellings or trees as :func:`iter_best` does; where there are none, say why.
+
+    Raises
+    ------
+    InfeasibleError
+        Nothing satisfies the constraint.
+    """
+    chosen = read_options(options, "iter_best", single=False)
+    return answered(ask(model, statistics, where, fixed, allowed), chosen).ranked(objective)
+
+
+@overload
+def k_best(
+    model: Model | Reduction,
+    k: int | None = None,
+    statistics: Iterable[Statistic | Recipe] = (),
+    objective: Objective | None = None,
+    *,
+    where: Where = None,
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
+    **options: Unpack[Keywords],
+) -> list[Solution]: ...
+@overload
+def k_best(model: Any, *arguments: Any, **keywords: Any) -> list[Any]: ...
+def k_best(
+    model: Any,
+    k: int | None = None,
+    statistics: Iterable[Any] = (),
+    objective: Objective | None = None,
+    *,
+    where: Where = None,
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
+    **options: Unpack[Keywords],
+) -> list[Any]:
+    """Return the k best labellings in order; fewer if there are fewer.
+
+    Parameters
+    ----------
+    model : Model or Reduction
+        The factor graph; or a reduction.
+    k : int, optional
+        How many; all of them by default.
+    statistics, objective, where, fixed, allowed, **options
+        As for :func:`iter_best`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tallytree as tt
+    >>> model = tt.Model.chain(np.array([[0., 1], [0, 2], [0, 4]]), np.zeros((2, 2)))
+    >>> [solution.score for solution in tt.k_best(model, 4)]
+    [7.0, 6.0, 5.0, 4.0]
+    >>> len(tt.k_best(model))
+    8
+    """
+    count = None if k is None else whole_number(k, "k", least=0)
+    best = iter_best(model, statistics, objective, where=where, fixed=fixed, allowed=allowed, **options)
+    return list(islice(best, count))

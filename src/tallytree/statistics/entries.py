@@ -1,0 +1,45 @@
+"""Which integers fit a statistic: checked with integers of any size, before any arithmetic."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.errors import ModelError
+from tallytree.model.blocks import LARGEST_INTEGER, Block
+
+__all__ = ["LARGEST_TALLY", "check_reach", "largest", "multiplied"]
+
+LARGEST_TALLY = 2**60
+"""What a statistic can add up to stays below this, so that differences of sums and bounds fit 64 bits."""
+
+
+def check_reach(blocks: tuple[Block, ...], name: str) -> None:
+    """Refuse a statistic whose tally might not fit; entries that fit are too few for that to come about."""
+    if sum(map(len, blocks)) * LARGEST_INTEGER <= LARGEST_TALLY:
+        return
+    reach = sum(largest(block.tables) * len(block) for block in blocks)
+    if reach >= LARGEST_TALLY:
+        raise ModelError(
+            f"statistic {name!r} can add up to {reach}, and tallies stay below 2**60; scale its tables to a "
+            "coarser lattice"
+        )
+
+
+def largest(tables: NDArray[np.int64]) -> int:
+    """Return the largest magnitude of the entries."""
+    return max(int(tables.max(initial=0)), -int(tables.min(initial=0)))
+
+
+def multiplied(tables: NDArray[np.int64], coefficient: int, whole: object) -> NDArray[np.int64]:
+    """Multiply tables by an integer of any size, or refuse what does not fit."""
+    most = largest(tables)
+    if not most:
+        return np.zeros_like(tables)
+    if abs(coefficient) * most >= LARGEST_INTEGER:
+        raise ModelError(
+            f"the combination '{whole}' has an entry of {coefficient * most} in size: a statistic has "
+            "integer entries below 2**40 in magnitude. Divide its coefficients, or compare it in where= of "
+            "solve or k_best, which keep large multiples apart"
+        )
+    return tables * coefficient
