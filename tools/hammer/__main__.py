@@ -1,0 +1,98 @@
+"""Random small problems against enumeration, until the time is over or something differs.
+
+    python tools/hammer --seed 0 --seconds 60 --area all
+
+prints how many cases of each area were asked for each second. Where the library and the enumeration differ,
+or an error comes that is none of the library's, the case is named, with the command that asks it again, and
+the exit status is 1. ``--keep-going`` names every such case.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import sys
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import on_files
+import on_losses
+import on_models
+import on_sequences
+import on_trees
+
+AREAS: dict[str, Callable[[np.random.Generator], None]] = {
+    "profile": on_models.profile,
+    "solve": on_models.solve,
+    "k-best": on_models.k_best,
+    "diverse": on_models.diverse,
+    "distribution": on_models.distribution,
+    "relax": on_models.relax,
+    "score-between": on_models.score_between,
+    "single": on_models.single,
+    "same-bits": on_models.same_bits,
+    "losses": on_losses.losses,
+    "batches": on_losses.batches,
+    "loss-batches": on_losses.loss_batches,
+    "regular": on_sequences.regular,
+    "machines": on_sequences.machines,
+    "trees": on_trees.solve,
+    "tree-sums": on_trees.sums,
+    "tree-losses": on_trees.losses,
+    "files": on_files.files,
+    "interrupts": on_files.interrupts,
+}
+
+
+def main() -> int:
+    faulthandler.enable()
+    warnings.simplefilter("ignore")
+    chosen = arguments()
+    if chosen.case is not None:
+        return int(not asked(chosen.area, chosen.seed, chosen.case))
+    areas = list(AREAS) if chosen.area == "all" else [chosen.area]
+    begin, counts, spent, wrong = time.monotonic(), Counter[str](), Counter[str](), 0
+    while time.monotonic() - begin < chosen.seconds and (chosen.keep_going or not wrong):
+        area = areas[counts.total() % len(areas)]
+        started = time.monotonic()
+        wrong += not asked(area, chosen.seed, counts[area])
+        counts[area] += 1
+        spent[area] += time.monotonic() - started
+    for area in areas:
+        print(f"{area:14s} {counts[area]:8,d} cases, {counts[area] / max(spent[area], 1e-9):7.0f} a second")
+    rate = counts.total() / (time.monotonic() - begin)
+    print(f"{'all':14s} {counts.total():8,d} cases, {rate:7.0f} a second; {wrong} differences")
+    return int(wrong > 0)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="hammer", description=__doc__.partition("\n")[0])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--area", choices=["all", *AREAS], default="all")
+    parser.add_argument("--case", type=int, help="this case alone; needs an area")
+    parser.add_argument("--keep-going", action="store_true", help="go on after a difference")
+    chosen = parser.parse_args()
+    if chosen.case is not None and chosen.area == "all":
+        parser.error("a case belongs to an area; give --area")
+    return chosen
+
+
+def asked(area: str, seed: int, number: int) -> bool:
+    """Ask one case, which its area, seed and number determine; say whether all was well."""
+    rng = np.random.default_rng([seed, list(AREAS).index(area), number])
+    try:
+        AREAS[area](rng)
+    except Exception:  # whatever it is, it is named
+        print(f"python tools/hammer --area {area} --seed {seed} --case {number}", file=sys.stderr)
+        traceback.print_exc(limit=-4)
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())
