@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 from tallytree.model.model import Model
 from tallytree.model.rounding import rounding
 from tallytree.planning.budget import readable_bytes, readable_count
-from tallytree.planning.plan import Plan, Price
+from tallytree.planning.plan import Plan
+from tallytree.planning.price import Price
 from tallytree.values import counted
 
 __all__ = [

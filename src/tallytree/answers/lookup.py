@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tallytree.errors import ModelError
 
-__all__ = ["nearest_rows", "nearest_tallies", "row_of", "whole_numbers"]
+__all__ = ["nearest_rows", "nearest_tallies", "row_of", "wanted_tally", "whole_numbers"]
 
 
 def whole_numbers(values: Iterable[Any]) -> list[int]:
@@ -25,6 +25,20 @@ def whole_numbers(values: Iterable[Any]) -> list[int]:
     if not all(isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in given):
         raise ModelError(f"a tally is made of integers, got {given}")
     return [int(value) for value in given]
+
+
+def wanted_tally(names: Sequence[str], tally: Sequence[Any], named: Mapping[str, Any]) -> list[int]:
+    """Return a tally that is given in order, by name, or both, with one integer for each name."""
+    unknown = [name for name in named if name not in names]
+    values = dict(zip(names, tally, strict=False))
+    twice = [name for name in named if name in values]
+    values.update(named)
+    if unknown or twice or len(tally) > len(names) or len(values) < len(names):
+        raise ModelError(
+            f"a tally has one integer for each of ({', '.join(names)}), in order or by name; got {tally} "
+            f"and {named}"
+        )
+    return whole_numbers([values[name] for name in names])
 
 
 def row_of(tallies: NDArray[np.int64], wanted: Sequence[int]) -> int | None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from itertools import chain, repeat
+from itertools import chain, count, repeat
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.answers.certificate import BEST, IN_ORDER, SAME_TALLY, Claim
-from tallytree.answers.lookup import nearest_rows, nearest_tallies, row_of, whole_numbers
+from tallytree.answers.lookup import nearest_rows, nearest_tallies, row_of, wanted_tally
 from tallytree.answers.objective import Objective, evaluate_objective
 from tallytree.answers.ranking import Ranked, Ranking, by_objective
 from tallytree.deprecation import warn_renamed
@@ -148,10 +148,7 @@ class TallyTable(ABC, Generic[Answer]):
         return self._answer(row, self._claim(BEST, where, objective), value, objective)
 
     def best_row(self, objective: Objective | None = None, *, where: Where = None) -> tuple[int, float]:
-        """Return the row of ``tallies`` that :meth:`best` takes, and its value; nothing is decoded.
-
-        Where the scores are upper bounds, so is the value.
-        """
+        """Return the row of ``tallies`` that :meth:`best` takes, and its value; nothing is decoded."""
         return self.best_rows(1, objective, where)[0]
 
     def top(self, count: int, objective: Objective | None = None, *, where: Where = None) -> list[Answer]:
@@ -199,16 +196,14 @@ class TallyTable(ABC, Generic[Answer]):
         objective, where
             As for :meth:`best`, whose answer comes first. Labellings of value ``-inf`` are left out.
         keep : bool
-            Whether all that come are kept, as in a list: then they count towards the memory limit, as the
-            search itself always does.
+            Whether all that come are kept, as in a list, and so count towards the memory limit.
 
         Raises
         ------
         InfeasibleError
             No labelling satisfies the constraint.
         BudgetError
-            The plan does not keep all tables; or, when the next labelling is asked for, the search has become
-            larger than the plan's memory limit allows.
+            The plan does not keep all tables; or the search has outgrown the memory limit.
 
         Examples
         --------
@@ -227,13 +222,11 @@ class TallyTable(ABC, Generic[Answer]):
             ranking = self._search(rows, budget)
         else:
             ranking = self._by_objective(objective, rows, budget)
-        claim = self._claim(IN_ORDER, where, objective)
-        among, noun = claim.among, claim.noun
+        _, among, noun, *_ = self._claim(IN_ORDER, where, objective)
+        claims = (Claim(IN_ORDER, among, noun, rank) for rank in count())
         answers = Ranking(
-            self._certified(
-                int(rows[r.position]), r.assignment, r.score, Claim(IN_ORDER, among, noun, rank), r.value
-            )
-            for rank, r in enumerate(ranking)
+            self._certified(int(rows[r.position]), r.assignment, r.score, claim, r.value)
+            for r, claim in zip(ranking, claims, strict=False)
         )
         return self._counted(answers, budget) if keep else answers
 
@@ -310,7 +303,7 @@ class TallyTable(ABC, Generic[Answer]):
     # --- inside -------------------------------------------------------------------------------------------
 
     def _row(self, tally: tuple[int, ...], named: dict[str, int]) -> int:
-        wanted = self._wanted(tally, named)
+        wanted = wanted_tally(self._names, tally, named)
         row = row_of(self.tallies, wanted)
         if row is None:
             near = self._listed(nearest_rows(self.tallies, wanted))
@@ -319,18 +312,6 @@ class TallyTable(ABC, Generic[Answer]):
                 f"the nearest attainable ones are {near}"
             )
         return row
-
-    def _wanted(self, tally: tuple[int, ...], named: dict[str, int]) -> list[int]:
-        unknown = [name for name in named if name not in self._names]
-        values = dict(zip(self._names, tally, strict=False))
-        twice = [name for name in named if name in values]
-        values.update(named)
-        if unknown or twice or len(tally) > len(self._names) or len(values) < len(self._names):
-            raise ModelError(
-                f"a tally has one integer for each of ({', '.join(self._names)}), in order or by name; "
-                f"got {tally} and {named}"
-            )
-        return whole_numbers([values[name] for name in self._names])
 
     def _some_tallies(self, count: int = 6) -> str:
         return self._listed(np.arange(min(count, len(self)))) + (", …" if len(self) > count else "")

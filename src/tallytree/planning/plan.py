@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from tallytree import html
 from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
-from tallytree.model.blocks import Block
 from tallytree.model.model import Model
 from tallytree.planning.budget import ADVICE, readable_bytes, readable_count, without_tallies
 from tallytree.planning.carried import Window, window_ends
 from tallytree.planning.options import PlanOptions
 from tallytree.planning.orders import skeleton
 from tallytree.planning.precision import Precision
+from tallytree.planning.price import Price, Shape
 from tallytree.planning.program import Step, step_at, steps
 from tallytree.planning.query import Query
 from tallytree.planning.threads import threads_for
@@ -39,24 +39,6 @@ MODES = {
     "rows": native.TallyMode.ROWS,
     "cells": native.TallyMode.CELLS,
 }
-
-
-class Price(NamedTuple):
-    """What a pass over a model costs: what remains of a plan in the certificates of its answers.
-
-    Attributes
-    ----------
-    variables, width, degree, tallies, operations, peak_bytes, precision
-        As the :class:`Plan` has them.
-    """
-
-    variables: int
-    width: int
-    degree: int
-    tallies: int
-    operations: float
-    peak_bytes: int
-    precision: Precision
 
 
 class Plan:
@@ -96,7 +78,7 @@ class Plan:
     ) -> None:
         self.options, self.window, self.limit = options, window or {}, options.limit
         self.statistics = tuple(statistics)
-        self._shape = _Shape(model)
+        self._shape = Shape(model)
         self._check_size(model)
         self.skeleton = skeleton(model, statistics, options.order)
         self.layout = self._laid_out(MODES[options.layout], self.window)
@@ -319,28 +301,13 @@ class Plan:
         )
 
 
-class _Shape:
-    """What a plan needs to know of a model: no scores."""
-
-    def __init__(self, model: Model) -> None:
-        self.key = model.key
-        self.cardinalities = model.cardinalities
-        self.scopes = tuple(block.scopes for block in model.blocks)
-
-    def model(self) -> Model:
-        """Return a model of this shape."""
-        shapes = [tuple(self.cardinalities[scopes[0]].tolist()) for scopes in self.scopes]
-        blocks = [Block(scopes, np.zeros((1, *n))) for scopes, n in zip(self.scopes, shapes, strict=True)]
-        return Model.from_blocks(self.cardinalities, blocks)
-
-
 def tally_limits(statistics: Sequence[Statistic], window: Window) -> tuple[list[int], list[int], list[int]]:
     """Return the cap of each statistic, and the least and the largest tally that is of use."""
     caps = [native.UNCAPPED if s.cap is None else s.cap for s in statistics]
     return caps, *window_ends(window, range(len(caps)))
 
 
-def _restored(shape: _Shape, statistics: Sequence[Statistic], options: PlanOptions, window: Window) -> Plan:
+def _restored(shape: Shape, statistics: Sequence[Statistic], options: PlanOptions, window: Window) -> Plan:
     return Plan(shape.model(), statistics, options, window)
 
 

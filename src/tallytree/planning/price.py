@@ -1,0 +1,46 @@
+"""What remains of a plan where the plan itself is not kept: its price, and the shape of its model."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tallytree.model.blocks import Block
+from tallytree.model.model import Model
+from tallytree.planning.precision import Precision
+
+__all__ = ["Price", "Shape"]
+
+
+class Price(NamedTuple):
+    """What a pass over a model costs: what remains of a plan in the certificates of its answers.
+
+    Attributes
+    ----------
+    variables, width, degree, tallies, operations, peak_bytes, precision
+        As the :class:`Plan` has them.
+    """
+
+    variables: int
+    width: int
+    degree: int
+    tallies: int
+    operations: float
+    peak_bytes: int
+    precision: Precision
+
+
+class Shape:
+    """What a plan needs to know of a model: no scores."""
+
+    def __init__(self, model: Model) -> None:
+        self.key = model.key
+        self.cardinalities = model.cardinalities
+        self.scopes = tuple(block.scopes for block in model.blocks)
+
+    def model(self) -> Model:
+        """Return a model of this shape."""
+        shapes = [tuple(self.cardinalities[scopes[0]].tolist()) for scopes in self.scopes]
+        blocks = [Block(scopes, np.zeros((1, *n))) for scopes, n in zip(self.scopes, shapes, strict=True)]
+        return Model.from_blocks(self.cardinalities, blocks)
