@@ -28,6 +28,8 @@ def levelled(model: Model) -> tuple[Model, float]:
     >>> level.blocks[0].tables, offset
     (array([[ 0., -2.]]), 1e+16)
     """
+    if sum(map(_most, model.blocks)) < _LARGE:
+        return model, 0.0
     tops = [_tops(block) for block in model.blocks]
     if (
         sum(float(np.abs(top).sum()) * _repeats(b) for top, b in zip(tops, model.blocks, strict=True))
@@ -43,6 +45,13 @@ def levelled(model: Model) -> tuple[Model, float]:
         model.cardinalities, blocks, shape=model.shape, variables=model.variables, states=model.states
     )
     return level, offset
+
+
+def _most(block: Block) -> float:
+    """Return what the largest entries cannot add up to more than; inf where something is forbidden."""
+    if not block.tables.size:
+        return 0.0
+    return max(float(block.tables.max()), -float(block.tables.min())) * len(block)
 
 
 def _tops(block: Block) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
