@@ -11,6 +11,9 @@ labelling, and any ``H`` that does not decrease in the score.
 array([0, 1, 1])
 """
 
+from tallytree import startup as startup  # before all that takes time
+
+# isort: split
 from typing import TYPE_CHECKING
 
 from tallytree import bounds, io, losses, parsing

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
+from contextlib import suppress
 from io import TextIOWrapper
 from typing import TextIO
 
@@ -14,6 +16,7 @@ import tallytree
 from tallytree.cli import about, labelling, outputs, parses, questions, reports, training
 from tallytree.cli.exits import MEANINGS, Exit, exit_of
 from tallytree.cli.options import Commands
+from tallytree.cli.signals import end_workers, stoppable
 from tallytree.errors import TallytreeError
 
 __all__ = ["main", "parser"]
@@ -25,15 +28,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without τ shows ?, and no traceback
-    options = parser().parse_args(arguments)
-    try:
-        code: int = options.run(options)
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader, perhaps `head`, has seen enough
-        _drop_output()
-        return Exit.OK
-    except (TallytreeError, OSError, MemoryError, KeyboardInterrupt) as error:
-        return _failed(error, getattr(options, "json", False))
+    as_json = False
+    with stoppable():
+        try:
+            options = parser().parse_args(arguments)
+            as_json = getattr(options, "json", False)
+            code: int = options.run(options)
+            sys.stdout.flush()
+        except BrokenPipeError:  # the reader, perhaps `head`, has seen enough
+            _drop_output()
+            return Exit.OK
+        except (TallytreeError, OSError, MemoryError, KeyboardInterrupt) as error:
+            return _failed(error, as_json)
     return code
 
 
@@ -48,7 +54,7 @@ def _drop_output() -> None:
 
 
 def _failed(error: BaseException, as_json: bool) -> int:
-    text = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
+    text = _ended(error) if isinstance(error, KeyboardInterrupt) else str(error)
     if isinstance(error, OSError) and not isinstance(error, TallytreeError) and error.strerror:
         text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, MemoryError):
@@ -59,8 +65,17 @@ def _failed(error: BaseException, as_json: bool) -> int:
         sys.stdout.flush()
     except OSError:  # it may be that which failed
         _drop_output()
-    sys.stderr.write(f"tallytree: {text}\n")
+    with suppress(OSError):  # a terminal that was closed takes nothing
+        sys.stderr.write(f"tallytree: {text}\n")
+        sys.stderr.flush()
     return exit_of(error)
+
+
+def _ended(error: KeyboardInterrupt) -> str:
+    """End what still runs, and say what has ended it."""
+    end_workers()
+    number = getattr(error, "number", signal.SIGINT)
+    return "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
 
 
 _EXITS = "\n".join(f"  {code:>4}  {meaning}" for code, meaning in MEANINGS.items())

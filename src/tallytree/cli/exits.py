@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from tallytree.cli.signals import Stopped, stop_code
 from tallytree.errors import BudgetError, InfeasibleError, ModelError, ObjectiveError, TallytreeError
 
 __all__ = ["Exit", "exit_of"]
@@ -18,7 +19,9 @@ class Exit(IntEnum):
     MALFORMED = 3
     INFEASIBLE = 4
     BUDGET = 5
+    HUNG_UP = 129
     INTERRUPTED = 130
+    TERMINATED = 143
 
 
 MEANINGS = {
@@ -28,7 +31,9 @@ MEANINGS = {
     Exit.MALFORMED: "the model, a formula, a constraint or a file of examples is malformed",
     Exit.INFEASIBLE: "no labelling satisfies the constraint",
     Exit.BUDGET: "the plan is beyond the memory or the operations that are allowed",
+    Exit.HUNG_UP: "ended by SIGHUP: the terminal was closed",
     Exit.INTERRUPTED: "interrupted (Ctrl-C)",
+    Exit.TERMINATED: "ended by SIGTERM",
 }
 
 _EXITS: tuple[tuple[type[BaseException], Exit], ...] = (
@@ -45,4 +50,6 @@ _EXITS: tuple[tuple[type[BaseException], Exit], ...] = (
 
 def exit_of(error: BaseException) -> Exit:
     """Return the exit code for an error."""
+    if isinstance(error, Stopped):
+        return Exit(stop_code())
     return next((code for kind, code in _EXITS if isinstance(error, kind)), Exit.FAILURE)

@@ -10,11 +10,13 @@ from typing import Any
 
 import tallytree as tt
 from tallytree.cli import reports
+from tallytree.cli.exits import Exit
 from tallytree.cli.extras import learning
 from tallytree.cli.options import filled, natural, positive, refuse, shown
+from tallytree.cli.signals import end_workers, stop_code
 from tallytree.errors import ModelError
 
-__all__ = ["fitted", "learned", "learning_options", "refuse_learning", "settings", "tell"]
+__all__ = ["ended", "fitted", "learned", "learning_options", "refuse_learning", "settings", "tell"]
 
 _LOSSES: dict[str, Callable[[Namespace], Any]] = {
     "hamming": lambda o: tt.losses.HammingDistance(),
@@ -119,6 +121,14 @@ def learned(estimator: Any, output: str) -> dict[str, Any]:
         "gap": estimator.gap_,
         "seconds": last.seconds if last is not None else 0.0,
     }
+
+
+def ended(told: dict[str, Any]) -> int:
+    """Return the exit code of a fit; one that was stopped has kept its best weights, and no workers."""
+    if not told.get("interrupted"):
+        return Exit.OK
+    end_workers()
+    return stop_code()
 
 
 def tell(told: dict[str, Any], options: Namespace) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Any, NamedTuple
 
-from tallytree.cli.exits import Exit
 from tallytree.cli.extras import learning
-from tallytree.cli.fitting import fitted, learned, learning_options, refuse_learning, settings, tell
+from tallytree.cli.fitting import ended, fitted, learned, learning_options, refuse_learning, settings, tell
 from tallytree.cli.inputs import check_apart, name_of
 from tallytree.cli.labelling import Labeller, scored
 from tallytree.cli.options import Commands, json_option, natural, quiet_option, refuse
@@ -101,7 +100,7 @@ def _train_labeller(options: Namespace) -> int:
     if test is not None:
         told |= {"test": test.judged(Labeller(svm, task))}
     tell(told, options)
-    return Exit.INTERRUPTED if told.get("interrupted") else Exit.OK
+    return ended(told)
 
 
 def _estimator(options: Namespace, task: Task) -> Any:
@@ -152,7 +151,7 @@ def _train_parser(options: Namespace) -> int:
     if gold is not None:
         told["test"] = scored_parses(gold, [parsed(parser.forest(tree.words)) for tree in gold])
     tell(told, options)
-    return Exit.INTERRUPTED if told.get("interrupted") else Exit.OK
+    return ended(told)
 
 
 def _counted(options: Namespace, trees: list[Tree], how: dict[str, Any]) -> tuple[Parser, dict[str, Any]]:

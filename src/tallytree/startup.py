@@ -1,0 +1,36 @@
+"""The first thing that runs: a command that is stopped while it is being loaded ends without a traceback."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from types import FrameType
+
+__all__ = ["end_quietly", "is_command"]
+
+
+def is_command() -> bool:
+    """Say whether Python was started for the command line of this library."""
+    name = sys.argv[0] if sys.argv else ""
+    if name == "-m":  # so it is called until the module is found
+        given = sys.orig_argv
+        return given[given.index("-m") + 1].partition(".")[0] == "tallytree" if "-m" in given[:-1] else False
+    return os.path.splitext(os.path.basename(name))[0] == "tallytree"
+
+
+def end_quietly() -> None:
+    """Let Ctrl-C end the process at once: there is nothing to clean up before a command has begun."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _end)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    try:
+        os.write(2, b"tallytree: interrupted\n")
+    finally:
+        os._exit(128 + number)
+
+
+if is_command():
+    end_quietly()
