@@ -317,7 +317,7 @@ class TallyTable(ABC, Generic[Answer]):
         return self._listed(np.arange(min(count, len(self)))) + (", …" if len(self) > count else "")
 
     def _listed(self, rows: NDArray[Any]) -> str:
-        return ", ".join(str(tuple(row)) for row in self.tallies[rows].tolist()) or "none"
+        return ", ".join(map(str, map(tuple, self.tallies[rows].tolist()))) or "none"
 
     def _allowed(self, where: Where) -> NDArray[np.int64] | None:
         """Return the rows that satisfy a constraint; None for all."""
