@@ -30,8 +30,7 @@ __all__ = ["SAME", "TallyTable", "Where"]
 Where = Constraint | None
 Answer = TypeVar("Answer")
 
-SAME = Claim(SAME_TALLY)
-"""The claim of a look-up: the best with one tally."""
+SAME = Claim(SAME_TALLY)  # the claim of a look-up: the best with one tally
 
 
 class TallyTable(ABC, Generic[Answer]):
