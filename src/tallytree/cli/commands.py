@@ -17,6 +17,7 @@ from tallytree.cli import about, labelling, outputs, parses, questions, reports,
 from tallytree.cli.exits import MEANINGS, Exit, exit_of
 from tallytree.cli.options import Commands
 from tallytree.cli.signals import end_workers, stoppable
+from tallytree.cli.text import visible, visible_lines
 from tallytree.errors import TallytreeError
 
 __all__ = ["main", "parser"]
@@ -56,7 +57,7 @@ def _drop_output() -> None:
 def _failed(error: BaseException, as_json: bool) -> int:
     text = _ended(error) if isinstance(error, KeyboardInterrupt) else str(error)
     if isinstance(error, OSError) and not isinstance(error, TallytreeError) and error.strerror:
-        text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        text = f"{_name(error.filename)}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, MemoryError):
         text = f"the memory of this machine is not enough: {error}"
     try:
@@ -66,9 +67,14 @@ def _failed(error: BaseException, as_json: bool) -> int:
     except OSError:  # it may be that which failed
         _drop_output()
     with suppress(OSError):  # a terminal that was closed takes nothing
-        sys.stderr.write(f"tallytree: {text}\n")
+        sys.stderr.write(f"tallytree: {visible_lines(text)}\n")
         sys.stderr.flush()
     return exit_of(error)
+
+
+def _name(path: object) -> str:
+    """Return a path as people can see it; one without anything special stays what it is."""
+    return visible(os.fsdecode(path) if isinstance(path, bytes) else path)
 
 
 def _ended(error: KeyboardInterrupt) -> str:

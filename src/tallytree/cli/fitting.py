@@ -14,6 +14,7 @@ from tallytree.cli.exits import Exit
 from tallytree.cli.extras import learning
 from tallytree.cli.options import filled, natural, positive, refuse, shown
 from tallytree.cli.signals import end_workers, stop_code
+from tallytree.cli.text import visible, visible_lines
 from tallytree.errors import ModelError
 
 __all__ = ["ended", "fitted", "learned", "learning_options", "refuse_learning", "settings", "tell"]
@@ -103,7 +104,7 @@ def fitted(estimator: Any, X: list[Any], y: list[Any]) -> Any:
         warnings.simplefilter("always")
         estimator.fit(X, y)
     for one in caught:
-        sys.stderr.write(f"tallytree: {one.message}\n")
+        sys.stderr.write(f"tallytree: {visible_lines(one.message)}\n")
     return estimator
 
 
@@ -139,5 +140,5 @@ def tell(told: dict[str, Any], options: Namespace) -> None:
     test = told.pop("test", None)
     reports.print_values(told, machine=False)
     if test is not None:
-        print(f"\non {options.test}:")
+        print(f"\non {visible(options.test)}:")
         reports.print_values(test, machine=False)

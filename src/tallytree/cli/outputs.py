@@ -15,6 +15,7 @@ from tallytree.cli.exits import Exit
 from tallytree.cli.inputs import FORMATS, format_of_path, problem_of, write
 from tallytree.cli.options import Commands, budget, input_options, json_option, natural, operations_option
 from tallytree.cli.progress import progress
+from tallytree.cli.text import for_terminal, visible
 from tallytree.errors import ModelError
 from tallytree.explorer import write_page
 
@@ -85,7 +86,7 @@ def _explore(options: Namespace) -> int:
     if options.json:
         _tell(options, {"output": output})
     elif output != "-":
-        print(output)
+        print(visible(output))
     if options.open and output != "-":
         webbrowser.open(Path(output).resolve().as_uri())
     return Exit.OK
@@ -100,7 +101,7 @@ def _written(output: str) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "output"
         yield str(path)
-        sys.stdout.write(path.read_text(encoding="utf-8"))
+        sys.stdout.write(for_terminal(path.read_text(encoding="utf-8"), sys.stdout))
 
 
 def _tell(options: Namespace, document: dict[str, object]) -> None:

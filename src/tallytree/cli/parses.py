@@ -17,6 +17,7 @@ from tallytree.cli.extras import learning
 from tallytree.cli.inputs import check_apart, name_of, read_source
 from tallytree.cli.options import Commands, count_options, json_option, number, refuse
 from tallytree.cli.sentences import text_lines, written_to
+from tallytree.cli.text import visible
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.parsing import Forest, Parse, Tree, TreeStatistic, read_treebank, score_brackets
 from tallytree.parsing.treebank import tree_line
@@ -139,7 +140,8 @@ def _parse(options: Namespace) -> int:
             answers = question.answers(parser.forest(words)) if words else []
             if not answers:
                 failed += 1
-                sys.stderr.write(f"tallytree: sentence {number} has no tree: {' '.join(words[:8])} …\n")
+                told = visible(" ".join(words[:8]))
+                sys.stderr.write(f"tallytree: sentence {number} has no tree: {told} …\n")
             found += [answers[0].tree if answers else None] if options.score else []
             write(list(_lines(options, question, words, answers)))
     if options.score:

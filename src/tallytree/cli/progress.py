@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from threading import Event, Thread
 from time import monotonic
 
+from tallytree.cli.text import visible
+
 __all__ = ["progress"]
 
 _PATIENCE = 0.7  # seconds before anything is shown
@@ -35,7 +37,7 @@ def _tick(what: str, done: Event) -> None:
     if done.wait(_PATIENCE):
         return
     while not done.wait(_PACE):
-        sys.stderr.write(f"\r{what}: {monotonic() - start:.0f} s (Ctrl-C stops)\033[K")
+        sys.stderr.write(f"\r{visible(what)}: {monotonic() - start:.0f} s (Ctrl-C stops)\033[K")
         sys.stderr.flush()
     sys.stderr.write("\r\033[K")
     sys.stderr.flush()

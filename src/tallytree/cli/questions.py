@@ -20,6 +20,7 @@ from tallytree.cli.options import (
     terminal_width,
 )
 from tallytree.cli.progress import progress
+from tallytree.cli.text import visible_lines
 from tallytree.errors import InfeasibleError
 
 __all__ = ["add"]
@@ -79,14 +80,14 @@ def _solve(options: Namespace) -> int:
     else:
         print_lines(reports.solution_lines(problem, solution, terminal_width()))
         if options.explain:
-            print_lines(["", solution.explain()])
+            print_lines(["", visible_lines(solution.explain())])
     return Exit.OK
 
 
 def _plan(options: Namespace) -> int:
     problem = problem_of(options)
     plan = problem.plan(memory_limit=options.memory, operation_limit=None, precision=options.precision)
-    print(reports.as_json(reports.plan_json(plan)) if options.json else plan)
+    print(reports.as_json(reports.plan_json(plan)) if options.json else visible_lines(plan))
     return Exit.OK
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 from tallytree.answers.objective import evaluate_objective
 from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution
+from tallytree.cli.text import visible
 from tallytree.io import ProblemFile
 from tallytree.planning.plan import Plan
 
@@ -32,7 +34,14 @@ MOST_ROWS = 40
 
 def as_json(value: Any) -> str:
     """Write one JSON document; infinities, which JSON does not have, become texts."""
-    return json.dumps(_finite(value), allow_nan=False, ensure_ascii=False)
+    return _NOT_PLAIN.sub(_coded, json.dumps(_finite(value), allow_nan=False, ensure_ascii=False))
+
+
+_NOT_PLAIN = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")  # what terminals obey and JSON lets pass
+
+
+def _coded(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
 
 
 def _finite(value: Any) -> Any:
@@ -50,7 +59,7 @@ def print_values(values: Mapping[str, Any], *, machine: bool) -> None:
         return
     size = max(map(len, values))
     for name, value in values.items():
-        print(f"{name:<{size}}  {value:.4f}" if isinstance(value, float) else f"{name:<{size}}  {value}")
+        print(f"{name:<{size}}  {f'{value:.4f}' if isinstance(value, float) else visible(value)}")
 
 
 # --- solutions ----------------------------------------------------------------------------------------------
@@ -76,7 +85,7 @@ def solution_lines(problem: ProblemFile, solution: Solution, width: int) -> Iter
         yield f"gap    {solution.gap:.2g}"
     if problem.names:
         tally = zip(problem.names, solution.tally, strict=True)
-        yield "tally  " + ", ".join(f"{name} = {number}" for name, number in tally)
+        yield "tally  " + ", ".join(f"{visible(name)} = {number}" for name, number in tally)
     yield ""
     yield from _labelling(solution, width)
 
@@ -84,11 +93,12 @@ def solution_lines(problem: ProblemFile, solution: Solution, width: int) -> Iter
 def _labelling(solution: Solution, width: int) -> Iterator[str]:
     labels = solution.labels
     if labels.ndim == 2:
-        size = max((len(str(label)) for label in labels.ravel()), default=0)
-        yield from (" ".join(f"{label!s:<{size}}" for label in row).rstrip() for row in labels)
+        rows = [[visible(label) for label in row] for row in labels.tolist()]
+        size = max((len(label) for row in rows for label in row), default=0)
+        yield from (" ".join(label.ljust(size) for label in row).rstrip() for row in rows)
         return
     names = solution.model.variables or [str(i) for i in range(len(labels))]
-    columns = [(name, str(label)) for name, label in zip(names, labels.tolist(), strict=True)]
+    columns = [(visible(name), visible(label)) for name, label in zip(names, labels.tolist(), strict=True)]
     yield from _wrapped(columns, width)
 
 
@@ -116,13 +126,14 @@ def ranked_lines(problem: ProblemFile, found: Sequence[Solution], width: int) ->
     for number, solution in enumerate(found, start=1):
         numbers = [solution.value] if problem.objective is not None else []
         values = [f"{value:.8g}" for value in (*numbers, solution.score)]
-        labels = " ".join(map(str, np.ravel(solution.labels).tolist()))
+        labels = " ".join(map(visible, np.ravel(solution.labels).tolist()))
         rows.append([str(number), *values, *map(str, solution.tally), labels])
     yield from (line if len(line) <= width else f"{line[: width - 1]}…" for line in _table(heads, rows))
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Numbers to the right, the last column to the left."""
+    heads = list(map(visible, heads))
     sizes = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     for row in (heads, *rows):
         cells = [cell.rjust(size) for cell, size in zip(row[:-1], sizes, strict=False)]

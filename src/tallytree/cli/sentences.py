@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TextIO
 
 from tallytree.cli.inputs import standard_input
+from tallytree.cli.text import for_terminal
 from tallytree.errors import ModelError
 from tallytree.io.conll import Block, Row, Token, conllu_blocks, plain_blocks
 from tallytree.io.files import replacing
@@ -157,7 +158,7 @@ def written_to(path: str | None, *, shown: bool) -> Iterator[Callable[[list[str]
     """Give a function that writes lines to a file, to standard output, or nowhere."""
 
     def writer(stream: TextIO) -> Callable[[list[str]], None]:
-        return lambda lines: stream.writelines(f"{line}\n" for line in lines)
+        return lambda lines: stream.writelines(for_terminal(f"{line}\n", stream) for line in lines)
 
     if path is None or path == "-":
         yield writer(sys.stdout) if shown or path == "-" else lambda lines: None

@@ -1,0 +1,44 @@
+"""Text for people: control characters that come from files, options or errors are shown and not obeyed.
+
+A name may hold what sets the title of a terminal, clears it, or goes to another line and forges one. Programs
+get texts as they are: in JSON, which escapes them by itself, in files, and through pipes.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TextIO
+
+__all__ = ["for_terminal", "visible", "visible_lines"]
+
+_HIDDEN = "\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
+"""Controls of terminals, signs that end lines, and those that turn the direction of what follows."""
+
+_ALL = re.compile(f"[{_HIDDEN}]")
+_BUT_LAYOUT = re.compile(f"(?![\n\t])[{_HIDDEN}]")
+
+
+def visible(text: object) -> str:
+    r"""Return a text with all control characters escaped, ends of lines among them.
+
+    Examples
+    --------
+    >>> print(visible("\x1b[2Jgone\r\nforged"))
+    \x1b[2Jgone\r\nforged
+    """
+    return _ALL.sub(_escaped, str(text))
+
+
+def visible_lines(text: object) -> str:
+    """Return a text of several lines; all but the first are indented, so that none can pass for another's."""
+    first, *rest = _BUT_LAYOUT.sub(_escaped, str(text)).split("\n")
+    return "\n".join([first, *(line if line[:1] in ("", " ") else f"  {line}" for line in rest)])
+
+
+def for_terminal(text: str, stream: TextIO) -> str:
+    """Return data as a stream is to have it: as it is, but on a terminal with control characters escaped."""
+    return _BUT_LAYOUT.sub(_escaped, text) if stream.isatty() else text
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode("ascii")
