@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 pytest.importorskip("sklearn")
 pytest.importorskip("clarabel")
+sparse = pytest.importorskip("scipy.sparse")
 
 import tallytree as tt
 from tallytree.learning import (
