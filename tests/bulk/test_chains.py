@@ -302,7 +302,7 @@ def test_only_chains_that_do_not_fit_are_solved_as_models(monkeypatch, loss):
     expected = best_of_chains(chains, loss, truths, "slack", 2)
     models = [tt.Model.chain(np.zeros((n, 3)), np.zeros((3, 3))) for n in (1, max(chains.lengths))]
     statistics = [tt.count(state=1), tt.count(state=2)] if loss else []
-    small, large = (tt.plan(model, statistics).layout.arena_bytes for model in models)
+    small, large = (tt.plan(model, statistics).peak_bytes for model in models)
     monkeypatch.setattr("tallytree.bulk.chains.default_memory_limit", lambda: small + (large - small) / 3)
     with pytest.warns(tt.PerformanceWarning, match=r"the tables of [1-7] chains do not fit the memory limit"):
         found = best_of_chains(chains, loss, truths, "slack", 2)

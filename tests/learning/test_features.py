@@ -5,7 +5,9 @@ import pytest
 
 pytest.importorskip("sklearn")
 pytest.importorskip("clarabel")
-sparse = pytest.importorskip("scipy.sparse")
+pytest.importorskip("scipy")
+
+from scipy import sparse
 
 import tallytree as tt
 from tallytree.learning import (

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from memory import little
 
 import tallytree as tt
 from tallytree import _native
@@ -76,7 +77,7 @@ def planned(segments=1, states=3, **options):
     whole = Plan(model, statistics, PlanOptions(**options))
     if segments == 1:
         return model, whole
-    plan = Plan(model, statistics, PlanOptions(memory_limit=0.45 * whole.layout.arena_bytes, **options))
+    plan = Plan(model, statistics, PlanOptions(memory_limit=little(whole, 0.45), **options))
     assert plan.segments >= segments
     return model, plan
 
@@ -154,8 +155,8 @@ def batch():
 
 
 def batch_answers(made, threads=1):
-    made.run(threads, lambda item, tallies, scores: int(scores.argmax()))
-    assignments, tallies, _, _, known = made.labellings()
+    made.run(threads, lambda item, tallies, scores: [int(scores.argmax())])
+    assignments, tallies, _, known = made.labellings()
     return assignments, tallies, known["score"]
 
 
@@ -269,7 +270,7 @@ def test_signals_at_random_instants(threads):
     model = tt.Model.chain(rng.normal(size=(120, 3)), rng.normal(size=(3, 3)))
     statistics = [tt.count(model, state=s, name=f"state{s}") for s in (0, 1)]
     whole = tt.plan(model, statistics)
-    plan = tt.plan(model, statistics, memory_limit=0.3 * whole.peak_bytes)
+    plan = tt.plan(model, statistics, memory_limit=little(whole, 0.3))
     assert plan.segments > 1
     d = tt.distribution(model, statistics, plan=plan, threads=threads)
     p = tt.profile(model, statistics, plan=plan, threads=threads)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from memory import little
 
 import tallytree as tt
 from tallytree.kernels import native
@@ -16,7 +17,7 @@ def test_samples_are_drawn_segment_by_segment_all_at_once(layout):
     model = tt.Model.chain(rng.normal(size=(LENGTH, 24)), rng.normal(size=(24, 24)))
     statistics, options = [tt.count(model, state=1)], {"order": "natural", "layout": layout}
     whole = tt.plan(model, statistics, **options)
-    plan = tt.plan(model, statistics, memory_limit=0.45 * whole.layout.arena_bytes, **options)
+    plan = tt.plan(model, statistics, memory_limit=little(whole, 0.45), **options)
     tables = [block.tables for block in model.blocks]
     run, kept = (native.Run(p.layout, tables, native.LOG_SUM_EXP) for p in (plan, whole))
     assert plan.segments > 2
