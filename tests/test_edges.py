@@ -125,9 +125,9 @@ def test_patterns_on_a_chain_without_variables(pattern: str) -> None:
         tt.solve(empty, where=tt.regular("a"))
 
 
-@pytest.mark.parametrize("count", ["9" * 5000, "1," + "9" * 5000, "," + "0" * 4400, "9" * 19])
+@pytest.mark.parametrize("count", ["9" * 5000, "1," + "9" * 5000, "9" * 19])
 def test_counts_of_many_digits_are_refused(count: str) -> None:
-    with pytest.raises(tt.ModelError, match="at most 18 digits"):
+    with pytest.raises(tt.BudgetError, match="the pattern needs more than 100,000 states; use smaller counts"):
         tt.regular(f"a{{{count}}}")
 
 
