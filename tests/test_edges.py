@@ -127,7 +127,9 @@ def test_patterns_on_a_chain_without_variables(pattern: str) -> None:
 
 @pytest.mark.parametrize("count", ["9" * 5000, "1," + "9" * 5000, "9" * 19])
 def test_counts_of_many_digits_are_refused(count: str) -> None:
-    with pytest.raises(tt.BudgetError, match="the pattern needs more than 100,000 states; use smaller counts"):
+    with pytest.raises(
+        tt.BudgetError, match="the pattern needs more than 100,000 states; use smaller counts"
+    ):
         tt.regular(f"a{{{count}}}")
 
 

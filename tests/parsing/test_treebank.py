@@ -266,7 +266,9 @@ def test_bad_grammars_are_refused() -> None:
     with pytest.raises(tt.ModelError, match="tuple of 2 symbols"):
         Grammar({}, {("S", 1): 0.0}, words, root="S")  # type: ignore[dict-item]
     for score in (np.nan, np.inf, "x", None):
-        with pytest.raises(tt.ModelError, match=r"score of rule .* is (nan|inf|'x'|None); scores are at most 1e.290"):
+        with pytest.raises(
+            tt.ModelError, match=r"score of rule .* is (nan|inf|'x'|None); scores are at most 1e.290"
+        ):
             Grammar({("S", "n", "n"): score}, {}, words, root="S")  # type: ignore[dict-item]
         with pytest.raises(tt.ModelError, match="score of 'fish' below 'n' is"):
             Grammar({}, {}, {"n": {"fish": score}}, root="n")  # type: ignore[dict-item]
