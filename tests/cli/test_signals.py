@@ -160,7 +160,7 @@ def test_an_interrupt_while_loading_is_no_traceback(corpus, command):
         text=True,
         check=False,
         preexec_fn=heard,
-        env={**os.environ, "PYTHONPATH": str(corpus)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(corpus), os.environ.get("PYTHONPATH", "")])},
     )
     assert (done.returncode, done.stderr) == (Exit.INTERRUPTED, "tallytree: interrupted\n")
 

@@ -1,6 +1,7 @@
 """State of a former run is taken up on the same problem alone, whatever the problem consists of."""
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -294,7 +295,7 @@ print(json.dumps([fingerprint_of({"a", "b", "c", ("d", 1)}), fingerprint_of({"x"
     found = {
         subprocess.run(
             [sys.executable, "-c", text],
-            env={"PYTHONHASHSEED": seed},
+            env={**os.environ, "PYTHONHASHSEED": seed},
             capture_output=True,
             text=True,
             check=True,

@@ -224,8 +224,9 @@ def _combined(constraint: Constraint, read: Sequence[Counted]) -> Constraint:
         return constraint
     directions: dict[Term, set[Direction]] = {}
     for comparison in _comparisons(constraint):
+        direction = _direction(comparison.terms)  # once: it looks at all of them
         for term, _ in comparison.terms:
-            directions.setdefault(term, set()).add(_direction(comparison.terms))
+            directions.setdefault(term, set()).add(direction)
     free = {s for s in _counted(constraint) if s.cap is None and s not in read and len(directions[s]) == 1}
     combinations: dict[Direction, _Combination] = {}
     for comparison in several:
