@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from functools import singledispatch
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,20 +19,10 @@ from tallytree.errors import ModelError
 from tallytree.planning.options import PlanOptions, RunOptions
 from tallytree.planning.query import Query
 
-__all__ = ["Engine", "Messages", "Root", "engine_of"]
+__all__ = ["Engine", "Root", "engine_of"]
 
 Root = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 """Cells of the last table, with their tallies and values."""
-
-
-class Messages(Protocol):
-    """What remains of an upward pass."""
-
-    def root(self) -> Root:
-        """Return the root cells that something reaches, by lexicographic tally; their tallies and values."""
-
-    def decode(self, cell: int) -> NDArray[Any]:
-        """Return the best labelling, or derivation, with the tally of a root cell."""
 
 
 class Engine(ABC):
