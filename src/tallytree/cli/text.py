@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TextIO
 
-__all__ = ["for_terminal", "visible", "visible_lines"]
+__all__ = ["for_terminal", "in_options", "visible", "visible_lines"]
 
 _HIDDEN = "\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
 """Controls of terminals, signs that end lines, and those that turn the direction of what follows."""
@@ -33,6 +33,29 @@ def visible_lines(text: object) -> str:
     """Return a text of several lines; all but the first are indented, so that none can pass for another's."""
     first, *rest = _BUT_LAYOUT.sub(_escaped, str(text)).split("\n")
     return "\n".join([first, *(line if line[:1] in ("", " ") else f"  {line}" for line in rest)])
+
+
+_WORDS = {
+    "tallytree.solve(model, where=…)": "tallytree solve --where",
+    "tallytree.relax(model, where=…)": "tallytree relax",
+    "memory_limit=": "--memory",
+    "operation_limit": "--operations",
+    "(order=)": "(--order)",
+}
+"""What the library calls things, and what the command line does."""
+
+
+def in_options(text: str) -> str:
+    """Return advice in the words of the command line.
+
+    Examples
+    --------
+    >>> in_options("Ask for less, or raise memory_limit=")
+    'Ask for less, or raise --memory'
+    """
+    for word, option in _WORDS.items():
+        text = text.replace(word, option)
+    return text
 
 
 def for_terminal(text: str, stream: TextIO) -> str:
