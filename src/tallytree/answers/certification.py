@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tallytree.errors import CertificateError
+from tallytree.kernels.evaluation import Evaluation
 from tallytree.model.rounding import rounding_bound
 from tallytree.planning.precision import single_rounding
-from tallytree.running.graphs import Evaluation
-
-__all__ = ["certify", "certify_labelling", "certify_loss", "certify_value"]
 
 _MODEL = "This is a bug in tallytree; please report it with the model"
 _LOSS = "This is a bug in tallytree, or in the loss: check that with tallytree.testing.check_loss"

@@ -38,8 +38,6 @@ from tallytree.running.graphs import (
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import read_only
 
-__all__ = ["Distribution"]
-
 
 class Distribution(TallyProbabilities):
     """The exact distribution of the tally, made by :func:`distribution`.

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from tallytree.errors import ModelError
 
-__all__ = ["nearest_rows", "nearest_tallies", "row_of", "wanted_tally", "whole_numbers"]
-
 
 def whole_numbers(values: Iterable[Any]) -> list[int]:
     """Return a tally as plain integers, of any size.

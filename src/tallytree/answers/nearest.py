@@ -17,8 +17,6 @@ from tallytree.planning.options import PlanOptions, RunOptions
 from tallytree.planning.query import Query
 from tallytree.running.engine import engine_of
 
-__all__ = ["nearest"]
-
 _MOST_OPERATIONS = 1e9  # about a second
 _MOST_BYTES = 2.0**28
 

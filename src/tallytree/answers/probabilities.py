@@ -18,8 +18,6 @@ from tallytree.answers.tallies import tally_type
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.values import read_only
 
-__all__ = ["TallyProbabilities", "draws", "generator_of", "normalised"]
-
 _ROUNDED = 1e-9  # as far as sums of probabilities are from 1 where scores are of an ordinary size
 
 

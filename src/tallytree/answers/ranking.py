@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from tallytree.errors import TallytreeError
 
-__all__ = ["Ranked", "Ranking", "Search", "by_objective", "drawn"]
-
 _BATCH = 64  # the most labellings that are found ahead
 T = TypeVar("T")
 

@@ -18,15 +18,14 @@ from tallytree import html
 from tallytree.answers.certificate import Certificate, Claim, Proof
 from tallytree.answers.certification import certify_labelling
 from tallytree.answers.tallies import tally_type, unique_names
+from tallytree.kernels.evaluation import Evaluation
 from tallytree.model.model import Model
 from tallytree.planning.plan import Plan
 from tallytree.planning.query import Query
 from tallytree.reductions.reduction import Reduction
-from tallytree.running.graphs import Evaluation, evaluated
+from tallytree.running.graphs import evaluated
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import Frozen, read_only
-
-__all__ = ["Decoded", "Solution", "certified", "kept_bytes", "lifted"]
 
 _OBJECTS = 800  # bytes of a solution with its proof, its numbers and its array, as CPython has them
 

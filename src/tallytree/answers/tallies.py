@@ -6,8 +6,6 @@ from collections import namedtuple
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["tally_type", "unique_names"]
-
 
 @lru_cache(maxsize=512)
 def tally_type(names: tuple[str, ...]) -> Any:

@@ -25,8 +25,6 @@ from tallytree.planning.budget import Budget
 from tallytree.planning.query import Query
 from tallytree.statistics.constraints import Constraint, as_constraint
 
-__all__ = ["SAME", "TallyTable", "Where"]
-
 Where = Constraint | None
 Answer = TypeVar("Answer")
 

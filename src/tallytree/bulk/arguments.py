@@ -9,8 +9,6 @@ from typing import Any
 from tallytree.errors import ModelError
 from tallytree.statistics.statistic import Recipe, Statistic
 
-__all__ = ["Statistics", "one_each", "statistics_each"]
-
 Statistics = Iterable[Statistic | Recipe]
 
 

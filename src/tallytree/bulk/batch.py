@@ -27,8 +27,6 @@ from tallytree.solving import answered, ask, best_of
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.statistic import Statistic
 
-__all__ = ["profile_batch", "solve_batch"]
-
 
 def profile_batch(
     models: Iterable[Model | Reduction],

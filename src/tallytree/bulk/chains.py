@@ -29,8 +29,6 @@ from tallytree.planning.budget import default_memory_limit, readable_bytes
 from tallytree.planning.orders import skeleton
 from tallytree.planning.threads import thread_count
 
-__all__ = ["Chains", "best_of_chains"]
-
 Found = list[tuple[Integers, float]]
 """Labellings of a chain and their losses, the best one first."""
 

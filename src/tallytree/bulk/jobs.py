@@ -35,8 +35,6 @@ from tallytree.reductions.reduction import Reduction
 from tallytree.running.engine import Root
 from tallytree.statistics.statistic import Recipe, Statistic
 
-__all__ = ["Batch", "BatchOptions", "Bulk", "Errors", "Labellings", "Problem", "solution_of"]
-
 Errors = Literal["raise", "return"]
 
 _NO_CELLS = np.zeros(0, dtype=np.int64)

@@ -18,8 +18,6 @@ from tallytree.model.restriction import Allowed, Fixed
 from tallytree.planning.options import Keywords, PlanOptions
 from tallytree.statistics.constraints import Constraint
 
-__all__ = ["loss_augmented_batch", "most_violated"]
-
 
 def loss_augmented_batch(
     models: Iterable[Model],

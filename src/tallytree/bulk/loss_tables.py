@@ -16,8 +16,6 @@ from tallytree.kernels import native
 from tallytree.losses.base import Line, Loss
 from tallytree.losses.scaling import Scaling
 
-__all__ = ["LossTables", "SizedLosses"]
-
 _STEP = 16
 """Tables reach to lengths that are multiples of this, so that truths of similar lengths share one."""
 

@@ -28,8 +28,6 @@ from tallytree.model.model import Model
 from tallytree.planning.orders import skeleton
 from tallytree.statistics.statistic import Statistic
 
-__all__ = ["KindTables", "PositionTables", "TruthTables"]
-
 Integers = NDArray[np.int64]
 
 _MOST_LABELS = 512

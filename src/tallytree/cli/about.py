@@ -11,8 +11,6 @@ from tallytree.cli.exits import Exit
 from tallytree.cli.options import Commands
 from tallytree.io import problem_schema
 
-__all__ = ["add"]
-
 
 def add(commands: Commands) -> None:
     """Declare the commands."""

@@ -20,8 +20,6 @@ from tallytree.cli.signals import end_workers, stoppable
 from tallytree.cli.text import visible, visible_lines
 from tallytree.errors import TallytreeError
 
-__all__ = ["main", "parser"]
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from argparse import Action, ArgumentParser, _SubParsersAction
 from collections.abc import Iterator
 
-__all__ = ["SHELLS", "script"]
-
 SHELLS = ("bash", "zsh", "fish")
 
 

@@ -7,8 +7,6 @@ from enum import IntEnum
 from tallytree.cli.signals import Stopped, stop_code
 from tallytree.errors import BudgetError, InfeasibleError, ModelError, ObjectiveError, TallytreeError
 
-__all__ = ["Exit", "exit_of"]
-
 
 class Exit(IntEnum):
     """Exit codes, as ``tallytree --help`` lists them."""

@@ -6,8 +6,6 @@ from types import ModuleType
 
 from tallytree.errors import TallytreeError
 
-__all__ = ["learning"]
-
 
 def learning() -> ModuleType:
     """Return :mod:`tallytree.learning`, which takes a second to import."""

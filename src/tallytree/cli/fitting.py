@@ -17,8 +17,6 @@ from tallytree.cli.signals import end_workers, stop_code
 from tallytree.cli.text import visible, visible_lines
 from tallytree.errors import ModelError
 
-__all__ = ["ended", "fitted", "learned", "learning_options", "refuse_learning", "settings", "tell"]
-
 _LOSSES: dict[str, Callable[[Namespace], Any]] = {
     "hamming": lambda o: tt.losses.HammingDistance(),
     "f1": lambda o: tt.losses.FBeta(beta=o.beta, background=None if o.task == "parse" else o.background),

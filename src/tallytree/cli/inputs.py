@@ -29,18 +29,6 @@ from tallytree.model.model import Model
 from tallytree.statistics.recipes import count
 from tallytree.statistics.statistic import Recipe, Statistic
 
-__all__ = [
-    "FORMATS",
-    "check_apart",
-    "format_of_path",
-    "name_of",
-    "pairs",
-    "problem_of",
-    "read_source",
-    "standard_input",
-    "write",
-]
-
 STANDARD_INPUT = "standard input"
 FORMATS = ("json", "uai", "wcsp", "cfn")
 

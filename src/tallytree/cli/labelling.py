@@ -21,8 +21,6 @@ from tallytree.statistics.constraints import Constraint
 if TYPE_CHECKING:
     from tallytree.learning import SequenceSVM
 
-__all__ = ["Labeller", "add", "loaded", "scored"]
-
 
 def add(commands: Commands) -> None:
     """Declare the commands."""

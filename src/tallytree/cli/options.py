@@ -14,26 +14,6 @@ from tallytree.cli.inputs import FORMATS
 from tallytree.errors import ModelError
 from tallytree.io.problems import MOST_OPERATIONS
 
-__all__ = [
-    "Command",
-    "Commands",
-    "amount",
-    "budget",
-    "count_options",
-    "filled",
-    "input_options",
-    "json_option",
-    "natural",
-    "number",
-    "operations_option",
-    "positive",
-    "print_lines",
-    "quiet_option",
-    "refuse",
-    "shown",
-    "terminal_width",
-]
-
 Command = Callable[[Namespace], int]
 
 

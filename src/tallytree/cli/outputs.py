@@ -19,8 +19,6 @@ from tallytree.cli.text import for_terminal, visible
 from tallytree.errors import ModelError
 from tallytree.explorer import write_page
 
-__all__ = ["add"]
-
 
 def add(commands: Commands) -> None:
     """Declare the commands."""

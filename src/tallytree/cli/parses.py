@@ -22,8 +22,6 @@ from tallytree.errors import InfeasibleError, ModelError
 from tallytree.parsing import Forest, Parse, Tree, TreeStatistic, read_treebank, score_brackets
 from tallytree.parsing.treebank import tree_line
 
-__all__ = ["Parser", "add", "parsed", "scored_parses", "trees_of"]
-
 
 class Parser(NamedTuple):
     """From words to all their trees, and the labels that these can have."""

@@ -10,8 +10,6 @@ from time import monotonic
 
 from tallytree.cli.text import visible
 
-__all__ = ["progress"]
-
 _PATIENCE = 0.7  # seconds before anything is shown
 _PACE = 0.2
 

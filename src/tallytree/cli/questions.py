@@ -23,8 +23,6 @@ from tallytree.cli.progress import progress
 from tallytree.cli.text import visible_lines
 from tallytree.errors import InfeasibleError
 
-__all__ = ["add"]
-
 
 def add(commands: Commands) -> None:
     """Declare the commands."""

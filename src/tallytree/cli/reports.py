@@ -18,17 +18,6 @@ from tallytree.cli.text import visible
 from tallytree.io import ProblemFile
 from tallytree.planning.plan import Plan
 
-__all__ = [
-    "as_json",
-    "plan_json",
-    "print_values",
-    "profile_json",
-    "profile_lines",
-    "ranked_lines",
-    "solution_json",
-    "solution_lines",
-]
-
 MOST_ROWS = 40
 
 

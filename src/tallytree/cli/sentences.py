@@ -18,8 +18,6 @@ from tallytree.errors import ModelError
 from tallytree.io.conll import Block, Row, Token, conllu_blocks, plain_blocks
 from tallytree.io.files import replacing
 
-__all__ = ["FORMATS", "Task", "blocks_of", "column_of", "format_of", "labelled", "text_lines", "written_to"]
-
 Format = Literal["columns", "conllu", "text"]
 FORMATS: tuple[Format, ...] = ("columns", "conllu", "text")
 

@@ -11,8 +11,6 @@ from time import monotonic
 from types import FrameType
 from typing import Any
 
-__all__ = ["Stopped", "end_workers", "stop_code", "stoppable"]
-
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 _ONCE = 1.0
 """Seconds in which further signals are the same wish: supervisors send several."""

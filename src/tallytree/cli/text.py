@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from typing import TextIO
 
-__all__ = ["for_terminal", "visible", "visible_lines"]
-
 _HIDDEN = "\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
 """Controls of terminals, signs that end lines, and those that turn the direction of what follows."""
 

@@ -17,8 +17,6 @@ from tallytree.io.conll import Block
 from tallytree.io.files import check_writable
 from tallytree.parsing import Forest, Grammar, Tree, write_grammar
 
-__all__ = ["add"]
-
 TASKS = ("tag", "chunk", "parse")
 
 

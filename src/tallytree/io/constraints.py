@@ -21,8 +21,6 @@ from tallytree.statistics.constraints import And, Constraint, Or
 from tallytree.statistics.linear import Comparison, Linear, Term
 from tallytree.statistics.statistic import Statistic
 
-__all__ = ["as_constraint_of", "as_text"]
-
 EXACT = 2**53
 """Up to here doubles have all integers."""
 

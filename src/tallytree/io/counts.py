@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from tallytree.errors import ModelError
 from tallytree.io.networks import Counted, Metric
 
-__all__ = ["ARITHMETIC", "COUNTS", "Parameters", "arithmetic_table", "counted"]
-
 Scope = tuple[int, ...]
 Parameters = Mapping[str, Any]
 """Numbers, words, and lists of numbers."""

@@ -15,18 +15,6 @@ from typing import BinaryIO, NamedTuple, TypeAlias
 from tallytree.errors import BudgetError, ModelError
 from tallytree.planning.budget import default_memory_limit
 
-__all__ = [
-    "PathLike",
-    "Readable",
-    "Source",
-    "check_writable",
-    "decoded",
-    "no_text",
-    "replacing",
-    "source",
-    "write_atomically",
-]
-
 PathLike: TypeAlias = str | os.PathLike[str]
 
 EXPANSION = 64

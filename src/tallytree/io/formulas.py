@@ -17,8 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from tallytree.io.formula_parser import RESERVED, TOKEN, Instruction, Kind, Parser
 from tallytree.values import Frozen, set_once
 
-__all__ = ["ARITIES", "ARRAYS", "Formula", "execute", "is_name"]
-
 
 def _power(base: Any, exponent: Any) -> Any:
     """Raise to a power as IEEE 754 says it.

@@ -16,8 +16,6 @@ from tallytree.io.factors import each_factor
 from tallytree.io.optional import needed
 from tallytree.model.model import Model
 
-__all__ = ["ContractionPath", "from_networkx", "to_networkx"]
-
 
 def from_networkx(
     graph: Any, *, scores: str = "scores", edge_scores: Any = None, states: Sequence[str] | None = None

@@ -25,8 +25,6 @@ from tallytree.model.model import Model
 from tallytree.planning.budget import default_memory_limit
 from tallytree.statistics.statistic import Statistic
 
-__all__ = ["Counted", "Metric", "Network"]
-
 Metric = Literal["hard", "flat", "lin", "quad", "pairs", "unknown"]
 Scope = tuple[int, ...]
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from tallytree.errors import ModelError
 
-__all__ = ["needed"]
-
 
 def needed(module: str) -> Any:
     """Import a module of an optional package, or say how to get it."""

@@ -15,8 +15,6 @@ from tallytree.io.factors import LARGEST_SCORE, each_factor
 from tallytree.io.optional import needed
 from tallytree.model.model import Model
 
-__all__ = ["from_pgmpy", "to_pgmpy"]
-
 
 def from_pgmpy(network: Any) -> Model:
     """Make a model of a pgmpy network.

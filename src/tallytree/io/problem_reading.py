@@ -21,8 +21,6 @@ from tallytree.planning.budget import default_memory_limit
 from tallytree.statistics.recipes import count, matches, mismatches
 from tallytree.statistics.statistic import Statistic
 
-__all__ = ["VERSION", "read_problem"]
-
 VERSION = 1
 MOST_STATES = 2**31 - 1
 DEEPEST_CONSTRAINT = 15

@@ -16,8 +16,6 @@ from tallytree.model.blocks import Block
 from tallytree.model.model import Model
 from tallytree.statistics.statistic import Statistic
 
-__all__ = ["problem_schema", "write_problem"]
-
 _WIDTH = 100
 
 

@@ -12,8 +12,6 @@ from tallytree.algebra.tallies import Integers
 from tallytree.kernels.native import DerivationStep
 from tallytree.kernels.reference import Array
 
-__all__ = ["UNARY", "CLOSED", "OPEN", "SPLIT", "WORD", "ChartProblem", "Item", "Way"]
-
 OPEN, CLOSED = 0, 1
 WORD, UNARY, SPLIT = DerivationStep.WORD, DerivationStep.UNARY, DerivationStep.SPLIT
 

@@ -25,8 +25,6 @@ from tallytree.kernels.chart_reference import (
 )
 from tallytree.kernels.reference import Array, Table
 
-__all__ = ["sweep_down", "sweep_up", "walk"]
-
 Inside = dict[Item, Table]
 
 

@@ -20,17 +20,6 @@ from sklearn.feature_extraction import FeatureHasher
 
 from tallytree.errors import ModelError
 
-__all__ = [
-    "Columns",
-    "Encoder",
-    "Hashed",
-    "NumberedNames",
-    "Vocabulary",
-    "attributes",
-    "encoder_of",
-    "is_symbolic",
-]
-
 Rows = Any
 """A sparse matrix in row order, one row for each position."""
 

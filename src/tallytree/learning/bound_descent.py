@@ -28,8 +28,6 @@ from tallytree.learning.planes import Floats, dot
 from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.solver import batches, shuffled
 
-__all__ = ["Descent", "SoftBound", "minimise_bound"]
-
 _SMALL = 1e-8
 """Keeps the first step of a coordinate finite."""
 

@@ -13,8 +13,6 @@ from tallytree.learning.problem import Labelling, TrainingProblem
 from tallytree.model.model import Model
 from tallytree.parsing import Forest, k_best
 
-__all__ = ["check_problem"]
-
 _CLOSE = 1e-9
 
 

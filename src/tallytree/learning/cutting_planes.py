@@ -22,8 +22,6 @@ from tallytree.learning.sets_io import packed, unpacked
 from tallytree.learning.solver import Arrays, Report, Run, Solver, half_square, hinge_sum, taken
 from tallytree.learning.working_sets import WorkingSet
 
-__all__ = ["CuttingPlanes", "CuttingPlanesRun"]
-
 
 @dataclass(frozen=True)
 class CuttingPlanes(Solver):

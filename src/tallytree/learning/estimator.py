@@ -29,8 +29,6 @@ from tallytree.learning.solver import Solver
 from tallytree.learning.training import Trained, train
 from tallytree.losses import HammingDistance, Loss
 
-__all__ = ["StructuredSVM"]
-
 
 class StructuredSVM(RecipeEstimator):
     """The base of the estimators; use one of its subclasses."""

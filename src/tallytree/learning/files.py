@@ -19,8 +19,6 @@ from tallytree.io.documents import check_depth
 from tallytree.io.files import replacing
 from tallytree.planning.budget import default_memory_limit
 
-__all__ = ["DAMAGE", "array_of", "check_length", "read_arrays", "write_arrays"]
-
 DAMAGE = (
     ArithmeticError,
     AttributeError,

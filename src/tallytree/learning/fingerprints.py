@@ -21,8 +21,6 @@ from scipy import sparse
 
 from tallytree.errors import ModelError
 
-__all__ = ["contents", "fingerprint_of"]
-
 Parts = tuple[str, bytes, Iterable[Any]]
 """The kind of a value, what it is by itself, and what it is made of besides."""
 

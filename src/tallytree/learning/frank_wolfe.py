@@ -30,8 +30,6 @@ from tallytree.learning.solver import (
 )
 from tallytree.learning.working_sets import WorkingSet
 
-__all__ = ["FrankWolfe", "FrankWolfeRun"]
-
 _SETTLED = 0.1
 """The part of a pass's gap that may be left on the planes at hand, spread evenly over the examples."""
 

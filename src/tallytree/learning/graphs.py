@@ -24,8 +24,6 @@ from tallytree.model.blocks import Block, unary_scopes
 from tallytree.model.model import Model
 from tallytree.values import read_only
 
-__all__ = ["Graph", "GraphProblem", "grid_graph", "label_graphs"]
-
 
 @dataclass(frozen=True, eq=False)
 class Graph:

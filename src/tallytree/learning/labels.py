@@ -11,8 +11,6 @@ import numpy as np
 from tallytree.errors import ModelError
 from tallytree.learning.planes import Integers
 
-__all__ = ["Labels"]
-
 
 @dataclass(frozen=True)
 class Labels:

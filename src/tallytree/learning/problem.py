@@ -22,8 +22,6 @@ from tallytree.learning.inference import ModelTask, Task
 from tallytree.learning.planes import Features, Floats, collected
 from tallytree.losses import Loss
 
-__all__ = ["Labelling", "TrainingProblem"]
-
 Labelling = Any
 """What is predicted: state numbers for a :class:`tallytree.Model`, a tree for a forest."""
 

@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["Progress", "history_of", "time_left"]
-
 
 class Progress(NamedTuple):
     """Where a run stands after a pass.

@@ -17,8 +17,6 @@ from tallytree.errors import TallytreeError
 from tallytree.learning.planes import Floats
 from tallytree.learning.working_sets import WorkingSet
 
-__all__ = ["best_alpha"]
-
 _NEGLIGIBLE = 1e-9
 """Shares below this are what an interior point leaves on planes that have none."""
 

@@ -9,8 +9,6 @@ from sklearn.base import BaseEstimator
 
 from tallytree.errors import ModelError
 
-__all__ = ["RecipeEstimator", "recipe_parameters"]
-
 
 def recipe_parameters(recipe: Any) -> dict[str, Any]:
     """Return the parameters of a frozen value by name; those of a loss without its truth.

@@ -11,8 +11,6 @@ import numpy as np
 
 from tallytree.learning.progress import Progress
 
-__all__ = ["Callback", "RunChanges", "RunOptions"]
-
 Callback = Callable[[Progress], object]
 
 _CHECK_EVERY = 10

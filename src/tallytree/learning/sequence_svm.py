@@ -23,8 +23,6 @@ from tallytree.learning.templates import WindowFeatures
 from tallytree.losses import Loss
 from tallytree.model.model import Model
 
-__all__ = ["SequenceSVM"]
-
 
 class SequenceSVM(StructuredSVM):
     """A structural SVM for sequences: tagging, chunking, segmentation.

@@ -22,8 +22,6 @@ from tallytree.learning.problem import TrainingProblem
 from tallytree.losses import Loss
 from tallytree.model.model import Model
 
-__all__ = ["Entries", "SequenceProblem", "chains"]
-
 Entries = tuple[NDArray[Any], NDArray[Any], Floats]
 
 

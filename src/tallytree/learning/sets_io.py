@@ -12,8 +12,6 @@ from tallytree.learning.planes import Plane
 from tallytree.learning.solver import Arrays
 from tallytree.learning.working_sets import WorkingSet
 
-__all__ = ["is_floats", "packed", "unpacked"]
-
 
 def packed(sets: Sequence[WorkingSet]) -> Arrays:
     """Return the arrays that hold some working sets."""

@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from tallytree.learning.oracle import Oracle
 from tallytree.learning.planes import Floats, Plane, dot
 
-__all__ = ["Arrays", "Report", "Run", "Solver", "batches", "half_square", "hinge_sum", "shuffled", "taken"]
-
 Arrays = Mapping[str, NDArray[Any]]
 
 

@@ -34,8 +34,6 @@ from tallytree.learning.tree_grammar import Binarisation, TreebankGrammar
 from tallytree.learning.tree_model import TreeModel
 from tallytree.learning.tree_svm import TreeSVM
 
-__all__ = ["load", "save"]
-
 _ESTIMATORS = {kind.__name__: kind for kind in (GraphSVM, SequenceSVM, TreeSVM)}
 _VALUES: dict[str, type] = {
     kind.__name__: kind

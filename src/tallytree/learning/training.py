@@ -27,8 +27,6 @@ from tallytree.learning.progress import Progress, history_of, time_left
 from tallytree.learning.run_options import RunChanges, RunOptions
 from tallytree.learning.solver import Report, Run, Solver, taken
 
-__all__ = ["Trained", "regularisation_path", "train"]
-
 
 @dataclass
 class Trained:

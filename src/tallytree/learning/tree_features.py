@@ -21,10 +21,7 @@ from tallytree.learning.planes import Floats, Integers
 from tallytree.learning.templates import TAGGING, templated, word_parts
 from tallytree.learning.tree_grammar import TreebankGrammar
 from tallytree.parsing import Tree
-from tallytree.parsing.derivation import spans
-from tallytree.planning.charts import span_numbers
-
-__all__ = ["Sentence", "TreeFeatures", "side_attributes", "span_attributes"]
+from tallytree.planning.charts import span_numbers, spans
 
 Attributes = list[list[str]]
 

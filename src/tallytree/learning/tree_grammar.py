@@ -20,8 +20,6 @@ from tallytree.learning.planes import Floats, Integers
 from tallytree.parsing import CountedWords, Grammar, Tree, binarise, labels_of
 from tallytree.parsing.binarise import Tail
 
-__all__ = ["Binarisation", "Derivation", "TreebankGrammar"]
-
 ROOT = ""
 
 

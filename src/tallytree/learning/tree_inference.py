@@ -15,8 +15,6 @@ from tallytree.parsing import Forest, counted_loss, diverse_k_best, loss_augment
 from tallytree.planning.threads import thread_count
 from tallytree.solving import profile
 
-__all__ = ["TreeTask"]
-
 
 @dataclass(frozen=True)
 class TreeTask(Task):

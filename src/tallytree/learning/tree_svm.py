@@ -27,8 +27,6 @@ from tallytree.parsing import Forest, Grammar, Tree, score_brackets
 from tallytree.parsing.binarise import Tail
 from tallytree.planning.threads import thread_count
 
-__all__ = ["TreeSVM"]
-
 
 class TreeSVM(StructuredSVM):
     """A structural SVM for constituency parsing.

@@ -13,8 +13,6 @@ from tallytree.learning.tree_model import TreeModel
 from tallytree.losses import Loss
 from tallytree.parsing import Forest, Tree
 
-__all__ = ["TreeProblem"]
-
 
 class TreeProblem(TrainingProblem):
     """Sentences with their trees.

@@ -16,8 +16,6 @@ import numpy as np
 from tallytree.learning.planes import Floats, Integers, Plane, combined, dot
 from tallytree.running.dual_steps import Slopes, StepRules, improve, inner_products
 
-__all__ = ["WorkingSet"]
-
 _RULES = StepRules(steps=20, enough=0.1, rounding=1e-12)
 """A visit need not finish: other sets change the slopes anyway, and the next pass visits this one again."""
 

@@ -23,8 +23,6 @@ from tallytree.losses.sequences import SequenceLoss
 from tallytree.model.model import Model
 from tallytree.reductions.reduction import Reduction
 
-__all__ = ["Bleu"]
-
 
 @dataclass(frozen=True)
 class Bleu(SequenceLoss):

@@ -15,8 +15,6 @@ from tallytree.statistics.statistic import Statistic
 from tallytree.transducers.encodings import alphabets_of, transduced
 from tallytree.transducers.ngrams import Ngrams
 
-__all__ = ["Group", "Sentence", "checked_order", "clipped", "counted", "largest_counts", "ngrams_of"]
-
 Sentence = tuple[Hashable, ...]
 
 

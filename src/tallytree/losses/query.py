@@ -34,8 +34,6 @@ from tallytree.reductions.reduction import Reduction
 from tallytree.solving import answered, best_of
 from tallytree.statistics.statistic import Statistic, read_by
 
-__all__ = ["GraphLossQuery", "LossQuery", "loss_query"]
-
 Augmented = TypeVar("Augmented")
 
 

@@ -19,8 +19,6 @@ from tallytree.reductions.reduction import Reduction
 from tallytree.transducers.encodings import transduced
 from tallytree.transducers.subsequences import Subsequences
 
-__all__ = ["RougeL", "RougeN"]
-
 
 @dataclass(frozen=True)
 class RougeN(SequenceLoss):

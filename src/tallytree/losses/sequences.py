@@ -19,8 +19,6 @@ from tallytree.losses.base import Bounds, Loss, flat
 from tallytree.losses.grams import Sentence
 from tallytree.model.model import Model
 
-__all__ = ["SequenceLoss"]
-
 
 @dataclass(frozen=True)
 class SequenceLoss(Loss):

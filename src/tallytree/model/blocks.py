@@ -16,14 +16,6 @@ from numpy.typing import NDArray
 
 from tallytree.values import Frozen, counted, digest, owned, read_only, set_once
 
-__all__ = [
-    "LARGEST_INTEGER",
-    "Block",
-    "evaluate",
-    "stacked",
-    "unary_scopes",
-]
-
 LARGEST_INTEGER = 2**40
 """Entries of statistics stay below this in magnitude."""
 

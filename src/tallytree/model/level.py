@@ -13,8 +13,6 @@ from tallytree.model.blocks import Block
 from tallytree.model.model import Model
 from tallytree.values import read_only
 
-__all__ = ["levelled"]
-
 _LARGE = 2.0**20  # below, sums of exponentials are right to ten digits
 
 

@@ -15,8 +15,6 @@ from tallytree.errors import ModelError
 from tallytree.model.blocks import LARGEST_INTEGER, Block
 from tallytree.values import is_masked, read_only
 
-__all__ = ["LARGEST_SCORE", "Pair", "are_scores", "check_blocks", "check_scores", "from_pairs", "numeric"]
-
 Pair = tuple[Iterable[int], ArrayLike]
 """A scope and its table: axis ``i`` of the table belongs to variable ``scope[i]``."""
 

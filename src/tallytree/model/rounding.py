@@ -14,8 +14,6 @@ import numpy as np
 
 from tallytree.model.blocks import Block
 
-__all__ = ["magnitude", "rounding", "rounding_bound"]
-
 _EPSILON = float(np.finfo(np.float64).eps)
 
 

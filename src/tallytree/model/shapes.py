@@ -15,8 +15,6 @@ from tallytree.model.blocks import Block, unary_scopes
 from tallytree.model.inputs import Scores, checked_parents, pairwise_scores, unary_scores
 from tallytree.values import digest, read_only
 
-__all__ = ["Shaped", "chain", "grid", "tree"]
-
 Scopes = tuple[NDArray[np.int32], bytes]
 """Scopes and their digest."""
 

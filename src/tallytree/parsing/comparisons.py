@@ -18,8 +18,6 @@ from tallytree.parsing.derivation import crossing, labels_by_span
 from tallytree.parsing.statistics import Chart, TreeStatistic, checked_cap
 from tallytree.trees import Constituent, Tree
 
-__all__ = ["crossing_brackets", "false_positives", "true_positives", "wrong_nodes"]
-
 
 def true_positives(truth: Tree, *, cap: int | None = None, name: str = "tp") -> TreeStatistic:
     """Count the constituents that the truth has too.

@@ -23,8 +23,6 @@ from tallytree.parsing.grammar import Grammar
 from tallytree.planning.charts import ChartRules
 from tallytree.running.charts import Scores
 
-__all__ = ["Compiled", "compiled", "row_sums"]
-
 _MOST_CHAINS = 500_000
 
 

@@ -13,8 +13,6 @@ from tallytree.errors import ModelError
 from tallytree.parsing.statistics import Chart, TreeStatistic, checked_cap
 from tallytree.trees import Tree
 
-__all__ = ["count"]
-
 
 def count(
     label: str | Iterable[str] | None = None,

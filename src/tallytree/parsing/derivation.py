@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.kernels.chart_problem import SPLIT, UNARY, WORD
 from tallytree.model.rounding import rounding_bound
 from tallytree.parsing.compiled import Compiled
-from tallytree.planning.charts import span_numbers, spans
-from tallytree.running.charts import SPLIT, UNARY, WORD, Scores
+from tallytree.planning.charts import span_numbers
+from tallytree.running.charts import Scores
 from tallytree.trees import Tree
-
-__all__ = ["Scores", "crossing", "labels_by_span", "spans", "steps_score", "steps_tree"]
 
 
 def crossing(

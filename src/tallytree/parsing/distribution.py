@@ -29,8 +29,6 @@ from tallytree.running.charts import ChartMessages, StepCounts
 from tallytree.trees import Tree
 from tallytree.values import read_only
 
-__all__ = ["TreeDistribution"]
-
 
 class TreeDistribution(TallyProbabilities):
     """The exact distribution of statistics of a random tree, made by :func:`distribution`.

@@ -33,8 +33,6 @@ from tallytree.running.charts import ChartMessages, Scores, StepCounts, run_char
 from tallytree.trees import Tree
 from tallytree.values import is_masked, read_only
 
-__all__ = ["Forest"]
-
 
 class Forest:
     """All trees that a grammar has for a sentence.

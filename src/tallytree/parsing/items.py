@@ -20,8 +20,6 @@ from tallytree.planning.charts import ChartLayout, chart_too_large
 from tallytree.running.charts import Scores, run_chart
 from tallytree.values import read_only
 
-__all__ = ["Items", "Marginals", "live_items", "max_marginals"]
-
 
 @dataclass(frozen=True, eq=False)
 class Items:

@@ -29,8 +29,6 @@ from tallytree.running.engine import engine_of
 from tallytree.solving import ask, solve
 from tallytree.trees import Tree
 
-__all__ = ["AugmentedParse", "TreeLossQuery"]
-
 
 @dataclass(frozen=True)
 class AugmentedParse(Parse):

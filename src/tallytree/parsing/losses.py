@@ -21,8 +21,6 @@ from tallytree.parsing.comparisons import crossing_brackets, false_positives, tr
 from tallytree.parsing.counts import count
 from tallytree.parsing.statistics import TreeStatistic
 
-__all__ = ["CountedLoss", "counted_loss"]
-
 
 class CountedLoss(NamedTuple):
     """A loss in terms of statistics of trees.

@@ -19,7 +19,6 @@ from tallytree.trees import Tree
 if TYPE_CHECKING:
     from tallytree.parsing.loss_query import TreeLossQuery
 
-__all__ = ["Need"]
 
 Floats = NDArray[np.float64]
 

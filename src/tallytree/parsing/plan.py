@@ -33,8 +33,6 @@ from tallytree.planning.program import Step
 from tallytree.planning.query import Query
 from tallytree.running.charts import ChartMessages, Scores, run_chart
 
-__all__ = ["TreePlan", "plan_trees"]
-
 _MAX_PLUS = MaxPlus()
 
 _DEFAULTS = PlanOptions()

@@ -19,8 +19,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Prices", "find_prices"]
-
 _ROUNDS = 8
 _CLOSE = 0.9  # the model's gap that is near enough to the true one
 _SMOOTH = (0.3, 0.1, 0.03, 0.01)  # parts of the gap that maxima are rounded off by, one after the other

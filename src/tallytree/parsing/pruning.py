@@ -34,7 +34,6 @@ from tallytree.trees import Tree
 if TYPE_CHECKING:
     from tallytree.parsing.loss_query import TreeLossQuery
 
-__all__ = ["pruned_plan"]
 
 _ROUNDS, _WORTHWHILE = 4, 0.97  # how often the items are pruned again, and what makes it worth it
 _DEAR = 50  # as many times the operations of a plain chart take longer than the search for prices

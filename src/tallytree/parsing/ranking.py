@@ -19,8 +19,6 @@ from tallytree.solving import answered, ask
 from tallytree.statistics.constraints import Constraint, as_constraint
 from tallytree.trees import Tree
 
-__all__ = ["diverse_k_best"]
-
 _LOOKED_THROUGH = 256  # trees in order, before distances are carried as statistics
 
 _APART = (

@@ -14,8 +14,6 @@ from tallytree.parsing.grammar import Grammar
 from tallytree.parsing.statistics import Chart, TreeStatistic
 from tallytree.planning.charts import spans
 
-__all__ = ["ChartShape"]
-
 
 @dataclass(frozen=True, eq=False)
 class ChartShape:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from tallytree.parsing.compiled import Compiled
-from tallytree.parsing.derivation import Scores, crossing, labels_by_span, spans
+from tallytree.parsing.derivation import crossing, labels_by_span
+from tallytree.planning.charts import spans
+from tallytree.running.charts import Scores
 from tallytree.trees import Tree
-
-__all__ = ["scores_of_only"]
 
 
 def scores_of_only(tree: Tree, compiled: Compiled, scores: Scores) -> Scores:

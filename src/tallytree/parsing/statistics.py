@@ -20,12 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.errors import ModelError
+from tallytree.kernels.limits import NO_LIMIT
 from tallytree.parsing.compiled import Compiled
-from tallytree.planning.charts import NO_LIMIT, span_number
+from tallytree.planning.charts import span_number
 from tallytree.statistics.linear import Counted, Expression, Linear
 from tallytree.trees import Tree
-
-__all__ = ["Chart", "TreeStatistic", "checked_cap", "checked_statistics"]
 
 
 class Chart(NamedTuple):

@@ -13,15 +13,6 @@ from typing import Any
 from tallytree.errors import BudgetError
 from tallytree.planning.query import Query
 
-__all__ = [
-    "ADVICE",
-    "Budget",
-    "default_memory_limit",
-    "readable_bytes",
-    "readable_count",
-    "without_tallies",
-]
-
 ADVICE = (
     "Cap a statistic that only has to reach a bound, use fewer statistics, give a better elimination order "
     "(order=), or raise memory_limit="

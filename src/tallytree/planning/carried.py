@@ -20,8 +20,6 @@ from tallytree.kernels.limits import NO_LIMIT
 from tallytree.statistics.constraints import And, Constraint, Or
 from tallytree.statistics.linear import Comparison, Counted, Linear, Term
 
-__all__ = ["Carried", "Window", "carried_for", "is_linear", "window_ends", "within_limits"]
-
 Bounds = tuple[int | None, int | None]
 Window = Mapping[int, Bounds]
 """For a statistic's position: the least and the largest tally that is of use; None for no limit."""

@@ -21,20 +21,6 @@ from tallytree.planning.budget import readable_bytes
 from tallytree.planning.program import Step, chart_steps
 from tallytree.values import read_only
 
-__all__ = [
-    "NO_LIMIT",
-    "ChartLayout",
-    "ChartRules",
-    "ChartTallies",
-    "chart_too_large",
-    "span_number",
-    "span_numbers",
-    "spans",
-]
-
-NO_LIMIT = native.NO_LIMIT
-"""The end of a window that has none."""
-
 
 @lru_cache(maxsize=64)
 def spans(words: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -22,8 +22,6 @@ from tallytree.kernels import native
 from tallytree.model.model import Model
 from tallytree.statistics.statistic import Statistic
 
-__all__ = ["METHODS", "Order", "skeleton"]
-
 
 @runtime_checkable
 class Ordered(Protocol):

@@ -31,8 +31,6 @@ from tallytree.planning.query import Query
 from tallytree.planning.threads import threads_for
 from tallytree.statistics.statistic import Statistic
 
-__all__ = ["MODES", "Plan", "Price", "listed", "plan_graph", "tally_limits"]
-
 _DEFAULTS = PlanOptions()
 MODES = {
     "auto": native.TallyMode.AUTO,

@@ -14,8 +14,6 @@ from tallytree.errors import ModelError
 from tallytree.model.blocks import Block
 from tallytree.model.rounding import magnitude
 
-__all__ = ["Precision", "check_scores", "excess", "single_rounding"]
-
 Precision = Literal["double", "single"]
 
 _LARGEST = 1e38  # sums of smaller size are floats

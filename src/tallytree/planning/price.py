@@ -10,8 +10,6 @@ from tallytree.model.blocks import Block
 from tallytree.model.model import Model
 from tallytree.planning.precision import Precision
 
-__all__ = ["Price", "Shape"]
-
 
 class Price(NamedTuple):
     """What a pass over a model costs: what remains of a plan in the certificates of its answers.

@@ -12,8 +12,6 @@ from typing import Literal
 
 from tallytree.kernels import native
 
-__all__ = ["Step", "chart_steps", "step_at", "steps"]
-
 Verb = Literal["unit", "join", "eliminate", "word", "combine", "unary"]
 _VERBS: dict[int, Verb] = {
     native.Verb.UNIT: "unit",

@@ -18,8 +18,6 @@ from tallytree.statistics.linear import Counted
 from tallytree.statistics.statistic import Recipe, Statistic
 from tallytree.values import Frozen
 
-__all__ = ["Query", "bind", "graph_query"]
-
 S = TypeVar("S", bound=Counted)
 
 

@@ -6,8 +6,6 @@ import os
 
 from tallytree.errors import ModelError
 
-__all__ = ["LARGE", "processors", "thread_count", "threads_for"]
-
 LARGE = 5e7
 """Add-max operations from which on one problem is given all processors: some 20 ms on one of them."""
 

@@ -11,8 +11,6 @@ from tallytree.algebra import Algebra
 from tallytree.kernels.chart_problem import SPLIT, UNARY, ChartProblem, Item, Way
 from tallytree.kernels.chart_sweeps import sweep_down, sweep_up, walk
 
-__all__ = ["ReferenceChart"]
-
 
 class ReferenceChart:
     """An upward pass over a chart, with the same methods as the native run.

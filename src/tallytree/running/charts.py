@@ -17,24 +17,12 @@ from numpy.typing import NDArray
 from tallytree.algebra import Algebra, LogSumExp, MaxPlus
 from tallytree.errors import ModelError
 from tallytree.kernels import native
-from tallytree.kernels.chart_problem import SPLIT, UNARY, WORD, ChartProblem
+from tallytree.kernels.chart_problem import ChartProblem
 from tallytree.planning.budget import Budget
 from tallytree.planning.charts import ChartLayout, ChartTallies, spans
 from tallytree.planning.options import Backend
 from tallytree.running.chart_reference import ReferenceChart
 from tallytree.running.in_order import InOrder
-
-__all__ = [
-    "UNARY",
-    "SPLIT",
-    "WORD",
-    "ChartMessages",
-    "NativeChart",
-    "ReferenceChart",
-    "Scores",
-    "StepCounts",
-    "run_chart",
-]
 
 StepCounts = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
 """How often words have each tag, each rule is used, and each chain stands over each span."""

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from tallytree.kernels import native
 
-__all__ = ["Slopes", "StepRules", "improve", "inner_products"]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 

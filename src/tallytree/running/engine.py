@@ -19,8 +19,6 @@ from tallytree.errors import ModelError
 from tallytree.planning.options import PlanOptions, RunOptions
 from tallytree.planning.query import Query
 
-__all__ = ["Engine", "Root", "engine_of"]
-
 Root = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 """Cells of the last table, with their tallies and values."""
 

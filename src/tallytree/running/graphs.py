@@ -27,19 +27,6 @@ from tallytree.running.in_order import InOrder
 from tallytree.running.reference import ReferenceRun
 from tallytree.statistics.statistic import Statistic
 
-__all__ = [
-    "LOG_SUM_EXP",
-    "MAX_PLUS",
-    "Evaluation",
-    "GraphMessages",
-    "evaluated",
-    "in_order",
-    "pass_downward",
-    "pass_upward",
-    "residues",
-    "sampled",
-]
-
 MAX_PLUS, LOG_SUM_EXP = native.MAX_PLUS, native.LOG_SUM_EXP
 
 GraphMessages = native.Run | native.SingleRun | ReferenceRun

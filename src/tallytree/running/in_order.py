@@ -11,8 +11,6 @@ from tallytree.errors import BudgetError
 from tallytree.kernels import native
 from tallytree.planning.budget import Budget
 
-__all__ = ["InOrder"]
-
 
 class InOrder:
     """Labellings, or derivations, in order of score.

@@ -16,8 +16,6 @@ from tallytree.model.model import Model
 from tallytree.planning.plan import Plan
 from tallytree.statistics.statistic import Statistic
 
-__all__ = ["ReferenceRun"]
-
 
 def _pairs(blocks: Sequence[Block]) -> list[tuple[tuple[int, ...], NDArray[Any]]]:
     return [

@@ -19,8 +19,6 @@ from tallytree.score_ranges.window import Window
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import read_only
 
-__all__ = ["Lattice", "decimal", "least_moved_out"]
-
 _DECIMALS = 6  # the most digits behind the point that are taken for a lattice
 
 

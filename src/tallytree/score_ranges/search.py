@@ -23,8 +23,6 @@ from tallytree.score_ranges.window import BoundedSolution, Window
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import counted, read_only
 
-__all__ = ["Search"]
-
 _ORDERS = ("sweep", "natural", None)
 _MODES: tuple[LayoutName, ...] = ("rows", "cells")
 _DEAR = 1e9  # operations of a lattice from which on counts of distinct entries are priced, too

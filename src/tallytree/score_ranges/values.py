@@ -22,8 +22,6 @@ from tallytree.score_ranges.lattice import least_moved_out
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import read_only
 
-__all__ = ["Values"]
-
 _FEW_TALLIES = 2**17  # which are listed in no time
 _MOST_VALUES = 62  # more distinct numbers never give few tallies, and sets of them fit an integer
 

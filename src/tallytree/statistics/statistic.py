@@ -25,8 +25,6 @@ from tallytree.statistics.entries import check_reach, largest, multiplied
 from tallytree.statistics.linear import Counted, Expression, Term
 from tallytree.values import counted, is_masked, owned, read_only, set_once
 
-__all__ = ["Recipe", "State", "Statistic", "checked_cap", "checked_name", "read_by", "shared"]
-
 State = str | int
 """A state, by its name or its number."""
 

@@ -17,8 +17,6 @@ from tallytree.model.model import Model
 from tallytree.reductions.reduction import Reduction
 from tallytree.testing.enumeration import brute_force, score_of, score_tolerance, tally_of
 
-__all__ = ["check_loss"]
-
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 

@@ -32,8 +32,6 @@ from tallytree.statistics.statistic import Statistic
 from tallytree.transducers.machine import Machine
 from tallytree.transducers.trellis import Alphabet, Layer, Trellis
 
-__all__ = ["EncodingName", "alphabets_of", "transduced"]
-
 EncodingName = Literal["pairs", "split"]
 Integers = NDArray[np.int64]
 Table = tuple[tuple[int, ...], NDArray[Any]]

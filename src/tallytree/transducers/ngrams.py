@@ -14,8 +14,6 @@ from typing import final
 from tallytree.transducers.machine import Machine, Move, State
 from tallytree.transducers.trellis import Alphabet, Trellis, unrolled
 
-__all__ = ["Gram", "Ngrams"]
-
 Gram = tuple[Hashable, ...]
 
 _ENDED = "ended"

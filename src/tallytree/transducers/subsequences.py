@@ -15,8 +15,6 @@ from typing import final
 
 from tallytree.transducers.machine import Machine, Move, State
 
-__all__ = ["Subsequences"]
-
 
 @final
 @dataclass(frozen=True)

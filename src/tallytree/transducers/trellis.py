@@ -19,7 +19,6 @@ from tallytree.model.blocks import LARGEST_INTEGER
 if TYPE_CHECKING:
     from tallytree.transducers.machine import Machine, Move, State
 
-__all__ = ["MOST_MOVES", "Alphabet", "Layer", "Trellis", "checked_move", "trimmed", "unrolled"]
 
 Alphabet = tuple[Hashable, ...]
 """The labels at a position."""

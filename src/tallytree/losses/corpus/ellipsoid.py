@@ -12,8 +12,6 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["minimise"]
-
 Vector = NDArray[np.float64]
 
 

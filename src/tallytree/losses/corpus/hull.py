@@ -12,8 +12,6 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["without_chords"]
-
 _MOST_PASSES = 64
 
 

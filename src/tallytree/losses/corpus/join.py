@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from tallytree.losses.corpus.pool import Choice, Pool, Support
 
-__all__ = ["Joined", "TooManyError", "join"]
-
 
 class TooManyError(Exception):
     """The budget lets through more tallies than are allowed."""

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from tallytree.losses.corpus.hull import without_chords
 from tallytree.model.rounding import rounding_bound
 
-__all__ = ["Choice", "Pool", "Support"]
-
 Choice = NDArray[np.int64]
 """One row of the pool for each part: a tally of each."""
 

@@ -23,8 +23,6 @@ from tallytree.losses.corpus.pool import Choice, Pool, Support
 from tallytree.losses.scaling import Scaling, needed, scaled
 from tallytree.planning.budget import Budget, readable_bytes
 
-__all__ = ["Question", "Report", "search"]
-
 Integers = NDArray[np.int64]
 Progress = Callable[[str], None]
 
