@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tallytree.answers.lookup import nearest_tallies
+from tallytree.answers.tallies import nearest_tallies
 from tallytree.answers.tally_table import TallyTable
 from tallytree.errors import BudgetError
 from tallytree.planning.options import PlanOptions, RunOptions

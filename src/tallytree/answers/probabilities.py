@@ -13,8 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.answers.lookup import row_of, whole_numbers
-from tallytree.answers.tallies import tally_type
+from tallytree.answers.tallies import row_of, tally_type, whole_numbers
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.values import read_only
 

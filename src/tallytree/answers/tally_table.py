@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.answers.certificate import BEST, IN_ORDER, SAME_TALLY, Claim
-from tallytree.answers.lookup import nearest_rows, nearest_tallies, row_of, wanted_tally
 from tallytree.answers.objective import Objective, evaluate_objective
 from tallytree.answers.ranking import Ranked, Ranking, by_objective
+from tallytree.answers.tallies import nearest_rows, nearest_tallies, row_of, wanted_tally
 from tallytree.deprecation import warn_renamed
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.planning.budget import Budget

@@ -25,9 +25,8 @@ from tallytree.kernels import native
 from tallytree.losses.base import Loss
 from tallytree.losses.scaling import Scaling, checked_scaling
 from tallytree.model.model import Model
-from tallytree.planning.budget import default_memory_limit, readable_bytes
+from tallytree.planning.budget import default_memory_limit, readable_bytes, thread_count
 from tallytree.planning.orders import skeleton
-from tallytree.planning.threads import thread_count
 
 Found = list[tuple[Integers, float]]
 """Labellings of a chain and their losses, the best one first."""

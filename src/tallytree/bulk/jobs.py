@@ -26,11 +26,11 @@ from tallytree.answers.tally_table import Where
 from tallytree.errors import ModelError, PerformanceWarning, TallytreeError
 from tallytree.kernels import native
 from tallytree.model.model import Model
+from tallytree.planning.budget import thread_count
 from tallytree.planning.options import PlanOptions, read_options
 from tallytree.planning.orders import skeleton
 from tallytree.planning.plan import MODES, plan_graph, tally_limits
 from tallytree.planning.query import Query, graph_query
-from tallytree.planning.threads import thread_count
 from tallytree.reductions.reduction import Reduction
 from tallytree.running.engine import Root
 from tallytree.statistics.statistic import Recipe, Statistic

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
 from tallytree.answers.tally_table import Where
-from tallytree.bulk.arguments import one_each
+from tallytree.bulk.batch import one_each
 from tallytree.bulk.jobs import Batch, BatchOptions, Errors
 from tallytree.bulk.loss_jobs import LossArguments, in_bulk
 from tallytree.errors import TallytreeError

@@ -14,9 +14,8 @@ from typing import TextIO
 
 import tallytree
 from tallytree.cli import about, labelling, outputs, parses, questions, reports, training
-from tallytree.cli.exits import MEANINGS, Exit, exit_of
+from tallytree.cli.exits import MEANINGS, Exit, end_workers, exit_of, stoppable
 from tallytree.cli.options import Commands
-from tallytree.cli.signals import end_workers, stoppable
 from tallytree.cli.text import visible, visible_lines
 from tallytree.errors import TallytreeError
 

@@ -10,10 +10,9 @@ from typing import Any
 
 import tallytree as tt
 from tallytree.cli import reports
-from tallytree.cli.exits import Exit
-from tallytree.cli.extras import learning
+from tallytree.cli.exits import Exit, end_workers, stop_code
+from tallytree.cli.inputs import learning
 from tallytree.cli.options import filled, natural, positive, refuse, shown
-from tallytree.cli.signals import end_workers, stop_code
 from tallytree.cli.text import visible, visible_lines
 from tallytree.errors import ModelError
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from tallytree.errors import ModelError
 from tallytree.io.factors import each_factor
-from tallytree.io.optional import needed
+from tallytree.io.files import needed
 from tallytree.model.model import Model
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from tallytree.errors import ModelError
 from tallytree.io.factors import LARGEST_SCORE, each_factor
-from tallytree.io.optional import needed
+from tallytree.io.files import needed
 from tallytree.model.model import Model
 
 

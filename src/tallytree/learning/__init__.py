@@ -29,8 +29,7 @@ from tallytree.learning.metrics import CorpusScore, accuracy, corpus_f
 from tallytree.learning.oracle import ExactOracle, Oracle
 from tallytree.learning.planes import Plane
 from tallytree.learning.problem import TrainingProblem
-from tallytree.learning.progress import Progress
-from tallytree.learning.run_options import RunOptions
+from tallytree.learning.progress import Progress, RunOptions
 from tallytree.learning.sequence_svm import SequenceSVM
 from tallytree.learning.sequences import SequenceProblem
 from tallytree.learning.solver import Solver

@@ -25,7 +25,7 @@ from tallytree.learning.trees import TreeProblem
 from tallytree.losses import Loss, SymmetricDifference
 from tallytree.parsing import Forest, Grammar, Tree, score_brackets
 from tallytree.parsing.binarise import Tail
-from tallytree.planning.threads import thread_count
+from tallytree.planning.budget import thread_count
 
 
 class TreeSVM(StructuredSVM):

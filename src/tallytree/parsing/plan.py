@@ -20,9 +20,8 @@ from tallytree.algebra.tallies import cap_array
 from tallytree.errors import ModelError
 from tallytree.parsing.compiled import Compiled
 from tallytree.parsing.forest import Forest
-from tallytree.parsing.items import Items, live_items
+from tallytree.parsing.items import ChartShape, Items, live_items
 from tallytree.parsing.parse import ChartPrice
-from tallytree.parsing.shape import ChartShape
 from tallytree.parsing.statistics import TreeStatistic
 from tallytree.planning.budget import readable_bytes, readable_count
 from tallytree.planning.carried import Window, window_ends

@@ -21,8 +21,8 @@ from tallytree.kernels.chart_problem import ChartProblem
 from tallytree.planning.budget import Budget
 from tallytree.planning.charts import ChartLayout, ChartTallies, spans
 from tallytree.planning.options import Backend
-from tallytree.running.chart_reference import ReferenceChart
 from tallytree.running.in_order import InOrder
+from tallytree.running.reference import ReferenceChart
 
 StepCounts = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
 """How often words have each tag, each rule is used, and each chain stands over each span."""
