@@ -5,11 +5,10 @@ from __future__ import annotations
 import errno
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO
 
 from tallytree.errors import ModelError, TallytreeError
 from tallytree.io import (
@@ -25,12 +24,9 @@ from tallytree.io import (
     write_uai,
     write_wcsp,
 )
-from tallytree.io.constraints import as_constraint_of
 from tallytree.io.files import Source, read_stream, source
-from tallytree.io.formulas import Formula, is_name
+from tallytree.io.formulas import Formula
 from tallytree.model.model import Model
-from tallytree.statistics.constraints import Constraint
-from tallytree.statistics.linear import Term
 from tallytree.statistics.recipes import count
 from tallytree.statistics.statistic import Recipe, Statistic
 
@@ -186,52 +182,6 @@ def _plain(problem: ProblemFile) -> Model:
             "Write a .json file, or a .cfn file if its constraint is a conjunction of counts"
         )
     return problem.model
-
-
-Counted = TypeVar("Counted", bound=Term)
-
-
-def counts_of(
-    options: Namespace, known: Sequence[str], make: Callable[[list[str], str], Counted]
-) -> list[Counted]:
-    """Return what ``--count NAME=LABEL,…`` asks for; ``make`` gets the labels, all known, and the name."""
-    found = []
-    for name, text in pairs(options.count, "--count"):
-        if not is_name(name):
-            raise ModelError(f"--count: {name!r} cannot stand in a formula; use letters, digits and _")
-        labels = [label.strip() for label in text.split(",")]
-        for label in labels:
-            if label not in known:
-                raise ModelError(f"--count {name}: {_unknown(label, known)}")
-        found.append(make(labels, name))
-    return found
-
-
-def _unknown(label: str, known: Sequence[str]) -> str:
-    near = get_close_matches(label, known, n=1, cutoff=0.5)
-    hint = f"; did you mean {near[0]!r}?" if near else "."
-    return f"there is no label {label!r}{hint} The labels are {', '.join(known)}"
-
-
-def constraint_of(options: Namespace, statistics: Sequence[Term]) -> Constraint | None:
-    """Return what all of ``--where`` ask for together."""
-    if not options.where:
-        return None
-    known = [statistic.name for statistic in statistics]
-    parts = [Formula(text) for text in options.where]
-    for formula in parts:
-        if formula.kind != "truth":
-            raise ModelError(f"--where takes a condition, such as nps >= 2; got '{formula.text}'")
-        unknown = next((name for name in formula.names if name not in known), None)
-        if unknown is not None:
-            raise ModelError(
-                f"--where reads {unknown!r}, and the counts are {', '.join(known) or 'none'}; add "
-                f"--count {unknown}=LABEL"
-            )
-    whole = as_constraint_of(parts[0], statistics, {})
-    for formula in parts[1:]:
-        whole = whole & as_constraint_of(formula, statistics, {})
-    return whole
 
 
 def learning() -> ModuleType:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tallytree as tt
 from tallytree.cli import reports
+from tallytree.cli.counts import constraint_of, counts_of
 from tallytree.cli.exits import Exit
-from tallytree.cli.inputs import check_apart, constraint_of, counts_of, learning, name_of
+from tallytree.cli.inputs import check_apart, learning, name_of
 from tallytree.cli.options import Commands, count_options, filled, json_option, number, positive, refuse
 from tallytree.cli.sentences import FORMATS, Task, blocks_of, format_of, labelled, written_to
 from tallytree.errors import InfeasibleError, ModelError

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 from tallytree import parsing
 from tallytree.cli import reports
+from tallytree.cli.counts import constraint_of, counts_of
 from tallytree.cli.exits import Exit
-from tallytree.cli.inputs import check_apart, constraint_of, counts_of, learning, name_of, read_source
+from tallytree.cli.inputs import check_apart, learning, name_of, read_source
 from tallytree.cli.options import Commands, count_options, json_option, number, refuse
 from tallytree.cli.sentences import text_lines, written_to
 from tallytree.cli.text import visible

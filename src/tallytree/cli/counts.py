@@ -1,0 +1,60 @@
+"""Constraints that options write as formulas over counts."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from typing import TypeVar
+
+from tallytree.cli.inputs import pairs
+from tallytree.errors import ModelError
+from tallytree.io.constraints import as_constraint_of
+from tallytree.io.formulas import Formula, is_name
+from tallytree.statistics.constraints import Constraint
+from tallytree.statistics.linear import Term
+
+Statistic = TypeVar("Statistic", bound=Term)
+
+
+def counts_of(
+    options: Namespace, known: Sequence[str], make: Callable[[list[str], str], Statistic]
+) -> list[Statistic]:
+    """Return what ``--count NAME=LABEL,…`` asks for; ``make`` gets the labels, all known, and the name."""
+    found = []
+    for name, text in pairs(options.count, "--count"):
+        if not is_name(name):
+            raise ModelError(f"--count: {name!r} cannot stand in a formula; use letters, digits and _")
+        labels = [label.strip() for label in text.split(",")]
+        for label in labels:
+            if label not in known:
+                raise ModelError(f"--count {name}: {_unknown(label, known)}")
+        found.append(make(labels, name))
+    return found
+
+
+def _unknown(label: str, known: Sequence[str]) -> str:
+    near = get_close_matches(label, known, n=1, cutoff=0.5)
+    hint = f"; did you mean {near[0]!r}?" if near else "."
+    return f"there is no label {label!r}{hint} The labels are {', '.join(known)}"
+
+
+def constraint_of(options: Namespace, statistics: Sequence[Term]) -> Constraint | None:
+    """Return what all of ``--where`` ask for together."""
+    if not options.where:
+        return None
+    known = [statistic.name for statistic in statistics]
+    parts = [Formula(text) for text in options.where]
+    for formula in parts:
+        if formula.kind != "truth":
+            raise ModelError(f"--where takes a condition, such as nps >= 2; got '{formula.text}'")
+        unknown = next((name for name in formula.names if name not in known), None)
+        if unknown is not None:
+            raise ModelError(
+                f"--where reads {unknown!r}, and the counts are {', '.join(known) or 'none'}; add "
+                f"--count {unknown}=LABEL"
+            )
+    whole = as_constraint_of(parts[0], statistics, {})
+    for formula in parts[1:]:
+        whole = whole & as_constraint_of(formula, statistics, {})
+    return whole
