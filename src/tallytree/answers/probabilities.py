@@ -64,18 +64,10 @@ def normalised(logs: NDArray[np.float64], total: float) -> NDArray[np.float64]:
 
 
 class TallyProbabilities:
-    """The exact distribution of a tally under ``p(y) ∝ exp(F(y))``.
+    """The exact distribution of a tally under ``p(y) ∝ exp(F(y))``."""
 
-    Attributes
-    ----------
-    tallies : (S, P) int64 array
-        The attainable tallies in lexicographic order.
-    log_partitions : (S,) float64 array
-        ``log Σ exp F(y)`` over all ``y`` with each.
-    """
-
-    tallies: NDArray[np.int64]
-    log_partitions: NDArray[np.float64]
+    tallies: NDArray[np.int64]  # (S, P): the attainable tallies in lexicographic order
+    log_partitions: NDArray[np.float64]  # (S,): ``log Σ exp F(y)`` over all ``y`` with each
     _names: tuple[str, ...]
     _offset: float = 0.0  # what all scores have in common and was left out of the pass
     _relative: NDArray[np.float64] | None = None  # the log-partitions without it

@@ -168,29 +168,16 @@ def kept_bytes(assignment_bytes: int, statistics: int) -> int:
 
 
 class Decoded(NamedTuple):
-    """A labelling that was decoded, and what the messages promise of it.
-
-    Attributes
-    ----------
-    assignment : int64 array
-    score : float
-    tally : sequence of int
-        Of the statistics that the messages carry.
-    value : float, optional
-        The objective; by default the score as the messages have it.
-    evaluation : Evaluation, optional
-        What the model says of it, where that is known: the sums of the statistics that are carried, then of
-        those that are reported, if they are others.
-    certified : bool
-        Whether score and tally are known to be what the model says.
-    """
+    """A labelling that was decoded, and what the messages promise of it."""
 
     assignment: NDArray[np.int64]
     score: float
-    tally: Sequence[int]
-    value: float | None = None
+    tally: Sequence[int]  # of the statistics that the messages carry
+    value: float | None = None  # the objective; by default the score as the messages have it
+    # what the model says of it, where that is known: the sums of the statistics that are carried, then of
+    # those that are reported, if they are others
     evaluation: Evaluation | None = None
-    certified: bool = False
+    certified: bool = False  # whether score and tally are known to be what the model says
 
 
 def certified(

@@ -32,21 +32,12 @@ SAME = Claim(SAME_TALLY)  # the claim of a look-up: the best with one tally
 
 
 class TallyTable(ABC, Generic[Answer]):
-    """The best score for every attainable tally, and what stands behind them.
-
-    Attributes
-    ----------
-    statistics : tuple of statistics
-    tallies : (S, P) int64 array
-        The attainable tallies in lexicographic order.
-    scores : (S,) float64 array
-        The best score of each.
-    """
+    """The best score for every attainable tally, and what stands behind them."""
 
     query: Query[Any]
     statistics: tuple[Any, ...]
-    tallies: NDArray[np.int64]
-    scores: NDArray[np.float64]
+    tallies: NDArray[np.int64]  # (S, P): the attainable tallies in lexicographic order
+    scores: NDArray[np.float64]  # (S,): the best score of each
     _names: tuple[str, ...]
     _remaining: Constraint | None = None  # what the messages leave of the query's constraint
 

@@ -33,24 +33,12 @@ Found = list[tuple[Integers, float]]
 
 
 class Chains(NamedTuple):
-    """Chains over one set of labels.
+    """Chains over one set of labels."""
 
-    Attributes
-    ----------
-    emissions : array of shape (T, N)
-        The scores of labels at all positions, one chain after the other.
-    links : array of shape (N, N)
-        The scores of a label followed by another.
-    lengths : sequence of int
-        The lengths of the chains.
-    names : tuple of str or None
-        The labels.
-    """
-
-    emissions: NDArray[np.float64]
-    links: NDArray[np.float64]
-    lengths: Sequence[int]
-    names: tuple[str, ...] | None
+    emissions: NDArray[np.float64]  # (T, N): the scores of labels at all positions, one chain after the other
+    links: NDArray[np.float64]  # (N, N): the scores of a label followed by another
+    lengths: Sequence[int]  # the lengths of the chains
+    names: tuple[str, ...] | None  # the labels
 
     @property
     def plain(self) -> bool:

@@ -57,23 +57,17 @@ class BatchOptions(NamedTuple):
 
 
 class Labellings(NamedTuple):
-    """What a batch found: labellings of its items, those of an item together and from the best on.
+    """What a batch found: labellings of its items, those of an item together and from the best on."""
 
-    Attributes
-    ----------
-    labels, tallies, sums : int64 array
-        Of all labellings: labels, tallies as the messages have them, and sums of tables of integers.
-    known : structured array
-        Of each labelling: the ``item``; where its stretches of the three arrays begin and end
-        (``labels_begin``, ``labels_end``, ``tally_begin``, …); its score by the messages (``promised``) and
-        by the definition (``score``), the size of its local scores (``magnitude``) and their number
-        (``terms``); with a truth, the ``value``, the ``loss`` and the ``truth_score``; and whether score and
-        tally are what the messages promise (``certified``).
-    """
-
+    # of all labellings: labels, tallies as the messages have them, and sums of tables of integers
     labels: NDArray[np.int64]
     tallies: NDArray[np.int64]
     sums: NDArray[np.int64]
+    # of each labelling: the ``item``; where its stretches of the three arrays begin and end
+    # (``labels_begin``, ``labels_end``, ``tally_begin``, …); its score by the messages (``promised``) and by
+    # the definition (``score``), the size of its local scores (``magnitude``) and their number (``terms``);
+    # with a truth, the ``value``, the ``loss`` and the ``truth_score``; and whether score and tally are what
+    # the messages promise (``certified``)
     known: NDArray[np.void]
 
     def part(self, first: int, last: int) -> Labellings:

@@ -36,27 +36,15 @@ _NO_FOLDS = np.zeros((0, 0))
 
 
 class KindTables(NamedTuple):
-    """The tables of K kinds, W states, P statistics and L pairs of kinds.
+    """The tables of K kinds, W states, P statistics and L pairs of kinds."""
 
-    Attributes
-    ----------
-    labels : int32 array of shape (K, W)
-        The label that a state stands for; -1 for a state that no labelling takes.
-    given : int64 array of shape (P, K, W)
-        What a state counts by itself.
-    pairs : int32 array of shape (K, K)
-        The number of a pair of neighbours; -1 where they never are.
-    fits : bool array of shape (L, W, W)
-        Which states may follow each other. Where L is 0, states are labels and all may.
-    moved : int64 array of shape (P, L, W, W)
-        What two neighbours count.
-    """
-
+    # (K, W): the label that a state stands for; -1 for a state that no labelling takes
     labels: NDArray[np.int32]
-    given: Integers
-    pairs: NDArray[np.int32]
+    given: Integers  # (P, K, W): what a state counts by itself
+    pairs: NDArray[np.int32]  # (K, K): the number of a pair of neighbours; -1 where they never are
+    # (L, W, W): which states may follow each other. Where L is 0, states are labels and all may.
     fits: NDArray[np.bool_]
-    moved: Integers
+    moved: Integers  # (P, L, W, W): what two neighbours count
 
 
 class TruthTables(ABC):

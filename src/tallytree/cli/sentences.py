@@ -30,23 +30,12 @@ LAST = -1
 
 
 class Task(NamedTuple):
-    """What a labeller was trained for; its notes in the file of the model.
-
-    Attributes
-    ----------
-    name : {"tag", "chunk"}
-    reads : tuple of str
-        What its features are made of: ``word``, perhaps ``tag``.
-    format : str
-        Of the training data.
-    column : int
-        Where the labels were, from 0; -1 for the last column.
-    """
+    """What a labeller was trained for; its notes in the file of the model."""
 
     name: str
-    reads: tuple[str, ...]
-    format: Format
-    column: int
+    reads: tuple[str, ...]  # what its features are made of: ``word``, perhaps ``tag``
+    format: Format  # of the training data
+    column: int  # where the labels were, from 0; -1 for the last column
 
     @classmethod
     def of(cls, notes: Any, path: str) -> Task:

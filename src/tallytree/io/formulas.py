@@ -77,15 +77,6 @@ class Formula(Frozen):
         Arithmetic (``+ - * / **``), comparisons, ``and``, ``or``, ``not``, and the functions ``min``,
         ``max``, ``abs``, ``exp``, ``log`` and ``where(condition, a, b)``; ``inf`` is infinity.
 
-    Attributes
-    ----------
-    code : tuple of (operation, argument)
-        The instructions, in postfix order.
-    kind : {"number", "truth"}
-        What it evaluates to.
-    names : tuple of str
-        The names it reads, in order of first use.
-
     Raises
     ------
     ModelError
@@ -107,9 +98,9 @@ class Formula(Frozen):
     __slots__ = ("code", "kind", "names", "text")
 
     text: str
-    code: tuple[Instruction, ...]
-    kind: Kind
-    names: tuple[str, ...]
+    code: tuple[Instruction, ...]  # the instructions, in postfix order
+    kind: Kind  # what it evaluates to
+    names: tuple[str, ...]  # the names it reads, in order of first use
 
     def __init__(self, text: str) -> None:
         parser = Parser(text)

@@ -40,21 +40,11 @@ Factor = tuple[Sequence[int], npt.ArrayLike]
 
 @dataclass(frozen=True)
 class Table:
-    """A message: elements of an algebra for every state of a scope and every tally.
+    """A message: elements of an algebra for every state of a scope and every tally."""
 
-    Attributes
-    ----------
-    scope
-        The variables, in increasing order.
-    tallies
-        ``(S, P)`` int64, sorted lexicographically, without repetitions.
-    values
-        One axis per variable of the scope, and a last one of length ``S``.
-    """
-
-    scope: Scope
-    tallies: Integers
-    values: Array
+    scope: Scope  # the variables, in increasing order
+    tallies: Integers  # ``(S, P)`` int64, sorted lexicographically, without repetitions
+    values: Array  # one axis per variable of the scope, and a last one of length ``S``
 
     @property
     def cardinalities(self) -> dict[int, int]:

@@ -27,18 +27,10 @@ _MOST_CHAINS = 500_000
 
 
 class Bag(NamedTuple):
-    """What a chain puts on a span.
+    """What a chain puts on a span."""
 
-    Attributes
-    ----------
-    labels : tuple of (label, level)
-        Constituents, from the top.
-    tag : int
-        The label of the tag below them, -1 where the span has several words.
-    """
-
-    labels: tuple[tuple[int, int], ...]
-    tag: int = -1
+    labels: tuple[tuple[int, int], ...]  # constituents, from the top
+    tag: int = -1  # the label of the tag below them, -1 where the span has several words
 
 
 _NOTHING = Bag(())

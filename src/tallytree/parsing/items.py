@@ -26,24 +26,13 @@ from tallytree.values import read_only
 
 @dataclass(frozen=True, eq=False)
 class ChartShape:
-    """What is known of a chart before any score; made by :meth:`of`.
+    """What is known of a chart before any score; made by :meth:`of`."""
 
-    Attributes
-    ----------
-    compiled : Compiled
-        The grammar; its symbols are told apart by depth as far as the statistics look at it.
-    words : int
-    statistics : tuple of TreeStatistic
-    order : tuple of int
-        The statistics as the chart has them: the one with the longest range comes last.
-    shifts : int32 array, [bag][span][statistic]
-        What each bag of labels adds over each span, statistics in that order.
-    """
-
-    compiled: Compiled
+    compiled: Compiled  # the grammar; its symbols are told apart by depth as far as the statistics look at it
     words: int
     statistics: tuple[TreeStatistic, ...]
-    order: tuple[int, ...]
+    order: tuple[int, ...]  # the statistics as the chart has them: the one with the longest range comes last
+    # [bag][span][statistic]: what each bag of labels adds over each span, statistics in that order
     shifts: NDArray[np.int32]
 
     @classmethod
@@ -86,46 +75,24 @@ def _longest_last(statistics: Sequence[TreeStatistic], weights: Sequence[NDArray
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """The items of a chart.
+    """The items of a chart."""
 
-    Attributes
-    ----------
-    live : uint8 array, [layer][span][symbol]
-        1 for the items that are kept. The layers are open and closed.
-    floor : float
-        Items whose best tree scores less, its tally paid for, were left out; ``-inf`` if none were.
-    prices : tuple of float
-        What each statistic costs there.
-    kept_bytes : int
-        What stays in memory with them.
-    peak_bytes : int
-        The most memory while they were looked for.
-    """
-
+    # [layer][span][symbol]: 1 for the items that are kept. The layers are open and closed.
     live: NDArray[np.uint8]
+    # items whose best tree scores less, its tally paid for, were left out; ``-inf`` if none were
     floor: float
-    prices: tuple[float, ...]
-    kept_bytes: int
-    peak_bytes: int
+    prices: tuple[float, ...]  # what each statistic costs there
+    kept_bytes: int  # what stays in memory with them
+    peak_bytes: int  # the most memory while they were looked for
 
 
 @dataclass(frozen=True, eq=False)
 class Marginals:
-    """The score of the best tree with each item, less the price of its tally.
+    """The score of the best tree with each item, less the price of its tally."""
 
-    Attributes
-    ----------
-    best : float64 array, [layer][span][symbol]
-        ``-inf`` for items that are part of no tree.
-    prices : tuple of float
-        What each statistic costs.
-    peak_bytes : int
-        The most memory of the two plain passes that found them.
-    """
-
-    best: NDArray[np.float64]
-    prices: tuple[float, ...]
-    peak_bytes: int
+    best: NDArray[np.float64]  # [layer][span][symbol]: ``-inf`` for items that are part of no tree
+    prices: tuple[float, ...]  # what each statistic costs
+    peak_bytes: int  # the most memory of the two plain passes that found them
 
     def above(self, floor: float = -np.inf) -> Items:
         """Return the items whose best tree scores this or more."""

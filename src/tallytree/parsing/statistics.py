@@ -28,16 +28,10 @@ from tallytree.trees import Tree
 
 
 class Chart(NamedTuple):
-    """Where statistics are counted: the bags of a compiled grammar, over the spans of a sentence.
-
-    Attributes
-    ----------
-    compiled : Compiled
-    starts, ends : int64 arrays
-        Of all spans.
-    """
+    """Where statistics are counted: the bags of a compiled grammar, over the spans of a sentence."""
 
     compiled: Compiled
+    # of all spans
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
 

@@ -33,15 +33,10 @@ _ALGEBRAS: dict[Algebra, native.Algebra] = {_MAX_PLUS: native.MAX_PLUS, LogSumEx
 
 @dataclass(frozen=True)
 class Scores:
-    """What a chart adds up: scores of words, of binary rules and of chains.
+    """What a chart adds up: scores of words, of binary rules and of chains."""
 
-    Attributes
-    ----------
-    words : float64 array, [word][symbol]
-    rules, chains : float64 arrays, [rule][1] or [rule][span]
-    """
-
-    words: NDArray[np.float64]
+    words: NDArray[np.float64]  # [word][symbol]
+    # [rule][1]
     rules: NDArray[np.float64]
     chains: NDArray[np.float64]
 

@@ -19,37 +19,20 @@ Integers = NDArray[np.int64]
 
 
 class Slopes(NamedTuple):
-    """The slopes of some planes, one after the other.
+    """The slopes of some planes, one after the other."""
 
-    Attributes
-    ----------
-    indices, values : arrays of shape (E,)
-        The entries that are not zero.
-    ends : array of shape (K,)
-        Where the entries of each plane end.
-    """
-
+    # (E,): the entries that are not zero
     indices: Integers
     values: Floats
-    ends: Integers
+    ends: Integers  # (K,): where the entries of each plane end
 
 
 class StepRules(NamedTuple):
-    """When steps end.
+    """When steps end."""
 
-    Attributes
-    ----------
-    steps : int
-        The most steps of a call.
-    enough : float
-        The part of the first slope that may remain.
-    rounding : float
-        Slopes below this, relative to the offsets, are taken for zero.
-    """
-
-    steps: int
-    enough: float
-    rounding: float
+    steps: int  # the most steps of a call
+    enough: float  # the part of the first slope that may remain
+    rounding: float  # slopes below this, relative to the offsets, are taken for zero
 
 
 def inner_products(slopes: Slopes, vector: Floats) -> Floats:

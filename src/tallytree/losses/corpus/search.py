@@ -62,27 +62,13 @@ class Question:
 
 @dataclass
 class Report:
-    """How the search went.
+    """How the search went."""
 
-    Attributes
-    ----------
-    tallies : int
-        How many tallies the whole range holds.
-    boxes : int
-        How many boxes were looked at.
-    multipliers : int
-        How many vectors of multipliers the bound is made of.
-    joined : int
-        How many tallies survived the bound and were joined.
-    states : int
-        The largest number of partial tallies during a join.
-    """
-
-    tallies: int = 0
-    boxes: int = 0
-    multipliers: int = 0
-    joined: int = 0
-    states: int = 0
+    tallies: int = 0  # how many tallies the whole range holds
+    boxes: int = 0  # how many boxes were looked at
+    multipliers: int = 0  # how many vectors of multipliers the bound is made of
+    joined: int = 0  # how many tallies survived the bound and were joined
+    states: int = 0  # the largest number of partial tallies during a join
 
     def __str__(self) -> str:
         return (
