@@ -98,7 +98,7 @@ def _certified(found: Any) -> dict[str, Any]:
 
 
 def _plan(plan: tt.Plan) -> dict[str, Any]:
-    names = "width degree tallies operations order segments pruned mode precision kept names"
+    names = "width degree tallies operations order pruned mode precision names"
     return {**{name: getattr(plan, name) for name in names.split()}, "text": Text(plan)}
 
 

@@ -6,7 +6,7 @@ import os
 import sys
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Self
 
@@ -47,6 +47,12 @@ def recipe_parameters(recipe: Any) -> dict[str, Any]:
 class RecipeEstimator(BaseEstimator):  # type: ignore[misc]
     """An estimator whose parameters may be frozen values with parameters of their own."""
 
+    def _keep(self, given: Mapping[str, Any]) -> None:
+        """Keep the arguments of a constructor under their own names: what scikit-learn asks of estimators."""
+        self.__dict__.update(
+            {name: value for name, value in given.items() if name not in ("self", "__class__")}
+        )
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name; with ``deep``, those of losses and solvers as ``loss__beta``."""
         parameters: dict[str, Any] = super().get_params(deep=False)
@@ -78,6 +84,19 @@ class RecipeEstimator(BaseEstimator):  # type: ignore[misc]
 class StructuredSVM(RecipeEstimator):
     """The base of the estimators; use one of its subclasses."""
 
+    loss: Loss | None
+    scaling: Scaling
+    C: float
+    solver: Solver | None
+    extra: TopTallies | Diverse | None
+    tolerance: float
+    max_passes: int
+    max_seconds: float
+    n_jobs: int | None
+    warm_start: bool
+    checkpoint: str | os.PathLike[str] | None
+    verbose: bool
+
     def __init__(
         self,
         loss: Loss | None = None,
@@ -94,18 +113,7 @@ class StructuredSVM(RecipeEstimator):
         checkpoint: str | os.PathLike[str] | None = None,
         verbose: bool = False,
     ) -> None:
-        self.loss = loss
-        self.scaling = scaling
-        self.C = C
-        self.solver = solver
-        self.extra = extra
-        self.tolerance = tolerance
-        self.max_passes = max_passes
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.verbose = verbose
+        self._keep(locals())
 
     # --- what a subclass says of its examples -------------------------------------------------------------
 

@@ -82,6 +82,15 @@ class TreeSVM(StructuredSVM):
     [Tree('(S (NP (NN fish)) (VP (VB swim)))')]
     """
 
+    horizontal: int | None
+    vertical: int
+    tail: Tail
+    prior: float
+    smoothing: float
+    rare: int
+    hashed: int | None
+    min_count: int
+
     def __init__(
         self,
         loss: Loss | None = None,
@@ -106,28 +115,7 @@ class TreeSVM(StructuredSVM):
         hashed: int | None = None,
         min_count: int = 1,
     ) -> None:
-        super().__init__(
-            loss,
-            scaling=scaling,
-            C=C,
-            solver=solver,
-            extra=extra,
-            tolerance=tolerance,
-            max_passes=max_passes,
-            max_seconds=max_seconds,
-            n_jobs=n_jobs,
-            warm_start=warm_start,
-            checkpoint=checkpoint,
-            verbose=verbose,
-        )
-        self.horizontal = horizontal
-        self.vertical = vertical
-        self.tail = tail
-        self.prior = prior
-        self.smoothing = smoothing
-        self.rare = rare
-        self.hashed = hashed
-        self.min_count = min_count
+        self._keep(locals())
 
     model_: TreeModel
 

@@ -12,8 +12,16 @@ from numpy.typing import ArrayLike
 
 from tallytree.errors import BudgetError
 from tallytree.losses.base import Values, check_positive
-from tallytree.losses.grams import Group, Sentence, checked_order, clipped, counted, largest_counts, ngrams_of
-from tallytree.losses.sequences import SequenceLoss
+from tallytree.losses.sequences import (
+    Group,
+    Sentence,
+    SequenceLoss,
+    checked_order,
+    clipped,
+    counted,
+    largest_counts,
+    ngrams_of,
+)
 from tallytree.model.model import Model
 from tallytree.reductions.reduction import Reduction
 from tallytree.transducers.encodings import transduced

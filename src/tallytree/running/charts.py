@@ -21,7 +21,7 @@ from tallytree.kernels.chart_problem import ChartProblem
 from tallytree.planning.budget import Budget
 from tallytree.planning.charts import ChartLayout, ChartTallies, spans
 from tallytree.planning.options import Backend
-from tallytree.running.in_order import InOrder
+from tallytree.running.engine import InOrder
 from tallytree.running.reference import ReferenceChart
 
 StepCounts = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]

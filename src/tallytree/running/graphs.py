@@ -23,7 +23,7 @@ from tallytree.planning.budget import Budget
 from tallytree.planning.options import RunOptions
 from tallytree.planning.plan import Plan
 from tallytree.planning.precision import check_scores
-from tallytree.running.in_order import InOrder
+from tallytree.running.engine import InOrder
 from tallytree.running.reference import ReferenceRun
 from tallytree.statistics.statistic import Statistic
 
