@@ -28,18 +28,9 @@ def certify(
 ) -> None:
     """Compare the score and the tally that were promised with those that are attained.
 
-    Parameters
-    ----------
-    promised, attained : (score, tally)
-    allowance : float or (float, float)
-        How far the promised score may be from the attained one; or how far below it, and how far above.
-    source, thing, report : str
-        Words for the error: who promised, what was decoded, what to do.
-
-    Raises
-    ------
-    CertificateError
-        They differ.
+    `allowance`: how far the promised score may be from the attained one; or how far below it, and how far
+    above. `source`, `thing` and `report`: words for the error: who promised, what was decoded, what to do.
+    Raises CertificateError: they differ.
     """
     below, above = allowance if isinstance(allowance, tuple) else (allowance, allowance)
     (score, tally), (exact, total) = promised, attained

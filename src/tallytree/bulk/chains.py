@@ -74,27 +74,13 @@ def best_of_chains(
 ) -> list[Found]:
     """Find the labellings of the highest score, or those that most violate the margin.
 
-    Parameters
-    ----------
-    chains : Chains
-        Scores of labels.
-    loss : Loss, optional
-        A recipe. Without one, the labelling of the highest score is found for each chain.
-    truths : sequence of int64 arrays
-        What is right, in numbers, where there is a loss.
-    scaling : {"margin", "slack"}
-        How the loss enters.
-    count : int
-        With a loss, how many labellings of a chain: the best of each of the best tallies, fewer where there
-        are fewer. For one, a loss that is linear folds into the scores.
-    threads : int, optional
-        By default as many as there are processors. The answers do not depend on it.
-
-    Returns
-    -------
-    list of lists of (labelling, loss)
-        The best first. Chains that do not fit the memory limit are solved as models, with a warning; so are
-        all chains, without one, where a score is not finite or the loss has no tables.
+    `chains`: scores of labels. `loss`: a recipe. Without one, the labelling of the highest score is found for
+    each chain. `truths`: what is right, in numbers, where there is a loss. `scaling`: how the loss enters.
+    `count`: with a loss, how many labellings of a chain: the best of each of the best tallies, fewer where
+    there are fewer. For one, a loss that is linear folds into the scores. `threads`: by default as many as
+    there are processors. The answers do not depend on it. Returns the best first. Chains that do not fit the
+    memory limit are solved as models, with a warning; so are all chains, without one, where a score is not
+    finite or the loss has no tables.
 
     Examples
     --------

@@ -155,14 +155,8 @@ class Batch:
 
     Items of the native batch have places: first those of the bulks, then those of the other problems.
 
-    Parameters
-    ----------
-    problems : mapping of int to Problem
-        Those that go over one by one, with their numbers in the batch, in order.
-    options : BatchOptions
-        What they have in common.
-    bulks : sequence of Bulk
-        The other ones.
+    `problems`: those that go over one by one, with their numbers in the batch, in order. `options`: what they
+    have in common. `bulks`: the other ones.
     """
 
     def __init__(

@@ -94,13 +94,9 @@ def most_violated(
 ) -> list[list[AugmentedSolution]]:
     """Find the labellings of many models that most violate the margin: the best of each of the best tallies.
 
-    Parameters
-    ----------
-    models, loss, truths, scaling, threads
-        As for :func:`loss_augmented_batch`.
-    count : int
-        How many labellings of each model; fewer where there are fewer tallies. Those of one model are what
-        :meth:`LossProfile.top` gives, or for one labelling :func:`loss_augmented`.
+    `models`, `loss`, `truths`, `scaling` and `threads`: as for :func:`loss_augmented_batch`. `count`: how
+    many labellings of each model; fewer where there are fewer tallies. Those of one model are what
+    :meth:`LossProfile.top` gives, or for one labelling :func:`loss_augmented`.
     """
     size = len(models)
     losses = [loss] * size if isinstance(loss, Loss) else list(loss)

@@ -94,18 +94,9 @@ class TruthTables(ABC):
     ) -> tuple[native.Truths, bool]:
         """Return truths for a batch, and whether their losses fold into the scores.
 
-        Parameters
-        ----------
-        labels : int64 array
-            The truths, one after the other.
-        lengths : sequence of int
-            Those of the truths.
-        scaling, margin
-            How losses enter.
-        count : int
-            How many of the best tallies are decoded.
-        folds : bool
-            Whether to fold losses into the scores where all of them are linear, and one tally is asked for.
+        `labels`: the truths, one after the other. `lengths`: those of the truths. `scaling` and `margin`: how
+        losses enter. `count`: how many of the best tallies are decoded. `folds`: whether to fold losses into
+        the scores where all of them are linear, and one tally is asked for.
         """
         kinds, sizes = self.kinds(labels, lengths)
         ends = np.cumsum(lengths).tolist()
@@ -206,13 +197,8 @@ class SizedLosses(NamedTuple):
 class LossTables:
     """The losses of tallies, for truths of any size.
 
-    Parameters
-    ----------
-    statistics : tuple of str
-        What is counted. Of ``tp`` there are no more than the size of the truth, of others no more than its
-        length.
-    bound : callable
-        Returns the loss with a truth.
+    `statistics`: what is counted. Of ``tp`` there are no more than the size of the truth, of others no more
+    than its length. `bound`: returns the loss with a truth.
     """
 
     def __init__(self, statistics: tuple[str, ...], bound: Callable[[Any], Loss]) -> None:

@@ -32,10 +32,7 @@ def as_constraint_of(
 ) -> Constraint:
     """Make the constraint that a formula says.
 
-    Raises
-    ------
-    ModelError
-        It compares something that is not a whole combination of statistics.
+    Raises ModelError: it compares something that is not a whole combination of statistics.
 
     Examples
     --------

@@ -33,10 +33,7 @@ _METRICS: dict[str, dict[str, Metric]] = {
 def counted(keyword: str, scope: Scope, sizes: Sequence[int], parameters: Parameters) -> list[Counted]:
     """Read a count constraint.
 
-    Raises
-    ------
-    ModelError
-        The keyword is none of a count, or a parameter is not what it should be.
+    Raises ModelError: the keyword is none of a count, or a parameter is not what it should be.
 
     Examples
     --------

@@ -71,16 +71,9 @@ def is_name(text: str) -> bool:
 class Formula(Frozen):
     """A formula that has been read.
 
-    Parameters
-    ----------
-    text : str
-        Arithmetic (``+ - * / **``), comparisons, ``and``, ``or``, ``not``, and the functions ``min``,
-        ``max``, ``abs``, ``exp``, ``log`` and ``where(condition, a, b)``; ``inf`` is infinity.
-
-    Raises
-    ------
-    ModelError
-        The text is no formula; the message says where.
+    `text`: arithmetic (``+ - * / **``), comparisons, ``and``, ``or``, ``not``, and the functions ``min``,
+    ``max``, ``abs``, ``exp``, ``log`` and ``where(condition, a, b)``; ``inf`` is infinity. Raises ModelError:
+    the text is no formula; the message says where.
 
     Examples
     --------

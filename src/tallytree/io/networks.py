@@ -68,14 +68,8 @@ class Counted(NamedTuple):
 class Network:
     """A cost function network while it is being read.
 
-    Parameters
-    ----------
-    cardinalities : sequence of int
-        The number of states of each variable.
-    top : float
-        The upper bound; infinite for none.
-    maximise : bool
-        Whether costs are gains, and ``top`` a lower bound.
+    `cardinalities`: the number of states of each variable. `top`: the upper bound; infinite for none.
+    `maximise`: whether costs are gains, and ``top`` a lower bound.
     """
 
     def __init__(self, cardinalities: Sequence[int], top: float, *, maximise: bool = False) -> None:

@@ -127,16 +127,9 @@ def absorb(
 ) -> Table:
     """Add scores and shift tallies: ``c[s, l] = ⊕ over i + g(s) = l of a[s, i] ⊗ f(s)``.
 
-    Parameters
-    ----------
-    table
-        What is known so far.
-    factors
-        (scope, float table) pairs whose sum is ``f``.
-    shifts
-        For each of the P statistics, the (scope, integer table) pairs whose sum is its ``g``.
-    algebra, caps
-        The score algebra, and the caps of the P statistics.
+    `table`: what is known so far. `factors`: (scope, float table) pairs whose sum is ``f``. `shifts`: for
+    each of the P statistics, the (scope, integer table) pairs whose sum is its ``g``. `algebra` and `caps`:
+    the score algebra, and the caps of the P statistics.
 
     Examples
     --------

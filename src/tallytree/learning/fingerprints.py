@@ -31,10 +31,7 @@ def fingerprint_of(value: Any) -> str:
     Equal content has equal digests, in every process: they do not depend on where a value lies in memory, nor
     on the order of sets.
 
-    Raises
-    ------
-    ModelError
-        There is something in it that has no content to go by, as an open file.
+    Raises ModelError: there is something in it that has no content to go by, as an open file.
 
     Examples
     --------

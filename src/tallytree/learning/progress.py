@@ -64,10 +64,7 @@ class Progress(NamedTuple):
 def history_of(entries: Any) -> list[Progress]:
     """Return what was written down of a run, after a look at it.
 
-    Raises
-    ------
-    ValueError
-        It is no list of passes.
+    Raises ValueError: it is no list of passes.
     """
     history = [Progress(*entry) for entry in entries]
     for at, entry in enumerate(history):

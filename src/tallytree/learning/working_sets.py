@@ -28,14 +28,8 @@ _NONE = np.zeros(0)
 class WorkingSet:
     """The planes of one example and their weights.
 
-    Parameters
-    ----------
-    planes : sequence of Plane
-        At least one.
-    alpha : array of shape (K,)
-        Their weights.
-    gram : array of shape (K, K), optional
-        The inner products of the slopes, where they are known.
+    `planes`: at least one. `alpha`: their weights. `gram`: the inner products of the slopes, where they are
+    known.
     """
 
     __slots__ = ("_slopes", "alpha", "gram", "offsets")
@@ -114,17 +108,9 @@ class WorkingSet:
     def improve(self, weights: Floats, lag: Floats = _NONE, factor: float = 0.0) -> float:
         """Make pairwise steps, each with exact line search.
 
-        Parameters
-        ----------
-        weights : array
-            The weight vector, which is changed along with alpha.
-        lag, factor
-            Another vector, to which the change of the weights is added with a factor.
-
-        Returns
-        -------
-        float
-            ``Σ_k α_k (max g − g_k)`` before the first step: the gap of this block on the planes at hand.
+        `weights`: the weight vector, which is changed along with alpha. `lag` and `factor`: another vector,
+        to which the change of the weights is added with a factor. Returns ``Σ_k α_k (max g − g_k)`` before
+        the first step: the gap of this block on the planes at hand.
         """
         return improve(self._slopes, self.offsets, self.gram, self.alpha, weights, _RULES, lag, factor)
 

@@ -151,11 +151,8 @@ def check_blocks(
 ) -> None:
     """Refuse blocks that do not fit a model with these cardinalities.
 
-    Raises
-    ------
-    ModelError
-        A scope is out of range or has a variable twice, a table has another shape or dtype, a score is nan,
-        +inf or too large, or an integer is.
+    Raises ModelError: a scope is out of range or has a variable twice, a table has another shape or dtype, a
+    score is nan, +inf or too large, or an integer is.
     """
     for number, block in enumerate(blocks):
         _check_block(block, number, dtype, cardinalities, noun)

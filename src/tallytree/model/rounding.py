@@ -22,12 +22,7 @@ _EPSILON = float(np.finfo(np.float64).eps)
 def rounding_bound(terms: Any, magnitude: Any) -> Any:
     """Bound the difference of any two sums of the same numbers, in whatever order: ``(8 + 2n)·eps·Σ|f|``.
 
-    Parameters
-    ----------
-    terms : int or array
-        How many numbers there are.
-    magnitude : float or array
-        The sum of their sizes.
+    `terms`: how many numbers there are. `magnitude`: the sum of their sizes.
 
     Examples
     --------
@@ -40,12 +35,7 @@ def rounding_bound(terms: Any, magnitude: Any) -> Any:
 def rounding(blocks: Iterable[Block], *further: float) -> float:
     """Bound the difference of any two evaluations of any labelling of a model.
 
-    Parameters
-    ----------
-    blocks : iterable of Block
-        The factors.
-    further : float
-        Numbers that are added to them.
+    `blocks`: the factors. `further`: numbers that are added to them.
 
     Examples
     --------

@@ -105,20 +105,8 @@ def max_marginals(
 ) -> Marginals:
     """Find the best tree with each item, in a plain pass up and one down.
 
-    Parameters
-    ----------
-    shape : ChartShape
-    scores : Scores
-        Of the shape's rules.
-    memory_limit : float
-        Bytes.
-    prices : tuple of float, optional
-        What to take off for each statistic; by default nothing.
-
-    Raises
-    ------
-    BudgetError
-        Two plain charts do not fit the memory limit.
+    `scores`: of the shape's rules. `memory_limit`: bytes. `prices`: what to take off for each statistic; by
+    default nothing. Raises BudgetError: two plain charts do not fit the memory limit.
     """
     paid = (0.0,) * len(shape.statistics) if prices is None else prices
     plain = ChartLayout.plain(shape.compiled.rules, shape.words, np.inf)

@@ -225,10 +225,7 @@ def _restored(shape: ChartShape, items: Items, options: PlanOptions, window: Win
 def plan_trees(query: Query[TreeStatistic], options: PlanOptions) -> TreePlan:
     """Plan the chart of a query about a forest, with all items that are part of some tree.
 
-    Raises
-    ------
-    BudgetError
-        The chart, or the search for its items, does not fit the memory limit.
+    Raises BudgetError: the chart, or the search for its items, does not fit the memory limit.
     """
     forest: Forest = query.subject
     shape = ChartShape.of(forest.grammar, len(forest), query.carried)

@@ -44,14 +44,9 @@ def find_prices(
 ) -> Prices:
     """Search for prices with a small gap.
 
-    Parameters
-    ----------
-    tallies : (S, P) array
-        What trees can count.
-    need : callable
-        What trees with these tallies must score at the moment; infinite where they cannot be the answer.
-    best : callable
-        The score and the tally of the best tree at some prices. It may raise what is needed.
+    `tallies` (S, P): what trees can count. `need`: what trees with these tallies must score at the moment;
+    infinite where they cannot be the answer. `best`: the score and the tally of the best tree at some prices.
+    It may raise what is needed.
     """
     prices = np.zeros(tallies.shape[1])
     scores: list[float] = []

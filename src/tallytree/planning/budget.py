@@ -22,12 +22,7 @@ ADVICE = (
 class Budget:
     """What one call may hold in memory, and how much of it is held.
 
-    Parameters
-    ----------
-    limit : float
-        Bytes.
-    held : float
-        What is held from the start, as the tables of a plan are.
+    `limit`: bytes. `held`: what is held from the start, as the tables of a plan are.
 
     Examples
     --------
@@ -52,10 +47,7 @@ class Budget:
     def hold(self, size: float, what: str) -> None:
         """Count what is held from now on, or given back where the size is negative.
 
-        Raises
-        ------
-        BudgetError
-            It is more than the limit.
+        Raises BudgetError: it is more than the limit.
         """
         self.held += size
         if size > 0 and self.held > self.limit:

@@ -90,10 +90,7 @@ class ChartLayout:
     def plain(cls, rules: ChartRules, words: int, memory_limit: float) -> ChartLayout:
         """Lay out a chart without statistics.
 
-        Raises
-        ------
-        BudgetError
-            It does not fit the memory limit.
+        Raises BudgetError: it does not fit the memory limit.
         """
         with _budget(words, memory_limit):
             made = native.ChartLayout.plain(rules.native, words, memory_limit)
@@ -111,10 +108,7 @@ class ChartLayout:
     ) -> ChartLayout:
         """Lay out a chart with statistics; `beside` it so many bytes of the limit are taken.
 
-        Raises
-        ------
-        BudgetError
-            It does not fit the memory limit.
+        Raises BudgetError: it does not fit the memory limit.
         """
         t = tallies
         with _budget(words, memory_limit, beside):

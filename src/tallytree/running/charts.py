@@ -86,10 +86,7 @@ class NativeChart:
     def expectations(self, probabilities: NDArray[np.float64] | None = None) -> StepCounts:
         """Return how often each tag, rule and chain is expected; of a log-sum-exp run.
 
-        Parameters
-        ----------
-        probabilities : array, optional
-            How likely each root cell is drawn; a chart with statistics needs it.
+        `probabilities`: how likely each root cell is drawn; a chart with statistics needs it.
         """
         return self._run.expectations() if probabilities is None else self._run.expectations_of(probabilities)
 
@@ -111,14 +108,8 @@ def run_chart(
 ) -> ChartMessages:
     """Run the upward pass over a chart.
 
-    Parameters
-    ----------
-    layout : ChartLayout
-    scores : Scores
-        Those of the layout's rules.
-    algebra : Algebra
-        Counting is the reference's alone; its counts are those of derivations.
-    backend : {"native", "reference"}
+    `scores`: those of the layout's rules. `algebra`: counting is the reference's alone; its counts are those
+    of derivations.
     """
     if backend == "reference":
         return _reference(layout, scores, algebra)

@@ -59,24 +59,10 @@ def improve(
 ) -> float:
     """Make pairwise steps, each with exact line search.
 
-    Parameters
-    ----------
-    slopes, offsets
-        The K planes.
-    gram : array of shape (K, K)
-        The inner products of the slopes.
-    alpha, weights : arrays
-        The weights of the planes and the weight vector; changed in place.
-    rules : StepRules
-        When to stop.
-    lag, factor
-        Another vector, to which the change of the weight vector is added in place with a factor; empty for
-        none.
-
-    Returns
-    -------
-    float
-        ``Σ_k α_k (max g − g_k)`` before the first step: how far these planes are from their optimum.
+    `slopes` and `offsets`: the K planes. `gram`: the inner products of the slopes. `alpha` and `weights`: the
+    weights of the planes and the weight vector; changed in place. `rules`: when to stop. `lag` and `factor`:
+    another vector, to which the change of the weight vector is added in place with a factor; empty for none.
+    Returns ``Σ_k α_k (max g − g_k)`` before the first step: how far these planes are from their optimum.
 
     Examples
     --------

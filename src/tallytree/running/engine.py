@@ -69,12 +69,7 @@ class InOrder:
     A search keeps what it has met, and so grows with every answer. What it holds is counted in a budget that
     it may share with others.
 
-    Parameters
-    ----------
-    search : native.KBest or native.ChartKBest
-    budget : Budget
-    things : str
-        What is searched for, in an error.
+    `things`: what is searched for, in an error.
     """
 
     def __init__(self, search: native.KBest | native.ChartKBest, budget: Budget, things: str) -> None:
@@ -86,10 +81,7 @@ class InOrder:
 
         At most ``count``, and at least one unless there are no more.
 
-        Raises
-        ------
-        BudgetError
-            To find the next one takes more than the budget has.
+        Raises BudgetError: to find the next one takes more than the budget has.
         """
         try:
             found = self._search.next(count, self._budget.room + self._held)

@@ -75,10 +75,7 @@ def pass_downward(
 def in_order(messages: GraphMessages, cells: NDArray[np.int64], plan: Plan, budget: Budget) -> InOrder:
     """Return a search through the labellings of some root cells in order of score, within a budget.
 
-    Raises
-    ------
-    BudgetError
-        The plan does not keep all tables.
+    Raises BudgetError: the plan does not keep all tables.
     """
     plan.need_double("labellings in order")
     if not isinstance(messages, native.Run):

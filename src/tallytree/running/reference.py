@@ -157,10 +157,7 @@ class ReferenceChart:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Return how often each tag, rule and chain is expected; of a log-sum-exp run.
 
-        Parameters
-        ----------
-        probabilities : array, optional
-            How likely each root cell is drawn; by default, in proportion to its value.
+        `probabilities`: how likely each root cell is drawn; by default, in proportion to its value.
         """
         problem = self._problem
         words = np.zeros(problem.word_scores.shape)

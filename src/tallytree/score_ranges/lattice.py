@@ -28,10 +28,7 @@ _DECIMALS = 6  # the most digits behind the point that are taken for a lattice
 class Lattice:
     """``F(y) = base + resolution·K(y) + E(y)`` with ``least_error <= E(y) <= largest_error``.
 
-    Raises
-    ------
-    BudgetError
-        The integers are too large.
+    Raises BudgetError: the integers are too large.
     """
 
     def __init__(self, model: Model, resolution: float) -> None:

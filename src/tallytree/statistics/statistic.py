@@ -309,10 +309,7 @@ def _uncapped(statistic: Statistic) -> Statistic:
 def read_by(constraint: Constraint) -> tuple[Statistic, ...]:
     """Return the distinct statistics that a bound constraint reads, in order of first use.
 
-    Raises
-    ------
-    ModelError
-        A recipe is among them: bind the constraint with ``constraint.on(model)`` first.
+    Raises ModelError: a recipe is among them: bind the constraint with ``constraint.on(model)`` first.
     """
     return tuple(map(_bound, constraint.statistics))
 

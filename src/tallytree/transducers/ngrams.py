@@ -24,14 +24,9 @@ _ENDED = "ended"
 class Ngrams(Machine):
     """Adds up what n-grams are worth.
 
-    Parameters
-    ----------
-    grams : tuple of (n-gram, integers)
-        For each n-gram one integer for each output, given out wherever it occurs.
-    outputs : tuple of str
-        The names of the outputs.
-    end : hashable, optional
-        The label after which only itself follows; it ends the sequence, and counts for nothing.
+    `grams`: for each n-gram one integer for each output, given out wherever it occurs. `outputs`: the names
+    of the outputs. `end`: the label after which only itself follows; it ends the sequence, and counts for
+    nothing.
 
     Examples
     --------

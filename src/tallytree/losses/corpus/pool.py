@@ -19,12 +19,8 @@ def without_chords(
 ) -> NDArray[np.int64]:
     """Return the rows that lie above all chords looked at, in order.
 
-    Parameters
-    ----------
-    parts : (T,) integer array
-        Which part each row belongs to; rows of different parts have nothing to do with each other.
-    tallies : (T, P) integer array
-    scores : (T,) array
+    `parts` (T,): which part each row belongs to; rows of different parts have nothing to do with each other.
+    `tallies` (T, P). `scores` (T,).
 
     Examples
     --------
@@ -92,12 +88,7 @@ class Support(NamedTuple):
 class Pool:
     """The tallies and scores of all parts, one after the other.
 
-    Parameters
-    ----------
-    tallies : sequence of (S_k, P) integer arrays
-        The attainable tallies of each part, at least one.
-    scores : sequence of (S_k,) arrays
-        The best score of each.
+    `tallies`: the attainable tallies of each part, at least one. `scores`: the best score of each.
     """
 
     def __init__(self, tallies: Sequence[NDArray[np.int64]], scores: Sequence[NDArray[np.float64]]) -> None:

@@ -35,16 +35,9 @@ def minimise(
 ) -> None:
     """Evaluate a convex function at points that close in on its minimum within a ball.
 
-    Parameters
-    ----------
-    function : callable
-        Gives the value at a point, and a subgradient.
-    centre, radius
-        The ball to look in.
-    tolerance : float
-        Stop when no point can be lower than the last one by more than this.
-    most : int
-        Stop after as many evaluations.
+    `function`: gives the value at a point, and a subgradient. `centre` and `radius`: the ball to look in.
+    `tolerance`: stop when no point can be lower than the last one by more than this. `most`: stop after as
+    many evaluations.
 
     Examples
     --------
