@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tallytree.answers.lookup import nearest_tallies
+from tallytree.answers.tallies import nearest_tallies
 from tallytree.answers.tally_table import TallyTable
 from tallytree.errors import BudgetError
 from tallytree.planning.options import PlanOptions, RunOptions
 from tallytree.planning.query import Query
 from tallytree.running.engine import engine_of
 from tallytree.statistics.statistic import Statistic
-
-__all__ = ["nearest"]
 
 _MOST_OPERATIONS = 1e9  # about a second
 _MOST_BYTES = 2.0**28

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from tallytree.errors import ObjectiveError
 
-__all__ = ["Objective", "called", "elementwise", "evaluate_objective"]
-
 Objective = Callable[..., Any]
 
 _BLOCK = 1 << 18  # rows handed to an objective at once

@@ -16,16 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.answers.certificate import BEST, IN_ORDER, SAME_TALLY, Claim
-from tallytree.answers.lookup import nearest_rows, nearest_tallies, row_of, wanted_tally
 from tallytree.answers.objective import Objective, evaluate_objective
 from tallytree.answers.ranking import Ranked, Ranking, by_objective
+from tallytree.answers.tallies import nearest_rows, nearest_tallies, row_of, wanted_tally
 from tallytree.deprecation import warn_renamed
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.planning.budget import Budget
 from tallytree.planning.query import Query
 from tallytree.statistics.constraints import Constraint, as_constraint
-
-__all__ = ["SAME", "TallyTable", "Where"]
 
 Where = Constraint | None
 Answer = TypeVar("Answer")
@@ -34,21 +32,12 @@ SAME = Claim(SAME_TALLY)  # the claim of a look-up: the best with one tally
 
 
 class TallyTable(ABC, Generic[Answer]):
-    """The best score for every attainable tally, and what stands behind them.
-
-    Attributes
-    ----------
-    statistics : tuple of statistics
-    tallies : (S, P) int64 array
-        The attainable tallies in lexicographic order.
-    scores : (S,) float64 array
-        The best score of each.
-    """
+    """The best score for every attainable tally, and what stands behind them."""
 
     query: Query[Any]
     statistics: tuple[Any, ...]
-    tallies: NDArray[np.int64]
-    scores: NDArray[np.float64]
+    tallies: NDArray[np.int64]  # (S, P): the attainable tallies in lexicographic order
+    scores: NDArray[np.float64]  # (S,): the best score of each
     _names: tuple[str, ...]
     _remaining: Constraint | None = None  # what the messages leave of the query's constraint
 

@@ -24,13 +24,10 @@ from tallytree.cli import (
     reports,
     training,
 )
-from tallytree.cli.exits import MEANINGS, Exit, exit_of
+from tallytree.cli.exits import MEANINGS, Exit, end_workers, exit_of, stoppable
 from tallytree.cli.options import Commands
-from tallytree.cli.signals import end_workers, stoppable
 from tallytree.cli.text import in_options, visible, visible_lines
 from tallytree.errors import BudgetError, TallytreeError
-
-__all__ = ["main", "parser"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -14,8 +14,6 @@ from tallytree.io.formulas import Formula, is_name
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.linear import Term
 
-__all__ = ["constraint_of", "counts_of"]
-
 Statistic = TypeVar("Statistic", bound=Term)
 
 

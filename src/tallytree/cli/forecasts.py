@@ -22,8 +22,6 @@ from tallytree.solving import plan as plan_of
 from tallytree.solving import profile
 from tallytree.statistics.recipes import count
 
-__all__ = ["add"]
-
 
 def add(commands: Commands) -> None:
     """Declare the command."""

@@ -7,9 +7,10 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import BinaryIO
 
-from tallytree.errors import ModelError
+from tallytree.errors import ModelError, TallytreeError
 from tallytree.io import (
     CostScale,
     Parameter,
@@ -28,18 +29,6 @@ from tallytree.io.formulas import Formula
 from tallytree.model.model import Model
 from tallytree.statistics.recipes import count
 from tallytree.statistics.statistic import Recipe, Statistic
-
-__all__ = [
-    "FORMATS",
-    "check_apart",
-    "format_of_path",
-    "name_of",
-    "pairs",
-    "problem_of",
-    "read_source",
-    "standard_input",
-    "write",
-]
 
 STANDARD_INPUT = "standard input"
 FORMATS = ("json", "uai", "wcsp", "cfn")
@@ -198,3 +187,12 @@ def _plain(problem: ProblemFile) -> Model:
             "Write a .json file, or a .cfn file if its constraint is a conjunction of counts"
         )
     return problem.model
+
+
+def learning() -> ModuleType:
+    """Return :mod:`tallytree.learning`, which takes a second to import."""
+    try:
+        import tallytree.learning as module
+    except ImportError as error:
+        raise TallytreeError(str(error)) from None
+    return module

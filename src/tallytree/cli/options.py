@@ -16,29 +16,6 @@ from tallytree.errors import ModelError
 from tallytree.io.problems import MOST_OPERATIONS
 from tallytree.planning.orders import METHODS
 
-__all__ = [
-    "Command",
-    "Commands",
-    "amount",
-    "budget",
-    "count_options",
-    "filled",
-    "input_options",
-    "json_option",
-    "memory",
-    "natural",
-    "number",
-    "operations_option",
-    "order",
-    "positive",
-    "precision_option",
-    "print_lines",
-    "quiet_option",
-    "refuse",
-    "shown",
-    "terminal_width",
-]
-
 Command = Callable[[Namespace], int]
 
 

@@ -14,13 +14,10 @@ from tallytree.cli import reports
 from tallytree.cli.exits import Exit
 from tallytree.cli.inputs import FORMATS, format_of_path, problem_of, write
 from tallytree.cli.options import Commands, budget, input_options, json_option, natural, operations_option
-from tallytree.cli.progress import progress
-from tallytree.cli.text import for_terminal, visible
+from tallytree.cli.text import for_terminal, progress, visible
 from tallytree.errors import ModelError
 from tallytree.explorer import write_page
 from tallytree.io import CostScale
-
-__all__ = ["add"]
 
 
 def add(commands: Commands) -> None:

@@ -19,11 +19,9 @@ from tallytree.cli.options import (
     shown,
     terminal_width,
 )
-from tallytree.cli.progress import progress
+from tallytree.cli.text import progress
 from tallytree.errors import ModelError
 from tallytree.io import ProblemFile
-
-__all__ = ["add"]
 
 
 def add(commands: Commands) -> None:

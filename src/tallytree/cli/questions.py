@@ -21,11 +21,8 @@ from tallytree.cli.options import (
     shown,
     terminal_width,
 )
-from tallytree.cli.progress import progress
-from tallytree.cli.text import visible_lines
+from tallytree.cli.text import progress, visible_lines
 from tallytree.errors import InfeasibleError
-
-__all__ = ["add"]
 
 
 def add(commands: Commands) -> None:

@@ -20,22 +20,6 @@ from tallytree.cli.text import visible
 from tallytree.io import ProblemFile
 from tallytree.planning.plan import Plan
 
-__all__ = [
-    "as_json",
-    "distribution_json",
-    "distribution_lines",
-    "drawn_json",
-    "drawn_lines",
-    "marginal_lines",
-    "plan_json",
-    "print_values",
-    "profile_json",
-    "profile_lines",
-    "ranked_lines",
-    "solution_json",
-    "solution_lines",
-]
-
 MOST_ROWS = 40
 _BAR = 30  # characters of the longest bar
 

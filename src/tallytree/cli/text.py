@@ -1,4 +1,6 @@
-"""Text for people: control characters that come from files, options or errors are shown and not obeyed.
+"""Text for people, and a line on the terminal while something runs.
+
+Control characters that come from files, options or errors are shown and not obeyed.
 
 A name may hold what sets the title of a terminal, clears it, or goes to another line and forges one. Programs
 get texts as they are: in JSON, which escapes them by itself, in files, and through pipes.
@@ -7,9 +9,12 @@ get texts as they are: in JSON, which escapes them by itself, in files, and thro
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+from time import monotonic
 from typing import TextIO
-
-__all__ = ["for_terminal", "in_options", "visible", "visible_lines"]
 
 _HIDDEN = "\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
 """Controls of terminals, signs that end lines, and those that turn the direction of what follows."""
@@ -65,3 +70,34 @@ def for_terminal(text: str, stream: TextIO) -> str:
 
 def _escaped(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode("ascii")
+
+
+_PATIENCE = 0.7  # seconds before anything is shown
+_PACE = 0.2
+
+
+@contextmanager
+def progress(what: str, *, shown: bool) -> Iterator[None]:
+    """Show the line while the body runs, if it runs for long; the library releases the interpreter."""
+    if not (shown and sys.stderr.isatty()):
+        yield
+        return
+    done = Event()
+    thread = Thread(target=_tick, args=(what, done), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def _tick(what: str, done: Event) -> None:
+    start = monotonic()
+    if done.wait(_PATIENCE):
+        return
+    while not done.wait(_PACE):
+        sys.stderr.write(f"\r{visible(what)}: {monotonic() - start:.0f} s (Ctrl-C stops)\033[K")
+        sys.stderr.flush()
+    sys.stderr.write("\r\033[K")
+    sys.stderr.flush()

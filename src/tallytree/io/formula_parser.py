@@ -24,8 +24,6 @@ from typing import Literal, NamedTuple, NoReturn
 
 from tallytree.errors import ModelError
 
-__all__ = ["RESERVED", "TOKEN", "Instruction", "Kind", "Parser"]
-
 Kind = Literal["number", "truth"]
 Instruction = tuple[str, float | str | None]
 """An operation, with what it pushes where it is ``number`` or ``name``."""

@@ -11,8 +11,6 @@ import numpy as np
 from tallytree.errors import ModelError
 from tallytree.io.formulas import Formula, is_name
 
-__all__ = ["Parameter", "as_parameter", "check_names", "checked_formula"]
-
 
 class Parameter(NamedTuple):
     """A named number of the formulas, and the range in which it makes sense, where that is known."""

@@ -33,8 +33,6 @@ from tallytree.solving import distribution, plan, profile, solve
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.statistic import Recipe, Statistic
 
-__all__ = ["MOST_OPERATIONS", "Parameter", "ProblemFile"]
-
 MOST_OPERATIONS = 1e12
 """What a problem may cost unless more is allowed: some minutes, or a quarter of an hour."""
 

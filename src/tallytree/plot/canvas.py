@@ -9,7 +9,6 @@ from tallytree.errors import TallytreeError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ACCENT", "INK", "PALE", "RIGHT", "STATES", "axes", "figure", "panels", "state_colours"]
 
 INK, ACCENT, PALE = "#22395b", "#d1495b", "#b9c2cf"
 RIGHT = "#2f7d4f"

@@ -21,7 +21,6 @@ from tallytree.statistics.statistic import Recipe, Statistic
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["clique_tree_picture"]
 
 _MOST_NAMED = 40  # cliques whose variables are written out
 _MOST = 2000

@@ -18,8 +18,6 @@ from tallytree.values import counted
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["profile_curve"]
-
 
 def profile_curve(
     profile: Profile, objective: Objective | None = None, *, where: Where = None, ax: Axes | None = None

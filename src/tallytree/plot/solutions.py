@@ -16,7 +16,6 @@ from tallytree.plot.canvas import ACCENT, INK, panels, state_colours
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["side_by_side"]
 
 _MOST_NAMED = 40  # variables whose states are written out
 

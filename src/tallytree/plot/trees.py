@@ -13,7 +13,6 @@ from tallytree.trees import Constituent, Tree
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["tree_picture", "trees_side_by_side"]
 
 _CHARACTER, _LEVEL = 0.095, 0.46  # inches
 _WIDEST = 24.0

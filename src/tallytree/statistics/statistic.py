@@ -25,8 +25,6 @@ from tallytree.statistics.entries import check_reach, largest, multiplied
 from tallytree.statistics.linear import Counted, Expression, Term
 from tallytree.values import counted, is_masked, owned, read_only, set_once
 
-__all__ = ["Recipe", "State", "Statistic", "checked_cap", "checked_name", "read_by", "shared"]
-
 State = str | int
 """A state, by its name or its number."""
 
@@ -321,10 +319,7 @@ def _uncapped(statistic: Statistic) -> Statistic:
 def read_by(constraint: Constraint) -> tuple[Statistic, ...]:
     """Return the distinct statistics that a bound constraint reads, in order of first use.
 
-    Raises
-    ------
-    ModelError
-        A recipe is among them: bind the constraint with ``constraint.on(model)`` first.
+    Raises ModelError: a recipe is among them: bind the constraint with ``constraint.on(model)`` first.
     """
     return tuple(map(_bound, constraint.statistics))
 
