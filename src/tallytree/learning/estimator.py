@@ -21,13 +21,13 @@ from tallytree.errors import ModelError
 from tallytree.learning.decoding import BestDecoder, Decoder
 from tallytree.learning.inference import Diverse, Scaling, TopTallies
 from tallytree.learning.labels import Labels
-from tallytree.learning.metrics import accuracy
+from tallytree.learning.metrics import corpus_score
 from tallytree.learning.oracle import ExactOracle
 from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.progress import Progress, RunOptions
 from tallytree.learning.solver import Solver
 from tallytree.learning.training import Trained, train
-from tallytree.losses import HammingDistance, Loss
+from tallytree.losses import HammingDistance, Loss, as_loss
 
 
 def recipe_parameters(recipe: Any) -> dict[str, Any]:
@@ -84,7 +84,7 @@ class RecipeEstimator(BaseEstimator):  # type: ignore[misc]
 class StructuredSVM(RecipeEstimator):
     """The base of the estimators; use one of its subclasses."""
 
-    loss: Loss | None
+    loss: Loss | str | None
     scaling: Scaling
     C: float
     solver: Solver | None
@@ -99,7 +99,7 @@ class StructuredSVM(RecipeEstimator):
 
     def __init__(
         self,
-        loss: Loss | None = None,
+        loss: Loss | str | None = None,
         *,
         scaling: Scaling = "margin",
         C: float = 1.0,
@@ -188,7 +188,7 @@ class StructuredSVM(RecipeEstimator):
             )
 
     def _recipe(self) -> Loss:
-        return HammingDistance() if self.loss is None else self.loss
+        return HammingDistance() if self.loss is None else as_loss(self.loss)
 
     def _note(self, trained: Trained) -> None:
         self._trained = trained
@@ -232,8 +232,11 @@ class StructuredSVM(RecipeEstimator):
         return decoder.each(self._models(X), where)
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
-        """Return the part of the labels that are predicted right."""
-        return accuracy((np.asarray(one) for one in y), self.predict(X))
+        """Return how good predictions are by the loss of the fit: see :func:`corpus_score`.
+
+        That is F over all examples for F losses, the part of labels that are right for Hamming losses.
+        """
+        return corpus_score(map(np.asarray, y), self.predict(X), self._recipe())
 
     def bound(
         self, X: Sequence[Any], y: Sequence[Any], delta: float = 0.05, *, loss: Loss | None = None
@@ -253,7 +256,7 @@ class StructuredSVM(RecipeEstimator):
         return pac_bayes(
             self._models(X),
             y,
-            self._recipe() if loss is None else loss,
+            self._recipe() if loss is None else as_loss(loss),
             squared_norm=float(self.weights_ @ self.weights_),
             dimension=len(self.weights_),
             delta=delta,
