@@ -111,3 +111,22 @@ def test_grids_are_scored_flat():
     truth, found = np.array([[0, 1], [1, 1]]), np.array([[0, 1], [0, 1]])
     assert corpus_score([truth], [found], HammingDistance()) == 0.75
     assert corpus_score([truth], [found], FBeta(background=0)) == pytest.approx(0.8)
+
+
+def test_an_interrupt_ends_a_grid_search(monkeypatch, tmp_path):
+    fits = []
+
+    def interrupted(progress):
+        fits.append(progress)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tallytree.learning.estimator._show", interrupted)
+    X, y = [[["a"], ["b"]], [["b"], ["a"]]] * 4, [["B-x", "O"], ["O", "B-x"]] * 4
+    with pytest.raises(KeyboardInterrupt):
+        GridSearchCV(SequenceSVM(verbose=True), {"C": [1.0, 10.0]}, cv=2).fit(X, y)
+    assert len(fits) == 1
+    svm = SequenceSVM(verbose=True, checkpoint=tmp_path / "run.npz")
+    with pytest.raises(KeyboardInterrupt, match=r"fit again to go on from .*run\.npz"):
+        svm.fit(X, y)
+    assert svm.interrupted_
+    assert len(svm.predict(X)) == 8

@@ -6,6 +6,7 @@ import sys
 import warnings
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 from tallytree.cli import reports
@@ -98,13 +99,25 @@ def _loss(options: Namespace) -> Loss:
 
 
 def fitted(estimator: Any, X: list[Any], y: list[Any]) -> Any:
-    """Fit an estimator; a warning that it is not done becomes a line for the user."""
+    """Fit an estimator; a warning that it is not done becomes a line for the user, as an interrupt does."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        estimator.fit(X, y)
+        try:
+            estimator.fit(X, y)
+        except KeyboardInterrupt:
+            if not getattr(estimator, "interrupted_", False):
+                raise
+            sys.stderr.write(f"tallytree: {visible_lines(_interruption(estimator))}\n")
     for one in caught:
         sys.stderr.write(f"tallytree: {visible_lines(one.message)}\n")
     return estimator
+
+
+def _interruption(estimator: Any) -> str:
+    told = "training was interrupted; the best weights so far are kept"
+    if estimator.checkpoint is None:
+        return f"{told}. With --checkpoint FILE the same command can go on where it stopped"
+    return f"{told}. Run the same command again to go on from {estimator.checkpoint}"
 
 
 def learned(estimator: Any, output: str) -> dict[str, Any]:
@@ -117,8 +130,7 @@ def learned(estimator: Any, output: str) -> dict[str, Any]:
         "passes": len(estimator.history_),
         "converged": estimator.converged_,
         **({"interrupted": True} if estimator.interrupted_ else {}),
-        "objective": estimator.primal_,
-        "gap": estimator.gap_,
+        **({"objective": estimator.primal_, "gap": estimator.gap_} if estimator.primal_ < inf else {}),
         "seconds": last.seconds if last is not None else 0.0,
     }
 

@@ -155,6 +155,11 @@ class StructuredSVM(RecipeEstimator):
         X : sequence of examples
         y : sequence of labellings
             Labels are strings, or numbers from 0.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            Ctrl-C ends what called this too, as a grid search. The estimator has the best weights so far.
         """
         if len(X) != len(y):
             raise ModelError(f"there are {len(X)} examples and {len(y)} labellings; each needs its own")
@@ -174,7 +179,18 @@ class StructuredSVM(RecipeEstimator):
             options=self._run_options(),
         )
         self._note(trained)
+        if trained.interrupted:
+            raise KeyboardInterrupt(self._interruption())
         return self
+
+    def _interruption(self) -> str:
+        """Say what an interrupted fit leaves, and how to go on."""
+        on = "set warm_start=True and fit again" if self.checkpoint is None else "fit again"
+        source = "" if self.checkpoint is None else f" from {os.fspath(self.checkpoint)}"
+        return (
+            f"training was interrupted after {len(self.history_)} passes. The estimator has the best weights "
+            f"so far and can predict; {on} to go on{source}"
+        )
 
     def _run_options(self) -> RunOptions:
         show = _show if self.verbose else None
@@ -197,10 +213,9 @@ class StructuredSVM(RecipeEstimator):
         self.primal_, self.dual_ = trained.primal, trained.dual
         self.converged_, self.interrupted_ = trained.converged, trained.interrupted
         self.classes_ = self.labels_.classes
-        if not trained.converged:
-            why = "was interrupted" if trained.interrupted else "stopped"
+        if not trained.converged and not trained.interrupted:
             warnings.warn(
-                f"training {why} at a relative gap of {_last_gap(trained)}, above the tolerance of "
+                f"training stopped at a relative gap of {_last_gap(trained)}, above the tolerance of "
                 f"{self.tolerance:g}: the weights are the best so far. Raise max_passes, lower C, or accept "
                 "it by a larger tolerance",
                 ConvergenceWarning,
