@@ -293,6 +293,13 @@ class TallyTable(RootTable, Generic[Answer]):
     def _listed(self, rows: NDArray[Any]) -> str:
         return ", ".join(map(str, map(tuple, self.tallies[rows].tolist()))) or "none"
 
+    @property
+    def _carried_names(self) -> str:
+        caps = [getattr(s, "cap", None) for s in self.statistics]
+        named = zip(self._names, caps, strict=True)
+        told = [name if cap is None else f"{name} capped at {cap}" for name, cap in named]
+        return ", ".join(told) or "no statistics"
+
     def _allowed(self, where: Where) -> NDArray[np.int64] | None:
         """Return the rows that satisfy a constraint; None for all."""
         if not len(self):
@@ -305,8 +312,8 @@ class TallyTable(RootTable, Generic[Answer]):
         if missing:
             raise ModelError(
                 f"the constraint '{constraint}' reads {', '.join(missing)}, which this profile does not "
-                f"carry (it has {', '.join(self._names) or 'no statistics'}); make the profile with it, or "
-                "use solve(…, where=…), which adds what is missing"
+                f"carry (it has {self._carried_names}); make the profile with it, or use solve(…, where=…), "
+                "which adds what is missing"
             )
         rows = np.flatnonzero(constraint.holds(columns))
         if not len(rows):

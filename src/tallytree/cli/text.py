@@ -40,6 +40,29 @@ def visible_lines(text: object) -> str:
     return "\n".join([first, *(line if line[:1] in ("", " ") else f"  {line}" for line in rest)])
 
 
+_WORDS = {
+    "tallytree.solve(model, where=…)": "tallytree solve --where",
+    "tallytree.relax(model, where=…)": "tallytree relax",
+    "memory_limit=": "--memory",
+    "operation_limit": "--operations",
+    "(order=)": "(--order)",
+}
+"""What the library calls things, and what the command line does."""
+
+
+def in_options(text: str) -> str:
+    """Return advice in the words of the command line.
+
+    Examples
+    --------
+    >>> in_options("Ask for less, or raise memory_limit=")
+    'Ask for less, or raise --memory'
+    """
+    for word, option in _WORDS.items():
+        text = text.replace(word, option)
+    return text
+
+
 def for_terminal(text: str, stream: TextIO) -> str:
     """Return data as a stream is to have it: as it is, but on a terminal with control characters escaped."""
     return _BUT_LAYOUT.sub(_escaped, text) if stream.isatty() else text

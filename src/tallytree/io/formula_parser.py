@@ -78,7 +78,8 @@ class Parser:
             at = match.end()
         rest = self.text[at:].lstrip()
         if rest:
-            self._refuse(len(self.text) - len(rest), f"{rest[0]!r} has no meaning in a formula")
+            hint = "; equality is written ==" if rest[0] == "=" else ""
+            self._refuse(len(self.text) - len(rest), f"{rest[0]!r} has no meaning in a formula{hint}")
         return [*tokens, Token("end", "", len(self.text.rstrip()))]
 
     def whole(self) -> Kind:

@@ -13,8 +13,9 @@ import numpy as np
 
 from tallytree.io.documents import At, document
 from tallytree.io.files import Readable, source
+from tallytree.io.problem_parts import Parameter
 from tallytree.io.problem_tables import Tables, afford, array, integer, score
-from tallytree.io.problems import Parameter, ProblemFile
+from tallytree.io.problems import ProblemFile
 from tallytree.kernels.limits import NO_LIMIT
 from tallytree.model.model import Model
 from tallytree.planning.budget import default_memory_limit

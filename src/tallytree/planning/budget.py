@@ -13,10 +13,18 @@ from typing import Any
 from tallytree.errors import BudgetError, ModelError
 from tallytree.planning.query import Query
 
-ADVICE = (
-    "Cap a statistic that only has to reach a bound, use fewer statistics, give a better elimination order "
-    "(order=), or raise memory_limit="
-)
+
+def advice(statistics: int) -> str:
+    """Say what makes a plan over so many statistics smaller."""
+    if not statistics:
+        return (
+            "Give a better elimination order (order=), or raise memory_limit=; for wide graphs without "
+            "counts a branch-and-bound solver such as toulbar2 is the better tool"
+        )
+    return (
+        "Cap a statistic that only has to reach a bound, use fewer statistics, give a better elimination "
+        "order (order=), or raise memory_limit="
+    )
 
 
 class Budget:

@@ -33,7 +33,7 @@ def profile_curve(
     where : Constraint, optional
         The tallies that satisfy it stand out, and the best of them is marked.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure.
+        Where to draw; by default the current axes.
 
     Examples
     --------

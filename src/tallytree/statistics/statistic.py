@@ -154,6 +154,16 @@ class Statistic(Counted):
             set_once(self, "_scale", 1 << max(max(widths, default=1).bit_length() - 1, 0))
         return self._scale
 
+    @property
+    def extent(self) -> tuple[int, int]:
+        """The least and the largest tally if every scope could go its own way: no labelling is beyond."""
+        sides = []
+        for pick in (np.min, np.max):
+            whole = [pick(block.tables.reshape(len(block.tables), -1), axis=1) for block in self.blocks]
+            sums = [int(np.broadcast_to(w, len(b)).sum()) for w, b in zip(whole, self.blocks, strict=True)]
+            sides.append(sum(sums) if self.cap is None else min(sum(sums), self.cap))
+        return sides[0], sides[1]
+
     def __eq__(self, other: object) -> Any:
         if not isinstance(other, Statistic) or self is other:
             return super().__eq__(other)
