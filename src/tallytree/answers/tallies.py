@@ -44,6 +44,10 @@ def whole_numbers(values: Iterable[Any]) -> list[int]:
     return [int(value) for value in given]
 
 
+Tally = Iterable[int] | Mapping[str, int]
+"""A tally as users give it: in the order of the statistics, or by name."""
+
+
 def wanted_tally(names: Sequence[str], tally: Sequence[Any], named: Mapping[str, Any]) -> list[int]:
     """Return a tally that is given in order, by name, or both, with one integer for each name."""
     unknown = [name for name in named if name not in names]
