@@ -26,7 +26,7 @@ from tallytree.values import read_only
 
 __all__ = ["CorpusSolution", "loss_augmented_corpus"]
 
-_PART_BYTES = 12_000  # what CPython takes for a model's profile, besides its rows
+_PART_BYTES = 7_000  # what CPython takes for a model's profile, besides its rows
 
 Progress = Callable[[str], None]
 
