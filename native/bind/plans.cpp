@@ -56,6 +56,7 @@ PyLayout make_layout(const PySkeleton &skeleton, const std::vector<IntTables> &s
         layout_request(*skeleton.skeleton, shifts, as_span(caps), as_span(low), as_span(high), mode, memory_limit);
     if (single) request.lanes = kLanesOf<float>;
     nb::gil_scoped_release release;
+    Arena::trim(memory_limit);
     PyLayout made{std::make_shared<const Layout>(build_layout(skeleton.skeleton, request, kPoll))};
     if (made.layout->plan_bytes > kLargePlan) give_memory_back();  // of lists that were made on the way
     return made;

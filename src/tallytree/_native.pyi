@@ -187,6 +187,7 @@ class Truths:
 
 class Batch:
     def __init__(self, mode: TallyMode, memory_limit: float) -> None: ...
+    def hold(self, bytes: float) -> None: ...
     def add(
         self,
         skeleton: Skeleton,

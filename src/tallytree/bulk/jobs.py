@@ -26,7 +26,7 @@ from tallytree.answers.tally_table import Where
 from tallytree.errors import ModelError, PerformanceWarning, TallytreeError
 from tallytree.kernels import native
 from tallytree.model.model import Model
-from tallytree.planning.budget import thread_count
+from tallytree.planning.budget import Budget, thread_count
 from tallytree.planning.options import PlanOptions, read_options
 from tallytree.planning.orders import skeleton
 from tallytree.planning.plan import MODES, plan_graph, tally_limits
@@ -38,6 +38,8 @@ from tallytree.statistics.statistic import Recipe, Statistic
 Errors = Literal["raise", "return"]
 
 _NO_CELLS = np.zeros(0, dtype=np.int64)
+_PROBLEM_BYTES = 4_000  # of a problem that is handed over, and of its answer, as CPython has them
+_VARIABLE_BYTES = 24  # of a labelling, as it is found, joined to the others, and given back
 
 
 class BatchOptions(NamedTuple):
@@ -167,7 +169,7 @@ class Batch:
         self.handle = native.Batch(MODES[options.plan.layout], options.plan.limit)
         self._skeletons: dict[Any, tuple[native.Skeleton, Any]] = {}
         self._queries: dict[Any, tuple[Query[Statistic], Any]] = {}
-        self._bulks = bulks
+        self._bulks, self._held = bulks, 0
         self._first = sum(len(bulk.numbers) for bulk in bulks)  # the place of the others
         self._problems: list[tuple[int, Problem, Query[Statistic]]] = []
         self._values: dict[int, list[float]] = {}  # of what was chosen
@@ -182,6 +184,7 @@ class Batch:
 
     def solve(self) -> list[Any]:
         """Find the best labellings of each problem."""
+        self._reserve()
         self.handle.run(self.threads, self._choose)
         found, first, missing = Labellings(*self.handle.labellings()), 0, {}
         for bulk in self._bulks:
@@ -198,8 +201,15 @@ class Batch:
 
     def profile(self) -> list[Any]:
         """Compute the profile of each problem."""
+        self._reserve()
         self.handle.profile(self.threads)
         return self._gathered(self._profiles(), {})
+
+    def _reserve(self) -> None:
+        """Take what problems and answers will hold off the memory limit: the rest is for the runs."""
+        budget = Budget(self.options.plan.limit)
+        budget.hold(self._held, f"a batch of {self._first + len(self._problems):,} problems and answers")
+        self.handle.hold(self._held)
 
     # --- in ------------------------------------------------------------------------------------------------
 
@@ -221,6 +231,7 @@ class Batch:
 
     def add(self, query: Query[Statistic], objective: Objective | None) -> None:
         """Add a problem; its statistics have tables of their own."""
+        self.hold(query.subject)
         model, recounted = query.subject, [block for s in query.recounted for block in s.blocks]
         self.handle.add(
             self.skeleton(model, query.carried),
@@ -231,6 +242,10 @@ class Batch:
             [block.tables for block in recounted],
             objective is not None or not query.windowed,
         )
+
+    def hold(self, model: Model) -> None:
+        """Count what a problem and its answer take, beside the model and the tables of a run."""
+        self._held += _PROBLEM_BYTES + _VARIABLE_BYTES * len(model)
 
     def skeleton(self, model: Model, carried: tuple[Statistic, ...]) -> native.Skeleton:
         """Return the skeleton of a model and statistics, which are the same if they are one object."""
@@ -283,7 +298,7 @@ class Batch:
             problem, one = waiting[number]
             try:
                 if one is None:
-                    self._answers[number] = problem.alone(self.options)
+                    self._answers[number] = problem.alone(self._left())
                     answered_alone.add(number)
                 else:
                     self._answers[number] = problem.answer(one, self.options)
@@ -291,6 +306,9 @@ class Batch:
                 self._fail(number, error)
         self._tell_of_refused(answered_alone)
         return [self._answers[number] for number in range(len(self._answers))]
+
+    def _left(self) -> BatchOptions:
+        return self.options._replace(plan=self.options.plan._replace(beside=self._held))
 
     def _tell_of_refused(self, answered_alone: set[int]) -> None:
         """Warn of problems that did not fit the limit in the batch, and did on their own."""

@@ -115,7 +115,7 @@ class LossProblem:
             "fixed": self.fixed,
             "allowed": self.allowed,
             "order": options.plan.order,
-            "memory_limit": options.plan.memory_limit,
+            "memory_limit": options.plan.limit - options.plan.beside,
         }
         if self.count > 1:
             return LossProfile(self.model, self.loss, **given).top(self.count, self.scaling, self.margin)
@@ -172,6 +172,8 @@ class LossProblems:
     def hand_over(self, batch: Batch) -> None:
         """Add all problems to a batch; statistics and choices are left to the threads."""
         assert self.labels is not None
+        for model in self.models:
+            batch.hold(model)
         keys = [model.key for model in self.models]
         examples = dict(zip(keys, self.models, strict=True))  # one of each shape
         shapes = {
