@@ -2,6 +2,7 @@
 #include <nanobind/stl/optional.h>
 
 #include "bind/checks.h"
+#include "bounds/chain_messages.h"
 #include "bounds/graph_messages.h"
 #include "bounds/search.h"
 
@@ -91,9 +92,10 @@ std::optional<PyOutcome> search(const PySkeleton &skeleton, const std::vector<Ta
     if (!program.feasible || program.statistics == 0) return {};
     const LocalTables tables(program, std::move(score_tables), std::move(count_tables));
     if (!tables.fits() || GraphMessages::bytes(tables) > memory_limit || !need.prepare()) return {};
-    GraphMessages messages(tables);
+    std::unique_ptr<Messages> messages = ChainMessages::make(tables, chosen_kernels->chains, memory_limit);
+    if (!messages) messages = std::make_unique<GraphMessages>(tables);
     constexpr double kBytes = 64;  // of one operation of a band, at most
-    Search search(messages, tables, need, most_work, memory_limit / kBytes, kPoll);
+    Search search(*messages, tables, need, most_work, memory_limit / kBytes, kPoll);
     for (const auto &labelling : labellings) search.offer(labelling);
     return PyOutcome{search.run(first), program.statistics, program.cardinalities.size()};
 }

@@ -94,7 +94,7 @@ void GraphMessages::fill(Index t, Live &live, double room) {
         for (Index i = input.cells_begin; i < input.cells_end; i++) {
             const double regret = cells_[i].regret + way.regret;
             if (!(regret <= room)) continue;
-            if (ways.size() > 1) merger_.add(cells_[i].key + way.key, regret);
+            if (ways.size() > 1) merger_.add({cells_[i].key + way.key, regret});
             else cells_.push_back({cells_[i].key + way.key, regret});
         }
     }
@@ -121,7 +121,7 @@ void GraphMessages::fill_join(Index t, Live &live, double room) {
     for (Index i = a.cells_begin; i < a.cells_end; i++)
         for (Index k = b.cells_begin; k < b.cells_end; k++) {
             const double regret = cells_[i].regret + cells_[k].regret;
-            if (regret <= room) merger_.add(cells_[i].key + cells_[k].key, regret);
+            if (regret <= room) merger_.add({cells_[i].key + cells_[k].key, regret});
         }
     live.cells_end = static_cast<Index>(cells_.size());
 }

@@ -71,7 +71,7 @@ class GraphMessages : public Messages {
     std::vector<std::vector<Way>> ways_;
     std::vector<std::int32_t> where_;  // in live_, by place in values_; -1: nowhere
     std::vector<Cell> cells_;
-    Merger merger_;
+    Merger<Cell> merger_;
 };
 
 }  // namespace tallytree::bounds

@@ -49,6 +49,7 @@ class Messages {
 };
 
 // Cells of one list, one for each tally: of those that are alike the one of least regret.
+template <class Cell>
 class Merger {
   public:
     explicit Merger(std::vector<Cell> &cells) : cells_(cells) {}
@@ -62,14 +63,14 @@ class Merger {
         mask_ = size - 1;
         next_list();
     }
-    void add(Index key, double regret) {
+    void add(const Cell &cell) {
         if (2 * static_cast<Index>(cells_.size() - first_) > mask_) grow();
-        Slot &slot = find(key);
+        Slot &slot = find(cell.key);
         if (slot.list != list_) {
-            slot = {key, list_, static_cast<std::uint32_t>(cells_.size() - first_)};
-            cells_.push_back({key, regret});
-        } else if (regret < cells_[first_ + slot.cell].regret) {
-            cells_[first_ + slot.cell].regret = regret;
+            slot = {cell.key, list_, static_cast<std::uint32_t>(cells_.size() - first_)};
+            cells_.push_back(cell);
+        } else if (cell.regret < cells_[first_ + slot.cell].regret) {
+            cells_[first_ + slot.cell] = cell;
         }
     }
 

@@ -195,6 +195,7 @@ bool Search::settle_lossless() {
     work_ += found.work;
     if (!found.finished) return false;
     for (const auto &[tally, one] : found.candidates) offer(one.labelling);
+    outcome_.proven.insert(outcome_.proven.end(), found.proven.begin(), found.proven.end());
     return true;
 }
 

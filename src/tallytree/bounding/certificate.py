@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from tallytree.answers.certificate import AnyCertificate, Evidence, Proof
 from tallytree.model.model import Model
 from tallytree.model.rounding import rounding
+from tallytree.statistics.statistic import Statistic
 from tallytree.values import counted
 
 __all__ = ["BoundsCertificate", "BoundsEvidence", "Part"]
@@ -46,12 +47,30 @@ class Part(NamedTuple):
 
 
 class BoundsEvidence(Evidence):
-    """What a search by bounds has shown."""
+    """What a search by bounds has shown.
+
+    Attributes
+    ----------
+    model : Model
+        The one that was solved.
+    statistics : tuple of Statistic
+        What was counted: what has prices.
+    names : tuple of str
+        What they are called.
+    parts : tuple of Part
+    passes : tuple of (prices, most)
+    """
 
     def __init__(
-        self, names: tuple[str, ...], parts: tuple[Part, ...], passes: tuple[tuple[tuple[float, ...], float], ...]
+        self,
+        model: Model,
+        statistics: tuple[Statistic, ...],
+        names: tuple[str, ...],
+        parts: tuple[Part, ...],
+        passes: tuple[tuple[tuple[float, ...], float], ...],
     ) -> None:
-        self.names, self.parts, self.passes = names, parts, passes
+        self.model, self.statistics, self.names = model, statistics, names
+        self.parts, self.passes = parts, passes
 
     def certificate(self, proof: Proof, model: Model, score: float, tally: Any) -> BoundsCertificate:
         """Put the certificate of a labelling together."""

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.kernels.limits import NO_LIMIT
 from tallytree.planning.query import Query
 from tallytree.running.bounds import MOST_STATISTICS, Wanted, ends_of
 from tallytree.statistics.statistic import Statistic
@@ -28,6 +29,8 @@ Line = tuple[float, tuple[float, ...]]
 
 class Question(NamedTuple):
     """What is maximised: the score, or a loss together with it.
+
+    Prices are put on uncapped sums; what a cap hides is put into the table.
 
     Attributes
     ----------
@@ -54,8 +57,6 @@ class Question(NamedTuple):
         windowed = query.windowed
         if not 0 < len(query.carried) <= MOST_STATISTICS or not len(query.subject):
             return None
-        if any(s.cap is not None for s in (query.carried if not windowed else query.read)):
-            return None
         counted = tuple(s if s.cap is None else s.capped(None) for s in query.carried)
         low, high = _box(counted, query)
         asked = Wanted(low, high, self.scaling, self.margin, self.truth_score)
@@ -63,11 +64,12 @@ class Question(NamedTuple):
             return None
         if windowed and self.scaling == "none":
             return counted, asked
-        if windowed and self.quotient is not None and (pair := self._quotient(asked, len(query.read))):
+        straight = windowed and self.quotient is not None and all(s.cap is None for s in query.read)
+        if straight and (pair := self._quotient(asked, len(query.read))):
             return counted, asked._replace(quotient=pair)
         if asked.tallies > MOST_TALLIES:
             return None
-        return counted, asked._replace(losses=self._table(asked, query, counted))
+        return counted, asked._replace(losses=self._table(asked, query))
 
     def _quotient(self, asked: Wanted, read: int) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """Return both lines over all statistics; None where a few tallies show that the loss is another."""
@@ -82,26 +84,28 @@ class Question(NamedTuple):
         known = np.broadcast_to(self.loss(*tallies[:read]), lines[0].shape)
         return (above, below) if np.allclose(lines[0] / lines[1], known, rtol=1e-9, atol=1e-12) else None
 
-    def _table(
-        self, asked: Wanted, query: Query[Statistic], counted: Sequence[Statistic]
-    ) -> NDArray[np.float64]:
+    def _table(self, asked: Wanted, query: Query[Statistic]) -> NDArray[np.float64]:
         axes = np.indices([b - a + 1 for a, b in zip(asked.low, asked.high, strict=True)])
-        tallies = [axis.reshape(-1) + a for axis, a in zip(axes, asked.low, strict=True)]
+        tallies = [
+            np.minimum(axis.reshape(-1) + a, NO_LIMIT if s.cap is None else s.cap)
+            for axis, a, s in zip(axes, asked.low, query.carried, strict=True)
+        ]
         losses = np.zeros(asked.tallies)
         if self.loss is not None:
             losses[:] = self.loss(*tallies[: len(query.read)])
         if not query.windowed and query.remaining is not None:
-            columns: dict[Any, Any] = dict(zip(counted, tallies, strict=True))
+            columns: dict[Any, Any] = dict(zip(query.carried, tallies, strict=True))
             losses[~np.asarray(query.remaining.holds(columns))] = np.nan
         return losses
 
 
 def _box(counted: Sequence[Statistic], query: Query[Statistic]) -> tuple[list[int], list[int]]:
-    """Return the range of each statistic, cut to the window."""
+    """Return the range of each statistic, cut to the window; one that ends at a cap has no end."""
     low, high = [], []
-    for number, statistic in enumerate(counted):
+    for number, (statistic, carried) in enumerate(zip(counted, query.carried, strict=True)):
         least, most = ends_of(statistic)
         above, below = query.window.get(number, (None, None))
         low.append(least if above is None else max(least, above))
-        high.append(most if below is None else min(most, below))
+        open_end = below is None or (carried.cap is not None and below >= carried.cap)
+        high.append(most if open_end or below is None else min(most, below))
     return low, high

@@ -47,7 +47,7 @@ def bounded(
     )
     if found is None or not found.finished:
         return found
-    return BoundedTable(query, found)
+    return BoundedTable(query, counted, found)
 
 
 def known_so_far(error: BudgetError, found: Found) -> BudgetError:

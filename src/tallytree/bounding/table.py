@@ -32,8 +32,10 @@ class BoundedTable(TallyTable[Solution]):
 
     _none_left = "no labelling is left"
 
-    def __init__(self, query: Query[Statistic], found: Found) -> None:
-        self.query, self.found = query, found
+    def __init__(
+        self, query: Query[Statistic], counted: tuple[Statistic, ...], found: Found
+    ) -> None:
+        self.query, self.counted, self.found = query, counted, found
         self.statistics = query.carried
         self._names = unique_names(tuple(s.name for s in self.statistics))
         caps = [np.iinfo(np.int64).max if s.cap is None else s.cap for s in self.statistics]
@@ -53,7 +55,7 @@ class BoundedTable(TallyTable[Solution]):
             for prices, most, low, high, budget, cells in self.found.proven
         )
         passes = tuple((tuple(prices), most) for prices, most in self.found.passes)
-        return BoundsEvidence(self._names, parts, passes)
+        return BoundsEvidence(self.query.subject, self.counted, self._names, parts, passes)
 
     def _bound(self, where: Constraint) -> Constraint:
         raise ModelError("a search by bounds answers one question; ask profile for a table")
