@@ -33,7 +33,7 @@ std::unique_ptr<ChainMessages> ChainMessages::make(const LocalTables &tables, co
     double links = 1;
     for (std::size_t t = 2; t < steps.size(); t++)
         links += tables[static_cast<Index>(t)].scores != tables[static_cast<Index>(t) - 1].scores;
-    const double need = row * static_cast<double>(steps.size()) * 4 + 2 * links * row * row / sizeof(double);
+    const double need = row * static_cast<double>(steps.size()) * 7 + 2 * links * row * row / sizeof(double);
     if (need > bytes) return nullptr;
     return std::unique_ptr<ChainMessages>(new ChainMessages(tables, kernels));
 }
@@ -45,7 +45,6 @@ ChainMessages::ChainMessages(const LocalTables &tables, const ChainKernels &kern
     states_ = skeleton.steps[1].gone.count;
     width_ = round_up(states_);
     labelling_.assign(length_, 0);
-    best_key_.assign(length_, 0);
     weighed_.assign(width_, 0);
     into_.resize(states_);
     copy_links();
@@ -77,13 +76,17 @@ void ChainMessages::copy_links() {
 
 void ChainMessages::copy_rows() {
     const Index statistics = tables_.statistics();
-    late_.assign(length_ * width_, 0);
-    priced_.assign(length_ * width_, 0);
-    counts_.assign(length_ * statistics * width_, 0);
+    const Index row = length_ * width_;
+    memory_ = Arena(row * (static_cast<Index>(kept_.size() + 1) * 8 + statistics * 4));
+    late_ = static_cast<double *>(memory_.data());
+    for (std::size_t i = 0; i < kept_.size(); i++) kept_[i].priced = late_ + row * static_cast<Index>(i + 1);
+    counts_ = reinterpret_cast<std::int32_t *>(late_ + row * static_cast<Index>(kept_.size() + 1));
+    std::fill_n(late_, row, 0.0);
+    std::fill_n(counts_, row * statistics, 0);
     for (Index t = 0; t < length_; t++) {
         const Step &step = tables_.skeleton().steps[t + 1];
         const LocalStep &local = tables_[t + 1];
-        if (local.late) std::copy_n(local.late, step.fresh, late_.data() + t * width_);
+        if (local.late) std::copy_n(local.late, step.fresh, late_ + t * width_);
         for (Index p = 0; local.counts && p < statistics; p++)
             for (Index s = 0; s < states_; s++)
                 counts_[(t * statistics + p) * width_ + s] = local.counts[p * step.shift_size + s * step.gone.shift];
@@ -102,6 +105,11 @@ void ChainMessages::sum_stretches() {
 }
 
 Pass ChainMessages::pass(const Prices &prices, Meter &meter) {
+    current_ = (current_ + 1) % kept_.size();
+    Kept &kept = kept_[current_];
+    kept.there = true;
+    kept.prices = prices;
+    kept.best_key.resize(length_);
     std::vector<double> message(width_, kNegativeInfinity);
     std::fill_n(message.begin(), states_, 0.0);
     const Index statistics = tables_.statistics();
@@ -112,9 +120,9 @@ Pass ChainMessages::pass(const Prices &prices, Meter &meter) {
     for (Index t = 0; t < length_; t += kStretch) {
         stretch.count = std::min(kStretch, length_ - t);
         stretch.links = links_.data() + t;
-        stretch.late = late_.data() + t * width_;
-        stretch.counts = counts_.data() + t * statistics * width_;
-        stretch.priced = priced_.data() + t * width_;
+        stretch.late = late_ + t * width_;
+        stretch.counts = counts_ + t * statistics * width_;
+        stretch.priced = kept.priced + t * width_;
         kernels_.pass(stretch);
         const Share &share = shares_[t / kStretch];
         double largest = spread + share.largest;
@@ -137,6 +145,15 @@ Pass ChainMessages::pass(const Prices &prices, Meter &meter) {
     if (found.most != kNegativeInfinity) find_best(found);
     found.tolerance = kUnit * (slips + 16 * (std::abs(found.most) + tables_.range().reach(prices)));
     return found;
+}
+
+bool ChainMessages::recall(const Prices &prices) {
+    for (std::size_t i = 0; i < kept_.size(); i++)
+        if (kept_[i].there && kept_[i].prices == prices) {
+            current_ = i;
+            return true;
+        }
+    return false;
 }
 
 double ChainMessages::weigh(Index t, Index next) {
@@ -171,7 +188,7 @@ void ChainMessages::find_best(Pass &pass) {
         for (Index p = 0; p < tables_.statistics(); p++)
             pass.tally[p] += counts_[(t * tables_.statistics() + p) * width_ + s];
         labelling_[tables_.skeleton().steps[t + 1].variable] = s;
-        best_key_[t] = key_of(t, s);
+        kept_[current_].best_key[t] = key_of(t, s);
         next = s;
     }
     pass.score = score.total();

@@ -6,6 +6,7 @@
 #include "bounds/local_tables.h"
 #include "bounds/messages.h"
 #include "kernels/chain_pass.h"
+#include "tables/run.h"
 
 namespace tallytree::bounds {
 
@@ -15,6 +16,7 @@ class ChainMessages : public Messages {
     static std::unique_ptr<ChainMessages> make(const LocalTables &tables, const ChainKernels &kernels, double bytes);
 
     Pass pass(const Prices &prices, Meter &meter) override;
+    bool recall(const Prices &prices) override;
     bool band(double budget, double most_work, Meter &meter) override;
     std::span<const Cell> tallies() const override { return tallies_; }
     void decode(Index number, std::int64_t *labelling) const override;
@@ -43,7 +45,7 @@ class ChainMessages : public Messages {
     void copy_links();
     void copy_rows();
     void sum_stretches();
-    const double *row(Index t) const { return priced_.data() + t * width_; }
+    const double *row(Index t) const { return kept_[current_].priced + t * width_; }
     // What each state at a position would make of a state of the next one; returns the best.
     double weigh(Index t, Index next);
     Index key_of(Index t, Index state) const;
@@ -59,15 +61,23 @@ class ChainMessages : public Messages {
     std::vector<std::vector<double>> forward_, backward_;  // links, and with the next position's state first
     std::vector<std::int32_t> link_of_;
     std::vector<const double *> links_;
-    std::vector<double> late_, priced_;
-    std::vector<std::int32_t> counts_;
+    struct Kept {  // of a pass
+        bool there = false;
+        Prices prices{};
+        double *priced = nullptr;  // messages with the prices of the position's counts
+        std::vector<Index> best_key;
+    };
+    std::array<Kept, 4> kept_;  // the last few, in turns
+    std::size_t current_ = 0;
+    Arena memory_;  // of all rows: theirs, and the next two
+    double *late_ = nullptr;
+    std::int32_t *counts_ = nullptr;
     struct Share {  // of a stretch: what its local numbers add to messages, and their roundings
         double largest = 0, roundings = 0;
         Prices reach{};
     };
     std::vector<Share> shares_;
     std::vector<double> weighed_;
-    std::vector<Index> best_key_;
     std::vector<Joined> cells_;
     std::vector<Node> nodes_;
     std::vector<Index> first_;  // node of each position; those of the last position come first

@@ -30,6 +30,8 @@ class Messages {
 
     // Its messages are there until the next pass.
     virtual Pass pass(const Prices &prices, Meter &meter) = 0;
+    // Goes back to an earlier pass, where its messages are still there.
+    virtual bool recall(const Prices &) { return false; }
     // The best labelling of the last pass.
     const std::vector<std::int64_t> &labelling() const { return labelling_; }
     // Fills the band of a budget at the last pass; false where that takes more work than it may.

@@ -4,7 +4,7 @@ namespace tallytree::bounds {
 
 namespace {
 
-constexpr double kFewTallies = 4096;
+constexpr double kFewTallies = 16;
 
 template <class Use>
 void each_tally(const Box &box, Use use) {
@@ -147,7 +147,7 @@ bool Need::prepare() {
     if (smallest < 0) return false;
     largest_loss_ = most / denominator.least(box);
     lossless_ = smallest > 0 ? 0 : unique ? 1 : 2;
-    return scaling == Scaling::Margin || lossless_ < 2;
+    return true;
 }
 
 double Need::value(double score, const Tally &tally) const {
@@ -169,10 +169,13 @@ double Need::at(double value, const Tally &tally) const {
 }
 
 std::vector<Box> Need::with_loss(const Box &part) const {
-    if (lossless_ == 0 || !losses.empty() || !part.holds(corner_)) return {part};
+    if (lossless_ == 0 || !losses.empty()) return {part};
+    for (Index p = 0; p < kMostStatistics; p++)
+        if (numerator.slope[p] != 0 && (corner_[p] < part.low[p] || corner_[p] > part.high[p])) return {part};
     std::vector<Box> pieces;
     Box rest = part;
     for (Index p = 0; p < kMostStatistics; p++) {
+        if (numerator.slope[p] == 0) continue;
         Box piece = rest;
         if (corner_[p] == rest.low[p]) piece.low[p]++;
         else piece.high[p]--;

@@ -63,7 +63,7 @@ class Need {
     bool prepare();
     // The largest loss on the box, in size.
     double largest_loss() const { return largest_loss_; }
-    // A part of the box without the tally that has no loss, as boxes.
+    // A part of the box without the tallies that have no loss, as boxes.
     std::vector<Box> with_loss(const Box &part) const;
 
   private:

@@ -34,6 +34,16 @@ const Pass &Search::pass(const Prices &prices) {
     return passes_.back();
 }
 
+// Makes the messages of an earlier pass those of the last one.
+void Search::go_back(Prices prices) {
+    if (passes_[last_].prices == prices) return;
+    if (!messages_.recall(prices)) {
+        pass(prices);
+        return;
+    }
+    while (passes_[last_].prices != prices) last_ = (last_ + 1) % passes_.size();
+}
+
 double Search::tolerance(const Pass &pass) const {
     const double known = std::abs(aim()) + std::abs(need_.truth) + need_.margin * (1 + need_.largest_loss());
     return pass.tolerance + 16 * kUnit * known;
@@ -101,17 +111,20 @@ void Search::fixed_point(const Prices &start) {
 
 // ---- boxes ---------------------------------------------------------------------------------------------------------
 
-// Whether one of the passes proves that no tally of a box reaches the value.
-bool Search::dead(const Box &box) const {
-    for (std::size_t i = passes_.size(); i-- > 0;)
+// Whether one of the passes, from a given one on, proves that no tally of a box reaches the value.
+bool Search::dead(const Box &box, std::size_t from) const {
+    for (std::size_t i = passes_.size(); i-- > from;)
         if (budget(passes_[i], box) < -2 * tolerance(passes_[i])) return true;
     return false;
 }
 
 // Cuts off slices that are dead; false where nothing is left.
-bool Search::shrink(Box &box) const {
+bool Search::shrink(Box &box) {
     if (value_ == kNegativeInfinity) return true;
-    if (dead(box)) return false;
+    const std::size_t from = value_ == shrunk_value_ ? shrunk_ : 0;
+    shrunk_ = passes_.size();
+    shrunk_value_ = value_;
+    if (dead(box, from)) return false;
     for (bool changed = true; changed;) {
         changed = false;
         for (Index p = 0; p < statistics_; p++)
@@ -120,7 +133,7 @@ bool Search::shrink(Box &box) const {
                     Box slice = box;
                     if (above) slice.low[p] = box.high[p] - step + 1;
                     else slice.high[p] = box.low[p] + step - 1;
-                    if (!dead(slice)) {
+                    if (!dead(slice, from)) {
                         step /= 2;
                         continue;
                     }

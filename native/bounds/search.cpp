@@ -13,10 +13,12 @@ Search::Search(Messages &messages, const LocalTables &tables, const Need &need, 
       statistics_(tables.statistics()) {
     const auto variables = static_cast<double>(std::max<std::size_t>(tables.skeleton().cardinalities.size(), 1));
     for (Index p = 0; p < statistics_; p++) span_ = std::max(span_, static_cast<double>(tables.range().extent(p)));
-    scale_ = std::max(tables.magnitude() / variables, 1e-300);
+    double states = 0;
+    for (const auto n : tables.skeleton().cardinalities) states += n / variables;
+    scale_ = std::max(0.3 * tables.magnitude() / variables, 1e-300);  // entries are about as large as the largest / 3
     wide_ = span_ / scale_;
     bend_ = 0.1 * wide_;
-    good_ = std::min(60.0 / span_, 0.1) * scale_;
+    good_ = std::min(60.0 / span_, 0.3 / (1 + 0.1 * states)) * scale_;
 }
 
 void Search::offer(const std::vector<std::int64_t> &labelling) { offer(labelling, tables_.evaluate(labelling.data())); }
@@ -65,6 +67,7 @@ Search::State Search::settle(Part &part) {
         const State state = first_value(part);
         if (state != State::Split) return state;
     }
+    shrunk_ = 0;
     if (!shrink(part.box)) return State::Done;
     double d;
     std::size_t at = best_pass(part.box, d);
@@ -106,7 +109,7 @@ Search::State Search::first_value(Part &part) {
     if (!descend(part.box)) return State::Done;
     double d;
     const std::size_t at = best_pass(part.box, d);
-    if (passes_[at].prices != passes_[last_].prices) pass(passes_[at].prices);
+    go_back(passes_[at].prices);
     for (double tried = std::min(16.0 / span_, 0.1) * scale_; value_ == kNegativeInfinity;) {
         bool within = false;
         const Pass found = passes_[last_];
@@ -124,7 +127,7 @@ Search::State Search::first_value(Part &part) {
 
 // The band of a budget at a pass: the best that it holds is offered, and what may be as good is kept.
 Search::State Search::look(Pass from, double budget, double most_work, bool &within) {
-    if (passes_[last_].prices != from.prices) pass(from.prices);
+    go_back(from.prices);
     const Pass at = passes_[last_];
     const double slack = 2 * tolerance(at) + kUnit * std::abs(budget) * static_cast<double>(tables_.operations());
     const double left = std::min(most_work_ - work_, most_band_);

@@ -76,12 +76,13 @@ class Search {
 
     // prices.cpp
     const Pass &pass(const Prices &prices);
+    void go_back(Prices prices);
     double tolerance(const Pass &pass) const;
     double budget(const Pass &pass, const Box &box) const;
     std::size_t best_pass(const Box &box, double &budget) const;
     void fixed_point(const Prices &start);
-    bool shrink(Box &box) const;
-    bool dead(const Box &box) const;
+    bool shrink(Box &box);
+    bool dead(const Box &box, std::size_t from) const;
     bool bracket(Box &box);
     bool descend(Box &box);
     bool chords(Box &box);
@@ -100,6 +101,8 @@ class Search {
     Tally value_tally_{};
     std::vector<Pass> passes_;
     std::size_t last_ = 0;  // the pass whose messages are there
+    std::size_t shrunk_ = 0;  // the box at hand has been cut by the passes before this one, for `shrunk_value_`
+    double shrunk_value_ = kNegativeInfinity;
     double span_ = 1;       // how many tallies a statistic can have
     double bend_ = 1;       // how far the tally moves when a price does
     double wide_ = 1;       // the largest that may be thought to be

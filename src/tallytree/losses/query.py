@@ -177,7 +177,7 @@ class GraphLossQuery(LossQuery[AugmentedSolution]):
 
     def folded_best(self, margin: float, options: Options) -> AugmentedSolution:
         """Maximise ``λ·loss + F`` as plain MAP: the loss is a sum of local terms, as the score is."""
-        return self.unfolded(best_of(answered(self.folded(margin), options)), margin)
+        return self.unfolded(best_of(answered(self.folded(margin), options, Question())), margin)
 
     def unfolded(self, answer: Solution, margin: float) -> AugmentedSolution:
         """Return a labelling of the folded model with score and tallies of its own."""

@@ -54,8 +54,9 @@ def _check_part(solution: Solution, evidence: BoundsEvidence, part: Part) -> Non
     )
     if evidence.model.key != solution.model.key:
         return  # the labelling was brought back to another model
+    score = evidence.model.score(solution.assignment)  # with the loss in it, where that is folded
     tally = [statistic.tally(solution.assignment) for statistic in evidence.statistics]
-    regret = part.most - solution.score - sum(p * t for p, t in zip(part.prices, tally, strict=True))
+    regret = part.most - score - sum(p * t for p, t in zip(part.prices, tally, strict=True))
     assert regret >= -allowance, f"the solution is {-regret!r} above what the certificate says is the most"
     inside = all(a <= t <= b for a, t, b in zip(part.low, tally, part.high, strict=True))
     assert not inside or regret <= part.budget + allowance, (
