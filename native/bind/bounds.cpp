@@ -32,7 +32,8 @@ Linear linear_of(std::span<const double> numbers, Index statistics) {
 }
 
 Prices prices_of(std::span<const double> numbers, Index statistics) {
-    if (static_cast<Index>(numbers.size()) != statistics) throw nb::value_error("one price for each statistic is needed");
+    if (static_cast<Index>(numbers.size()) != statistics)
+        throw nb::value_error("one price for each statistic is needed");
     Prices prices{};
     std::copy_n(numbers.begin(), std::min(statistics, kMostStatistics), prices.begin());
     return prices;
@@ -76,8 +77,9 @@ struct PyOutcome {
 };
 
 std::optional<PyOutcome> search(const PySkeleton &skeleton, const std::vector<Tables> &scores,
-                                const std::vector<IntTables> &counts, const PyNeed &asked, const std::vector<Ints> &starts,
-                                std::optional<Doubles> prices, double most_work, double memory_limit) {
+                                const std::vector<IntTables> &counts, const PyNeed &asked,
+                                const std::vector<Ints> &starts, std::optional<Doubles> prices, double most_work,
+                                double memory_limit) {
     const Skeleton &program = *skeleton.skeleton;
     auto score_tables = score_blocks(program, scores);
     auto count_tables = table_blocks<std::int64_t>(counts);
@@ -92,10 +94,13 @@ std::optional<PyOutcome> search(const PySkeleton &skeleton, const std::vector<Ta
     if (!program.feasible || program.statistics == 0) return {};
     const LocalTables tables(program, std::move(score_tables), std::move(count_tables));
     if (!tables.fits() || GraphMessages::bytes(tables) > memory_limit || !need.prepare()) return {};
-    std::unique_ptr<Messages> messages = ChainMessages::make(tables, chosen_kernels->chains, memory_limit);
-    if (!messages) messages = std::make_unique<GraphMessages>(tables);
-    constexpr double kBytes = 64;  // of one operation of a band, at most
-    Search search(*messages, tables, need, most_work, memory_limit / kBytes, kPoll);
+    const bool chain = ChainMessages::fits(tables, memory_limit);
+    std::unique_ptr<Messages> messages;
+    if (chain) messages = std::make_unique<ChainMessages>(tables, chosen_kernels->chains);
+    else messages = std::make_unique<GraphMessages>(tables);
+    const double used = chain ? ChainMessages::bytes(tables) : GraphMessages::bytes(tables);
+    constexpr double kBytes = 80;  // of one operation of a band, at most
+    Search search(*messages, tables, need, most_work, (memory_limit - used) / kBytes, kPoll);
     for (const auto &labelling : labellings) search.offer(labelling);
     return PyOutcome{search.run(first), program.statistics, program.cardinalities.size()};
 }
@@ -149,15 +154,14 @@ void bind_bounds(nb::module_ &m) {
         .value("NONE", Scaling::None)
         .value("MARGIN", Scaling::Margin)
         .value("SLACK", Scaling::Slack);
-    nb::class_<PyNeed>(m, "Need")
-        .def(
-            "__init__",
-            [](PyNeed *self, Scaling scaling, double margin, double truth, Doubles numerator, Doubles denominator,
-               Doubles losses, Ints low, Ints high) {
-                new (self) PyNeed(make_need(scaling, margin, truth, numerator, denominator, losses, low, high));
-            },
-            "scaling"_a, "margin"_a, "truth"_a, "numerator"_a.noconvert(), "denominator"_a.noconvert(),
-            "losses"_a.noconvert(), "low"_a.noconvert(), "high"_a.noconvert());
+    nb::class_<PyNeed>(m, "Need").def(
+        "__init__",
+        [](PyNeed *self, Scaling scaling, double margin, double truth, Doubles numerator, Doubles denominator,
+           Doubles losses, Ints low, Ints high) {
+            new (self) PyNeed(make_need(scaling, margin, truth, numerator, denominator, losses, low, high));
+        },
+        "scaling"_a, "margin"_a, "truth"_a, "numerator"_a.noconvert(), "denominator"_a.noconvert(),
+        "losses"_a.noconvert(), "low"_a.noconvert(), "high"_a.noconvert());
     nb::class_<PyOutcome>(m, "BoundsOutcome")
         .def_prop_ro("finished", [](const PyOutcome &o) { return o.outcome.finished; })
         .def_prop_ro("value", [](const PyOutcome &o) { return o.outcome.value; })

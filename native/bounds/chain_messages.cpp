@@ -25,17 +25,17 @@ bool is_chain(const LocalTables &tables) {
 
 }  // namespace
 
-std::unique_ptr<ChainMessages> ChainMessages::make(const LocalTables &tables, const ChainKernels &kernels,
-                                                   double bytes) {
-    if (!is_chain(tables)) return nullptr;
+bool ChainMessages::fits(const LocalTables &tables, double memory_limit) {
+    return is_chain(tables) && bytes(tables) <= memory_limit;
+}
+
+double ChainMessages::bytes(const LocalTables &tables) {
     const auto &steps = tables.skeleton().steps;
     const double row = 8 * std::ceil(static_cast<double>(steps[1].gone.count) / 8) * sizeof(double);
     double links = 1;
     for (std::size_t t = 2; t < steps.size(); t++)
         links += tables[static_cast<Index>(t)].scores != tables[static_cast<Index>(t) - 1].scores;
-    const double need = row * static_cast<double>(steps.size()) * 7 + 2 * links * row * row / sizeof(double);
-    if (need > bytes) return nullptr;
-    return std::unique_ptr<ChainMessages>(new ChainMessages(tables, kernels));
+    return row * static_cast<double>(steps.size()) * 7 + 2 * links * row * row / sizeof(double);
 }
 
 ChainMessages::ChainMessages(const LocalTables &tables, const ChainKernels &kernels)
@@ -113,8 +113,8 @@ Pass ChainMessages::pass(const Prices &prices, Meter &meter) {
     std::vector<double> message(width_, kNegativeInfinity);
     std::fill_n(message.begin(), states_, 0.0);
     const Index statistics = tables_.statistics();
-    ChainStretch stretch{0,       states_, width_, statistics, nullptr, nullptr, nullptr, prices.data(),
-                         message.data(), nullptr};
+    ChainStretch stretch{0,       states_, width_,        statistics,     nullptr,
+                         nullptr, nullptr, prices.data(), message.data(), nullptr};
     Sum taken;
     double slips = 0, spread = 0;  // spread: how large values of the message are
     for (Index t = 0; t < length_; t += kStretch) {

@@ -1,8 +1,6 @@
 // Passes and bands along a chain whose variables all have the same number of states: rows in order, no tables of steps.
 #pragma once
 
-#include <memory>
-
 #include "bounds/local_tables.h"
 #include "bounds/messages.h"
 #include "kernels/chain_pass.h"
@@ -12,8 +10,11 @@ namespace tallytree::bounds {
 
 class ChainMessages : public Messages {
   public:
-    // Null where the program is not that of such a chain, or where it would take more memory.
-    static std::unique_ptr<ChainMessages> make(const LocalTables &tables, const ChainKernels &kernels, double bytes);
+    ChainMessages(const LocalTables &tables, const ChainKernels &kernels);
+
+    // Whether the program is that of such a chain, and rows and links fit the memory.
+    static bool fits(const LocalTables &tables, double memory_limit);
+    static double bytes(const LocalTables &tables);
 
     Pass pass(const Prices &prices, Meter &meter) override;
     bool recall(const Prices &prices) override;
@@ -41,7 +42,6 @@ class ChainMessages : public Messages {
         double regret;
     };
 
-    ChainMessages(const LocalTables &tables, const ChainKernels &kernels);
     void copy_links();
     void copy_rows();
     void sum_stretches();

@@ -152,7 +152,8 @@ bool Need::prepare() {
 
 double Need::value(double score, const Tally &tally) const {
     if (!box.holds(tally)) return kNegativeInfinity;
-    if (scaling == Scaling::None) return losses.empty() || !std::isnan(losses[place(tally)]) ? score : kNegativeInfinity;
+    if (scaling == Scaling::None)
+        return losses.empty() || !std::isnan(losses[place(tally)]) ? score : kNegativeInfinity;
     const double x = loss(tally);
     if (std::isnan(x)) return kNegativeInfinity;
     return scaling == Scaling::Slack ? x * (margin + (score - truth)) : margin * x + (score - truth);

@@ -185,6 +185,7 @@ Search::Cut Search::cut(const Pass &pass, const Box &box) const {
 }
 
 bool Search::descend(Box &box) {
+    if (need_.least(aim(), {}, box).value == kInfinity) return false;  // nothing in it is allowed
     if (passes_.empty()) pass({});
     return statistics_ == 1 ? chords(box) : bundle(box);
 }
@@ -256,7 +257,8 @@ bool Search::bundle(Box &box) {
     for (int round = 0; round < 40 && !spent();) {
         double best;
         const std::size_t at = best_pass(box, best);
-        if (best <= good_) break;
+        const bool known = value_ != kNegativeInfinity;  // otherwise the budget is that of any value: a bound
+        if (known && best <= good_) break;
         const Prices centre = passes_[at].prices;
         std::vector<double> values;
         std::vector<Prices> slopes;
@@ -269,7 +271,7 @@ bool Search::bundle(Box &box) {
         const Prices move = proximal(values, slopes, tau);
         double model = kNegativeInfinity;
         for (std::size_t i = 0; i < values.size(); i++) model = std::max(model, values[i] + inner(slopes[i], move));
-        if (best - model < std::max(0.02 * best, 0.1 * good_)) {
+        if (best - model < std::max(known ? 0.02 * best : 0.0, 0.1 * good_)) {
             if (tau > 1e3 * scale_ / span_) break;
             tau *= 4;
             continue;

@@ -2,8 +2,8 @@
 
 namespace tallytree::bounds {
 
-Search::Search(Messages &messages, const LocalTables &tables, const Need &need, double most_work,
-               double most_band, const Poll &poll)
+Search::Search(Messages &messages, const LocalTables &tables, const Need &need, double most_work, double most_band,
+               const Poll &poll)
     : messages_(messages),
       tables_(tables),
       need_(need),
@@ -232,9 +232,8 @@ void Search::conclude(std::vector<Part> &left) {
     outcome_.bound = std::max(outcome_.bound, value_);
     double slack = 0;
     for (const Pass &one : passes_) slack = std::max(slack, 2 * tolerance(one));
-    std::erase_if(outcome_.candidates, [&](const auto &one) {
-        return !(one.second.score >= need_.at(value_, one.first) - slack);
-    });
+    std::erase_if(outcome_.candidates,
+                  [&](const auto &one) { return !(one.second.score >= need_.at(value_, one.first) - slack); });
 }
 
 }  // namespace tallytree::bounds

@@ -100,7 +100,7 @@ class Search {
     double value_ = kNegativeInfinity;
     Tally value_tally_{};
     std::vector<Pass> passes_;
-    std::size_t last_ = 0;  // the pass whose messages are there
+    std::size_t last_ = 0;    // the pass whose messages are there
     std::size_t shrunk_ = 0;  // the box at hand has been cut by the passes before this one, for `shrunk_value_`
     double shrunk_value_ = kNegativeInfinity;
     double span_ = 1;       // how many tallies a statistic can have

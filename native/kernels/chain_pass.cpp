@@ -57,8 +57,7 @@ void pass_any(const ChainStretch &c) {
             for (int k = 0; k < K; k++) best[k] = nothing();
             for (Int s = 0; s < c.states; s++) {
                 const Vector x = splat(row[s]);
-                for (int k = 0; k < K; k++)
-                    best[k] = max(best[k], x + load(c.links[t] + s * c.width + at + k * W));
+                for (int k = 0; k < K; k++) best[k] = max(best[k], x + load(c.links[t] + s * c.width + at + k * W));
             }
             for (int k = 0; k < K; k++)
                 store(c.message + at + k * W, best[k] + load(c.late + t * c.width + at + k * W));

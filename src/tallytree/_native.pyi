@@ -224,10 +224,10 @@ class Batch:
         self,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.void]]: ...
 
-class LossScaling(Enum):
-    NONE = ...
-    MARGIN = ...
-    SLACK = ...
+class LossScaling(enum.Enum):
+    NONE = 0
+    MARGIN = 1
+    SLACK = 2
 
 class Need:
     def __init__(

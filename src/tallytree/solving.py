@@ -17,7 +17,7 @@ from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution
 from tallytree.answers.tally_table import TallyTable, Where
 from tallytree.bounding.question import Question
-from tallytree.bounding.road import bounded, known_so_far
+from tallytree.bounding.road import allowance, bounded, known_so_far
 from tallytree.bounding.table import BoundedTable
 from tallytree.errors import BudgetError, InfeasibleError
 from tallytree.model.model import Model
@@ -85,7 +85,7 @@ def solve(
         that nearly all tallies are of no use, and looks at the others alone: exact as well, and much faster
         on large problems, but it answers only questions without an objective, of one to three uncapped
         statistics; others are answered in full. ``"auto"`` goes by bounds where the tables do not fit the
-        memory.
+        memory, and tries it first where they take long.
 
     Returns
     -------
@@ -141,6 +141,10 @@ def answered(query: Query[Any], options: Options, question: Question | None = No
         if question is None or options.strategy == "full":
             raise
         return _within_memory(query, question, options, error)
+    if question is not None and options.strategy == "auto" and (work := allowance(plan.operations)):
+        found = bounded(query, question, options, work)
+        if isinstance(found, BoundedTable):
+            return found
     table: TallyTable[Any] = engine.profile(query, plan, options.run)
     return table
 

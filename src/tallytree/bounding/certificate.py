@@ -136,6 +136,6 @@ class BoundsCertificate(AnyCertificate):
         )
         return [
             f"  no labelling has score {paid} above {part.most:.10g} (a plain pass);",
-            f"  with {box}, one that is as good as this one is at most {max(part.budget, 0.0):.6g} below that, and",
-            f"  all that are were looked at: {counted(part.cells, 'cell')} of the tables",
+            f"  with {box}, one that is as good as this one is at most {max(part.budget, 0.0):.6g}",
+            f"  below that, and all that are were looked at: {counted(part.cells, 'cell')} of the tables",
         ]

@@ -53,7 +53,7 @@ class Question(NamedTuple):
     start: NDArray[np.int64] | None = None
 
     def wanted(self, query: Query[Statistic]) -> tuple[tuple[Statistic, ...], Wanted] | None:
-        """Return the statistics to count, uncapped, and what is wanted of them; None where that is beyond it."""
+        """Return the statistics to count, uncapped, and what is wanted; None where that is beyond it."""
         windowed = query.windowed
         if not 0 < len(query.carried) <= MOST_STATISTICS or not len(query.subject):
             return None
@@ -76,9 +76,13 @@ class Question(NamedTuple):
         assert self.quotient is not None and self.loss is not None
         none = (0.0,) * (len(asked.low) - read)
         above, below = (np.array([constant, *slope, *none]) for constant, slope in self.quotient)
-        few = [np.linspace(a, b, 3).round().astype(np.int64) for a, b in zip(asked.low, asked.high, strict=True)]
+        few = [
+            np.linspace(a, b, 3).round().astype(np.int64) for a, b in zip(asked.low, asked.high, strict=True)
+        ]
         tallies = [column.ravel() for column in np.meshgrid(*few, indexing="ij")]
-        lines = [line[0] + sum(c * t for c, t in zip(line[1:], tallies, strict=True)) for line in (above, below)]
+        lines = [
+            line[0] + sum(c * t for c, t in zip(line[1:], tallies, strict=True)) for line in (above, below)
+        ]
         if not (np.all(lines[1] > 0) and np.all(lines[0] >= 0)):
             return None
         known = np.broadcast_to(self.loss(*tallies[:read]), lines[0].shape)

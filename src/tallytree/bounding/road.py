@@ -1,7 +1,8 @@
 """Which way a single question goes: by the whole table, or by bounds.
 
-``strategy="bounds"`` searches by bounds wherever it can, ``"full"`` never does, ``"auto"`` where the whole
-table does not fit the memory. A search that cannot be asked gives way to the whole table.
+``strategy="bounds"`` searches by bounds wherever it can, ``"full"`` never does. ``"auto"`` does so where the
+whole table does not fit the memory, and where it would take long: then the search may cost a quarter of what
+the table does, and gives way to it after that. So does a search that cannot be asked.
 """
 
 from __future__ import annotations
@@ -16,7 +17,16 @@ from tallytree.planning.options import Options
 from tallytree.planning.query import Query
 from tallytree.running.bounds import Found, search
 
-__all__ = ["bounded", "known_so_far"]
+__all__ = ["allowance", "bounded", "known_so_far"]
+
+_WORTH_TRYING = 2e7  # operations: a few milliseconds
+_SHARE = 1 / 200  # an operation of a search takes some 50 times as long as one of a table
+
+
+def allowance(operations: float) -> float:
+    """Return how much work a search may take where a whole table takes so many operations; 0: none."""
+    return operations * _SHARE if operations >= _WORTH_TRYING else 0.0
+
 
 def bounded(
     query: Query[Any], question: Question, options: Options, most_work: float = float("inf")

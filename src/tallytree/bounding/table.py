@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from tallytree.answers.certificate import Claim
 from tallytree.answers.ranking import Ranked
-from tallytree.answers.solution import Decoded, Solution, certified
+from tallytree.answers.solution import Decoded, Solution, certified, kept_bytes
 from tallytree.answers.tallies import unique_names
 from tallytree.answers.tally_table import TallyTable
 from tallytree.bounding.certificate import BoundsEvidence, Part
 from tallytree.errors import ModelError
+from tallytree.planning.budget import Budget
 from tallytree.planning.query import Query
 from tallytree.running.bounds import Found
 from tallytree.statistics.constraints import Constraint
@@ -32,9 +33,7 @@ class BoundedTable(TallyTable[Solution]):
 
     _none_left = "no labelling is left"
 
-    def __init__(
-        self, query: Query[Statistic], counted: tuple[Statistic, ...], found: Found
-    ) -> None:
+    def __init__(self, query: Query[Statistic], counted: tuple[Statistic, ...], found: Found) -> None:
         self.query, self.counted, self.found = query, counted, found
         self.statistics = query.carried
         self._names = unique_names(tuple(s.name for s in self.statistics))
@@ -60,8 +59,15 @@ class BoundedTable(TallyTable[Solution]):
     def _bound(self, where: Constraint) -> Constraint:
         raise ModelError("a search by bounds answers one question; ask profile for a table")
 
-    def _search(self, rows: NDArray[np.int64]) -> Iterator[Ranked]:
+    def _search(self, rows: NDArray[np.int64], budget: Budget) -> Iterator[Ranked]:
         raise ModelError("a search by bounds has one answer; ask profile for a table")
+
+    def released(self) -> BoundedTable:
+        """Return the same: there are no tables."""
+        return self
+
+    def _kept_bytes(self, answer: Solution) -> int:
+        return kept_bytes(answer.assignment.nbytes, len(answer.tally))
 
     def _decoded(self, row: int) -> NDArray[np.int64]:
         return self.found.labelling(row)

@@ -4,7 +4,8 @@ Everything here follows the definitions and none of the recursions: a score is a
 capped sum over the entries of a statistic, and a profile the best score of each tally among all labellings.
 Code that extends the library can be held to the same contract: draw a problem with `random_model` and
 `random_statistics`, solve it, and pass the answer to `check_profile` or `check_distribution`; a loss
-of your own goes to `check_loss`, a machine to `check_machine`. `check_bounds` verifies a certificate by bounds.
+of your own goes to `check_loss`, a machine to `check_machine`. `check_bounds` verifies a certificate by
+bounds.
 """
 
 from tallytree.testing.bounds import check_bounds
