@@ -40,7 +40,7 @@ class Messages {
     virtual std::span<const Cell> tallies() const = 0;
     // A labelling with the tally and the regret of one of them.
     virtual void decode(Index number, std::int64_t *labelling) const = 0;
-    // What the last band took, in the same operations as a pass.
+    // How many cells and choices the last band looked at.
     double work() const { return work_; }
     // How many cells it has.
     virtual Index cells() const = 0;

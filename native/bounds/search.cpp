@@ -2,6 +2,12 @@
 
 namespace tallytree::bounds {
 
+namespace {
+
+constexpr double kCell = 16;  // a cell of a band takes as long as so many operations of a plain pass
+
+}  // namespace
+
 Search::Search(Messages &messages, const LocalTables &tables, const Need &need, double most_work, double most_band,
                const Poll &poll)
     : messages_(messages),
@@ -130,10 +136,10 @@ Search::State Search::look(Pass from, double budget, double most_work, bool &wit
     go_back(from.prices);
     const Pass at = passes_[last_];
     const double slack = 2 * tolerance(at) + kUnit * std::abs(budget) * static_cast<double>(tables_.operations());
-    const double left = std::min(most_work_ - work_, most_band_);
+    const double left = std::min((most_work_ - work_) / kCell, most_band_);
     if (left < 0) return State::Spent;
     within = messages_.band(std::max(budget, 0.0) + 2 * slack, std::min(most_work, left), meter_);
-    work_ += messages_.work();
+    work_ += messages_.work() * kCell;
     outcome_.bands++;
     last_cells_ = messages_.cells();
     outcome_.cells += last_cells_;

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import inf
 from typing import Any, Unpack, overload
 
 from tallytree.answers.distribution import Distribution
@@ -130,22 +131,21 @@ def answered(query: Query[Any], options: Options, question: Question | None = No
 
     Where one question is all that will be asked of the table, it may hold nothing but the answer.
     """
-    if question is not None and options.strategy == "bounds":
-        found = bounded(query, question, options)
-        if isinstance(found, BoundedTable):
-            return found
-    engine = engine_of(query.subject)
+    if question is None or options.strategy == "full":
+        return _in_full(query, options)
+    most_work = allowance(query, options) if options.strategy == "auto" else inf
+    found = bounded(query, question, options, most_work) if most_work else None
+    if isinstance(found, BoundedTable):
+        return found
     try:
-        plan = engine.plan(query, options.plan)
+        return _in_full(query, options)
     except BudgetError as error:
-        if question is None or options.strategy == "full":
-            raise
         return _within_memory(query, question, options, error)
-    if question is not None and options.strategy == "auto" and (work := allowance(plan.operations)):
-        found = bounded(query, question, options, work)
-        if isinstance(found, BoundedTable):
-            return found
-    table: TallyTable[Any] = engine.profile(query, plan, options.run)
+
+
+def _in_full(query: Query[Any], options: Options) -> TallyTable[Any]:
+    engine = engine_of(query.subject)
+    table: TallyTable[Any] = engine.profile(query, engine.plan(query, options.plan), options.run)
     return table
 
 

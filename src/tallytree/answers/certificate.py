@@ -86,7 +86,7 @@ class Evidence(ABC):
 class Proof(NamedTuple):
     """What a solution remembers of how it was found."""
 
-    plan: Price | Callable[[], Plan] | Evidence  # a plan itself would keep its lists in memory with the answer
+    plan: Price | Callable[[], Plan] | Evidence  # a plan itself would keep its lists in memory, too
     promised: float  # the score that the messages hold
     claim: Claim
     gap: float = 0.0

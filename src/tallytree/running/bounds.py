@@ -88,10 +88,10 @@ def ends_of(statistic: Statistic) -> tuple[int, int]:
 
 
 def program_for(model: Model, statistics: Sequence[Statistic], order: Order | None) -> native.Skeleton:
-    """Return a program for plain passes; a chain or a tree in its own order needs no search for one."""
+    """Return a program for plain passes; a chain in its own order needs no search for one."""
     if order is None:
         found = skeleton(model, statistics, "natural")
-        if found.width <= 1:
+        if found.width <= 1 and found.step_count <= len(model) + 1:
             return found
     return skeleton(model, statistics, order)
 
