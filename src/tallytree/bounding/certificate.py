@@ -18,8 +18,6 @@ from tallytree.model.rounding import rounding
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import counted
 
-__all__ = ["BoundsCertificate", "BoundsEvidence", "Part"]
-
 
 class Part(NamedTuple):
     """A box of tallies, and what rules out anything better with one of them.

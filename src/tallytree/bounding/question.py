@@ -19,8 +19,6 @@ from tallytree.planning.query import Query
 from tallytree.running.bounds import MOST_STATISTICS, Wanted, ends_of
 from tallytree.statistics.statistic import Statistic
 
-__all__ = ["MOST_TALLIES", "Line", "Question"]
-
 MOST_TALLIES = 1 << 22
 """The largest table of a box."""
 

@@ -19,8 +19,6 @@ from tallytree.planning.options import Options
 from tallytree.planning.query import Query
 from tallytree.running.bounds import Found, ends_of, program_for, search
 
-__all__ = ["allowance", "bounded", "known_so_far"]
-
 _WORTH_TRYING = 1e7  # operations of a whole table by the cost model: a millisecond or two
 _JOINED = 4  # the cost model takes the tables of small parts, which are joined, for larger than they are
 _SHARE = 1 / 40  # a quarter of the time: one operation of a search takes as long as 10 of a table

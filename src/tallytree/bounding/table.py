@@ -25,8 +25,6 @@ from tallytree.running.bounds import Found
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.statistic import Statistic
 
-__all__ = ["BoundedTable"]
-
 
 class BoundedTable(TallyTable[Solution]):
     """What is left of all tallies for one question."""

@@ -18,8 +18,6 @@ from tallytree.model.model import Model
 from tallytree.planning.orders import Order, skeleton
 from tallytree.statistics.statistic import Statistic
 
-__all__ = ["MOST_STATISTICS", "Found", "Wanted", "ends_of", "program_for", "search"]
-
 MOST_STATISTICS = 3
 Found = native.BoundsOutcome
 _NOTHING = np.zeros(0)

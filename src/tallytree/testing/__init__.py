@@ -9,7 +9,7 @@ bounds.
 """
 
 from tallytree.testing.bounds import check_bounds
-from tallytree.testing.checkers import check_distribution, check_profile, check_solution
+from tallytree.testing.checkers import check_distribution, check_loss, check_profile, check_solution
 from tallytree.testing.enumeration import (
     LABELLING_LIMIT,
     Best,
@@ -20,7 +20,6 @@ from tallytree.testing.enumeration import (
     score_tolerance,
     tally_of,
 )
-from tallytree.testing.losses import check_loss
 from tallytree.testing.machines import accepted, check_machine, check_reduction
 from tallytree.testing.problems import SHAPES, random_model, random_statistics
 

@@ -9,8 +9,6 @@ from tallytree.model.rounding import rounding
 from tallytree.reductions.folding import folded
 from tallytree.solving import solve
 
-__all__ = ["check_bounds"]
-
 
 def check_bounds(solution: Solution) -> None:
     """Verify what a solution by bounds rests on, by plain inference on models with prices in their scores.
