@@ -1,4 +1,4 @@
-"""Tallies as values with names."""
+"""Tallies as values with names, and rows of tallies looked up."""
 
 from __future__ import annotations
 

@@ -187,6 +187,11 @@ class PositionTables(TruthTables):
         )
 
 
+# --- losses of all tallies, in tables that serve all truths of one size -------------------------------------
+# The losses of nodes, positions and chunks depend on a truth through its size alone: how many nodes,
+# positions or chunks there are to be found. So the losses of all tallies are tabulated once for each size,
+# and looked up by the thread that has the tallies of a problem; no Python is called back.
+
 _STEP = 16
 """Tables reach to lengths that are multiples of this, so that truths of similar lengths share one."""
 
