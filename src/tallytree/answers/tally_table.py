@@ -7,25 +7,24 @@ decrease in the score: then the optimum of ``H(F(y), G(y))`` is attained at some
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
+from copy import copy
 from itertools import chain, count, repeat
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.answers.certificate import BEST, IN_ORDER, SAME_TALLY, Claim
-from tallytree.answers.lookup import nearest_rows, nearest_tallies, row_of, wanted_tally
 from tallytree.answers.objective import Objective, evaluate_objective
 from tallytree.answers.ranking import Ranked, Ranking, by_objective
+from tallytree.answers.root_table import RootTable
+from tallytree.answers.tallies import nearest_rows, nearest_tallies, row_of, wanted_tally
 from tallytree.deprecation import warn_renamed
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.planning.budget import Budget
-from tallytree.planning.query import Query
 from tallytree.statistics.constraints import Constraint, as_constraint
-
-__all__ = ["SAME", "TallyTable", "Where"]
 
 Where = Constraint | None
 Answer = TypeVar("Answer")
@@ -33,32 +32,17 @@ Answer = TypeVar("Answer")
 SAME = Claim(SAME_TALLY)  # the claim of a look-up: the best with one tally
 
 
-class TallyTable(ABC, Generic[Answer]):
-    """The best score for every attainable tally, and what stands behind them.
+class TallyTable(RootTable, Generic[Answer]):
+    """The best score for every attainable tally, and what stands behind them."""
 
-    Attributes
-    ----------
-    statistics : tuple of statistics
-    tallies : (S, P) int64 array
-        The attainable tallies in lexicographic order.
-    scores : (S,) float64 array
-        The best score of each.
-    """
-
-    query: Query[Any]
-    statistics: tuple[Any, ...]
-    tallies: NDArray[np.int64]
-    scores: NDArray[np.float64]
-    _names: tuple[str, ...]
+    scores: NDArray[np.float64]  # (S,): the best score of each
     _remaining: Constraint | None = None  # what the messages leave of the query's constraint
-
-    noun: ClassVar[str] = "labelling"
     _none_left: ClassVar[str]
 
-    @property
-    @abstractmethod
-    def plan(self) -> Any:
-        """What was run."""
+    def _fill(self, values: NDArray[np.float64]) -> None:
+        query, cut = self.query, self._options.backend == "native"
+        self._remaining = None if query.windowed and cut else query.remaining
+        self.scores = values
 
     @abstractmethod
     def _bound(self, where: Constraint) -> Constraint:
@@ -78,9 +62,9 @@ class TallyTable(ABC, Generic[Answer]):
     def _search(self, rows: NDArray[np.int64], budget: Budget) -> Iterator[Ranked]:
         """Go through what has the tally of one of the rows, by score."""
 
-    @abstractmethod
-    def released(self) -> TallyTable[Answer]:
-        """Return the same without the tables of the messages."""
+    def released(self) -> Self:
+        """Return the same without the tables of the messages, which are made again where they are needed."""
+        return copy(self)
 
     @abstractmethod
     def _kept_bytes(self, answer: Answer) -> int:
@@ -96,15 +80,6 @@ class TallyTable(ABC, Generic[Answer]):
         """Return what an answer is the best of."""
         among = where if self.query.where is None else self.query.where
         return Claim(text, among, "score" if objective is None else "value")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the statistics, made unique."""
-        return self._names
-
-    def __len__(self) -> int:
-        """Return the number of attainable tallies."""
-        return len(self.scores)
 
     def best(self, objective: Objective | None = None, *, where: Where = None) -> Answer:
         """Find the labelling that maximises an objective, subject to a constraint.
@@ -318,6 +293,13 @@ class TallyTable(ABC, Generic[Answer]):
     def _listed(self, rows: NDArray[Any]) -> str:
         return ", ".join(map(str, map(tuple, self.tallies[rows].tolist()))) or "none"
 
+    @property
+    def _carried_names(self) -> str:
+        caps = [getattr(s, "cap", None) for s in self.statistics]
+        named = zip(self._names, caps, strict=True)
+        told = [name if cap is None else f"{name} capped at {cap}" for name, cap in named]
+        return ", ".join(told) or "no statistics"
+
     def _allowed(self, where: Where) -> NDArray[np.int64] | None:
         """Return the rows that satisfy a constraint; None for all."""
         if not len(self):
@@ -330,8 +312,8 @@ class TallyTable(ABC, Generic[Answer]):
         if missing:
             raise ModelError(
                 f"the constraint '{constraint}' reads {', '.join(missing)}, which this profile does not "
-                f"carry (it has {', '.join(self._names) or 'no statistics'}); make the profile with it, or "
-                "use solve(…, where=…), which adds what is missing"
+                f"carry (it has {self._carried_names}); make the profile with it, or use solve(…, where=…), "
+                "which adds what is missing"
             )
         rows = np.flatnonzero(constraint.holds(columns))
         if not len(rows):

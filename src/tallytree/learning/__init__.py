@@ -17,7 +17,6 @@ except ImportError as error:
 
 from tallytree.deprecation import renamed
 from tallytree.learning.bound_descent import Descent, minimise_bound
-from tallytree.learning.checks import check_problem
 from tallytree.learning.corpus import sample_sentences
 from tallytree.learning.cutting_planes import CuttingPlanes
 from tallytree.learning.decoding import BestDecoder, Decoder, ExpectedFBeta, KBestDecoder, MaxBrackets
@@ -25,12 +24,20 @@ from tallytree.learning.frank_wolfe import FrankWolfe
 from tallytree.learning.graph_svm import GraphSVM
 from tallytree.learning.graphs import Graph, GraphProblem, grid_graph, label_graphs
 from tallytree.learning.inference import Diverse, TopTallies
-from tallytree.learning.metrics import CorpusScore, accuracy, corpus_f
+from tallytree.learning.metrics import (
+    CorpusScore,
+    Scorer,
+    accuracy,
+    accuracy_scorer,
+    chunk_f1_scorer,
+    corpus_f,
+    corpus_score,
+    token_f1_scorer,
+)
 from tallytree.learning.oracle import ExactOracle, Oracle
 from tallytree.learning.planes import Plane
-from tallytree.learning.problem import TrainingProblem
-from tallytree.learning.progress import Progress
-from tallytree.learning.run_options import RunOptions
+from tallytree.learning.problem import TrainingProblem, check_problem
+from tallytree.learning.progress import Progress, RunOptions
 from tallytree.learning.sequence_svm import SequenceSVM
 from tallytree.learning.sequences import SequenceProblem
 from tallytree.learning.solver import Solver
@@ -66,6 +73,7 @@ __all__ = [
     "Plane",
     "Progress",
     "RunOptions",
+    "Scorer",
     "SequenceProblem",
     "SequenceSVM",
     "Solver",
@@ -82,8 +90,11 @@ __all__ = [
     "TreebankGrammar",
     "WindowFeatures",
     "accuracy",
+    "accuracy_scorer",
     "check_problem",
+    "chunk_f1_scorer",
     "corpus_f",
+    "corpus_score",
     "grid_graph",
     "label_graphs",
     "load",
@@ -93,6 +104,7 @@ __all__ = [
     "save",
     "store_sequences",
     "templated",
+    "token_f1_scorer",
     "train",
     "word_parts",
 ]

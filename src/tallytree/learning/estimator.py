@@ -6,10 +6,12 @@ import os
 import sys
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,25 +21,85 @@ from tallytree.errors import ModelError
 from tallytree.learning.decoding import BestDecoder, Decoder
 from tallytree.learning.inference import Diverse, Scaling, TopTallies
 from tallytree.learning.labels import Labels
-from tallytree.learning.metrics import accuracy
+from tallytree.learning.metrics import corpus_score
 from tallytree.learning.oracle import ExactOracle
 from tallytree.learning.problem import TrainingProblem
-from tallytree.learning.progress import Progress
-from tallytree.learning.recipes import RecipeEstimator
-from tallytree.learning.run_options import RunOptions
+from tallytree.learning.progress import Progress, RunOptions
 from tallytree.learning.solver import Solver
 from tallytree.learning.training import Trained, train
-from tallytree.losses import HammingDistance, Loss
+from tallytree.losses import HammingDistance, Loss, as_loss
 
-__all__ = ["StructuredSVM"]
+
+def recipe_parameters(recipe: Any) -> dict[str, Any]:
+    """Return the parameters of a frozen value by name; those of a loss without its truth.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> recipe_parameters(tt.losses.FBeta(beta=2.0, background="O"))
+    {'background': 'O', 'beta': 2.0}
+    """
+    if not is_dataclass(recipe) or isinstance(recipe, type):
+        return {}
+    return {f.name: getattr(recipe, f.name) for f in fields(recipe) if f.init and f.name != "truth"}
+
+
+class RecipeEstimator(BaseEstimator):  # type: ignore[misc]
+    """An estimator whose parameters may be frozen values with parameters of their own."""
+
+    def _keep(self, given: Mapping[str, Any]) -> None:
+        """Keep the arguments of a constructor under their own names: what scikit-learn asks of estimators."""
+        self.__dict__.update(
+            {name: value for name, value in given.items() if name not in ("self", "__class__")}
+        )
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name; with ``deep``, those of losses and solvers as ``loss__beta``."""
+        parameters: dict[str, Any] = super().get_params(deep=False)
+        if deep:
+            for name, value in list(parameters.items()):
+                inner = recipe_parameters(value)
+                parameters.update({f"{name}__{key}": part for key, part in inner.items()})
+        return parameters
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set parameters by name; ``loss__beta`` makes a loss with another beta."""
+        outer = {name: value for name, value in parameters.items() if "__" not in name}
+        super().set_params(**outer)
+        for name, value in parameters.items():
+            if name in outer:
+                continue
+            owner, _, key = name.partition("__")
+            recipe: Any = getattr(self, owner, None)
+            known = recipe_parameters(recipe)
+            if key not in known:
+                raise ModelError(
+                    f"there is no parameter {name!r}: {owner} is {recipe!r}"
+                    + (f", which has {', '.join(known)}" if known else "")
+                )
+            setattr(self, owner, replace(recipe, **{key: value}))
+        return self
 
 
 class StructuredSVM(RecipeEstimator):
     """The base of the estimators; use one of its subclasses."""
 
+    loss: Loss | str | None
+    scaling: Scaling
+    C: float
+    solver: Solver | None
+    extra: TopTallies | Diverse | None
+    tolerance: float
+    max_passes: int
+    max_seconds: float
+    n_jobs: int | None
+    warm_start: bool
+    checkpoint: str | os.PathLike[str] | None
+    verbose: bool
+
     def __init__(
         self,
-        loss: Loss | None = None,
+        loss: Loss | str | None = None,
         *,
         scaling: Scaling = "margin",
         C: float = 1.0,
@@ -51,18 +113,7 @@ class StructuredSVM(RecipeEstimator):
         checkpoint: str | os.PathLike[str] | None = None,
         verbose: bool = False,
     ) -> None:
-        self.loss = loss
-        self.scaling = scaling
-        self.C = C
-        self.solver = solver
-        self.extra = extra
-        self.tolerance = tolerance
-        self.max_passes = max_passes
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.verbose = verbose
+        self._keep(locals())
 
     # --- what a subclass says of its examples -------------------------------------------------------------
 
@@ -104,6 +155,11 @@ class StructuredSVM(RecipeEstimator):
         X : sequence of examples
         y : sequence of labellings
             Labels are strings, or numbers from 0.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            Ctrl-C ends what called this too, as a grid search. The estimator has the best weights so far.
         """
         if len(X) != len(y):
             raise ModelError(f"there are {len(X)} examples and {len(y)} labellings; each needs its own")
@@ -123,7 +179,18 @@ class StructuredSVM(RecipeEstimator):
             options=self._run_options(),
         )
         self._note(trained)
+        if trained.interrupted:
+            raise KeyboardInterrupt(self._interruption())
         return self
+
+    def _interruption(self) -> str:
+        """Say what an interrupted fit leaves, and how to go on."""
+        on = "set warm_start=True and fit again" if self.checkpoint is None else "fit again"
+        source = "" if self.checkpoint is None else f" from {os.fspath(self.checkpoint)}"
+        return (
+            f"training was interrupted after {len(self.history_)} passes. The estimator has the best weights "
+            f"so far and can predict; {on} to go on{source}"
+        )
 
     def _run_options(self) -> RunOptions:
         show = _show if self.verbose else None
@@ -137,7 +204,7 @@ class StructuredSVM(RecipeEstimator):
             )
 
     def _recipe(self) -> Loss:
-        return HammingDistance() if self.loss is None else self.loss
+        return HammingDistance() if self.loss is None else as_loss(self.loss)
 
     def _note(self, trained: Trained) -> None:
         self._trained = trained
@@ -146,10 +213,9 @@ class StructuredSVM(RecipeEstimator):
         self.primal_, self.dual_ = trained.primal, trained.dual
         self.converged_, self.interrupted_ = trained.converged, trained.interrupted
         self.classes_ = self.labels_.classes
-        if not trained.converged:
-            why = "was interrupted" if trained.interrupted else "stopped"
+        if not trained.converged and not trained.interrupted:
             warnings.warn(
-                f"training {why} at a relative gap of {_last_gap(trained)}, above the tolerance of "
+                f"training stopped at a relative gap of {_last_gap(trained)}, above the tolerance of "
                 f"{self.tolerance:g}: the weights are the best so far. Raise max_passes, lower C, or accept "
                 "it by a larger tolerance",
                 ConvergenceWarning,
@@ -181,8 +247,11 @@ class StructuredSVM(RecipeEstimator):
         return decoder.each(self._models(X), where)
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
-        """Return the part of the labels that are predicted right."""
-        return accuracy((np.asarray(one) for one in y), self.predict(X))
+        """Return how good predictions are by the loss of the fit: see :func:`corpus_score`.
+
+        That is F over all examples for F losses, the part of labels that are right for Hamming losses.
+        """
+        return corpus_score(map(np.asarray, y), self.predict(X), self._recipe())
 
     def bound(
         self, X: Sequence[Any], y: Sequence[Any], delta: float = 0.05, *, loss: Loss | None = None
@@ -202,7 +271,7 @@ class StructuredSVM(RecipeEstimator):
         return pac_bayes(
             self._models(X),
             y,
-            self._recipe() if loss is None else loss,
+            self._recipe() if loss is None else as_loss(loss),
             squared_norm=float(self.weights_ @ self.weights_),
             dimension=len(self.weights_),
             delta=delta,

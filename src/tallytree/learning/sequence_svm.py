@@ -23,17 +23,15 @@ from tallytree.learning.templates import WindowFeatures
 from tallytree.losses import Loss
 from tallytree.model.model import Model
 
-__all__ = ["SequenceSVM"]
-
 
 class SequenceSVM(StructuredSVM):
     """A structural SVM for sequences: tagging, chunking, segmentation.
 
     Parameters
     ----------
-    loss : Loss, optional
-        What to train for, a recipe: ``FBeta(background="O")``; by default the Hamming distance. In grids, its
-        parameters are ``loss__beta`` and so on.
+    loss : Loss or str, optional
+        What to train for, ``FBeta(background="O")`` or a name such as ``"f1"``; by default the Hamming
+        distance. In grids, its parameters are ``loss__beta`` and so on.
     scaling : {"margin", "slack"}
         How the loss enters the hinge.
     C : float
@@ -86,9 +84,13 @@ class SequenceSVM(StructuredSVM):
     [array(['D', 'N'], dtype=object)]
     """
 
+    hashed: int | None
+    min_count: int
+    features: WindowFeatures | None
+
     def __init__(
         self,
-        loss: Loss | None = None,
+        loss: Loss | str | None = None,
         *,
         scaling: Scaling = "margin",
         C: float = 1.0,
@@ -105,23 +107,7 @@ class SequenceSVM(StructuredSVM):
         min_count: int = 1,
         features: WindowFeatures | None = None,
     ) -> None:
-        super().__init__(
-            loss,
-            scaling=scaling,
-            C=C,
-            solver=solver,
-            extra=extra,
-            tolerance=tolerance,
-            max_passes=max_passes,
-            max_seconds=max_seconds,
-            n_jobs=n_jobs,
-            warm_start=warm_start,
-            checkpoint=checkpoint,
-            verbose=verbose,
-        )
-        self.hashed = hashed
-        self.min_count = min_count
-        self.features = features
+        self._keep(locals())
 
     encoder_: Encoder
 

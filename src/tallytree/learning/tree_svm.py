@@ -22,12 +22,10 @@ from tallytree.learning.tree_features import TreeFeatures
 from tallytree.learning.tree_grammar import Binarisation, TreebankGrammar
 from tallytree.learning.tree_model import TreeModel
 from tallytree.learning.trees import TreeProblem
-from tallytree.losses import Loss, SymmetricDifference
+from tallytree.losses import Loss, SymmetricDifference, as_loss
 from tallytree.parsing import Forest, Grammar, Tree, score_brackets
 from tallytree.parsing.binarise import Tail
-from tallytree.planning.threads import thread_count
-
-__all__ = ["TreeSVM"]
+from tallytree.planning.budget import thread_count
 
 
 class TreeSVM(StructuredSVM):
@@ -38,10 +36,11 @@ class TreeSVM(StructuredSVM):
 
     Parameters
     ----------
-    loss : Loss, optional
-        What to train for, a recipe: ``FBeta()``; by default :class:`tallytree.losses.SymmetricDifference`,
-        the number of constituents that are wrong or missing, which is fast under margin scaling because it
-        folds into the scores. In grids, its parameters are ``loss__beta`` and so on.
+    loss : Loss or str, optional
+        What to train for, a recipe such as ``FBeta()`` or its name; by default
+        :class:`tallytree.losses.SymmetricDifference`, the number of constituents that are wrong or missing,
+        which is fast under margin scaling because it folds into the scores. In grids, its
+        parameters are ``loss__beta`` and so on.
     scaling, C, solver, extra, tolerance, max_passes, max_seconds
         As for :class:`SequenceSVM`.
     n_jobs, warm_start, checkpoint, verbose
@@ -84,9 +83,18 @@ class TreeSVM(StructuredSVM):
     [Tree('(S (NP (NN fish)) (VP (VB swim)))')]
     """
 
+    horizontal: int | None
+    vertical: int
+    tail: Tail
+    prior: float
+    smoothing: float
+    rare: int
+    hashed: int | None
+    min_count: int
+
     def __init__(
         self,
-        loss: Loss | None = None,
+        loss: Loss | str | None = None,
         *,
         scaling: Scaling = "margin",
         C: float = 1.0,
@@ -108,28 +116,7 @@ class TreeSVM(StructuredSVM):
         hashed: int | None = None,
         min_count: int = 1,
     ) -> None:
-        super().__init__(
-            loss,
-            scaling=scaling,
-            C=C,
-            solver=solver,
-            extra=extra,
-            tolerance=tolerance,
-            max_passes=max_passes,
-            max_seconds=max_seconds,
-            n_jobs=n_jobs,
-            warm_start=warm_start,
-            checkpoint=checkpoint,
-            verbose=verbose,
-        )
-        self.horizontal = horizontal
-        self.vertical = vertical
-        self.tail = tail
-        self.prior = prior
-        self.smoothing = smoothing
-        self.rare = rare
-        self.hashed = hashed
-        self.min_count = min_count
+        self._keep(locals())
 
     model_: TreeModel
 
@@ -139,7 +126,7 @@ class TreeSVM(StructuredSVM):
         return self.model_.counted.grammar
 
     def _recipe(self) -> Loss:
-        return SymmetricDifference() if self.loss is None else self.loss
+        return SymmetricDifference() if self.loss is None else as_loss(self.loss, background=None)
 
     def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> None:
         trees = self._truths(X, y)

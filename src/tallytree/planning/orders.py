@@ -22,8 +22,6 @@ from tallytree.kernels import native
 from tallytree.model.model import Model
 from tallytree.statistics.statistic import Statistic
 
-__all__ = ["METHODS", "Order", "skeleton"]
-
 
 @runtime_checkable
 class Ordered(Protocol):
@@ -65,14 +63,10 @@ def skeleton(
 ) -> native.Skeleton:
     """Return the cheapest program found for a model and statistics, from the cache if the shape is known.
 
-    Parameters
-    ----------
-    model, statistics
-        What is to be solved; only scopes, cardinalities and caps are looked at.
-    order : str, sequence of int or CliqueTree, optional
-        A heuristic by name, the variables in the order in which they are to be eliminated, or a clique tree.
-    check : callable, optional
-        Is told how many steps the program of a large model will have, before it is drawn up.
+    `model` and `statistics`: what is to be solved; only scopes, cardinalities and caps are looked at.
+    `order`: a heuristic by name, the variables in the order in which they are to be eliminated, or a clique
+    tree.
+    `check` is told how many steps the program of a large model will have, before it is drawn up.
     """
     chosen = _checked_order(order, len(model))
     shapes = [(s.cap, s.scale, *[block.key for block in s.blocks]) for s in statistics]
