@@ -143,7 +143,7 @@ void bind_plans(nb::module_ &m) {
             "caps"_a.noconvert(), "scales"_a.noconvert(), "order"_a.noconvert(), "draft"_a = false)
         .def_prop_ro("steps", &step_table)
         .def("step", &step_row, "number"_a)
-        .def_prop_ro("step_count", [](const PySkeleton &s) { return s.skeleton->steps.size(); })
+        .def_prop_ro("step_count", [](const PySkeleton &s) { return s.skeleton->step_count; })
         .def_prop_ro("variables", [](const PySkeleton &s) { return s.skeleton->order.size(); })
         .def_prop_ro("bytes", [](const PySkeleton &s) { return s.skeleton->bytes; })
         .def_prop_ro("scope_begin",
@@ -181,7 +181,7 @@ void bind_plans(nb::module_ &m) {
         .def_prop_ro("tables", &table_sizes)
         .def_prop_ro("step_operations", &step_operations);
 
-    m.def("least_plan_bytes", &least_plan_bytes, "variables"_a, "factors"_a);
+    m.def("least_plan_bytes", &least_plan_bytes, "variables"_a, "factors"_a, "others"_a = 0);
     m.def("give_memory_back", &give_memory_back);
     m.def("elimination_order", &order_of, "cardinalities"_a.noconvert(), "scopes"_a.noconvert(), "method"_a,
           "seed"_a = 0);

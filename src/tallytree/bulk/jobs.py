@@ -85,7 +85,7 @@ class Labellings(NamedTuple):
 
     def rows(self, width: int) -> list[list[int]]:
         """Return the sums of each labelling, all of which have as many."""
-        first, last = (self.known["sums_begin"][:1], self.known["sums_end"][-1:])
+        first, last = self.known["sums_begin"][:1], self.known["sums_end"][-1:]
         return self.sums[first.sum() : last.sum()].reshape(-1, width).tolist()
 
     def each(self, values: Mapping[int, Sequence[float]]) -> dict[int, list[Decoded]]:
@@ -96,8 +96,7 @@ class Labellings(NamedTuple):
             promised, score, magnitude, terms, certified = known
             some = found.setdefault(item, [])
             value = values[item][len(some)] if item in values else None
-            evaluation = score, magnitude, terms, sums[s:s_end]
-            labels = self.labels[at:end].copy()
+            evaluation, labels = (score, magnitude, terms, sums[s:s_end]), self.labels[at:end].copy()
             some.append(Decoded(labels, promised, tallies[t:t_end], value, evaluation, certified))
         return found
 
@@ -164,8 +163,7 @@ class Batch:
     def __init__(
         self, problems: Mapping[int, Problem], options: BatchOptions, bulks: Sequence[Bulk] = ()
     ) -> None:
-        self.options = options
-        self.threads = thread_count(options.threads)
+        self.options, self.threads = options, thread_count(options.threads)
         self.handle = native.Batch(MODES[options.plan.layout], options.plan.limit)
         self._skeletons: dict[Any, tuple[native.Skeleton, Any]] = {}
         self._queries: dict[Any, tuple[Query[Statistic], Any]] = {}
@@ -207,9 +205,12 @@ class Batch:
 
     def _reserve(self) -> None:
         """Take what problems and answers will hold off the memory limit: the rest is for the runs."""
-        budget = Budget(self.options.plan.limit)
-        budget.hold(self._held, f"a batch of {self._first + len(self._problems):,} problems and answers")
+        plan, count = self.options.plan, self._first + len(self._problems)
+        budget = Budget(plan.limit)
+        budget.hold(self._held, f"a batch of {count:,} problems and answers")
         self.handle.hold(self._held)
+        if plan.memory_limit is not None:
+            self.options = self.options._replace(plan=plan._replace(memory_limit=budget.room))
 
     # --- in ------------------------------------------------------------------------------------------------
 
@@ -231,8 +232,8 @@ class Batch:
 
     def add(self, query: Query[Statistic], objective: Objective | None) -> None:
         """Add a problem; its statistics have tables of their own."""
-        self.hold(query.subject)
-        model, recounted = query.subject, [block for s in query.recounted for block in s.blocks]
+        self.hold(model := query.subject)
+        recounted = [block for s in query.recounted for block in s.blocks]
         self.handle.add(
             self.skeleton(model, query.carried),
             [block.tables for s in query.carried for block in s.blocks],
@@ -288,9 +289,7 @@ class Batch:
 
     def _gathered(self, found: Iterator[Any], missing: dict[int, Problem]) -> list[Any]:
         """Return the answers of all problems, those without one solved on their own: that says why."""
-        waiting: dict[int, tuple[Problem, Any]] = {
-            number: (problem, None) for number, problem in missing.items()
-        }
+        waiting: dict[int, tuple[Problem, Any]] = {n: (problem, None) for n, problem in missing.items()}
         for (number, problem, _), one in zip(self._problems, found, strict=True):
             waiting[number] = problem, one
         answered_alone = set()
@@ -298,7 +297,7 @@ class Batch:
             problem, one = waiting[number]
             try:
                 if one is None:
-                    self._answers[number] = problem.alone(self._left())
+                    self._answers[number] = problem.alone(self.options)
                     answered_alone.add(number)
                 else:
                     self._answers[number] = problem.answer(one, self.options)
@@ -306,9 +305,6 @@ class Batch:
                 self._fail(number, error)
         self._tell_of_refused(answered_alone)
         return [self._answers[number] for number in range(len(self._answers))]
-
-    def _left(self) -> BatchOptions:
-        return self.options._replace(plan=self.options.plan._replace(beside=self._held))
 
     def _tell_of_refused(self, answered_alone: set[int]) -> None:
         """Warn of problems that did not fit the limit in the batch, and did on their own."""

@@ -115,7 +115,7 @@ class LossProblem:
             "fixed": self.fixed,
             "allowed": self.allowed,
             "order": options.plan.order,
-            "memory_limit": options.plan.limit - options.plan.beside,
+            "memory_limit": options.plan.memory_limit,
         }
         if self.count > 1:
             return LossProfile(self.model, self.loss, **given).top(self.count, self.scaling, self.margin)
