@@ -20,7 +20,7 @@ from tallytree.answers.solution import Solution
 from tallytree.bulk.batch import solve_batch
 from tallytree.errors import ModelError, TallytreeError
 from tallytree.losses.base import Loss, Values
-from tallytree.losses.node_loss import NodeLoss
+from tallytree.losses.nodes import NodeLoss
 from tallytree.model.model import Model, checked_model
 from tallytree.model.rounding import rounding
 from tallytree.reductions.reduction import Reduction

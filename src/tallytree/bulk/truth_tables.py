@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tallytree.kernels import native
 from tallytree.losses.base import Line, Loss
-from tallytree.losses.node_loss import NodeLoss
+from tallytree.losses.nodes import NodeLoss
 from tallytree.losses.positions import HammingDistance, HammingLoss
 from tallytree.losses.scaling import Scaling
 from tallytree.model.blocks import Block, unary_scopes

@@ -11,11 +11,11 @@ from tallytree.losses.brackets import CrossingBrackets, CrossingBracketsRate
 from tallytree.losses.chunks import ChunkFBeta, chunks_of
 from tallytree.losses.corpus import CorpusSolution
 from tallytree.losses.names import LOSS_NAMES, as_loss
-from tallytree.losses.node_loss import NodeLoss
 from tallytree.losses.nodes import (
     FalsePositives,
     FBeta,
     IntersectionOverUnion,
+    NodeLoss,
     Precision,
     Recall,
     SymmetricDifference,

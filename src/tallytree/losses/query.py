@@ -24,6 +24,7 @@ from tallytree.answers.tally_table import TallyTable, Where
 from tallytree.bounding.question import Question
 from tallytree.errors import BudgetError, ModelError
 from tallytree.losses.base import Line, Loss, Values
+from tallytree.losses.quotients import quotient
 from tallytree.losses.scaling import Scaling, scaled
 from tallytree.losses.solution import AugmentedSolution
 from tallytree.model.model import Model, checked_model
@@ -144,7 +145,7 @@ class GraphLossQuery(LossQuery[AugmentedSolution]):
         """Ask for the best at one margin; the truth is a labelling to start from."""
         trivial = self.query.reduction is not None and self.query.reduction.trivial
         start = self.model.encode(self._compared) if trivial else None
-        return Question(scaling, margin, self.truth_score, self.loss.value, self.loss.quotient(), start)
+        return Question(scaling, margin, self.truth_score, self.loss.value, quotient(self.loss), start)
 
     def augmented(self, answer: Solution, scaling: Scaling, margin: float) -> AugmentedSolution:
         """Put the loss to a solution, and certify it where it was counted on another model."""

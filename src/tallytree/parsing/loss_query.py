@@ -17,7 +17,7 @@ from tallytree.answers.tally_table import TallyTable, Where
 from tallytree.errors import ModelError
 from tallytree.losses.base import Line, Loss, Values
 from tallytree.losses.brackets import CrossingBrackets, CrossingBracketsRate
-from tallytree.losses.node_loss import NodeLoss
+from tallytree.losses.nodes import NodeLoss
 from tallytree.losses.positions import ZeroOne
 from tallytree.losses.query import LossQuery, loss_query
 from tallytree.losses.scaling import Scaling, scaled

@@ -15,7 +15,7 @@ from tallytree.errors import ModelError
 from tallytree.losses.augmented import LossProfile
 from tallytree.losses.corpus.pool import Choice, Pool
 from tallytree.losses.corpus.search import Question, Report, search
-from tallytree.losses.node_loss import NodeLoss
+from tallytree.losses.nodes import NodeLoss
 from tallytree.losses.query import loss_query
 from tallytree.losses.scaling import Scaling, checked_margin, checked_scaling, scaled
 from tallytree.losses.solution import AugmentedSolution
