@@ -124,10 +124,7 @@ if TYPE_CHECKING:
     from tallytree import plot as plot
     from tallytree import testing as testing
 else:  # a type checker is to know the new names alone
-    _renamed = renamed(__name__, {"AugmentedModel": "ExplicitModel", "augment": "explicit_model"})
-
-    def __getattr__(name: str) -> object:
-        return import_module(f"{__name__}.{name}") if name in _LAZY else _renamed(name)
+    __getattr__ = renamed(__name__, {"AugmentedModel": "ExplicitModel", "augment": "explicit_model"}, _LAZY)
 
 
 def __dir__() -> list[str]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -82,10 +81,9 @@ class Plan:
 
     def _check_size(self, model: Model) -> None:
         """Refuse what would not fit whatever its tables are, before a program is drawn up."""
-        every = chain(model.blocks, *(s.blocks for s in self.statistics))
-        least = (
-            native.least_plan_bytes(len(model), sum(len(b) for b in every if b.arity)) + self.options.beside
-        )
+        blocks = [*model.blocks, *[block for s in self.statistics for block in s.blocks]]
+        factors = sum([len(block) for block in blocks if block.arity])
+        least = native.least_plan_bytes(len(model), factors) + self.options.beside
         if least > self.limit:
             raise BudgetError(
                 f"the plan needs {readable_bytes(least)} or more, for the program of {len(model):,} "
@@ -174,21 +172,18 @@ class Plan:
 
     def threads(self, wanted: int | None = None) -> int:
         """Return how many threads a run gets: each of them has scratch memory of its own, which must fit."""
-        threads, each = threads_for(self.operations, wanted), max(self.layout.scratch_bytes, 1)
+        threads = threads_for(self.operations, wanted)
+        if threads == 1:
+            return 1
+        each = max(self.layout.scratch_bytes, 1)
         return max(1, min(threads, 1 + int(max(self.limit - self._least_bytes, 0) // each)))
 
     @cached_property
     def price(self) -> Price:
         """What it costs, without what it needs for running."""
-        return Price(
-            self.skeleton.variables,
-            self.width,
-            self.degree,
-            self.tallies,
-            self.operations,
-            self.peak_bytes,
-            self.precision,
-        )
+        s, layout = self.skeleton, self.layout
+        numbers = s.variables, s.width, s.degree, layout.most_tallies, layout.operations
+        return Price(*numbers, self.peak_bytes, self.precision)
 
     @property
     def segments(self) -> int:
