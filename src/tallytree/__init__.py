@@ -14,7 +14,6 @@ array([0, 1, 1])
 from tallytree import startup as startup  # before all that takes time
 
 # isort: split
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from tallytree import bounds, io, losses, parsing
