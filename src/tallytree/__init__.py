@@ -14,7 +14,6 @@ array([0, 1, 1])
 from tallytree import startup as startup  # before all that takes time
 
 # isort: split
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from tallytree import bounds, io, losses, parsing
@@ -127,10 +126,7 @@ if TYPE_CHECKING:
     from tallytree import plot as plot
     from tallytree import testing as testing
 else:  # a type checker is to know the new names alone
-    _renamed = renamed(__name__, {"AugmentedModel": "ExplicitModel", "augment": "explicit_model"})
-
-    def __getattr__(name: str) -> object:
-        return import_module(f"{__name__}.{name}") if name in _LAZY else _renamed(name)
+    __getattr__ = renamed(__name__, {"AugmentedModel": "ExplicitModel", "augment": "explicit_model"}, _LAZY)
 
 
 def __dir__() -> list[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 REMOVAL = "0.3.0"
@@ -17,7 +18,7 @@ def warn_renamed(old: str, new: str, stacklevel: int) -> None:
     warnings.warn(text, DeprecationWarning, stacklevel=stacklevel)
 
 
-def renamed(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+def renamed(module: str, names: Mapping[str, str], lazy: Sequence[str] = ()) -> Callable[[str], Any]:
     """Return the ``__getattr__`` of a module some of whose names have changed.
 
     Parameters
@@ -26,6 +27,8 @@ def renamed(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
         The module's ``__name__``.
     names : mapping of str to str
         The new name for each old one.
+    lazy : sequence of str
+        Packages below the module that are imported on first use.
 
     Returns
     -------
@@ -46,6 +49,8 @@ def renamed(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
     """
 
     def attribute(name: str) -> Any:
+        if name in lazy:
+            return import_module(f"{module}.{name}")
         if name not in names:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         warn_renamed(f"{module}.{name}", f"{module}.{names[name]}", stacklevel=3)

@@ -27,11 +27,10 @@ from tallytree.planning.options import Keywords, Options, read_options
 from tallytree.planning.plan import Plan
 from tallytree.planning.query import Query
 from tallytree.reductions.reduction import Reduction
-from tallytree.running.engine import engine_of
+from tallytree.running.engine import engine_of, register_engine
 from tallytree.statistics.statistic import Recipe, Statistic
 
-engine_of.register(Model, lambda _: GRAPHS)
-engine_of.register(Reduction, lambda _: GRAPHS)
+register_engine(GRAPHS, Model, Reduction)
 
 
 @overload

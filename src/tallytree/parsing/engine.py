@@ -12,7 +12,7 @@ from tallytree.parsing.plan import plan_trees
 from tallytree.parsing.profile import TreeProfile
 from tallytree.parsing.statistics import TreeStatistic, checked_statistics
 from tallytree.planning.query import Query
-from tallytree.running.engine import Engine, engine_of
+from tallytree.running.engine import Engine, register_engine
 from tallytree.statistics.constraints import as_constraint
 
 
@@ -32,4 +32,4 @@ def _query(
 CHARTS = Engine(_query, plan_trees, TreeProfile, TreeDistribution)
 """Queries about the trees of a sentence."""
 
-engine_of.register(Forest, lambda _: CHARTS)
+register_engine(CHARTS, Forest)

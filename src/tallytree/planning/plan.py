@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -86,8 +85,8 @@ class Plan:
         self.options, self.window, self.limit = options, window or {}, options.limit
         self.statistics = tuple(statistics)
         self._shape = Shape(model)
-        every = chain(model.blocks, *(s.blocks for s in self.statistics))
-        self._factors = sum(len(block) for block in every if block.arity)
+        blocks = [*model.blocks, *[block for s in self.statistics for block in s.blocks]]
+        self._factors = sum([len(block) for block in blocks if block.arity])
         self._check_size(len(model))
         self.skeleton = skeleton(model, statistics, options.order, self._check_size)
         self.layout = self._laid_out(MODES[options.layout], self.window)
@@ -184,21 +183,18 @@ class Plan:
 
     def threads(self, wanted: int | None = None) -> int:
         """Return how many threads a run gets: each of them has scratch memory of its own, which must fit."""
-        threads, each = threads_for(self.operations, wanted), max(self.layout.scratch_bytes, 1)
+        threads = threads_for(self.operations, wanted)
+        if threads == 1:
+            return 1
+        each = max(self.layout.scratch_bytes, 1)
         return max(1, min(threads, 1 + int(max(self.limit - self._least_bytes, 0) // each)))
 
     @cached_property
     def price(self) -> Price:
         """What it costs, without what it needs for running."""
-        return Price(
-            self.skeleton.variables,
-            self.width,
-            self.degree,
-            self.tallies,
-            self.operations,
-            self.peak_bytes,
-            self.precision,
-        )
+        s, layout = self.skeleton, self.layout
+        numbers = s.variables, s.width, s.degree, layout.most_tallies, layout.operations
+        return Price(*numbers, self.peak_bytes, self.precision)
 
     @property
     def segments(self) -> int:

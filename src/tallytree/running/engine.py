@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,14 @@ class Engine:
     distribution: Callable[[Query[Any], Any, RunOptions], Any]  # runs a plan: the sum for every tally
 
 
-@singledispatch
+_ENGINES: dict[type, Engine] = {}
+
+
+def register_engine(engine: Engine, *kinds: type) -> None:
+    """Let an engine answer for subjects of some kinds."""
+    _ENGINES.update(dict.fromkeys(kinds, engine))
+
+
 def engine_of(subject: Any) -> Engine:
     """Return the engine of a subject.
 
@@ -45,6 +51,9 @@ def engine_of(subject: Any) -> Engine:
     >>> engine_of(tt.Model([2, 2])).profile.__name__
     'Profile'
     """
+    for kind in type(subject).__mro__:
+        if kind in _ENGINES:
+            return _ENGINES[kind]
     raise ModelError(
         f"the first argument must be a Model, got {type(subject).__name__}; a reduction of one, or a "
         "tallytree.parsing.Forest, will do as well"
