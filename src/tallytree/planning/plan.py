@@ -184,7 +184,10 @@ class Plan:
 
     def threads(self, wanted: int | None = None) -> int:
         """Return how many threads a run gets: each of them has scratch memory of its own, which must fit."""
-        threads, each = threads_for(self.operations, wanted), max(self.layout.scratch_bytes, 1)
+        threads = threads_for(self.operations, wanted)
+        if threads == 1:  # almost always
+            return 1
+        each = max(self.layout.scratch_bytes, 1)
         return max(1, min(threads, 1 + int(max(self.limit - self._least_bytes, 0) // each)))
 
     @cached_property
