@@ -77,7 +77,7 @@ void check_start(const Chain &chain, const Ints &start) {
         if (start.data()[t] < 0 || start.data()[t] >= chain.labels[t]) throw nb::value_error("a label is out of range");
 }
 
-Outcome run(const PySequenceProblem &asked, Scaling scaling, double margin, double truth,
+Outcome run(const PySequenceProblem &asked, bounds::Scaling scaling, double margin, double truth,
             const std::vector<Ints> &starts, double most_cells, double memory_limit) {
     Problem problem = asked.problem;
     problem.objective = {scaling, margin, truth};
@@ -85,6 +85,7 @@ Outcome run(const PySequenceProblem &asked, Scaling scaling, double margin, doub
         check_start(problem.chain, start);
         problem.starts.emplace_back(start.data(), start.data() + start.size());
     }
+    if (scaling == bounds::Scaling::None) throw nb::value_error("a loss is put to the score by margin or by slack");
     const Limits limits{most_cells, memory_limit};
     nb::gil_scoped_release release;
     return sequences::search(problem, limits, kPoll);
@@ -130,7 +131,6 @@ void bind_sequences(nb::module_ &m) {
         .value("BLEU", Kind::Bleu)
         .value("ROUGE_N", Kind::RougeN)
         .value("ROUGE_L", Kind::RougeL);
-    nb::enum_<Scaling>(m, "SequenceScaling").value("MARGIN", Scaling::Margin).value("SLACK", Scaling::Slack);
     nb::class_<Outcome>(m, "SequenceOutcome")
         .def_ro("finished", &Outcome::finished)
         .def_ro("value", &Outcome::value)

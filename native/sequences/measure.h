@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "common.h"
+#include "bounds/need.h"
 
 namespace tallytree::sequences {
 
@@ -37,7 +37,7 @@ class Measure {
     std::vector<double> weights_;
 };
 
-enum class Scaling { Margin, Slack };
+using bounds::Scaling;  // margin or slack
 
 // What is maximised: score + margin·(1 - measure), or (1 - measure)·(margin + score - truth).
 struct Objective {

@@ -15,18 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree import html
-from tallytree.answers.certificate import Certificate, Claim, Proof
+from tallytree.answers.certificate import AnyCertificate, Claim, Proof
 from tallytree.answers.certification import certify_labelling
 from tallytree.answers.tallies import tally_type, unique_names
+from tallytree.kernels.evaluation import Evaluation
 from tallytree.model.model import Model
 from tallytree.planning.plan import Plan
 from tallytree.planning.query import Query
 from tallytree.reductions.reduction import Reduction
-from tallytree.running.graphs import Evaluation, evaluated
+from tallytree.running.graphs import evaluated
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import Frozen, read_only
-
-__all__ = ["Decoded", "Solution", "certified", "kept_bytes", "lifted"]
 
 _OBJECTS = 800  # bytes of a solution with its proof, its numbers and its array, as CPython has them
 
@@ -69,7 +68,7 @@ class Solution(Frozen):
     tally: Any
     assignment: NDArray[np.int64]
     model: Model
-    proof: Proof | Certificate | None
+    proof: Proof | AnyCertificate | None
 
     def __init__(
         self,
@@ -78,7 +77,7 @@ class Solution(Frozen):
         tally: Any,
         assignment: NDArray[np.int64],
         model: Model,
-        proof: Proof | Certificate | None = None,
+        proof: Proof | AnyCertificate | None = None,
     ) -> None:
         # at once, which takes half as long as one by one: batches make thousands of them
         vars(self).update(
@@ -91,7 +90,7 @@ class Solution(Frozen):
         return self.model.labels(self.assignment)
 
     @property
-    def certificate(self) -> Certificate | None:
+    def certificate(self) -> AnyCertificate | None:
         """Why it is optimal: what is claimed, and the pass that the claim rests on."""
         if isinstance(self.proof, Proof):
             return self.proof.certificate(self.model, self.score, self.tally)
@@ -158,7 +157,7 @@ def _restored(
     tally: Sequence[int],
     assignment: Any,
     model: Model,
-    certificate: Certificate | None,
+    certificate: AnyCertificate | None,
 ) -> Solution:
     return Solution(value, score, tally_type(tuple(names))(*tally), np.array(assignment), model, certificate)
 
@@ -169,29 +168,16 @@ def kept_bytes(assignment_bytes: int, statistics: int) -> int:
 
 
 class Decoded(NamedTuple):
-    """A labelling that was decoded, and what the messages promise of it.
-
-    Attributes
-    ----------
-    assignment : int64 array
-    score : float
-    tally : sequence of int
-        Of the statistics that the messages carry.
-    value : float, optional
-        The objective; by default the score as the messages have it.
-    evaluation : Evaluation, optional
-        What the model says of it, where that is known: the sums of the statistics that are carried, then of
-        those that are reported, if they are others.
-    certified : bool
-        Whether score and tally are known to be what the model says.
-    """
+    """A labelling that was decoded, and what the messages promise of it."""
 
     assignment: NDArray[np.int64]
     score: float
-    tally: Sequence[int]
-    value: float | None = None
+    tally: Sequence[int]  # of the statistics that the messages carry
+    value: float | None = None  # the objective; by default the score as the messages have it
+    # what the model says of it, where that is known: the sums of the statistics that are carried, then of
+    # those that are reported, if they are others
     evaluation: Evaluation | None = None
-    certified: bool = False
+    certified: bool = False  # whether score and tally are known to be what the model says
 
 
 def certified(

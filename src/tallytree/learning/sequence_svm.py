@@ -23,8 +23,6 @@ from tallytree.learning.templates import WindowFeatures
 from tallytree.losses import Loss
 from tallytree.model.model import Model
 
-__all__ = ["SequenceSVM"]
-
 
 class SequenceSVM(StructuredSVM):
     """A structural SVM for sequences: tagging, chunking, segmentation.
@@ -86,6 +84,10 @@ class SequenceSVM(StructuredSVM):
     [array(['D', 'N'], dtype=object)]
     """
 
+    hashed: int | None
+    min_count: int
+    features: WindowFeatures | None
+
     def __init__(
         self,
         loss: Loss | None = None,
@@ -105,23 +107,7 @@ class SequenceSVM(StructuredSVM):
         min_count: int = 1,
         features: WindowFeatures | None = None,
     ) -> None:
-        super().__init__(
-            loss,
-            scaling=scaling,
-            C=C,
-            solver=solver,
-            extra=extra,
-            tolerance=tolerance,
-            max_passes=max_passes,
-            max_seconds=max_seconds,
-            n_jobs=n_jobs,
-            warm_start=warm_start,
-            checkpoint=checkpoint,
-            verbose=verbose,
-        )
-        self.hashed = hashed
-        self.min_count = min_count
-        self.features = features
+        self._keep(locals())
 
     encoder_: Encoder
 

@@ -17,14 +17,13 @@ import tallytree.losses
 from tallytree.errors import ModelError
 from tallytree.learning.attributes import Columns, Hashed, Vocabulary
 from tallytree.learning.cutting_planes import CuttingPlanes
-from tallytree.learning.estimator import StructuredSVM
+from tallytree.learning.estimator import StructuredSVM, recipe_parameters
 from tallytree.learning.files import DAMAGE, read_arrays, write_arrays
 from tallytree.learning.frank_wolfe import FrankWolfe
 from tallytree.learning.graph_svm import GraphSVM
 from tallytree.learning.inference import Diverse, TopTallies
 from tallytree.learning.labels import Labels
 from tallytree.learning.progress import history_of
-from tallytree.learning.recipes import recipe_parameters
 from tallytree.learning.sequence_svm import SequenceSVM
 from tallytree.learning.solver import Solver
 from tallytree.learning.subgradient import Subgradient
@@ -33,8 +32,6 @@ from tallytree.learning.tree_features import TreeFeatures
 from tallytree.learning.tree_grammar import Binarisation, TreebankGrammar
 from tallytree.learning.tree_model import TreeModel
 from tallytree.learning.tree_svm import TreeSVM
-
-__all__ = ["load", "save"]
 
 _ESTIMATORS = {kind.__name__: kind for kind in (GraphSVM, SequenceSVM, TreeSVM)}
 _VALUES: dict[str, type] = {

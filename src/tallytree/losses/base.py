@@ -20,18 +20,6 @@ from tallytree.errors import ModelError
 from tallytree.model.model import Model
 from tallytree.reductions.reduction import Reduction
 
-__all__ = [
-    "Bounds",
-    "LabellingLoss",
-    "Line",
-    "Loss",
-    "Values",
-    "check_positive",
-    "columns",
-    "is_number",
-    "plain",
-]
-
 Bounds = tuple[float, float]
 """The least and the largest value that a loss can take."""
 
@@ -103,6 +91,14 @@ class Loss(ABC):
     def linear(self) -> Line | None:
         """Return the value as a linear function of uncapped statistics; None if it is not one."""
         return None
+
+    def quotient(self) -> tuple[Line, Line] | None:
+        """Return the value as a quotient of linear functions of uncapped statistics; None if it is not one.
+
+        The first is not negative, the second positive, for all tallies that statistics can have.
+        """
+        line = self.linear()
+        return None if line is None else (line, (1.0, (0.0,) * len(line[1])))
 
     @property
     @abstractmethod
