@@ -113,7 +113,7 @@ nb::object shares(const Split &split, std::size_t units) {
 
 nb::object splits(const Outcome &outcome) {
     nb::list all;
-    for (const auto &[length, split] : outcome.splits) all.append(shares(split, outcome.units.size()));
+    for (const Split &split : outcome.splits) all.append(shares(split, outcome.units.size()));
     return all;
 }
 
@@ -139,6 +139,7 @@ void bind_sequences(nb::module_ &m) {
         .def_ro("cells", &Outcome::cells)
         .def_ro("bytes", &Outcome::bytes)
         .def_prop_ro("labelling", [](const Outcome &o) { return to_numpy(std::vector<std::int64_t>(o.labelling)); })
+        .def_prop_ro("reached", [](const Outcome &o) { return first_of(o.reached, o.tallies); })
         .def_prop_ro("parts", [](const Outcome &o) { return parts(o.parts, o.tallies); })
         .def_prop_ro("passes", [](const Outcome &o) { return parts(o.passes, o.tallies); })
         .def_prop_ro("splits", &splits)

@@ -25,6 +25,7 @@ void offer_empty(const Problem &problem, Incumbent &best) {
     if (empty.tail[0] == kNegativeInfinity || !(value > best.value)) return;
     best.value = value;
     best.score = empty.tail[0];
+    best.reached = {};
     best.labelling.assign(problem.chain.end.begin(), problem.chain.end.end());
 }
 
@@ -76,6 +77,7 @@ Outcome search(const Problem &problem, const Limits &limits, const Poll &poll) {
     }
     outcome.value = best.value;
     outcome.score = best.score;
+    outcome.reached = best.reached;
     outcome.bound = outcome.finished ? best.value : std::max(bound, best.value);
     outcome.labelling = std::move(best.labelling);
     return outcome;

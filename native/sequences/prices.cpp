@@ -6,8 +6,11 @@
 
 namespace tallytree::sequences {
 
-// Run a pass unless it is known, and offer what it finds.
-const Pass &LengthSearch::pass(const Prices &prices, std::size_t split) {
+// Run a pass unless it is known, and offer what it finds. A price above all scores forbids, and a larger one forbids no
+// more.
+const Pass &LengthSearch::pass(Prices prices, std::size_t split) {
+    for (double &price : prices)
+        if (price != -kNegativeInfinity) price = std::min(price, most_price_);
     for (std::size_t i = 0; i < passes_.size(); i++)
         if (passes_[i].prices == prices && passes_[i].split == split) {
             if (messages_at_ != i) messages_.run(prices, splits_[split]);
@@ -53,9 +56,17 @@ double LengthSearch::budget(const Pass &pass, const Box &box, Tallies *at) const
     return pass.most - need_.least(best_.value, pass.prices, box, chain_, at);
 }
 
+// What rounding can do to a budget: charges are sums like scores.
+double LengthSearch::tolerance(const Pass &pass) const {
+    double paid = 0;
+    for (Index n = 0; n < measure_.tallies(); n++)
+        if (pass.prices[n] != -kNegativeInfinity) paid += pass.prices[n] * static_cast<double>(whole_.high[n]);
+    return unit_ * (sizes_ + paid);
+}
+
 bool LengthSearch::dead(const Box &box) const {
     for (const Pass &pass : passes_)
-        if (budget(pass, box) < -tolerance_) return true;
+        if (budget(pass, box) < -tolerance(pass)) return true;
     return false;
 }
 
@@ -156,7 +167,7 @@ std::size_t LengthSearch::improve(const Box &box, double &least, int passes) {
     for (Index n = 0; n < measure_.tallies(); n++) scale += std::pow(passes_[best].prices[n], 2);
     double step = std::max(0.02, std::sqrt(scale) / (1 + std::sqrt(static_cast<double>(sentences_.length))));
     int failed = 0;
-    for (int i = 0; i < passes && failed < 4 && least > tolerance_; i++) {
+    for (int i = 0; i < passes && failed < 4 && least > tolerance(passes_[best]); i++) {
         const Prices prices = proximal(box, passes_[best], step);
         const double before = least;
         const std::size_t known = passes_.size();

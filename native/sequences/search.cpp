@@ -35,8 +35,10 @@ LengthSearch::LengthSearch(const Problem &problem, Index length, Incumbent &best
       band_(sentences_, histories_, messages_, *counter_, measure_, problem.objective, meter),
       chain_(problem.kind == Kind::Bleu && problem.clip),
       first_split_(outcome.splits.size()) {
-    const double sizes = sentences_.magnitude() + problem.objective.margin + std::abs(problem.objective.truth);
-    tolerance_ = 64 * static_cast<double>(length + 8) * std::numeric_limits<double>::epsilon() * sizes;
+    sizes_ = sentences_.magnitude() + problem.objective.margin + std::abs(problem.objective.truth);
+    unit_ = 64 * static_cast<double>(length + 8) * std::numeric_limits<double>::epsilon();
+    most_price_ = 4 * sizes_;
+    whole_ = whole();
 }
 
 void LengthSearch::offer(const std::vector<std::int64_t> &labelling) {
@@ -49,6 +51,7 @@ void LengthSearch::offer(const std::vector<std::int64_t> &labelling) {
     if (!(value > best_.value)) return;
     best_.value = value;
     best_.score = score;
+    best_.reached = tallies;
     best_.labelling.assign(labelling.begin(), labelling.begin() + sentences_.length);
     for (Index t = sentences_.length; t < problem_.chain.size(); t++) best_.labelling.push_back(problem_.chain.end[t]);
 }
@@ -73,9 +76,14 @@ Box LengthSearch::whole() const {
     return box;
 }
 
+void LengthSearch::add(Split split) {
+    outcome_.splits.push_back(split);
+    splits_.push_back(std::move(split));
+}
+
 double LengthSearch::first() {
     const std::size_t units = histories_.units().size();
-    splits_.push_back({std::vector<std::vector<double>>(sentences_.length, std::vector<double>(units, 1.0))});
+    add({std::vector<std::vector<double>>(sentences_.length, std::vector<double>(units, 1.0))});
     return pass({}, 0).most;
 }
 
@@ -91,15 +99,15 @@ bool LengthSearch::without_longest() {
     const Index longest = measure_.tallies() - 1;
     prices[longest] = kInfinity;
     const Pass &found = pass(prices, 0);
-    Box box = whole();
+    Box box = whole_;
     box.low[longest] = box.high[longest] = 0;
     record(found, box, found.most == kNegativeInfinity ? kNegativeInfinity : budget(found, box), 0);
-    return whole().high[longest] == 0;
+    return whole_.high[longest] == 0;
 }
 
 BandResult LengthSearch::look(const Pass &chosen, const Box &box, const BandLimits &limits) {
     const Pass at = pass(chosen.prices, chosen.split);
-    BandResult found = band_.run({at, splits_[at.split], box, best_.value, tolerance_, chain_}, limits);
+    BandResult found = band_.run({at, splits_[at.split], box, best_.value, tolerance(at), chain_}, limits);
     outcome_.cells += found.cells;
     outcome_.bytes = std::max(outcome_.bytes, found.bytes);
     if (!found.labelling.empty()) offer(found.labelling);
@@ -140,7 +148,7 @@ bool LengthSearch::settle(Todo todo, std::vector<Todo> &left) {
     std::size_t at = improve(todo.box, budget, 16);
     if (!shrink(todo.box)) return true;
     at = best_pass(todo.box, budget);
-    if (budget > tolerance_) {
+    if (budget > tolerance(passes_[at])) {
         look(passes_[at], todo.box, {8 * kFewCells, limits_.bytes, kBeam});
         if (!shrink(todo.box)) return true;
         at = best_pass(todo.box, budget);
@@ -167,7 +175,7 @@ bool LengthSearch::settle(Todo todo, std::vector<Todo> &left) {
 double LengthSearch::value_of(const Pass &pass, const Box &box) const {
     double low = best_.value, high = low + 1;
     const auto reached = [&](double value) {
-        return pass.most - need_.least(value, pass.prices, box, chain_) >= -tolerance_;
+        return pass.most - need_.least(value, pass.prices, box, chain_) >= -tolerance(pass);
     };
     while (reached(high) && high < 1e300) high = low + 2 * (high - low);
     for (int i = 0; i < 200 && high - low > 1e-12 * std::abs(high); i++)
@@ -179,10 +187,10 @@ bool LengthSearch::run() {
     if (passes_.empty()) first();
     if (passes_[0].most == kNegativeInfinity) return true;
     if (measure_.geometric() && without_longest()) return true;
-    splits_.push_back(counter_->split(passes_[0].labelling));
+    add(counter_->split(passes_[0].labelling));
     pass({}, splits_.size() - 1);
     fixed_point();
-    std::vector<Todo> left{{whole(), kFewCells, kInfinity}};
+    std::vector<Todo> left{{whole_, kFewCells, kInfinity}};
     bool going = true;
     while (going && !left.empty()) {
         std::stable_sort(left.begin(), left.end(), [](const Todo &a, const Todo &b) { return a.budget < b.budget; });
@@ -196,7 +204,6 @@ bool LengthSearch::run() {
         double budget = 0;
         bound_ = std::max(bound_, value_of(passes_[best_pass(todo.box, budget)], todo.box));
     }
-    for (const Split &split : splits_) outcome_.splits.emplace_back(sentences_.length, split);
     return left.empty();
 }
 

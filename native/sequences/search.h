@@ -40,10 +40,11 @@ struct Outcome {
     bool finished = false;
     double value = kNegativeInfinity, bound = -kNegativeInfinity, score = kNegativeInfinity;
     std::vector<std::int64_t> labelling;
+    Tallies reached{};  // by the labelling
     Index tallies = 0;
     std::vector<Part> parts, passes;  // of passes: no box
     std::vector<Unit> units;
-    std::vector<std::pair<Index, Split>> splits;
+    std::vector<Split> splits;
     Index cells = 0;
     double bytes = 0;
 };
@@ -56,6 +57,7 @@ struct Limits {
 struct Incumbent {
     double value = kNegativeInfinity, score = kNegativeInfinity;
     std::vector<std::int64_t> labelling;
+    Tallies reached{};
 };
 
 class LengthSearch {
@@ -76,6 +78,7 @@ class LengthSearch {
         double budget;
     };
     // search.cpp
+    void add(Split split);
     Box whole() const;
     bool without_longest();
     bool settle(Todo todo, std::vector<Todo> &left);
@@ -85,7 +88,8 @@ class LengthSearch {
     double value_of(const Pass &pass, const Box &box) const;
 
     // prices.cpp
-    const Pass &pass(const Prices &prices, std::size_t split);
+    const Pass &pass(Prices prices, std::size_t split);
+    double tolerance(const Pass &pass) const;
     double budget(const Pass &pass, const Box &box, Tallies *at = nullptr) const;
     bool dead(const Box &box) const;
     bool shrink(Box &box) const;
@@ -108,7 +112,9 @@ class LengthSearch {
     Meter &meter_;
     Need need_;
     Band band_;
-    double tolerance_;
+    double sizes_, unit_;  // of scores; what rounding can do to a sum of size 1
+    double most_price_;
+    Box whole_;
     bool chain_;  // whether tallies of longer n-grams are no larger
     std::vector<Pass> passes_;
     std::vector<Prices> charged_;  // of the labelling of each pass
