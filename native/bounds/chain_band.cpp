@@ -42,7 +42,7 @@ bool ChainMessages::step_down(Index t, double budget, Index first) {
         const Node &before = nodes_[first];
         const Index s = reached_[0];
         into_[s].clear();
-        if (key_of(t, s) == kept_[current_].best_key[t]) {
+        if (key_of(t, s) == best_key(t)) {
             nodes_.push_back({static_cast<std::int32_t>(s), true, before.begin, before.end, before.least});
             return true;
         }
@@ -54,7 +54,7 @@ bool ChainMessages::step_down(Index t, double budget, Index first) {
 
 void ChainMessages::fill(Index t, Index state, double budget) {
     auto &edges = into_[state];
-    const Index key = key_of(t, state) - kept_[current_].best_key[t];
+    const Index key = key_of(t, state) - best_key(t);
     const auto begin = static_cast<Index>(cells_.size());
     Index most = 0;
     for (const Edge &edge : edges) most += nodes_[edge.node].end - nodes_[edge.node].begin;
@@ -99,7 +99,7 @@ void ChainMessages::decode(Index number, std::int64_t *labelling) const {
     for (Index t = 0; t < length_; t++) {
         Index k = first_[t];
         while (cell < nodes_[k].begin || cell >= nodes_[k].end) k++;
-        labelling[tables_.skeleton().steps[t + 1].variable] = nodes_[k].state;
+        labelling[variable_[t]] = nodes_[k].state;
         if (!nodes_[k].same) cell = cells_[cell].from;
     }
 }

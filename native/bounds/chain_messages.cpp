@@ -44,7 +44,6 @@ ChainMessages::ChainMessages(const LocalTables &tables, const ChainKernels &kern
     length_ = static_cast<Index>(skeleton.steps.size()) - 1;
     states_ = skeleton.steps[1].gone.count;
     width_ = round_up(states_);
-    labelling_.assign(length_, 0);
     weighed_.assign(width_, 0);
     into_.resize(states_);
     copy_links();
@@ -71,7 +70,10 @@ void ChainMessages::copy_links() {
         forward_.push_back(std::move(there));
         backward_.push_back(std::move(back));
     }
-    for (auto number : link_of_) links_.push_back(forward_[number].data());
+    for (auto number : link_of_) {
+        links_.push_back(forward_[number].data());
+        back_links_.push_back(backward_[number].data());
+    }
 }
 
 void ChainMessages::copy_rows() {
@@ -86,6 +88,7 @@ void ChainMessages::copy_rows() {
     for (Index t = 0; t < length_; t++) {
         const Step &step = tables_.skeleton().steps[t + 1];
         const LocalStep &local = tables_[t + 1];
+        variable_.push_back(step.variable);
         if (local.late) std::copy_n(local.late, step.fresh, late_ + t * width_);
         for (Index p = 0; local.counts && p < statistics; p++)
             for (Index s = 0; s < states_; s++)
@@ -109,7 +112,7 @@ Pass ChainMessages::pass(const Prices &prices, Meter &meter) {
     Kept &kept = kept_[current_];
     kept.there = true;
     kept.prices = prices;
-    kept.best_key.resize(length_);
+    kept.states.resize(length_);
     std::vector<double> message(width_, kNegativeInfinity);
     std::fill_n(message.begin(), states_, 0.0);
     const Index statistics = tables_.statistics();
@@ -175,23 +178,28 @@ Index ChainMessages::key_of(Index t, Index state) const {
 }
 
 void ChainMessages::find_best(Pass &pass) {
-    Sum score;
+    std::int32_t *states = kept_[current_].states.data();
+    kernels_.back({length_, width_, row(0), back_links_.data(), 0, states});
     pass.tally = tables_.constant_counts();
-    score.add(tables_.constant());
-    Index next = 0;
-    for (Index t = length_; t-- > 0;) {
-        const double best = weigh(t, next);
-        Index s = 0;
-        while (weighed_[s] != best) s++;
-        score.add(backward_[link_of_[t]][next * width_ + s]);
-        if (t > 0) score.add(late_[(t - 1) * width_ + s]);
-        for (Index p = 0; p < tables_.statistics(); p++)
-            pass.tally[p] += counts_[(t * tables_.statistics() + p) * width_ + s];
-        labelling_[tables_.skeleton().steps[t + 1].variable] = s;
-        kept_[current_].best_key[t] = key_of(t, s);
-        next = s;
+    const Index statistics = tables_.statistics();
+    for (Index p = 0; p < statistics; p++) {
+        Index sum = 0;
+        for (Index t = 0; t < length_; t++) sum += counts_[(t * statistics + p) * width_ + states[t]];
+        pass.tally[p] += sum;
     }
-    pass.score = score.total();
+}
+
+double ChainMessages::best(std::int64_t *labelling) const {
+    const std::int32_t *states = kept_[current_].states.data();
+    Sum score;
+    score.add(tables_.constant());
+    for (Index t = 0; t < length_; t++) {
+        const Index next = t + 1 < length_ ? states[t + 1] : 0;
+        score.add(back_links_[t][next * width_ + states[t]]);
+        if (t > 0) score.add(late_[(t - 1) * width_ + states[t]]);
+        labelling[variable_[t]] = states[t];
+    }
+    return score.total();
 }
 
 }  // namespace tallytree::bounds

@@ -18,6 +18,7 @@ class ChainMessages : public Messages {
 
     Pass pass(const Prices &prices, Meter &meter) override;
     bool recall(const Prices &prices) override;
+    double best(std::int64_t *labelling) const override;
     bool band(double budget, double most_work, Meter &meter) override;
     std::span<const Cell> tallies() const override { return tallies_; }
     void decode(Index number, std::int64_t *labelling) const override;
@@ -50,6 +51,7 @@ class ChainMessages : public Messages {
     double weigh(Index t, Index next);
     Index key_of(Index t, Index state) const;
     void find_best(Pass &pass);
+    Index best_key(Index t) const { return key_of(t, kept_[current_].states[t]); }
     bool step_down(Index t, double budget, Index first);
     void fill(Index t, Index state, double budget);
     void end_band();
@@ -60,12 +62,13 @@ class ChainMessages : public Messages {
     Index length_, states_, width_;
     std::vector<std::vector<double>> forward_, backward_;  // links, and with the next position's state first
     std::vector<std::int32_t> link_of_;
-    std::vector<const double *> links_;
-    struct Kept {  // of a pass
+    std::vector<const double *> links_, back_links_;
+    std::vector<std::int32_t> variable_;  // at each position
+    struct Kept {                         // of a pass
         bool there = false;
         Prices prices{};
-        double *priced = nullptr;  // messages with the prices of the position's counts
-        std::vector<Index> best_key;
+        double *priced = nullptr;          // messages with the prices of the position's counts
+        std::vector<std::int32_t> states;  // of the best labelling
     };
     std::array<Kept, 4> kept_;  // the last few, in turns
     std::size_t current_ = 0;

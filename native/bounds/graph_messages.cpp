@@ -200,8 +200,13 @@ void GraphMessages::find_best(Pass &pass) {
         best_key_[t] = key_of(t, at.shift + v * step.gone.shift);
     }
     const Evaluated found = tables_.evaluate(labelling_.data());
-    pass.score = found.score;
+    score_ = found.score;
     pass.tally = found.tally;
+}
+
+double GraphMessages::best(std::int64_t *labelling) const {
+    std::copy(labelling_.begin(), labelling_.end(), labelling);
+    return score_;
 }
 
 }  // namespace tallytree::bounds

@@ -11,6 +11,7 @@ class GraphMessages : public Messages {
     explicit GraphMessages(const LocalTables &tables);
 
     Pass pass(const Prices &prices, Meter &meter) override;
+    double best(std::int64_t *labelling) const override;
     bool band(double budget, double most_work, Meter &meter) override;
     std::span<const Cell> tallies() const override;
     void decode(Index number, std::int64_t *labelling) const override;
@@ -65,7 +66,9 @@ class GraphMessages : public Messages {
     double slips_ = 0;
     Prices prices_{};
     std::vector<double> priced_, weighed_, row_;
-    std::vector<Index> best_state_;  // of the best labelling, by table
+    std::vector<std::int64_t> labelling_;  // the best one
+    double score_ = 0;                     // of it
+    std::vector<Index> best_state_;        // of it, by table
     std::vector<Index> best_key_;
     std::vector<std::vector<Live>> live_;
     std::vector<std::vector<Way>> ways_;

@@ -12,8 +12,7 @@ namespace tallytree::bounds {
 
 struct Pass {
     Prices prices{};
-    double most = 0;  // A
-    double score = 0;
+    double most = 0;       // A
     Tally tally{};         // of the best labelling
     double tolerance = 0;  // how far rounding can put sums of regrets off
 };
@@ -32,8 +31,8 @@ class Messages {
     virtual Pass pass(const Prices &prices, Meter &meter) = 0;
     // Goes back to an earlier pass, where its messages are still there.
     virtual bool recall(const Prices &) { return false; }
-    // The best labelling of the last pass.
-    const std::vector<std::int64_t> &labelling() const { return labelling_; }
+    // The best labelling of the last pass, and its score as if added up in twice the precision.
+    virtual double best(std::int64_t *labelling) const = 0;
     // Fills the band of a budget at the last pass; false where that takes more work than it may.
     virtual bool band(double budget, double most_work, Meter &meter) = 0;
     // What the band holds in the end: one cell for each tally.
@@ -46,7 +45,6 @@ class Messages {
     virtual Index cells() const = 0;
 
   protected:
-    std::vector<std::int64_t> labelling_;
     double work_ = 0;
 };
 

@@ -29,9 +29,18 @@ const Pass &Search::pass(const Prices &prices) {
     passes_.push_back(messages_.pass(prices, meter_));
     work_ += tables_.operations();
     last_ = passes_.size() - 1;
-    const Pass &found = passes_.back();
-    if (found.most != kNegativeInfinity) offer(messages_.labelling(), {found.score, found.tally});
+    offer_best(passes_.back());
     return passes_.back();
+}
+
+// The best labelling of a pass, if it can be as good as what was met.
+void Search::offer_best(const Pass &pass) {
+    if (pass.most == kNegativeInfinity) return;
+    const double score = pass.most - paid(pass.prices, pass.tally);
+    if (!(score + 4 * tolerance(pass) >= need_.at(value_, pass.tally))) return;
+    std::vector<std::int64_t> labelling(tables_.skeleton().cardinalities.size());
+    const double exact = messages_.best(labelling.data());
+    offer(labelling, {exact, pass.tally});
 }
 
 // Makes the messages of an earlier pass those of the last one.

@@ -163,7 +163,7 @@ void Search::keep_candidates(const Pass &pass) {
     const auto score_of = [&](const Cell &cell, const Tally &tally) {
         return (pass.most - cell.regret) - paid(pass.prices, tally);
     };
-    std::vector<std::int64_t> labelling(messages_.labelling());
+    std::vector<std::int64_t> labelling(tables_.skeleton().cardinalities.size());
     const auto decode = [&](std::size_t i) {
         messages_.decode(static_cast<Index>(i), labelling.data());
         work_ += static_cast<double>(4 * tables_.skeleton().steps.size());

@@ -76,6 +76,7 @@ class Search {
 
     // prices.cpp
     const Pass &pass(const Prices &prices);
+    void offer_best(const Pass &pass);
     void go_back(Prices prices);
     double tolerance(const Pass &pass) const;
     double budget(const Pass &pass, const Box &box) const;

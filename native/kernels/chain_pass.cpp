@@ -78,10 +78,45 @@ void pass(const ChainStretch &c) {
     }
 }
 
+INLINE Real largest_of(const Real *x) {
+    Real a[4];
+    for (int i = 0; i < 4; i++) a[i] = x[i] > x[i + 4] ? x[i] : x[i + 4];
+    const Real b = a[0] > a[1] ? a[0] : a[1], c = a[2] > a[3] ? a[2] : a[3];
+    return b > c ? b : c;
+}
+
+// Eight numbers at a time; which of them it is, without a branch that could not be foreseen.
+template <int B>
+void back_rows(const ChainBack &c) {
+    const Int width = B > 0 ? 8 * B : c.width;
+    Int next = c.next;
+    for (Int t = c.count; t-- > 0;) {
+        const Real *x = c.priced + t * width, *link = c.links[t] + next * width;
+        Real best = -static_cast<Real>(__builtin_inf()), chosen[8], sums[8];
+        for (int i = 0; i < 8; i++) chosen[i] = best;
+        Int from = 0;
+        for (Int at = 0; at < width; at += 8) {
+            for (int i = 0; i < 8; i += W) store(sums + i, load(x + at + i) + load(link + at + i));
+            const Real most = largest_of(sums);
+            const bool better = most > best;
+            best = better ? most : best;
+            from = better ? at : from;
+            if (B == 1 || better)
+                for (int i = 0; i < 8; i += W) store(chosen + i, load(sums + i));
+        }
+        unsigned equal = 0;
+        for (unsigned i = 0; i < 8; i++) equal |= static_cast<unsigned>(chosen[i] == best) << i;
+        next = from + __builtin_ctz(equal);
+        c.states[t] = static_cast<std::int32_t>(next);
+    }
+}
+
+void back(const ChainBack &c) { return c.width == 8 ? back_rows<1>(c) : back_rows<0>(c); }
+
 }  // namespace
 
 extern const ChainKernels chains;
-const ChainKernels chains{pass};
+const ChainKernels chains{pass, back};
 
 }  // namespace TALLYTREE_ISA
 }  // namespace tallytree

@@ -17,9 +17,20 @@ struct ChainStretch {
     double *priced;   // for each position: a row, the message with the prices of the position's counts
 };
 
+// From the last of some positions to the first: the state that led to the best.
+struct ChainBack {
+    std::int64_t count, width;
+    const double *priced;        // of a pass
+    const double *const *links;  // for each position: for each state of the next one, a row of its own states
+    std::int64_t next;           // the state behind the last position
+    std::int32_t *states;        // for each position; among equals the first
+};
+
 struct ChainKernels {
     // priced[t] = message + prices·counts[t]; message[s'] = late[t, s'] + max over s of priced[t, s] + links[t][s, s'].
     void (*pass)(const ChainStretch &stretch);
+    // states[t] = the first s with the most of priced[t, s] + links[t][states[t + 1], s].
+    void (*back)(const ChainBack &back);
 };
 
 }  // namespace tallytree

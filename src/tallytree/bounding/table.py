@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from tallytree.answers.certificate import Claim
 from tallytree.answers.ranking import Ranked
 from tallytree.answers.solution import Decoded, Solution, certified, kept_bytes
-from tallytree.answers.tallies import unique_names
 from tallytree.answers.tally_table import TallyTable
 from tallytree.bounding.certificate import BoundsEvidence, Part
 from tallytree.errors import ModelError
@@ -32,17 +31,16 @@ class BoundedTable(TallyTable[Solution]):
     _none_left = "no labelling is left"
 
     def __init__(self, query: Query[Statistic], counted: tuple[Statistic, ...], found: Found) -> None:
-        self.query, self.counted, self.found = query, counted, found
-        self.statistics = query.carried
-        self._names = unique_names(tuple(s.name for s in self.statistics))
-        caps = [np.iinfo(np.int64).max if s.cap is None else s.cap for s in self.statistics]
-        self.tallies = np.minimum(found.tallies, np.array(caps, dtype=np.int64))
-        self.scores = found.scores
+        self.counted, self.found = counted, found
+        caps = [np.iinfo(np.int64).max if s.cap is None else s.cap for s in query.carried]
+        tallies = np.minimum(found.tallies, np.array(caps, dtype=np.int64))
+        super().__init__(query, None, root=(np.arange(len(tallies)), tallies, found.scores))
 
-    @property
-    def plan(self) -> Any:
-        """Nothing: no plan of tables was made."""
-        return None
+    def _fill(self, values: NDArray[np.float64]) -> None:
+        self.scores = values  # of tallies that the constraint allows
+
+    def _run(self) -> Any:
+        raise ModelError("a search by bounds has no tables; ask profile for them")
 
     @property
     def evidence(self) -> BoundsEvidence:
@@ -59,10 +57,6 @@ class BoundedTable(TallyTable[Solution]):
 
     def _search(self, rows: NDArray[np.int64], budget: Budget) -> Iterator[Ranked]:
         raise ModelError("a search by bounds has one answer; ask profile for a table")
-
-    def released(self) -> BoundedTable:
-        """Return the same: there are no tables."""
-        return self
 
     def _kept_bytes(self, answer: Solution) -> int:
         return kept_bytes(answer.assignment.nbytes, len(answer.tally))

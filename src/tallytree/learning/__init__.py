@@ -24,7 +24,16 @@ from tallytree.learning.frank_wolfe import FrankWolfe
 from tallytree.learning.graph_svm import GraphSVM
 from tallytree.learning.graphs import Graph, GraphProblem, grid_graph, label_graphs
 from tallytree.learning.inference import Diverse, TopTallies
-from tallytree.learning.metrics import CorpusScore, accuracy, corpus_f
+from tallytree.learning.metrics import (
+    CorpusScore,
+    Scorer,
+    accuracy,
+    accuracy_scorer,
+    chunk_f1_scorer,
+    corpus_f,
+    corpus_score,
+    token_f1_scorer,
+)
 from tallytree.learning.oracle import ExactOracle, Oracle
 from tallytree.learning.planes import Plane
 from tallytree.learning.problem import TrainingProblem, check_problem
@@ -64,6 +73,7 @@ __all__ = [
     "Plane",
     "Progress",
     "RunOptions",
+    "Scorer",
     "SequenceProblem",
     "SequenceSVM",
     "Solver",
@@ -80,8 +90,11 @@ __all__ = [
     "TreebankGrammar",
     "WindowFeatures",
     "accuracy",
+    "accuracy_scorer",
     "check_problem",
+    "chunk_f1_scorer",
     "corpus_f",
+    "corpus_score",
     "grid_graph",
     "label_graphs",
     "load",
@@ -91,6 +104,7 @@ __all__ = [
     "save",
     "store_sequences",
     "templated",
+    "token_f1_scorer",
     "train",
     "word_parts",
 ]

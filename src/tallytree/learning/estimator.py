@@ -21,13 +21,13 @@ from tallytree.errors import ModelError
 from tallytree.learning.decoding import BestDecoder, Decoder
 from tallytree.learning.inference import Diverse, Scaling, TopTallies
 from tallytree.learning.labels import Labels
-from tallytree.learning.metrics import accuracy
+from tallytree.learning.metrics import corpus_score
 from tallytree.learning.oracle import ExactOracle
 from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.progress import Progress, RunOptions
 from tallytree.learning.solver import Solver
 from tallytree.learning.training import Trained, train
-from tallytree.losses import HammingDistance, Loss
+from tallytree.losses import HammingDistance, Loss, as_loss
 
 
 def recipe_parameters(recipe: Any) -> dict[str, Any]:
@@ -84,7 +84,7 @@ class RecipeEstimator(BaseEstimator):  # type: ignore[misc]
 class StructuredSVM(RecipeEstimator):
     """The base of the estimators; use one of its subclasses."""
 
-    loss: Loss | None
+    loss: Loss | str | None
     scaling: Scaling
     C: float
     solver: Solver | None
@@ -99,7 +99,7 @@ class StructuredSVM(RecipeEstimator):
 
     def __init__(
         self,
-        loss: Loss | None = None,
+        loss: Loss | str | None = None,
         *,
         scaling: Scaling = "margin",
         C: float = 1.0,
@@ -155,6 +155,11 @@ class StructuredSVM(RecipeEstimator):
         X : sequence of examples
         y : sequence of labellings
             Labels are strings, or numbers from 0.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            Ctrl-C ends what called this too, as a grid search. The estimator has the best weights so far.
         """
         if len(X) != len(y):
             raise ModelError(f"there are {len(X)} examples and {len(y)} labellings; each needs its own")
@@ -174,7 +179,18 @@ class StructuredSVM(RecipeEstimator):
             options=self._run_options(),
         )
         self._note(trained)
+        if trained.interrupted:
+            raise KeyboardInterrupt(self._interruption())
         return self
+
+    def _interruption(self) -> str:
+        """Say what an interrupted fit leaves, and how to go on."""
+        on = "set warm_start=True and fit again" if self.checkpoint is None else "fit again"
+        source = "" if self.checkpoint is None else f" from {os.fspath(self.checkpoint)}"
+        return (
+            f"training was interrupted after {len(self.history_)} passes. The estimator has the best weights "
+            f"so far and can predict; {on} to go on{source}"
+        )
 
     def _run_options(self) -> RunOptions:
         show = _show if self.verbose else None
@@ -188,7 +204,7 @@ class StructuredSVM(RecipeEstimator):
             )
 
     def _recipe(self) -> Loss:
-        return HammingDistance() if self.loss is None else self.loss
+        return HammingDistance() if self.loss is None else as_loss(self.loss)
 
     def _note(self, trained: Trained) -> None:
         self._trained = trained
@@ -197,10 +213,9 @@ class StructuredSVM(RecipeEstimator):
         self.primal_, self.dual_ = trained.primal, trained.dual
         self.converged_, self.interrupted_ = trained.converged, trained.interrupted
         self.classes_ = self.labels_.classes
-        if not trained.converged:
-            why = "was interrupted" if trained.interrupted else "stopped"
+        if not trained.converged and not trained.interrupted:
             warnings.warn(
-                f"training {why} at a relative gap of {_last_gap(trained)}, above the tolerance of "
+                f"training stopped at a relative gap of {_last_gap(trained)}, above the tolerance of "
                 f"{self.tolerance:g}: the weights are the best so far. Raise max_passes, lower C, or accept "
                 "it by a larger tolerance",
                 ConvergenceWarning,
@@ -232,8 +247,11 @@ class StructuredSVM(RecipeEstimator):
         return decoder.each(self._models(X), where)
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
-        """Return the part of the labels that are predicted right."""
-        return accuracy((np.asarray(one) for one in y), self.predict(X))
+        """Return how good predictions are by the loss of the fit: see :func:`corpus_score`.
+
+        That is F over all examples for F losses, the part of labels that are right for Hamming losses.
+        """
+        return corpus_score(map(np.asarray, y), self.predict(X), self._recipe())
 
     def bound(
         self, X: Sequence[Any], y: Sequence[Any], delta: float = 0.05, *, loss: Loss | None = None
@@ -253,7 +271,7 @@ class StructuredSVM(RecipeEstimator):
         return pac_bayes(
             self._models(X),
             y,
-            self._recipe() if loss is None else loss,
+            self._recipe() if loss is None else as_loss(loss),
             squared_norm=float(self.weights_ @ self.weights_),
             dimension=len(self.weights_),
             delta=delta,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tallytree.answers.certificate import Proof
 from tallytree.answers.solution import Solution
 from tallytree.bounding.certificate import BoundsEvidence, Part
@@ -9,6 +11,7 @@ from tallytree.bounding.sentences import SentenceEvidence
 from tallytree.model.rounding import rounding
 from tallytree.reductions.folding import folded
 from tallytree.solving import solve
+from tallytree.statistics.statistic import Statistic
 from tallytree.testing.sentences import check_sentences
 
 
@@ -50,7 +53,9 @@ def check_bounds(solution: Solution) -> None:
 def _check_part(solution: Solution, evidence: BoundsEvidence, part: Part) -> None:
     terms = list(zip(evidence.statistics, part.prices, strict=True))
     priced = folded(evidence.model, terms)
+    reach = sum(abs(price) * _reach(statistic) for statistic, price in terms)
     allowance = 4 * rounding(priced.blocks) + 1e-12 * (abs(part.most) + abs(solution.value))
+    allowance += 8 * np.finfo(float).eps * reach  # what adding prices to small scores loses
     most = solve(priced, strategy="full").score
     assert abs(most - part.most) <= allowance, (
         f"at the prices {part.prices} a labelling has {most!r}, the certificate says {part.most!r}"
@@ -65,3 +70,8 @@ def _check_part(solution: Solution, evidence: BoundsEvidence, part: Part) -> Non
     assert not inside or regret <= part.budget + allowance, (
         f"the solution has the regret {regret!r}, beyond the budget {part.budget!r}"
     )
+
+
+def _reach(statistic: Statistic) -> int:
+    """Return a number that no sum of sizes of its entries is beyond."""
+    return sum(len(block) * int(np.abs(block.tables).max(initial=0)) for block in statistic.blocks)
