@@ -78,7 +78,7 @@ void check_start(const Chain &chain, const Ints &start) {
 }
 
 Outcome run(const PySequenceProblem &asked, bounds::Scaling scaling, double margin, double truth,
-            const std::vector<Ints> &starts, double most_cells, double memory_limit) {
+            const std::vector<Ints> &starts, double most_cells, double memory_limit, std::int64_t few_cells) {
     Problem problem = asked.problem;
     problem.objective = {scaling, margin, truth};
     for (const Ints &start : starts) {
@@ -86,7 +86,8 @@ Outcome run(const PySequenceProblem &asked, bounds::Scaling scaling, double marg
         problem.starts.emplace_back(start.data(), start.data() + start.size());
     }
     if (scaling == bounds::Scaling::None) throw nb::value_error("a loss is put to the score by margin or by slack");
-    const Limits limits{most_cells, memory_limit};
+    if (few_cells < 1) throw nb::value_error("a box needs a cell");
+    const Limits limits{most_cells, memory_limit, few_cells};
     nb::gil_scoped_release release;
     return sequences::search(problem, limits, kPoll);
 }
@@ -148,7 +149,7 @@ void bind_sequences(nb::module_ &m) {
         .def(nb::new_(&make_problem), "unary"_a.noconvert(), "pair"_a.noconvert(), "words"_a.noconvert(),
              "ends"_a.noconvert(), "count"_a, "references"_a.noconvert(), "measure"_a, "order"_a, "clip"_a, "beta"_a)
         .def("search", &run, "scaling"_a, "margin"_a, "truth"_a, "starts"_a.noconvert(), "most_cells"_a,
-             "memory_limit"_a);
+             "memory_limit"_a, "few_cells"_a);
 }
 
 }  // namespace tallytree

@@ -71,9 +71,7 @@ class RowCounter final : public Counter {
     void start(std::uint64_t *bits) const override { std::fill_n(bits, words(), ~std::uint64_t{0}); }
     void prepare(const Prices &prices, const Split &split, std::vector<Bits> matter) override;
     double step(Index t, const Move &move, const std::uint64_t *from, std::uint64_t *to, Tallies &m) const override;
-    bool dominates(const std::uint64_t *, const Tallies &, const std::uint64_t *, const Tallies &) const override {
-        return false;
-    }
+    bool dominates(const std::uint64_t *a, const Tallies &ma, const std::uint64_t *b, const Tallies &mb) const override;
     Tallies count(const std::vector<std::int64_t> &labelling) const override;
     Split split(const std::vector<std::int64_t> &likely) const override;
 

@@ -90,19 +90,7 @@ bool GramCounter::dominates(const std::uint64_t *a, const Tallies &ma, const std
 Tallies GramCounter::count(const std::vector<std::int64_t> &labelling) const {
     Bits bits(words() + 1, 0);
     Tallies m{};
-    std::int32_t history = histories_.start();
-    for (Index t = 0; t < sentences_.length; t++) {
-        const std::int32_t word = sentences_.chain->word[t][labelling[t]];
-        std::span<const std::int32_t> units = histories_.alone(word);
-        std::int32_t next = word;
-        for (const auto &special : histories_.specials(history))
-            if (special.word == word) {
-                units = special.units;
-                next = special.next;
-            }
-        use(units, bits.data(), m);
-        history = next;
-    }
+    histories_.follow(words_of(sentences_, labelling), [&](Index, auto units) { use(units, bits.data(), m); });
     return m;
 }
 

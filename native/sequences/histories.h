@@ -34,6 +34,22 @@ class Histories {
     std::span<const std::int32_t> alone(std::int32_t word) const { return alone_[word]; }
     std::span<const std::int32_t> ending(std::int32_t word) const { return ending_[word]; }
     const std::vector<Unit> &units() const { return units_; }
+    // Go through the units of a sentence: visit(position, units that end there).
+    template <class Visit>
+    void follow(std::span<const std::int32_t> sentence, Visit visit) const {
+        std::int32_t history = start();
+        for (std::size_t t = 0; t < sentence.size(); t++) {
+            std::span<const std::int32_t> units = alone(sentence[t]);
+            std::int32_t next = sentence[t];
+            for (const Special &special : specials(history))
+                if (special.word == sentence[t]) {
+                    units = special.units;
+                    next = special.next;
+                }
+            visit(static_cast<Index>(t), units);
+            history = next;
+        }
+    }
     Index bits() const { return bits_; }
 
   private:

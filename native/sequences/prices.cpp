@@ -35,19 +35,9 @@ const Pass &LengthSearch::pass(Prices prices, std::size_t split) {
 // How often the labelling of a pass was charged, by tallies: the slope of the most in the prices.
 Prices LengthSearch::charged(const Pass &pass) const {
     Prices sum{};
-    std::int32_t history = histories_.start();
-    for (Index t = 0; t < sentences_.length; t++) {
-        const std::int32_t word = sentences_.chain->word[t][pass.labelling[t]];
-        std::span<const std::int32_t> units = histories_.alone(word);
-        std::int32_t next = word;
-        for (const auto &special : histories_.specials(history))
-            if (special.word == word) {
-                units = special.units;
-                next = special.next;
-            }
+    histories_.follow(words_of(sentences_, pass.labelling), [&](Index t, auto units) {
         for (std::int32_t u : units) sum[histories_.units()[u].tally] += splits_[pass.split].at(t, u);
-        history = next;
-    }
+    });
     return sum;
 }
 

@@ -66,6 +66,20 @@ double RowCounter::step(Index t, const Move &move, const std::uint64_t *from, st
     return credit;
 }
 
+// A row that is nowhere above another stays so, whatever words follow.
+bool RowCounter::dominates(const std::uint64_t *a, const Tallies &ma, const std::uint64_t *b, const Tallies &mb) const {
+    for (std::size_t i = 0; i < references_.size(); i++) {
+        if (ma[i] > mb[i]) return false;
+        std::int32_t above = 0;  // how far the second row is above the first
+        for (Index w = begin_[i]; w < begin_[i + 1]; w++)
+            for (std::uint64_t other = a[w] ^ b[w]; other; other &= other - 1) {
+                above += a[w] & other & -other ? 1 : -1;
+                if (above < 0) return false;
+            }
+    }
+    return true;
+}
+
 Tallies RowCounter::count(const std::vector<std::int64_t> &labelling) const {
     Bits row(words(), ~std::uint64_t{0});
     for (Index t = 0; t < sentences_.length; t++) read(sentences_.chain->word[t][labelling[t]], row.data(), row.data());

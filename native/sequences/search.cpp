@@ -8,7 +8,7 @@
 namespace tallytree::sequences {
 namespace {
 
-constexpr Index kBeam = 200, kFewCells = 20000;
+constexpr Index kBeam = 40;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::unique_ptr<Counter> counter_of(const Problem &problem, const Sentences &sentences, const Histories &histories,
@@ -149,7 +149,7 @@ bool LengthSearch::settle(Todo todo, std::vector<Todo> &left) {
     if (!shrink(todo.box)) return true;
     at = best_pass(todo.box, budget);
     if (budget > tolerance(passes_[at])) {
-        look(passes_[at], todo.box, {8 * kFewCells, limits_.bytes, kBeam});
+        look(passes_[at], todo.box, {8 * limits_.few, limits_.bytes, kBeam});
         if (!shrink(todo.box)) return true;
         at = best_pass(todo.box, budget);
     }
@@ -164,6 +164,10 @@ bool LengthSearch::settle(Todo todo, std::vector<Todo> &left) {
     if (static_cast<double>(outcome_.cells) >= limits_.cells) {
         left.push_back(todo);
         return false;
+    }
+    if (better_shares(todo.box)) {
+        left.push_back(todo);
+        return true;
     }
     if (halve(todo, passes_[at], budget, left)) return true;
     left.push_back(todo);
@@ -190,7 +194,7 @@ bool LengthSearch::run() {
     add(counter_->split(passes_[0].labelling));
     pass({}, splits_.size() - 1);
     fixed_point();
-    std::vector<Todo> left{{whole_, kFewCells, kInfinity}};
+    std::vector<Todo> left{{whole_, limits_.few, kInfinity}};
     bool going = true;
     while (going && !left.empty()) {
         std::stable_sort(left.begin(), left.end(), [](const Todo &a, const Todo &b) { return a.budget < b.budget; });

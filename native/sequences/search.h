@@ -51,6 +51,7 @@ struct Outcome {
 
 struct Limits {
     double cells, bytes;
+    Index few;  // cells of a box that is looked through before it is cut in two
 };
 
 // What all lengths share: the best so far and what may still be spent.
@@ -99,6 +100,10 @@ class LengthSearch {
     Prices charged(const Pass &pass) const;
     Prices proximal(const Box &box, const Pass &center, double step) const;
 
+    // shares.cpp
+    bool better_shares(const Box &box);
+    void charge_more(Split &split, const std::vector<std::int64_t> &labelling, const Prices &prices, double gap) const;
+
     const Problem &problem_;
     Sentences sentences_;
     GramCounter::Ends ends_;
@@ -121,6 +126,7 @@ class LengthSearch {
     std::vector<Split> splits_;
     std::size_t first_split_;  // in the outcome's list
     std::size_t messages_at_ = 0;
+    int share_searches_ = 0;
     Tallies best_tallies_{};
     double best_value_ = kNegativeInfinity;  // of this length
     double bound_ = kNegativeInfinity;

@@ -375,6 +375,7 @@ class SequenceProblem:
         starts: Sequence[NDArray[np.int64]],
         most_cells: float,
         memory_limit: float,
+        few_cells: int,
     ) -> SequenceOutcome: ...
 
 def spans(words: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...

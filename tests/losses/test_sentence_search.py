@@ -9,6 +9,7 @@ from strategies import generators
 import tallytree as tt
 from tallytree.bounding.sentences import SentenceCertificate
 from tallytree.kernels import native
+from tallytree.running import sentences as running
 from tallytree.testing import brute_force, check_bounds
 from tallytree.transducers import trellis
 
@@ -63,11 +64,8 @@ def sentences(model, loss):
     return found
 
 
-@pytest.mark.sanitize
-@given(generators(), KINDS, SCALINGS)
-@settings(max_examples=250, deadline=None)
-def test_equal_to_enumeration_and_proven(rng, kind, scaling):
-    model = chains(rng)
+def check_one(model, rng, kind, scaling):
+    """Compare one random question with enumeration, and verify its certificate."""
     loss = losses(rng, kind, model)
     every = sentences(model, loss)
     if not every:
@@ -83,6 +81,22 @@ def test_equal_to_enumeration_and_proven(rng, kind, scaling):
     assert found.loss == loss.on(model)(found.assignment)
     assert isinstance(found.certificate, SentenceCertificate) and found.certificate.optimal
     check_bounds(found)
+
+
+@pytest.mark.sanitize
+@given(generators(), KINDS, SCALINGS)
+@settings(max_examples=250, deadline=None)
+def test_equal_to_enumeration_and_proven(rng, kind, scaling):
+    check_one(chains(rng), rng, kind, scaling)
+
+
+@given(generators(), KINDS, SCALINGS, st.sampled_from([1, 4, 20]))
+@settings(max_examples=100, deadline=None)
+def test_boxes_that_are_cut(rng, kind, scaling, few):
+    """With few cells to a box, boxes are cut and shares are moved: equal to enumeration all the same."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(running, "FEW_CELLS", few)
+        check_one(chains(rng, longest=7), rng, kind, scaling)
 
 
 @given(generators(), KINDS, SCALINGS)
@@ -144,6 +158,15 @@ def test_real_lengths(margin, bonus):
             found = tt.loss_augmented(model, loss, scaling, margin=margin)
             assert found.certificate.optimal and found.certificate.cells < 50_000
             assert found.value >= margin * loss(reference) - 1e-9
+
+
+def test_batches_of_real_lengths():
+    models, references = zip(*(real(30, 20, 3.0, seed) for seed in range(4)), strict=True)
+    loss = tt.losses.Bleu()
+    batch = tt.loss_augmented_batch(models, loss, "slack", margin=4.0, truths=references)
+    for model, reference, found in zip(models, references, batch, strict=True):
+        alone = tt.loss_augmented(model, loss.against(reference), "slack", margin=4.0)
+        assert found.value == alone.value and (found.assignment == alone.assignment).all()
 
 
 def test_a_real_length_is_proven():

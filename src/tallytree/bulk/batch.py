@@ -177,6 +177,8 @@ class _ProfileOf:
 
     objective, count = None, 1
 
+    apart = False
+
     def __init__(
         self,
         model: Model | Reduction,
@@ -205,6 +207,8 @@ class _SolutionOf:
     """The arguments of :func:`solve`."""
 
     count = 1
+
+    apart = False
 
     def __init__(
         self,

@@ -21,6 +21,9 @@ Found = native.SequenceOutcome
 Tables = tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]
 Labels = tuple[Hashable, ...]
 
+FEW_CELLS = 20_000
+"""Cells of a box of tallies that is looked through before it is cut in two."""
+
 _MOST_TALLIES = 8
 _LONG = 255  # positions: with five tallies or more, each is kept in a byte
 _MEASURES = {
@@ -142,4 +145,5 @@ def searched(tables: Tables, alphabets: Sequence[Labels], measured: Measured, as
         list(asked.starts),
         asked.most_cells,
         asked.memory_limit,
+        FEW_CELLS,
     )
