@@ -23,6 +23,7 @@ from tallytree.answers.distribution import Distribution
 from tallytree.answers.objective import elementwise
 from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution
+from tallytree.bounding.certificate import BoundsCertificate
 from tallytree.bulk.batch import profile_batch, solve_batch
 from tallytree.bulk.loss_batch import loss_augmented_batch
 from tallytree.deprecation import renamed
@@ -61,6 +62,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BoundedSolution",
     "BudgetError",
+    "BoundsCertificate",
     "Certificate",
     "CertificateError",
     "CliqueTree",

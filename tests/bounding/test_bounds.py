@@ -2,13 +2,16 @@
 
 import runpy
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tallytree as tt
-from tallytree.bounding import BoundsCertificate
+from tallytree.bounding import BoundedTable, BoundsCertificate, bounded
+from tallytree.losses.query import loss_query
+from tallytree.planning.options import read_options
 from tallytree.testing import check_bounds
 
 CHECK = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "bounds_check.py"))
@@ -133,3 +136,32 @@ def test_a_verifier_finds_a_wrong_certificate():
     evidence.parts = tuple(part._replace(most=part.most - 1) for part in evidence.parts)
     with pytest.raises(AssertionError, match="the certificate says"):
         check_bounds(found)
+
+
+def test_a_loss_that_computes_its_value_in_another_way_is_another_loss():
+    @dataclass(frozen=True)
+    class Stepped(tt.losses.FBeta):
+        def of_counts(self, tp, fp, size):
+            plain = super().of_counts(tp, fp, size)
+            return np.where((tp == 3) & (fp == 1), 2 * plain, plain)
+
+    rng = np.random.default_rng(6)
+    model = chain(rng, 12)
+    loss = Stepped(rng.integers(0, 3, 12), background=0)
+    full, found = (tt.loss_augmented(model, loss, margin=20.0, strategy=s) for s in ("full", "bounds"))
+    assert found.value == pytest.approx(full.value) and found.tally == full.tally
+    assert isinstance(found.certificate, BoundsCertificate)
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_what_is_known_when_the_work_ends(number):
+    rng = np.random.default_rng(number)
+    model, truth = chain(rng, 30, 4), rng.integers(0, 4, 30)
+    scaling = ("margin", "slack")[number % 2]
+    asked = loss_query(model, tt.losses.FBeta(truth, background=0))
+    best = tt.loss_augmented(model, asked.loss, scaling, margin=5.0, strategy="full").value
+    question = asked.question(scaling, 5.0)
+    for work in (0.0, 500.0, 2e3, 8e3, 1e5):
+        found = bounded(asked.query, question, read_options({}, "solve"), work)
+        known = found.found if isinstance(found, BoundedTable) else found
+        assert known.value <= best + 1e-9 <= known.bound + 2e-9

@@ -94,14 +94,6 @@ class Loss(ABC):
         """Return the value as a linear function of uncapped statistics; None if it is not one."""
         return None
 
-    def quotient(self) -> tuple[Line, Line] | None:
-        """Return the value as a quotient of linear functions of uncapped statistics; None if it is not one.
-
-        The first is not negative, the second positive, for all tallies that statistics can have.
-        """
-        line = self.linear()
-        return None if line is None else (line, (1.0, (0.0,) * len(line[1])))
-
     @property
     @abstractmethod
     def bounds(self) -> Bounds:

@@ -198,13 +198,6 @@ class FBeta(NodeLoss, by_size=True):
         measure = _share((1 + weight) * tp, weight * size + tp + fp, 1.0)
         return np.maximum(1.0 - measure, 0.0)
 
-    def quotient(self) -> tuple[Line, Line] | None:
-        """Return ``(β²·|y*| + FP - β²·TP) / (β²·|y*| + FP + TP)``."""
-        weight, size = self.beta**2, float(self.size)
-        if self.one_tally or not size:
-            return super().quotient()
-        return (weight * size, (-weight, 1.0)), (weight * size, (1.0, 1.0))
-
 
 @dataclass(frozen=True)
 class Precision(NodeLoss, by_size=True):
@@ -257,12 +250,6 @@ class Recall(NodeLoss, by_size=True):
         if self.one_tally:
             return super().linear()
         return (1.0, (-1 / self.size,)) if self.size else (0.0, (0.0,))
-
-    def quotient(self) -> tuple[Line, Line] | None:
-        """Return ``(|y*| - TP) / |y*|``, which is 0 without rounding where nothing is missing."""
-        if self.one_tally or not self.size:
-            return super().quotient()
-        return (float(self.size), (-1.0,)), (float(self.size), (0.0,))
 
 
 @dataclass(frozen=True)
@@ -351,15 +338,6 @@ class IntersectionOverUnion(NodeLoss, by_size=True):
     def of_counts(self, tp: NDArray[np.int64], fp: NDArray[np.int64], size: int) -> Values:
         """Compute the loss from true and false positives and the size of the truth, elementwise."""
         return np.maximum(1.0 - _share(tp, size + fp, 1.0), 0.0)
-
-    def quotient(self) -> tuple[Line, Line] | None:
-        """Return ``(|y*| + FP - TP) / (|y*| + FP)``."""
-        size = float(self.size)
-        if not size:
-            return None
-        if self.one_tally:
-            return (0.0, (2.0,)), (size, (1.0,))
-        return (size, (-1.0, 1.0)), (size, (0.0, 1.0))
 
     def linear(self) -> Line | None:
         """Return nothing: it is not linear, whatever the background."""

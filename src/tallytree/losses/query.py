@@ -25,6 +25,7 @@ from tallytree.bounding.question import Question
 from tallytree.bounding.road import known_so_far
 from tallytree.errors import BudgetError, ModelError
 from tallytree.losses.base import Line, Loss, Values
+from tallytree.losses.quotients import quotient
 from tallytree.losses.scaling import Scaling, scaled
 from tallytree.losses.sentence_search import SentenceSearch, Unfinished
 from tallytree.losses.sequences import SequenceLoss
@@ -156,7 +157,7 @@ class GraphLossQuery(LossQuery[AugmentedSolution]):
         """Ask for the best at one margin; the truth is a labelling to start from."""
         trivial = self.query.reduction is not None and self.query.reduction.trivial
         start = self.model.encode(self._compared) if trivial else None
-        return Question(scaling, margin, self.truth_score, self.loss.value, self.loss.quotient(), start)
+        return Question(scaling, margin, self.truth_score, self.loss.value, quotient(self.loss), start)
 
     def searched(self, scaling: Scaling, margin: float, options: Options) -> AugmentedSolution | None:
         """Search for the best sentence; one that takes long gives way to a table, if there can be one."""
