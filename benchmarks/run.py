@@ -39,6 +39,7 @@ NAMES = (
     "transformations",
     "widths",
     "bounds",
+    "sentences",
     "parsing",
 )
 

@@ -75,8 +75,9 @@ def row(name: str, make: Callable[[], Case], budget: float) -> Row:
     times = interleaved(
         {
             "reduce": lambda: loss.on(model).reduce(model),
-            "margin": lambda: tt.loss_augmented(model, loss, "margin"),
-            "slack": lambda: tt.loss_augmented(model, loss, "slack"),
+            "margin": lambda: tt.loss_augmented(model, loss, "margin", strategy="full"),
+            "slack": lambda: tt.loss_augmented(model, loss, "slack", strategy="full"),
+            "bounds": lambda: tt.loss_augmented(model, loss, "slack", strategy="bounds"),
         },
         rounds=5,
         budget=budget,
@@ -92,6 +93,7 @@ def row(name: str, make: Callable[[], Case], budget: float) -> Row:
         "reduce ms": times["reduce"] * 1e3,
         "margin ms": times["margin"] * 1e3,
         "slack ms": times["slack"] * 1e3,
+        "slack by bounds ms": times["bounds"] * 1e3,
     }
 
 

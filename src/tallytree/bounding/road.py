@@ -9,7 +9,7 @@ search goes on. A search that cannot be asked gives way to the table, too.
 from __future__ import annotations
 
 from math import inf
-from typing import Any
+from typing import Any, Protocol
 
 from tallytree.bounding.question import Question
 from tallytree.bounding.table import BoundedTable
@@ -22,6 +22,18 @@ from tallytree.running.bounds import Found, ends_of, program_for, search
 _WORTH_TRYING = 1e7  # operations of a whole table by the cost model: a millisecond or two
 _JOINED = 4  # the cost model takes the tables of small parts, which are joined, for larger than they are
 _SHARE = 1 / 40  # a quarter of the time: one operation of a search takes as long as 10 of a table
+
+
+class Known(Protocol):
+    """What a search that was ended knows: the best value that it met, and a bound."""
+
+    @property
+    def value(self) -> float:
+        """What the best has that was met."""
+
+    @property
+    def bound(self) -> float:
+        """What none exceeds."""
 
 
 def allowance(query: Query[Any], options: Options) -> float:
@@ -77,7 +89,7 @@ def bounded(
     return BoundedTable(query, counted, found)
 
 
-def known_so_far(error: BudgetError, found: Found) -> BudgetError:
+def known_so_far(error: BudgetError, found: Known) -> BudgetError:
     """Say what a search by bounds knows where neither it nor the whole table fits the memory."""
     if found.value == float("-inf"):
         known = f"no labelling has a value above {found.bound:.10g}, and none that is allowed was met"

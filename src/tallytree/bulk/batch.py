@@ -178,6 +178,8 @@ class _ProfileOf:
     where: Where = None
     count = 1
 
+    apart = False
+
     def __init__(
         self,
         model: Model | Reduction,

@@ -124,6 +124,10 @@ class Problem(Protocol):
     def count(self) -> int:
         """How many of the best tallies to decode."""
 
+    @property
+    def apart(self) -> bool:
+        """Whether it is solved on its own in any case."""
+
     def hand_over(self, batch: Batch) -> Query[Statistic]:
         """Add the problem to a batch, and return what its objective is asked about."""
 
@@ -174,7 +178,10 @@ class Batch:
         self._answers: dict[int, Any] = {}
         for bulk in bulks:
             bulk.hand_over(self)
+        self._apart = {number: problem for number, problem in problems.items() if problem.apart}
         for number, problem in problems.items():
+            if number in self._apart:
+                continue
             try:
                 self._problems.append((number, problem, problem.hand_over(self)))
             except TallytreeError as error:
@@ -184,7 +191,7 @@ class Batch:
         """Find the best labellings of each problem."""
         self._reserve()
         self.handle.run(self.threads, self._choose)
-        found, first, missing = Labellings(*self.handle.labellings()), 0, {}
+        found, first, missing = Labellings(*self.handle.labellings()), 0, dict(self._apart)
         for bulk in self._bulks:
             last = first + len(bulk.numbers)
             answers = bulk.answers(found.part(first, last), self.options)

@@ -28,6 +28,7 @@ from tallytree.losses.augmented import LossProfile, loss_augmented
 from tallytree.losses.base import Loss
 from tallytree.losses.query import GraphLossQuery
 from tallytree.losses.scaling import Scaling, checked_scaling
+from tallytree.losses.sequences import SequenceLoss
 from tallytree.losses.solution import AugmentedSolution
 from tallytree.model.blocks import unary_scopes
 from tallytree.model.inputs import numbers_of
@@ -77,6 +78,12 @@ class LossProblem:
     def loss(self) -> Loss:
         """The loss with its truth."""
         return self._asked.loss(self._number)
+
+    @property
+    def apart(self) -> bool:
+        """Whether it is a question about sentences, which a search answers."""
+        recipe = self._asked.recipes[self._number]
+        return self.count == 1 and self.where is None and isinstance(recipe, SequenceLoss)
 
     def hand_over(self, batch: Batch) -> Query[Statistic]:
         """Add the problem to a batch."""

@@ -254,6 +254,9 @@ def loss_augmented(
     query = loss_query(model, loss, truth=truth, where=where, fixed=fixed, allowed=allowed)
     checked_scaling(scaling, query.loss)
     at = checked_margin(margin)
+    found = query.searched(scaling, at, chosen)
+    if found is not None:
+        return found
     if scaling == "margin" and query.line is not None:
         return query.folded_best(at, chosen)
     return LossProfile.of(query, chosen, scaling, [at] if prune else None).best(scaling, at)

@@ -25,11 +25,13 @@ from tallytree.losses.sequences import (
     checked_order,
     clipped,
     counted,
+    group_counts,
     largest_counts,
     ngrams_of,
 )
 from tallytree.model.model import Model
 from tallytree.reductions.reduction import Reduction
+from tallytree.running.sentences import Measured
 
 
 @dataclass(frozen=True)
@@ -94,13 +96,24 @@ class Bleu(SequenceLoss):
         """For each order the n-grams of the references, and how often each may count."""
         return [largest_counts(self.references, n) for n in range(1, self.max_order + 1)]
 
+    def measured(self) -> Measured:
+        """Return the references and the orders."""
+        return Measured("bleu", self.references, self.max_order, self.clip, end=self.end)
+
+    def _groups(self) -> list[Group]:
+        if self.clip:
+            return [group for counts in self._counts for group in clipped(counts)]
+        return [Group(f"right{n}", dict.fromkeys(c, 1), None) for n, c in enumerate(self._counts, 1)]
+
+    def counts(self, y: Any) -> list[tuple[str, int]]:
+        """Return what :meth:`reduce` counts, of one labelling."""
+        sentence = self.sentence(y)
+        return [*group_counts(self._groups(), sentence), ("length", len(sentence))]
+
     def reduce(self, model: Model) -> Reduction:
         """Count every n-gram as often as it may count, or those of each order together; and the length."""
         loss = self.on(model)
-        groups = [group for counts in loss._counts for group in clipped(counts)]
-        if not self.clip:
-            groups = [Group(f"right{n}", dict.fromkeys(c, 1), None) for n, c in enumerate(loss._counts, 1)]
-        return counted(model, groups, loss.end, length=True)
+        return counted(model, loss._groups(), loss.end, length=True)
 
     def value(self, *tallies: ArrayLike) -> Values:
         """Compute the loss from the counts of the n-grams, or of each order, and the length."""

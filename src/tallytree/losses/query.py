@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from functools import singledispatch
+from functools import cached_property, singledispatch
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -22,10 +22,13 @@ from tallytree.answers.solution import Solution, lifted
 from tallytree.answers.tallies import tally_type, unique_names
 from tallytree.answers.tally_table import TallyTable, Where
 from tallytree.bounding.question import Question
+from tallytree.bounding.road import known_so_far
 from tallytree.errors import BudgetError, ModelError
 from tallytree.losses.base import Line, Loss, Values
 from tallytree.losses.quotients import quotient
 from tallytree.losses.scaling import Scaling, scaled
+from tallytree.losses.sentence_search import SentenceSearch, Unfinished
+from tallytree.losses.sequences import SequenceLoss
 from tallytree.losses.solution import AugmentedSolution
 from tallytree.model.model import Model, checked_model
 from tallytree.model.restriction import Allowed, Fixed
@@ -68,6 +71,10 @@ class LossQuery(ABC, Generic[Augmented]):
     def augmented(self, answer: Any, scaling: Scaling, margin: float) -> Augmented:
         """Put the loss to an answer of the query, certified by its definition."""
 
+    def searched(self, scaling: Scaling, margin: float, options: Options) -> Augmented | None:
+        """Answer by a search that needs no table, where the loss has one."""
+        return None
+
     def objective(self, scaling: Scaling, margin: float) -> Objective:
         """Return ``H(score, *tallies)`` of what the loss counts."""
 
@@ -98,8 +105,6 @@ class GraphLossQuery(LossQuery[AugmentedSolution]):
     ----------
     model : Model
         The one that is asked about, restricted.
-    reduction : Reduction
-        The model on which the loss is counted.
     """
 
     def __init__(
@@ -120,9 +125,17 @@ class GraphLossQuery(LossQuery[AugmentedSolution]):
                 "the truth scores -inf: the model forbids it, so no labelling can be compared with it"
             )
         self.model = model.restricted(*restriction)
-        self.reduction: Reduction = self.loss.reduce(self.model)
-        self.query: Query[Statistic] = graph_query(self.reduction, self.reduction.statistics, where)
-        self._compared = compared
+        self._where, self._compared = where, compared
+
+    @cached_property
+    def reduction(self) -> Reduction:
+        """The model on which the loss is counted; made when it is needed."""
+        return self.loss.reduce(self.model)
+
+    @cached_property
+    def query(self) -> Query[Statistic]:  # type: ignore[override]
+        """What the loss counts, under the constraint."""
+        return graph_query(self.reduction, self.reduction.statistics, self._where)
 
     @property
     def line(self) -> Line | None:
@@ -146,6 +159,24 @@ class GraphLossQuery(LossQuery[AugmentedSolution]):
         trivial = self.query.reduction is not None and self.query.reduction.trivial
         start = self.model.encode(self._compared) if trivial else None
         return Question(scaling, margin, self.truth_score, self.loss.value, quotient(self.loss), start)
+
+    def searched(self, scaling: Scaling, margin: float, options: Options) -> AugmentedSolution | None:
+        """Search for the best sentence; one that takes long gives way to a table, if there can be one."""
+        if not isinstance(self.loss, SequenceLoss) or self._where is not None or options.strategy == "full":
+            return None
+        truth = self.model.encode(self._compared)
+        search = SentenceSearch(self.model, self.loss, truth, self.truth_score, scaling, margin)
+        found = search.run(options, everything=options.strategy == "bounds")
+        if not isinstance(found, Unfinished):
+            return found
+        try:
+            table = self.table(options._replace(strategy="full"), scaling, [margin])
+        except BudgetError as error:
+            found = found if options.strategy == "bounds" else search.run(options, everything=True)
+            if isinstance(found, Unfinished):
+                raise known_so_far(error, found) from None
+            return found
+        return self.augmented(best_of(table, self.objective(scaling, margin)), scaling, margin)
 
     def augmented(self, answer: Solution, scaling: Scaling, margin: float) -> AugmentedSolution:
         """Put the loss to a solution, and certify it where it was counted on another model."""

@@ -19,11 +19,13 @@ from tallytree.losses.sequences import (
     checked_order,
     clipped,
     counted,
+    group_counts,
     largest_counts,
     ngrams_of,
 )
 from tallytree.model.model import Model
 from tallytree.reductions.reduction import Reduction
+from tallytree.running.sentences import Measured
 from tallytree.transducers.encodings import transduced
 from tallytree.transducers.subsequences import Subsequences
 
@@ -80,14 +82,24 @@ class RougeN(SequenceLoss):
     def _grams(self) -> list[Counter[Sentence]]:
         return [ngrams_of(reference, self.n) for reference in self.references]
 
+    def measured(self) -> Measured:
+        """Return the references and the length of the n-grams."""
+        return Measured("rouge-n", self.references, self.n, self.clip, end=self.end)
+
+    def _groups(self) -> list[Group]:
+        counts = largest_counts(self.references, self.n)
+        if self.clip:
+            return clipped(counts)
+        return [Group("right", {gram: sum(gram in grams for grams in self._grams) for gram in counts}, None)]
+
+    def counts(self, y: Any) -> list[tuple[str, int]]:
+        """Return what :meth:`reduce` counts, of one labelling."""
+        return group_counts(self._groups(), self.sentence(y))
+
     def reduce(self, model: Model) -> Reduction:
         """Count every n-gram as often as it may count; without clipping, all of them together."""
         loss = self.on(model)
-        counts = largest_counts(loss.references, self.n)
-        if self.clip:
-            return counted(model, clipped(counts), loss.end, length=False)
-        worth = {gram: sum(gram in grams for grams in loss._grams) for gram in counts}
-        return counted(model, [Group("right", worth, None)], loss.end, length=False)
+        return counted(model, loss._groups(), loss.end, length=False)
 
     def value(self, *tallies: ArrayLike) -> Values:
         """Compute the loss from the counts of the n-grams, or of all of them together."""
@@ -149,6 +161,16 @@ class RougeL(SequenceLoss):
             elif not sentence and not reference:
                 total += 1.0
         return max(0.0, 1.0 - total / len(self.references))
+
+    def measured(self) -> Measured:
+        """Return the references and the weight of recall."""
+        return Measured("rouge-l", self.references, beta=float(self.beta), end=self.end)
+
+    def counts(self, y: Any) -> list[tuple[str, int]]:
+        """Return what :meth:`reduce` counts, of one labelling."""
+        sentence = self.sentence(y)
+        common = [(f"lcs{i}", _longest_common(sentence, one)) for i, one in enumerate(self.references)]
+        return [*common, ("length", len(sentence))]
 
     def reduce(self, model: Model) -> Reduction:
         """Compute the lengths of longest common subsequences with a machine, and the length."""

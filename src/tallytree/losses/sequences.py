@@ -19,6 +19,7 @@ from tallytree.errors import ModelError
 from tallytree.losses.base import Bounds, Loss, flat
 from tallytree.model.model import Model
 from tallytree.reductions.reduction import Reduction
+from tallytree.running.sentences import Measured
 from tallytree.statistics.statistic import Statistic
 from tallytree.transducers.encodings import alphabets_of, transduced
 from tallytree.transducers.ngrams import Ngrams
@@ -57,6 +58,16 @@ class Group(NamedTuple):
 def clipped(counts: Mapping[Sentence, int]) -> list[Group]:
     """Count each n-gram for itself, as often as it may count."""
     return [Group("_".join(map(str, gram)), {gram: 1}, cap) for gram, cap in counts.items()]
+
+
+def group_counts(groups: Sequence[Group], sentence: Sentence) -> list[tuple[str, int]]:
+    """Return what groups count in a sentence, by name."""
+    found = {n: ngrams_of(sentence, n) for n in {len(gram) for group in groups for gram in group.worth}}
+    sums = [sum(one * found[len(gram)][gram] for gram, one in group.worth.items()) for group in groups]
+    return [
+        (group.name, total if group.cap is None else min(total, group.cap))
+        for group, total in zip(groups, sums, strict=True)
+    ]
 
 
 def counted(model: Model, groups: Sequence[Group], end: Any, *, length: bool) -> Reduction:
@@ -161,6 +172,14 @@ class SequenceLoss(Loss):
             raise ModelError(
                 f"the first reference is no labelling of this model, give one as truth=: {error}"
             ) from None
+
+    def measured(self) -> Measured | None:
+        """Return what sentences are measured by, for a search without machines; None: there is none."""
+        return None
+
+    def counts(self, y: Any) -> list[tuple[str, int]]:
+        """Return what :meth:`reduce` counts, of one labelling; for losses that are measured."""
+        raise NotImplementedError
 
     @property
     def bounds(self) -> Bounds:

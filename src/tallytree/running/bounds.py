@@ -22,7 +22,7 @@ from tallytree.statistics.statistic import Statistic
 MOST_STATISTICS = 3
 Found = native.BoundsOutcome
 _NOTHING = np.zeros(0)
-_SCALINGS = {
+SCALINGS = {
     "none": native.LossScaling.NONE,
     "margin": native.LossScaling.MARGIN,
     "slack": native.LossScaling.SLACK,
@@ -64,7 +64,7 @@ class Wanted(NamedTuple):
         above, below = self.quotient or (_NOTHING, _NOTHING)
         losses = _NOTHING if self.losses is None else np.ascontiguousarray(self.losses, dtype=np.float64)
         low, high = (np.array(ends, dtype=np.int64) for ends in (self.low, self.high))
-        kind = _SCALINGS[self.scaling]
+        kind = SCALINGS[self.scaling]
         return native.Need(kind, self.margin, self.truth, above, below, losses.reshape(-1), low, high)
 
 

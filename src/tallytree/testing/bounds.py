@@ -7,10 +7,12 @@ import numpy as np
 from tallytree.answers.certificate import Proof
 from tallytree.answers.solution import Solution
 from tallytree.bounding.certificate import BoundsEvidence, Part
+from tallytree.bounding.sentences import SentenceEvidence
 from tallytree.model.rounding import rounding
 from tallytree.reductions.folding import folded
 from tallytree.solving import solve
 from tallytree.statistics.statistic import Statistic
+from tallytree.testing.sentences import check_sentences
 
 
 def check_bounds(solution: Solution) -> None:
@@ -36,6 +38,9 @@ def check_bounds(solution: Solution) -> None:
     >>> model = tt.Model.chain(np.array([[0., 1], [0, 2], [0, 4]]), np.zeros((2, 2)))
     >>> check_bounds(tt.solve(model, where=tt.count(state=1) == 1, strategy="bounds"))
     """
+    if isinstance(solution.proof, Proof) and isinstance(solution.proof.plan, SentenceEvidence):
+        check_sentences(solution, solution.proof.plan)
+        return
     assert isinstance(solution.proof, Proof) and isinstance(solution.proof.plan, BoundsEvidence), (
         "this solution was not found by bounds"
     )

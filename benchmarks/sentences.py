@@ -1,0 +1,96 @@
+"""Losses of sentences at real lengths, by bounds, beside hand-written C++ (``../shared/limit/pruned``).
+
+A chain of 40 words and a vocabulary of 40; the score of the reference's word is raised by a *bonus*. *ms* is
+the whole call, from a model to a certified labelling; *search ms* the compiled search alone, to be compared
+with *pruned ms*: C++ that knows BLEU-4 and ROUGE-L, one reference and margin scaling, and runs once. All
+figures are the worst of three problems.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import LIMIT, Row, interleaved, show
+
+import tallytree as tt
+from tallytree.losses.query import loss_query
+from tallytree.running.sentences import Searched, chain_tables, searched
+from tallytree.transducers.encodings import alphabets_of
+
+LOSSES: dict[str, Callable[[Any], Any]] = {
+    "Bleu(4)": tt.losses.Bleu,
+    "RougeN(2)": tt.losses.RougeN,
+    "RougeN(1)": lambda reference: tt.losses.RougeN(reference, 1),
+    "RougeL": tt.losses.RougeL,
+}
+YARDSTICKS = {"Bleu(4)": "bleu", "RougeL": "rouge"}
+
+
+def yardstick(name: str) -> Any | None:
+    """Return the C++ for a loss, if it has been built; ``TALLYTREE_PRUNED`` names another folder."""
+    folder = Path(os.environ.get("TALLYTREE_PRUNED", LIMIT / "pruned"))
+    module = YARDSTICKS.get(name)
+    if module is None or not (folder / f"lib{module}.so").is_file():
+        return None
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+    return importlib.import_module(module)
+
+
+def speech(length: int, words: int, bonus: float, seed: int) -> tuple[Any, Any, list[int]]:
+    """Return scores of words and of pairs, and a reference."""
+    rng = np.random.default_rng(seed)
+    reference = rng.integers(0, words, length)
+    unary = rng.normal(size=(length, words)) + bonus * (np.arange(words) == reference[:, None])
+    return unary, 0.5 * rng.normal(size=(words, words)), reference.tolist()
+
+
+def one(name: str, scaling: str, bonus: float, margin: float, seed: int, length: int, quick: bool) -> Row:
+    """Time one problem."""
+    unary, pairs, reference = speech(length, 40, bonus, seed)
+    model, loss = tt.Model.chain(unary, pairs), LOSSES[name](reference)
+    asked = loss_query(model, loss)
+    tables, alphabets, measured = chain_tables(model), alphabets_of(model), asked.loss.measured()
+    wanted = Searched(scaling, margin, asked.truth_score, (np.array(reference),), 1e8, 2.0**31)
+    contenders = {
+        "ms": lambda: tt.loss_augmented(model, loss, scaling, margin=margin),
+        "search": lambda: searched(tables, alphabets, measured, wanted),
+    }
+    times = interleaved(contenders, rounds=5, budget=0.2 if quick else 0.6)
+    found = tt.loss_augmented(model, loss, scaling, margin=margin)
+    row = {"ms": times["ms"] * 1e3, "search ms": times["search"] * 1e3, "cells": found.certificate.cells}
+    native = yardstick(name) if scaling == "margin" and not quick else None
+    if native is not None:
+        start = time.perf_counter()
+        value, _, state = native.solve(unary, pairs, np.array(reference), margin)
+        row["pruned ms"] = (time.perf_counter() - start) * 1e3
+        same = abs(value - asked.truth_score - found.value) < 1e-8
+        assert same or state["failed"], (name, bonus, margin, seed)
+    return row
+
+
+def worst(name: str, scaling: str, bonus: float, margin: float, length: int, quick: bool) -> Row:
+    """Return the worst figures of three problems."""
+    rows = [one(name, scaling, bonus, margin, seed, length, quick) for seed in range(1 if quick else 3)]
+    columns = {key for row in rows for key in row}
+    figures = {key: max(row.get(key, float("nan")) for row in rows) for key in sorted(columns)}
+    return {"loss": name, "M": length, "scaling": scaling, "bonus": bonus, "margin": margin, **figures}
+
+
+def main(*, quick: bool = False) -> dict[str, list[Row]]:
+    rows = [
+        worst(name, scaling, bonus, margin, 40, quick)
+        for name in LOSSES
+        for scaling in ("margin", "slack")
+        for margin in (1.0, 4.0, 10.0)
+        for bonus in ((3.0,) if quick else (0.0, 2.0, 3.0, 4.0, 5.0))
+    ]
+    show("Sentences of 40 words by bounds", rows)
+    return {"sentences": rows}

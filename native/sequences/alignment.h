@@ -1,0 +1,12 @@
+// Which place of a reference each position of a sentence is held against: an increasing map.
+#pragma once
+
+#include "common.h"
+
+namespace tallytree::sequences {
+
+// For each position of the sentence a place of the reference, or -1: equal places, or those of a longest common
+// subsequence with what lies between filled up, whichever agrees more often.
+std::vector<Index> aligned(std::span<const std::int32_t> sentence, std::span<const std::int32_t> reference);
+
+}  // namespace tallytree::sequences

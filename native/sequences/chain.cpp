@@ -1,0 +1,49 @@
+#include "sequences/chain.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tallytree::sequences {
+namespace {
+
+double largest(std::span<const double> table) {
+    double most = 0;
+    for (double x : table)
+        if (x != kNegativeInfinity) most = std::max(most, std::abs(x));
+    return most;
+}
+
+}  // namespace
+
+Sentences::Sentences(const Chain &whole, Index size) : chain(&whole), length(size) {
+    for (Index t = 0; t < length; t++) {
+        auto &row = label_of.emplace_back(whole.words, -1);
+        for (Index a = 0; a < whole.labels[t]; a++)
+            if (a != whole.end[t]) row[whole.word[t][a]] = static_cast<std::int32_t>(a);
+    }
+    double rest = 0;  // of the end labels after the first
+    for (Index t = length + 1; t < whole.size(); t++) rest += whole.step(t, whole.end[t - 1], whole.end[t]);
+    const Index last = length == 0 ? 1 : whole.labels[length - 1];
+    for (Index a = 0; a < last; a++)
+        tail.push_back(length == whole.size() ? 0.0 : rest + whole.step(length, a, whole.end[length]));
+}
+
+double Sentences::score(std::span<const std::int64_t> labelling) const {
+    long double sum = 0;
+    for (Index t = 0; t < length; t++) sum += chain->step(t, t ? labelling[t - 1] : 0, labelling[t]);
+    return static_cast<double>(sum + tail[length ? labelling[length - 1] : 0]);
+}
+
+std::vector<std::int32_t> words_of(const Sentences &sentences, const std::vector<std::int64_t> &labelling) {
+    std::vector<std::int32_t> words;
+    for (Index t = 0; t < sentences.length; t++) words.push_back(sentences.chain->word[t][labelling[t]]);
+    return words;
+}
+
+double Sentences::magnitude() const {
+    double sum = 0;
+    for (Index t = 0; t < chain->size(); t++) sum += largest(chain->unary[t]) + largest(chain->pair[t]);
+    return sum;
+}
+
+}  // namespace tallytree::sequences

@@ -1,0 +1,137 @@
+#include "sequences/measure.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tallytree::sequences {
+
+Measure Measure::geometric(Index orders, Index length, double factor) {
+    Measure made;
+    made.tallies_ = orders;
+    made.factor_ = factor;
+    for (Index n = 0; n < orders; n++) {
+        auto &row = made.roots_.emplace_back();
+        const Index most = std::max<Index>(length - n, 0);
+        for (Index m = 0; m <= most; m++)
+            row.push_back(most ? std::pow(static_cast<double>(m) / most, 1.0 / orders) : 0.0);
+    }
+    return made;
+}
+
+Measure Measure::linear(std::vector<double> weights, double constant) {
+    Measure made;
+    made.tallies_ = static_cast<Index>(weights.size());
+    made.factor_ = constant;
+    made.weights_ = std::move(weights);
+    return made;
+}
+
+double Measure::operator()(const Tallies &tallies) const {
+    double value = factor_;
+    if (roots_.empty()) {
+        for (Index n = 0; n < tallies_; n++) value += weights_[n] * tallies[n];
+        return std::min(1.0, value);
+    }
+    for (Index n = 0; n < tallies_; n++) value *= roots_[n][tallies[n]];
+    return value;
+}
+
+Prices Measure::slope(const Tallies &tallies) const {
+    Prices slope{};
+    if (roots_.empty()) {
+        std::copy(weights_.begin(), weights_.end(), slope.begin());
+        return slope;
+    }
+    Tallies near = tallies;
+    for (Index n = 0; n < tallies_; n++)
+        near[n] = std::clamp(tallies[n], 1, std::max(1, static_cast<std::int32_t>(roots_[n].size()) - 1));
+    bool any = true;
+    for (Index n = 0; n < tallies_; n++) any &= roots_[n].size() > 1;
+    const double value = any ? (*this)(near) : 0;
+    for (Index n = 0; n < tallies_; n++) slope[n] = value / (static_cast<double>(tallies_) * near[n]);
+    return slope;
+}
+
+bool tighten(Box &box, Index tallies, bool chain) {
+    for (Index n = tallies - 2; chain && n >= 0; n--) box.low[n] = std::max(box.low[n], box.low[n + 1]);
+    for (Index n = 1; chain && n < tallies; n++) box.high[n] = std::min(box.high[n], box.high[n - 1]);
+    for (Index n = 0; n < tallies; n++)
+        if (box.low[n] > box.high[n]) return false;
+    return true;
+}
+
+void Need::corners(const Box &box, bool chain, Index n, Tallies &m, const Prices &prices) const {
+    if (n < 0) {
+        double paid = 0;
+        for (Index i = 0; i < measure_.tallies(); i++)
+            if (m[i]) paid += prices[i] * m[i];
+        corners_.push_back({measure_(m), paid, m});
+        return;
+    }
+    // Equal neighbours lie at the largest lower end or at the smallest upper end of their group.
+    const std::int32_t least = chain && n + 1 < measure_.tallies() ? m[n + 1] : box.low[n];
+    std::int32_t tried[kMostTallies + 2];
+    Index count = 0;
+    const auto attempt = [&](std::int32_t x) {
+        if (x < box.low[n] || x > box.high[n] || x < least) return;
+        for (Index i = 0; i < count; i++)
+            if (tried[i] == x) return;
+        tried[count++] = x;
+        m[n] = x;
+        corners(box, chain, n - 1, m, prices);
+    };
+    attempt(box.low[n]);
+    attempt(box.high[n]);
+    attempt(least);
+    for (Index k = 0; chain && k < n; k++) attempt(box.low[k]);
+}
+
+double Need::least(double value, const Prices &prices, Box box, bool chain, Tallies *at) const {
+    corners_.clear();
+    Tallies m{};
+    if (!tighten(box, measure_.tallies(), chain)) return std::numeric_limits<double>::infinity();
+    corners(box, chain, measure_.tallies() - 1, m, prices);
+    double best = kNegativeInfinity;
+    const auto with_line = [&](double a, double b) {
+        const Corner *lowest = nullptr;
+        double least = std::numeric_limits<double>::infinity();
+        for (const Corner &corner : corners_)
+            if (const double x = a + b * corner.measure - corner.paid; !lowest || x < least) {
+                least = x;
+                lowest = &corner;
+            }
+        if (least > best) {
+            best = least;
+            if (at) *at = lowest->tallies;
+        }
+    };
+    if (objective_.scaling == Scaling::Margin) {
+        with_line(value - objective_.margin, objective_.margin);
+        return best;
+    }
+    value = std::max(value, 0.0);
+    double low = 1, high = 0;
+    for (const Corner &corner : corners_) {
+        low = std::min(low, corner.measure);
+        high = std::max(high, corner.measure);
+    }
+    // value / (1 - q) is convex in q for values from 0 on: it lies above each of its tangents.
+    for (const double part : {0.0, 0.25, 0.5, 0.75, 1.0}) {
+        const double q = std::min(low + part * (high - low), 1 - 1e-6), slope = value / ((1 - q) * (1 - q));
+        with_line(value / (1 - q) - slope * q - objective_.margin + objective_.truth, slope);
+    }
+    return best;
+}
+
+Prices Need::level(double value, const Tallies &tallies) const {
+    Prices prices = measure_.slope(tallies);
+    double factor = objective_.margin;
+    if (objective_.scaling == Scaling::Slack) {
+        const double loss = std::max(1 - measure_(tallies), 1e-3);
+        factor = value / (loss * loss);
+    }
+    for (Index n = 0; n < measure_.tallies(); n++) prices[n] *= factor;
+    return prices;
+}
+
+}  // namespace tallytree::sequences

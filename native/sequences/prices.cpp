@@ -1,0 +1,174 @@
+// Prices and shares that make budgets small.
+#include <algorithm>
+#include <cmath>
+
+#include "sequences/search.h"
+
+namespace tallytree::sequences {
+
+// Run a pass unless it is known, and offer what it finds. A price above all scores forbids, and a larger one forbids no
+// more.
+const Pass &LengthSearch::pass(Prices prices, std::size_t split) {
+    for (double &price : prices)
+        if (price != -kNegativeInfinity) price = std::min(price, most_price_);
+    for (std::size_t i = 0; i < passes_.size(); i++)
+        if (passes_[i].prices == prices && passes_[i].split == split) {
+            if (messages_at_ != i) messages_.run(prices, splits_[split]);
+            messages_at_ = i;
+            return passes_[i];
+        }
+    meter_.spend(messages_.operations());
+    Pass made;
+    made.prices = prices;
+    made.split = split;
+    made.most = messages_.run(prices, splits_[split]);
+    if (made.most != kNegativeInfinity) made.labelling = messages_.best();
+    messages_at_ = passes_.size();
+    passes_.push_back(std::move(made));
+    const Pass &found = passes_.back();
+    charged_.push_back(found.labelling.empty() ? Prices{} : charged(found));
+    if (!found.labelling.empty()) offer(found.labelling);
+    outcome_.passes.push_back({sentences_.length, first_split_ + split, prices, found.most, {}, 0, 0});
+    return found;
+}
+
+// How often the labelling of a pass was charged, by tallies: the slope of the most in the prices.
+Prices LengthSearch::charged(const Pass &pass) const {
+    Prices sum{};
+    histories_.follow(words_of(sentences_, pass.labelling), [&](Index t, auto units) {
+        for (std::int32_t u : units) sum[histories_.units()[u].tally] += splits_[pass.split].at(t, u);
+    });
+    return sum;
+}
+
+// The largest regret, at a pass's prices, of a sentence that beats the value with tallies in a box.
+double LengthSearch::budget(const Pass &pass, const Box &box, Tallies *at) const {
+    return pass.most - need_.least(best_.value, pass.prices, box, chain_, at);
+}
+
+// What rounding can do to a budget: charges are sums like scores.
+double LengthSearch::tolerance(const Pass &pass) const {
+    double paid = 0;
+    for (Index n = 0; n < measure_.tallies(); n++)
+        if (pass.prices[n] != -kNegativeInfinity) paid += pass.prices[n] * static_cast<double>(whole_.high[n]);
+    return unit_ * (sizes_ + paid);
+}
+
+bool LengthSearch::dead(const Box &box) const {
+    for (const Pass &pass : passes_)
+        if (budget(pass, box) < -tolerance(pass)) return true;
+    return false;
+}
+
+// Cut off the outer slices that a pass rules out; false where nothing is left.
+bool LengthSearch::shrink(Box &box) const {
+    if (!tighten(box, measure_.tallies(), chain_) || dead(box)) return false;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (Index n = 0; n < measure_.tallies(); n++)
+            for (const bool upper : {false, true}) {
+                std::int32_t step = std::max(1, (box.high[n] - box.low[n]) / 2);
+                while (step > 0 && box.low[n] < box.high[n]) {
+                    Box slice = box;
+                    (upper ? slice.low[n] : slice.high[n]) = upper ? box.high[n] - step + 1 : box.low[n] + step - 1;
+                    const bool cut = dead(slice);
+                    if (cut) (upper ? box.high[n] : box.low[n]) += upper ? -step : step;
+                    changed |= cut;
+                    step = cut ? std::min(step, (box.high[n] - box.low[n] + 1) / 2) : step / 2;
+                }
+            }
+    }
+    return tighten(box, measure_.tallies(), chain_);
+}
+
+std::size_t LengthSearch::best_pass(const Box &box, double &least) const {
+    std::size_t best = 0;
+    least = -kNegativeInfinity;
+    for (std::size_t i = 0; i < passes_.size(); i++)
+        if (const double x = budget(passes_[i], box); x < least) {
+            least = x;
+            best = i;
+        }
+    return best;
+}
+
+// Prices at which the loss is level around the best sentence, as long as that finds a better one.
+void LengthSearch::fixed_point() {
+    for (int i = 0; i < 6; i++) {
+        const double before = best_value_;
+        pass(need_.level(std::max(best_.value, 0.0), best_tallies_), splits_.size() - 1);
+        if (!(best_value_ > before)) return;
+    }
+}
+
+// The prices that minimise the budget's linear bounds, less a penalty for being far from the center: the dual is a
+// least squares problem over weights of the bounds, solved pair by pair.
+Prices LengthSearch::proximal(const Box &box, const Pass &center, double step) const {
+    struct Cut {
+        double value;
+        Prices slope;
+        double weight;
+    };
+    const Index tallies = measure_.tallies();
+    std::vector<Cut> cuts;
+    for (std::size_t i = 0; i < passes_.size(); i++) {
+        const Pass &one = passes_[i];
+        if (one.split + 1 != splits_.size() || one.most == kNegativeInfinity) continue;
+        Tallies at{};
+        Cut cut{budget(one, box, &at), {}, 0};
+        for (Index n = 0; n < tallies; n++) {
+            cut.slope[n] = at[n] - charged_[i][n];
+            cut.value += cut.slope[n] * (center.prices[n] - one.prices[n]);
+        }
+        if (std::isfinite(cut.value)) cuts.push_back(cut);
+    }
+    if (cuts.empty()) return center.prices;
+    Prices mean{};  // of the slopes, by weight
+    for (Cut &cut : cuts) cut.weight = 1.0 / static_cast<double>(cuts.size());
+    for (const Cut &cut : cuts)
+        for (Index n = 0; n < tallies; n++) mean[n] += cut.weight * cut.slope[n];
+    for (int round = 0; round < 60; round++) {
+        std::size_t up = 0, down = 0;
+        double most = kNegativeInfinity, least = -kNegativeInfinity;
+        for (std::size_t i = 0; i < cuts.size(); i++) {
+            double x = cuts[i].value;
+            for (Index n = 0; n < tallies; n++) x -= step * cuts[i].slope[n] * mean[n];
+            if (x > most) most = x, up = i;
+            if (x < least && cuts[i].weight > 0) least = x, down = i;
+        }
+        double square = 0;
+        for (Index n = 0; n < tallies; n++) square += std::pow(cuts[up].slope[n] - cuts[down].slope[n], 2);
+        if (!(most - least > 1e-9) || square == 0) break;
+        const double moved = std::min(cuts[down].weight, (most - least) / (step * square));
+        cuts[up].weight += moved;
+        cuts[down].weight -= moved;
+        for (Index n = 0; n < tallies; n++) mean[n] += moved * (cuts[up].slope[n] - cuts[down].slope[n]);
+    }
+    Prices prices{};
+    for (Index n = 0; n < tallies; n++) prices[n] = std::max(0.0, center.prices[n] - step * mean[n]);
+    return prices;
+}
+
+// Bundle steps from the best pass for a box.
+std::size_t LengthSearch::improve(const Box &box, double &least, int passes) {
+    const std::size_t split = splits_.size() - 1;
+    std::size_t best = best_pass(box, least);
+    double scale = 1e-9;
+    for (Index n = 0; n < measure_.tallies(); n++) scale += std::pow(passes_[best].prices[n], 2);
+    double step = std::max(0.02, std::sqrt(scale) / (1 + std::sqrt(static_cast<double>(sentences_.length))));
+    int failed = 0;
+    for (int i = 0; i < passes && failed < 4 && least > tolerance(passes_[best]); i++) {
+        const Prices prices = proximal(box, passes_[best], step);
+        const double before = least;
+        const std::size_t known = passes_.size();
+        pass(prices, split);
+        best = best_pass(box, least);
+        const bool fresh = passes_.size() > known;
+        step *= least < 0.95 * before ? 1.5 : 0.5;
+        failed = least < 0.97 * before ? 0 : failed + 1;
+        if (!fresh) break;
+    }
+    return best;
+}
+
+}  // namespace tallytree::sequences
