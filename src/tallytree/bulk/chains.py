@@ -29,7 +29,7 @@ from tallytree.planning.budget import default_memory_limit, readable_bytes
 from tallytree.planning.orders import skeleton
 from tallytree.planning.threads import thread_count
 
-__all__ = ["Chains", "best_of_chains"]
+__all__ = ["Chains", "best_of_chains", "plain_chain"]
 
 Found = list[tuple[Integers, float]]
 """Labellings of a chain and their losses, the best one first."""
@@ -159,7 +159,7 @@ class _Work(NamedTuple):
         batch = native.Batch(native.TallyMode.AUTO, default_memory_limit())
         tables, truths = self.tables, None
         if tables is None:
-            skeletons = [_plain_chain(length, emissions.shape[1]) for length in lengths]
+            skeletons = [plain_chain(length, emissions.shape[1]) for length in lengths]
         else:
             checked_scaling(self.scaling, tables.recipe)
             labels = np.concatenate(self.truths)
@@ -185,6 +185,6 @@ class _Work(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def _plain_chain(length: int, labels: int) -> native.Skeleton:
+def plain_chain(length: int, labels: int) -> native.Skeleton:
     """Return the program of a chain without statistics."""
     return skeleton(Model.chain(np.zeros((length, labels)), np.zeros((labels, labels))), [])

@@ -20,6 +20,7 @@ from tallytree._native import (
     KBest,
     Layout,
     LossTable,
+    Objective,
     OrderMethod,
     Run,
     SingleRun,
@@ -29,6 +30,7 @@ from tallytree._native import (
     TruthTables,
     Verb,
     block_inner,
+    chain_sums,
     elimination_order,
     evaluate,
     give_memory_back,
@@ -40,6 +42,7 @@ from tallytree._native import (
     span_number,
     span_numbers,
     spans,
+    sparse_times,
     use_instruction_set,
 )
 
@@ -60,6 +63,7 @@ __all__ = [
     "KBest",
     "Layout",
     "LossTable",
+    "Objective",
     "OrderMethod",
     "Run",
     "SingleRun",
@@ -69,6 +73,7 @@ __all__ = [
     "Truths",
     "Verb",
     "block_inner",
+    "chain_sums",
     "elimination_order",
     "evaluate",
     "give_memory_back",
@@ -80,6 +85,7 @@ __all__ = [
     "span_number",
     "span_numbers",
     "spans",
+    "sparse_times",
     "use_instruction_set",
 ]
 

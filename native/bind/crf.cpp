@@ -1,0 +1,63 @@
+// Sums over chains, and products of features with weights, at the border to Python.
+#include "crf/chains.h"
+
+#include "bind/truths.h"
+#include "crf/sparse.h"
+
+namespace tallytree {
+namespace {
+
+const Inside kPlainly = [](const std::function<void()> &body) { body(); };  // nothing is called back
+
+void check_increasing(std::span<const std::int64_t> starts, std::size_t end) {
+    require(!starts.empty() && starts.front() == 0 && starts.back() == static_cast<std::int64_t>(end),
+            "the parts do not make up the whole");
+    for (std::size_t i = 1; i < starts.size(); i++) require(starts[i - 1] <= starts[i], "a part has a negative size");
+}
+
+// Log sums, marginals and expected pairs, or nothing where scores lie too far apart for plain products.
+nb::object chain_sums(Doubles2 emissions, Doubles2 links, Ints starts, Doubles importance, std::int64_t threads) {
+    const std::size_t labels = emissions.shape(1);
+    require(labels > 0 && links.shape(0) == labels && links.shape(1) == labels, "links go from label to label");
+    check_increasing(as_span(starts), emissions.shape(0));
+    require(importance.size() + 1 == starts.size(), "one number per chain is needed");
+    const ChainBatch chains{emissions.data(), links.data(), as_span(starts), static_cast<Index>(labels)};
+    std::vector<double> log_sums(importance.size()), marginals(emissions.size()), pairs(links.size());
+    bool level = false;
+    {
+        nb::gil_scoped_release release;
+        level = are_level(chains);
+        if (level)
+            sum_chains(chains, {log_sums, marginals, pairs, as_span(importance)}, threads, chosen_kernels, kPoll,
+                       kPlainly);
+    }
+    if (!level) return nb::none();
+    return nb::make_tuple(to_numpy(std::move(log_sums)), to_numpy(std::move(marginals), {emissions.shape(0), labels}),
+                          to_numpy(std::move(pairs), {labels, labels}));
+}
+
+auto times(Ints starts, Ints32 columns, Doubles values, Doubles2 table, std::int64_t threads) {
+    require(columns.size() == values.size(), "one value per entry is needed");
+    check_increasing(as_span(starts), columns.size());
+    for (auto column : as_span(columns))
+        require(column >= 0 && static_cast<std::size_t>(column) < table.shape(0), "a column is out of range");
+    const std::size_t rows = starts.size() - 1, labels = table.shape(1);
+    std::vector<double> out(rows * labels);
+    {
+        nb::gil_scoped_release release;
+        sparse_times({as_span(starts), as_span(columns), as_span(values)}, table.data(), static_cast<Index>(labels),
+                     out.data(), threads, chosen_kernels, kPoll, kPlainly);
+    }
+    return to_numpy(std::move(out), {rows, labels});
+}
+
+}  // namespace
+
+void bind_crf(nb::module_ &m) {
+    m.def("chain_sums", &chain_sums, "emissions"_a.noconvert(), "links"_a.noconvert(), "starts"_a.noconvert(),
+          "importance"_a.noconvert(), "threads"_a);
+    m.def("sparse_times", &times, "starts"_a.noconvert(), "columns"_a.noconvert(), "values"_a.noconvert(),
+          "table"_a.noconvert(), "threads"_a);
+}
+
+}  // namespace tallytree
