@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tallytree.bulk.chains import Chains, plain_chain
 from tallytree.bulk.chunk_tables import truth_tables
-from tallytree.bulk.truth_tables import Integers
+from tallytree.bulk.truth_tables import Integers, TruthTables
 from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
 from tallytree.losses.base import Loss
@@ -154,6 +154,10 @@ def objective_of_chains(
             "nodes and chunks have some"
         )
     weights = _importance(importance, len(chains.lengths))
+    if objective == "softmax-margin" and (added := _folded(chains.lengths, tables, truths)) is not None:
+        constants, by_label = added
+        found = sum_chains(chains._replace(emissions=chains.emissions + by_label), weights, threads)
+        return found._replace(values=found.values + constants)
     batch = native.Batch(native.TallyMode.AUTO, default_memory_limit())
     given, _ = tables.truths(truths, chains.lengths, "margin")
     skeletons = [tables.chain(length, True) for length in chains.lengths]
@@ -161,6 +165,18 @@ def objective_of_chains(
     values, (by_labels, by_links) = batch.expect(_OBJECTIVES[objective], weights, thread_count(threads))
     _check_refused(batch, np.arange(len(chains.lengths)))
     return ChainSums(values, by_labels, by_links)
+
+
+def _folded(lengths: Sequence[int], tables: TruthTables, truths: Integers) -> tuple[Floats, Floats] | None:
+    """Return linear losses as a number for each chain and one for each label at each position, or None."""
+    kinds, sizes = tables.kinds(truths, lengths)
+    each = np.split(truths, np.cumsum(lengths)[:-1])
+    lines = [one.line for one in tables.losses.each(each, sizes, "margin")]
+    if len(tables.tables.fits) or any(line is None for line in lines):
+        return None
+    constants, terms = zip(*(line for line in lines if line is not None), strict=True)
+    by_position = np.repeat(np.array(terms, dtype=np.float64).reshape(len(lines), -1), lengths, axis=0)
+    return np.array(constants), np.einsum("tp,ptn->tn", by_position, tables.tables.given[:, kinds])
 
 
 def _importance(given: Floats | None, count: int) -> Floats:

@@ -31,6 +31,7 @@ from tallytree.learning.planes import Plane
 from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.progress import Progress
 from tallytree.learning.run_options import RunOptions
+from tallytree.learning.sequence_crf import SequenceCRF
 from tallytree.learning.sequence_svm import SequenceSVM
 from tallytree.learning.sequences import SequenceProblem
 from tallytree.learning.solver import Solver
@@ -66,6 +67,7 @@ __all__ = [
     "Plane",
     "Progress",
     "RunOptions",
+    "SequenceCRF",
     "SequenceProblem",
     "SequenceSVM",
     "Solver",

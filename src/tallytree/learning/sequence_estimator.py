@@ -57,13 +57,17 @@ class SequenceEstimator(StructuredEstimator):
 
     def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> SequenceProblem:
         rows = [self.encoder_.rows(positions) for positions in self._read(X)]
-        for number, (matrix, truth) in enumerate(zip(rows, truths, strict=True)):
-            if matrix.shape[0] != len(truth):
-                raise ModelError(
-                    f"example {number} has {matrix.shape[0]} positions and {len(truth)} labels; each "
-                    "position needs one"
-                )
+        self._check_lengths([matrix.shape[0] for matrix in rows], truths)
         return SequenceProblem(rows, truths, self.labels_.count, loss, self.labels_.names)
+
+    @staticmethod
+    def _check_lengths(lengths: Sequence[int], truths: list[Any]) -> None:
+        for number, (length, truth) in enumerate(zip(lengths, truths, strict=True)):
+            if length != len(truth):
+                raise ModelError(
+                    f"example {number} has {length} positions and {len(truth)} labels; each position "
+                    "needs one"
+                )
 
     def _predicted(self, X: Sequence[Any], decoder: Decoder, where: Where) -> list[Any]:
         if type(decoder) is not BestDecoder or where is not None or not len(X):
