@@ -54,6 +54,11 @@ def machine() -> dict[str, Any]:
     }
 
 
+def as_json(data: dict[str, Any]) -> str:
+    """Write what was measured; NumPy's numbers and booleans become plain ones."""
+    return json.dumps(data, indent=1, default=lambda value: value.tolist())
+
+
 def keep(data: dict[str, Any], references: dict[str, float], *, quick: bool, forget: bool) -> None:
     """Compare the run with those before it, then store it."""
     found = history.figures(data, references)
@@ -82,7 +87,7 @@ def main() -> None:
         print(f"({name}: {time.perf_counter() - start:.0f} s)\n", flush=True)
     keep(data, references, quick=args.quick, forget=args.forget)
     if args.json:
-        args.json.write_text(json.dumps(data, indent=1))
+        args.json.write_text(as_json(data))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import tallytree as tt
@@ -150,6 +151,7 @@ def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     for name in sys.argv[1:] or PICTURES:
         PICTURES[name]().figure.savefig(FOLDER / f"{name}.png", metadata={"Software": None})
+        plt.close("all")
         print(FOLDER / f"{name}.png")
 
 

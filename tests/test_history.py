@@ -1,7 +1,9 @@
 """Stored benchmark figures: times become ratios, and what got slower is found."""
 
+import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 
@@ -18,6 +20,20 @@ ROWS = [
     {"case": "a chain", "our ms": 2.0, "speed": 1.5, "R": 7, "found": True},
     {"case": "a chain", "our ms": 4.0, "speed": float("nan")},
 ]
+
+
+def test_what_was_measured_is_written_as_json(history):
+    import run
+
+    rows = [{"case": "a chain", "our ms": np.float64(2.0), "same": np.bool_(True), "R": np.int64(7)}]
+    written = json.loads(run.as_json({"rates": {"beside C": rows, "sizes": np.arange(2)}}))
+    assert written == {
+        "rates": {
+            "beside C": [{"case": "a chain", "our ms": 2.0, "same": True, "R": 7}],
+            "sizes": [0, 1],
+        }
+    }
+    assert written["rates"]["beside C"][0]["same"] is True
 
 
 def test_figures_are_ratios_with_names(history):

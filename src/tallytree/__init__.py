@@ -14,6 +14,7 @@ array([0, 1, 1])
 from tallytree import startup as startup  # before all that takes time
 
 # isort: split
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from tallytree import bounds, io, losses, parsing
@@ -114,5 +115,20 @@ __all__ = [
     "valid_bioes",
 ]
 
-if not TYPE_CHECKING:  # a type checker is to know the new names alone
-    __getattr__ = renamed(__name__, {"AugmentedModel": "ExplicitModel", "augment": "explicit_model"})
+_LAZY = ("explorer", "learning", "plot", "testing")
+"""Packages that take time to import: on first use."""
+
+if TYPE_CHECKING:
+    from tallytree import explorer as explorer
+    from tallytree import learning as learning
+    from tallytree import plot as plot
+    from tallytree import testing as testing
+else:  # a type checker is to know the new names alone
+    _renamed = renamed(__name__, {"AugmentedModel": "ExplicitModel", "augment": "explicit_model"})
+
+    def __getattr__(name: str) -> object:
+        return import_module(f"{__name__}.{name}") if name in _LAZY else _renamed(name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 import tallytree as tt
 
-__all__ = ["main"]
-
 TRUTH = np.repeat([0, 1, 0, 1, 0, 1, 0], [6, 12, 9, 10, 7, 14, 6])
 LEVELS = " ▁▂▃▄▅▆▇█"
 ASCII = str.maketrans(LEVELS + "·▲─│└²", " .,:-=+*#" + ".^-|+2") | {ord("τ"): "tau", ord("ν"): "nu"}

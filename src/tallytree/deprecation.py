@@ -7,8 +7,6 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["REMOVAL", "renamed", "warn_renamed"]
-
 REMOVAL = "0.3.0"
 """The release in which the old names of this one are removed."""
 

@@ -6,16 +6,6 @@ so that it can come back from a worker process.
 
 from typing import Self
 
-__all__ = [
-    "BudgetError",
-    "CertificateError",
-    "InfeasibleError",
-    "ModelError",
-    "ObjectiveError",
-    "PerformanceWarning",
-    "TallytreeError",
-]
-
 
 class TallytreeError(Exception):
     """The base of all errors that the library raises on purpose."""

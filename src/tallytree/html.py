@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-__all__ = ["cells", "curve", "described", "rows"]
-
 _PALETTE = ("#dfe5ec", "#f2b134", "#6cc0e5", "#8fd694", "#f28ea0", "#c3a6e6", "#e0c9a6", "#9fd8cb")
 _MOST = 400
 _CELL = "padding:1px 5px;border-radius:3px;color:#10151b;text-align:center;"

@@ -26,8 +26,6 @@ from tallytree.reductions.reduction import Reduction
 from tallytree.running.engine import engine_of
 from tallytree.statistics.statistic import Recipe, Statistic
 
-__all__ = ["answered", "ask", "best_of", "distribution", "plan", "profile", "solve"]
-
 _GRAPHS = GraphEngine()
 engine_of.register(Model, lambda _: _GRAPHS)
 engine_of.register(Reduction, lambda _: _GRAPHS)

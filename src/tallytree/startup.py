@@ -7,8 +7,6 @@ import signal
 import sys
 from types import FrameType
 
-__all__ = ["end_quietly", "is_command"]
-
 
 def is_command() -> bool:
     """Say whether Python was started for the command line of this library."""

@@ -15,8 +15,6 @@ from typing import NamedTuple, final
 
 from tallytree.errors import ModelError
 
-__all__ = ["Constituent", "Node", "Tree"]
-
 
 class Constituent(NamedTuple):
     """A labelled stretch of words."""

@@ -8,8 +8,6 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Frozen", "counted", "digest", "is_masked", "owned", "read_only", "set_once"]
-
 set_once = object.__setattr__
 """How the constructor of a :class:`Frozen` value fills its slots."""
 

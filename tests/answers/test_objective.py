@@ -237,3 +237,16 @@ def test_an_objective_of_too_few_arguments_is_refused(profile):
         profile.best(lambda score: score)
     with pytest.raises(TypeError, match="ufunc"):  # a fault of its own comes through
         profile.best(lambda score, k: score + "k")
+
+
+def test_an_objective_that_branches_on_arrays_is_told_of_elementwise():
+    model = tt.Model.chain(np.zeros((4, 2)), np.eye(2))
+    ones = tt.count(model, state=1)
+    with pytest.raises(tt.ObjectiveError, match=r"wrap it in tallytree\.elementwise"):
+        tt.solve(model, [ones], lambda score, k: score if k > 2 else 0.0)
+
+    def broken(score, k):
+        raise ValueError("of its own")
+
+    with pytest.raises(ValueError, match="of its own"):
+        tt.solve(model, [ones], broken)

@@ -112,3 +112,10 @@ def test_little_memory_gives_the_same_answers_from_checkpoints(problem):
             break
         assert prof.plan.peak_bytes <= limit
         check_profile(prof, model, statistics)
+
+
+def test_a_capped_statistic_is_named_as_such_where_the_whole_one_is_missing():
+    model = tt.Model.chain(np.zeros((5, 2)), np.eye(2))
+    ones = tt.count(model, state=1, name="ones")
+    with pytest.raises(tt.ModelError, match=r"it has ones capped at 3"):
+        tt.profile(model, [ones.capped(3)]).best(where=ones >= 2)

@@ -91,10 +91,83 @@ def test_grids_are_shown_as_grids(files, capsys):
 
 
 def test_plan(files, capsys):
-    assert said(capsys, "plan", "week.json").startswith("plan for 7 variables and 1 statistic (wet)\n")
+    assert said(capsys, "plan", "week.json").startswith("solve: plan for 7 variables and 1 statistic (wet)\n")
     plan = json.loads(said(capsys, "plan", "week.json", "--json"))
     assert plan["width"] == 1
     assert sorted(plan["order"]) == list(range(7))
+    assert 0 < plan["seconds"] < 1
+
+
+def test_plan_prices_a_profile_too_where_that_takes_more(files, capsys):
+    ask = ("plan", "week.uai", "--count", "ones=1")
+    document = json.loads(said(capsys, *ask, "--json"))
+    assert document["statistics"] == []
+    whole = tt.plan(PROBLEM.model, [tt.count(state=1)])
+    assert document["profile"]["operations"] == whole.operations
+    lines = said(capsys, *ask).splitlines()
+    assert lines[0].startswith("solve: plan for 7 variables and 0 statistics")
+    assert any(line.startswith("profile: plan for 7 variables and 1 statistic (ones)") for line in lines)
+    assert sum("Gop/s as measured just now" in line for line in lines) == 2
+    room = str(document["peak_bytes"] + 200)
+    assert "limit" in json.loads(said(capsys, *ask, "--memory", room, "--json"))["profile"]["error"]
+
+
+def test_orders(files, capsys):
+    plan = json.loads(said(capsys, "plan", "week.json", "--order", "6,5,4,3,2,1,0", "--json"))
+    assert plan["order"] == [6, 5, 4, 3, 2, 1, 0]
+    assert said(capsys, "solve", "week.json", "--order", "min-fill") == said(capsys, "solve", "week.json")
+    with pytest.raises(SystemExit):
+        run("solve", "week.json", "--order", "best")
+    assert "or numbers such as 2,0,1; got 'best'" in capsys.readouterr().err
+
+
+def test_a_diverse_list(files, capsys):
+    found = json.loads(said(capsys, "k-best", "week.uai", "-k", "3", "--distance", "3", "--json"))
+    expected = tt.diverse_k_best(PROBLEM.model, 3, 3)
+    assert [one["assignment"] for one in found] == [one.assignment.tolist() for one in expected]
+    assert run("k-best", "week.json", "--distance", "3") == Exit.MALFORMED
+    assert "a diverse list goes by the score alone" in capsys.readouterr().err
+
+
+def test_relax(files, capsys):
+    ask = ("relax", "week.uai", "--count", "ones=1", "--where", "ones == 4")
+    document = json.loads(said(capsys, *ask, "--json"))
+    assert document["upper_bound"] >= 8.0
+    assert document["solution"]["tally"] == {"ones": 4}
+    lines = said(capsys, *ask).splitlines()
+    assert lines[0].startswith("bound  ")
+    assert lines[1].startswith("gap    ")
+    assert run("relax", "week.uai") == Exit.MALFORMED
+    assert "give one, and no objective" in capsys.readouterr().err
+
+
+def test_options_are_not_abbreviated_and_misspelt_ones_are_named(files, capsys):
+    for given, meant in (("--objectiv", "--objective"), ("--cuont", "--count")):
+        with pytest.raises(SystemExit) as stopped:
+            run("solve", "week.json", given, "x")
+        assert stopped.value.code == Exit.USAGE
+        told = capsys.readouterr().err
+        assert told.startswith("usage: tallytree solve")
+        assert f"did you mean {meant}?" in told
+
+
+def test_budget_errors_name_the_options(files, capsys):
+    assert run("solve", "week.json", "--operations", "1") == Exit.BUDGET
+    told = capsys.readouterr().err
+    assert "--operations is 1" in told
+    assert "memory of this machine" not in told
+    assert run("solve", "week.json", "--memory", "1K") == Exit.BUDGET
+    told = capsys.readouterr().err
+    assert "raise --memory" in told
+    assert "memory_limit" not in told
+
+
+def test_a_wide_graph_without_counts_names_another_tool(files, capsys):
+    write_problem(ProblemFile(tt.Model.grid(np.zeros((40, 40, 2)), np.eye(2), np.eye(2))), "wide.json")
+    assert run("solve", "wide.json") == Exit.BUDGET
+    told = capsys.readouterr().err
+    assert "toulbar2" in told
+    assert "Cap a statistic" not in told
 
 
 def test_profile(files, capsys):

@@ -24,7 +24,7 @@ from tallytree.io import ProblemFile
         (("solve", "week.json", "--set", "target=x"), Exit.MALFORMED, "expected a number, got 'x'"),
         (("solve", "week.json", "--evidence", "week.evid"), Exit.MALFORMED, "--evidence goes with UAI files"),
         (("solve", "week.json", "--memory", "10"), Exit.BUDGET, "the limit is 10 bytes"),
-        (("solve", "week.json", "--operations", "10"), Exit.BUDGET, "operation_limit is 10"),
+        (("solve", "week.json", "--operations", "10"), Exit.BUDGET, "--operations is 10"),
         (("solve", "week.uai", "--format", "json"), Exit.MALFORMED, "week.uai, line 1, column 1"),
         (("solve", "week.json", "--set", "target=1", "--set", "target=2"), Exit.MALFORMED, "'target' twice"),
         (("solve", "week.json", "--fix", "0=dry", "--fix", "0=wet"), Exit.MALFORMED, "--fix has '0' twice"),

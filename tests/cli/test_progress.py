@@ -4,7 +4,7 @@ import io
 import sys
 import time
 
-from tallytree.cli.progress import progress
+from tallytree.cli.text import progress
 
 
 class Terminal(io.StringIO):
@@ -15,8 +15,8 @@ class Terminal(io.StringIO):
 def test_progress_on_a_terminal(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr("tallytree.cli.progress._PATIENCE", 0.0)
-    monkeypatch.setattr("tallytree.cli.progress._PACE", 0.01)
+    monkeypatch.setattr("tallytree.cli.text._PATIENCE", 0.0)
+    monkeypatch.setattr("tallytree.cli.text._PACE", 0.01)
     with progress("solving", shown=True):
         while "solving: 0 s" not in terminal.getvalue():
             time.sleep(0.01)

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -149,6 +150,7 @@ document.getElementById("results").textContent = JSON.stringify(results);
 
 def browsed(path: Path, fragment: str = "") -> str:
     flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000", "--dump-dom"]
+    flags += ["--window-size=1400,1000", "--hide-scrollbars"]
     profile = f"--user-data-dir={path.parent / 'browser'}"
     done = subprocess.run(
         [BROWSER, *flags, profile, path.as_uri() + fragment],
@@ -160,13 +162,30 @@ def browsed(path: Path, fragment: str = "") -> str:
     return done.stdout
 
 
-def asked(problem: ProblemFile, settings: list[dict[str, float]], folder: Path) -> list[dict]:
-    """Move sliders in a browser; return what the page says after each setting."""
+FRAME = """<!doctype html><pre id="results"></pre><script>
+const frame = Object.assign(document.createElement("iframe"), { width: WIDTH, height: HEIGHT, srcdoc: TEXT });
+frame.style.border = 0;
+frame.onload = () => {
+  const found = frame.contentDocument.getElementById("results").textContent;
+  document.getElementById("results").textContent = found;
+};
+document.body.append(frame);
+</script>"""
+
+
+def scripted(problem: ProblemFile, script: str, folder: Path, size: tuple[int, int] = (1280, 800)) -> Any:
+    """Run a script in the page, on a screen of this size; return what it wrote as its results."""
+    text = page(problem, problem.profile()).replace("</body>", script + "</body>")
+    framed = FRAME.replace("WIDTH", str(size[0])).replace("HEIGHT", str(size[1]))
     path = folder / "page.html"
-    script = ASK.replace("SETTINGS", json.dumps(settings))
-    path.write_text(page(problem, problem.profile()).replace("</body>", script + "</body>"), encoding="utf-8")
+    path.write_text(framed.replace("TEXT", json.dumps(text).replace("<", "\\u003c")), encoding="utf-8")
     found = re.search(r'<pre id="results">(.*?)</pre>', browsed(path), re.DOTALL)[1]
     return json.loads(found.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+
+
+def asked(problem: ProblemFile, settings: list[dict[str, float]], folder: Path) -> list[dict]:
+    """Move sliders in a browser; return what the page says after each setting."""
+    return scripted(problem, ASK.replace("SETTINGS", json.dumps(settings)), folder)
 
 
 def solved(problem: ProblemFile, setting: dict[str, float]) -> tt.Solution | None:
@@ -227,3 +246,59 @@ def test_the_address_keeps_the_state(tmp_path: Path):
     best = solved(problem, {"parameter-w": 0.5, "high-b": 2})
     text = browsed(tmp_path / "page.html", "#w=0.5&high.b=2")
     assert f'<b id="score">{best.score:.6g}</b>' in text
+
+
+MEASURE = """
+<pre id="results"></pre>
+<script>
+const box = document.getElementById("labelling").getBoundingClientRect(), view = document.documentElement;
+document.getElementById("results").textContent = JSON.stringify({
+  width: innerWidth, overflow: view.scrollWidth - view.clientWidth, left: box.left, right: box.right,
+  bottom: box.bottom, card: document.getElementById("labelling").parentElement.getBoundingClientRect().right,
+  written: getComputedStyle(document.querySelector(".cell")).fontSize !== "0px",
+  key: document.getElementById("states").textContent,
+});
+</script>
+"""
+
+
+def image(rows: int, columns: int) -> ProblemFile:
+    evidence = np.zeros((rows, columns, 2))
+    evidence[:, :, 1] = -1.0
+    evidence[1:-1, 1:-1, 1] = 1.0
+    model = tt.Model.grid(evidence, 0.1 * np.eye(2), 0.1 * np.eye(2), states=["sky", "roof"])
+    return ProblemFile(model, [tt.count(state=1, name="roof")])
+
+
+@in_a_browser
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
+@pytest.mark.parametrize("shape", [(3, 4), (12, 16), (6, 60)])
+def test_grids_stay_in_their_card(shape, size, tmp_path: Path):
+    found = scripted(image(*shape), MEASURE, tmp_path, size)
+    assert found["width"] == size[0]
+    assert found["overflow"] == 0
+    assert found["left"] >= 0
+    assert found["right"] <= found["card"]
+    assert found["written"] == (shape == (3, 4))
+    assert found["key"] == ("" if found["written"] else "skyroof")
+    if size[0] == 1280:
+        assert found["bottom"] <= 800  # seen without scrolling
+
+
+CLICK = """
+<pre id="results"></pre>
+<script>
+const dot = document.querySelectorAll(".dot")[2].getBoundingClientRect();
+const near = { clientX: dot.x + dot.width / 2 + 8, clientY: dot.y + dot.height / 2 - 8, bubbles: true };
+document.querySelector("#picture svg").dispatchEvent(new MouseEvent("click", near));
+const said = document.getElementById("answer").textContent;
+document.getElementById("results").textContent = JSON.stringify(said);
+</script>
+"""
+
+
+@in_a_browser
+def test_a_click_picks_the_nearest_point(tmp_path: Path):
+    problem = image(3, 4)
+    third = problem.profile().at(2)
+    assert scripted(problem, CLICK, tmp_path).startswith(f"score {third.score:.6g}roof 2")

@@ -246,3 +246,8 @@ def test_values():
         True,
         *[False] * 7,
     ]
+
+
+def test_a_single_equals_sign_is_told_of_the_double_one():
+    with pytest.raises(ModelError, match="equality is written =="):
+        Formula("ones = 2")

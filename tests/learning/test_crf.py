@@ -95,7 +95,7 @@ def test_bounds_on_what_is_left_hold(seed, sizes):
 
 def fitted(problem, penalty, **changes):
     from tallytree.learning.descent import fit_weights
-    from tallytree.learning.run_options import RunOptions
+    from tallytree.learning.progress import RunOptions
 
     objective = SequenceObjective(problem, "likelihood", np.ones(len(problem)))
     options = RunOptions(**{"tolerance": 1e-7, "max_passes": 300, **changes})

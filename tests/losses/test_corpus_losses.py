@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from strategies import generators, models
 
 import tallytree as tt
-from tallytree.losses.corpus.ellipsoid import minimise
-from tallytree.losses.corpus.hull import without_chords
+from tallytree.losses.corpus.pool import without_chords
+from tallytree.losses.corpus.search import minimise
 from tallytree.testing import brute_force
 
 KINDS = [

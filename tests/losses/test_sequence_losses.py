@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from strategies import generators
 
 import tallytree as tt
-from tallytree.losses.grams import ngrams_of
+from tallytree.losses.sequences import ngrams_of
 from tallytree.testing import brute_force, check_loss, check_machine
 from tallytree.transducers import trellis
 from tallytree.transducers.ngrams import Ngrams

@@ -11,7 +11,7 @@ from treebanks import Sentence, best_scores, sentences
 import tallytree as tt
 from tallytree.kernels import native
 from tallytree.parsing import Forest, Grammar, Parse, Tree, parse_tree
-from tallytree.parsing.derivation import Scores
+from tallytree.running.charts import Scores
 
 few = settings(max_examples=40)
 close = {"rtol": 1e-9, "atol": 1e-9}

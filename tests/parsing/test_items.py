@@ -10,10 +10,9 @@ from treebanks import Sentence, by_tally, sentences, some_statistics, toy
 
 import tallytree as tt
 from tallytree import parsing
-from tallytree.parsing.items import live_items, max_marginals
+from tallytree.parsing.items import ChartShape, live_items, max_marginals
 from tallytree.parsing.plan import TreePlan
 from tallytree.parsing.profile import TreeProfile
-from tallytree.parsing.shape import ChartShape
 from tallytree.planning.options import RunOptions
 from tallytree.running.charts import Scores
 from tallytree.solving import ask

@@ -120,7 +120,7 @@ def test_what_cannot_be_put_side_by_side(week):
 
 
 def test_without_matplotlib_the_extra_is_named(week, wet, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(tt.TallytreeError, match=r"pip install 'tallytree\[plot\]'"):
         profile_curve(tt.profile(week, [wet]))
 

@@ -69,6 +69,6 @@ def test_what_is_no_picture():
 
 
 def test_without_matplotlib(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(tt.TallytreeError, match=r"pip install 'tallytree\[plot\]'"):
         clique_tree_picture(tt.Model([2]))

@@ -9,9 +9,9 @@ from strategies import problems
 
 import tallytree as tt
 from tallytree.kernels import native
+from tallytree.planning.budget import LARGE, processors, threads_for
 from tallytree.planning.options import PlanOptions
 from tallytree.planning.plan import Plan
-from tallytree.planning.threads import LARGE, processors, threads_for
 
 ALGEBRAS = {
     "max-plus": (native.MAX_PLUS, 0),

@@ -13,8 +13,8 @@ from tallytree.answers.profile import Profile
 from tallytree.model.rounding import rounding
 from tallytree.planning.options import PlanOptions
 from tallytree.planning.plan import Plan
+from tallytree.score_ranges.lattice import Values
 from tallytree.score_ranges.search import Search
-from tallytree.score_ranges.values import Values
 from tallytree.score_ranges.window import Window
 from tallytree.testing import brute_force, score_tolerance
 

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import problems
 
+import tallytree as tt
 from tallytree.errors import ModelError
 from tallytree.model.blocks import Block, unary_scopes
 from tallytree.model.model import Model
@@ -377,3 +379,24 @@ def test_from_blocks_shares_what_it_gets():
     statistic = Statistic.from_blocks([block], "ones", 2, chain(3).cardinalities)
     assert statistic.blocks == (block,)
     assert statistic == count(chain(3), state=1, cap=2)
+
+
+@given(problems())
+def test_no_tally_is_beyond_the_extent(problem):
+    model, statistics = problem
+    for statistic in statistics:
+        low, high = statistic.extent
+        tallies = tt.profile(model, [statistic]).tallies
+        assert len(tallies) == 0 or (low <= tallies.min() and tallies.max() <= high)
+
+
+def test_the_extent_of_a_count_is_attained():
+    model = tt.Model.chain(np.zeros((5, 2)), np.eye(2))
+    assert tt.count(model, state=1).extent == (0, 5)
+    assert tt.count(model, state=1).capped(3).extent == (0, 3)
+
+
+def test_an_infeasible_constraint_that_is_dear_to_explain_still_gives_ranges():
+    grid = tt.Model.grid(np.zeros((18, 40, 2)), np.eye(2), np.eye(2))
+    with pytest.raises(tt.InfeasibleError, match="ones ranges from 0 to 720 at most"):
+        tt.solve(grid, where=tt.count(state=1, name="ones") == 2000)

@@ -98,12 +98,12 @@ def _certified(found: Any) -> dict[str, Any]:
 
 
 def _plan(plan: tt.Plan) -> dict[str, Any]:
-    names = "width degree tallies operations peak_bytes order segments pruned mode precision kept names"
+    names = "width degree tallies operations order pruned mode precision names"
     return {**{name: getattr(plan, name) for name in names.split()}, "text": Text(plan)}
 
 
 def _tree_plan(plan: parsing.TreePlan) -> dict[str, Any]:
-    names = "tallies items operations peak_bytes floor prices root_tallies"
+    names = "tallies items operations floor prices root_tallies"
     return {**{name: getattr(plan, name) for name in names.split()}, "text": Text(plan)}
 
 

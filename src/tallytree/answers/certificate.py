@@ -21,17 +21,6 @@ from tallytree.planning.plan import Plan
 from tallytree.planning.price import Price
 from tallytree.values import counted
 
-__all__ = [
-    "BEST",
-    "IN_ORDER",
-    "OUTSIDE",
-    "SAME_TALLY",
-    "AnyCertificate",
-    "Certificate",
-    "Claim",
-    "Proof",
-]
-
 BEST = "no {thing}{among} has a higher {noun}"
 SAME_TALLY = "no {thing} with this tally has a higher score"
 IN_ORDER = "no {thing}{among} but the {rank} before it has a higher {noun}"

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tallytree.errors import CertificateError
+from tallytree.kernels.evaluation import Evaluation
 from tallytree.model.rounding import rounding_bound
 from tallytree.planning.precision import single_rounding
-from tallytree.running.graphs import Evaluation
-
-__all__ = ["certify", "certify_labelling", "certify_loss", "certify_value"]
 
 _MODEL = "This is a bug in tallytree; please report it with the model"
 _LOSS = "This is a bug in tallytree, or in the loss: check that with tallytree.testing.check_loss"
@@ -30,18 +28,9 @@ def certify(
 ) -> None:
     """Compare the score and the tally that were promised with those that are attained.
 
-    Parameters
-    ----------
-    promised, attained : (score, tally)
-    allowance : float or (float, float)
-        How far the promised score may be from the attained one; or how far below it, and how far above.
-    source, thing, report : str
-        Words for the error: who promised, what was decoded, what to do.
-
-    Raises
-    ------
-    CertificateError
-        They differ.
+    `allowance`: how far the promised score may be from the attained one; or how far below it, and how far
+    above. `source`, `thing` and `report`: words for the error: who promised, what was decoded, what to do.
+    Raises CertificateError: they differ.
     """
     below, above = allowance if isinstance(allowance, tuple) else (allowance, allowance)
     (score, tally), (exact, total) = promised, attained

@@ -15,8 +15,6 @@ from tallytree.reductions.reduction import Reduction, as_reduction
 from tallytree.running.engine import Engine
 from tallytree.statistics.statistic import Recipe, Statistic
 
-__all__ = ["GraphEngine"]
-
 
 class GraphEngine(Engine):
     """Queries about models, and about the models that reductions stand for."""

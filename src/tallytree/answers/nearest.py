@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tallytree.answers.lookup import nearest_tallies
+from tallytree.answers.tallies import nearest_tallies
 from tallytree.answers.tally_table import TallyTable
 from tallytree.errors import BudgetError
 from tallytree.planning.options import PlanOptions, RunOptions
 from tallytree.planning.query import Query
 from tallytree.running.engine import engine_of
-
-__all__ = ["nearest"]
+from tallytree.statistics.statistic import Statistic
 
 _MOST_OPERATIONS = 1e9  # about a second
 _MOST_BYTES = 2.0**28
@@ -53,11 +52,11 @@ def _affordable(query: Query[Any], statistics: Sequence[Any], options: PlanOptio
 
 
 def _ranges(statistics: Sequence[Any], alone: Sequence[TallyTable[Any] | None]) -> str:
-    known = [
-        f"{s.name} is attainable from {table.tallies.min()} to {table.tallies.max()}"
-        for s, table in zip(statistics, alone, strict=True)
-        if table is not None and len(table)
-    ]
-    return (
-        f"each for itself, {', '.join(known)}" if known else "there are too many tallies to list the nearest"
-    )
+    """Say how far each statistic goes: exactly where that is cheap, by its entries elsewhere."""
+    told = []
+    for s, table in zip(statistics, alone, strict=True):
+        if table is not None and len(table):
+            told.append(f"{s.name} is attainable from {table.tallies.min()} to {table.tallies.max()}")
+        elif isinstance(s, Statistic):
+            told.append("{} ranges from {} to {} at most".format(s.name, *s.extent))
+    return f"each for itself, {', '.join(told)}" if told else "there are too many tallies to list the nearest"

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from tallytree.errors import ObjectiveError
 
-__all__ = ["Objective", "called", "elementwise", "evaluate_objective"]
-
 Objective = Callable[..., Any]
 
 _BLOCK = 1 << 18  # rows handed to an objective at once
@@ -113,6 +111,13 @@ def called(objective: Objective, names: tuple[str, ...], *arguments: Any) -> Any
         return objective(*arguments)
     except TypeError as error:
         raise _wrong_arguments(objective, names) or error from None
+    except ValueError as error:
+        if "truth value of an array" not in str(error):
+            raise
+        raise ObjectiveError(
+            "an objective gets arrays, with a row for each tally, and this one uses them in `if`, `and` or "
+            "`or`, which take one number; wrap it in tallytree.elementwise, or use numpy.where"
+        ) from None
 
 
 def _wrong_arguments(objective: Objective, names: tuple[str, ...]) -> ObjectiveError | None:

@@ -37,8 +37,6 @@ from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import read_only
 
-__all__ = ["Profile"]
-
 _DEFAULTS = RunOptions()
 
 

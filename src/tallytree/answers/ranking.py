@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from tallytree.errors import TallytreeError
 
-__all__ = ["Ranked", "Ranking", "Search", "by_objective", "drawn"]
-
 _BATCH = 64  # the most labellings that are found ahead
 T = TypeVar("T")
 
@@ -101,14 +99,8 @@ def by_objective(
 ) -> Iterator[Ranked]:
     """Go through the labellings of some root cells in order of value; those of value ``-inf`` are left out.
 
-    Parameters
-    ----------
-    search
-        Gives the labellings of the cell at a position, in order of score.
-    values
-        For each cell the value of its best labelling.
-    evaluate
-        The value of a score at the cell of a position.
+    `search`: gives the labellings of the cell at a position, in order of score. `values`: for each cell the
+    value of its best labelling. `evaluate`: the value of a score at the cell of a position.
     """
     waiting = [(-value, position) for position, value in enumerate(values) if value > -np.inf]
     heapify(waiting)

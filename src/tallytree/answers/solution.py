@@ -18,15 +18,14 @@ from tallytree import html
 from tallytree.answers.certificate import Certificate, Claim, Proof
 from tallytree.answers.certification import certify_labelling
 from tallytree.answers.tallies import tally_type, unique_names
+from tallytree.kernels.evaluation import Evaluation
 from tallytree.model.model import Model
 from tallytree.planning.plan import Plan
 from tallytree.planning.query import Query
 from tallytree.reductions.reduction import Reduction
-from tallytree.running.graphs import Evaluation, evaluated
+from tallytree.running.graphs import evaluated
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import Frozen, read_only
-
-__all__ = ["Decoded", "Solution", "certified", "kept_bytes", "lifted"]
 
 _OBJECTS = 800  # bytes of a solution with its proof, its numbers and its array, as CPython has them
 
@@ -169,29 +168,16 @@ def kept_bytes(assignment_bytes: int, statistics: int) -> int:
 
 
 class Decoded(NamedTuple):
-    """A labelling that was decoded, and what the messages promise of it.
-
-    Attributes
-    ----------
-    assignment : int64 array
-    score : float
-    tally : sequence of int
-        Of the statistics that the messages carry.
-    value : float, optional
-        The objective; by default the score as the messages have it.
-    evaluation : Evaluation, optional
-        What the model says of it, where that is known: the sums of the statistics that are carried, then of
-        those that are reported, if they are others.
-    certified : bool
-        Whether score and tally are known to be what the model says.
-    """
+    """A labelling that was decoded, and what the messages promise of it."""
 
     assignment: NDArray[np.int64]
     score: float
-    tally: Sequence[int]
-    value: float | None = None
+    tally: Sequence[int]  # of the statistics that the messages carry
+    value: float | None = None  # the objective; by default the score as the messages have it
+    # what the model says of it, where that is known: the sums of the statistics that are carried, then of
+    # those that are reported, if they are others
     evaluation: Evaluation | None = None
-    certified: bool = False
+    certified: bool = False  # whether score and tally are known to be what the model says
 
 
 def certified(

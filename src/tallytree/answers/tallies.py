@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["tally_type", "unique_names"]
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.errors import ModelError
 
 
 @lru_cache(maxsize=512)
@@ -24,3 +28,54 @@ def unique_names(names: tuple[str, ...]) -> tuple[str, ...]:
         seen[name] = seen.get(name, 0) + 1
         result.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
     return unique_names(tuple(result)) if len(set(result)) < len(result) else tuple(result)
+
+
+def whole_numbers(values: Iterable[Any]) -> list[int]:
+    """Return a tally as plain integers, of any size.
+
+    Examples
+    --------
+    >>> whole_numbers([np.uint64(2**64 - 1), 2**70])
+    [18446744073709551615, 1180591620717411303424]
+    """
+    given = list(values)
+    if not all(isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in given):
+        raise ModelError(f"a tally is made of integers, got {given}")
+    return [int(value) for value in given]
+
+
+def wanted_tally(names: Sequence[str], tally: Sequence[Any], named: Mapping[str, Any]) -> list[int]:
+    """Return a tally that is given in order, by name, or both, with one integer for each name."""
+    unknown = [name for name in named if name not in names]
+    values = dict(zip(names, tally, strict=False))
+    twice = [name for name in named if name in values]
+    values.update(named)
+    if unknown or twice or len(tally) > len(names) or len(values) < len(names):
+        raise ModelError(
+            f"a tally has one integer for each of ({', '.join(names)}), in order or by name; got {tally} "
+            f"and {named}"
+        )
+    return whole_numbers([values[name] for name in names])
+
+
+def row_of(tallies: NDArray[np.int64], wanted: Sequence[int]) -> int | None:
+    """Return the row that is a tally; None if there is none."""
+    if any(abs(value) >= 2**63 for value in wanted):
+        return None
+    rows = np.flatnonzero((tallies == np.array(wanted, dtype=np.int64)).all(axis=1))
+    return int(rows[0]) if len(rows) else None
+
+
+def nearest_rows(tallies: NDArray[np.int64], wanted: Sequence[int], count: int = 3) -> NDArray[np.int64]:
+    """Return the rows that are nearest to a tally."""
+    place = np.array([max(-(2**70), min(2**70, value)) for value in wanted], dtype=np.float64)
+    distance = np.abs(tallies - place).sum(axis=1)
+    return np.argsort(distance, kind="stable")[:count]
+
+
+def nearest_tallies(names: tuple[str, ...], tallies: NDArray[np.int64], missed: NDArray[Any]) -> str:
+    """Return the tallies that miss a constraint by least, for the end of an error."""
+    rows = np.argsort(np.broadcast_to(missed, len(tallies)), kind="stable")[:3]
+    named = (zip(names, row, strict=True) for row in tallies[rows].tolist())
+    shown = ("(" + ", ".join(f"{name}={value}" for name, value in pairs) + ")" for pairs in named)
+    return f"the nearest attainable tallies are {', '.join(shown)}"

@@ -16,16 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.answers.certificate import BEST, IN_ORDER, SAME_TALLY, Claim
-from tallytree.answers.lookup import nearest_rows, nearest_tallies, row_of, wanted_tally
 from tallytree.answers.objective import Objective, evaluate_objective
 from tallytree.answers.ranking import Ranked, Ranking, by_objective
+from tallytree.answers.tallies import nearest_rows, nearest_tallies, row_of, wanted_tally
 from tallytree.deprecation import warn_renamed
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.planning.budget import Budget
 from tallytree.planning.query import Query
 from tallytree.statistics.constraints import Constraint, as_constraint
-
-__all__ = ["SAME", "TallyTable", "Where"]
 
 Where = Constraint | None
 Answer = TypeVar("Answer")
@@ -34,21 +32,12 @@ SAME = Claim(SAME_TALLY)  # the claim of a look-up: the best with one tally
 
 
 class TallyTable(ABC, Generic[Answer]):
-    """The best score for every attainable tally, and what stands behind them.
-
-    Attributes
-    ----------
-    statistics : tuple of statistics
-    tallies : (S, P) int64 array
-        The attainable tallies in lexicographic order.
-    scores : (S,) float64 array
-        The best score of each.
-    """
+    """The best score for every attainable tally, and what stands behind them."""
 
     query: Query[Any]
     statistics: tuple[Any, ...]
-    tallies: NDArray[np.int64]
-    scores: NDArray[np.float64]
+    tallies: NDArray[np.int64]  # (S, P): the attainable tallies in lexicographic order
+    scores: NDArray[np.float64]  # (S,): the best score of each
     _names: tuple[str, ...]
     _remaining: Constraint | None = None  # what the messages leave of the query's constraint
 
@@ -318,6 +307,13 @@ class TallyTable(ABC, Generic[Answer]):
     def _listed(self, rows: NDArray[Any]) -> str:
         return ", ".join(map(str, map(tuple, self.tallies[rows].tolist()))) or "none"
 
+    @property
+    def _carried_names(self) -> str:
+        caps = [getattr(s, "cap", None) for s in self.statistics]
+        named = zip(self._names, caps, strict=True)
+        told = [name if cap is None else f"{name} capped at {cap}" for name, cap in named]
+        return ", ".join(told) or "no statistics"
+
     def _allowed(self, where: Where) -> NDArray[np.int64] | None:
         """Return the rows that satisfy a constraint; None for all."""
         if not len(self):
@@ -330,8 +326,8 @@ class TallyTable(ABC, Generic[Answer]):
         if missing:
             raise ModelError(
                 f"the constraint '{constraint}' reads {', '.join(missing)}, which this profile does not "
-                f"carry (it has {', '.join(self._names) or 'no statistics'}); make the profile with it, or "
-                "use solve(…, where=…), which adds what is missing"
+                f"carry (it has {self._carried_names}); make the profile with it, or use solve(…, where=…), "
+                "which adds what is missing"
             )
         rows = np.flatnonzero(constraint.holds(columns))
         if not len(rows):

@@ -28,8 +28,6 @@ from tallytree.solving import solve
 from tallytree.statistics.recipes import matches, mismatches
 from tallytree.statistics.statistic import Statistic
 
-__all__ = ["MarginExample", "Maximum", "margin_maxima", "worst_within_margin"]
-
 
 @dataclass(frozen=True, slots=True)
 class Maximum:

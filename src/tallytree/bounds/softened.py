@@ -24,8 +24,6 @@ from tallytree.errors import ModelError
 from tallytree.losses.base import Loss, Values, is_number
 from tallytree.model.model import Model, checked_model
 
-__all__ = ["SoftMaximum", "softened_maxima"]
-
 
 @dataclass(frozen=True, slots=True)
 class SoftMaximum:

@@ -23,8 +23,6 @@ from tallytree.errors import ModelError, TallytreeError
 from tallytree.losses.base import Loss, is_number
 from tallytree.model.model import Model
 
-__all__ = ["PacBayesBound", "norm_terms", "pac_bayes"]
-
 _AT_ONCE = 64
 """The examples that are solved together."""
 

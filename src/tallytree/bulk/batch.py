@@ -10,14 +10,15 @@ the number of threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import Any, Unpack
 
 from tallytree.answers.objective import Objective
 from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Decoded, Solution
 from tallytree.answers.tally_table import Where
-from tallytree.bulk.arguments import Statistics, one_each, statistics_each
 from tallytree.bulk.jobs import Batch, BatchOptions, Errors, solution_of
+from tallytree.errors import ModelError
 from tallytree.model.model import Model
 from tallytree.model.restriction import Allowed, Fixed
 from tallytree.planning.options import Keywords, Options
@@ -25,9 +26,30 @@ from tallytree.planning.query import Query
 from tallytree.reductions.reduction import Reduction, as_reduction
 from tallytree.solving import answered, ask, best_of
 from tallytree.statistics.constraints import Constraint
-from tallytree.statistics.statistic import Statistic
+from tallytree.statistics.statistic import Recipe, Statistic
 
-__all__ = ["profile_batch", "solve_batch"]
+Statistics = Iterable[Statistic | Recipe]
+
+
+def one_each(given: Any, count: int, name: str, kind: Any) -> Iterable[Any]:
+    """Return an argument for each problem: one of a kind is for all of them, a sequence has one for each."""
+    if given is None or isinstance(given, kind):
+        return repeat(given, count)
+    if not isinstance(given, (list, tuple)):
+        raise ModelError(f"{name} must be one for all models or a list with one for each, got {given!r}")
+    if len(given) != count:
+        raise ModelError(
+            f"{name} has {len(given)} entries for {count} models; give one for each, or one for all"
+        )
+    return given
+
+
+def statistics_each(given: Any, count: int) -> Iterable[Statistics]:
+    """Return the statistics of each model: one list of statistics is for all of them."""
+    some = [given] if isinstance(given, (Statistic, Recipe)) else list(given)
+    if some and all(isinstance(one, (list, tuple)) for one in some):
+        return one_each(some, count, "statistics", Statistic)
+    return repeat(some, count)
 
 
 def profile_batch(

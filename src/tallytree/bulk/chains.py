@@ -25,35 +25,20 @@ from tallytree.kernels import native
 from tallytree.losses.base import Loss
 from tallytree.losses.scaling import Scaling, checked_scaling
 from tallytree.model.model import Model
-from tallytree.planning.budget import default_memory_limit, readable_bytes
+from tallytree.planning.budget import default_memory_limit, readable_bytes, thread_count
 from tallytree.planning.orders import skeleton
-from tallytree.planning.threads import thread_count
-
-__all__ = ["Chains", "best_of_chains", "plain_chain"]
 
 Found = list[tuple[Integers, float]]
 """Labellings of a chain and their losses, the best one first."""
 
 
 class Chains(NamedTuple):
-    """Chains over one set of labels.
+    """Chains over one set of labels."""
 
-    Attributes
-    ----------
-    emissions : array of shape (T, N)
-        The scores of labels at all positions, one chain after the other.
-    links : array of shape (N, N)
-        The scores of a label followed by another.
-    lengths : sequence of int
-        The lengths of the chains.
-    names : tuple of str or None
-        The labels.
-    """
-
-    emissions: NDArray[np.float64]
-    links: NDArray[np.float64]
-    lengths: Sequence[int]
-    names: tuple[str, ...] | None
+    emissions: NDArray[np.float64]  # (T, N): the scores of labels at all positions, one chain after the other
+    links: NDArray[np.float64]  # (N, N): the scores of a label followed by another
+    lengths: Sequence[int]  # the lengths of the chains
+    names: tuple[str, ...] | None  # the labels
 
     @property
     def plain(self) -> bool:
@@ -98,27 +83,13 @@ def best_of_chains(
 ) -> list[Found]:
     """Find the labellings of the highest score, or those that most violate the margin.
 
-    Parameters
-    ----------
-    chains : Chains
-        Scores of labels.
-    loss : Loss, optional
-        A recipe. Without one, the labelling of the highest score is found for each chain.
-    truths : sequence of int64 arrays
-        What is right, in numbers, where there is a loss.
-    scaling : {"margin", "slack"}
-        How the loss enters.
-    count : int
-        With a loss, how many labellings of a chain: the best of each of the best tallies, fewer where there
-        are fewer. For one, a loss that is linear folds into the scores.
-    threads : int, optional
-        By default as many as there are processors. The answers do not depend on it.
-
-    Returns
-    -------
-    list of lists of (labelling, loss)
-        The best first. Chains that do not fit the memory limit are solved as models, with a warning; so are
-        all chains, without one, where a score is not finite or the loss has no tables.
+    `chains`: scores of labels. `loss`: a recipe. Without one, the labelling of the highest score is found for
+    each chain. `truths`: what is right, in numbers, where there is a loss. `scaling`: how the loss enters.
+    `count`: with a loss, how many labellings of a chain: the best of each of the best tallies, fewer where
+    there are fewer. For one, a loss that is linear folds into the scores. `threads`: by default as many as
+    there are processors. The answers do not depend on it. Returns the best first. Chains that do not fit the
+    memory limit are solved as models, with a warning; so are all chains, without one, where a score is not
+    finite or the loss has no tables.
 
     Examples
     --------

@@ -23,8 +23,6 @@ from tallytree.losses.chunks import ChunkFBeta, Place, chunks_of, moves_at
 from tallytree.transducers.chunks import Tag, tag_of
 from tallytree.transducers.trellis import Layer
 
-__all__ = ["ChunkTables", "truth_tables"]
-
 _KNOWN = 65_536
 """The truths whose kinds are kept: some hundred bytes each."""
 

@@ -19,10 +19,7 @@ from tallytree.bulk.truth_tables import Integers, TruthTables
 from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
 from tallytree.losses.base import Loss
-from tallytree.planning.budget import default_memory_limit, readable_bytes
-from tallytree.planning.threads import thread_count
-
-__all__ = ["ChainSums", "LossObjective", "SparseRows", "objective_of_chains", "sum_chains"]
+from tallytree.planning.budget import default_memory_limit, readable_bytes, thread_count
 
 Floats = NDArray[np.float64]
 

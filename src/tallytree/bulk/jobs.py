@@ -26,16 +26,14 @@ from tallytree.answers.tally_table import Where
 from tallytree.errors import ModelError, PerformanceWarning, TallytreeError
 from tallytree.kernels import native
 from tallytree.model.model import Model
+from tallytree.planning.budget import thread_count
 from tallytree.planning.options import PlanOptions, read_options
 from tallytree.planning.orders import skeleton
 from tallytree.planning.plan import MODES, plan_graph, tally_limits
 from tallytree.planning.query import Query, graph_query
-from tallytree.planning.threads import thread_count
 from tallytree.reductions.reduction import Reduction
 from tallytree.running.engine import Root
 from tallytree.statistics.statistic import Recipe, Statistic
-
-__all__ = ["Batch", "BatchOptions", "Bulk", "Errors", "Labellings", "Problem", "solution_of"]
 
 Errors = Literal["raise", "return"]
 
@@ -59,23 +57,17 @@ class BatchOptions(NamedTuple):
 
 
 class Labellings(NamedTuple):
-    """What a batch found: labellings of its items, those of an item together and from the best on.
+    """What a batch found: labellings of its items, those of an item together and from the best on."""
 
-    Attributes
-    ----------
-    labels, tallies, sums : int64 array
-        Of all labellings: labels, tallies as the messages have them, and sums of tables of integers.
-    known : structured array
-        Of each labelling: the ``item``; where its stretches of the three arrays begin and end
-        (``labels_begin``, ``labels_end``, ``tally_begin``, …); its score by the messages (``promised``) and
-        by the definition (``score``), the size of its local scores (``magnitude``) and their number
-        (``terms``); with a truth, the ``value``, the ``loss`` and the ``truth_score``; and whether score and
-        tally are what the messages promise (``certified``).
-    """
-
+    # of all labellings: labels, tallies as the messages have them, and sums of tables of integers
     labels: NDArray[np.int64]
     tallies: NDArray[np.int64]
     sums: NDArray[np.int64]
+    # of each labelling: the ``item``; where its stretches of the three arrays begin and end
+    # (``labels_begin``, ``labels_end``, ``tally_begin``, …); its score by the messages (``promised``) and by
+    # the definition (``score``), the size of its local scores (``magnitude``) and their number (``terms``);
+    # with a truth, the ``value``, the ``loss`` and the ``truth_score``; and whether score and tally are what
+    # the messages promise (``certified``)
     known: NDArray[np.void]
 
     def part(self, first: int, last: int) -> Labellings:
@@ -163,14 +155,8 @@ class Batch:
 
     Items of the native batch have places: first those of the bulks, then those of the other problems.
 
-    Parameters
-    ----------
-    problems : mapping of int to Problem
-        Those that go over one by one, with their numbers in the batch, in order.
-    options : BatchOptions
-        What they have in common.
-    bulks : sequence of Bulk
-        The other ones.
+    `problems`: those that go over one by one, with their numbers in the batch, in order. `options`: what they
+    have in common. `bulks`: the other ones.
     """
 
     def __init__(

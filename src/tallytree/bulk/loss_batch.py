@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
 from tallytree.answers.tally_table import Where
-from tallytree.bulk.arguments import one_each
+from tallytree.bulk.batch import one_each
 from tallytree.bulk.jobs import Batch, BatchOptions, Errors
 from tallytree.bulk.loss_jobs import LossArguments, in_bulk
 from tallytree.errors import TallytreeError
@@ -17,8 +17,6 @@ from tallytree.model.model import Model
 from tallytree.model.restriction import Allowed, Fixed
 from tallytree.planning.options import Keywords, PlanOptions
 from tallytree.statistics.constraints import Constraint
-
-__all__ = ["loss_augmented_batch", "most_violated"]
 
 
 def loss_augmented_batch(
@@ -96,13 +94,9 @@ def most_violated(
 ) -> list[list[AugmentedSolution]]:
     """Find the labellings of many models that most violate the margin: the best of each of the best tallies.
 
-    Parameters
-    ----------
-    models, loss, truths, scaling, threads
-        As for :func:`loss_augmented_batch`.
-    count : int
-        How many labellings of each model; fewer where there are fewer tallies. Those of one model are what
-        :meth:`LossProfile.top` gives, or for one labelling :func:`loss_augmented`.
+    `models`, `loss`, `truths`, `scaling` and `threads`: as for :func:`loss_augmented_batch`. `count`: how
+    many labellings of each model; fewer where there are fewer tallies. Those of one model are what
+    :meth:`LossProfile.top` gives, or for one labelling :func:`loss_augmented`.
     """
     size = len(models)
     losses = [loss] * size if isinstance(loss, Loss) else list(loss)

@@ -38,8 +38,6 @@ from tallytree.planning.query import Query
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import read_only
 
-__all__ = ["LossArguments", "LossProblem", "LossProblems", "in_bulk"]
-
 
 class LossArguments(NamedTuple):
     """The arguments of many calls of :func:`loss_augmented`, and how many labellings each is to give."""

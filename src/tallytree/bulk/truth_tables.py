@@ -9,16 +9,15 @@ than a row of kinds: nothing is compiled for it, and the tables of a problem are
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.bulk.loss_tables import LossTables
 from tallytree.kernels import native
-from tallytree.losses.base import Loss
+from tallytree.losses.base import Line, Loss
 from tallytree.losses.nodes import NodeLoss
 from tallytree.losses.positions import HammingDistance, HammingLoss
 from tallytree.losses.scaling import Scaling
@@ -27,8 +26,6 @@ from tallytree.model.inputs import code_in
 from tallytree.model.model import Model
 from tallytree.planning.orders import skeleton
 from tallytree.statistics.statistic import Statistic
-
-__all__ = ["KindTables", "PositionTables", "TruthTables"]
 
 Integers = NDArray[np.int64]
 
@@ -39,27 +36,15 @@ _NO_FOLDS = np.zeros((0, 0))
 
 
 class KindTables(NamedTuple):
-    """The tables of K kinds, W states, P statistics and L pairs of kinds.
+    """The tables of K kinds, W states, P statistics and L pairs of kinds."""
 
-    Attributes
-    ----------
-    labels : int32 array of shape (K, W)
-        The label that a state stands for; -1 for a state that no labelling takes.
-    given : int64 array of shape (P, K, W)
-        What a state counts by itself.
-    pairs : int32 array of shape (K, K)
-        The number of a pair of neighbours; -1 where they never are.
-    fits : bool array of shape (L, W, W)
-        Which states may follow each other. Where L is 0, states are labels and all may.
-    moved : int64 array of shape (P, L, W, W)
-        What two neighbours count.
-    """
-
+    # (K, W): the label that a state stands for; -1 for a state that no labelling takes
     labels: NDArray[np.int32]
-    given: Integers
-    pairs: NDArray[np.int32]
+    given: Integers  # (P, K, W): what a state counts by itself
+    pairs: NDArray[np.int32]  # (K, K): the number of a pair of neighbours; -1 where they never are
+    # (L, W, W): which states may follow each other. Where L is 0, states are labels and all may.
     fits: NDArray[np.bool_]
-    moved: Integers
+    moved: Integers  # (P, L, W, W): what two neighbours count
 
 
 class TruthTables(ABC):
@@ -109,18 +94,9 @@ class TruthTables(ABC):
     ) -> tuple[native.Truths, bool]:
         """Return truths for a batch, and whether their losses fold into the scores.
 
-        Parameters
-        ----------
-        labels : int64 array
-            The truths, one after the other.
-        lengths : sequence of int
-            Those of the truths.
-        scaling, margin
-            How losses enter.
-        count : int
-            How many of the best tallies are decoded.
-        folds : bool
-            Whether to fold losses into the scores where all of them are linear, and one tally is asked for.
+        `labels`: the truths, one after the other. `lengths`: those of the truths. `scaling` and `margin`: how
+        losses enter. `count`: how many of the best tallies are decoded. `folds`: whether to fold losses into
+        the scores where all of them are linear, and one tally is asked for.
         """
         kinds, sizes = self.kinds(labels, lengths)
         ends = np.cumsum(lengths).tolist()
@@ -202,3 +178,55 @@ class PositionTables(TruthTables):
         return (
             None if background is not None and background < 0 else cls(loss, loss.counted, labels, background)
         )
+
+
+_STEP = 16
+"""Tables reach to lengths that are multiples of this, so that truths of similar lengths share one."""
+
+_SMALL, _KEPT = 16_384, 1024
+"""The entries of a table that is kept for the next batch, and how many tables are."""
+
+
+class SizedLosses(NamedTuple):
+    """The losses of all tallies for truths of one size, and the line that they lie on if they do."""
+
+    table: native.LossTable
+    line: Line | None
+
+
+class LossTables:
+    """The losses of tallies, for truths of any size.
+
+    `statistics`: what is counted. Of ``tp`` there are no more than the size of the truth, of others no more
+    than its length. `bound`: returns the loss with a truth.
+    """
+
+    def __init__(self, statistics: tuple[str, ...], bound: Callable[[Any], Loss]) -> None:
+        self._statistics, self._bound = statistics, bound
+        self._kept: dict[Any, SizedLosses] = {}
+
+    def each(
+        self, truths: Iterable[Any], sizes: Iterable[int], scaling: Scaling, margin: float = 1.0
+    ) -> list[SizedLosses]:
+        """Return the losses for each of several truths, whose sizes are known."""
+        found: dict[Any, SizedLosses] = {}
+        losses = []
+        for truth, size in zip(truths, sizes, strict=True):
+            longest = -(-len(truth) // _STEP) * _STEP
+            key = size, longest, scaling, margin
+            if key not in found:
+                found[key] = self._kept.get(key) or self._made(truth, *key)
+            losses.append(found[key])
+        return losses
+
+    def _made(self, truth: Any, size: int, longest: int, scaling: Scaling, margin: float) -> SizedLosses:
+        loss = self._bound(truth)
+        tallies = np.indices([(size if name == "tp" else longest) + 1 for name in self._statistics])
+        values = np.asarray(loss.value(*tallies), dtype=np.float64)
+        table = native.LossTable(values, [0] * len(tallies), scaling == "slack", margin)
+        made = SizedLosses(table, loss.linear())
+        if values.size <= _SMALL:
+            if len(self._kept) >= _KEPT:
+                self._kept.clear()
+            self._kept[size, longest, scaling, margin] = made
+        return made

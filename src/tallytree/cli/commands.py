@@ -13,14 +13,21 @@ from io import TextIOWrapper
 from typing import TextIO
 
 import tallytree
-from tallytree.cli import about, labelling, outputs, parses, questions, reports, training
-from tallytree.cli.exits import MEANINGS, Exit, exit_of
+from tallytree.cli import (
+    about,
+    forecasts,
+    labelling,
+    outputs,
+    parses,
+    probabilities,
+    questions,
+    reports,
+    training,
+)
+from tallytree.cli.exits import MEANINGS, Exit, end_workers, exit_of, stoppable
 from tallytree.cli.options import Commands
-from tallytree.cli.signals import end_workers, stoppable
-from tallytree.cli.text import visible, visible_lines
-from tallytree.errors import TallytreeError
-
-__all__ = ["main", "parser"]
+from tallytree.cli.text import in_options, visible, visible_lines
+from tallytree.errors import BudgetError, TallytreeError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,7 +65,9 @@ def _failed(error: BaseException, as_json: bool) -> int:
     text = _ended(error) if isinstance(error, KeyboardInterrupt) else str(error)
     if isinstance(error, OSError) and not isinstance(error, TallytreeError) and error.strerror:
         text = f"{_name(error.filename)}: {error.strerror}" if error.filename else error.strerror
-    if isinstance(error, MemoryError):
+    if isinstance(error, BudgetError):
+        text = in_options(text)
+    elif isinstance(error, MemoryError):
         text = f"the memory of this machine is not enough: {error}"
     try:
         if as_json:
@@ -106,9 +115,10 @@ def parser() -> ArgumentParser:
         description="Exact MAP inference with counts of the whole labelling.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     top.add_argument("--version", action="version", version=f"tallytree {tallytree.__version__}")
     commands = Commands(top)
-    for group in (questions, outputs, training, labelling, parses, about):
+    for group in (questions, forecasts, probabilities, outputs, training, labelling, parses, about):
         group.add(commands)
     return top

@@ -14,8 +14,6 @@ from tallytree.io.formulas import Formula, is_name
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.linear import Term
 
-__all__ = ["constraint_of", "counts_of"]
-
 Statistic = TypeVar("Statistic", bound=Term)
 
 
@@ -54,9 +52,18 @@ def constraint_of(options: Namespace, statistics: Sequence[Term]) -> Constraint 
         if unknown is not None:
             raise ModelError(
                 f"--where reads {unknown!r}, and the counts are {', '.join(known) or 'none'}; add "
-                f"--count {unknown}=LABEL"
+                f"--count {unknown}=LABEL{_minus(formula)}"
             )
     whole = as_constraint_of(parts[0], statistics, {})
     for formula in parts[1:]:
         whole = whole & as_constraint_of(formula, statistics, {})
     return whole
+
+
+def _minus(formula: Formula) -> str:
+    """Say what a hyphen means, where a label may have been meant."""
+    if "-" not in formula.text:
+        return ""
+    return (
+        ". In a formula - is a minus: count a label such as B-NP under a name without one, --count nps=B-NP"
+    )

@@ -2,12 +2,74 @@
 
 from __future__ import annotations
 
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from enum import IntEnum
+from threading import current_thread, main_thread
+from time import monotonic
+from types import FrameType
+from typing import Any
 
-from tallytree.cli.signals import Stopped, stop_code
 from tallytree.errors import BudgetError, InfeasibleError, ModelError, ObjectiveError, TallytreeError
 
-__all__ = ["Exit", "exit_of"]
+_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+_ONCE = 1.0
+"""Seconds in which further signals are the same wish: supervisors send several."""
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal has asked for the end. As for Ctrl-C, what is open is closed, and training keeps its best."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+class _Received:
+    """The last signal, and when it came."""
+
+    number: int = signal.SIGINT
+    at: float = -float("inf")
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Let signals raise :class:`Stopped` in the body; those that are ignored, as by nohup, stay so."""
+    _Received.number, _Received.at = signal.SIGINT, -float("inf")
+    before: dict[int, Any] = {}
+    if current_thread() is main_thread():
+        for number in _SIGNALS:
+            if signal.getsignal(number) not in (signal.SIG_IGN, None):
+                before[number] = signal.signal(number, _stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    now = monotonic()
+    if now - _Received.at < _ONCE:
+        return
+    _Received.number, _Received.at = number, now
+    raise Stopped(number)
+
+
+def stop_code() -> int:
+    """Return the exit code for what was stopped: 128 and the number of the signal."""
+    return 128 + _Received.number
+
+
+def end_workers() -> None:
+    """End the processes that joblib keeps for the next call; they would outlive this one by minutes."""
+    loky = sys.modules.get("joblib.externals.loky.reusable_executor")
+    executor = getattr(loky, "_executor", None)
+    if executor is not None:
+        with suppress(Exception):  # on the way out anyhow
+            executor.shutdown(wait=True, kill_workers=True)
 
 
 class Exit(IntEnum):

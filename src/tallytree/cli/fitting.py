@@ -10,14 +10,11 @@ from typing import Any
 
 import tallytree as tt
 from tallytree.cli import reports
-from tallytree.cli.exits import Exit
-from tallytree.cli.extras import learning
+from tallytree.cli.exits import Exit, end_workers, stop_code
+from tallytree.cli.inputs import learning
 from tallytree.cli.options import filled, natural, positive, refuse, shown
-from tallytree.cli.signals import end_workers, stop_code
 from tallytree.cli.text import visible, visible_lines
 from tallytree.errors import ModelError
-
-__all__ = ["ended", "fitted", "learned", "learning_options", "refuse_learning", "settings", "tell"]
 
 _LOSSES: dict[str, Callable[[Namespace], Any]] = {
     "hamming": lambda o: tt.losses.HammingDistance(),

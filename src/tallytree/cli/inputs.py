@@ -7,9 +7,10 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import BinaryIO
 
-from tallytree.errors import ModelError
+from tallytree.errors import ModelError, TallytreeError
 from tallytree.io import (
     CostScale,
     Parameter,
@@ -28,18 +29,6 @@ from tallytree.io.formulas import Formula
 from tallytree.model.model import Model
 from tallytree.statistics.recipes import count
 from tallytree.statistics.statistic import Recipe, Statistic
-
-__all__ = [
-    "FORMATS",
-    "check_apart",
-    "format_of_path",
-    "name_of",
-    "pairs",
-    "problem_of",
-    "read_source",
-    "standard_input",
-    "write",
-]
 
 STANDARD_INPUT = "standard input"
 FORMATS = ("json", "uai", "wcsp", "cfn")
@@ -120,7 +109,7 @@ def _extended(problem: ProblemFile, options: Namespace) -> ProblemFile:
     unknown = [name for name in values if name not in problem.parameters]
     parameters: dict[str, float | Parameter] = {**problem.parameters}
     parameters.update({name: values[name] for name in unknown})
-    objective = problem.objective if options.objective is None else options.objective
+    objective = problem.objective if options.objective is None else _objective(options.objective)
     extended = ProblemFile(model, statistics, objective, where=joined or None, parameters=parameters)
     _check_read(extended, unknown)
     return extended.with_parameters(**{n: v for n, v in values.items() if n not in unknown})
@@ -134,6 +123,11 @@ def _check_read(problem: ProblemFile, names: list[str]) -> None:
         if name not in read:
             known = ", ".join(other for other in problem.parameters if other not in names) or "none"
             raise ModelError(f"--set {name}: no formula reads it, and the parameters are {known}")
+
+
+def _objective(text: str) -> str | None:
+    """Return the objective to use; the score itself is the same as none."""
+    return None if text.strip() == "score" else text
 
 
 def _alone(condition: str) -> str:
@@ -193,3 +187,12 @@ def _plain(problem: ProblemFile) -> Model:
             "Write a .json file, or a .cfn file if its constraint is a conjunction of counts"
         )
     return problem.model
+
+
+def learning() -> ModuleType:
+    """Return :mod:`tallytree.learning`, which takes a second to import."""
+    try:
+        import tallytree.learning as module
+    except ImportError as error:
+        raise TallytreeError(str(error)) from None
+    return module

@@ -10,8 +10,7 @@ import tallytree as tt
 from tallytree.cli import reports
 from tallytree.cli.counts import constraint_of, counts_of
 from tallytree.cli.exits import Exit
-from tallytree.cli.extras import learning
-from tallytree.cli.inputs import check_apart, name_of
+from tallytree.cli.inputs import check_apart, learning, name_of
 from tallytree.cli.options import Commands, count_options, filled, json_option, number, positive, refuse
 from tallytree.cli.sentences import FORMATS, Task, blocks_of, format_of, labelled, written_to
 from tallytree.errors import InfeasibleError, ModelError
@@ -20,8 +19,6 @@ from tallytree.statistics.constraints import Constraint
 
 if TYPE_CHECKING:
     from tallytree.learning import SequenceSVM
-
-__all__ = ["Labeller", "add", "loaded", "scored"]
 
 
 def add(commands: Commands) -> None:

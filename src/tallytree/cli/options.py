@@ -8,31 +8,13 @@ import shutil
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from tallytree.cli.inputs import FORMATS
 from tallytree.errors import ModelError
 from tallytree.io.problems import MOST_OPERATIONS
-
-__all__ = [
-    "Command",
-    "Commands",
-    "amount",
-    "budget",
-    "count_options",
-    "filled",
-    "input_options",
-    "json_option",
-    "natural",
-    "number",
-    "operations_option",
-    "positive",
-    "print_lines",
-    "quiet_option",
-    "refuse",
-    "shown",
-    "terminal_width",
-]
+from tallytree.planning.orders import METHODS
 
 Command = Callable[[Namespace], int]
 
@@ -48,9 +30,19 @@ class _CommandParser(ArgumentParser):
             return super().parse_known_args(args, namespace)
         self._intermixed = True
         try:
-            return self.parse_known_intermixed_args(args, namespace)
+            found, unknown = self.parse_known_intermixed_args(args, namespace)
         finally:
             self._intermixed = False
+        if unknown:
+            self.error(self._unknown(unknown))
+        return found, unknown
+
+    def _unknown(self, arguments: list[str]) -> str:
+        """Say which arguments were not understood, and what the first may have meant."""
+        text = f"unrecognized arguments: {' '.join(arguments)}"
+        known = [option for action in self._actions for option in action.option_strings]
+        near = get_close_matches(arguments[0].split("=")[0], known, n=1)
+        return f"{text}; did you mean {near[0]}?" if near else text
 
 
 class Commands:
@@ -71,6 +63,7 @@ class Commands:
             description=f"{about[0].upper()}{about[1:]}.",
             epilog=f"examples:\n{lines}" if lines else None,
             formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
         )
         made.set_defaults(run=run)
         return made
@@ -99,7 +92,13 @@ def input_options(command: ArgumentParser) -> None:
         "--memory",
         type=amount,
         metavar="BYTES",
-        help="the memory limit, such as 2G (default half of it all)",
+        help="the memory limit, such as 2G (default: half of the machine's memory)",
+    )
+    add(
+        "--order",
+        type=order,
+        metavar="ORDER",
+        help=f"how to eliminate variables: {', '.join(METHODS)}, or their numbers in order, as 2,0,1",
     )
     quiet_option(command)
 
@@ -119,6 +118,16 @@ def operations_option(command: ArgumentParser) -> None:
         default=MOST_OPERATIONS,
         metavar="N",
         help="refuse to run more operations than this (default 1T; 0 for no limit)",
+    )
+
+
+def precision_option(command: ArgumentParser) -> None:
+    """Take the precision of the tables."""
+    command.add_argument(
+        "--precision",
+        choices=("double", "single"),
+        default="double",
+        help="single: half of the memory, and optimal up to a gap that is shown",
     )
 
 
@@ -149,9 +158,14 @@ def filled(options: Namespace, usual: Mapping[str, Any]) -> Namespace:
     return Namespace(**{**vars(options), **usual, **given})
 
 
-def budget(options: Namespace) -> dict[str, float | None]:
-    """Return the limits of a run."""
-    return {"memory_limit": options.memory, "operation_limit": options.operations or None}
+def budget(options: Namespace) -> dict[str, Any]:
+    """Return the limits of a run, and its order."""
+    return {**memory(options), "operation_limit": options.operations or None}
+
+
+def memory(options: Namespace) -> dict[str, Any]:
+    """Return the memory limit of a run, and its order."""
+    return {"memory_limit": options.memory, "order": options.order}
 
 
 def shown(options: Namespace) -> bool:
@@ -181,6 +195,18 @@ def amount(text: str) -> float:
     if match is None:
         raise argparse.ArgumentTypeError(f"expected a number such as 500M or 2G, got {text!r}")
     return float(match[1]) * _UNITS[match[2].upper()]
+
+
+def order(text: str) -> str | tuple[int, ...]:
+    """Read an elimination order: a heuristic, or the numbers of the variables."""
+    if text in METHODS:
+        return text
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"expected {', '.join(METHODS)}, or numbers such as 2,0,1; got {text!r}"
+        ) from None
 
 
 def natural(text: str) -> int:

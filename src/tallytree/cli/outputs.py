@@ -14,12 +14,10 @@ from tallytree.cli import reports
 from tallytree.cli.exits import Exit
 from tallytree.cli.inputs import FORMATS, format_of_path, problem_of, write
 from tallytree.cli.options import Commands, budget, input_options, json_option, natural, operations_option
-from tallytree.cli.progress import progress
-from tallytree.cli.text import for_terminal, visible
+from tallytree.cli.text import for_terminal, progress, visible
 from tallytree.errors import ModelError
 from tallytree.explorer import write_page
-
-__all__ = ["add"]
+from tallytree.io import CostScale
 
 
 def add(commands: Commands) -> None:
@@ -70,8 +68,14 @@ def _convert(options: Namespace) -> int:
         parts = {} if scale is None else {"offset": scale.offset, "scale": scale.scale}
         _tell(options, {"output": options.output, "format": kind, **parts})
     elif scale is not None and not options.quiet:
-        sys.stderr.write(f"score = {scale.offset:g} - cost / {scale.scale:g}\n")
+        sys.stderr.write(f"{_scale(scale)}\n")
     return Exit.OK
+
+
+def _scale(scale: CostScale) -> str:
+    """Say how scores come from the costs that were written."""
+    cost = "cost" if scale.scale == 1 else f"cost / {scale.scale:g}"
+    return f"score = {scale.offset:g} - {cost}" if scale.offset else f"score = -{cost}"
 
 
 def _explore(options: Namespace) -> int:

@@ -13,16 +13,13 @@ from tallytree import parsing
 from tallytree.cli import reports
 from tallytree.cli.counts import constraint_of, counts_of
 from tallytree.cli.exits import Exit
-from tallytree.cli.extras import learning
-from tallytree.cli.inputs import check_apart, name_of, read_source
+from tallytree.cli.inputs import check_apart, learning, name_of, read_source
 from tallytree.cli.options import Commands, count_options, json_option, number, refuse
 from tallytree.cli.sentences import text_lines, written_to
 from tallytree.cli.text import visible
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.parsing import Forest, Parse, Tree, TreeStatistic, read_treebank, score_brackets
 from tallytree.parsing.treebank import tree_line
-
-__all__ = ["Parser", "add", "parsed", "scored_parses", "trees_of"]
 
 
 class Parser(NamedTuple):

@@ -1,4 +1,4 @@
-"""Questions about a problem: solve, plan, profile, k-best."""
+"""Questions about a problem: solve, profile, k-best, relax."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ from tallytree.cli.options import (
     budget,
     input_options,
     json_option,
+    memory,
     natural,
     operations_option,
+    precision_option,
     print_lines,
     shown,
     terminal_width,
 )
-from tallytree.cli.progress import progress
-from tallytree.cli.text import visible_lines
+from tallytree.cli.text import progress, visible_lines
 from tallytree.errors import InfeasibleError
-
-__all__ = ["add"]
 
 
 def add(commands: Commands) -> None:
@@ -36,7 +35,6 @@ def add(commands: Commands) -> None:
         'model.uai --count ones=1 --where "ones == 3"',
         'model.cfn --count wet=wet --objective "score - 2*abs(wet - 3)" --json',
     )
-    plan = commands.add("plan", _plan, "show what solving would cost, without doing it", "problem.json")
     profile = commands.add(
         "profile",
         _profile,
@@ -44,19 +42,21 @@ def add(commands: Commands) -> None:
         "model.uai --count ones=1",
         "p.json --json",
     )
-    k_best = commands.add("k-best", _k_best, "find the k best labellings", "problem.json -k 10")
-    for one in (solve, plan, profile, k_best):
-        input_options(one)
-        json_option(one)
-    for one in (solve, profile, k_best):
-        operations_option(one)
-    for one in (solve, plan):
-        one.add_argument(
-            "--precision",
-            choices=("double", "single"),
-            default="double",
-            help="single: half of the memory, and optimal up to a gap that is shown",
-        )
+    k_best = commands.add(
+        "k-best", _k_best, "find the k best labellings", "problem.json -k 10", "model.uai -k 5 --distance 3"
+    )
+    relax = commands.add(
+        "relax",
+        _relax,
+        "bound the best score under a constraint, where tables with counts do not fit",
+        'model.uai --count ones=1 --where "ones == 300"',
+    )
+    for command in (solve, profile, k_best, relax):
+        input_options(command)
+        json_option(command)
+    for command in (solve, profile, k_best):
+        operations_option(command)
+    precision_option(solve)
     solve.add_argument("--explain", action="store_true", help="say why the answer is optimal")
     profile.add_argument(
         "--limit",
@@ -66,6 +66,15 @@ def add(commands: Commands) -> None:
         help="show so many rows; 0 for all",
     )
     k_best.add_argument("-k", "--number", type=natural, default=10, metavar="K", help="how many (default 10)")
+    k_best.add_argument(
+        "--distance",
+        type=natural,
+        metavar="N",
+        help="a diverse list: each differs from all before it in N variables or more",
+    )
+    relax.add_argument(
+        "--iterations", type=natural, default=200, metavar="N", help="the most passes (default 200)"
+    )
 
 
 def _solve(options: Namespace) -> int:
@@ -81,13 +90,6 @@ def _solve(options: Namespace) -> int:
         print_lines(reports.solution_lines(problem, solution, terminal_width()))
         if options.explain:
             print_lines(["", visible_lines(solution.explain())])
-    return Exit.OK
-
-
-def _plan(options: Namespace) -> int:
-    problem = problem_of(options)
-    plan = problem.plan(memory_limit=options.memory, operation_limit=None, precision=options.precision)
-    print(reports.as_json(reports.plan_json(plan)) if options.json else visible_lines(plan))
     return Exit.OK
 
 
@@ -107,7 +109,7 @@ def _profile(options: Namespace) -> int:
 def _k_best(options: Namespace) -> int:
     problem = problem_of(options)
     with progress(f"the {options.number} best", shown=shown(options)):
-        found = problem.k_best(options.number, **budget(options))
+        found = problem.k_best(options.number, distance=options.distance, **budget(options))
     if options.json:
         print(reports.as_json([reports.solution_json(problem, solution) for solution in found]))
     else:
@@ -116,3 +118,19 @@ def _k_best(options: Namespace) -> int:
         return Exit.OK
     sys.stderr.write("tallytree: no labelling satisfies the constraint\n")
     return Exit.INFEASIBLE
+
+
+def _relax(options: Namespace) -> int:
+    problem = problem_of(options)
+    with progress("relaxation", shown=shown(options)):
+        found = problem.relax(iterations=options.iterations, **memory(options))
+    if options.json:
+        best = None if found.solution is None else reports.solution_json(problem, found.solution)
+        document = {"upper_bound": found.upper_bound, "gap": found.gap, "solution": best}
+        print(reports.as_json({**document, "multipliers": list(found.multipliers)}))
+        return Exit.OK
+    print(f"bound  {found.upper_bound:.10g}: no allowed labelling has a higher score")
+    print("gap    0: the labelling is optimal" if found.optimal else f"gap    {found.gap:.6g}")
+    if found.solution is not None:
+        print_lines(reports.solution_lines(problem, found.solution, terminal_width()))
+    return Exit.OK

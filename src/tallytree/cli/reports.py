@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tallytree.answers.distribution import Distribution
 from tallytree.answers.objective import evaluate_objective
 from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution
@@ -18,18 +20,8 @@ from tallytree.cli.text import visible
 from tallytree.io import ProblemFile
 from tallytree.planning.plan import Plan
 
-__all__ = [
-    "as_json",
-    "plan_json",
-    "print_values",
-    "profile_json",
-    "profile_lines",
-    "ranked_lines",
-    "solution_json",
-    "solution_lines",
-]
-
 MOST_ROWS = 40
+_BAR = 30  # characters of the longest bar
 
 
 def as_json(value: Any) -> str:
@@ -128,7 +120,11 @@ def ranked_lines(problem: ProblemFile, found: Sequence[Solution], width: int) ->
         values = [f"{value:.8g}" for value in (*numbers, solution.score)]
         labels = " ".join(map(visible, np.ravel(solution.labels).tolist()))
         rows.append([str(number), *values, *map(str, solution.tally), labels])
-    yield from (line if len(line) <= width else f"{line[: width - 1]}…" for line in _table(heads, rows))
+    yield from _cut(_table(heads, rows), width)
+
+
+def _cut(lines: Iterable[str], width: int) -> Iterator[str]:
+    yield from (line if len(line) <= width else f"{line[: width - 1]}…" for line in lines)
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -140,7 +136,7 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]
         yield "  ".join([*cells, row[-1]]).rstrip()
 
 
-# --- profiles and plans -------------------------------------------------------------------------------------
+# --- profiles -----------------------------------------------------------------------------------------------
 
 
 def _columns(problem: ProblemFile, profile: Profile) -> tuple[Any, Any, int | None]:
@@ -192,8 +188,68 @@ def _rows(profile: Profile, values: Any, holds: Any, best: int | None) -> Iterat
         yield [*map(str, profile.tallies[row].tolist()), *(f"{number:.8g}" for number in numbers), mark]
 
 
-def plan_json(plan: Plan) -> dict[str, Any]:
-    """Return a plan's price as plain data."""
+# --- probabilities ------------------------------------------------------------------------------------------
+
+
+def distribution_json(problem: ProblemFile, found: Distribution) -> dict[str, Any]:
+    """Return the probabilities of all tallies as plain data."""
+    return {
+        "statistics": list(problem.names),
+        "tallies": found.tallies.tolist(),
+        "probabilities": found.probabilities.tolist(),
+        "log_partition": found.log_partition,
+    }
+
+
+def distribution_lines(problem: ProblemFile, found: Distribution, limit: int | None) -> Iterator[str]:
+    """Show the probability of each tally, with a bar."""
+    shown = len(found.tallies) if limit is None else min(limit, len(found.tallies))
+    chances = found.probabilities[:shown]
+    largest = float(found.probabilities.max())
+    rows = [
+        [*map(str, tally), f"{chance:.6f}", "#" * round(_BAR * chance / largest)]
+        for tally, chance in zip(found.tallies[:shown].tolist(), chances.tolist(), strict=True)
+    ]
+    yield from _table([*problem.names, "probability", ""], rows)
+    if shown < len(found.tallies):
+        yield f"{shown} of {len(found.tallies)} tallies; --limit 0 shows all"
+
+
+def marginal_lines(problem: ProblemFile, tables: Sequence[NDArray[np.float64]]) -> Iterator[str]:
+    """Show the probability of each state of each variable: a line for each variable."""
+    model = problem.model
+    for variable, table in enumerate(tables):
+        name = str(variable) if model.variables is None else model.variables[variable]
+        states = model.states_of(variable) or range(len(table))
+        chances = (f"{visible(state)} {chance:.4f}" for state, chance in zip(states, table, strict=True))
+        yield f"{visible(name)}  {'  '.join(chances)}"
+
+
+def drawn_json(problem: ProblemFile, labelling: NDArray[np.int64]) -> dict[str, Any]:
+    """Return a labelling that was drawn as plain data."""
+    return {
+        "score": problem.model.score(labelling),
+        "tally": {s.name: int(s.tally(labelling)) for s in problem.statistics},
+        "assignment": labelling.tolist(),
+        "labels": problem.model.labels(labelling).tolist(),
+    }
+
+
+def drawn_lines(problem: ProblemFile, drawn: NDArray[np.int64], width: int) -> Iterator[str]:
+    """Show labellings that were drawn, one in a line."""
+    rows = []
+    for labelling in drawn:
+        labels = " ".join(map(visible, np.ravel(problem.model.labels(labelling)).tolist()))
+        tally = [str(s.tally(labelling)) for s in problem.statistics]
+        rows.append([f"{problem.model.score(labelling):.8g}", *tally, labels])
+    yield from _cut(_table(["score", *problem.names, "labelling"], rows), width)
+
+
+# --- plans --------------------------------------------------------------------------------------------------
+
+
+def plan_json(plan: Plan, rate: float) -> dict[str, Any]:
+    """Return a plan's price as plain data; the rate is in operations per second."""
     return {
         "variables": len(plan.order),
         "statistics": list(plan.names),
@@ -201,6 +257,7 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         "degree": plan.degree,
         "tallies": plan.tallies,
         "operations": plan.operations,
+        "seconds": plan.operations / rate,
         "peak_bytes": plan.peak_bytes,
         "memory_limit": plan.limit,
         "segments": plan.segments,

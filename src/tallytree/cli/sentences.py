@@ -18,8 +18,6 @@ from tallytree.errors import ModelError
 from tallytree.io.conll import Block, Row, Token, conllu_blocks, plain_blocks
 from tallytree.io.files import replacing
 
-__all__ = ["FORMATS", "Task", "blocks_of", "column_of", "format_of", "labelled", "text_lines", "written_to"]
-
 Format = Literal["columns", "conllu", "text"]
 FORMATS: tuple[Format, ...] = ("columns", "conllu", "text")
 
@@ -32,23 +30,12 @@ LAST = -1
 
 
 class Task(NamedTuple):
-    """What a labeller was trained for; its notes in the file of the model.
-
-    Attributes
-    ----------
-    name : {"tag", "chunk"}
-    reads : tuple of str
-        What its features are made of: ``word``, perhaps ``tag``.
-    format : str
-        Of the training data.
-    column : int
-        Where the labels were, from 0; -1 for the last column.
-    """
+    """What a labeller was trained for; its notes in the file of the model."""
 
     name: str
-    reads: tuple[str, ...]
-    format: Format
-    column: int
+    reads: tuple[str, ...]  # what its features are made of: ``word``, perhaps ``tag``
+    format: Format  # of the training data
+    column: int  # where the labels were, from 0; -1 for the last column
 
     @classmethod
     def of(cls, notes: Any, path: str) -> Task:

@@ -1,4 +1,6 @@
-"""Text for people: control characters that come from files, options or errors are shown and not obeyed.
+"""Text for people, and a line on the terminal while something runs.
+
+Control characters that come from files, options or errors are shown and not obeyed.
 
 A name may hold what sets the title of a terminal, clears it, or goes to another line and forges one. Programs
 get texts as they are: in JSON, which escapes them by itself, in files, and through pipes.
@@ -7,9 +9,12 @@ get texts as they are: in JSON, which escapes them by itself, in files, and thro
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+from time import monotonic
 from typing import TextIO
-
-__all__ = ["for_terminal", "visible", "visible_lines"]
 
 _HIDDEN = "\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
 """Controls of terminals, signs that end lines, and those that turn the direction of what follows."""
@@ -35,6 +40,29 @@ def visible_lines(text: object) -> str:
     return "\n".join([first, *(line if line[:1] in ("", " ") else f"  {line}" for line in rest)])
 
 
+_WORDS = {
+    "tallytree.solve(model, where=…)": "tallytree solve --where",
+    "tallytree.relax(model, where=…)": "tallytree relax",
+    "memory_limit=": "--memory",
+    "operation_limit": "--operations",
+    "(order=)": "(--order)",
+}
+"""What the library calls things, and what the command line does."""
+
+
+def in_options(text: str) -> str:
+    """Return advice in the words of the command line.
+
+    Examples
+    --------
+    >>> in_options("Ask for less, or raise memory_limit=")
+    'Ask for less, or raise --memory'
+    """
+    for word, option in _WORDS.items():
+        text = text.replace(word, option)
+    return text
+
+
 def for_terminal(text: str, stream: TextIO) -> str:
     """Return data as a stream is to have it: as it is, but on a terminal with control characters escaped."""
     return _BUT_LAYOUT.sub(_escaped, text) if stream.isatty() else text
@@ -42,3 +70,34 @@ def for_terminal(text: str, stream: TextIO) -> str:
 
 def _escaped(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode("ascii")
+
+
+_PATIENCE = 0.7  # seconds before anything is shown
+_PACE = 0.2
+
+
+@contextmanager
+def progress(what: str, *, shown: bool) -> Iterator[None]:
+    """Show the line while the body runs, if it runs for long; the library releases the interpreter."""
+    if not (shown and sys.stderr.isatty()):
+        yield
+        return
+    done = Event()
+    thread = Thread(target=_tick, args=(what, done), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def _tick(what: str, done: Event) -> None:
+    start = monotonic()
+    if done.wait(_PATIENCE):
+        return
+    while not done.wait(_PACE):
+        sys.stderr.write(f"\r{visible(what)}: {monotonic() - start:.0f} s (Ctrl-C stops)\033[K")
+        sys.stderr.flush()
+    sys.stderr.write("\r\033[K")
+    sys.stderr.flush()

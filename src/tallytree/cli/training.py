@@ -5,9 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Any, NamedTuple
 
-from tallytree.cli.extras import learning
 from tallytree.cli.fitting import ended, fitted, learned, learning_options, refuse_learning, settings, tell
-from tallytree.cli.inputs import check_apart, name_of
+from tallytree.cli.inputs import check_apart, learning, name_of
 from tallytree.cli.labelling import Labeller, scored
 from tallytree.cli.options import Commands, json_option, natural, quiet_option, refuse
 from tallytree.cli.parses import Parser, parsed, scored_parses, trees_of
@@ -16,8 +15,6 @@ from tallytree.errors import ModelError
 from tallytree.io.conll import Block
 from tallytree.io.files import check_writable
 from tallytree.parsing import Forest, Grammar, Tree, write_grammar
-
-__all__ = ["add"]
 
 TASKS = ("tag", "chunk", "parse")
 

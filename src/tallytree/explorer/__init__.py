@@ -21,6 +21,7 @@ from tallytree.io import Parameter, ProblemFile
 from tallytree.io.files import PathLike, write_atomically
 from tallytree.io.formulas import Formula
 from tallytree.io.problems import MOST_OPERATIONS
+from tallytree.planning.orders import Order
 
 __all__ = ["page", "write_page"]
 
@@ -37,6 +38,7 @@ def write_page(
     title: str = "tallytree explorer",
     memory_limit: float | None = None,
     operation_limit: float | None = MOST_OPERATIONS,
+    order: Order | None = None,
 ) -> None:
     """Write the page of a problem; it appears under its name only when it is complete.
 
@@ -48,7 +50,7 @@ def write_page(
         Where to. An existing file is replaced.
     title : str
         What the page is called.
-    memory_limit, operation_limit : float, optional
+    memory_limit, operation_limit, order
         As for :meth:`ProblemFile.plan`.
 
     Raises
@@ -58,7 +60,7 @@ def write_page(
     BudgetError
         There are too many tallies for one page, or a limit is passed.
     """
-    found = problem.profile(memory_limit=memory_limit, operation_limit=operation_limit)
+    found = problem.profile(memory_limit=memory_limit, operation_limit=operation_limit, order=order)
     write_atomically(path, [page(problem, found, title=title)])
 
 

@@ -104,9 +104,13 @@ function curve(result) {
   for (const row of finite) {
     const [cx, cy] = place(row), dot = svg("circle", { class: result.allowed[row] ? "dot" : "dot out", cx, cy, r: 4.5 });
     dot.append(svg("title", {}, told(row, result)));
-    dot.addEventListener("click", () => pick(row));
     root.append(dot);
   }
+  root.addEventListener("click", (event) => { // the nearest point, however far
+    const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(root.getScreenCTM().inverse());
+    const far = (row) => { const [cx, cy] = place(row); return Math.hypot(cx - at.x, cy - at.y); };
+    if (finite.length) pick(finite.reduce((near, row) => (far(row) < far(near) ? row : near)));
+  });
   mark(root, result, place, 9);
   return root;
 }
@@ -167,6 +171,7 @@ function answer(result) {
   const row = state.picked !== null ? state.picked : result.best, box = $("answer");
   box.replaceChildren();
   $("labelling").replaceChildren();
+  $("states").replaceChildren();
   if (row < 0) {
     box.append(make("span", { className: "none", textContent: "no labelling satisfies all this" }));
     return;
@@ -180,14 +185,29 @@ function answer(result) {
 }
 function draw(labelling, usual) {
   const box = $("labelling"), grid = data.shape.length === 2;
-  box.className = grid ? "grid" : "";
-  if (grid) box.style.gridTemplateColumns = `repeat(${data.shape[1]}, auto)`;
+  const small = grid ? sized(box) : false;
+  box.className = grid ? (small ? "grid small" : "grid") : "";
   labelling.forEach((code, v) => {
     const name = data.variables ? data.variables[v] : grid ? "" : String(v), label = statesOf(v)[code];
     const cell = make("div", { className: code === usual[v] ? "cell" : "cell changed", title: `${name} ${label}` }, label);
     cell.style.background = colour(code);
     if (name) cell.prepend(make("small", { textContent: name }));
     box.append(cell);
+  });
+  $("states").replaceChildren(...(small ? key([...new Set(labelling)].sort((a, b) => a - b)) : []));
+}
+function sized(box) { // make columns as wide as there is room; return whether labels are too long for them
+  const [, columns] = data.shape, longest = Math.max(...data.states.flat().map((label) => label.length));
+  const text = 9 * longest + 8, room = box.parentElement.clientWidth / columns - 1, small = room < text;
+  box.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
+  box.style.maxWidth = `${Math.ceil(columns * Math.max(small ? 26 : text, 20))}px`;
+  return small;
+}
+function key(found) { // what the colours stand for, where cells are too small to say so
+  return data.states.length > 1 || found.length > 12 ? [] : found.map((code) => {
+    const patch = make("i");
+    patch.style.background = colour(code);
+    return make("span", {}, patch, statesOf(0)[code]);
   });
 }
 function pick(row) { state.picked = row; render(); }
@@ -258,3 +278,4 @@ recall();
 question();
 controls();
 render();
+addEventListener("resize", render);

@@ -11,9 +11,10 @@ from .files import Source
 from .graphs import ContractionPath, from_networkx, to_networkx
 from .network_writing import CostScale
 from .pgmpy import from_pgmpy, to_pgmpy
+from .problem_parts import Parameter
 from .problem_reading import read_problem
 from .problem_writing import problem_schema, write_problem
-from .problems import Parameter, ProblemFile
+from .problems import ProblemFile
 from .uai import read_uai, write_uai
 from .wcsp import read_wcsp, write_wcsp
 

@@ -29,8 +29,6 @@ from tallytree.io.files import Readable, source
 from tallytree.io.networks import Network
 from tallytree.io.problems import ProblemFile
 
-__all__ = ["read_cfn"]
-
 MOST_STATES = 2**31 - 1
 LONGEST_NUMBER = 40
 EXPANSION = 200  # a word of two bytes becomes two objects with their place

@@ -13,8 +13,6 @@ from typing import NamedTuple
 from tallytree.errors import ModelError
 from tallytree.io.files import Source, decoded
 
-__all__ = ["Group", "Item", "Word", "tree"]
-
 DEEPEST = 32
 
 _TOKEN = re.compile(r'(?m)[\s,:]+|^#[^\n]*|"(?P<quoted>[^"\n]*)"|(?P<sign>[][{}])|(?P<plain>[^\s,:\[\]{}"]+)')

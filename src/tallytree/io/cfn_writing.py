@@ -9,8 +9,6 @@ from tallytree.io.files import PathLike, write_atomically
 from tallytree.io.network_writing import CostScale, IntegerNetwork, integer_network
 from tallytree.io.problems import ProblemFile
 
-__all__ = ["write_cfn"]
-
 _PLAIN_NAME = re.compile(r'[^0-9\-.+\s/#\[\]{}",:][^\s/#\[\]{}",:]*')
 
 

@@ -18,17 +18,6 @@ from tallytree.errors import BudgetError, ModelError
 from tallytree.io.files import EXPANSION, no_text
 from tallytree.planning.budget import default_memory_limit
 
-__all__ = [
-    "Block",
-    "Row",
-    "Token",
-    "conllu_blocks",
-    "iter_conll",
-    "plain_blocks",
-    "read_conll",
-    "read_conllu",
-]
-
 Row = tuple[str, ...]
 """The columns of a token."""
 

@@ -21,8 +21,6 @@ from tallytree.statistics.constraints import And, Constraint, Or
 from tallytree.statistics.linear import Comparison, Linear, Term
 from tallytree.statistics.statistic import Statistic
 
-__all__ = ["as_constraint_of", "as_text"]
-
 EXACT = 2**53
 """Up to here doubles have all integers."""
 
@@ -34,10 +32,7 @@ def as_constraint_of(
 ) -> Constraint:
     """Make the constraint that a formula says.
 
-    Raises
-    ------
-    ModelError
-        It compares something that is not a whole combination of statistics.
+    Raises ModelError: it compares something that is not a whole combination of statistics.
 
     Examples
     --------

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from tallytree.errors import ModelError
 from tallytree.io.networks import Counted, Metric
 
-__all__ = ["ARITHMETIC", "COUNTS", "Parameters", "arithmetic_table", "counted"]
-
 Scope = tuple[int, ...]
 Parameters = Mapping[str, Any]
 """Numbers, words, and lists of numbers."""
@@ -35,10 +33,7 @@ _METRICS: dict[str, dict[str, Metric]] = {
 def counted(keyword: str, scope: Scope, sizes: Sequence[int], parameters: Parameters) -> list[Counted]:
     """Read a count constraint.
 
-    Raises
-    ------
-    ModelError
-        The keyword is none of a count, or a parameter is not what it should be.
+    Raises ModelError: the keyword is none of a count, or a parameter is not what it should be.
 
     Examples
     --------

@@ -17,8 +17,6 @@ from typing import Any, NoReturn, final, overload
 from tallytree.errors import ModelError
 from tallytree.io.files import Source, decoded
 
-__all__ = ["At", "check_depth", "document", "kind_of"]
-
 DEEPEST = 64
 
 _BRACKETS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[][{}]', re.DOTALL)

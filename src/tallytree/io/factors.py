@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from tallytree.model.model import Model
 
-__all__ = ["LARGEST_SCORE", "MOST_AXES", "Factor", "Table", "each_factor"]
-
 Table: TypeAlias = NDArray[np.float64]
 Factor: TypeAlias = tuple[tuple[int, ...], Table]
 

@@ -9,23 +9,12 @@ import secrets
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from tallytree.errors import BudgetError, ModelError
 from tallytree.planning.budget import default_memory_limit
-
-__all__ = [
-    "PathLike",
-    "Readable",
-    "Source",
-    "check_writable",
-    "decoded",
-    "no_text",
-    "replacing",
-    "source",
-    "write_atomically",
-]
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -126,3 +115,15 @@ def write_atomically(path: PathLike, lines: Iterable[str], *, encoding: str = "u
     """Replace a file by some lines, all or none of them."""
     with replacing(path) as file:
         file.writelines((line + "\n").encode(encoding) for line in lines)
+
+
+def needed(module: str) -> Any:
+    """Import a module of an optional package, or say how to get it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise ModelError(
+            f"this needs {package}, which cannot be imported ({error}); install it with "
+            "`pip install tallytree[interop]`"
+        ) from None

@@ -24,8 +24,6 @@ from typing import Literal, NamedTuple, NoReturn
 
 from tallytree.errors import ModelError
 
-__all__ = ["RESERVED", "TOKEN", "Instruction", "Kind", "Parser"]
-
 Kind = Literal["number", "truth"]
 Instruction = tuple[str, float | str | None]
 """An operation, with what it pushes where it is ``number`` or ``name``."""
@@ -80,7 +78,8 @@ class Parser:
             at = match.end()
         rest = self.text[at:].lstrip()
         if rest:
-            self._refuse(len(self.text) - len(rest), f"{rest[0]!r} has no meaning in a formula")
+            hint = "; equality is written ==" if rest[0] == "=" else ""
+            self._refuse(len(self.text) - len(rest), f"{rest[0]!r} has no meaning in a formula{hint}")
         return [*tokens, Token("end", "", len(self.text.rstrip()))]
 
     def whole(self) -> Kind:

@@ -17,8 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from tallytree.io.formula_parser import RESERVED, TOKEN, Instruction, Kind, Parser
 from tallytree.values import Frozen, set_once
 
-__all__ = ["ARITIES", "ARRAYS", "Formula", "execute", "is_name"]
-
 
 def _power(base: Any, exponent: Any) -> Any:
     """Raise to a power as IEEE 754 says it.
@@ -73,25 +71,9 @@ def is_name(text: str) -> bool:
 class Formula(Frozen):
     """A formula that has been read.
 
-    Parameters
-    ----------
-    text : str
-        Arithmetic (``+ - * / **``), comparisons, ``and``, ``or``, ``not``, and the functions ``min``,
-        ``max``, ``abs``, ``exp``, ``log`` and ``where(condition, a, b)``; ``inf`` is infinity.
-
-    Attributes
-    ----------
-    code : tuple of (operation, argument)
-        The instructions, in postfix order.
-    kind : {"number", "truth"}
-        What it evaluates to.
-    names : tuple of str
-        The names it reads, in order of first use.
-
-    Raises
-    ------
-    ModelError
-        The text is no formula; the message says where.
+    `text`: arithmetic (``+ - * / **``), comparisons, ``and``, ``or``, ``not``, and the functions ``min``,
+    ``max``, ``abs``, ``exp``, ``log`` and ``where(condition, a, b)``; ``inf`` is infinity. Raises ModelError:
+    the text is no formula; the message says where.
 
     Examples
     --------
@@ -109,9 +91,9 @@ class Formula(Frozen):
     __slots__ = ("code", "kind", "names", "text")
 
     text: str
-    code: tuple[Instruction, ...]
-    kind: Kind
-    names: tuple[str, ...]
+    code: tuple[Instruction, ...]  # the instructions, in postfix order
+    kind: Kind  # what it evaluates to
+    names: tuple[str, ...]  # the names it reads, in order of first use
 
     def __init__(self, text: str) -> None:
         parser = Parser(text)

@@ -13,10 +13,8 @@ import numpy as np
 
 from tallytree.errors import ModelError
 from tallytree.io.factors import each_factor
-from tallytree.io.optional import needed
+from tallytree.io.files import needed
 from tallytree.model.model import Model
-
-__all__ = ["ContractionPath", "from_networkx", "to_networkx"]
 
 
 def from_networkx(

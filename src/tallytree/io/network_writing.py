@@ -19,8 +19,6 @@ from tallytree.statistics.constraints import And, Constraint
 from tallytree.statistics.linear import Comparison
 from tallytree.statistics.statistic import Statistic, read_by
 
-__all__ = ["CostScale", "IntegerNetwork", "Knapsack", "integer_network"]
-
 LARGEST_COST = 2**60
 MOST_DECIMALS = 6
 

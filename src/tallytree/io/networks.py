@@ -25,8 +25,6 @@ from tallytree.model.model import Model
 from tallytree.planning.budget import default_memory_limit
 from tallytree.statistics.statistic import Statistic
 
-__all__ = ["Counted", "Metric", "Network"]
-
 Metric = Literal["hard", "flat", "lin", "quad", "pairs", "unknown"]
 Scope = tuple[int, ...]
 
@@ -70,14 +68,8 @@ class Counted(NamedTuple):
 class Network:
     """A cost function network while it is being read.
 
-    Parameters
-    ----------
-    cardinalities : sequence of int
-        The number of states of each variable.
-    top : float
-        The upper bound; infinite for none.
-    maximise : bool
-        Whether costs are gains, and ``top`` a lower bound.
+    `cardinalities`: the number of states of each variable. `top`: the upper bound; infinite for none.
+    `maximise`: whether costs are gains, and ``top`` a lower bound.
     """
 
     def __init__(self, cardinalities: Sequence[int], top: float, *, maximise: bool = False) -> None:

@@ -12,10 +12,8 @@ import numpy as np
 
 from tallytree.errors import ModelError
 from tallytree.io.factors import LARGEST_SCORE, each_factor
-from tallytree.io.optional import needed
+from tallytree.io.files import needed
 from tallytree.model.model import Model
-
-__all__ = ["from_pgmpy", "to_pgmpy"]
 
 
 def from_pgmpy(network: Any) -> Model:

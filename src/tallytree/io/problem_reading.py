@@ -13,15 +13,14 @@ import numpy as np
 
 from tallytree.io.documents import At, document
 from tallytree.io.files import Readable, source
+from tallytree.io.problem_parts import Parameter
 from tallytree.io.problem_tables import Tables, afford, array, integer, score
-from tallytree.io.problems import Parameter, ProblemFile
+from tallytree.io.problems import ProblemFile
 from tallytree.kernels.limits import NO_LIMIT
 from tallytree.model.model import Model
 from tallytree.planning.budget import default_memory_limit
 from tallytree.statistics.recipes import count, matches, mismatches
 from tallytree.statistics.statistic import Statistic
-
-__all__ = ["VERSION", "read_problem"]
 
 VERSION = 1
 MOST_STATES = 2**31 - 1

@@ -15,8 +15,6 @@ from tallytree.io.factors import MOST_AXES
 from tallytree.model.blocks import LARGEST_INTEGER, Block
 from tallytree.values import read_only
 
-__all__ = ["Tables", "afford", "array", "integer", "score"]
-
 
 def afford(cells: int, limit: float, at: At) -> None:
     """Refuse to make that many entries if they do not fit the memory limit."""

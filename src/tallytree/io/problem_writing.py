@@ -10,13 +10,12 @@ from importlib import resources
 from typing import Any
 
 from tallytree.io.files import PathLike, write_atomically
+from tallytree.io.problem_parts import Parameter
 from tallytree.io.problem_reading import VERSION
-from tallytree.io.problems import Parameter, ProblemFile
+from tallytree.io.problems import ProblemFile
 from tallytree.model.blocks import Block
 from tallytree.model.model import Model
 from tallytree.statistics.statistic import Statistic
-
-__all__ = ["problem_schema", "write_problem"]
 
 _WIDTH = 100
 

@@ -7,41 +7,34 @@ statistics, and in named parameters, which can be given other values later.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from functools import cached_property
-from typing import Any, NamedTuple, final
+from typing import Any, Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.answers.distribution import Distribution
 from tallytree.answers.objective import Objective
 from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution
 from tallytree.answers.tallies import tally_type
 from tallytree.errors import BudgetError, ModelError
 from tallytree.io.constraints import as_constraint_of, as_text
-from tallytree.io.formulas import Formula, is_name
-from tallytree.kbest import k_best
+from tallytree.io.formulas import Formula
+from tallytree.io.problem_parts import Parameter, as_parameter, check_names, checked_formula
+from tallytree.kbest import diverse_k_best, k_best
 from tallytree.model.model import Model, checked_model
+from tallytree.planning.orders import Order
 from tallytree.planning.plan import Plan
 from tallytree.planning.precision import Precision
 from tallytree.planning.query import bind
-from tallytree.solving import plan, profile, solve
+from tallytree.relaxation import Relaxation, relax
+from tallytree.solving import distribution, plan, profile, solve
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.statistic import Recipe, Statistic
 
-__all__ = ["MOST_OPERATIONS", "Parameter", "ProblemFile"]
-
 MOST_OPERATIONS = 1e12
 """What a problem may cost unless more is allowed: some minutes, or a quarter of an hour."""
-
-
-class Parameter(NamedTuple):
-    """A named number of the formulas, and the range in which it makes sense, where that is known."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
 
 
 @final
@@ -97,8 +90,8 @@ class ProblemFile:
     ) -> None:
         self.model = checked_model(model)
         self.statistics = bind(model, statistics)
-        self.parameters = {name: _parameter(name, given) for name, given in (parameters or {}).items()}
-        self._check_names()
+        self.parameters = {name: as_parameter(name, given) for name, given in (parameters or {}).items()}
+        check_names(self.names, self.parameters)
         self.objective = None if objective is None else self._formula(objective, "objective")
         self.where = None if where is None else self._formula(self._as_text(where), "where")
 
@@ -161,6 +154,7 @@ class ProblemFile:
         memory_limit: float | None = None,
         operation_limit: float | None = MOST_OPERATIONS,
         precision: Precision = "double",
+        order: Order | None = None,
     ) -> Plan:
         """Plan what :meth:`solve` runs.
 
@@ -172,6 +166,8 @@ class ProblemFile:
             The most add-max operations; None for any number.
         precision : {"double", "single"}
             As for :func:`tallytree.plan`.
+        order : str or sequence of int, optional
+            As for :func:`tallytree.plan`.
 
         Raises
         ------
@@ -179,7 +175,12 @@ class ProblemFile:
             One of the limits is passed. Nothing has been run.
         """
         made = plan(
-            self.model, self.read, where=self.constraint, memory_limit=memory_limit, precision=precision
+            self.model,
+            self.read,
+            where=self.constraint,
+            memory_limit=memory_limit,
+            precision=precision,
+            order=order,
         )
         return self._affordable(made, operation_limit)
 
@@ -189,12 +190,13 @@ class ProblemFile:
         memory_limit: float | None = None,
         operation_limit: float | None = MOST_OPERATIONS,
         precision: Precision = "double",
+        order: Order | None = None,
     ) -> Solution:
         """Find the best labelling; its tally has all statistics of the problem.
 
         Parameters
         ----------
-        memory_limit, operation_limit, precision
+        memory_limit, operation_limit, precision, order
             As for :meth:`plan`.
 
         Raises
@@ -204,7 +206,9 @@ class ProblemFile:
         BudgetError
             One of the limits is passed.
         """
-        self.plan(memory_limit=memory_limit, operation_limit=operation_limit, precision=precision)
+        self.plan(
+            memory_limit=memory_limit, operation_limit=operation_limit, precision=precision, order=order
+        )
         found = solve(
             self.model,
             self.read,
@@ -212,24 +216,54 @@ class ProblemFile:
             where=self.constraint,
             memory_limit=memory_limit,
             precision=precision,
+            order=order,
         )
         return self._tallied(found)
 
     def profile(
-        self, *, memory_limit: float | None = None, operation_limit: float | None = MOST_OPERATIONS
+        self,
+        *,
+        memory_limit: float | None = None,
+        operation_limit: float | None = MOST_OPERATIONS,
+        order: Order | None = None,
     ) -> Profile:
         """Compute the best score for every tally of all statistics, whatever the constraint.
 
         Parameters
         ----------
-        memory_limit, operation_limit : float, optional
+        memory_limit, operation_limit, order
             As for :meth:`plan`.
         """
-        made = plan(self.model, self.statistics, memory_limit=memory_limit)
+        made = plan(self.model, self.statistics, memory_limit=memory_limit, order=order)
         return profile(self.model, self.statistics, plan=self._affordable(made, operation_limit))
 
+    def distribution(
+        self,
+        *,
+        memory_limit: float | None = None,
+        operation_limit: float | None = MOST_OPERATIONS,
+        order: Order | None = None,
+    ) -> Distribution:
+        """Compute the probability of every tally of all statistics under ``p(y) ∝ exp(score)``.
+
+        The objective and the constraint do not count: probabilities are those of all labellings.
+
+        Parameters
+        ----------
+        memory_limit, operation_limit, order
+            As for :meth:`plan`.
+        """
+        made = plan(self.model, self.statistics, memory_limit=memory_limit, order=order)
+        return distribution(self.model, self.statistics, plan=self._affordable(made, operation_limit))
+
     def k_best(
-        self, k: int, *, memory_limit: float | None = None, operation_limit: float | None = MOST_OPERATIONS
+        self,
+        k: int,
+        *,
+        distance: int | None = None,
+        memory_limit: float | None = None,
+        operation_limit: float | None = MOST_OPERATIONS,
+        order: Order | None = None,
     ) -> list[Solution]:
         """Return the k best labellings in order; fewer if there are fewer.
 
@@ -237,53 +271,58 @@ class ProblemFile:
         ----------
         k : int
             How many.
-        memory_limit, operation_limit : float, optional
+        distance : int, optional
+            In how many variables each differs from all before it, at least: a diverse list. It goes by the
+            score, so the problem must have neither an objective nor a constraint.
+        memory_limit, operation_limit, order
             As for :meth:`plan`.
         """
-        self.plan(memory_limit=memory_limit, operation_limit=operation_limit)
-        objective = self.function(self.read)
-        found = k_best(self.model, k, self.read, objective, where=self.constraint, memory_limit=memory_limit)
+        self.plan(memory_limit=memory_limit, operation_limit=operation_limit, order=order)
+        limits: dict[str, Any] = {"memory_limit": memory_limit, "order": order}
+        if distance is None:
+            objective = self.function(self.read)
+            found = k_best(self.model, k, self.read, objective, where=self.constraint, **limits)
+        elif self.objective is None and self.where is None:
+            found = diverse_k_best(self.model, k, distance, **limits)
+        else:
+            raise ModelError(
+                "a diverse list goes by the score alone, and this problem has an objective or a constraint; "
+                "leave out the distance, or take them out of the problem"
+            )
         return [self._tallied(solution) for solution in found]
 
-    # --- inside -------------------------------------------------------------------------------------------
+    def relax(
+        self, *, iterations: int = 200, memory_limit: float | None = None, order: Order | None = None
+    ) -> Relaxation:
+        """Bound the best score under the constraint, without carrying tallies.
 
-    def _check_names(self) -> None:
-        taken = {"score": "the score"}
-        named = [
-            *((s.name, "statistic") for s in self.statistics),
-            *((p, "parameter") for p in self.parameters),
-        ]
-        for name, what in named:
-            if not is_name(name):
-                raise ModelError(
-                    f"the {what} {name!r} cannot be named in a formula; use letters, digits and _, as "
-                    "statistic.named('chunks') does"
-                )
-            if name in taken:
-                raise ModelError(f"the {what} {name!r} has the name of {taken[name]}; names must be distinct")
-            taken[name] = f"another {what}"
+        Parameters
+        ----------
+        iterations : int
+            The most MAP problems to solve.
+        memory_limit, order
+            As for :meth:`plan`.
+        """
+        if self.constraint is None or self.objective is not None:
+            raise ModelError(
+                "a relaxation bounds the best score under a constraint: give one, and no objective"
+            )
+        return relax(
+            self.model,
+            self.statistics,
+            where=self.constraint,
+            iterations=iterations,
+            memory_limit=memory_limit,
+            order=order,
+        )
 
     def _as_text(self, where: str | Formula | Constraint) -> str | Formula:
         if isinstance(where, Constraint):
             return as_text(where.on(self.model), {s: s.name for s in self.statistics})
         return where
 
-    def _formula(self, given: str | Formula, what: str) -> Formula:
-        try:
-            formula = given if isinstance(given, Formula) else Formula(given)
-        except ModelError as error:
-            raise ModelError(f"{what}: {error}") from None
-        wanted = {"objective": "number", "where": "truth"}[what]
-        if formula.kind != wanted:
-            hint = (
-                "a number, such as score - ones" if wanted == "number" else "a condition, such as ones >= 2"
-            )
-            raise ModelError(f"{what} must be {hint}; got '{formula.text}'")
-        known = {*self.names, *self.parameters, *(["score"] if what == "objective" else [])}
-        for name in formula.names:
-            if name not in known:
-                raise ModelError(_unknown(name, what, known))
-        return formula
+    def _formula(self, given: str | Formula, what: Literal["objective", "where"]) -> Formula:
+        return checked_formula(given, what, {*self.names, *self.parameters})
 
     def _affordable(self, made: Plan, limit: float | None) -> Plan:
         formula = 0 if self.objective is None else len(self.objective.code) * made.tallies
@@ -306,35 +345,3 @@ class ProblemFile:
         if self.where is not None:
             parts.append(f"where={self.where.text!r}")
         return f"ProblemFile({', '.join(parts)})"
-
-
-def _parameter(name: str, given: float | Parameter) -> Parameter:
-    parameter = given if isinstance(given, Parameter) else Parameter(given)
-    try:
-        numbers = [float(number) for number in parameter if number is not None]
-        right = all(np.isfinite(numbers))
-    except (TypeError, ValueError, OverflowError):
-        right = False
-    if not right:
-        raise ModelError(f"the parameter {name!r} is {given!r}; its value and range must be finite numbers")
-    low, high = parameter.low, parameter.high
-    if low is not None and high is not None and low > high:
-        raise ModelError(f"the parameter {name!r} has an empty range, {low} to {high}")
-    return Parameter(*(None if number is None else _exact(number) for number in parameter))  # type: ignore[arg-type]
-
-
-def _exact(number: float) -> float:
-    """Return a number as a double, or as an integer where no double has its value."""
-    return number if isinstance(number, int) and number != float(number) else float(number)
-
-
-def _unknown(name: str, what: str, known: set[str]) -> str:
-    names = ", ".join(sorted(known)) or "none"
-    if name == "score":
-        return (
-            f"{what} reads the score, but a constraint is about statistics ({names}); for a range of scores "
-            "see tallytree.score_between, or use an objective such as where(score >= 3, score, -inf)"
-        )
-    near = get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {names}"
-    return f"{what} reads {name!r}, which is neither a statistic nor a parameter; {hint}"

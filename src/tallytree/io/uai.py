@@ -31,8 +31,6 @@ from tallytree.io.files import PathLike, Readable, write_atomically
 from tallytree.io.words import Words
 from tallytree.model.model import Model
 
-__all__ = ["read_uai", "write_uai"]
-
 MOST_STATES = 2**31 - 1
 # A variable in no table may declare any number of states; evidence would make a table of them.
 MOST_OBSERVED_STATES = 2**24

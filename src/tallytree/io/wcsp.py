@@ -28,8 +28,6 @@ from tallytree.io.networks import Network
 from tallytree.io.problems import ProblemFile
 from tallytree.io.words import Words
 
-__all__ = ["read_wcsp", "write_wcsp"]
-
 MOST_STATES = 2**31 - 1
 EXPANSION = 128  # a function of eight bytes becomes a table of its own
 Scope = tuple[int, ...]

@@ -10,8 +10,6 @@ from typing import NoReturn
 from tallytree.errors import ModelError
 from tallytree.io.files import EXPANSION, Readable, source
 
-__all__ = ["MOST_WHOLE", "Words"]
-
 LONGEST_WHOLE = 18
 MOST_WHOLE = 10**LONGEST_WHOLE
 LONGEST_INTEGER = 20

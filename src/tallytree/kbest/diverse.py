@@ -22,8 +22,6 @@ from tallytree.statistics.constraints import all_of
 from tallytree.statistics.recipes import mismatches
 from tallytree.statistics.statistic import Recipe, Statistic
 
-__all__ = ["diverse_k_best"]
-
 Distance = Callable[[NDArray[np.int64]], Statistic | Recipe]
 
 

@@ -28,8 +28,6 @@ from tallytree.statistics.constraints import all_of, as_constraint
 from tallytree.statistics.recipes import mismatches
 from tallytree.statistics.statistic import Recipe, Statistic, read_by
 
-__all__ = ["exclude"]
-
 Labelling = Solution | ArrayLike
 Method = Literal["statistics", "ranking"]
 

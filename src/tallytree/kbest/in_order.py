@@ -22,8 +22,6 @@ from tallytree.reductions.reduction import Reduction
 from tallytree.solving import answered, ask
 from tallytree.statistics.statistic import Recipe, Statistic
 
-__all__ = ["iter_best", "k_best", "ranked"]
-
 
 @overload
 def iter_best(

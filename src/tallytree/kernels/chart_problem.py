@@ -12,8 +12,6 @@ from tallytree.algebra.tallies import Integers
 from tallytree.kernels.native import DerivationStep
 from tallytree.kernels.reference import Array
 
-__all__ = ["UNARY", "CLOSED", "OPEN", "SPLIT", "WORD", "ChartProblem", "Item", "Way"]
-
 OPEN, CLOSED = 0, 1
 WORD, UNARY, SPLIT = DerivationStep.WORD, DerivationStep.UNARY, DerivationStep.SPLIT
 
@@ -28,59 +26,31 @@ class Item(NamedTuple):
 
 
 class Way(NamedTuple):
-    """One way to make an item: a word's tag, a chain of unary rules, or a binary rule over one split.
+    """One way to make an item: a word's tag, a chain of unary rules, or a binary rule over one split."""
 
-    Attributes
-    ----------
-    kind : int
-        0 for a tag, 1 for a chain, 2 for a rule.
-    number : int
-        Of the symbol, the chain or the rule.
-    score : float
-        What it adds to the score.
-    shift : (P,) integers
-        What it adds to the tally.
-    parts : tuple of Item
-        What it is made from.
-    """
-
-    kind: int
-    number: int
-    score: float
-    shift: Integers
-    parts: tuple[Item, ...] = ()
+    kind: int  # 0 for a tag, 1 for a chain, 2 for a rule
+    number: int  # of the symbol, the chain or the rule
+    score: float  # what it adds to the score
+    shift: Integers  # (P,): what it adds to the tally
+    parts: tuple[Item, ...] = ()  # what it is made from
 
 
 @dataclass(frozen=True, eq=False)
 class ChartProblem:
-    """A sentence: rules, their scores over its spans, and what is counted there.
+    """A sentence: rules, their scores over its spans, and what is counted there."""
 
-    Attributes
-    ----------
-    root : int
-        The symbol over the whole sentence.
-    rules : (n, 3) integers
-        Parent, left child and right child.
-    chains : (n, 5) integers
-        Target, source, bag, bag over a single word (-1: nothing is counted), and whether the source is
-        closed: such a chain is put on top of others.
-    word_scores, rule_scores, chain_scores : float arrays
-        ``[word][symbol]``, ``[rule][1 or span]`` and ``[chain][1 or span]``.
-    shifts : integers, [bag][span][statistic]
-    caps : (P,) integers
-    live : bool array, [layer][span][symbol]
-        The items that may be made.
-    """
-
-    root: int
-    rules: Array
+    root: int  # the symbol over the whole sentence
+    rules: Array  # (n, 3): parent, left child and right child
+    # (n, 5): target, source, bag, bag over a single word (-1: nothing is counted), and whether the source is
+    # closed: such a chain is put on top of others
     chains: Array
+    # ``[word][symbol]``, ``[rule][1 or span]`` and ``[chain][1 or span]``
     word_scores: Array
     rule_scores: Array
     chain_scores: Array
-    shifts: Array
-    caps: Integers
-    live: Array
+    shifts: Array  # [bag][span][statistic]
+    caps: Integers  # (P,)
+    live: Array  # [layer][span][symbol]: the items that may be made
 
     @property
     def words(self) -> int:

@@ -25,8 +25,6 @@ from tallytree.algebra.scores import Algebra
 from tallytree.algebra.tallies import Integers, unique_rows
 from tallytree.kernels.reference import Array, Factor, Table, absorb, join, pull_absorb, pull_join
 
-__all__ = ["combine", "either", "pull_combine", "pull_either", "pull_unary", "unary", "word"]
-
 
 def word(score: float, statistics: int, algebra: Algebra) -> Table:
     """Return the message of a word's tag: its score, at the tally 0 of all `statistics`.

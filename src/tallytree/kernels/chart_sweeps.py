@@ -25,8 +25,6 @@ from tallytree.kernels.chart_reference import (
 )
 from tallytree.kernels.reference import Array, Table
 
-__all__ = ["sweep_down", "sweep_up", "walk"]
-
 Inside = dict[Item, Table]
 
 
@@ -107,15 +105,10 @@ def walk(
     A step has a kind (0: word, 1: chain, 2: rule), a number (of the symbol, the chain or the rule), the start
     and the width of its span, and for a rule the width of the left part.
 
-    Parameters
-    ----------
-    problem, inside, algebra
-        The chart, and what `sweep_up` returned.
-    tally
-        The tally at the root.
-    choose
-        Takes the values of all ways to make a cell and returns the place of one. They come in this order:
-        splits from the left, rules and chains by number, tallies of the left part, tallies of the right one.
+    `problem`, `inside` and `algebra`: the chart, and what `sweep_up` returned. `tally`: the tally at the
+    root. `choose`: takes the values of all ways to make a cell and returns the place of one. They come in
+    this order: splits from the left, rules and chains by number, tallies of the left part, tallies of the
+    right one.
     """
     steps: list[tuple[int, ...]] = []
     waiting = [Cell(problem.top, tally)]

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from tallytree.kernels import native
 
-__all__ = ["Evaluation", "evaluate"]
-
 Evaluation = tuple[float, float, int, list[int]]
 """A labelling's score, the size of its local scores, their number, and the sum of each block of integers."""
 

@@ -40,21 +40,11 @@ Factor = tuple[Sequence[int], npt.ArrayLike]
 
 @dataclass(frozen=True)
 class Table:
-    """A message: elements of an algebra for every state of a scope and every tally.
+    """A message: elements of an algebra for every state of a scope and every tally."""
 
-    Attributes
-    ----------
-    scope
-        The variables, in increasing order.
-    tallies
-        ``(S, P)`` int64, sorted lexicographically, without repetitions.
-    values
-        One axis per variable of the scope, and a last one of length ``S``.
-    """
-
-    scope: Scope
-    tallies: Integers
-    values: Array
+    scope: Scope  # the variables, in increasing order
+    tallies: Integers  # ``(S, P)`` int64, sorted lexicographically, without repetitions
+    values: Array  # one axis per variable of the scope, and a last one of length ``S``
 
     @property
     def cardinalities(self) -> dict[int, int]:
@@ -137,16 +127,9 @@ def absorb(
 ) -> Table:
     """Add scores and shift tallies: ``c[s, l] = ⊕ over i + g(s) = l of a[s, i] ⊗ f(s)``.
 
-    Parameters
-    ----------
-    table
-        What is known so far.
-    factors
-        (scope, float table) pairs whose sum is ``f``.
-    shifts
-        For each of the P statistics, the (scope, integer table) pairs whose sum is its ``g``.
-    algebra, caps
-        The score algebra, and the caps of the P statistics.
+    `table`: what is known so far. `factors`: (scope, float table) pairs whose sum is ``f``. `shifts`: for
+    each of the P statistics, the (scope, integer table) pairs whose sum is its ``g``. `algebra` and `caps`:
+    the score algebra, and the caps of the P statistics.
 
     Examples
     --------

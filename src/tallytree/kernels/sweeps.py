@@ -87,15 +87,9 @@ def sweep_up(problem: Problem, order: Sequence[int], algebra: Algebra) -> list[S
 def sweep_down(steps: Sequence[Step], weights: Array, algebra: Algebra) -> dict[int, Array]:
     """Return every variable's marginal, the tallies of the profile being weighted with `weights`.
 
-    Parameters
-    ----------
-    steps
-        What `sweep_up` returned.
-    weights
-        One element of the algebra for each tally of the profile: ``one`` for the tallies that are wanted,
-        ``zero`` for the others.
-    algebra
-        The algebra of the upward sweep.
+    `steps`: what `sweep_up` returned. `weights`: one element of the algebra for each tally of the profile:
+    ``one`` for the tallies that are wanted, ``zero`` for the others. `algebra`: the algebra of the upward
+    sweep.
 
     Examples
     --------

@@ -17,7 +17,6 @@ except ImportError as error:
 
 from tallytree.deprecation import renamed
 from tallytree.learning.bound_descent import Descent, minimise_bound
-from tallytree.learning.checks import check_problem
 from tallytree.learning.corpus import sample_sentences
 from tallytree.learning.cutting_planes import CuttingPlanes
 from tallytree.learning.decoding import BestDecoder, Decoder, ExpectedFBeta, KBestDecoder, MaxBrackets
@@ -28,9 +27,8 @@ from tallytree.learning.inference import Diverse, TopTallies
 from tallytree.learning.metrics import CorpusScore, accuracy, corpus_f
 from tallytree.learning.oracle import ExactOracle, Oracle
 from tallytree.learning.planes import Plane
-from tallytree.learning.problem import TrainingProblem
-from tallytree.learning.progress import Progress
-from tallytree.learning.run_options import RunOptions
+from tallytree.learning.problem import TrainingProblem, check_problem
+from tallytree.learning.progress import Progress, RunOptions
 from tallytree.learning.sequence_crf import SequenceCRF
 from tallytree.learning.sequence_svm import SequenceSVM
 from tallytree.learning.sequences import SequenceProblem

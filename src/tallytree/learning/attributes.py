@@ -20,17 +20,6 @@ from sklearn.feature_extraction import FeatureHasher
 
 from tallytree.errors import ModelError
 
-__all__ = [
-    "Columns",
-    "Encoder",
-    "Hashed",
-    "NumberedNames",
-    "Vocabulary",
-    "attributes",
-    "encoder_of",
-    "is_symbolic",
-]
-
 Rows = Any
 """A sparse matrix in row order, one row for each position."""
 
@@ -84,21 +73,11 @@ def _named(name: str, value: Any) -> Iterator[tuple[str, float]]:
 
 
 class NumberedNames(NamedTuple):
-    """The attributes of many positions, all of value 1, as numbers in a list of names.
+    """The attributes of many positions, all of value 1, as numbers in a list of names."""
 
-    Attributes
-    ----------
-    names : list of str
-        Every attribute that occurs, at least once.
-    numbers : int64 array
-        The attributes of all positions, one position after the other.
-    sizes : int64 array
-        How many attributes each position has.
-    """
-
-    names: list[str]
-    numbers: NDArray[np.int64]
-    sizes: NDArray[np.int64]
+    names: list[str]  # every attribute that occurs, at least once
+    numbers: NDArray[np.int64]  # the attributes of all positions, one position after the other
+    sizes: NDArray[np.int64]  # how many attributes each position has
 
 
 class Encoder:

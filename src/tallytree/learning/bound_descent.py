@@ -28,8 +28,6 @@ from tallytree.learning.planes import Floats, dot
 from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.solver import batches, shuffled
 
-__all__ = ["Descent", "SoftBound", "minimise_bound"]
-
 _SMALL = 1e-8
 """Keeps the first step of a coordinate finite."""
 
@@ -39,18 +37,10 @@ _AT_ONCE = 256
 
 
 class SoftBound(NamedTuple):
-    """The bound with a soft margin, at some weights.
+    """The bound with a soft margin, at some weights."""
 
-    Attributes
-    ----------
-    norms : float
-        The terms that look at the weights alone.
-    empirical : float
-        The mean of the softened maxima.
-    """
-
-    norms: float
-    empirical: float
+    norms: float  # the terms that look at the weights alone
+    empirical: float  # the mean of the softened maxima
 
     @property
     def value(self) -> float:

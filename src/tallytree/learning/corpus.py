@@ -7,8 +7,6 @@ from importlib.resources import files
 
 from tallytree.io.conll import Row, read_conll
 
-__all__ = ["sample_sentences"]
-
 
 def sample_sentences() -> list[list[Row]]:
     """Return 60 sentences, each a list of (word, tag, chunk); chunks are marked by B, I and O.

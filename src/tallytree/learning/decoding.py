@@ -31,12 +31,10 @@ from tallytree.kbest import k_best
 from tallytree.learning.planes import Floats, Integers
 from tallytree.model.model import Model
 from tallytree.parsing import Forest
-from tallytree.parsing.derivation import Scores
+from tallytree.running.charts import Scores
 from tallytree.solving import distribution, solve
 from tallytree.statistics.recipes import mismatches
 from tallytree.values import read_only
-
-__all__ = ["BestDecoder", "Decoder", "ExpectedFBeta", "KBestDecoder", "MaxBrackets"]
 
 if not TYPE_CHECKING:  # pickles of the old names say this module
     __getattr__ = renamed(__name__, {"Best": "BestDecoder", "KBest": "KBestDecoder"})

@@ -13,12 +13,9 @@ from threadpoolctl import threadpool_limits
 from tallytree.learning.likelihoods import Objective
 from tallytree.learning.penalties import Penalty
 from tallytree.learning.planes import Floats
-from tallytree.learning.progress import Progress, time_left
-from tallytree.learning.run_options import RunOptions
+from tallytree.learning.progress import Progress, RunOptions, time_left
 from tallytree.learning.solver import Arrays, taken
 from tallytree.learning.training import Checkpoint
-
-__all__ = ["Fitted", "fit_weights"]
 
 _MEMORY = 8
 """The steps that L-BFGS remembers."""

@@ -18,11 +18,14 @@ from tallytree.learning.structured_estimator import StructuredEstimator
 from tallytree.learning.training import Trained, train
 from tallytree.losses import Loss
 
-__all__ = ["StructuredSVM"]
-
 
 class StructuredSVM(StructuredEstimator):
     """The base of the SVMs; use one of its subclasses."""
+
+    scaling: Scaling
+    C: float
+    solver: Solver | None
+    extra: TopTallies | Diverse | None
 
     def __init__(
         self,
@@ -40,18 +43,7 @@ class StructuredSVM(StructuredEstimator):
         checkpoint: str | os.PathLike[str] | None = None,
         verbose: bool = False,
     ) -> None:
-        self.loss = loss
-        self.scaling = scaling
-        self.C = C
-        self.solver = solver
-        self.extra = extra
-        self.tolerance = tolerance
-        self.max_passes = max_passes
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.verbose = verbose
+        self._keep(locals())
 
     def fit(self, X: Sequence[Any], y: Sequence[Any]) -> Self:
         """Learn weights from examples and their labellings.

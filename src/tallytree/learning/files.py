@@ -19,8 +19,6 @@ from tallytree.io.documents import check_depth
 from tallytree.io.files import replacing
 from tallytree.planning.budget import default_memory_limit
 
-__all__ = ["DAMAGE", "array_of", "check_length", "read_arrays", "write_arrays"]
-
 DAMAGE = (
     ArithmeticError,
     AttributeError,
@@ -53,12 +51,8 @@ def write_arrays(
 def read_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Read such a file; nothing in it can run.
 
-    Raises
-    ------
-    ModelError
-        The file is damaged, or holds something else.
-    BudgetError
-        It is larger than half of the memory.
+    Raises ModelError: the file is damaged, or holds something else. Raises BudgetError: it is larger than
+    half of the memory.
     """
     name = os.fspath(path)
     with open(path, "rb") as file:
@@ -98,10 +92,7 @@ def array_of(data: bytes) -> NDArray[Any]:
 
     NumPy would evaluate the header as a literal of Python; those that are written here match one pattern.
 
-    Raises
-    ------
-    ValueError
-        It is none.
+    Raises ValueError: it is none.
     """
     found = _ARRAY.match(data)
     if found is None:

@@ -21,8 +21,6 @@ from scipy import sparse
 
 from tallytree.errors import ModelError
 
-__all__ = ["contents", "fingerprint_of"]
-
 Parts = tuple[str, bytes, Iterable[Any]]
 """The kind of a value, what it is by itself, and what it is made of besides."""
 
@@ -33,10 +31,7 @@ def fingerprint_of(value: Any) -> str:
     Equal content has equal digests, in every process: they do not depend on where a value lies in memory, nor
     on the order of sets.
 
-    Raises
-    ------
-    ModelError
-        There is something in it that has no content to go by, as an open file.
+    Raises ModelError: there is something in it that has no content to go by, as an open file.
 
     Examples
     --------

@@ -18,8 +18,6 @@ from tallytree.learning.sequences import SequenceProblem
 from tallytree.learning.stored import StoredSequences
 from tallytree.learning.trees import TreeProblem
 
-__all__ = ["former_fingerprint"]
-
 
 def former_fingerprint(problem: TrainingProblem) -> str | None:
     """Return the digest that release 0.1.0 would have written; None where it left out the inputs."""

@@ -16,7 +16,6 @@ import numpy as np
 
 from tallytree.learning.oracle import Oracle
 from tallytree.learning.planes import Floats, Plane, dot
-from tallytree.learning.sets_io import packed, unpacked
 from tallytree.learning.solver import (
     Arrays,
     Report,
@@ -28,9 +27,7 @@ from tallytree.learning.solver import (
     shuffled,
     taken,
 )
-from tallytree.learning.working_sets import WorkingSet
-
-__all__ = ["FrankWolfe", "FrankWolfeRun"]
+from tallytree.learning.working_sets import WorkingSet, packed, unpacked
 
 _SETTLED = 0.1
 """The part of a pass's gap that may be left on the planes at hand, spread evenly over the examples."""

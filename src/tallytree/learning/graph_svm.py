@@ -12,8 +12,6 @@ from tallytree.learning.problem import TrainingProblem
 from tallytree.losses import Loss
 from tallytree.model.model import Model
 
-__all__ = ["GraphSVM"]
-
 
 class GraphSVM(StructuredSVM):
     """A structural SVM for graphs of small width: multi-label classification, images with a short side.

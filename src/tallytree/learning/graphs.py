@@ -7,7 +7,6 @@ must be of small width: trees, bands, grids with a short side.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,8 +22,6 @@ from tallytree.losses import Loss
 from tallytree.model.blocks import Block, unary_scopes
 from tallytree.model.model import Model
 from tallytree.values import read_only
-
-__all__ = ["Graph", "GraphProblem", "grid_graph", "label_graphs"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,16 +198,6 @@ class GraphProblem(TrainingProblem):
         single, first = _labelled(graph.nodes, labelling, self.labels)
         pairs, second = _labelled(graph.edge_features, kinds, self.labels**2)
         return np.concatenate((single, self._node_weights + pairs)), np.concatenate((first, second))
-
-    def fingerprint(self) -> str:
-        """Return a digest of the features, the truths and the loss."""
-        digest = hashlib.sha256(super().fingerprint().encode())
-        for graph in self.graphs:
-            digest.update(np.ascontiguousarray(graph.edges).tobytes())
-            for matrix in (graph.nodes, graph.edge_features):
-                for array in (matrix.indptr, matrix.indices, matrix.data):
-                    digest.update(np.ascontiguousarray(array).tobytes())
-        return digest.hexdigest()
 
 
 def _labelled(matrix: sparse.csr_matrix, labels: Integers, count: int) -> Features:

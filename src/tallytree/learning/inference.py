@@ -21,8 +21,6 @@ from tallytree.model.model import Model
 from tallytree.statistics.constraints import And, Constraint
 from tallytree.statistics.recipes import mismatches
 
-__all__ = ["ChainTask", "Diverse", "Extra", "Found", "ModelTask", "Scaling", "Task", "TopTallies"]
-
 Scaling = Literal["margin", "slack"]
 
 Found = list[tuple[Any, float]]

@@ -11,19 +11,10 @@ import numpy as np
 from tallytree.errors import ModelError
 from tallytree.learning.planes import Integers
 
-__all__ = ["Labels"]
-
 
 @dataclass(frozen=True)
 class Labels:
     """The labels of a task.
-
-    Attributes
-    ----------
-    names : tuple of str or None
-        Sorted; None where labels are numbers from 0.
-    count : int
-        How many there are.
 
     Examples
     --------
@@ -32,8 +23,8 @@ class Labels:
     (('B', 'O'), array([1, 1, 0]))
     """
 
-    names: tuple[str, ...] | None
-    count: int
+    names: tuple[str, ...] | None  # sorted; None where labels are numbers from 0
+    count: int  # how many there are
 
     def __post_init__(self) -> None:
         names = range(self.count) if self.names is None else self.names

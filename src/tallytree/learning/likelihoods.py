@@ -24,8 +24,6 @@ from tallytree.errors import ModelError
 from tallytree.learning.planes import Floats, Integers
 from tallytree.learning.sequences import SequenceProblem
 
-__all__ = ["Objective", "ObjectiveKind", "SequenceObjective", "checked_objective"]
-
 ObjectiveKind = Literal["likelihood", "softmax-margin", "risk"]
 
 

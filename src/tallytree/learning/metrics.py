@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 from tallytree.losses import FBeta
 
-__all__ = ["CorpusScore", "accuracy", "corpus_f"]
-
 
 class CorpusScore(NamedTuple):
     """Precision, recall and F over a corpus."""

@@ -16,11 +16,9 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from tallytree.errors import ModelError
-from tallytree.learning.inference import Diverse, Extra, Found, Scaling, Task, TopTallies
+from tallytree.learning.inference import Extra, Found, Scaling, Task
 from tallytree.learning.planes import Floats, Plane, scaled_plane
 from tallytree.learning.problem import Labelling, TrainingProblem
-
-__all__ = ["Diverse", "ExactOracle", "Oracle", "Scaling", "TopTallies"]
 
 _PIECE = 64
 """The examples that a process is given at a time."""

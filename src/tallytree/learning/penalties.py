@@ -9,8 +9,6 @@ import numpy as np
 from tallytree.errors import ModelError
 from tallytree.learning.planes import Floats
 
-__all__ = ["Penalty"]
-
 
 @dataclass(frozen=True)
 class Penalty:

@@ -15,8 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Features", "Floats", "Integers", "Plane", "collected", "combined", "dot", "scaled_plane"]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 

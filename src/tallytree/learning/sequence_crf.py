@@ -21,8 +21,6 @@ from tallytree.learning.templates import WindowFeatures
 from tallytree.learning.weighting import ClassWeight
 from tallytree.losses import Loss
 
-__all__ = ["SequenceCRF"]
-
 
 class SequenceCRF(SequenceEstimator, StructuredCRF):
     """A conditional random field for sequences: tagging, chunking, segmentation, with probabilities.
@@ -86,6 +84,8 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
            [0.01, 0.96, 0.03]])
     """
 
+    all_possible_states: bool
+
     def __init__(
         self,
         loss: Loss | None = None,
@@ -106,24 +106,7 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
         min_count: int = 1,
         features: WindowFeatures | None = None,
     ) -> None:
-        super().__init__(
-            loss,
-            objective=objective,
-            c1=c1,
-            c2=c2,
-            class_weight=class_weight,
-            tolerance=tolerance,
-            max_passes=max_passes,
-            max_seconds=max_seconds,
-            n_jobs=n_jobs,
-            warm_start=warm_start,
-            checkpoint=checkpoint,
-            verbose=verbose,
-        )
-        self.all_possible_states = all_possible_states
-        self.hashed = hashed
-        self.min_count = min_count
-        self.features = features
+        self._keep(locals())
 
     def _objective(self, problem: Any, kind: ObjectiveKind, importance: Floats) -> SequenceObjective:
         if kind != "likelihood":

@@ -19,8 +19,6 @@ from tallytree.learning.templates import WindowFeatures
 from tallytree.losses import Loss
 from tallytree.model.model import Model
 
-__all__ = ["SequenceEstimator"]
-
 
 class SequenceEstimator(StructuredEstimator):
     """The base of the estimators of sequences; use one of its subclasses."""

@@ -13,8 +13,6 @@ from tallytree.learning.solver import Solver
 from tallytree.learning.templates import WindowFeatures
 from tallytree.losses import Loss
 
-__all__ = ["SequenceSVM"]
-
 
 class SequenceSVM(SequenceEstimator, StructuredSVM):
     """A structural SVM for sequences: tagging, chunking, segmentation.
@@ -76,6 +74,10 @@ class SequenceSVM(SequenceEstimator, StructuredSVM):
     [array(['D', 'N'], dtype=object)]
     """
 
+    hashed: int | None
+    min_count: int
+    features: WindowFeatures | None
+
     def __init__(
         self,
         loss: Loss | None = None,
@@ -95,20 +97,4 @@ class SequenceSVM(SequenceEstimator, StructuredSVM):
         min_count: int = 1,
         features: WindowFeatures | None = None,
     ) -> None:
-        super().__init__(
-            loss,
-            scaling=scaling,
-            C=C,
-            solver=solver,
-            extra=extra,
-            tolerance=tolerance,
-            max_passes=max_passes,
-            max_seconds=max_seconds,
-            n_jobs=n_jobs,
-            warm_start=warm_start,
-            checkpoint=checkpoint,
-            verbose=verbose,
-        )
-        self.hashed = hashed
-        self.min_count = min_count
-        self.features = features
+        self._keep(locals())

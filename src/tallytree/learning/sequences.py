@@ -22,8 +22,6 @@ from tallytree.learning.problem import TrainingProblem
 from tallytree.losses import Loss
 from tallytree.model.model import Model
 
-__all__ = ["Entries", "SequenceProblem", "chains"]
-
 Entries = tuple[NDArray[Any], NDArray[Any], Floats]
 
 
@@ -36,18 +34,8 @@ def chains(
 ) -> Chains:
     """Return sequences at given weights.
 
-    Parameters
-    ----------
-    rows : sparse matrix of shape (T, F)
-        The features of all positions, one sequence after the other.
-    lengths : sequence of int
-        Those of the sequences.
-    weights : array of shape (F·N + N·N,)
-        Emissions, then transitions.
-    labels : int
-        N.
-    names : sequence of str, optional
-        The names of the labels.
+    `rows`: the features of all positions, one sequence after the other. `lengths`: those of the sequences.
+    `weights`: emissions, then transitions. `labels`: N. `names`: the names of the labels.
     """
     size = rows.shape[1] * labels
     scores = np.ascontiguousarray(rows @ weights[:size].reshape(-1, labels))

@@ -21,29 +21,17 @@ from numpy.typing import NDArray
 from tallytree.learning.oracle import Oracle
 from tallytree.learning.planes import Floats, Plane, dot
 
-__all__ = ["Arrays", "Report", "Run", "Solver", "batches", "half_square", "hinge_sum", "shuffled", "taken"]
-
 Arrays = Mapping[str, NDArray[Any]]
 
 
 class Report(NamedTuple):
-    """What a pass has found out.
+    """What a pass has found out."""
 
-    Attributes
-    ----------
-    dual : float
-        ``D(α)`` at the end of the pass.
-    primal : float
-        ``P`` of `weights`; an estimate where there are none, from planes met while the weights moved.
-    hinge : float
-        The mean hinge loss that goes with it.
-    weights : array or None
-        The weights that the primal was computed for, by one oracle call for each example.
-    """
-
-    dual: float
+    dual: float  # ``D(α)`` at the end of the pass
+    # ``P`` of `weights`; an estimate where there are none, from planes met while the weights moved
     primal: float
-    hinge: float
+    hinge: float  # the mean hinge loss that goes with it
+    # the weights that the primal was computed for, by one oracle call for each example
     weights: Floats | None
 
     @property

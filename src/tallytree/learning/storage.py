@@ -23,19 +23,16 @@ from tallytree.learning.graph_svm import GraphSVM
 from tallytree.learning.inference import Diverse, TopTallies
 from tallytree.learning.labels import Labels
 from tallytree.learning.progress import history_of
-from tallytree.learning.recipes import recipe_parameters
 from tallytree.learning.sequence_crf import SequenceCRF
 from tallytree.learning.sequence_svm import SequenceSVM
 from tallytree.learning.solver import Solver
-from tallytree.learning.structured_estimator import StructuredEstimator
+from tallytree.learning.structured_estimator import StructuredEstimator, recipe_parameters
 from tallytree.learning.subgradient import Subgradient
 from tallytree.learning.templates import WindowFeatures
 from tallytree.learning.tree_features import TreeFeatures
 from tallytree.learning.tree_grammar import Binarisation, TreebankGrammar
 from tallytree.learning.tree_model import TreeModel
 from tallytree.learning.tree_svm import TreeSVM
-
-__all__ = ["load", "save"]
 
 _ESTIMATORS: dict[str, type[StructuredEstimator]] = {
     kind.__name__: kind for kind in (GraphSVM, SequenceCRF, SequenceSVM, TreeSVM)

@@ -27,8 +27,6 @@ from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.sequences import Entries, SequenceProblem
 from tallytree.losses import Loss
 
-__all__ = ["StoredSequences", "store_sequences"]
-
 _HEADER = "header.json"
 _INTEGERS, _FLOATS = np.dtype("<i4"), np.dtype("<f8")
 _TYPES: dict[str, np.dtype[Any]] = {

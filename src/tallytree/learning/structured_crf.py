@@ -17,17 +17,20 @@ from tallytree.learning.likelihoods import Objective, ObjectiveKind, checked_obj
 from tallytree.learning.penalties import Penalty
 from tallytree.learning.planes import Floats
 from tallytree.learning.problem import TrainingProblem
-from tallytree.learning.run_options import RunOptions
+from tallytree.learning.progress import RunOptions
 from tallytree.learning.structured_estimator import StructuredEstimator
 from tallytree.learning.training import Checkpoint
 from tallytree.learning.weighting import ClassWeight, importance_of
 from tallytree.losses import Loss
 
-__all__ = ["StructuredCRF"]
-
 
 class StructuredCRF(StructuredEstimator):
     """The base of the CRFs; use one of its subclasses."""
+
+    objective: ObjectiveKind
+    c1: float
+    c2: float
+    class_weight: ClassWeight
 
     def __init__(
         self,
@@ -45,18 +48,7 @@ class StructuredCRF(StructuredEstimator):
         checkpoint: str | os.PathLike[str] | None = None,
         verbose: bool = False,
     ) -> None:
-        self.loss = loss
-        self.objective = objective
-        self.c1 = c1
-        self.c2 = c2
-        self.class_weight = class_weight
-        self.tolerance = tolerance
-        self.max_passes = max_passes
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.verbose = verbose
+        self._keep(locals())
 
     gradient_norm_: float
 

@@ -6,10 +6,12 @@ import os
 import sys
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,12 +22,59 @@ from tallytree.learning.decoding import BestDecoder, Decoder
 from tallytree.learning.labels import Labels
 from tallytree.learning.metrics import accuracy
 from tallytree.learning.problem import TrainingProblem
-from tallytree.learning.progress import Progress
-from tallytree.learning.recipes import RecipeEstimator
-from tallytree.learning.run_options import RunOptions
+from tallytree.learning.progress import Progress, RunOptions
 from tallytree.losses import HammingDistance, Loss
 
-__all__ = ["StructuredEstimator"]
+
+def recipe_parameters(recipe: Any) -> dict[str, Any]:
+    """Return the parameters of a frozen value by name; those of a loss without its truth.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> recipe_parameters(tt.losses.FBeta(beta=2.0, background="O"))
+    {'background': 'O', 'beta': 2.0}
+    """
+    if not is_dataclass(recipe) or isinstance(recipe, type):
+        return {}
+    return {f.name: getattr(recipe, f.name) for f in fields(recipe) if f.init and f.name != "truth"}
+
+
+class RecipeEstimator(BaseEstimator):  # type: ignore[misc]
+    """An estimator whose parameters may be frozen values with parameters of their own."""
+
+    def _keep(self, given: Mapping[str, Any]) -> None:
+        """Keep the arguments of a constructor under their own names: what scikit-learn asks of estimators."""
+        self.__dict__.update(
+            {name: value for name, value in given.items() if name not in ("self", "__class__")}
+        )
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name; with ``deep``, those of losses and solvers as ``loss__beta``."""
+        parameters: dict[str, Any] = super().get_params(deep=False)
+        if deep:
+            for name, value in list(parameters.items()):
+                inner = recipe_parameters(value)
+                parameters.update({f"{name}__{key}": part for key, part in inner.items()})
+        return parameters
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set parameters by name; ``loss__beta`` makes a loss with another beta."""
+        outer = {name: value for name, value in parameters.items() if "__" not in name}
+        super().set_params(**outer)
+        for name, value in parameters.items():
+            if name in outer:
+                continue
+            owner, _, key = name.partition("__")
+            recipe: Any = getattr(self, owner, None)
+            known = recipe_parameters(recipe)
+            if key not in known:
+                raise ModelError(
+                    f"there is no parameter {name!r}: {owner} is {recipe!r}"
+                    + (f", which has {', '.join(known)}" if known else "")
+                )
+            setattr(self, owner, replace(recipe, **{key: value}))
+        return self
 
 
 class StructuredEstimator(RecipeEstimator):
@@ -35,6 +84,8 @@ class StructuredEstimator(RecipeEstimator):
     tolerance: float
     max_passes: int
     max_seconds: float
+    n_jobs: int | None
+    warm_start: bool
     checkpoint: str | os.PathLike[str] | None
     verbose: bool
 

@@ -27,8 +27,6 @@ from tallytree.learning.solver import (
     taken,
 )
 
-__all__ = ["Subgradient", "SubgradientRun"]
-
 
 @dataclass(frozen=True)
 class Subgradient(Solver):

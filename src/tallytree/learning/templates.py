@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from tallytree.errors import ModelError
 from tallytree.learning.attributes import NumberedNames
 
-__all__ = ["CHUNKING", "TAGGING", "Template", "WindowFeatures", "shape", "templated", "word_parts"]
-
 Template = tuple[tuple[int, int], ...]
 """Places (column, offset) that are read together."""
 

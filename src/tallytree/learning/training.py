@@ -23,11 +23,8 @@ from tallytree.learning.inference import Diverse, Scaling, TopTallies
 from tallytree.learning.oracle import ExactOracle
 from tallytree.learning.planes import Floats
 from tallytree.learning.problem import TrainingProblem
-from tallytree.learning.progress import Progress, history_of, time_left
-from tallytree.learning.run_options import RunChanges, RunOptions
+from tallytree.learning.progress import Progress, RunChanges, RunOptions, history_of, time_left
 from tallytree.learning.solver import Report, Run, Solver, taken
-
-__all__ = ["Trained", "regularisation_path", "train"]
 
 
 @dataclass

@@ -21,10 +21,7 @@ from tallytree.learning.planes import Floats, Integers
 from tallytree.learning.templates import TAGGING, templated, word_parts
 from tallytree.learning.tree_grammar import TreebankGrammar
 from tallytree.parsing import Tree
-from tallytree.parsing.derivation import spans
-from tallytree.planning.charts import span_numbers
-
-__all__ = ["Sentence", "TreeFeatures", "side_attributes", "span_attributes"]
+from tallytree.planning.charts import span_numbers, spans
 
 Attributes = list[list[str]]
 
@@ -34,26 +31,14 @@ _WHOLE = 4
 
 
 class Sentence(NamedTuple):
-    """A sentence as numbers.
-
-    Attributes
-    ----------
-    words : tuple of str
-    base : array, [word][symbol]
-        Log-probabilities of words given symbols.
-    sides : sparse matrix
-        Attributes of spans that begin at each word, then of those that end at each word.
-    spans : sparse matrix
-        Attributes of spans, in the order of charts.
-    tagged : sparse matrix
-        Attributes of the words.
-    """
+    """A sentence as numbers."""
 
     words: tuple[str, ...]
-    base: Floats
+    base: Floats  # [word][symbol]: log-probabilities of words given symbols
+    # attributes of spans that begin at each word, then of those that end at each word
     sides: sparse.csr_matrix
-    spans: sparse.csr_matrix
-    tagged: sparse.csr_matrix
+    spans: sparse.csr_matrix  # attributes of spans, in the order of charts
+    tagged: sparse.csr_matrix  # attributes of the words
 
 
 def _padded(row: Sequence[str]) -> list[str]:

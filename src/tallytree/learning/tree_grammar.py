@@ -20,8 +20,6 @@ from tallytree.learning.planes import Floats, Integers
 from tallytree.parsing import CountedWords, Grammar, Tree, binarise, labels_of
 from tallytree.parsing.binarise import Tail
 
-__all__ = ["Binarisation", "Derivation", "TreebankGrammar"]
-
 ROOT = ""
 
 
@@ -44,22 +42,13 @@ class Binarisation:
 
 
 class Derivation(NamedTuple):
-    """How a tree is derived.
+    """How a tree is derived."""
 
-    Attributes
-    ----------
-    binary, unary : arrays of int
-        The rules, by their numbers in the grammar.
-    tags : array of int
-        The symbol above each word.
-    nodes : array of shape (K, 3)
-        A kind, a start and an end for each kind of each symbol above.
-    """
-
+    # the rules, by their numbers in the grammar
     binary: Integers
     unary: Integers
-    tags: Integers
-    nodes: Integers
+    tags: Integers  # the symbol above each word
+    nodes: Integers  # (K, 3): a kind, a start and an end for each kind of each symbol above
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,7 @@ from tallytree.learning.tree_grammar import Derivation, TreebankGrammar
 from tallytree.losses.base import is_number
 from tallytree.parsing import Forest
 from tallytree.parsing.compiled import compiled
-from tallytree.parsing.derivation import Scores
-
-__all__ = ["TreeModel"]
+from tallytree.running.charts import Scores
 
 
 @dataclass(frozen=True)

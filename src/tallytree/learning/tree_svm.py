@@ -25,9 +25,7 @@ from tallytree.learning.trees import TreeProblem
 from tallytree.losses import Loss, SymmetricDifference
 from tallytree.parsing import Forest, Grammar, Tree, score_brackets
 from tallytree.parsing.binarise import Tail
-from tallytree.planning.threads import thread_count
-
-__all__ = ["TreeSVM"]
+from tallytree.planning.budget import thread_count
 
 
 class TreeSVM(StructuredSVM):
@@ -84,6 +82,15 @@ class TreeSVM(StructuredSVM):
     [Tree('(S (NP (NN fish)) (VP (VB swim)))')]
     """
 
+    horizontal: int | None
+    vertical: int
+    tail: Tail
+    prior: float
+    smoothing: float
+    rare: int
+    hashed: int | None
+    min_count: int
+
     def __init__(
         self,
         loss: Loss | None = None,
@@ -108,28 +115,7 @@ class TreeSVM(StructuredSVM):
         hashed: int | None = None,
         min_count: int = 1,
     ) -> None:
-        super().__init__(
-            loss,
-            scaling=scaling,
-            C=C,
-            solver=solver,
-            extra=extra,
-            tolerance=tolerance,
-            max_passes=max_passes,
-            max_seconds=max_seconds,
-            n_jobs=n_jobs,
-            warm_start=warm_start,
-            checkpoint=checkpoint,
-            verbose=verbose,
-        )
-        self.horizontal = horizontal
-        self.vertical = vertical
-        self.tail = tail
-        self.prior = prior
-        self.smoothing = smoothing
-        self.rare = rare
-        self.hashed = hashed
-        self.min_count = min_count
+        self._keep(locals())
 
     model_: TreeModel
 

@@ -12,8 +12,6 @@ from tallytree.errors import ModelError
 from tallytree.learning.labels import Labels
 from tallytree.learning.planes import Floats, Integers
 
-__all__ = ["ClassWeight", "importance_of"]
-
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 
 

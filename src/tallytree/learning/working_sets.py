@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tallytree.learning.planes import Floats, Integers, Plane, combined, dot
+from tallytree.learning.solver import Arrays
 from tallytree.running.dual_steps import Slopes, StepRules, improve, inner_products
-
-__all__ = ["WorkingSet"]
 
 _RULES = StepRules(steps=20, enough=0.1, rounding=1e-12)
 """A visit need not finish: other sets change the slopes anyway, and the next pass visits this one again."""
@@ -27,14 +28,8 @@ _NONE = np.zeros(0)
 class WorkingSet:
     """The planes of one example and their weights.
 
-    Parameters
-    ----------
-    planes : sequence of Plane
-        At least one.
-    alpha : array of shape (K,)
-        Their weights.
-    gram : array of shape (K, K), optional
-        The inner products of the slopes, where they are known.
+    `planes`: at least one. `alpha`: their weights. `gram`: the inner products of the slopes, where they are
+    known.
     """
 
     __slots__ = ("_slopes", "alpha", "gram", "offsets")
@@ -113,17 +108,9 @@ class WorkingSet:
     def improve(self, weights: Floats, lag: Floats = _NONE, factor: float = 0.0) -> float:
         """Make pairwise steps, each with exact line search.
 
-        Parameters
-        ----------
-        weights : array
-            The weight vector, which is changed along with alpha.
-        lag, factor
-            Another vector, to which the change of the weights is added with a factor.
-
-        Returns
-        -------
-        float
-            ``Σ_k α_k (max g − g_k)`` before the first step: the gap of this block on the planes at hand.
+        `weights`: the weight vector, which is changed along with alpha. `lag` and `factor`: another vector,
+        to which the change of the weights is added with a factor. Returns ``Σ_k α_k (max g − g_k)`` before
+        the first step: the gap of this block on the planes at hand.
         """
         return improve(self._slopes, self.offsets, self.gram, self.alpha, weights, _RULES, lag, factor)
 
@@ -168,3 +155,61 @@ def _inner(first: Plane, second: Plane) -> float:
         return dot(first.values, first.values)
     _, here, there = np.intersect1d(first.indices, second.indices, assume_unique=True, return_indices=True)
     return dot(first.values[here], second.values[there])
+
+
+def packed(sets: Sequence[WorkingSet]) -> Arrays:
+    """Return the arrays that hold some working sets."""
+    planes = [plane for one in sets for plane in one.planes]
+    return {
+        "set_sizes": np.array([len(one) for one in sets], dtype=np.int64),
+        "plane_sizes": np.array([len(plane.indices) for plane in planes], dtype=np.int64),
+        "indices": np.concatenate([plane.indices for plane in planes]),
+        "values": np.concatenate([plane.values for plane in planes]),
+        "offsets": np.array([plane.offset for plane in planes], dtype=np.float64),
+        "alpha": np.concatenate([one.alpha for one in sets]),
+        "gram": np.concatenate([one.gram.ravel() for one in sets]),
+    }
+
+
+def unpacked(arrays: Arrays, sets: int, dimension: int) -> list[WorkingSet]:
+    """Return the working sets that such arrays hold: so many, of planes in so many dimensions."""
+    _check(arrays, sets, dimension)
+    ends = np.cumsum(arrays["plane_sizes"])[:-1]
+    parts = zip(
+        np.split(arrays["indices"], ends),
+        np.split(arrays["values"], ends),
+        arrays["offsets"].tolist(),
+        strict=True,
+    )
+    planes = [Plane(*part) for part in parts]
+    found, first, square = [], 0, 0
+    for size in arrays["set_sizes"].tolist():
+        gram = arrays["gram"][square : square + size * size].reshape(size, size)
+        last = first + size
+        found.append(WorkingSet(planes[first:last], arrays["alpha"][first:last], gram.copy()))
+        first, square = last, square + size * size
+    return found
+
+
+def _check(arrays: Arrays, sets: int, dimension: int) -> None:
+    """Refuse arrays that do not belong together."""
+    of_sets, of_planes, indices = arrays["set_sizes"], arrays["plane_sizes"], arrays["indices"]
+    planes, entries = len(of_planes), len(indices)
+    right = (
+        all(array.ndim == 1 and array.dtype == np.int64 for array in (of_sets, of_planes, indices))
+        and len(of_sets) == sets
+        and of_sets.min(initial=1) >= 1
+        and of_planes.min(initial=0) >= 0
+        and of_sets.sum() == planes
+        and of_planes.sum() == entries
+        and indices.min(initial=0) >= 0
+        and indices.max(initial=0) < dimension
+    )
+    sizes = {"values": entries, "offsets": planes, "alpha": planes, "gram": int((of_sets**2).sum())}
+    if not right or any(not is_floats(arrays[name], size) for name, size in sizes.items()):
+        raise ValueError("the planes of the examples do not belong together")
+
+
+def is_floats(array: NDArray[Any], size: int) -> bool:
+    """Return whether an array has so many finite doubles in a row."""
+    return array.dtype == np.float64 and array.shape == (size,) and bool(np.isfinite(array).all())

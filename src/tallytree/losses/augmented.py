@@ -26,8 +26,6 @@ from tallytree.model.restriction import Allowed, Fixed
 from tallytree.planning.options import Keywords, Options, read_options
 from tallytree.solving import best_of
 
-__all__ = ["LossProfile", "loss_augmented", "loss_augmented_path"]
-
 
 class LossProfile:
     """The best score for every tally of a loss: margin and slack scaling, whatever the margin, are look-ups.

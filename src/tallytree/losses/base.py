@@ -20,18 +20,6 @@ from tallytree.errors import ModelError
 from tallytree.model.model import Model
 from tallytree.reductions.reduction import Reduction
 
-__all__ = [
-    "Bounds",
-    "LabellingLoss",
-    "Line",
-    "Loss",
-    "Values",
-    "check_positive",
-    "columns",
-    "is_number",
-    "plain",
-]
-
 Bounds = tuple[float, float]
 """The least and the largest value that a loss can take."""
 

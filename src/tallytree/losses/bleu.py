@@ -18,12 +18,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallytree.losses.base import Values
-from tallytree.losses.grams import Group, Sentence, checked_order, clipped, counted, largest_counts, ngrams_of
-from tallytree.losses.sequences import SequenceLoss
+from tallytree.losses.sequences import (
+    Group,
+    Sentence,
+    SequenceLoss,
+    checked_order,
+    clipped,
+    counted,
+    largest_counts,
+    ngrams_of,
+)
 from tallytree.model.model import Model
 from tallytree.reductions.reduction import Reduction
-
-__all__ = ["Bleu"]
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,6 @@ from tallytree.errors import ModelError
 from tallytree.losses.base import Bounds, Line, Loss, Values
 from tallytree.model.model import Model
 
-__all__ = ["CrossingBrackets", "CrossingBracketsRate"]
-
 
 @dataclass(frozen=True)
 class _BracketLoss(Loss):

@@ -25,8 +25,6 @@ from tallytree.transducers.encodings import transduced
 from tallytree.transducers.machine import Machine, Move, State
 from tallytree.transducers.trellis import Alphabet, Layer, Trellis, trimmed, unrolled
 
-__all__ = ["Chunk", "ChunkFBeta", "Place", "chunks_of", "moves_at"]
-
 
 class Chunk(NamedTuple):
     """A chunk: its type, its first position and its last."""

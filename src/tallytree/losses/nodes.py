@@ -29,16 +29,6 @@ from tallytree.reductions.reduction import Reduction
 from tallytree.statistics.recipes import matches, mismatches
 from tallytree.trees import Tree
 
-__all__ = [
-    "FBeta",
-    "FalsePositives",
-    "IntersectionOverUnion",
-    "NodeLoss",
-    "Precision",
-    "Recall",
-    "SymmetricDifference",
-]
-
 
 @dataclass(frozen=True)
 class NodeLoss(LabellingLoss):

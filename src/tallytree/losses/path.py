@@ -12,8 +12,6 @@ from tallytree.errors import ModelError
 from tallytree.losses.base import is_number
 from tallytree.values import read_only
 
-__all__ = ["MarginPath", "checked_range"]
-
 Found = TypeVar("Found")
 
 

@@ -16,8 +16,6 @@ from tallytree.reductions.reduction import Reduction
 from tallytree.statistics.recipes import mismatches
 from tallytree.statistics.statistic import Statistic
 
-__all__ = ["HammingDistance", "HammingLoss", "LabelCount", "ZeroOne"]
-
 
 def _alone(name: str, tallies: Sequence[ArrayLike]) -> NDArray[np.int64]:
     """Return the tally of a loss that counts one thing."""

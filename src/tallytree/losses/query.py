@@ -34,27 +34,15 @@ from tallytree.reductions.reduction import Reduction
 from tallytree.solving import answered, best_of
 from tallytree.statistics.statistic import Statistic, read_by
 
-__all__ = ["GraphLossQuery", "LossQuery", "loss_query"]
-
 Augmented = TypeVar("Augmented")
 
 
 class LossQuery(ABC, Generic[Augmented]):
-    """A loss on a model or a forest.
+    """A loss on a model or a forest."""
 
-    Attributes
-    ----------
-    loss : Loss
-        In the subject's terms.
-    truth_score : float
-        The score of the truth.
-    query : Query
-        What the loss counts, under the constraint.
-    """
-
-    loss: Loss
-    truth_score: float
-    query: Query[Any]
+    loss: Loss  # in the subject's terms
+    truth_score: float  # the score of the truth
+    query: Query[Any]  # what the loss counts, under the constraint
 
     @property
     @abstractmethod

@@ -12,14 +12,20 @@ from numpy.typing import ArrayLike
 
 from tallytree.errors import BudgetError
 from tallytree.losses.base import Values, check_positive
-from tallytree.losses.grams import Group, Sentence, checked_order, clipped, counted, largest_counts, ngrams_of
-from tallytree.losses.sequences import SequenceLoss
+from tallytree.losses.sequences import (
+    Group,
+    Sentence,
+    SequenceLoss,
+    checked_order,
+    clipped,
+    counted,
+    largest_counts,
+    ngrams_of,
+)
 from tallytree.model.model import Model
 from tallytree.reductions.reduction import Reduction
 from tallytree.transducers.encodings import transduced
 from tallytree.transducers.subsequences import Subsequences
-
-__all__ = ["RougeL", "RougeN"]
 
 
 @dataclass(frozen=True)

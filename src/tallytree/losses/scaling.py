@@ -15,8 +15,6 @@ from tallytree.answers.objective import Objective
 from tallytree.errors import ModelError
 from tallytree.losses.base import Loss, Values, is_number
 
-__all__ = ["Scaling", "checked_margin", "checked_scaling", "needed", "objective", "scaled"]
-
 Scaling = Literal["margin", "slack"]
 
 

@@ -6,8 +6,6 @@ from typing import Any
 
 from tallytree.answers.solution import Solution
 
-__all__ = ["AugmentedSolution"]
-
 
 class AugmentedSolution(Solution):
     """The labelling that maximises a loss together with the score.

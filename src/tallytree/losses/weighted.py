@@ -23,8 +23,6 @@ from tallytree.model.model import Model
 from tallytree.reductions.reduction import Reduction
 from tallytree.statistics.statistic import Statistic
 
-__all__ = ["WeightedHamming"]
-
 _FINEST = 10**6  # the largest denominator that a lattice is looked for with
 
 

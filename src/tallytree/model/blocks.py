@@ -16,14 +16,6 @@ from numpy.typing import NDArray
 
 from tallytree.values import Frozen, counted, digest, owned, read_only, set_once
 
-__all__ = [
-    "LARGEST_INTEGER",
-    "Block",
-    "evaluate",
-    "stacked",
-    "unary_scopes",
-]
-
 LARGEST_INTEGER = 2**40
 """Entries of statistics stay below this in magnitude."""
 
@@ -32,14 +24,9 @@ LARGEST_INTEGER = 2**40
 class Block(Frozen):
     """One kind of factor over many scopes.
 
-    Parameters
-    ----------
-    scopes : int32 array of shape (K, arity)
-        The variables of each factor, in the order the user wrote.
-    tables : float64 or int64 array of shape (K or 1, n_1, …, n_arity)
-        One table per scope, or one shared by all; axis ``i`` of ``tables[k]`` belongs to ``scopes[k, i]``.
-    key : bytes, optional
-        ``digest(scopes)``, where it is already known.
+    `scopes`: the variables of each factor, in the order the user wrote. `tables`: one table per scope, or one
+    shared by all; axis ``i`` of ``tables[k]`` belongs to ``scopes[k, i]``. `key`: ``digest(scopes)``, where
+    it is already known.
 
     Notes
     -----

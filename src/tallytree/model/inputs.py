@@ -16,25 +16,6 @@ from tallytree.errors import ModelError
 from tallytree.model.pairs import check_scores, numeric
 from tallytree.values import digest, is_masked, owned, read_only
 
-__all__ = [
-    "Names",
-    "Scores",
-    "checked_cardinalities",
-    "checked_parents",
-    "code_in",
-    "labelling_array",
-    "listed_states",
-    "name_array",
-    "numbers_of",
-    "pairwise_scores",
-    "state_names",
-    "suggestion",
-    "unary_scores",
-    "uniform",
-    "variable_names",
-    "whole_number",
-]
-
 Scores = NDArray[np.float64]
 Names = tuple[str, ...]
 

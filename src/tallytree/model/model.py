@@ -25,8 +25,6 @@ from tallytree.model.restriction import Allowed, Fixed, checked_mapping, restric
 from tallytree.model.space import Space
 from tallytree.values import counted, digest, set_once
 
-__all__ = ["Model", "checked_model"]
-
 
 @final
 class Model(Space):

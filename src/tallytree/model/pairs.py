@@ -15,8 +15,6 @@ from tallytree.errors import ModelError
 from tallytree.model.blocks import LARGEST_INTEGER, Block
 from tallytree.values import is_masked, read_only
 
-__all__ = ["LARGEST_SCORE", "Pair", "are_scores", "check_blocks", "check_scores", "from_pairs", "numeric"]
-
 Pair = tuple[Iterable[int], ArrayLike]
 """A scope and its table: axis ``i`` of the table belongs to variable ``scope[i]``."""
 
@@ -153,11 +151,8 @@ def check_blocks(
 ) -> None:
     """Refuse blocks that do not fit a model with these cardinalities.
 
-    Raises
-    ------
-    ModelError
-        A scope is out of range or has a variable twice, a table has another shape or dtype, a score is nan,
-        +inf or too large, or an integer is.
+    Raises ModelError: a scope is out of range or has a variable twice, a table has another shape or dtype, a
+    score is nan, +inf or too large, or an integer is.
     """
     for number, block in enumerate(blocks):
         _check_block(block, number, dtype, cardinalities, noun)

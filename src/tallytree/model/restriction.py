@@ -18,8 +18,6 @@ from tallytree.model.blocks import Block
 from tallytree.model.pairs import from_pairs
 from tallytree.values import read_only
 
-__all__ = ["Allowed", "Choices", "Fixed", "checked_mapping", "listed", "restricted_blocks"]
-
 Fixed = Mapping[Any, Any]
 """For some variables the state they must take, all by name or number."""
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from tallytree.model.blocks import Block
-
-__all__ = ["magnitude", "rounding", "rounding_bound"]
+from tallytree.model.model import Model
+from tallytree.values import read_only
 
 _EPSILON = float(np.finfo(np.float64).eps)
 
@@ -22,12 +22,7 @@ _EPSILON = float(np.finfo(np.float64).eps)
 def rounding_bound(terms: Any, magnitude: Any) -> Any:
     """Bound the difference of any two sums of the same numbers, in whatever order: ``(8 + 2n)·eps·Σ|f|``.
 
-    Parameters
-    ----------
-    terms : int or array
-        How many numbers there are.
-    magnitude : float or array
-        The sum of their sizes.
+    `terms`: how many numbers there are. `magnitude`: the sum of their sizes.
 
     Examples
     --------
@@ -40,12 +35,7 @@ def rounding_bound(terms: Any, magnitude: Any) -> Any:
 def rounding(blocks: Iterable[Block], *further: float) -> float:
     """Bound the difference of any two evaluations of any labelling of a model.
 
-    Parameters
-    ----------
-    blocks : iterable of Block
-        The factors.
-    further : float
-        Numbers that are added to them.
+    `blocks`: the factors. `further`: numbers that are added to them.
 
     Examples
     --------
@@ -72,3 +62,53 @@ def _magnitude(block: Block) -> float:
         least = np.where(np.isneginf(tables), 0, tables).min(axis=1, initial=0)
     largest = np.maximum(tables.max(axis=1, initial=0), -least)
     return float(largest.sum()) * (len(block) if len(largest) == 1 else 1)
+
+
+_LARGE = 2.0**20  # below, sums of exponentials are right to ten digits
+
+
+def levelled(model: Model) -> tuple[Model, float]:
+    """Return a model with the same probabilities, and what was taken off all scores: nothing if it is small.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> level, offset = levelled(tt.Model([2], [((0,), [1e16, 1e16 - 2])]))
+    >>> level.blocks[0].tables, offset
+    (array([[ 0., -2.]]), 1e+16)
+    """
+    if sum(map(_most, model.blocks)) < _LARGE:
+        return model, 0.0
+    tops = [_tops(block) for block in model.blocks]
+    if (
+        sum(float(np.abs(top).sum()) * _repeats(b) for top, b in zip(tops, model.blocks, strict=True))
+        < _LARGE
+    ):
+        return model, 0.0
+    blocks = [
+        block.with_tables(read_only(block.tables - top.reshape(-1, *(1,) * block.arity)))
+        for top, block in zip(tops, model.blocks, strict=True)
+    ]
+    offset = sum(float(top.sum()) * _repeats(b) for top, b in zip(tops, model.blocks, strict=True))
+    level = Model.from_blocks(
+        model.cardinalities, blocks, shape=model.shape, variables=model.variables, states=model.states
+    )
+    return level, offset
+
+
+def _most(block: Block) -> float:
+    """Return what the largest entries cannot add up to more than; inf where something is forbidden."""
+    if not block.tables.size:
+        return 0.0
+    return max(float(block.tables.max()), -float(block.tables.min())) * len(block)
+
+
+def _tops(block: Block) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Return the largest entry of each table; 0 where all is forbidden."""
+    largest = block.tables.reshape(len(block.tables), -1).max(axis=1)
+    return np.where(np.isneginf(largest), 0.0, largest)
+
+
+def _repeats(block: Block) -> int:
+    """Return how many factors each table stands for."""
+    return len(block) if len(block.tables) == 1 else 1

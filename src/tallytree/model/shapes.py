@@ -15,28 +15,16 @@ from tallytree.model.blocks import Block, unary_scopes
 from tallytree.model.inputs import Scores, checked_parents, pairwise_scores, unary_scores
 from tallytree.values import digest, read_only
 
-__all__ = ["Shaped", "chain", "grid", "tree"]
-
 Scopes = tuple[NDArray[np.int32], bytes]
 """Scopes and their digest."""
 
 
 class Shaped(NamedTuple):
-    """The factors of a model of some shape.
+    """The factors of a model of some shape."""
 
-    Attributes
-    ----------
-    shape : tuple of int
-        The shape of a labelling.
-    n : int
-        The number of states of each variable.
-    blocks : tuple of Block
-        The unary factors, then those of pairs.
-    """
-
-    shape: tuple[int, ...]
-    n: int
-    blocks: tuple[Block, ...]
+    shape: tuple[int, ...]  # the shape of a labelling
+    n: int  # the number of states of each variable
+    blocks: tuple[Block, ...]  # the unary factors, then those of pairs
 
 
 def chain(unary: ArrayLike, pairwise: ArrayLike) -> Shaped:

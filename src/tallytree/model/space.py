@@ -27,8 +27,6 @@ from tallytree.model.inputs import (
 from tallytree.model.restriction import Allowed, Fixed, listed
 from tallytree.values import Frozen, set_once
 
-__all__ = ["Space"]
-
 
 class Space(Frozen):
     """All labellings of some variables, before any of them has a score.

@@ -40,8 +40,6 @@ from tallytree.planning.query import bind
 from tallytree.statistics.statistic import Recipe, Statistic
 from tallytree.values import Frozen, read_only, set_once
 
-__all__ = ["ExplicitModel", "explicit_model"]
-
 Eta = Callable[..., ArrayLike]
 Integers = NDArray[np.int64]
 

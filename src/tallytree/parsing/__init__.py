@@ -4,8 +4,7 @@ from tallytree.kbest import k_best
 from tallytree.kbest import ranked as iter_best
 from tallytree.losses.augmented import loss_augmented, loss_augmented_path
 from tallytree.parsing.binarise import binarise, labels_of, unbinarise
-from tallytree.parsing.comparisons import crossing_brackets, false_positives, true_positives, wrong_nodes
-from tallytree.parsing.counts import count
+from tallytree.parsing.counts import count, crossing_brackets, false_positives, true_positives, wrong_nodes
 from tallytree.parsing.distribution import TreeDistribution
 from tallytree.parsing.engine import ChartEngine
 from tallytree.parsing.expected import Expectations
@@ -13,8 +12,7 @@ from tallytree.parsing.forest import Forest
 from tallytree.parsing.grammar import Grammar
 from tallytree.parsing.grammar_files import read_grammar, write_grammar
 from tallytree.parsing.lexicon import CountedWords, TaggedWords
-from tallytree.parsing.loss_query import AugmentedParse
-from tallytree.parsing.losses import CountedLoss, counted_loss
+from tallytree.parsing.loss_query import AugmentedParse, CountedLoss, counted_loss
 from tallytree.parsing.parse import ChartPrice, Parse, TreeCertificate
 from tallytree.parsing.plan import TreePlan
 from tallytree.parsing.profile import TreeProfile

@@ -16,8 +16,6 @@ from typing import Literal, get_args
 from tallytree.errors import ModelError
 from tallytree.trees import Tree
 
-__all__ = ["Tail", "Unaries", "binarise", "labels_of", "unbinarise"]
-
 Unaries = Literal["collapse", "keep"]
 Tail = Literal["pair", "single"]
 

@@ -23,24 +23,14 @@ from tallytree.parsing.grammar import Grammar
 from tallytree.planning.charts import ChartRules
 from tallytree.running.charts import Scores
 
-__all__ = ["Compiled", "compiled", "row_sums"]
-
 _MOST_CHAINS = 500_000
 
 
 class Bag(NamedTuple):
-    """What a chain puts on a span.
+    """What a chain puts on a span."""
 
-    Attributes
-    ----------
-    labels : tuple of (label, level)
-        Constituents, from the top.
-    tag : int
-        The label of the tag below them, -1 where the span has several words.
-    """
-
-    labels: tuple[tuple[int, int], ...]
-    tag: int = -1
+    labels: tuple[tuple[int, int], ...]  # constituents, from the top
+    tag: int = -1  # the label of the tag below them, -1 where the span has several words
 
 
 _NOTHING = Bag(())

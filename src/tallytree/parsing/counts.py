@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, final
@@ -10,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.errors import ModelError
+from tallytree.parsing.derivation import crossing, labels_by_span
 from tallytree.parsing.statistics import Chart, TreeStatistic, checked_cap
-from tallytree.trees import Tree
-
-__all__ = ["count"]
+from tallytree.trees import Constituent, Tree
 
 
 def count(
@@ -113,3 +113,135 @@ class _Count(TreeStatistic):
 
     def content(self) -> tuple[Any, ...]:
         return (self.labels, self.lengths, self.depths)
+
+
+def true_positives(truth: Tree, *, cap: int | None = None, name: str = "tp") -> TreeStatistic:
+    """Count the constituents that the truth has too.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> truth = tt.parsing.parse_tree("(S (NP (NN fish)) (VP (VB eat)))")
+    >>> tt.parsing.true_positives(truth).tally(tt.parsing.parse_tree("(S (NP (NN fish)) (VB eat))"))
+    2
+    """
+    return _Positives(len(truth), _gold(truth), True, name=name, cap=checked_cap(cap))
+
+
+def false_positives(truth: Tree, *, cap: int | None = None, name: str = "fp") -> TreeStatistic:
+    """Count the constituents that the truth does not have."""
+    return _Positives(len(truth), _gold(truth), False, name=name, cap=checked_cap(cap))
+
+
+def crossing_brackets(truth: Tree, *, cap: int | None = None, name: str = "crossing") -> TreeStatistic:
+    """Count the constituents that overlap with one of the truth, neither inside the other.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> truth = tt.parsing.parse_tree("(S (X (a a) (b b)) (c c))")
+    >>> tt.parsing.crossing_brackets(truth).tally(tt.parsing.parse_tree("(S (a a) (Y (b b) (c c)))"))
+    1
+    """
+    spans = sorted({(start, end) for (_, start, end), _ in _gold(truth)})
+    return _Crossing(len(truth), tuple(spans), name=name, cap=checked_cap(cap))
+
+
+def wrong_nodes(truth: Tree, *, cap: int | None = None, name: str = "wrong") -> TreeStatistic:
+    """Count the spans of a tree that the truth does not label so, and the words whose tag is not the truth's.
+
+    Labels over one span count in their order. A tree with none that has all constituents of the truth is the
+    truth.
+    """
+    _gold(truth)
+    return _Wrong(len(truth), truth, name=name, cap=checked_cap(cap))
+
+
+def _gold(truth: Tree) -> tuple[tuple[Constituent, int], ...]:
+    if not isinstance(truth, Tree):
+        raise ModelError(f"the truth of a statistic of trees is a Tree, got {truth!r}")
+    return tuple(sorted(truth.constituents().items()))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Comparison(TreeStatistic):
+    """Something of a tree that is compared with the truth, over so many words."""
+
+    words: int
+
+    @property
+    def length(self) -> int:
+        return self.words
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class _Positives(_Comparison):
+    """Constituents that the truth has, or those that it does not have."""
+
+    gold: tuple[tuple[Constituent, int], ...]
+    true: bool
+
+    def total(self, tree: Tree) -> int:
+        found, gold = tree.constituents(), Counter(dict(self.gold))
+        return (found & gold if self.true else found - gold).total()
+
+    def weights(self, chart: Chart) -> NDArray[np.int64]:
+        counts = chart.compiled.counts.sum(axis=2, dtype=np.int64)
+        numbers = {label: i for i, label in enumerate(chart.compiled.grammar.labels)}
+        right = np.zeros((len(counts), len(chart.starts)), dtype=np.int64)
+        for (label, start, end), often in self.gold:
+            if label in numbers:
+                right[:, chart.number(start, end)] += np.minimum(counts[:, numbers[label]], often)
+        return right if self.true else chart.sizes[:, None] - right
+
+    def content(self) -> tuple[Any, ...]:
+        return (self.words, self.true, self.gold)
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class _Crossing(_Comparison):
+    """Constituents that cross one of the truth."""
+
+    gold: tuple[tuple[int, int], ...]
+
+    def _crosses(self, start: int, end: int) -> bool:
+        return any(s < start < e < end or start < s < end < e for s, e in self.gold)
+
+    def total(self, tree: Tree) -> int:
+        return sum(n for (_, start, end), n in tree.constituents().items() if self._crosses(start, end))
+
+    def weights(self, chart: Chart) -> NDArray[np.int64]:
+        return np.outer(chart.sizes, crossing(self.gold, chart.starts, chart.ends))
+
+    def content(self) -> tuple[Any, ...]:
+        return (self.words, self.gold)
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class _Wrong(_Comparison):
+    """Spans and words that are not labelled as in the truth, order and tags included."""
+
+    truth: Tree
+
+    def total(self, tree: Tree) -> int:
+        right = labels_by_span(self.truth)
+        found = sum(labels != right.get(span, []) for span, labels in labels_by_span(tree).items())
+        return found + sum(a != b for a, b in zip(tree.tags, self.truth.tags, strict=True))
+
+    def weights(self, chart: Chart) -> NDArray[np.int64]:
+        compiled, words = chart.compiled, len(self.truth)
+        names, right, tags = compiled.names, labels_by_span(self.truth), self.truth.tags
+        labels = [[names[label] for label, _ in bag.labels] for bag in compiled.bags]
+        result = np.zeros((len(labels), len(chart.starts)), dtype=np.int64)
+        for span, place in enumerate(zip(chart.starts.tolist(), chart.ends.tolist(), strict=True)):
+            wanted = right.get(place, [])
+            result[:, span] = [bool(found) and found != wanted for found in labels]
+            if span < words:
+                result[:, span] += [names[bag.tag] != tags[span] for bag in compiled.bags]
+        return result
+
+    def content(self) -> tuple[Any, ...]:
+        return (str(self.truth),)

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.kernels.chart_problem import SPLIT, UNARY, WORD
 from tallytree.model.rounding import rounding_bound
 from tallytree.parsing.compiled import Compiled
 from tallytree.planning.charts import span_numbers, spans
-from tallytree.running.charts import SPLIT, UNARY, WORD, Scores
+from tallytree.running.charts import Scores
 from tallytree.trees import Tree
-
-__all__ = ["Scores", "crossing", "labels_by_span", "spans", "steps_score", "steps_tree"]
 
 
 def crossing(
@@ -78,3 +77,28 @@ def steps_score(scores: Scores, steps: NDArray[np.int32]) -> tuple[float, float]
         ]
     )
     return float(parts.sum()), float(rounding_bound(len(steps), np.abs(parts).sum()))
+
+
+def scores_of_only(tree: Tree, compiled: Compiled, scores: Scores) -> Scores:
+    """Return scores that forbid all trees but one.
+
+    Over each span the labels must be the tree's, and no span may cross one of the tree's: a smallest span
+    around one that is left out would be split into two of which one crosses it.
+    """
+    words = len(tree)
+    starts, ends = spans(words)
+    numbers = {label: i for i, label in enumerate(compiled.names)}
+    found = {
+        place: tuple(numbers.get(label, -1) for label in labels)
+        for place, labels in labels_by_span(tree).items()
+    }
+    places = zip(starts.tolist(), ends.tolist(), strict=True)
+    stacks, inner, outer = compiled.stacks
+    wanted = np.array([stacks.get(found.get(place, ()), -1) for place in places])
+    free = np.array([path.from_closed for path in compiled.chains])
+    right = np.concatenate([outer[:, None] == wanted[:words], inner[:, None] == wanted[words:]], axis=1)
+    possible = (right | free[:, None]) & ~crossing(found, starts, ends)
+    same = np.array(tree.tags)[:, None] == compiled.tag_labels
+    return Scores(
+        np.where(same, scores.words, -np.inf), scores.rules, np.where(possible, scores.chains, -np.inf)
+    )

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.algebra import LogSumExp
-from tallytree.answers.probabilities import TallyProbabilities, draws, generator_of
+from tallytree.answers.distribution import TallyProbabilities, draws, generator_of
 from tallytree.answers.tallies import unique_names
 from tallytree.errors import BudgetError, InfeasibleError, ModelError
 from tallytree.parsing.derivation import steps_tree
@@ -28,8 +28,6 @@ from tallytree.planning.query import Query
 from tallytree.running.charts import ChartMessages, StepCounts
 from tallytree.trees import Tree
 from tallytree.values import read_only
-
-__all__ = ["TreeDistribution"]
 
 
 class TreeDistribution(TallyProbabilities):

@@ -16,8 +16,6 @@ from tallytree.planning.query import Query
 from tallytree.running.engine import Engine, engine_of
 from tallytree.statistics.constraints import as_constraint
 
-__all__ = ["ChartEngine"]
-
 
 class ChartEngine(Engine):
     """Queries about the trees of a sentence."""

@@ -15,8 +15,6 @@ from tallytree.parsing.compiled import Compiled, row_sums
 from tallytree.planning.charts import spans
 from tallytree.running.charts import StepCounts
 
-__all__ = ["Expectations", "StepCounts", "bracket_gains", "expectations_of"]
-
 
 class Expectations(NamedTuple):
     """Expected counts when a tree is drawn with probability proportional to ``exp(score)``.

@@ -22,18 +22,15 @@ from tallytree.errors import InfeasibleError, ModelError
 from tallytree.losses.base import is_number
 from tallytree.model.pairs import LARGEST_SCORE, are_scores
 from tallytree.parsing.compiled import compiled
-from tallytree.parsing.derivation import steps_score, steps_tree
+from tallytree.parsing.derivation import scores_of_only, steps_score, steps_tree
 from tallytree.parsing.expected import Expectations, bracket_gains, expectations_of
 from tallytree.parsing.grammar import Grammar
 from tallytree.parsing.parse import ChartPrice, Parse, no_tally, tree_certificate
-from tallytree.parsing.single import scores_of_only
 from tallytree.planning.budget import default_memory_limit
 from tallytree.planning.charts import ChartLayout, spans
 from tallytree.running.charts import ChartMessages, Scores, StepCounts, run_chart
 from tallytree.trees import Tree
 from tallytree.values import is_masked, read_only
-
-__all__ = ["Forest"]
 
 
 class Forest:

@@ -25,8 +25,6 @@ from tallytree.parsing.lexicon import CountedWords, Lexicon, TaggedWords, check_
 from tallytree.trees import Tree
 from tallytree.values import read_only
 
-__all__ = ["Grammar"]
-
 ROOT = ""  # above the trees of a treebank, without a label
 
 

@@ -20,8 +20,6 @@ from tallytree.io.files import PathLike, Readable, source, write_atomically
 from tallytree.parsing.grammar import Grammar
 from tallytree.parsing.lexicon import CountedWords, Lexicon, TaggedWords
 
-__all__ = ["read_grammar", "write_grammar"]
-
 VERSION = 1
 _MOST = 2**53
 _DEEPEST_CHAIN = 64

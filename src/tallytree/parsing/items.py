@@ -9,62 +9,90 @@ no score.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.parsing.shape import ChartShape
-from tallytree.planning.charts import ChartLayout, chart_too_large
+from tallytree.parsing.compiled import Compiled, compiled
+from tallytree.parsing.grammar import Grammar
+from tallytree.parsing.statistics import Chart, TreeStatistic
+from tallytree.planning.charts import ChartLayout, chart_too_large, spans
 from tallytree.running.charts import Scores, run_chart
 from tallytree.values import read_only
 
-__all__ = ["Items", "Marginals", "live_items", "max_marginals"]
+
+@dataclass(frozen=True, eq=False)
+class ChartShape:
+    """What is known of a chart before any score; made by :meth:`of`."""
+
+    compiled: Compiled  # the grammar; its symbols are told apart by depth as far as the statistics look at it
+    words: int
+    statistics: tuple[TreeStatistic, ...]
+    order: tuple[int, ...]  # the statistics as the chart has them: the one with the longest range comes last
+    # [bag][span][statistic]: what each bag of labels adds over each span, statistics in that order
+    shifts: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, grammar: Grammar, words: int, statistics: Sequence[TreeStatistic]) -> ChartShape:
+        """Count what each bag of labels adds over each span."""
+        made = compiled(grammar, max((s.levels for s in statistics), default=1))
+        chart = Chart(made, *spans(words))
+        weights = [s.weights(chart) for s in statistics]
+        order = _longest_last(statistics, weights)
+        none = np.zeros((len(made.bags), len(chart.starts), 0))
+        shifts = np.stack([weights[i] for i in order], axis=2) if weights else none
+        counts = np.ascontiguousarray(shifts, dtype=np.int32)
+        return cls(made, words, tuple(statistics), tuple(order), counts)
+
+    @property
+    def symbols(self) -> int:
+        """The number of symbols of the chart."""
+        return len(self.compiled.symbol_of)
+
+    def in_users_order(self, stored: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return tallies with the statistics as they were given."""
+        tallies = np.empty_like(stored)
+        tallies[:, list(self.order)] = stored
+        return tallies
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ChartShape.of, (self.compiled.grammar, self.words, self.statistics)
+
+
+def _longest_last(statistics: Sequence[TreeStatistic], weights: Sequence[NDArray[np.int64]]) -> list[int]:
+    """Return the order of the statistics in the chart: rows of tallies run along the longest range."""
+
+    def reach(i: int) -> float:
+        largest = float(np.abs(weights[i]).max(axis=0, initial=0).sum())
+        cap = statistics[i].cap
+        return largest if cap is None else min(largest, cap)
+
+    return sorted(range(len(statistics)), key=lambda i: (reach(i), i))
 
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """The items of a chart.
+    """The items of a chart."""
 
-    Attributes
-    ----------
-    live : uint8 array, [layer][span][symbol]
-        1 for the items that are kept. The layers are open and closed.
-    floor : float
-        Items whose best tree scores less, its tally paid for, were left out; ``-inf`` if none were.
-    prices : tuple of float
-        What each statistic costs there.
-    kept_bytes : int
-        What stays in memory with them.
-    peak_bytes : int
-        The most memory while they were looked for.
-    """
-
+    # [layer][span][symbol]: 1 for the items that are kept. The layers are open and closed.
     live: NDArray[np.uint8]
+    # items whose best tree scores less, its tally paid for, were left out; ``-inf`` if none were
     floor: float
-    prices: tuple[float, ...]
-    kept_bytes: int
-    peak_bytes: int
+    prices: tuple[float, ...]  # what each statistic costs there
+    kept_bytes: int  # what stays in memory with them
+    peak_bytes: int  # the most memory while they were looked for
 
 
 @dataclass(frozen=True, eq=False)
 class Marginals:
-    """The score of the best tree with each item, less the price of its tally.
+    """The score of the best tree with each item, less the price of its tally."""
 
-    Attributes
-    ----------
-    best : float64 array, [layer][span][symbol]
-        ``-inf`` for items that are part of no tree.
-    prices : tuple of float
-        What each statistic costs.
-    peak_bytes : int
-        The most memory of the two plain passes that found them.
-    """
-
-    best: NDArray[np.float64]
-    prices: tuple[float, ...]
-    peak_bytes: int
+    best: NDArray[np.float64]  # [layer][span][symbol]: ``-inf`` for items that are part of no tree
+    prices: tuple[float, ...]  # what each statistic costs
+    peak_bytes: int  # the most memory of the two plain passes that found them
 
     def above(self, floor: float = -np.inf) -> Items:
         """Return the items whose best tree scores this or more."""
@@ -77,20 +105,8 @@ def max_marginals(
 ) -> Marginals:
     """Find the best tree with each item, in a plain pass up and one down.
 
-    Parameters
-    ----------
-    shape : ChartShape
-    scores : Scores
-        Of the shape's rules.
-    memory_limit : float
-        Bytes.
-    prices : tuple of float, optional
-        What to take off for each statistic; by default nothing.
-
-    Raises
-    ------
-    BudgetError
-        Two plain charts do not fit the memory limit.
+    `scores`: of the shape's rules. `memory_limit`: bytes. `prices`: what to take off for each statistic; by
+    default nothing. Raises BudgetError: two plain charts do not fit the memory limit.
     """
     paid = (0.0,) * len(shape.statistics) if prices is None else prices
     plain = ChartLayout.plain(shape.compiled.rules, shape.words, np.inf)

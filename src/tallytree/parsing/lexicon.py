@@ -24,8 +24,6 @@ from tallytree.errors import ModelError
 from tallytree.losses.base import is_number
 from tallytree.model.pairs import LARGEST_SCORE
 
-__all__ = ["CountedWords", "Lexicon", "TaggedWords", "check_score", "look"]
-
 _ENDINGS = ("ing", "ed", "ion", "er", "est", "ly", "ity", "able", "al", "ous", "ive", "s", "y")
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial, singledispatch
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,10 +16,13 @@ from tallytree.answers.tallies import tally_type, unique_names
 from tallytree.answers.tally_table import TallyTable, Where
 from tallytree.errors import ModelError
 from tallytree.losses.base import Line, Loss, Values
+from tallytree.losses.brackets import CrossingBrackets, CrossingBracketsRate
+from tallytree.losses.nodes import NodeLoss
+from tallytree.losses.positions import ZeroOne
 from tallytree.losses.query import LossQuery, loss_query
 from tallytree.losses.scaling import Scaling, scaled
+from tallytree.parsing.counts import count, crossing_brackets, false_positives, true_positives, wrong_nodes
 from tallytree.parsing.forest import Forest
-from tallytree.parsing.losses import counted_loss
 from tallytree.parsing.parse import Parse
 from tallytree.parsing.pruning import pruned_plan
 from tallytree.parsing.statistics import Chart, TreeStatistic
@@ -29,7 +33,59 @@ from tallytree.running.engine import engine_of
 from tallytree.solving import ask, solve
 from tallytree.trees import Tree
 
-__all__ = ["AugmentedParse", "TreeLossQuery"]
+
+class CountedLoss(NamedTuple):
+    """A loss in terms of statistics of trees.
+
+    Attributes
+    ----------
+    statistics : tuple of TreeStatistic
+        What is counted.
+    value : callable
+        The loss from their tallies, elementwise.
+    line : (constant, coefficients) or None
+        The value where it is linear.
+    """
+
+    statistics: tuple[TreeStatistic, ...]
+    value: Callable[..., Any]
+    line: Line | None = None
+
+
+@singledispatch
+def counted_loss(loss: Loss) -> CountedLoss:
+    """Say which statistics of trees determine a loss; register losses of your own here."""
+    raise ModelError(
+        f"a loss of trees such as tallytree.losses.FBeta(tree) is needed, got {loss!r}; losses of your own "
+        "are registered with tallytree.parsing.counted_loss"
+    )
+
+
+@counted_loss.register
+def _(loss: NodeLoss) -> CountedLoss:
+    made = {"tp": true_positives, "fp": false_positives}
+    return CountedLoss(tuple(made[name](loss.truth) for name in loss.counted), loss.value, loss.linear())
+
+
+@counted_loss.register
+def _(loss: CrossingBrackets) -> CountedLoss:
+    return CountedLoss((crossing_brackets(loss.truth),), loss.value, loss.linear())
+
+
+@counted_loss.register
+def _(loss: CrossingBracketsRate) -> CountedLoss:
+    return CountedLoss((crossing_brackets(loss.truth), count()), loss.value)
+
+
+@counted_loss.register
+def _(loss: ZeroOne) -> CountedLoss:
+    size = loss.truth.constituents().total()
+    statistics = (true_positives(loss.truth), wrong_nodes(loss.truth, cap=1))
+    return CountedLoss(statistics, partial(_zero_one, size))
+
+
+def _zero_one(size: int, tp: Any, wrong: Any) -> Any:
+    return np.where((tp == size) & (wrong == 0), 0.0, 1.0)
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,6 @@ from tallytree.planning.charts import ChartLayout
 from tallytree.trees import Tree
 from tallytree.values import counted
 
-__all__ = ["ChartPrice", "Parse", "TreeCertificate", "no_tally", "tree_certificate"]
-
 
 class ChartPrice(NamedTuple):
     """What a chart costs; print it.

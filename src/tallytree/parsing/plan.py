@@ -20,9 +20,8 @@ from tallytree.algebra.tallies import cap_array
 from tallytree.errors import ModelError
 from tallytree.parsing.compiled import Compiled
 from tallytree.parsing.forest import Forest
-from tallytree.parsing.items import Items, live_items
+from tallytree.parsing.items import ChartShape, Items, live_items
 from tallytree.parsing.parse import ChartPrice
-from tallytree.parsing.shape import ChartShape
 from tallytree.parsing.statistics import TreeStatistic
 from tallytree.planning.budget import readable_bytes, readable_count
 from tallytree.planning.carried import Window, window_ends
@@ -32,8 +31,6 @@ from tallytree.planning.plan import listed
 from tallytree.planning.program import Step
 from tallytree.planning.query import Query
 from tallytree.running.charts import ChartMessages, Scores, run_chart
-
-__all__ = ["TreePlan", "plan_trees"]
 
 _MAX_PLUS = MaxPlus()
 
@@ -228,10 +225,7 @@ def _restored(shape: ChartShape, items: Items, options: PlanOptions, window: Win
 def plan_trees(query: Query[TreeStatistic], options: PlanOptions) -> TreePlan:
     """Plan the chart of a query about a forest, with all items that are part of some tree.
 
-    Raises
-    ------
-    BudgetError
-        The chart, or the search for its items, does not fit the memory limit.
+    Raises BudgetError: the chart, or the search for its items, does not fit the memory limit.
     """
     forest: Forest = query.subject
     shape = ChartShape.of(forest.grammar, len(forest), query.carried)

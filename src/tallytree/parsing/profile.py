@@ -28,8 +28,6 @@ from tallytree.statistics.constraints import Constraint
 from tallytree.trees import Tree
 from tallytree.values import read_only
 
-__all__ = ["TreeProfile"]
-
 # What CPython takes for a string in a set, the node of a tree, and an answer besides.
 _TEXT_BYTES, _NODE_BYTES, _PARSE_BYTES = 120, 280, 1200
 

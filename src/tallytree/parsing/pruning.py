@@ -17,12 +17,10 @@ from numpy.typing import NDArray
 
 from tallytree.losses.scaling import Scaling
 from tallytree.model.rounding import rounding_bound
-from tallytree.parsing.items import Marginals, max_marginals
-from tallytree.parsing.need import Need
+from tallytree.parsing.items import ChartShape, Marginals, max_marginals
 from tallytree.parsing.parse import Parse
 from tallytree.parsing.plan import TreePlan
-from tallytree.parsing.prices import find_prices
-from tallytree.parsing.shape import ChartShape
+from tallytree.parsing.prices import Need, find_prices
 from tallytree.parsing.statistics import TreeStatistic, checked_statistics
 from tallytree.planning.carried import Window
 from tallytree.planning.options import PlanOptions
@@ -34,7 +32,6 @@ from tallytree.trees import Tree
 if TYPE_CHECKING:
     from tallytree.parsing.loss_query import TreeLossQuery
 
-__all__ = ["pruned_plan"]
 
 _ROUNDS, _WORTHWHILE = 4, 0.97  # how often the items are pruned again, and what makes it worth it
 _DEAR = 50  # as many times the operations of a plain chart take longer than the search for prices

@@ -10,7 +10,7 @@ from tallytree.answers.tally_table import Where
 from tallytree.errors import InfeasibleError
 from tallytree.kbest import ranked
 from tallytree.model.inputs import whole_number
-from tallytree.parsing.comparisons import false_positives, true_positives
+from tallytree.parsing.counts import false_positives, true_positives
 from tallytree.parsing.forest import Forest
 from tallytree.parsing.parse import Parse
 from tallytree.parsing.statistics import checked_statistics
@@ -18,8 +18,6 @@ from tallytree.planning.options import Options, PlanOptions
 from tallytree.solving import answered, ask
 from tallytree.statistics.constraints import Constraint, as_constraint
 from tallytree.trees import Tree
-
-__all__ = ["diverse_k_best"]
 
 _LOOKED_THROUGH = 256  # trees in order, before distances are carried as statistics
 

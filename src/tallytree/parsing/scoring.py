@@ -15,8 +15,6 @@ from typing import NamedTuple
 from tallytree.errors import ModelError
 from tallytree.trees import Constituent, Tree
 
-__all__ = ["BracketScores", "score_brackets"]
-
 PUNCTUATION = frozenset({",", ":", "``", "''", "."})
 ALIKE = {"PRT": "ADVP"}
 

@@ -20,25 +20,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.errors import ModelError
+from tallytree.kernels.limits import NO_LIMIT
 from tallytree.parsing.compiled import Compiled
-from tallytree.planning.charts import NO_LIMIT, span_number
+from tallytree.planning.charts import span_number
 from tallytree.statistics.linear import Counted, Expression, Linear
 from tallytree.trees import Tree
 
-__all__ = ["Chart", "TreeStatistic", "checked_cap", "checked_statistics"]
-
 
 class Chart(NamedTuple):
-    """Where statistics are counted: the bags of a compiled grammar, over the spans of a sentence.
-
-    Attributes
-    ----------
-    compiled : Compiled
-    starts, ends : int64 arrays
-        Of all spans.
-    """
+    """Where statistics are counted: the bags of a compiled grammar, over the spans of a sentence."""
 
     compiled: Compiled
+    # of all spans
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
 

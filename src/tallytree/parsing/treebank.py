@@ -16,15 +16,6 @@ from tallytree.errors import ModelError
 from tallytree.io.files import Readable, decoded, source, write_atomically
 from tallytree.trees import Tree
 
-__all__ = [
-    "parse_tree",
-    "read_treebank",
-    "tree_line",
-    "without_functions",
-    "without_traces",
-    "write_treebank",
-]
-
 TRACE = "-NONE-"
 DEEPEST = 200
 """Brackets inside each other; sentences have some thirty."""

@@ -10,33 +10,27 @@ import os
 from functools import lru_cache
 from typing import Any
 
-from tallytree.errors import BudgetError
+from tallytree.errors import BudgetError, ModelError
 from tallytree.planning.query import Query
 
-__all__ = [
-    "ADVICE",
-    "Budget",
-    "default_memory_limit",
-    "readable_bytes",
-    "readable_count",
-    "without_tallies",
-]
 
-ADVICE = (
-    "Cap a statistic that only has to reach a bound, use fewer statistics, give a better elimination order "
-    "(order=), or raise memory_limit="
-)
+def advice(statistics: int) -> str:
+    """Say what makes a plan over so many statistics smaller."""
+    if not statistics:
+        return (
+            "Give a better elimination order (order=), or raise memory_limit=; for wide graphs without "
+            "counts a branch-and-bound solver such as toulbar2 is the better tool"
+        )
+    return (
+        "Cap a statistic that only has to reach a bound, use fewer statistics, give a better elimination "
+        "order (order=), or raise memory_limit="
+    )
 
 
 class Budget:
     """What one call may hold in memory, and how much of it is held.
 
-    Parameters
-    ----------
-    limit : float
-        Bytes.
-    held : float
-        What is held from the start, as the tables of a plan are.
+    `limit`: bytes. `held`: what is held from the start, as the tables of a plan are.
 
     Examples
     --------
@@ -61,10 +55,7 @@ class Budget:
     def hold(self, size: float, what: str) -> None:
         """Count what is held from now on, or given back where the size is negative.
 
-        Raises
-        ------
-        BudgetError
-            It is more than the limit.
+        Raises BudgetError: it is more than the limit.
         """
         self.held += size
         if size > 0 and self.held > self.limit:
@@ -129,3 +120,32 @@ def readable_count(number: float) -> str:
         if number >= scale:
             return f"{number / scale:.3g} {unit}"
     return f"{number:.0f}"
+
+
+LARGE = 5e7
+"""Add-max operations from which on one problem is given all processors: some 20 ms on one of them."""
+
+
+def processors() -> int:
+    """Return the number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def thread_count(threads: int | None) -> int:
+    """Return a number of threads as it was given, or that of the processors; refuse what is none."""
+    if threads is None:
+        return processors()
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise ModelError(f"threads must be a positive integer or None, got {threads!r}")
+    return threads
+
+
+def threads_for(operations: float, threads: int | None) -> int:
+    """Return how many threads to use for a pass: as many as were asked for, or as many as are worth it.
+
+    Examples
+    --------
+    >>> threads_for(1e3, None), threads_for(1e3, 4)
+    (1, 4)
+    """
+    return thread_count(1 if threads is None and operations < LARGE else threads)

@@ -20,8 +20,6 @@ from tallytree.kernels.limits import NO_LIMIT
 from tallytree.statistics.constraints import And, Constraint, Or
 from tallytree.statistics.linear import Comparison, Counted, Linear, Term
 
-__all__ = ["Carried", "Window", "carried_for", "is_linear", "window_ends", "within_limits"]
-
 Bounds = tuple[int | None, int | None]
 Window = Mapping[int, Bounds]
 """For a statistic's position: the least and the largest tally that is of use; None for no limit."""
@@ -32,28 +30,16 @@ S = TypeVar("S", bound=Counted)
 
 
 class Carried(NamedTuple, Generic[S]):
-    """What the messages carry for an objective and a constraint.
+    """What the messages carry for an objective and a constraint."""
 
-    Attributes
-    ----------
-    reported : tuple of Statistic
-        What the tally of a solution shows: the statistics of the objective, then those that only the
-        constraint reads.
-    statistics : tuple of Statistic
-        What the messages carry: those of the objective, then what the constraint needs, combined and capped.
-    window : mapping
-        For positions in ``statistics`` the range that is of use.
-    remaining : Constraint or None
-        The constraint in terms of ``statistics``.
-    windowed : bool
-        Whether the window says as much as the constraint.
-    """
-
+    # what the tally of a solution shows: the statistics of the objective, then those that only the constraint
+    # reads
     reported: tuple[S, ...]
+    # what the messages carry: those of the objective, then what the constraint needs, combined and capped
     statistics: tuple[S, ...]
-    window: Window
-    remaining: Constraint | None
-    windowed: bool
+    window: Window  # for positions in ``statistics`` the range that is of use
+    remaining: Constraint | None  # the constraint in terms of ``statistics``
+    windowed: bool  # whether the window says as much as the constraint
 
 
 def carried_for(read: tuple[S, ...], constraint: Constraint | None) -> Carried[S]:

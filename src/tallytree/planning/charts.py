@@ -21,20 +21,6 @@ from tallytree.planning.budget import readable_bytes
 from tallytree.planning.program import Step, chart_steps
 from tallytree.values import read_only
 
-__all__ = [
-    "NO_LIMIT",
-    "ChartLayout",
-    "ChartRules",
-    "ChartTallies",
-    "chart_too_large",
-    "span_number",
-    "span_numbers",
-    "spans",
-]
-
-NO_LIMIT = native.NO_LIMIT
-"""The end of a window that has none."""
-
 
 @lru_cache(maxsize=64)
 def spans(words: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -61,24 +47,14 @@ def span_numbers(words: int, starts: NDArray[np.int64], widths: NDArray[np.int64
 
 @dataclass(frozen=True, eq=False)
 class ChartRules:
-    """A compiled grammar as arrays.
+    """A compiled grammar as arrays."""
 
-    Attributes
-    ----------
-    symbols, bags : int
-        How many there are. A bag is what a chain of unary rules puts on its span.
-    root : int
-        The symbol over the whole sentence.
-    binary : int32 array, (n, 3)
-        Parent, left child and right child of each rule.
-    chains : int32 array, (n, 5)
-        Target, source, bag, bag over a single word (-1: none), and whether the source is a closed item.
-    """
-
+    # how many there are. A bag is what a chain of unary rules puts on its span.
     symbols: int
     bags: int
-    root: int
-    binary: NDArray[np.int32]
+    root: int  # the symbol over the whole sentence
+    binary: NDArray[np.int32]  # (n, 3): parent, left child and right child of each rule
+    # (n, 5): target, source, bag, bag over a single word (-1: none), and whether the source is a closed item
     chains: NDArray[np.int32]
 
     @cached_property
@@ -89,52 +65,32 @@ class ChartRules:
 
 @dataclass(frozen=True, eq=False)
 class ChartTallies:
-    """What a chart counts, and which totals are of use.
+    """What a chart counts, and which totals are of use."""
 
-    Attributes
-    ----------
-    shifts : int32 array, [bag][span][statistic]
-        What each bag adds over each span. The last statistic is the one that a row of tallies runs along.
-    caps : (P,) int64 array
-    low, high : (P,) int64 arrays
-        The least and the largest total that is of use.
-    """
-
+    # [bag][span][statistic]: what each bag adds over each span. The last statistic is the one that a row of
+    # tallies runs along.
     shifts: NDArray[np.int32]
-    caps: NDArray[np.int64]
+    caps: NDArray[np.int64]  # (P,)
+    # (P,): the least and the largest total that is of use
     low: NDArray[np.int64]
     high: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class ChartLayout:
-    """The tables of a chart; made by :meth:`plain` or :meth:`counting`.
-
-    Attributes
-    ----------
-    rules : ChartRules
-    words : int
-    tallies : ChartTallies or None
-        What is counted; None for a plain chart.
-    live : uint8 array, [layer][span][symbol], or None
-        Which items the chart has; None for all of them.
-    native : native.ChartLayout
-    """
+    """The tables of a chart; made by :meth:`plain` or :meth:`counting`."""
 
     rules: ChartRules
     words: int
-    tallies: ChartTallies | None
-    live: NDArray[np.uint8] | None
+    tallies: ChartTallies | None  # what is counted; None for a plain chart
+    live: NDArray[np.uint8] | None  # [layer][span][symbol]: which items the chart has; None for all of them
     native: native.ChartLayout
 
     @classmethod
     def plain(cls, rules: ChartRules, words: int, memory_limit: float) -> ChartLayout:
         """Lay out a chart without statistics.
 
-        Raises
-        ------
-        BudgetError
-            It does not fit the memory limit.
+        Raises BudgetError: it does not fit the memory limit.
         """
         with _budget(words, memory_limit):
             made = native.ChartLayout.plain(rules.native, words, memory_limit)
@@ -152,10 +108,7 @@ class ChartLayout:
     ) -> ChartLayout:
         """Lay out a chart with statistics; `beside` it so many bytes of the limit are taken.
 
-        Raises
-        ------
-        BudgetError
-            It does not fit the memory limit.
+        Raises BudgetError: it does not fit the memory limit.
         """
         t = tallies
         with _budget(words, memory_limit, beside):

@@ -17,8 +17,6 @@ from tallytree.planning.budget import default_memory_limit
 from tallytree.planning.orders import Order
 from tallytree.planning.precision import Precision
 
-__all__ = ["Backend", "Keywords", "LayoutName", "Options", "PlanOptions", "RunOptions", "read_options"]
-
 LayoutName = Literal["auto", "rows", "cells"]
 Backend = Literal["native", "reference"]
 

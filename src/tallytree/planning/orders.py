@@ -22,8 +22,6 @@ from tallytree.kernels import native
 from tallytree.model.model import Model
 from tallytree.statistics.statistic import Statistic
 
-__all__ = ["METHODS", "Order", "skeleton"]
-
 
 @runtime_checkable
 class Ordered(Protocol):
@@ -60,12 +58,9 @@ _MANY = 50_000  # variables and factors, from which on programs are compared by 
 def skeleton(model: Model, statistics: Sequence[Statistic], order: Order | None = None) -> native.Skeleton:
     """Return the cheapest program found for a model and statistics, from the cache if the shape is known.
 
-    Parameters
-    ----------
-    model, statistics
-        What is to be solved; only scopes, cardinalities and caps are looked at.
-    order : str, sequence of int or CliqueTree, optional
-        A heuristic by name, the variables in the order in which they are to be eliminated, or a clique tree.
+    `model` and `statistics`: what is to be solved; only scopes, cardinalities and caps are looked at.
+    `order`: a heuristic by name, the variables in the order in which they are to be eliminated, or a clique
+    tree.
     """
     chosen = _checked_order(order, len(model))
     shapes = [(s.cap, s.scale, *[block.key for block in s.blocks]) for s in statistics]

@@ -20,7 +20,7 @@ from tallytree import html
 from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
 from tallytree.model.model import Model
-from tallytree.planning.budget import ADVICE, readable_bytes, readable_count, without_tallies
+from tallytree.planning.budget import advice, readable_bytes, readable_count, threads_for, without_tallies
 from tallytree.planning.carried import Window, window_ends
 from tallytree.planning.options import PlanOptions
 from tallytree.planning.orders import skeleton
@@ -28,10 +28,7 @@ from tallytree.planning.precision import Precision
 from tallytree.planning.price import Price, Shape
 from tallytree.planning.program import Step, step_at, steps
 from tallytree.planning.query import Query
-from tallytree.planning.threads import threads_for
 from tallytree.statistics.statistic import Statistic
-
-__all__ = ["MODES", "Plan", "Price", "listed", "plan_graph", "tally_limits"]
 
 _DEFAULTS = PlanOptions()
 MODES = {
@@ -108,12 +105,12 @@ class Plan:
         if not self.skeleton.feasible:
             return BudgetError(
                 f"the graph is too dense: every order tried has a step over {self.skeleton.width + 1} "
-                f"variables or more, beyond any memory. {ADVICE}"
+                f"variables or more, beyond any memory. {advice(len(self.statistics))}"
             )
         step, size = step_at(self.skeleton, refusal.step), refusal.bytes + self.options.beside
         return BudgetError(
             f"the plan needs {readable_bytes(size)} or more and the limit is "
-            f"{readable_bytes(self.limit)}; the step that weighs most: {step}. {ADVICE}"
+            f"{readable_bytes(self.limit)}; the step that weighs most: {step}. {advice(len(self.statistics))}"
         )
 
     @property

@@ -14,8 +14,6 @@ from tallytree.errors import ModelError
 from tallytree.model.blocks import Block
 from tallytree.model.rounding import magnitude
 
-__all__ = ["Precision", "check_scores", "excess", "single_rounding"]
-
 Precision = Literal["double", "single"]
 
 _LARGEST = 1e38  # sums of smaller size are floats
@@ -46,12 +44,7 @@ def excess(bound: float, found: float) -> float:
 def single_rounding(terms: int, size: float) -> float:
     """Bound what rounding up adds to a labelling's score: twice for each of its local scores.
 
-    Parameters
-    ----------
-    terms : int
-        How many local scores there are.
-    size : float
-        The sum of their sizes.
+    `terms`: how many local scores there are. `size`: the sum of their sizes.
 
     Examples
     --------

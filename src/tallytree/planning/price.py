@@ -10,18 +10,11 @@ from tallytree.model.blocks import Block
 from tallytree.model.model import Model
 from tallytree.planning.precision import Precision
 
-__all__ = ["Price", "Shape"]
-
 
 class Price(NamedTuple):
-    """What a pass over a model costs: what remains of a plan in the certificates of its answers.
+    """What a pass over a model costs: what remains of a plan in the certificates of its answers."""
 
-    Attributes
-    ----------
-    variables, width, degree, tallies, operations, peak_bytes, precision
-        As the :class:`Plan` has them.
-    """
-
+    # as the :class:`Plan` has them
     variables: int
     width: int
     degree: int

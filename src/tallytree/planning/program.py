@@ -12,8 +12,6 @@ from typing import Literal
 
 from tallytree.kernels import native
 
-__all__ = ["Step", "chart_steps", "step_at", "steps"]
-
 Verb = Literal["unit", "join", "eliminate", "word", "combine", "unary"]
 _VERBS: dict[int, Verb] = {
     native.Verb.UNIT: "unit",
@@ -28,36 +26,20 @@ Refs = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: the table that it makes, and from which tables.
+    """One step: the table that it makes, and from which tables."""
 
-    Attributes
-    ----------
-    number : int
-        The table that the step makes.
-    verb : str
-        Of a model: ``unit`` (a table of no score over a variable), ``join`` or ``eliminate`` (absorb and
-        project). Of a chart: ``word`` (the tags of a word), ``combine`` (all splits and binary rules over a
-        span) or ``unary`` (all chains of unary rules over a span).
-    inputs : tuple of int
-        The tables that it reads.
-    variable : int or None
-        The variable that is eliminated, or that a unit is over.
-    scope : tuple of int
-        The variables of the table that it makes, outermost first.
-    factors, shifts : tuple of (int, int)
-        Block and row of the factors and of the statistics' factors that it absorbs.
-    span : (int, int)
-        Of a chart: the first word, and the one behind the last.
-    """
-
-    number: int
+    number: int  # the table that the step makes
+    # of a model: ``unit`` (a table of no score over a variable), ``join`` or ``eliminate`` (absorb and
+    # project). Of a chart: ``word`` (the tags of a word), ``combine`` (all splits and binary rules over a
+    # span) or ``unary`` (all chains of unary rules over a span).
     verb: Verb
-    inputs: tuple[int, ...]
-    variable: int | None = None
-    scope: tuple[int, ...] = ()
+    inputs: tuple[int, ...]  # the tables that it reads
+    variable: int | None = None  # the variable that is eliminated, or that a unit is over
+    scope: tuple[int, ...] = ()  # the variables of the table that it makes, outermost first
+    # block and row of the factors and of the statistics' factors that it absorbs
     factors: Refs = ()
     shifts: Refs = ()
-    span: tuple[int, int] = (0, 0)
+    span: tuple[int, int] = (0, 0)  # of a chart: the first word, and the one behind the last
 
     def __str__(self) -> str:
         match self.verb:

@@ -18,51 +18,27 @@ from tallytree.statistics.linear import Counted
 from tallytree.statistics.statistic import Recipe, Statistic
 from tallytree.values import Frozen
 
-__all__ = ["Query", "bind", "graph_query"]
-
 S = TypeVar("S", bound=Counted)
 
 
 class Query(Frozen, Generic[S]):
-    """A question about a model or a forest.
+    """A question about a model or a forest."""
 
-    Attributes
-    ----------
-    subject : Model or Forest
-        What the messages are passed over.
-    read : tuple of statistics
-        What the objective reads.
-    where : Constraint or None
-        As the user wrote it.
-    constraint : Constraint or None
-        The same in terms of the subject.
-    reduction : Reduction or None
-        How labellings of the subject are read as those of the model that was asked about; None for a forest.
-    reported : tuple of statistics
-        What the tally of a solution shows: the statistics that are read, then those of the constraint.
-    carried : tuple of statistics
-        What the messages carry.
-    recounted : tuple of statistics
-        The reported statistics where the messages carry others, combined or capped; otherwise none.
-    window : mapping
-        For positions in ``carried``, the range that is of use.
-    remaining : Constraint or None
-        The constraint in terms of ``carried``.
-    windowed : bool
-        Whether tables cut to the window leave nothing of the constraint. Only steps are cut, and a model of
-        no variables has none.
-    """
-
-    subject: Any
-    read: tuple[S, ...]
-    where: Constraint | None
-    constraint: Constraint | None
+    subject: Any  # what the messages are passed over
+    read: tuple[S, ...]  # what the objective reads
+    where: Constraint | None  # as the user wrote it
+    constraint: Constraint | None  # the same in terms of the subject
+    # how labellings of the subject are read as those of the model that was asked about; None for a forest
     reduction: Reduction | None
+    # what the tally of a solution shows: the statistics that are read, then those of the constraint
     reported: tuple[S, ...]
-    carried: tuple[S, ...]
+    carried: tuple[S, ...]  # what the messages carry
+    # the reported statistics where the messages carry others, combined or capped; otherwise none
     recounted: tuple[S, ...]
-    window: Window
-    remaining: Constraint | None
+    window: Window  # for positions in ``carried``, the range that is of use
+    remaining: Constraint | None  # the constraint in terms of ``carried``
+    # whether tables cut to the window leave nothing of the constraint. Only steps are cut, and a model of no
+    # variables has none.
     windowed: bool
 
     def __init__(

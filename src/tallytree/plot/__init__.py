@@ -1,6 +1,7 @@
 """Pictures, for the extra ``plot`` (matplotlib). Each function returns the axes it drew on.
 
-Without ``ax=`` a figure is made; it belongs to no window, and ``ax.figure.savefig(…)`` writes it to a file.
+They work as pyplot users expect. A function with ``ax=`` draws on the current axes by default; one that
+returns several axes makes a new figure. Notebooks show it, and ``plt.savefig`` writes it.
 """
 
 from tallytree.plot.cliques import clique_tree_picture

@@ -9,7 +9,6 @@ from tallytree.errors import TallytreeError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ACCENT", "INK", "PALE", "RIGHT", "STATES", "axes", "figure", "panels", "state_colours"]
 
 INK, ACCENT, PALE = "#22395b", "#d1495b", "#b9c2cf"
 RIGHT = "#2f7d4f"
@@ -18,19 +17,27 @@ STATES = ("#dfe5ec", "#2e6f9e", "#edae49", "#66a182", "#8d5a97", "#d1495b", "#5c
 
 
 def figure(width: float, height: float) -> Any:
-    """Return a new figure, which belongs to no window."""
+    """Return a new pyplot figure: a notebook shows it, and it is the current one."""
+    return _pyplot().figure(figsize=(width, height), layout="constrained", dpi=110)
+
+
+def axes(ax: Axes | None, width: float = 6.0, height: float = 3.2) -> Any:
+    """Return the given axes, else the current ones, else those of a new figure."""
+    if ax is not None:
+        return ax
+    if _pyplot().get_fignums():
+        return _pyplot().gca()
+    return figure(width, height).add_subplot()
+
+
+def _pyplot() -> Any:
     try:
-        from matplotlib.figure import Figure
+        import matplotlib.pyplot as plt
     except ImportError:
         raise TallytreeError(
             "pictures need matplotlib, which is not installed; install it with pip install 'tallytree[plot]'"
         ) from None
-    return Figure(figsize=(width, height), layout="constrained", dpi=110)
-
-
-def axes(ax: Axes | None, width: float = 6.0, height: float = 3.2) -> Any:
-    """Return the given axes, or those of a new figure."""
-    return figure(width, height).add_subplot() if ax is None else ax
+    return plt
 
 
 def panels(count: int, width: float, height: float) -> list[Any]:

@@ -21,7 +21,6 @@ from tallytree.statistics.statistic import Recipe, Statistic
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["clique_tree_picture"]
 
 _MOST_NAMED = 40  # cliques whose variables are written out
 _MOST = 2000
@@ -44,8 +43,8 @@ def clique_tree_picture(
         What is tallied: tallies of the part below a clique multiply its cost.
     tree : CliqueTree, optional
         The tree to draw; by default :func:`clique_tree` of the model and the statistics.
-    ax : matplotlib axes, optional
-        Where to draw.
+    ax : matplotlib Axes, optional
+        Where to draw; by default the current axes.
 
     Returns
     -------

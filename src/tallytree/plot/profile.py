@@ -18,8 +18,6 @@ from tallytree.values import counted
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["profile_curve"]
-
 
 def profile_curve(
     profile: Profile, objective: Objective | None = None, *, where: Where = None, ax: Axes | None = None
@@ -35,7 +33,7 @@ def profile_curve(
     where : Constraint, optional
         The tallies that satisfy it stand out, and the best of them is marked.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure.
+        Where to draw; by default the current axes.
 
     Examples
     --------

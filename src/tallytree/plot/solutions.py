@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from tallytree.answers.solution import Solution
 from tallytree.errors import ModelError
 from tallytree.model.model import Model
-from tallytree.plot.canvas import ACCENT, INK, axes, panels, state_colours
+from tallytree.plot.canvas import ACCENT, INK, panels, state_colours
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["side_by_side"]
 
 _MOST_NAMED = 40  # variables whose states are written out
 
@@ -58,7 +57,7 @@ def side_by_side(solutions: Sequence[Solution], *, titles: Sequence[str] | None 
 def _rows(model: Model, labellings: Sequence[NDArray[np.int64]], titles: Sequence[str]) -> list[Any]:
     table = np.array(labellings).reshape(len(labellings), -1)
     width = min(max(0.28 * table.shape[1] + 1.6, 3.0), 11.0)
-    ax = axes(None, width, 0.42 * len(table) + 0.6)
+    [ax] = panels(1, width, 0.42 * len(table) + 0.6)
     _image(ax, model, table)
     for row, column in np.argwhere(table != table[0]):
         _frame(ax, row, column)

@@ -13,8 +13,6 @@ from tallytree.plot.canvas import ACCENT, INK, PALE, STATES, panels
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["training_curves"]
-
 
 class Pass(Protocol):
     """What is drawn of a pass; :class:`tallytree.learning.Progress` has it."""

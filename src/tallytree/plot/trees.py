@@ -13,7 +13,6 @@ from tallytree.trees import Constituent, Tree
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["tree_picture", "trees_side_by_side"]
 
 _CHARACTER, _LEVEL = 0.095, 0.46  # inches
 _WIDEST = 24.0
@@ -30,7 +29,7 @@ def tree_picture(tree: Tree, *, gold: Tree | None = None, ax: Axes | None = None
         What is right, over the same words: constituents that it has too are green, others red. A label that
         comes more often over the same words than it should is red from the second on.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure, as large as the sentence needs.
+        Where to draw; by default the current axes, or a new figure as large as the sentence needs.
 
     Examples
     --------

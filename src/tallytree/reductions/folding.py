@@ -16,8 +16,6 @@ from tallytree.model.model import Model
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import read_only
 
-__all__ = ["folded", "weighted"]
-
 Terms = Iterable[tuple[Statistic, float]]
 
 

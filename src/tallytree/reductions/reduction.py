@@ -23,8 +23,6 @@ from tallytree.statistics.constraints import Constraint, as_constraint, local_pa
 from tallytree.statistics.statistic import Recipe, Statistic
 from tallytree.values import Frozen, owned, read_only, set_once
 
-__all__ = ["Reduction", "as_reduction", "meet", "read_through"]
-
 
 @final
 class Reduction(Frozen):

@@ -19,8 +19,6 @@ from tallytree.statistics.linear import Comparison, Linear
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import read_only
 
-__all__ = ["Floats", "Range", "flat", "folded", "least_sum", "ranges_of"]
-
 Floats = NDArray[np.float64]
 
 

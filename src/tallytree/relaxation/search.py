@@ -23,8 +23,6 @@ from tallytree.planning.plan import Plan
 from tallytree.relaxation.ranges import Floats, Range, flat, folded, least_sum
 from tallytree.statistics.statistic import Statistic
 
-__all__ = ["Limits", "Relaxation", "Search"]
-
 
 @dataclass(frozen=True, slots=True)
 class Relaxation:

@@ -17,24 +17,12 @@ from numpy.typing import NDArray
 from tallytree.algebra import Algebra, LogSumExp, MaxPlus
 from tallytree.errors import ModelError
 from tallytree.kernels import native
-from tallytree.kernels.chart_problem import SPLIT, UNARY, WORD, ChartProblem
+from tallytree.kernels.chart_problem import ChartProblem
 from tallytree.planning.budget import Budget
 from tallytree.planning.charts import ChartLayout, ChartTallies, spans
 from tallytree.planning.options import Backend
-from tallytree.running.chart_reference import ReferenceChart
-from tallytree.running.in_order import InOrder
-
-__all__ = [
-    "UNARY",
-    "SPLIT",
-    "WORD",
-    "ChartMessages",
-    "NativeChart",
-    "ReferenceChart",
-    "Scores",
-    "StepCounts",
-    "run_chart",
-]
+from tallytree.running.engine import InOrder
+from tallytree.running.reference import ReferenceChart
 
 StepCounts = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
 """How often words have each tag, each rule is used, and each chain stands over each span."""
@@ -45,15 +33,10 @@ _ALGEBRAS: dict[Algebra, native.Algebra] = {_MAX_PLUS: native.MAX_PLUS, LogSumEx
 
 @dataclass(frozen=True)
 class Scores:
-    """What a chart adds up: scores of words, of binary rules and of chains.
+    """What a chart adds up: scores of words, of binary rules and of chains."""
 
-    Attributes
-    ----------
-    words : float64 array, [word][symbol]
-    rules, chains : float64 arrays, [rule][1] or [rule][span]
-    """
-
-    words: NDArray[np.float64]
+    words: NDArray[np.float64]  # [word][symbol]
+    # [rule][1]
     rules: NDArray[np.float64]
     chains: NDArray[np.float64]
 
@@ -103,10 +86,7 @@ class NativeChart:
     def expectations(self, probabilities: NDArray[np.float64] | None = None) -> StepCounts:
         """Return how often each tag, rule and chain is expected; of a log-sum-exp run.
 
-        Parameters
-        ----------
-        probabilities : array, optional
-            How likely each root cell is drawn; a chart with statistics needs it.
+        `probabilities`: how likely each root cell is drawn; a chart with statistics needs it.
         """
         return self._run.expectations() if probabilities is None else self._run.expectations_of(probabilities)
 
@@ -128,14 +108,8 @@ def run_chart(
 ) -> ChartMessages:
     """Run the upward pass over a chart.
 
-    Parameters
-    ----------
-    layout : ChartLayout
-    scores : Scores
-        Those of the layout's rules.
-    algebra : Algebra
-        Counting is the reference's alone; its counts are those of derivations.
-    backend : {"native", "reference"}
+    `scores`: those of the layout's rules. `algebra`: counting is the reference's alone; its counts are those
+    of derivations.
     """
     if backend == "reference":
         return _reference(layout, scores, algebra)

@@ -14,44 +14,25 @@ from numpy.typing import NDArray
 
 from tallytree.kernels import native
 
-__all__ = ["Slopes", "StepRules", "improve", "inner_products"]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
 class Slopes(NamedTuple):
-    """The slopes of some planes, one after the other.
+    """The slopes of some planes, one after the other."""
 
-    Attributes
-    ----------
-    indices, values : arrays of shape (E,)
-        The entries that are not zero.
-    ends : array of shape (K,)
-        Where the entries of each plane end.
-    """
-
+    # (E,): the entries that are not zero
     indices: Integers
     values: Floats
-    ends: Integers
+    ends: Integers  # (K,): where the entries of each plane end
 
 
 class StepRules(NamedTuple):
-    """When steps end.
+    """When steps end."""
 
-    Attributes
-    ----------
-    steps : int
-        The most steps of a call.
-    enough : float
-        The part of the first slope that may remain.
-    rounding : float
-        Slopes below this, relative to the offsets, are taken for zero.
-    """
-
-    steps: int
-    enough: float
-    rounding: float
+    steps: int  # the most steps of a call
+    enough: float  # the part of the first slope that may remain
+    rounding: float  # slopes below this, relative to the offsets, are taken for zero
 
 
 def inner_products(slopes: Slopes, vector: Floats) -> Floats:
@@ -78,24 +59,10 @@ def improve(
 ) -> float:
     """Make pairwise steps, each with exact line search.
 
-    Parameters
-    ----------
-    slopes, offsets
-        The K planes.
-    gram : array of shape (K, K)
-        The inner products of the slopes.
-    alpha, weights : arrays
-        The weights of the planes and the weight vector; changed in place.
-    rules : StepRules
-        When to stop.
-    lag, factor
-        Another vector, to which the change of the weight vector is added in place with a factor; empty for
-        none.
-
-    Returns
-    -------
-    float
-        ``Σ_k α_k (max g − g_k)`` before the first step: how far these planes are from their optimum.
+    `slopes` and `offsets`: the K planes. `gram`: the inner products of the slopes. `alpha` and `weights`: the
+    weights of the planes and the weight vector; changed in place. `rules`: when to stop. `lag` and `factor`:
+    another vector, to which the change of the weight vector is added in place with a factor; empty for none.
+    Returns ``Σ_k α_k (max g − g_k)`` before the first step: how far these planes are from their optimum.
 
     Examples
     --------

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.errors import ModelError
+from tallytree.errors import BudgetError, ModelError
+from tallytree.kernels import native
+from tallytree.planning.budget import Budget
 from tallytree.planning.options import PlanOptions, RunOptions
 from tallytree.planning.query import Query
-
-__all__ = ["Engine", "Root", "engine_of"]
 
 Root = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 """Cells of the last table, with their tallies and values."""
@@ -61,3 +61,37 @@ def engine_of(subject: Any) -> Engine:
         f"the first argument must be a Model, got {type(subject).__name__}; a reduction of one, or a "
         "tallytree.parsing.Forest, will do as well"
     )
+
+
+class InOrder:
+    """Labellings, or derivations, in order of score.
+
+    A search keeps what it has met, and so grows with every answer. What it holds is counted in a budget that
+    it may share with others.
+
+    `things`: what is searched for, in an error.
+    """
+
+    def __init__(self, search: native.KBest | native.ChartKBest, budget: Budget, things: str) -> None:
+        self._search, self._budget, self._things = search, budget, things
+        self._held = self._given = 0
+
+    def next(self, count: int) -> tuple[NDArray[np.float64], NDArray[np.int64], Any]:
+        """Return the next ones: scores, positions of their root cells, labellings or derivations.
+
+        At most ``count``, and at least one unless there are no more.
+
+        Raises BudgetError: to find the next one takes more than the budget has.
+        """
+        try:
+            found = self._search.next(count, self._budget.room + self._held)
+        except native.BudgetExceededError as error:
+            raise self._exceeded(error.bytes) from None
+        self._budget.held += self._search.bytes - self._held
+        self._held = self._search.bytes
+        self._given += len(found[0])
+        return found
+
+    def _exceeded(self, size: float) -> BudgetError:
+        what = f"the search for {self._things} in order, of which {self._given:,} have been found"
+        return self._budget.exceeded(what, size - self._held)

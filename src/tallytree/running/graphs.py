@@ -23,23 +23,9 @@ from tallytree.planning.budget import Budget
 from tallytree.planning.options import RunOptions
 from tallytree.planning.plan import Plan
 from tallytree.planning.precision import check_scores
-from tallytree.running.in_order import InOrder
+from tallytree.running.engine import InOrder
 from tallytree.running.reference import ReferenceRun
 from tallytree.statistics.statistic import Statistic
-
-__all__ = [
-    "LOG_SUM_EXP",
-    "MAX_PLUS",
-    "Evaluation",
-    "GraphMessages",
-    "differentiated",
-    "evaluated",
-    "in_order",
-    "pass_downward",
-    "pass_upward",
-    "residues",
-    "sampled",
-]
 
 MAX_PLUS, LOG_SUM_EXP = native.MAX_PLUS, native.LOG_SUM_EXP
 
@@ -113,10 +99,7 @@ def differentiated(
 def in_order(messages: GraphMessages, cells: NDArray[np.int64], plan: Plan, budget: Budget) -> InOrder:
     """Return a search through the labellings of some root cells in order of score, within a budget.
 
-    Raises
-    ------
-    BudgetError
-        The plan does not keep all tables.
+    Raises BudgetError: the plan does not keep all tables.
     """
     plan.need_double("labellings in order")
     if not isinstance(messages, native.Run):

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from tallytree.model.model import Model
 from tallytree.score_ranges.window import Window
 
-__all__ = ["MOST_LABELLINGS", "best_by_enumeration", "labelling_count"]
-
 MOST_LABELLINGS = 2**24
 """The most labellings that are looked at: a few seconds."""
 

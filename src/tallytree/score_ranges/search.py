@@ -17,13 +17,10 @@ from tallytree.planning.carried import Window as TallyWindow
 from tallytree.planning.options import LayoutName, PlanOptions
 from tallytree.planning.plan import Plan
 from tallytree.score_ranges.enumeration import MOST_LABELLINGS, best_by_enumeration, labelling_count
-from tallytree.score_ranges.lattice import Lattice, decimal
-from tallytree.score_ranges.values import Values
+from tallytree.score_ranges.lattice import Lattice, Values, decimal
 from tallytree.score_ranges.window import BoundedSolution, Window
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import counted, read_only
-
-__all__ = ["Search"]
 
 _ORDERS = ("sweep", "natural", None)
 _MODES: tuple[LayoutName, ...] = ("rows", "cells")

@@ -20,8 +20,6 @@ from tallytree.model.pairs import numeric
 from tallytree.statistics.statistic import State, Statistic
 from tallytree.values import read_only
 
-__all__ = ["SufficientStatistics", "sufficient_statistics"]
-
 Key = tuple[str, Any, int]
 
 

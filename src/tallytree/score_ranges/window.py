@@ -10,8 +10,6 @@ from tallytree.answers.solution import Solution
 from tallytree.answers.tallies import tally_type
 from tallytree.errors import InfeasibleError, ModelError
 
-__all__ = ["BoundedSolution", "Window"]
-
 
 class BoundedSolution(Solution):
     """A labelling, and an upper bound on what any labelling of its kind can score.

@@ -222,8 +222,7 @@ class Or(_Compound):
 class Reducing(Constraint):
     """A constraint on the labelling as a whole, which no tally tells: another model meets it.
 
-    All labellings of that model satisfy it (``core/reduction.py``), so it joins other constraints by ``&``
-    only.
+    All labellings of that model satisfy it (``reductions/reduction.py``), so it joins others by ``&`` only.
     """
 
     __slots__ = ()

@@ -8,8 +8,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Domain"]
-
 
 class Domain(Protocol):
     """The part of a model that statistics look at: its variables, their states and the names of both."""

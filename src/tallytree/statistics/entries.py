@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from tallytree.errors import ModelError
 from tallytree.model.blocks import LARGEST_INTEGER, Block
 
-__all__ = ["LARGEST_TALLY", "check_reach", "largest", "multiplied"]
-
 LARGEST_TALLY = 2**60
 """What a statistic can add up to stays below this, so that differences of sums and bounds fit 64 bits."""
 

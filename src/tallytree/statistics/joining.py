@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 if TYPE_CHECKING:
     from tallytree.statistics.linear import Term
 
-__all__ = ["FEW_TERMS", "Joined", "Sum"]
 
 FEW_TERMS = 16
 """Terms that are told apart without their digests."""

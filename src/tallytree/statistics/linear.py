@@ -154,12 +154,8 @@ class Counted(Term):
 class Linear(Expression):
     """An integer combination of statistics plus a constant.
 
-    Parameters
-    ----------
-    terms : iterable of (statistic, int)
-        Statistics and their coefficients; equal statistics are put together, zeros are dropped.
-    constant : int
-        What is added to them.
+    `terms`: statistics and their coefficients; equal statistics are put together, zeros are dropped.
+    `constant`: what is added to them.
 
     Examples
     --------

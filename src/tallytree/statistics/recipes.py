@@ -20,8 +20,6 @@ from tallytree.statistics.domain import Domain
 from tallytree.statistics.statistic import Recipe, State, Statistic, checked_cap, checked_name, shared
 from tallytree.values import read_only, set_once
 
-__all__ = ["CountRecipe", "count", "matches", "mismatches"]
-
 
 @final
 class CountRecipe(Recipe):

@@ -25,8 +25,6 @@ from tallytree.statistics.entries import check_reach, largest, multiplied
 from tallytree.statistics.linear import Counted, Expression, Term
 from tallytree.values import counted, is_masked, owned, read_only, set_once
 
-__all__ = ["Recipe", "State", "Statistic", "checked_cap", "checked_name", "read_by", "shared"]
-
 State = str | int
 """A state, by its name or its number."""
 
@@ -155,6 +153,16 @@ class Statistic(Counted):
             widths = [int(block.tables.max()) - int(block.tables.min()) for block in self.blocks]
             set_once(self, "_scale", 1 << max(max(widths, default=1).bit_length() - 1, 0))
         return self._scale
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """The least and the largest tally if every scope could go its own way: no labelling is beyond."""
+        sides = []
+        for pick in (np.min, np.max):
+            whole = [pick(block.tables.reshape(len(block.tables), -1), axis=1) for block in self.blocks]
+            sums = [int(np.broadcast_to(w, len(b)).sum()) for w, b in zip(whole, self.blocks, strict=True)]
+            sides.append(sum(sums) if self.cap is None else min(sum(sums), self.cap))
+        return sides[0], sides[1]
 
     def __eq__(self, other: object) -> Any:
         if not isinstance(other, Statistic) or self is other:
@@ -311,10 +319,7 @@ def _uncapped(statistic: Statistic) -> Statistic:
 def read_by(constraint: Constraint) -> tuple[Statistic, ...]:
     """Return the distinct statistics that a bound constraint reads, in order of first use.
 
-    Raises
-    ------
-    ModelError
-        A recipe is among them: bind the constraint with ``constraint.on(model)`` first.
+    Raises ModelError: a recipe is among them: bind the constraint with ``constraint.on(model)`` first.
     """
     return tuple(map(_bound, constraint.statistics))
 

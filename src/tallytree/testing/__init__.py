@@ -7,7 +7,7 @@ Code that extends the library can be held to the same contract: draw a problem w
 of your own goes to `check_loss`, a machine to `check_machine`.
 """
 
-from tallytree.testing.checkers import check_distribution, check_profile, check_solution
+from tallytree.testing.checkers import check_distribution, check_loss, check_profile, check_solution
 from tallytree.testing.enumeration import (
     LABELLING_LIMIT,
     Best,
@@ -18,7 +18,6 @@ from tallytree.testing.enumeration import (
     score_tolerance,
     tally_of,
 )
-from tallytree.testing.losses import check_loss
 from tallytree.testing.machines import accepted, check_machine, check_reduction
 from tallytree.testing.problems import SHAPES, random_model, random_statistics
 

@@ -21,8 +21,6 @@ from tallytree.transducers.constraints import transduce
 from tallytree.transducers.encodings import EncodingName, alphabets_of
 from tallytree.transducers.machine import Machine
 
-__all__ = ["accepted", "check_machine", "check_reduction"]
-
 
 def accepted(machine: Machine, model: Model) -> Enumeration:
     """Return the labellings of a small model that a machine accepts, with its outputs for tallies."""

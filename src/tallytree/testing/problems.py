@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.answers.probabilities import generator_of
+from tallytree.answers.distribution import generator_of
 from tallytree.model.model import Model
 from tallytree.statistics.statistic import Statistic
 from tallytree.testing.enumeration import factors_of

@@ -20,8 +20,6 @@ from tallytree.model.inputs import suggestion
 from tallytree.transducers.machine import Machine, Move, State
 from tallytree.transducers.trellis import Alphabet, Layer, Trellis, trimmed
 
-__all__ = ["ANY", "MOST_STATES", "Automaton", "Labels", "Nfa", "dfa"]
-
 MOST_STATES = 20_000
 """An automaton with more states than this is refused."""
 

@@ -14,8 +14,6 @@ from typing import Literal, NamedTuple, final
 from tallytree.errors import ModelError
 from tallytree.transducers.machine import Machine, Move, State
 
-__all__ = ["Scheme", "Tag", "ValidChunks", "checked_scheme", "tag_of"]
-
 Scheme = Literal["BIO", "BIOES", "IO"]
 
 _TAGS: dict[str, str] = {"BIO": "BI", "BIOES": "BIES", "IO": "I"}

@@ -15,8 +15,6 @@ from tallytree.transducers.encodings import EncodingName, alphabets_of, transduc
 from tallytree.transducers.machine import Complement, Machine
 from tallytree.transducers.patterns import compiled
 
-__all__ = ["Regular", "regular", "transduce", "valid_bio", "valid_bioes"]
-
 
 @final
 @dataclass(frozen=True, repr=False)

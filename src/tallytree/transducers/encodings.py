@@ -32,8 +32,6 @@ from tallytree.statistics.statistic import Statistic
 from tallytree.transducers.machine import Machine
 from tallytree.transducers.trellis import Alphabet, Layer, Trellis
 
-__all__ = ["EncodingName", "alphabets_of", "transduced"]
-
 EncodingName = Literal["pairs", "split"]
 Integers = NDArray[np.int64]
 Table = tuple[tuple[int, ...], NDArray[Any]]
@@ -48,14 +46,8 @@ def transduced(
 ) -> Reduction:
     """Return a further reduction whose labellings are accepted by the machine, with its outputs.
 
-    Raises
-    ------
-    ModelError
-        The original model is not a chain.
-    InfeasibleError
-        The machine accepts no labelling of this length.
-    BudgetError
-        The tables would be larger than the memory limit.
+    Raises ModelError: the original model is not a chain. Raises InfeasibleError: the machine accepts no
+    labelling of this length. Raises BudgetError: the tables would be larger than the memory limit.
     """
     original = reduction.original
     _check_chain(original)

@@ -16,8 +16,6 @@ from typing import final
 from tallytree.errors import ModelError
 from tallytree.transducers.trellis import Alphabet, Trellis, checked_move, unrolled
 
-__all__ = ["Complement", "Machine", "Move", "Product", "State"]
-
 State = Hashable
 Move = tuple[State, tuple[int, ...]]
 """The next state, and one integer for each output."""

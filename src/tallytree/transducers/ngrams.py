@@ -14,8 +14,6 @@ from typing import final
 from tallytree.transducers.machine import Machine, Move, State
 from tallytree.transducers.trellis import Alphabet, Trellis, unrolled
 
-__all__ = ["Gram", "Ngrams"]
-
 Gram = tuple[Hashable, ...]
 
 _ENDED = "ended"
@@ -26,14 +24,9 @@ _ENDED = "ended"
 class Ngrams(Machine):
     """Adds up what n-grams are worth.
 
-    Parameters
-    ----------
-    grams : tuple of (n-gram, integers)
-        For each n-gram one integer for each output, given out wherever it occurs.
-    outputs : tuple of str
-        The names of the outputs.
-    end : hashable, optional
-        The label after which only itself follows; it ends the sequence, and counts for nothing.
+    `grams`: for each n-gram one integer for each output, given out wherever it occurs. `outputs`: the names
+    of the outputs. `end`: the label after which only itself follows; it ends the sequence, and counts for
+    nothing.
 
     Examples
     --------

@@ -26,8 +26,6 @@ from typing import NamedTuple, NoReturn
 from tallytree.errors import BudgetError, ModelError
 from tallytree.transducers.automata import ANY, MOST_STATES, Automaton, Labels, Nfa
 
-__all__ = ["compiled"]
-
 _TOKENS = re.compile(  # nothing is tried twice: what *+ has taken it does not give back
     r"""\s*+(?: (?P<count>\{\s*+(?P<least>\d*+)\s*+(?P<comma>,?+)\s*+(?P<most>\d*+)\s*+\})
               | (?P<sign>[|*+?().\[\]^])

@@ -15,20 +15,14 @@ from typing import final
 
 from tallytree.transducers.machine import Machine, Move, State
 
-__all__ = ["Subsequences"]
-
 
 @final
 @dataclass(frozen=True)
 class Subsequences(Machine):
     """Gives out the lengths of the longest common subsequences at the end, and the number of labels read.
 
-    Parameters
-    ----------
-    references : tuple of tuples of labels
-        What is read is compared with each of them.
-    end : hashable, optional
-        The label after which only itself follows; it ends the sequence, and counts for nothing.
+    `references`: what is read is compared with each of them. `end`: the label after which only itself
+    follows; it ends the sequence, and counts for nothing.
 
     Examples
     --------

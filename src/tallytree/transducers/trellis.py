@@ -19,7 +19,6 @@ from tallytree.model.blocks import LARGEST_INTEGER
 if TYPE_CHECKING:
     from tallytree.transducers.machine import Machine, Move, State
 
-__all__ = ["MOST_MOVES", "Alphabet", "Layer", "Trellis", "checked_move", "trimmed", "unrolled"]
 
 Alphabet = tuple[Hashable, ...]
 """The labels at a position."""
@@ -51,17 +50,8 @@ class Trellis(NamedTuple):
 def unrolled(machine: Machine, alphabets: Sequence[Alphabet], *, merge: bool = True) -> Trellis | None:
     """Follow all moves of a machine from its start, and keep those that lead to acceptance.
 
-    Parameters
-    ----------
-    machine, alphabets
-        The machine, and the labels of each position.
-    merge
-        As for :func:`trimmed`.
-
-    Raises
-    ------
-    BudgetError
-        There are more than ``MOST_MOVES``.
+    `machine` and `alphabets`: the machine, and the labels of each position. `merge`: as for :func:`trimmed`.
+    Raises BudgetError: there are more than ``MOST_MOVES``.
     """
     known: dict[tuple[Hashable, Alphabet], _Rows] = {}
     states: tuple[State, ...] = (checked_state(machine, machine.start),)
@@ -175,15 +165,10 @@ def trimmed(
 ) -> Trellis | None:
     """Keep the states that are reached from the start and lead to acceptance; None if none do.
 
-    Parameters
-    ----------
-    layers
-        With states numbered in any way; those of a layer's moves are those of the next layer.
-    start, accepting, stops
-        The first state; of each last state whether it accepts, and its ``(states, outputs)``.
-    merge
-        Whether to look for states that no future tells apart, and to keep one of each kind. Then a state no
-        longer tells what was given out on the way to it, which may be worth more.
+    `layers`: with states numbered in any way; those of a layer's moves are those of the next layer. `start`,
+    `accepting` and `stops`: the first state; of each last state whether it accepts, and its ``(states,
+    outputs)``. `merge`: whether to look for states that no future tells apart, and to keep one of each kind.
+    Then a state no longer tells what was given out on the way to it, which may be worth more.
     """
     if not layers:
         return Trellis((), 1, tuple(stops[start].tolist())) if accepting[start] else None

@@ -24,8 +24,6 @@ from tallytree.planning.budget import Budget
 from tallytree.planning.options import Options, PlanOptions
 from tallytree.values import read_only
 
-__all__ = ["CorpusSolution", "loss_augmented_corpus"]
-
 _PART_BYTES = 12_000  # what CPython takes for a model's profile, besides its rows
 
 Progress = Callable[[str], None]

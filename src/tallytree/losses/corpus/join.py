@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from tallytree.losses.corpus.pool import Choice, Pool, Support
 
-__all__ = ["Joined", "TooManyError", "join"]
-
 
 class TooManyError(Exception):
     """The budget lets through more tallies than are allowed."""
@@ -74,10 +72,7 @@ def join(
 ) -> Joined:
     """Join the rows within the budget; the tallies that end inside the box.
 
-    Raises
-    ------
-    TooManyError
-        More than ``most`` tallies at a time, or more than ``room`` bytes.
+    Raises TooManyError: more than ``most`` tallies at a time, or more than ``room`` bytes.
     """
     rows = np.flatnonzero(slack <= budget)
     parts, first, counts = np.unique(pool.part[rows], return_index=True, return_counts=True)

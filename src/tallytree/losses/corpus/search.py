@@ -11,19 +11,62 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.errors import BudgetError
-from tallytree.losses.corpus.ellipsoid import minimise
 from tallytree.losses.corpus.join import Joined, TooManyError, join
 from tallytree.losses.corpus.pool import Choice, Pool, Support
 from tallytree.losses.scaling import Scaling, needed, scaled
 from tallytree.planning.budget import Budget, readable_bytes
 
-__all__ = ["Question", "Report", "search"]
+Vector = NDArray[np.float64]
+
+
+def minimise(
+    function: Callable[[Vector], tuple[float, Vector]],
+    centre: Vector,
+    radius: float,
+    tolerance: float,
+    most: int = 400,
+) -> None:
+    """Evaluate a convex function at points that close in on its minimum within a ball.
+
+    `function`: gives the value at a point, and a subgradient. `centre` and `radius`: the ball to look in.
+    `tolerance`: stop when no point can be lower than the last one by more than this. `most`: stop after as
+    many evaluations.
+
+    Examples
+    --------
+    >>> seen = []
+    >>> def distance(x):
+    ...     seen.append(float(abs(x - 2.0).sum()))
+    ...     return seen[-1], np.sign(x - 2.0)
+    >>> minimise(distance, np.zeros(1), 8.0, 1e-6)
+    >>> min(seen) < 1e-5
+    True
+    """
+    point, shape = np.array(centre, dtype=np.float64), np.eye(len(centre)) * radius**2
+    for _ in range(most):
+        _, gradient = function(point)
+        reach = sqrt(max(float(gradient @ shape @ gradient), 0.0))
+        if reach <= tolerance:
+            return
+        step = shape @ gradient / reach
+        point, shape = _halved(point, shape, step)
+
+
+def _halved(point: Vector, shape: NDArray[np.float64], step: Vector) -> tuple[Vector, NDArray[np.float64]]:
+    """Return the smallest ellipsoid around the half that lies against the step."""
+    n = len(point)
+    if n == 1:
+        return point - step / 2, shape / 4
+    smaller = n * n / (n * n - 1) * (shape - 2 / (n + 1) * np.outer(step, step))
+    return point - step / (n + 1), (smaller + smaller.T) / 2
+
 
 Integers = NDArray[np.int64]
 Progress = Callable[[str], None]
@@ -64,27 +107,13 @@ class Question:
 
 @dataclass
 class Report:
-    """How the search went.
+    """How the search went."""
 
-    Attributes
-    ----------
-    tallies : int
-        How many tallies the whole range holds.
-    boxes : int
-        How many boxes were looked at.
-    multipliers : int
-        How many vectors of multipliers the bound is made of.
-    joined : int
-        How many tallies survived the bound and were joined.
-    states : int
-        The largest number of partial tallies during a join.
-    """
-
-    tallies: int = 0
-    boxes: int = 0
-    multipliers: int = 0
-    joined: int = 0
-    states: int = 0
+    tallies: int = 0  # how many tallies the whole range holds
+    boxes: int = 0  # how many boxes were looked at
+    multipliers: int = 0  # how many vectors of multipliers the bound is made of
+    joined: int = 0  # how many tallies survived the bound and were joined
+    states: int = 0  # the largest number of partial tallies during a join
 
     def __str__(self) -> str:
         return (

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from tallytree.errors import ModelError
 from tallytree.model.blocks import Block
 from tallytree.model.model import Model
-from tallytree.paper.cliquetree.rooted import braces, upwards
-from tallytree.paper.cliquetree.rules import not_held
+from tallytree.paper.cliquetree.rules import braces, not_held, upwards
 from tallytree.statistics.statistic import Statistic
 
 if TYPE_CHECKING:

@@ -26,8 +26,16 @@ from numpy.typing import NDArray
 from tallytree.errors import ModelError
 from tallytree.model.model import Model
 from tallytree.paper.cliquetree.messages import best_scores
-from tallytree.paper.cliquetree.rooted import ROOT, Scope, assign, braces, children_of, hang, upwards
-from tallytree.paper.cliquetree.rules import check_clique_tree
+from tallytree.paper.cliquetree.rules import (
+    ROOT,
+    Scope,
+    assign,
+    braces,
+    check_clique_tree,
+    children_of,
+    hang,
+    upwards,
+)
 from tallytree.paper.cliquetree.triangulation import (
     checked_order,
     eliminated,

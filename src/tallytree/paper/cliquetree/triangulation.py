@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from tallytree.errors import ModelError
 from tallytree.model.model import Model
-from tallytree.paper.cliquetree.rooted import ROOT, Scope, hang
+from tallytree.paper.cliquetree.rules import ROOT, Scope, hang
 from tallytree.statistics.statistic import Statistic
 
 Graph: TypeAlias = dict[int, set[int]]

@@ -1,0 +1,137 @@
+"""Probabilities of a problem's labellings, ``p(y) ∝ exp(score)``: distribution, marginals, sample."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from tallytree.answers.distribution import Distribution
+from tallytree.cli import reports
+from tallytree.cli.exits import Exit
+from tallytree.cli.inputs import pairs, problem_of
+from tallytree.cli.options import (
+    Commands,
+    budget,
+    input_options,
+    json_option,
+    natural,
+    operations_option,
+    print_lines,
+    shown,
+    terminal_width,
+)
+from tallytree.cli.text import progress
+from tallytree.errors import ModelError
+from tallytree.io import ProblemFile
+
+
+def add(commands: Commands) -> None:
+    """Declare the commands."""
+    distribution = commands.add(
+        "distribution",
+        _distribution,
+        "show the probability of every tally",
+        "model.uai --count ones=1",
+    )
+    marginals = commands.add(
+        "marginals",
+        _marginals,
+        "show the probability of each state of each variable",
+        "model.uai",
+        "model.uai --count ones=1 --given ones=3 --json",
+    )
+    sample = commands.add(
+        "sample",
+        _sample,
+        "draw labellings at random",
+        "model.uai -n 5 --seed 1",
+        "model.uai --count ones=1 --given ones=3",
+    )
+    for command in (distribution, marginals, sample):
+        input_options(command)
+        json_option(command)
+        operations_option(command)
+    for command in (marginals, sample):
+        _given_option(command)
+    distribution.add_argument(
+        "--limit",
+        type=natural,
+        default=reports.MOST_ROWS,
+        metavar="ROWS",
+        help="how many rows to show; 0 for all",
+    )
+    sample.add_argument(
+        "-n", "--number", type=natural, default=1, metavar="N", help="how many to draw (default 1)"
+    )
+    sample.add_argument(
+        "--seed", type=natural, help="a seed, for the same draws every time (default: another each time)"
+    )
+
+
+def _given_option(command: ArgumentParser) -> None:
+    command.add_argument(
+        "--given",
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        help="the tally to condition on: one for each statistic",
+    )
+
+
+def _distribution(options: Namespace) -> int:
+    problem, found = _computed(options)
+    if options.json:
+        print(reports.as_json(reports.distribution_json(problem, found)))
+    else:
+        print_lines(reports.distribution_lines(problem, found, options.limit or None))
+    return Exit.OK
+
+
+def _marginals(options: Namespace) -> int:
+    problem, found = _computed(options)
+    tables = found.marginals(_tally(problem, options))
+    if options.json:
+        print(reports.as_json([table.tolist() for table in tables]))
+    else:
+        print_lines(reports.marginal_lines(problem, tables))
+    return Exit.OK
+
+
+def _sample(options: Namespace) -> int:
+    problem, found = _computed(options)
+    drawn = found.sample(options.number, tally=_tally(problem, options), rng=options.seed)
+    if options.json:
+        print(reports.as_json([reports.drawn_json(problem, labelling) for labelling in drawn]))
+    else:
+        print_lines(reports.drawn_lines(problem, drawn, terminal_width()))
+    return Exit.OK
+
+
+def _computed(options: Namespace) -> tuple[ProblemFile, Distribution]:
+    problem = problem_of(options)
+    if problem.constraint is not None or problem.objective is not None:
+        raise ModelError(
+            "probabilities are those of all labellings, so a constraint and an objective mean nothing here; "
+            "condition on a tally with --given, or take them out of the file"
+        )
+    with progress("probabilities", shown=shown(options)):
+        return problem, problem.distribution(**budget(options))
+
+
+def _tally(problem: ProblemFile, options: Namespace) -> list[int] | None:
+    """Return the tally that ``--given`` names."""
+    given = dict(pairs(options.given, "--given"))
+    if not given:
+        return None
+    if set(given) != set(problem.names):
+        raise ModelError(
+            f"--given needs one number for each statistic ({', '.join(problem.names) or 'there is none'}), "
+            f"got {', '.join(given)}"
+        )
+    return [_whole(name, given[name]) for name in problem.names]
+
+
+def _whole(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ModelError(f"--given {name}: expected a whole number, got {text!r}") from None

@@ -1,0 +1,88 @@
+"""The parts of a problem file, checked: parameters, names, formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from tallytree.errors import ModelError
+from tallytree.io.formulas import Formula, is_name
+
+
+class Parameter(NamedTuple):
+    """A named number of the formulas, and the range in which it makes sense, where that is known."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+def as_parameter(name: str, given: float | Parameter) -> Parameter:
+    """Return a parameter with its range; values must be finite."""
+    parameter = given if isinstance(given, Parameter) else Parameter(given)
+    try:
+        numbers = [float(number) for number in parameter if number is not None]
+        right = all(np.isfinite(numbers))
+    except (TypeError, ValueError, OverflowError):
+        right = False
+    if not right:
+        raise ModelError(f"the parameter {name!r} is {given!r}; its value and range must be finite numbers")
+    low, high = parameter.low, parameter.high
+    if low is not None and high is not None and low > high:
+        raise ModelError(f"the parameter {name!r} has an empty range, {low} to {high}")
+    return Parameter(*(None if number is None else _exact(number) for number in parameter))  # type: ignore[arg-type]
+
+
+def _exact(number: float) -> float:
+    """Return a number as a double, or as an integer where no double has its value."""
+    return number if isinstance(number, int) and number != float(number) else float(number)
+
+
+def _unknown(name: str, what: str, known: set[str]) -> str:
+    names = ", ".join(sorted(known)) or "none"
+    if name == "score":
+        return (
+            f"{what} reads the score, but a constraint is about statistics ({names}); for a range of scores "
+            "see tallytree.score_between, or use an objective such as where(score >= 3, score, -inf)"
+        )
+    near = get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {names}"
+    return f"{what} reads {name!r}, which is neither a statistic nor a parameter; {hint}"
+
+
+def check_names(statistics: Iterable[str], parameters: Iterable[str]) -> None:
+    """Check that every name can stand in a formula, and has one meaning."""
+    taken = {"score": "the score"}
+    named = [
+        *((name, "statistic") for name in statistics),
+        *((name, "parameter") for name in parameters),
+    ]
+    for name, what in named:
+        if not is_name(name):
+            raise ModelError(
+                f"the {what} {name!r} cannot be named in a formula; use letters, digits and _, as "
+                "statistic.named('chunks') does"
+            )
+        if name in taken:
+            raise ModelError(f"the {what} {name!r} has the name of {taken[name]}; names must be distinct")
+        taken[name] = f"another {what}"
+
+
+def checked_formula(given: str | Formula, what: Literal["objective", "where"], names: set[str]) -> Formula:
+    """Read a formula and check its kind and its names."""
+    try:
+        formula = given if isinstance(given, Formula) else Formula(given)
+    except ModelError as error:
+        raise ModelError(f"{what}: {error}") from None
+    wanted = {"objective": "number", "where": "truth"}[what]
+    if formula.kind != wanted:
+        hint = "a number, such as score - ones" if wanted == "number" else "a condition, such as ones >= 2"
+        raise ModelError(f"{what} must be {hint}; got '{formula.text}'")
+    known = names | ({"score"} if what == "objective" else set())
+    for name in formula.names:
+        if name not in known:
+            raise ModelError(_unknown(name, what, known))
+    return formula

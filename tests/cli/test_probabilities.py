@@ -1,0 +1,66 @@
+"""distribution, marginals and sample on the command line: the same numbers as in the library."""
+
+import json
+
+import numpy as np
+import pytest
+from command_line import MODEL, WET, run, said
+
+import tallytree as tt
+from tallytree.cli.exits import Exit
+
+COUNT = ("--count", "wet=1")
+
+
+@pytest.fixture
+def weather():
+    return tt.distribution(MODEL, [WET])
+
+
+def test_the_distribution_of_a_count(files, capsys, weather):
+    found = json.loads(said(capsys, "distribution", "week.uai", *COUNT, "--json"))
+    assert found["tallies"] == weather.tallies.tolist()
+    assert found["probabilities"] == pytest.approx(weather.probabilities.tolist())
+    lines = said(capsys, "distribution", "week.uai", *COUNT, "--limit", "3").splitlines()
+    assert lines[0].split() == ["wet", "probability"]
+    assert float(lines[1].split()[1]) == pytest.approx(weather.probabilities[0], abs=1e-6)
+    assert lines[-1] == "3 of 8 tallies; --limit 0 shows all"
+
+
+def test_marginals_with_and_without_a_tally(files, capsys, weather):
+    for given, tally in (((), None), (("--given", "wet=2"), [2])):
+        found = json.loads(said(capsys, "marginals", "week.uai", *COUNT, *given, "--json"))
+        assert np.allclose(found, weather.marginals(tally), atol=1e-12)
+    lines = said(capsys, "marginals", "week.uai", *COUNT).splitlines()
+    assert len(lines) == 7
+    assert lines[0].split()[:2] == ["0", "0"]
+
+
+def test_samples_are_of_the_tally_and_repeat_with_a_seed(files, capsys):
+    ask = ("sample", "week.uai", *COUNT, "--given", "wet=2", "-n", "4", "--seed", "7")
+    first, again = said(capsys, *ask, "--json"), said(capsys, *ask, "--json")
+    assert first == again
+    drawn = json.loads(first)
+    assert len(drawn) == 4
+    for one in drawn:
+        assert one["tally"] == {"wet": 2}
+        assert sum(one["assignment"]) == 2
+        assert one["score"] == pytest.approx(MODEL.score(one["assignment"]))
+    assert len(said(capsys, *ask).splitlines()) == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("week.json",), "a constraint and an objective mean nothing here"),
+        (("week.uai", *COUNT, "--given", "ones=2"), "--given needs one number for each statistic (wet)"),
+        (("week.uai", *COUNT, "--given", "wet=two"), "--given wet: expected a whole number"),
+    ],
+)
+def test_what_cannot_be_drawn(files, capsys, arguments, says):
+    assert run("sample", *arguments) == Exit.MALFORMED
+    assert says in capsys.readouterr().err
+
+
+def test_a_tally_that_nothing_has(files, capsys):
+    assert run("marginals", "week.uai", *COUNT, "--given", "wet=9") == Exit.INFEASIBLE

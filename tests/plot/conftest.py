@@ -1,0 +1,9 @@
+import matplotlib.pyplot as plt
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def no_figures_are_left():
+    """Pictures without ``ax=`` are drawn on the current axes, which must not be another test's."""
+    yield
+    plt.close("all")

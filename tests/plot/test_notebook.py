@@ -1,0 +1,72 @@
+"""Pictures in a notebook: cells are run by a real kernel, and the images that come back are looked at."""
+
+import base64
+import io
+
+import numpy as np
+import pytest
+
+nbformat = pytest.importorskip("nbformat")
+nbclient = pytest.importorskip("nbclient")
+pytest.importorskip("ipykernel")
+image = pytest.importorskip("matplotlib.image")
+
+FIRST = """
+%matplotlib inline
+import numpy as np
+import matplotlib.pyplot as plt
+import tallytree as tt
+model = tt.Model.chain([[0, 1.5], [0, -2.5], [0, 3.0], [0, -1.25]], np.eye(2), states=["dry", "wet"])
+wet = tt.count(model, state="wet", name="wet")
+"""
+
+CELLS = {
+    "curve": "tt.plot.profile_curve(tt.profile(model, [wet]));",
+    "side by side": "tt.plot.side_by_side(tt.k_best(model, 3));",
+    "clique tree": "tt.plot.clique_tree_picture(model, [wet]);",
+    "tree": "tt.plot.tree_picture(tt.parsing.parse_tree('(S (NP (NN fish)) (VP (VB eat)))'));",
+    "two panels": """
+fig, (left, right) = plt.subplots(1, 2)
+tt.plot.profile_curve(tt.profile(model, [wet]), ax=left)
+tt.plot.profile_curve(tt.profile(model, [wet]), where=wet <= 1, ax=right);
+""",
+    "saved": """
+tt.plot.profile_curve(tt.profile(model, [wet]))
+plt.savefig("curve.png");
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def notebook(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("notebook")
+    cells = [nbformat.v4.new_code_cell(source) for source in [FIRST, *CELLS.values()]]
+    book = nbformat.v4.new_notebook(cells=cells)
+    nbclient.NotebookClient(
+        book, timeout=120, kernel_name="python3", resources={"metadata": {"path": folder}}
+    ).execute()
+    return folder, dict(zip(CELLS, book.cells[1:], strict=True))
+
+
+def pixels(png):
+    return image.imread(io.BytesIO(png), format="png")[:, :, :3]
+
+
+def ink(picture):
+    """Return the share of pixels that are not white."""
+    return float((picture < 0.99).any(axis=2).mean())
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_a_cell_shows_one_picture_with_something_on_it(notebook, name):
+    outputs = [output for output in notebook[1][name].outputs if "image/png" in output.get("data", {})]
+    assert len(outputs) == 1
+    assert ink(pixels(base64.b64decode(outputs[0]["data"]["image/png"]))) > 0.01
+
+
+def test_pyplot_saves_what_was_drawn(notebook):
+    assert ink(pixels((notebook[0] / "curve.png").read_bytes())) > 0.01
+
+
+def test_ink_tells_a_blank_picture():
+    assert ink(np.ones((4, 4, 3))) == 0.0
