@@ -248,6 +248,16 @@ def chain_sums(
     importance: NDArray[np.float64],
     threads: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]] | None: ...
+def chunks_of_least_loss(
+    emissions: NDArray[np.float64],
+    links: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    types: NDArray[np.int32],
+    boundaries: NDArray[np.bool_],
+    base: NDArray[np.float64],
+    gain: NDArray[np.float64],
+    threads: int,
+) -> tuple[NDArray[np.float64], NDArray[np.void]] | None: ...
 def sparse_times(
     starts: NDArray[np.int64],
     columns: NDArray[np.int32],

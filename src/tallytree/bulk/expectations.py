@@ -164,6 +164,25 @@ def objective_of_chains(
     return ChainSums(values, by_labels, by_links)
 
 
+def risks_of_tables(
+    chains: Chains,
+    tables: TruthTables,
+    labels: Integers,
+    losses: Sequence[native.LossTable],
+    threads: int | None = None,
+) -> Floats:
+    """Return the mean of given losses of tallies, for each of many chains, compared with given labellings."""
+    kinds, _ = tables.kinds(labels, chains.lengths)
+    batch = native.Batch(native.TallyMode.AUTO, default_memory_limit())
+    given = native.Truths(tables.compiled, kinds, labels, losses, np.zeros((0, 0)), 1)
+    skeletons = [tables.chain(length, True) for length in chains.lengths]
+    batch.add_chains(skeletons, chains.emissions, chains.links, given)
+    nothing = np.zeros(len(chains.lengths))
+    values, _ = batch.expect(native.Objective.RISK, nothing, thread_count(threads))
+    _check_refused(batch, np.arange(len(chains.lengths)))
+    return values
+
+
 def _folded(lengths: Sequence[int], tables: TruthTables, truths: Integers) -> tuple[Floats, Floats] | None:
     """Return linear losses as a number for each chain and one for each label at each position, or None."""
     kinds, sizes = tables.kinds(truths, lengths)

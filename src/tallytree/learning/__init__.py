@@ -19,7 +19,15 @@ from tallytree.deprecation import renamed
 from tallytree.learning.bound_descent import Descent, minimise_bound
 from tallytree.learning.corpus import sample_sentences
 from tallytree.learning.cutting_planes import CuttingPlanes
-from tallytree.learning.decoding import BestDecoder, Decoder, ExpectedFBeta, KBestDecoder, MaxBrackets
+from tallytree.learning.decoding import (
+    BestDecoder,
+    Decoder,
+    ExpectedFBeta,
+    KBestDecoder,
+    MaxBrackets,
+    MaxExpected,
+)
+from tallytree.learning.expected import Choice
 from tallytree.learning.frank_wolfe import FrankWolfe
 from tallytree.learning.graph_svm import GraphSVM
 from tallytree.learning.graphs import Graph, GraphProblem, grid_graph, label_graphs
@@ -48,6 +56,7 @@ __all__ = [
     "BestDecoder",
     "Binarisation",
     "CHUNKING",
+    "Choice",
     "CorpusScore",
     "CuttingPlanes",
     "Decoder",
@@ -61,6 +70,7 @@ __all__ = [
     "GraphSVM",
     "KBestDecoder",
     "MaxBrackets",
+    "MaxExpected",
     "Oracle",
     "Plane",
     "Progress",

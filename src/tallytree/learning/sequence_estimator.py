@@ -12,7 +12,7 @@ from tallytree.answers.tally_table import Where
 from tallytree.bulk.chains import Chains, best_of_chains
 from tallytree.errors import ModelError
 from tallytree.learning.attributes import Encoder, Vocabulary, encoder_of
-from tallytree.learning.decoding import BestDecoder, Decoder
+from tallytree.learning.decoding import BestDecoder, Decoder, MaxExpected
 from tallytree.learning.sequences import SequenceProblem, chains
 from tallytree.learning.structured_estimator import StructuredEstimator
 from tallytree.learning.templates import WindowFeatures
@@ -68,9 +68,12 @@ class SequenceEstimator(StructuredEstimator):
                 )
 
     def _predicted(self, X: Sequence[Any], decoder: Decoder, where: Where) -> list[Any]:
-        if type(decoder) is not BestDecoder or where is not None or not len(X):
+        if where is not None or not len(X) or type(decoder) not in (BestDecoder, MaxExpected):
             return super()._predicted(X, decoder, where)
-        best = [labels for ((labels, _),) in best_of_chains(self._chains(X))]
+        if isinstance(decoder, MaxExpected):
+            best = [choice.labels for choice in decoder.of_chains(self._chains(X))]
+        else:
+            best = [labels for ((labels, _),) in best_of_chains(self._chains(X))]
         return best if self.labels_.names is None else [self.labels_.classes[labels] for labels in best]
 
     def _models(self, X: Sequence[Any]) -> list[Model]:
