@@ -53,9 +53,9 @@ void add_items(PyBatch &self, std::vector<BatchItem> items, Kept kept) {
     for (auto &item : items) self.batch.add(std::move(item));
 }
 
-// Models with a truth each; their tables lie one after the other.
+// Models, with a truth each or with none; their tables lie one after the other.
 void add_models(PyBatch &self, const std::vector<PySkeleton> &skeletons, std::vector<Tables> tables,
-                const PyTruths &truths) {
+                std::optional<PyTruths> truths) {
     std::vector<BatchItem> items(skeletons.size());
     std::size_t table = 0;
     for (std::size_t i = 0; i < items.size(); i++) {
@@ -66,7 +66,7 @@ void add_models(PyBatch &self, const std::vector<PySkeleton> &skeletons, std::ve
         table += blocks;
     }
     require(table == tables.size(), "one array of tables per block of scopes is needed");
-    add_items(self, std::move(items), {{}, {}, std::move(tables), {}, {}, {}, truths, 0});
+    add_items(self, std::move(items), {{}, {}, std::move(tables), {}, {}, {}, std::move(truths), 0});
 }
 
 // Chains over one set of labels, one after the other in a long array of scores of labels. Where a truth has states of
@@ -311,7 +311,7 @@ void bind_batch(nb::module_ &m) {
             "mode"_a, "memory_limit"_a)
         .def("add", &add_item, "skeleton"_a, "shifts"_a.noconvert(), "caps"_a, "low"_a, "high"_a,
              "tables"_a.noconvert(), "shown_scopes"_a.noconvert(), "shown"_a.noconvert(), "asks"_a)
-        .def("add_models", &add_models, "skeletons"_a, "tables"_a.noconvert(), "truths"_a)
+        .def("add_models", &add_models, "skeletons"_a, "tables"_a.noconvert(), "truths"_a.none())
         .def("add_chains", &add_chains, "skeletons"_a, "emissions"_a.noconvert(), "links"_a.noconvert(),
              "truths"_a.none())
         .def("run", &run_batch, "threads"_a, "choose"_a.none() = nb::none())

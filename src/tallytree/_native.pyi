@@ -206,7 +206,7 @@ class Batch:
         asks: bool,
     ) -> None: ...
     def add_models(
-        self, skeletons: Sequence[Skeleton], tables: Sequence[NDArray[np.float64]], truths: Truths
+        self, skeletons: Sequence[Skeleton], tables: Sequence[NDArray[np.float64]], truths: Truths | None
     ) -> None: ...
     def add_chains(
         self,

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tallytree as tt
-from tallytree.bulk.chains import Chains
+from tallytree.bulk.best_corpus import best_of_corpus
+from tallytree.bulk.chains import Chains, best_of_chains
 from tallytree.bulk.least_loss import expected_losses, least_loss
-from tallytree.kernels import native
 
 pytestmark = pytest.mark.sanitize
 
@@ -54,13 +54,7 @@ def cases(draw, chunks=None):
 
 def matrix(chains, loss, number):
     """All labellings of a chain, and the expected loss of each."""
-    begin = sum(chains.lengths[:number])
-    length = chains.lengths[number]
-    every = np.array(list(product(range(len(chains.names)), repeat=length)))
-    scores = chains.emissions[begin + np.arange(length), every].sum(axis=1)
-    scores += chains.links[every[:, :-1], every[:, 1:]].sum(axis=1)
-    p = np.exp(scores - scores.max())
-    p /= p.sum()
+    every, p = map(np.array, all_labellings(chains, number))
     names = [[chains.names[label] for label in row] for row in every.tolist()]
     found = np.zeros(len(every))
     for truth, probability in zip(names, p, strict=True):
@@ -117,12 +111,65 @@ def test_threads_change_nothing_and_long_chains_are_fine():
     assert np.array_equal(one.labels, other.labels) and np.array_equal(one.losses, other.losses)
     again = expected_losses(chains, tt.losses.ChunkFBeta(), one.labels)
     np.testing.assert_allclose(one.losses, again, rtol=1e-9)
-    best = expected_losses(chains, tt.losses.ChunkFBeta(), native_best(chains))
+    best = expected_losses(chains, tt.losses.ChunkFBeta(), viterbi(chains))
     assert (one.losses <= best + 1e-12).all()
 
 
-def native_best(chains):
-    from tallytree.bulk.chains import best_of_chains
-
-    assert native.instruction_set()
+def viterbi(chains):
     return np.concatenate([some[0][0] for some in best_of_chains(chains)])
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 2**32), st.sampled_from([0.5, 1.0, 2.0]), st.booleans())
+def test_no_labelling_of_a_corpus_has_a_better_ratio(seed, beta, chunks):
+    rng = np.random.default_rng(seed)
+    names, lengths = ("O", "B-NP", "I-NP"), [2, 1]
+    chains = Chains(2 * rng.normal(size=(3, 3)), rng.normal(size=(3, 3)), lengths, names)
+    loss = tt.losses.ChunkFBeta(beta=beta) if chunks else tt.losses.FBeta(beta=beta, background="O")
+    found = best_of_corpus(chains, loss)
+    ratios, measures = corpus_by_definition(chains, loss)
+    assert found.f == pytest.approx(max(ratios.values()), abs=1e-10)
+    assert ratios[tuple(found.labels.tolist())] == pytest.approx(found.f, abs=1e-10)
+    assert abs(measures[tuple(found.labels.tolist())] - found.f) <= found.within + 1e-10
+
+
+def corpus_by_definition(chains, loss):
+    """For each labelling of both chains, the ratio of expected counts, and the expected F-measure."""
+    parts = [all_labellings(chains, number) for number in range(2)]
+    pairs = product(zip(*parts[0], strict=True), zip(*parts[1], strict=True))
+    every = {(*a, *b): p * q for (a, p), (b, q) in pairs}
+    nodes = {labels: nodes_in(chains, loss, labels) for labels in every}
+    weight, ratios, measures = loss.beta**2, {}, {}
+    size = sum(p * len(nodes[truth]) for truth, p in every.items())
+    for labels, mine in nodes.items():
+        right = sum(p * len(mine & nodes[truth]) for truth, p in every.items())
+        whole = weight * size + len(mine)
+        ratios[labels] = (1 + weight) * right / whole if whole else 1.0
+        measures[labels] = sum(
+            p
+            * (
+                (1 + weight) * len(mine & nodes[truth]) / d
+                if (d := weight * len(nodes[truth]) + len(mine))
+                else 1.0
+            )
+            for truth, p in every.items()
+        )
+    return ratios, measures
+
+
+def all_labellings(chains, number):
+    begin, length = sum(chains.lengths[:number]), chains.lengths[number]
+    every = np.array(list(product(range(len(chains.names)), repeat=length)))
+    scores = chains.emissions[begin + np.arange(length), every].sum(axis=1)
+    p = np.exp(scores + chains.links[every[:, :-1], every[:, 1:]].sum(axis=1))
+    return every.tolist(), (p / p.sum()).tolist()
+
+
+def nodes_in(chains, loss, labels):
+    """The nodes of both chains."""
+    found, begin = set(), 0
+    for number, length in enumerate(chains.lengths):
+        names = [chains.names[label] for label in labels[begin : begin + length]]
+        found |= {(number, node) for node in loss.against(names).nodes(names)}
+        begin += length
+    return found

@@ -19,7 +19,9 @@ from tallytree.bulk.truth_tables import Integers, TruthTables
 from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
 from tallytree.losses.base import Loss
+from tallytree.model.model import Model
 from tallytree.planning.budget import default_memory_limit, readable_bytes, thread_count
+from tallytree.planning.orders import skeleton
 
 Floats = NDArray[np.float64]
 
@@ -164,6 +166,72 @@ def objective_of_chains(
     return ChainSums(values, by_labels, by_links)
 
 
+class GraphBatch:
+    """Models of given shapes over one set of labels, whose scores change from call to call.
+
+    Parameters
+    ----------
+    models : sequence of Model
+        One of each shape; their scores are not looked at.
+    loss : Loss, optional
+        A recipe, for the objectives that have one; it counts variable by variable.
+    truths : int64 array, optional
+        What is right for the variables of all models, one model after the other.
+    """
+
+    def __init__(
+        self, models: Sequence[Model], loss: Loss | None = None, truths: Integers | None = None
+    ) -> None:
+        self._tables = None if loss is None else _position_tables(models, loss)
+        shapes = [() if self._tables is None else self._tables.shapes(model) for model in models]
+        self._skeletons = [skeleton(model, shape) for model, shape in zip(models, shapes, strict=True)]
+        self._lengths, self._truths = [len(model) for model in models], truths
+
+    def objective(
+        self,
+        kind: LossObjective | Literal["likelihood"],
+        scores: Sequence[Floats],
+        importance: Floats,
+        threads: int | None = None,
+    ) -> tuple[Floats, list[Floats]]:
+        """Return the objective of each model, and the derivatives of their weighted sum.
+
+        Parameters
+        ----------
+        kind : {"likelihood", "softmax-margin", "risk"}
+            As for :func:`objective_of_chains`; the likelihood is the log-partition alone.
+        scores : sequence of arrays
+            The tables of all blocks of all models, one model after the other.
+        importance, threads
+            As for :func:`sum_chains`.
+
+        Returns
+        -------
+        (values, list of arrays)
+            Derivatives have the shapes of the scores.
+        """
+        batch = native.Batch(native.TallyMode.AUTO, default_memory_limit())
+        given = None
+        if self._tables is not None and self._truths is not None:
+            given, _ = self._tables.truths(self._truths, self._lengths, "margin")
+        batch.add_models(self._skeletons, scores, given)
+        chosen = native.Objective.LIKELIHOOD if kind == "likelihood" else _OBJECTIVES[kind]
+        values, derivatives = batch.expect(chosen, importance, thread_count(threads))
+        _check_refused(batch, np.arange(len(self._lengths)), "graph")
+        return values, derivatives
+
+
+def _position_tables(models: Sequence[Model], loss: Loss) -> TruthTables:
+    labels = int(models[0].cardinalities.max())
+    tables = truth_tables(loss, labels, models[0].states_of(0))
+    if tables is None or len(tables.tables.fits):
+        raise ModelError(
+            f"{loss!r} cannot be summed over labellings of graphs with {labels} labels; losses that count "
+            "node by node can, if their background is one of the labels"
+        )
+    return tables
+
+
 def risks_of_tables(
     chains: Chains,
     tables: TruthTables,
@@ -199,9 +267,9 @@ def _importance(given: Floats | None, count: int) -> Floats:
     return np.ones(count) if given is None else np.ascontiguousarray(given, dtype=np.float64)
 
 
-def _check_refused(batch: native.Batch, numbers: Sequence[int] | Integers) -> None:
+def _check_refused(batch: native.Batch, numbers: Sequence[int] | Integers, noun: str = "chain") -> None:
     for item, needed in batch.refused[:1].tolist():
         raise BudgetError(
-            f"the tables of chain {numbers[item]} and their derivatives need {readable_bytes(needed)} or "
-            "more, which does not fit the memory limit; cut the chain, or take a loss that counts less"
+            f"the tables of {noun} {numbers[item]} and their derivatives need {readable_bytes(needed)} or "
+            f"more, which does not fit the memory limit; cut the {noun}, or take a loss that counts less"
         )

@@ -114,8 +114,20 @@ def least_loss(chains: Chains, loss: Loss, threads: int | None = None) -> LeastL
     nodes = nodes_of(loss, chains.emissions.shape[1], chains.names)
     if nodes is None:
         return None
+    losses, chunks = chosen_nodes(chains, nodes, loss_by_sizes(loss, longest_of(chains)), threads)
+    return LeastLoss(spelled(chunks, nodes, chains.lengths), losses)
+
+
+def longest_of(chains: Chains) -> int:
+    """Return the length that tables of losses reach to."""
+    return -(-max(chains.lengths) // _STEP) * _STEP
+
+
+def chosen_nodes(
+    chains: Chains, nodes: Nodes, tables: tuple[Floats, Floats], threads: int | None
+) -> tuple[Floats, NDArray[np.void]]:
+    """Return the least expected losses for losses by sizes, and the nodes that have them."""
     starts = np.cumsum([0, *chains.lengths], dtype=np.int64)
-    tables = loss_by_sizes(loss, -(-max(chains.lengths) // _STEP) * _STEP)
     found = native.chunks_of_least_loss(
         chains.emissions, chains.links, starts, nodes.types, nodes.boundaries, *tables, thread_count(threads)
     )
@@ -124,8 +136,7 @@ def least_loss(chains: Chains, loss: Loss, threads: int | None = None) -> LeastL
             f"the scores of these chains lie further apart than {WIDEST:g}, too far for sums of products; "
             "scale them down, or decode the best labelling"
         )
-    losses, chunks = found
-    return LeastLoss(_spelled(chunks, nodes, starts, _background(nodes)), losses)
+    return found
 
 
 def _most_likely(chains: Chains, loss: Loss, threads: int | None) -> LeastLoss:
@@ -174,12 +185,10 @@ def _chunk_nodes(names: tuple[str, ...], loss: ChunkFBeta) -> Nodes | None:
     return Nodes(np.array(types, dtype=np.int32), np.array(boundaries, dtype=np.bool_), spelled)
 
 
-def _background(nodes: Nodes) -> int:
-    return int(np.flatnonzero(nodes.types < 0)[0])
-
-
-def _spelled(chunks: NDArray[np.void], nodes: Nodes, starts: Integers, background: int) -> Integers:
+def spelled(chunks: NDArray[np.void], nodes: Nodes, lengths: Sequence[int]) -> Integers:
     """Write nodes as labels."""
+    starts = np.cumsum([0, *lengths], dtype=np.int64)
+    background = int(np.flatnonzero(nodes.types < 0)[0])
     labels = np.full(starts[-1], background, dtype=np.int64)
     for chain, first, last, kind, _ in chunks.tolist():
         begin, middle, end, alone = nodes.spelled[kind]

@@ -29,6 +29,7 @@ from tallytree.learning.decoding import (
 )
 from tallytree.learning.expected import Choice
 from tallytree.learning.frank_wolfe import FrankWolfe
+from tallytree.learning.graph_crf import GraphCRF
 from tallytree.learning.graph_svm import GraphSVM
 from tallytree.learning.graphs import Graph, GraphProblem, grid_graph, label_graphs
 from tallytree.learning.inference import Diverse, TopTallies
@@ -66,6 +67,7 @@ __all__ = [
     "ExpectedFBeta",
     "FrankWolfe",
     "Graph",
+    "GraphCRF",
     "GraphProblem",
     "GraphSVM",
     "KBestDecoder",

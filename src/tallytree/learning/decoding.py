@@ -25,6 +25,7 @@ import numpy as np
 from tallytree import parsing
 from tallytree.answers.tally_table import Where
 from tallytree.bulk.batch import solve_batch
+from tallytree.bulk.best_corpus import BestCorpus, best_of_corpus
 from tallytree.bulk.chains import Chains
 from tallytree.deprecation import renamed
 from tallytree.errors import ModelError
@@ -191,6 +192,9 @@ class MaxExpected(Decoder):
         How many labellings to draw where no exact way is known. Without it, such losses are refused.
     seed : int
         Of the samples.
+    corpus : bool
+        Whether there is one F-measure over all sequences that are predicted together, and not a mean of
+        their own: for ``FBeta`` with a background and ``ChunkFBeta``.
 
     Examples
     --------
@@ -208,6 +212,7 @@ class MaxExpected(Decoder):
     scale: float = 1.0
     samples: int | None = None
     seed: int = 0
+    corpus: bool = False
 
     def __call__(self, model: Any, where: Where = None) -> Any:
         """Return its labels. The expectation is over all labellings: a constraint is refused."""
@@ -216,14 +221,29 @@ class MaxExpected(Decoder):
     def choice(self, model: Any, where: Where = None) -> Choice:
         """Return it with its expected loss, and whether no other labelling has a smaller one."""
         _check_free(model, where, "the least expected loss")
+        if self.corpus:
+            raise ModelError(
+                "corpus=True is for predict of an estimator of sequences, which sees all of them"
+            )
         return least_loss_of_model(scaled(model, self.scale), self.loss, self.samples, self.seed)
 
     def of_chains(self, chains: Chains, threads: int | None = None) -> list[Choice]:
         """Return the choices for many chains, found in one batch."""
-        level = chains._replace(
-            emissions=chains.emissions * _positive(self.scale), links=chains.links * self.scale
-        )
-        return least_losses_of_chains(level, self.loss, self.samples, self.seed, threads)
+        return least_losses_of_chains(self._scaled(chains), self.loss, self.samples, self.seed, threads)
+
+    def of_corpus(self, chains: Chains, threads: int | None = None) -> BestCorpus:
+        """Return the labellings that make one F-measure over many chains largest, and how large it is."""
+        return best_of_corpus(self._scaled(chains), self.loss, threads)
+
+    def numbered(self, chains: Chains, threads: int | None = None) -> list[Integers]:
+        """Return what is predicted for many chains, in numbers."""
+        if self.corpus:
+            return np.split(self.of_corpus(chains, threads).labels, np.cumsum(chains.lengths)[:-1])
+        return [choice.labels for choice in self.of_chains(chains, threads)]
+
+    def _scaled(self, chains: Chains) -> Chains:
+        scale = _positive(self.scale)
+        return chains._replace(emissions=chains.emissions * scale, links=chains.links * scale)
 
 
 def _check_free(model: Any, where: Where, what: str) -> None:

@@ -111,7 +111,7 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
     def _objective(self, problem: Any, kind: ObjectiveKind, importance: Floats) -> SequenceObjective:
         if kind != "likelihood":
             self._check_loss(problem)
-        return SequenceObjective(problem, kind, importance, self.all_possible_states, self.n_jobs)
+        return SequenceObjective(problem, kind, importance, self.all_possible_states, self._threads)
 
     def _check_loss(self, problem: SequenceProblem) -> None:
         if truth_tables(problem.loss, problem.labels, problem.states) is None:
@@ -133,7 +133,7 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
         if not len(X):
             return []
         chains = self._chains(X)
-        found = sum_chains(chains, threads=self.n_jobs)
+        found = sum_chains(chains, threads=self._threads)
         return np.split(found.labels, np.cumsum(chains.lengths)[:-1])
 
     def log_loss(self, X: Sequence[Any], y: Sequence[Any]) -> float:
@@ -142,5 +142,5 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
         self._check_examples(X, y)
         chains, truths = self._chains(X), self._truths(X, y)
         self._check_lengths(chains.lengths, truths)
-        found = sum_chains(chains, threads=self.n_jobs)
+        found = sum_chains(chains, threads=self._threads)
         return float(np.mean(found.values - chains.scores(np.concatenate(truths))))

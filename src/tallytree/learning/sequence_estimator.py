@@ -71,7 +71,7 @@ class SequenceEstimator(StructuredEstimator):
         if where is not None or not len(X) or type(decoder) not in (BestDecoder, MaxExpected):
             return super()._predicted(X, decoder, where)
         if isinstance(decoder, MaxExpected):
-            best = [choice.labels for choice in decoder.of_chains(self._chains(X))]
+            best = decoder.numbered(self._chains(X))
         else:
             best = [labels for ((labels, _),) in best_of_chains(self._chains(X))]
         return best if self.labels_.names is None else [self.labels_.classes[labels] for labels in best]

@@ -19,6 +19,7 @@ from tallytree.learning.attributes import Columns, Hashed, Vocabulary
 from tallytree.learning.cutting_planes import CuttingPlanes
 from tallytree.learning.files import DAMAGE, read_arrays, write_arrays
 from tallytree.learning.frank_wolfe import FrankWolfe
+from tallytree.learning.graph_crf import GraphCRF
 from tallytree.learning.graph_svm import GraphSVM
 from tallytree.learning.inference import Diverse, TopTallies
 from tallytree.learning.labels import Labels
@@ -35,7 +36,7 @@ from tallytree.learning.tree_model import TreeModel
 from tallytree.learning.tree_svm import TreeSVM
 
 _ESTIMATORS: dict[str, type[StructuredEstimator]] = {
-    kind.__name__: kind for kind in (GraphSVM, SequenceCRF, SequenceSVM, TreeSVM)
+    kind.__name__: kind for kind in (GraphCRF, GraphSVM, SequenceCRF, SequenceSVM, TreeSVM)
 }
 _VALUES: dict[str, type] = {
     kind.__name__: kind
@@ -63,6 +64,7 @@ _VALUES |= {
 }
 
 _FEATURES: dict[str, tuple[str, ...]] = {
+    "GraphCRF": ("widths_", "gradient_norm_"),
     "GraphSVM": ("widths_",),
     "SequenceCRF": ("encoder_", "gradient_norm_"),
     "SequenceSVM": ("encoder_",),

@@ -52,6 +52,11 @@ class StructuredCRF(StructuredEstimator):
 
     gradient_norm_: float
 
+    @property
+    def _threads(self) -> int | None:
+        """The threads that ``n_jobs`` asks for; all of them where it is negative."""
+        return None if self.n_jobs is None or self.n_jobs < 0 else self.n_jobs
+
     @abstractmethod
     def _objective(self, problem: Any, kind: ObjectiveKind, importance: Floats) -> Objective:
         """Return what is minimised, apart from the penalty."""
