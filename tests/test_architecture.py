@@ -1,5 +1,6 @@
 """The map of the sources is true: what it names exists, and what exists it names."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -51,3 +52,43 @@ def test_tests_mirror_the_sources():
         if folder.is_dir() and folder.name != "__pycache__"
     }
     assert ours <= folders
+
+
+def functions(path):
+    return [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)]
+
+
+def lines(function):
+    """Count the lines of a function without those of its docstring."""
+    first, documented = function.body[0], ast.get_docstring(function) is not None
+    return function.end_lineno - function.lineno + 1 - documented * (first.end_lineno - first.lineno + 1)
+
+
+def test_files_are_short():
+    files = [*SOURCE.rglob("*.py"), *NATIVE.rglob("*.h"), *NATIVE.rglob("*.cpp")]
+    assert [str(file) for file in files if len(file.read_text().splitlines()) > 350] == []
+
+
+def test_functions_are_short_and_take_few_parameters():
+    long, wide = [], []
+    for path in SOURCE.rglob("*.py"):
+        for function in functions(path):
+            given = function.args.posonlyargs + function.args.args + function.args.kwonlyargs
+            long += [f"{path}: {function.name}"] if lines(function) > 40 else []
+            constructor = function.name == "__init__" and path.parent.name == "learning"  # of an estimator
+            taken = [one.arg for one in given if one.arg not in ("self", "cls")]
+            wide += [f"{path}: {function.name}"] if len(taken) > 10 and not constructor else []
+    assert long == []
+    assert wide == []
+
+
+@pytest.mark.parametrize("path", sorted(NATIVE.rglob("*.cpp")), ids=lambda path: path.stem)
+def test_compiled_functions_are_short(path):
+    """A function begins in the first column, and ends with a brace there."""
+    begin = None
+    for number, line in enumerate(path.read_text().splitlines()):
+        if line.startswith("}") and begin is not None:
+            assert number - begin < 60, f"{path}, line {begin + 1}"
+            begin = None
+        elif line[:1].isalpha() and "(" in line and not line.endswith(";"):
+            begin = number

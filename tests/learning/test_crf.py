@@ -229,6 +229,12 @@ def test_checkpoints_are_gone_on_from(tmp_path):
         SequenceCRF(c2=0.01, checkpoint=file).fit(X, y, sample_weight=np.arange(len(X)))
 
 
+def test_a_fit_that_stops_too_soon_says_so():
+    X, y = corpus()
+    with pytest.warns(ConvergenceWarning, match="training stopped at a relative gap of"):
+        SequenceCRF(max_passes=2).fit(X, y)
+
+
 def test_interrupts_keep_the_best_weights(monkeypatch):
     X, y = corpus()
     calls = []
@@ -240,8 +246,9 @@ def test_interrupts_keep_the_best_weights(monkeypatch):
         return ask(self, weights)
 
     monkeypatch.setattr(SequenceObjective, "__call__", interrupted)
-    with pytest.warns(ConvergenceWarning, match="training was interrupted at a relative gap"):
-        crf = SequenceCRF(c2=0.01, tolerance=1e-6).fit(X, y)
+    crf = SequenceCRF(c2=0.01, tolerance=1e-6)
+    with pytest.raises(KeyboardInterrupt, match="training was interrupted after 4 passes"):
+        crf.fit(X, y)
     assert crf.interrupted_ and not crf.converged_ and crf.primal_ == crf.history_[-1].primal < np.inf
 
 

@@ -165,9 +165,12 @@ def test_an_interrupted_fit_keeps_what_it_has(monkeypatch):
     def interrupted(progress):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tt.learning.estimator, "_show", interrupted)
-    with pytest.warns(ConvergenceWarning, match="training was interrupted"):
-        svm = TreeSVM(verbose=True).fit(SENTENCES, TREES)
+    monkeypatch.setattr(tt.learning.structured_estimator, "_show", interrupted)
+    svm = TreeSVM(verbose=True)
+    with pytest.raises(
+        KeyboardInterrupt, match=r"interrupted after 1 passes.* set warm_start=True and fit again"
+    ):
+        svm.fit(SENTENCES, TREES)
     assert svm.interrupted_ and svm.weights_.any()
     assert svm.predict(SENTENCES[4:5]) == TREES[4:5]
 

@@ -12,19 +12,16 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
-from threading import Lock
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tallytree.answers.tallies import row_of, tally_type, unique_names, whole_numbers
+from tallytree.answers.root_table import RootTable
+from tallytree.answers.tallies import row_of, tally_type, whole_numbers
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.model.model import Model
 from tallytree.model.rounding import levelled
-from tallytree.planning.options import RunOptions
-from tallytree.planning.plan import Plan
-from tallytree.planning.query import Query
 from tallytree.reductions.reduction import Reduction
 from tallytree.running.graphs import (
     LOG_SUM_EXP,
@@ -35,7 +32,6 @@ from tallytree.running.graphs import (
     residues,
     sampled,
 )
-from tallytree.statistics.statistic import Statistic
 from tallytree.values import read_only
 
 _ROUNDED = 1e-9  # as far as sums of probabilities are from 1 where scores are of an ordinary size
@@ -84,16 +80,19 @@ def normalised(logs: NDArray[np.float64], total: float) -> NDArray[np.float64]:
     return probabilities if abs(scale - 1) < _ROUNDED or not 0 < scale < math.inf else probabilities / scale
 
 
-class TallyProbabilities:
+class TallyProbabilities(RootTable):
     """The exact distribution of a tally under ``p(y) ∝ exp(F(y))``."""
 
-    tallies: NDArray[np.int64]  # (S, P): the attainable tallies in lexicographic order
     log_partitions: NDArray[np.float64]  # (S,): ``log Σ exp F(y)`` over all ``y`` with each
-    _names: tuple[str, ...]
     _offset: float = 0.0  # what all scores have in common and was left out of the pass
     _relative: NDArray[np.float64] | None = None  # the log-partitions without it
+    _none_left: ClassVar[str]
 
-    _noun: ClassVar[str] = "labelling"
+    def _fill(self, values: NDArray[np.float64]) -> None:
+        if not len(values):
+            raise InfeasibleError(f"{self._none_left}: there is no distribution over none")
+        self._relative = values if self._offset else None
+        self.log_partitions = read_only(values + self._offset) if self._offset else values
 
     @cached_property
     def log_partition(self) -> float:
@@ -122,7 +121,7 @@ class TallyProbabilities:
         row = row_of(self.tallies, wanted)
         if row is None:
             named = tally_type(self._names)(*wanted)
-            raise InfeasibleError(f"no {self._noun} has the {named}; see .tallies for those that occur")
+            raise InfeasibleError(f"no {self.noun} has the {named}; see .tallies for those that occur")
         return row
 
     def _drawn_rows(
@@ -146,20 +145,9 @@ class Distribution(TallyProbabilities):
         ``log Σ exp F(y)`` over the labellings of each.
     """
 
-    def __init__(self, query: Query[Statistic], plan: Plan, options: RunOptions) -> None:
-        self.query, self.plan, self._options = query, plan, options
-        self._names = unique_names(tuple(s.name for s in self.statistics))
-        self._lock = Lock()
-        self._offset = self._level[1]
-        self._cells, tallies, logs = self._messages.root()
-        self._relative = read_only(logs) if self._offset else None
-        self.tallies = read_only(tallies)
-        self.log_partitions = read_only(logs + self._offset) if self._offset else read_only(logs)
-        if not len(self._cells):
-            raise InfeasibleError(
-                "every labelling is forbidden by a -inf factor, the model's own or one from fixed= or "
-                "allowed=: there is no distribution over none"
-            )
+    _none_left = (
+        "every labelling is forbidden by a -inf factor, the model's own or one from fixed= or allowed="
+    )
 
     @property
     def model(self) -> Model:
@@ -173,14 +161,9 @@ class Distribution(TallyProbabilities):
         assert self.query.reduction is not None
         return self.query.reduction
 
-    @property
-    def statistics(self) -> tuple[Statistic, ...]:
-        """What is counted."""
-        return self.query.carried
-
-    @cached_property
-    def _messages(self) -> GraphMessages:
-        return pass_upward(self.plan, self._level[0], self._options, LOG_SUM_EXP)
+    def _run(self) -> GraphMessages:
+        model, self._offset = self._level
+        return pass_upward(self.plan, model, self._options, LOG_SUM_EXP)
 
     @cached_property
     def _level(self) -> tuple[Model, float]:
@@ -221,7 +204,7 @@ class Distribution(TallyProbabilities):
         >>> tt.distribution(model, [tt.count(state=1)]).marginals(tally=[1])[0]
         array([0.75, 0.25])
         """
-        weights = np.full(len(self._messages.values), -np.inf)
+        weights = np.full(len(self._loaded().values), -np.inf)
         if tally is None:
             weights[self._cells] = 0.0
             total = self._relative_partition
@@ -230,7 +213,7 @@ class Distribution(TallyProbabilities):
             weights[self._cells[row]] = 0.0
             total = float(self._relative_logs[row])
         with self._lock:
-            logs = pass_downward(self._messages, weights, self._level[0], self.plan)
+            logs = pass_downward(self._loaded(), weights, self._level[0], self.plan)
         ends = np.cumsum(self.model.cardinalities)
         tables = [normalised(part, total) for part in np.split(logs, ends[:-1])] if len(ends) else []
         return self.reduction.fold(tables, np.add, 0.0)
@@ -304,19 +287,12 @@ class Distribution(TallyProbabilities):
         rows = self._drawn_rows(count, tally, generator)
         uniforms = generator.random((count, len(self.plan.tables)))
         with self._lock:
-            drawn = sampled(self._messages, self._cells[rows].astype(np.int64), uniforms)
+            drawn = sampled(self._loaded(), self._cells[rows].astype(np.int64), uniforms)
         labellings = self.reduction.lift_all(drawn)
         return labellings[0] if size is None else labellings
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k not in ("_messages", "_level", "_lock")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=Lock())
-        self.tallies, self.log_partitions = read_only(self.tallies), read_only(self.log_partitions)
-
-    def __repr__(self) -> str:
-        return f"Distribution({len(self.tallies)} tallies of ({', '.join(self._names)}))"
+        return {name: value for name, value in super().__getstate__().items() if name != "_level"}
 
 
 # --- exact counts -----------------------------------------------------------------------------------------

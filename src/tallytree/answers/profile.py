@@ -8,10 +8,8 @@ found comes with the gap between the bound and its own value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from copy import copy
-from threading import Lock
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +19,6 @@ from tallytree.answers.certificate import BEST, Claim
 from tallytree.answers.objective import Objective
 from tallytree.answers.ranking import Ranked, drawn
 from tallytree.answers.solution import Decoded, Solution, certified, kept_bytes
-from tallytree.answers.tallies import unique_names
 from tallytree.answers.tally_table import SAME, TallyTable
 from tallytree.errors import ObjectiveError
 from tallytree.model.model import Model
@@ -31,11 +28,9 @@ from tallytree.planning.plan import Plan
 from tallytree.planning.precision import Precision, excess
 from tallytree.planning.query import Query
 from tallytree.reductions.reduction import Reduction
-from tallytree.running.engine import Root
 from tallytree.running.graphs import GraphMessages, in_order, pass_downward, pass_upward
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.statistic import Statistic
-from tallytree.values import read_only
 
 _DEFAULTS = RunOptions()
 
@@ -67,22 +62,6 @@ class Profile(TallyTable[Solution]):
         "model has no solution"
     )
 
-    def __init__(
-        self,
-        query: Query[Statistic],
-        plan: Plan | Callable[[], Plan],
-        options: RunOptions = _DEFAULTS,
-        root: Root | None = None,
-    ) -> None:
-        self.query, self._plan, self._options = query, plan, options
-        self.statistics = query.carried
-        self._remaining = None if query.windowed and options.backend == "native" else query.remaining
-        self._names = unique_names(tuple([s.name for s in self.statistics]))
-        self._messages: GraphMessages | None = None
-        self._lock = Lock()
-        self._cells, tallies, scores = self._loaded().root() if root is None else root
-        self.tallies, self.scores = read_only(tallies), read_only(scores)
-
     @classmethod
     def of(cls, model: Model, statistics: Sequence[Statistic], plan: Plan) -> Profile:
         """Run a plan over a model."""
@@ -107,16 +86,10 @@ class Profile(TallyTable[Solution]):
         return self._options.backend
 
     @property
-    def plan(self) -> Plan:
-        """The plan of the messages."""
-        if not isinstance(self._plan, Plan):
-            self._plan = self._plan()
-        return self._plan
-
-    @property
     def precision(self) -> Precision:
         """Whether the scores are the best ones, ``"double"``, or upper bounds of them, ``"single"``."""
-        return self.plan.precision
+        precision: Precision = self.plan.precision
+        return precision
 
     def max_marginals(self, *tally: int, **named: int) -> list[NDArray[np.float64]]:
         """Return, for each variable and state, the best score of a labelling with it; given a tally or not.
@@ -144,9 +117,9 @@ class Profile(TallyTable[Solution]):
 
     # --- inside -------------------------------------------------------------------------------------------
 
-    def released(self) -> Profile:
+    def released(self) -> Self:
         """Return the same profile without tables and plan, which are made again where they are needed."""
-        light = copy(self)
+        light = super().released()
         if isinstance(self._plan, Plan):
             light._plan = self._plan.again()
         return light
@@ -193,19 +166,11 @@ class Profile(TallyTable[Solution]):
 
     def _decoded(self, row: int) -> NDArray[np.int64]:
         with self._lock:  # decoding may load a segment of the tables
-            return self._loaded().decode(int(self._cells[row]))
+            labels: NDArray[np.int64] = self._loaded().decode(int(self._cells[row]))
+            return labels
 
-    def _loaded(self) -> GraphMessages:
-        if self._messages is None:
-            self._messages = pass_upward(self.plan, self.model, self._options)
-        return self._messages
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_messages": None, "_lock": None}  # no tables: they can be had again
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=Lock())
-        self.tallies, self.scores = read_only(self.tallies), read_only(self.scores)
+    def _run(self) -> GraphMessages:
+        return pass_upward(self.plan, self.model, self._options)
 
     def _repr_html_(self) -> str:
         """Show the profile in a notebook: the curve of a single statistic, and the best tallies."""
@@ -218,6 +183,3 @@ class Profile(TallyTable[Solution]):
         more = f"<i>the {len(best)} best of {len(self)}</i>" if len(self) > len(best) else ""
         noun = "score" if self.precision == "double" else "upper bound of the score"
         return f"{title}<br>{drawn}{html.rows([*self._names, noun], lines)}{more}"
-
-    def __repr__(self) -> str:
-        return f"Profile({len(self)} tallies of ({', '.join(self._names)}))"

@@ -7,10 +7,11 @@ decrease in the score: then the optimum of ``H(F(y), G(y))`` is attained at some
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
+from copy import copy
 from itertools import chain, count, repeat
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +19,11 @@ from numpy.typing import NDArray
 from tallytree.answers.certificate import BEST, IN_ORDER, SAME_TALLY, Claim
 from tallytree.answers.objective import Objective, evaluate_objective
 from tallytree.answers.ranking import Ranked, Ranking, by_objective
+from tallytree.answers.root_table import RootTable
 from tallytree.answers.tallies import nearest_rows, nearest_tallies, row_of, wanted_tally
 from tallytree.deprecation import warn_renamed
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.planning.budget import Budget
-from tallytree.planning.query import Query
 from tallytree.statistics.constraints import Constraint, as_constraint
 
 Where = Constraint | None
@@ -31,23 +32,17 @@ Answer = TypeVar("Answer")
 SAME = Claim(SAME_TALLY)  # the claim of a look-up: the best with one tally
 
 
-class TallyTable(ABC, Generic[Answer]):
+class TallyTable(RootTable, Generic[Answer]):
     """The best score for every attainable tally, and what stands behind them."""
 
-    query: Query[Any]
-    statistics: tuple[Any, ...]
-    tallies: NDArray[np.int64]  # (S, P): the attainable tallies in lexicographic order
     scores: NDArray[np.float64]  # (S,): the best score of each
-    _names: tuple[str, ...]
     _remaining: Constraint | None = None  # what the messages leave of the query's constraint
-
-    noun: ClassVar[str] = "labelling"
     _none_left: ClassVar[str]
 
-    @property
-    @abstractmethod
-    def plan(self) -> Any:
-        """What was run."""
+    def _fill(self, values: NDArray[np.float64]) -> None:
+        query, cut = self.query, self._options.backend == "native"
+        self._remaining = None if query.windowed and cut else query.remaining
+        self.scores = values
 
     @abstractmethod
     def _bound(self, where: Constraint) -> Constraint:
@@ -67,9 +62,9 @@ class TallyTable(ABC, Generic[Answer]):
     def _search(self, rows: NDArray[np.int64], budget: Budget) -> Iterator[Ranked]:
         """Go through what has the tally of one of the rows, by score."""
 
-    @abstractmethod
-    def released(self) -> TallyTable[Answer]:
-        """Return the same without the tables of the messages."""
+    def released(self) -> Self:
+        """Return the same without the tables of the messages, which are made again where they are needed."""
+        return copy(self)
 
     @abstractmethod
     def _kept_bytes(self, answer: Answer) -> int:
@@ -85,15 +80,6 @@ class TallyTable(ABC, Generic[Answer]):
         """Return what an answer is the best of."""
         among = where if self.query.where is None else self.query.where
         return Claim(text, among, "score" if objective is None else "value")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the statistics, made unique."""
-        return self._names
-
-    def __len__(self) -> int:
-        """Return the number of attainable tallies."""
-        return len(self.scores)
 
     def best(self, objective: Objective | None = None, *, where: Where = None) -> Answer:
         """Find the labelling that maximises an objective, subject to a constraint.

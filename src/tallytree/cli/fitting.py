@@ -6,30 +6,23 @@ import sys
 import warnings
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
-import tallytree as tt
 from tallytree.cli import reports
 from tallytree.cli.exits import Exit, end_workers, stop_code
 from tallytree.cli.inputs import learning
 from tallytree.cli.options import filled, natural, positive, refuse, shown
 from tallytree.cli.text import visible, visible_lines
 from tallytree.errors import ModelError
+from tallytree.losses.base import Loss
+from tallytree.losses.names import LOSS_NAMES, as_loss
 
-_LOSSES: dict[str, Callable[[Namespace], Any]] = {
-    "hamming": lambda o: tt.losses.HammingDistance(),
-    "f1": lambda o: tt.losses.FBeta(beta=o.beta, background=None if o.task == "parse" else o.background),
-    "chunk-f1": lambda o: tt.losses.ChunkFBeta(beta=o.beta),
-    "iou": lambda o: tt.losses.IntersectionOverUnion(background=None if o.task == "parse" else o.background),
-    "symmetric-difference": lambda o: tt.losses.SymmetricDifference(),
-    "crossing-brackets": lambda o: tt.losses.CrossingBrackets(),
-    "zero-one": lambda o: tt.losses.ZeroOne(),
-}
 _USUAL: dict[str, Any] = {
     "beta": 1.0,
     "background": "O",
     "scaling": "margin",
-    "C": 0.1,
+    "C": 1.0,
     "tolerance": 0.01,
     "passes": 100,
     "seconds": float("inf"),
@@ -49,14 +42,18 @@ _SOLVERS: dict[str, Callable[[Namespace], Any]] = {
 def learning_options(command: ArgumentParser) -> None:
     """Say how weights are learned."""
     add = command.add_argument_group("learning").add_argument
-    add("--loss", choices=tuple(_LOSSES), help="what to train for (default hamming; parse: count rules only)")
+    add("--loss", choices=LOSS_NAMES, help="what to train for (default hamming; parse: count rules only)")
     add("--beta", type=positive, help="how much recall counts against precision in F (default 1)")
     add("--background", metavar="LABEL", help="the label that f1 and iou take for nothing (default O)")
     add("--scaling", choices=("margin", "slack"), help="how the loss enters the margin (default margin)")
-    add("--C", type=positive, help="how much the examples count against small weights (default 0.1)")
+    add(
+        "--C",
+        type=positive,
+        help="how much the examples count against small weights (default 1; 0.1 for large corpora)",
+    )
     add("--tolerance", type=positive, help="the relative gap to stop at (default 0.01)")
     add("--passes", type=natural, help="stop after so many passes (default 100)")
-    add("--seconds", type=positive, help="stop after the pass that ends later")
+    add("--seconds", type=positive, help="stop after the first pass that ends later than this")
     add("--solver", choices=tuple(_SOLVERS), help="(default frank-wolfe)")
     add("--averaging", action="store_true", help="average the weights: better after few passes")
     add("--seed", type=natural, help="for the order of the examples (default 0)")
@@ -82,7 +79,7 @@ def settings(given: Namespace) -> dict[str, Any]:
         refuse(given, ["averaging", "seed"], "for --solver cutting-planes")
     options = filled(given, _USUAL)
     return {
-        "loss": _LOSSES[options.loss or "hamming"](options),
+        "loss": _loss(options),
         "scaling": options.scaling,
         "C": options.C,
         "solver": _SOLVERS[options.solver](options),
@@ -95,14 +92,32 @@ def settings(given: Namespace) -> dict[str, Any]:
     }
 
 
+def _loss(options: Namespace) -> Loss:
+    parameters = {"beta": options.beta} if options.loss in ("f1", "chunk-f1") else {}
+    background = None if options.task == "parse" else options.background
+    return as_loss(options.loss or "hamming", background, **parameters)
+
+
 def fitted(estimator: Any, X: list[Any], y: list[Any]) -> Any:
-    """Fit an estimator; a warning that it is not done becomes a line for the user."""
+    """Fit an estimator; a warning that it is not done becomes a line for the user, as an interrupt does."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        estimator.fit(X, y)
+        try:
+            estimator.fit(X, y)
+        except KeyboardInterrupt:
+            if not getattr(estimator, "interrupted_", False):
+                raise
+            sys.stderr.write(f"tallytree: {visible_lines(_interruption(estimator))}\n")
     for one in caught:
         sys.stderr.write(f"tallytree: {visible_lines(one.message)}\n")
     return estimator
+
+
+def _interruption(estimator: Any) -> str:
+    told = "training was interrupted; the best weights so far are kept"
+    if estimator.checkpoint is None:
+        return f"{told}. With --checkpoint FILE the same command can go on where it stopped"
+    return f"{told}. Run the same command again to go on from {estimator.checkpoint}"
 
 
 def learned(estimator: Any, output: str) -> dict[str, Any]:
@@ -115,8 +130,7 @@ def learned(estimator: Any, output: str) -> dict[str, Any]:
         "passes": len(estimator.history_),
         "converged": estimator.converged_,
         **({"interrupted": True} if estimator.interrupted_ else {}),
-        "objective": estimator.primal_,
-        "gap": estimator.gap_,
+        **({"objective": estimator.primal_, "gap": estimator.gap_} if estimator.primal_ < inf else {}),
         "seconds": last.seconds if last is not None else 0.0,
     }
 

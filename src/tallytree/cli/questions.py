@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 
 from tallytree.cli import reports
 from tallytree.cli.exits import Exit
@@ -56,6 +56,13 @@ def add(commands: Commands) -> None:
         json_option(command)
     for command in (solve, profile, k_best):
         operations_option(command)
+    _add_own(solve, profile, k_best, relax)
+
+
+def _add_own(
+    solve: ArgumentParser, profile: ArgumentParser, k_best: ArgumentParser, relax: ArgumentParser
+) -> None:
+    """Declare the options that one command has."""
     precision_option(solve)
     solve.add_argument("--explain", action="store_true", help="say why the answer is optimal")
     profile.add_argument(

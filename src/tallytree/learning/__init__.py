@@ -33,7 +33,16 @@ from tallytree.learning.graph_crf import GraphCRF
 from tallytree.learning.graph_svm import GraphSVM
 from tallytree.learning.graphs import Graph, GraphProblem, grid_graph, label_graphs
 from tallytree.learning.inference import Diverse, TopTallies
-from tallytree.learning.metrics import CorpusScore, accuracy, corpus_f
+from tallytree.learning.metrics import (
+    CorpusScore,
+    Scorer,
+    accuracy,
+    accuracy_scorer,
+    chunk_f1_scorer,
+    corpus_f,
+    corpus_score,
+    token_f1_scorer,
+)
 from tallytree.learning.oracle import ExactOracle, Oracle
 from tallytree.learning.planes import Plane
 from tallytree.learning.problem import TrainingProblem, check_problem
@@ -77,6 +86,7 @@ __all__ = [
     "Plane",
     "Progress",
     "RunOptions",
+    "Scorer",
     "SequenceCRF",
     "SequenceProblem",
     "SequenceSVM",
@@ -94,8 +104,11 @@ __all__ = [
     "TreebankGrammar",
     "WindowFeatures",
     "accuracy",
+    "accuracy_scorer",
     "check_problem",
+    "chunk_f1_scorer",
     "corpus_f",
+    "corpus_score",
     "grid_graph",
     "label_graphs",
     "load",
@@ -105,6 +118,7 @@ __all__ = [
     "save",
     "store_sequences",
     "templated",
+    "token_f1_scorer",
     "train",
     "word_parts",
 ]

@@ -29,7 +29,7 @@ class StructuredSVM(StructuredEstimator):
 
     def __init__(
         self,
-        loss: Loss | None = None,
+        loss: Loss | str | None = None,
         *,
         scaling: Scaling = "margin",
         C: float = 1.0,
@@ -53,6 +53,11 @@ class StructuredSVM(StructuredEstimator):
         X : sequence of examples
         y : sequence of labellings
             Labels are strings, or numbers from 0.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            Ctrl-C ends what called this too, as a grid search. The estimator has the best weights so far.
         """
         self._check_examples(X, y)
         known = getattr(self, "_trained", None) if self.warm_start else None
@@ -69,6 +74,7 @@ class StructuredSVM(StructuredEstimator):
             options=self._run_options(),
         )
         self._note(trained)
+        self._go_down()
         return self
 
     def _check_same(self, problem: TrainingProblem, known: Trained) -> None:
@@ -85,7 +91,7 @@ class StructuredSVM(StructuredEstimator):
         self.primal_, self.dual_ = trained.primal, trained.dual
         self.converged_, self.interrupted_ = trained.converged, trained.interrupted
         self.classes_ = self.labels_.classes
-        if not trained.converged:
+        if not trained.converged and not trained.interrupted:
             self._warn(f"a relative gap of {_last_gap(trained)}", "Raise max_passes, lower C")
 
     def __getstate__(self) -> dict[str, Any]:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from tallytree.losses import FBeta
+from tallytree.losses import (
+    FBeta,
+    HammingDistance,
+    HammingLoss,
+    IntersectionOverUnion,
+    Loss,
+    ZeroOne,
+    as_loss,
+)
 
 
 class CorpusScore(NamedTuple):
@@ -61,6 +69,85 @@ def corpus_f(truths: Iterable[Any], predictions: Iterable[Any], loss: FBeta | No
         right / wanted if wanted else float(not found),
         (1 + square) * right / (square * wanted + found) if found or wanted else 1.0,
     )
+
+
+def corpus_score(truths: Iterable[Any], predictions: Iterable[Any], loss: Loss) -> float:
+    """Return the score of predictions that goes with a loss: larger is better, and 1 is the best.
+
+    Parameters
+    ----------
+    truths, predictions : iterables of labellings
+        What is right, and what was predicted.
+    loss : Loss
+        F and IoU are pooled over the corpus, as shared tasks do. A Hamming loss gives the part of positions
+        that are right, ``ZeroOne`` the part of examples that are right everywhere. Any other loss gives 1
+        less its mean.
+
+    Examples
+    --------
+    >>> from tallytree.losses import ChunkFBeta, IntersectionOverUnion, ZeroOne
+    >>> truths, found = [["B-NP", "I-NP", "O"], ["O"]], [["B-NP", "O", "O"], ["O"]]
+    >>> corpus_score(truths, found, ChunkFBeta()), corpus_score(truths, found, ZeroOne())
+    (0.0, 0.5)
+    """
+    pairs = [(_flat(y), _flat(z)) for y, z in zip(truths, predictions, strict=True)]
+    right, found = [list(y) for y, _ in pairs], [list(z) for _, z in pairs]
+    if isinstance(loss, FBeta):
+        return corpus_f(right, found, loss).f
+    if isinstance(loss, IntersectionOverUnion):
+        return _overlap(right, found, loss)
+    if isinstance(loss, (HammingDistance, HammingLoss)):
+        return accuracy(right, found)
+    if isinstance(loss, ZeroOne):
+        return sum(y == z for y, z in zip(right, found, strict=True)) / max(len(pairs), 1)
+    losses = [loss.against(y)(z) for y, z in zip(right, found, strict=True)]
+    return 1.0 - sum(losses) / max(len(losses), 1)
+
+
+def _overlap(truths: Iterable[Any], predictions: Iterable[Any], recipe: IntersectionOverUnion) -> float:
+    both = either = 0
+    for truth, prediction in zip(truths, predictions, strict=True):
+        bound = recipe.against(truth)
+        nodes = bound.nodes(prediction)
+        both += (nodes & bound.gold).total()
+        either += (nodes | bound.gold).total()
+    return both / either if either else 1.0
+
+
+class Scorer:
+    """Scores an estimator by a loss, as ``scoring=`` of scikit-learn takes it.
+
+    Parameters
+    ----------
+    loss : Loss or str
+        As for :func:`corpus_score`, or its name, as :func:`tallytree.losses.as_loss` takes it.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from tallytree.learning import SequenceSVM, chunk_f1_scorer
+    >>> search = GridSearchCV(SequenceSVM("chunk-f1"), {"C": [0.1, 1.0]}, scoring=chunk_f1_scorer)
+    """
+
+    def __init__(self, loss: Loss | str) -> None:
+        self.loss = as_loss(loss)
+
+    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
+        """Return the score of what an estimator predicts."""
+        return corpus_score(y, estimator.predict(X), self.loss)
+
+    def __repr__(self) -> str:
+        return f"Scorer({self.loss!r})"
+
+
+accuracy_scorer = Scorer("hamming")
+"""The part of labels that are right."""
+
+token_f1_scorer = Scorer("f1")
+"""F1 of the positions that are not ``"O"``, over the corpus."""
+
+chunk_f1_scorer = Scorer("chunk-f1")
+"""F1 of whole chunks over the corpus, as seqeval counts them."""
 
 
 def _flat(labelling: Any) -> Any:

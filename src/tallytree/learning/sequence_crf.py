@@ -27,9 +27,9 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
 
     Parameters
     ----------
-    loss : Loss, optional
-        For the objectives that have one, a recipe: ``ChunkFBeta()``; by default the Hamming distance. In
-        grids, its parameters are ``loss__beta`` and so on.
+    loss : Loss or str, optional
+        For the objectives that have one, a recipe, ``ChunkFBeta()``, or its name, ``"chunk-f1"``; by default
+        the Hamming distance. In grids, its parameters are ``loss__beta`` and so on.
     objective : {"likelihood", "softmax-margin", "risk"}
         What is minimised, added up over the examples: ``−log p(y*)``; the same with the loss of each
         labelling added to its score; or the expected loss, which is not convex and starts from the
@@ -88,7 +88,7 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
 
     def __init__(
         self,
-        loss: Loss | None = None,
+        loss: Loss | str | None = None,
         *,
         objective: ObjectiveKind = "likelihood",
         c1: float = 0.0,

@@ -19,9 +19,9 @@ class SequenceSVM(SequenceEstimator, StructuredSVM):
 
     Parameters
     ----------
-    loss : Loss, optional
-        What to train for, a recipe: ``FBeta(background="O")``; by default the Hamming distance. In grids, its
-        parameters are ``loss__beta`` and so on.
+    loss : Loss or str, optional
+        What to train for, ``FBeta(background="O")`` or a name such as ``"f1"``; by default the Hamming
+        distance. In grids, its parameters are ``loss__beta`` and so on.
     scaling : {"margin", "slack"}
         How the loss enters the hinge.
     C : float
@@ -80,7 +80,7 @@ class SequenceSVM(SequenceEstimator, StructuredSVM):
 
     def __init__(
         self,
-        loss: Loss | None = None,
+        loss: Loss | str | None = None,
         *,
         scaling: Scaling = "margin",
         C: float = 1.0,

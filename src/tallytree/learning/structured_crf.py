@@ -34,7 +34,7 @@ class StructuredCRF(StructuredEstimator):
 
     def __init__(
         self,
-        loss: Loss | None = None,
+        loss: Loss | str | None = None,
         *,
         objective: ObjectiveKind = "likelihood",
         c1: float = 0.0,
@@ -71,6 +71,11 @@ class StructuredCRF(StructuredEstimator):
             Labels are strings, or numbers from 0.
         sample_weight : array, optional
             How much each example counts, from 0 on.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            Ctrl-C ends what called this too, as a grid search. The estimator has the best weights so far.
         """
         self._check_examples(X, y)
         kind, penalty = checked_objective(self.objective), Penalty(self.c1, self.c2)
@@ -89,6 +94,7 @@ class StructuredCRF(StructuredEstimator):
         memory = self._memory(problem, kind, importance)
         found = fit_weights(objective, penalty, start, self._run_options(), memory)
         self._note(found, objective.spread(found.weights))
+        self._go_down()
         return self
 
     def _start(
@@ -132,7 +138,7 @@ class StructuredCRF(StructuredEstimator):
         self.gradient_norm_ = found.gradient
         self.converged_, self.interrupted_ = found.converged, found.interrupted
         self.classes_ = self.labels_.classes
-        if not found.converged:
+        if not found.converged and not found.interrupted:
             self._warn(_last(found, self.objective), "Raise max_passes or c2")
 
 

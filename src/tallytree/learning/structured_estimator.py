@@ -20,10 +20,10 @@ from tallytree.bounds import PacBayesBound, pac_bayes
 from tallytree.errors import ModelError
 from tallytree.learning.decoding import BestDecoder, Decoder
 from tallytree.learning.labels import Labels
-from tallytree.learning.metrics import accuracy
+from tallytree.learning.metrics import corpus_score
 from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.progress import Progress, RunOptions
-from tallytree.losses import HammingDistance, Loss
+from tallytree.losses import HammingDistance, Loss, as_loss
 
 
 def recipe_parameters(recipe: Any) -> dict[str, Any]:
@@ -80,7 +80,7 @@ class RecipeEstimator(BaseEstimator):  # type: ignore[misc]
 class StructuredEstimator(RecipeEstimator):
     """The base of the estimators; use one of its subclasses."""
 
-    loss: Loss | None
+    loss: Loss | str | None
     tolerance: float
     max_passes: int
     max_seconds: float
@@ -145,16 +145,26 @@ class StructuredEstimator(RecipeEstimator):
         return RunOptions(self.tolerance, self.max_passes, self.max_seconds, self.checkpoint, show)
 
     def _recipe(self) -> Loss:
-        return HammingDistance() if self.loss is None else self.loss
+        return HammingDistance() if self.loss is None else as_loss(self.loss)
 
     def _warn(self, where: str, remedy: str) -> None:
         """Warn of a fit that ended above its tolerance."""
-        why = "was interrupted" if self.interrupted_ else "stopped"
         warnings.warn(
-            f"training {why} at {where}, above the tolerance of {self.tolerance:g}: the weights are the best "
-            f"so far. {remedy}, or accept it by a larger tolerance",
+            f"training stopped at {where}, above the tolerance of {self.tolerance:g}: the weights are the "
+            f"best so far. {remedy}, or accept it by a larger tolerance",
             ConvergenceWarning,
             stacklevel=4,
+        )
+
+    def _go_down(self) -> None:
+        """Raise an interrupt again once its fit has been noted: it ends what called the fit, too."""
+        if not self.interrupted_:
+            return
+        on = "set warm_start=True and fit again" if self.checkpoint is None else "fit again"
+        source = "" if self.checkpoint is None else f" from {os.fspath(self.checkpoint)}"
+        raise KeyboardInterrupt(
+            f"training was interrupted after {len(self.history_)} passes. The estimator has the best weights "
+            f"so far and can predict; {on} to go on{source}"
         )
 
     @property
@@ -182,8 +192,11 @@ class StructuredEstimator(RecipeEstimator):
         return decoder.each(self._models(X), where)
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
-        """Return the part of the labels that are predicted right."""
-        return accuracy((np.asarray(one) for one in y), self.predict(X))
+        """Return how good predictions are by the loss of the fit: see :func:`corpus_score`.
+
+        That is F over all examples for F losses, the part of labels that are right for Hamming losses.
+        """
+        return corpus_score(map(np.asarray, y), self.predict(X), self._recipe())
 
     def bound(
         self, X: Sequence[Any], y: Sequence[Any], delta: float = 0.05, *, loss: Loss | None = None
@@ -203,7 +216,7 @@ class StructuredEstimator(RecipeEstimator):
         return pac_bayes(
             self._models(X),
             y,
-            self._recipe() if loss is None else loss,
+            self._recipe() if loss is None else as_loss(loss),
             squared_norm=float(self.weights_ @ self.weights_),
             dimension=len(self.weights_),
             delta=delta,

@@ -22,7 +22,7 @@ from tallytree.learning.tree_features import TreeFeatures
 from tallytree.learning.tree_grammar import Binarisation, TreebankGrammar
 from tallytree.learning.tree_model import TreeModel
 from tallytree.learning.trees import TreeProblem
-from tallytree.losses import Loss, SymmetricDifference
+from tallytree.losses import Loss, SymmetricDifference, as_loss
 from tallytree.parsing import Forest, Grammar, Tree, score_brackets
 from tallytree.parsing.binarise import Tail
 from tallytree.planning.budget import thread_count
@@ -36,10 +36,11 @@ class TreeSVM(StructuredSVM):
 
     Parameters
     ----------
-    loss : Loss, optional
-        What to train for, a recipe: ``FBeta()``; by default :class:`tallytree.losses.SymmetricDifference`,
-        the number of constituents that are wrong or missing, which is fast under margin scaling because it
-        folds into the scores. In grids, its parameters are ``loss__beta`` and so on.
+    loss : Loss or str, optional
+        What to train for, a recipe such as ``FBeta()`` or its name; by default
+        :class:`tallytree.losses.SymmetricDifference`, the number of constituents that are wrong or missing,
+        which is fast under margin scaling because it folds into the scores. In grids, its
+        parameters are ``loss__beta`` and so on.
     scaling, C, solver, extra, tolerance, max_passes, max_seconds
         As for :class:`SequenceSVM`.
     n_jobs, warm_start, checkpoint, verbose
@@ -93,7 +94,7 @@ class TreeSVM(StructuredSVM):
 
     def __init__(
         self,
-        loss: Loss | None = None,
+        loss: Loss | str | None = None,
         *,
         scaling: Scaling = "margin",
         C: float = 1.0,
@@ -125,7 +126,7 @@ class TreeSVM(StructuredSVM):
         return self.model_.counted.grammar
 
     def _recipe(self) -> Loss:
-        return SymmetricDifference() if self.loss is None else self.loss
+        return SymmetricDifference() if self.loss is None else as_loss(self.loss, background=None)
 
     def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> None:
         trees = self._truths(X, y)

@@ -10,6 +10,7 @@ from tallytree.losses.bleu import Bleu
 from tallytree.losses.brackets import CrossingBrackets, CrossingBracketsRate
 from tallytree.losses.chunks import ChunkFBeta, chunks_of
 from tallytree.losses.corpus import CorpusSolution
+from tallytree.losses.names import LOSS_NAMES, as_loss
 from tallytree.losses.nodes import (
     FalsePositives,
     FBeta,
@@ -39,6 +40,7 @@ __all__ = [
     "HammingDistance",
     "HammingLoss",
     "IntersectionOverUnion",
+    "LOSS_NAMES",
     "LabelCount",
     "LabellingLoss",
     "Loss",
@@ -53,6 +55,7 @@ __all__ = [
     "SymmetricDifference",
     "WeightedHamming",
     "ZeroOne",
+    "as_loss",
     "chunks_of",
     "objective",
     "scaled",

@@ -15,19 +15,14 @@ from numpy.typing import NDArray
 
 from tallytree.algebra import LogSumExp
 from tallytree.answers.distribution import TallyProbabilities, draws, generator_of
-from tallytree.answers.tallies import unique_names
-from tallytree.errors import BudgetError, InfeasibleError, ModelError
+from tallytree.errors import BudgetError, ModelError
 from tallytree.parsing.derivation import steps_tree
 from tallytree.parsing.expected import Expectations, expectations_of
 from tallytree.parsing.forest import Forest
-from tallytree.parsing.plan import TreePlan
-from tallytree.parsing.statistics import TreeStatistic
 from tallytree.planning.budget import readable_bytes
-from tallytree.planning.options import RunOptions
-from tallytree.planning.query import Query
 from tallytree.running.charts import ChartMessages, StepCounts
+from tallytree.running.engine import Root
 from tallytree.trees import Tree
-from tallytree.values import read_only
 
 
 class TreeDistribution(TallyProbabilities):
@@ -48,21 +43,14 @@ class TreeDistribution(TallyProbabilities):
         ``log Σ exp(score)`` over all trees: the inside score of the sentence.
     """
 
-    _noun = "tree"
+    noun = "tree"
+    _none_left = "the grammar has no tree for the sentence"
 
-    def __init__(self, query: Query[TreeStatistic], plan: TreePlan, options: RunOptions) -> None:
-        self.forest: Forest = query.subject
-        self._options = options
-        self.statistics: tuple[TreeStatistic, ...] = query.carried
-        self.plan = plan
-        self._names = unique_names(tuple(s.name for s in self.statistics))
-        self._run: ChartMessages | None = None
-        self._cells, tallies, logs = plan.root(self._loaded())
-        self.tallies, self.log_partitions = read_only(tallies), read_only(logs)
-        if not len(self._cells):
-            raise InfeasibleError(
-                "the grammar has no tree for the sentence: there is no distribution over none"
-            )
+    @property
+    def forest(self) -> Forest:
+        """The forest."""
+        forest: Forest = self.query.subject
+        return forest
 
     def mean(self) -> NDArray[np.float64]:
         """Return the expected value of each statistic."""
@@ -155,17 +143,14 @@ class TreeDistribution(TallyProbabilities):
 
     # --- inside -------------------------------------------------------------------------------------------
 
-    def _loaded(self) -> ChartMessages:
-        if self._run is None:
-            scores = self.plan.compiled.levelled(self.forest.scores)
-            self._run = self.plan.run(scores, LogSumExp(), self._options.backend)
-        return self._run
+    def _run(self) -> ChartMessages:
+        scores = self.plan.compiled.levelled(self.forest.scores)
+        messages: ChartMessages = self.plan.run(scores, LogSumExp(), self._options.backend)
+        return messages
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_run": None}
-
-    def __repr__(self) -> str:
-        return f"TreeDistribution({len(self.tallies)} tallies of ({', '.join(self._names)}))"
+    def _root(self) -> Root:
+        root: Root = self.plan.root(self._loaded())
+        return root
 
 
 def _without_levels(counts: StepCounts, levels: int) -> StepCounts:

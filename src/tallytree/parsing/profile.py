@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,15 +18,11 @@ from tallytree.errors import ModelError
 from tallytree.parsing.derivation import steps_score, steps_tree
 from tallytree.parsing.forest import Forest
 from tallytree.parsing.parse import Parse, tree_certificate
-from tallytree.parsing.plan import TreePlan
-from tallytree.parsing.statistics import TreeStatistic
 from tallytree.planning.budget import Budget
-from tallytree.planning.options import RunOptions
-from tallytree.planning.query import Query
 from tallytree.running.charts import ChartMessages, NativeChart, Scores
+from tallytree.running.engine import Root
 from tallytree.statistics.constraints import Constraint
 from tallytree.trees import Tree
-from tallytree.values import read_only
 
 # What CPython takes for a string in a set, the node of a tree, and an answer besides.
 _TEXT_BYTES, _NODE_BYTES, _PARSE_BYTES = 120, 280, 1200
@@ -61,45 +57,29 @@ class TreeProfile(TallyTable[Parse]):
         "the grammar has no tree for the sentence: rules are missing, or scores of -inf forbid every tree"
     )
 
-    def __init__(self, query: Query[TreeStatistic], plan: TreePlan, options: RunOptions) -> None:
-        self.query, self._plan, self._options = query, plan, options
-        self.statistics = query.carried
-        self._remaining = None if query.windowed else query.remaining
-        self._names = unique_names(tuple(s.name for s in self.statistics))
-        self._scores: Scores | None = None  # of the chart's rules
-        self._run: ChartMessages | None = None
-        self._cells, tallies, scores = plan.root(self._loaded())
-        self.tallies, self.scores = read_only(tallies), read_only(scores)
-
     @property
     def model(self) -> Forest:
         """The forest."""
         forest: Forest = self.query.subject
         return forest
 
-    @property
-    def plan(self) -> TreePlan:
-        """The plan of the chart."""
-        return self._plan
-
     # --- inside -------------------------------------------------------------------------------------------
-
-    def released(self) -> TreeProfile:
-        """Return the same profile without its tables, which are computed again where they are needed."""
-        return copy(self)
 
     def _bound(self, where: Constraint) -> Constraint:
         return where
 
+    @cached_property
     def _chart_scores(self) -> Scores:
-        if self._scores is None:
-            self._scores = self.plan.compiled.levelled(self.model.scores)
-        return self._scores
+        scores: Scores = self.plan.compiled.levelled(self.model.scores)
+        return scores
 
-    def _loaded(self) -> ChartMessages:
-        if self._run is None:
-            self._run = self.plan.run(self._chart_scores(), backend=self._options.backend)
-        return self._run
+    def _run(self) -> ChartMessages:
+        messages: ChartMessages = self.plan.run(self._chart_scores, backend=self._options.backend)
+        return messages
+
+    def _root(self) -> Root:
+        root: Root = self.plan.root(self._loaded())
+        return root
 
     def _search(self, rows: NDArray[np.int64], budget: Budget) -> Iterator[Ranked]:
         """Go through trees by score; one that has several derivations comes with the best of them."""
@@ -128,7 +108,7 @@ class TreeProfile(TallyTable[Parse]):
     ) -> Parse:
         """Certify a derivation: its tally is counted on the tree, its score added up from its steps."""
         steps, tree = decoded
-        exact, allowance = steps_score(self._chart_scores(), steps)
+        exact, allowance = steps_score(self._chart_scores, steps)
         promised = self.tallies[row].tolist()
         certify(
             (score, promised),
@@ -144,9 +124,3 @@ class TreeProfile(TallyTable[Parse]):
         pruning = self.plan.floor, self.plan.prices
         proof = tree_certificate(claim, exact, score, allowance, named, self.plan.price, *pruning)
         return Parse(score if value is None else value, exact, named, tree, proof)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_run": None}
-
-    def __repr__(self) -> str:
-        return f"TreeProfile({len(self)} tallies of ({', '.join(self._names)}))"

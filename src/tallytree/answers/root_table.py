@@ -1,0 +1,84 @@
+"""The last table of a plan: what profiles and distributions, of models and of forests, have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from threading import Lock
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.answers.tallies import unique_names
+from tallytree.planning.options import RunOptions
+from tallytree.planning.query import Query
+from tallytree.running.engine import Root
+from tallytree.values import read_only
+
+_DEFAULTS = RunOptions()
+
+
+class RootTable(ABC):
+    """The attainable tallies, in lexicographic order, with a value for each, and the messages behind them.
+
+    Pickles without the messages: they are passed again when they are first needed. `plan` is a plan, or what
+    makes it. `root`: cells, tallies and values, where they are known already.
+    """
+
+    tallies: NDArray[np.int64]  # (S, P)
+    noun: ClassVar[str] = "labelling"
+
+    def __init__(
+        self, query: Query[Any], plan: Any, options: RunOptions = _DEFAULTS, root: Root | None = None
+    ) -> None:
+        self.query, self._plan, self._options = query, plan, options
+        self.statistics: tuple[Any, ...] = query.carried
+        self._names = unique_names(tuple([s.name for s in self.statistics]))
+        self._messages: Any = None
+        self._lock = Lock()
+        self._cells, tallies, values = self._root() if root is None else root
+        self.tallies = read_only(tallies)
+        self._fill(read_only(values))
+
+    @abstractmethod
+    def _run(self) -> Any:
+        """Pass the messages upwards."""
+
+    @abstractmethod
+    def _fill(self, values: NDArray[np.float64]) -> None:
+        """Take the values of the tallies."""
+
+    def _root(self) -> Root:
+        root: Root = self._loaded().root()
+        return root
+
+    def _loaded(self) -> Any:
+        if self._messages is None:
+            self._messages = self._run()
+        return self._messages
+
+    @property
+    def plan(self) -> Any:
+        """The plan of the messages."""
+        if callable(self._plan):
+            self._plan = self._plan()
+        return self._plan
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the statistics, made unique."""
+        return self._names
+
+    def __len__(self) -> int:
+        """Return the number of attainable tallies."""
+        return len(self.tallies)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_messages": None, "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        arrays = {name: read_only(value) for name, value in state.items() if isinstance(value, np.ndarray)}
+        self.__dict__.update(state, _lock=Lock(), **arrays)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.tallies)} tallies of ({', '.join(self._names)}))"

@@ -1,0 +1,57 @@
+"""Losses by the names that the command line uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tallytree.errors import ModelError
+from tallytree.losses.base import Loss
+from tallytree.losses.brackets import CrossingBrackets
+from tallytree.losses.chunks import ChunkFBeta
+from tallytree.losses.nodes import FBeta, IntersectionOverUnion, SymmetricDifference
+from tallytree.losses.positions import HammingDistance, ZeroOne
+
+_MAKERS: dict[str, Callable[..., Loss]] = {
+    "hamming": HammingDistance,
+    "f1": FBeta,
+    "chunk-f1": ChunkFBeta,
+    "iou": IntersectionOverUnion,
+    "symmetric-difference": SymmetricDifference,
+    "crossing-brackets": CrossingBrackets,
+    "zero-one": ZeroOne,
+}
+LOSS_NAMES = tuple(_MAKERS)
+
+
+def as_loss(loss: Loss | str, background: Any = "O", **parameters: Any) -> Loss:
+    """Return a loss that is given by itself or by name.
+
+    Parameters
+    ----------
+    loss : Loss or str
+        A loss is returned as it is; a name is one of ``LOSS_NAMES``.
+    background : label, optional
+        What ``"f1"`` and ``"iou"`` take for nothing; None for trees, whose nodes are brackets.
+    **parameters
+        More parameters of a loss by name, such as ``beta``.
+
+    Examples
+    --------
+    >>> as_loss("chunk-f1", beta=2.0).beta
+    2.0
+    >>> as_loss("chunk_f1")
+    Traceback (most recent call last):
+    tallytree.errors.ModelError: there is no loss 'chunk_f1'; the names are hamming, f1, chunk-f1, iou,
+    symmetric-difference, crossing-brackets and zero-one, or give a loss of tallytree.losses
+    """
+    if isinstance(loss, Loss):
+        return loss
+    if not isinstance(loss, str) or loss not in _MAKERS:
+        names = f"{', '.join(LOSS_NAMES[:-1])} and {LOSS_NAMES[-1]}"
+        raise ModelError(
+            f"there is no loss {loss!r}; the names are {names}, or give a loss of tallytree.losses"
+        )
+    if loss in ("f1", "iou"):
+        parameters["background"] = background
+    return _MAKERS[loss](**parameters)
