@@ -56,6 +56,7 @@ from tallytree.learning.stored import StoredSequences, store_sequences
 from tallytree.learning.subgradient import Subgradient
 from tallytree.learning.templates import CHUNKING, TAGGING, WindowFeatures, templated, word_parts
 from tallytree.learning.training import Trained, regularisation_path, train
+from tallytree.learning.tree_crf import TreeCRF
 from tallytree.learning.tree_features import TreeFeatures
 from tallytree.learning.tree_grammar import Binarisation, TreebankGrammar
 from tallytree.learning.tree_model import TreeModel
@@ -97,6 +98,7 @@ __all__ = [
     "TopTallies",
     "Trained",
     "TrainingProblem",
+    "TreeCRF",
     "TreeFeatures",
     "TreeModel",
     "TreeProblem",

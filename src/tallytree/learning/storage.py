@@ -30,13 +30,14 @@ from tallytree.learning.solver import Solver
 from tallytree.learning.structured_estimator import StructuredEstimator, recipe_parameters
 from tallytree.learning.subgradient import Subgradient
 from tallytree.learning.templates import WindowFeatures
+from tallytree.learning.tree_crf import TreeCRF
 from tallytree.learning.tree_features import TreeFeatures
 from tallytree.learning.tree_grammar import Binarisation, TreebankGrammar
 from tallytree.learning.tree_model import TreeModel
 from tallytree.learning.tree_svm import TreeSVM
 
 _ESTIMATORS: dict[str, type[StructuredEstimator]] = {
-    kind.__name__: kind for kind in (GraphCRF, GraphSVM, SequenceCRF, SequenceSVM, TreeSVM)
+    kind.__name__: kind for kind in (GraphCRF, GraphSVM, SequenceCRF, SequenceSVM, TreeCRF, TreeSVM)
 }
 _VALUES: dict[str, type] = {
     kind.__name__: kind
@@ -68,6 +69,7 @@ _FEATURES: dict[str, tuple[str, ...]] = {
     "GraphSVM": ("widths_",),
     "SequenceCRF": ("encoder_", "gradient_norm_"),
     "SequenceSVM": ("encoder_",),
+    "TreeCRF": ("model_", "gradient_norm_"),
     "TreeSVM": ("model_",),
 }
 _NUMBER, _NOTHING = (int, float), type(None)

@@ -87,7 +87,7 @@ class StructuredCRF(StructuredEstimator):
         if not going_on:
             self._learn(X, y)
         truths = self._truths(X, y)
-        importance = importance_of(truths, self.labels_, self.class_weight, sample_weight)
+        importance = self._importance(truths, sample_weight)
         problem = self._problem(X, truths, self._recipe())
         objective = self._objective(problem, kind, importance)
         start = self._start(objective, penalty, problem, importance, going_on)
@@ -96,6 +96,10 @@ class StructuredCRF(StructuredEstimator):
         self._note(found, objective.spread(found.weights))
         self._go_down()
         return self
+
+    def _importance(self, truths: list[Any], sample_weight: ArrayLike | None) -> Floats:
+        """Return how much each example counts."""
+        return importance_of(truths, self.labels_, self.class_weight, sample_weight)
 
     def _start(
         self, objective: Objective, penalty: Penalty, problem: Any, importance: Floats, going_on: bool
