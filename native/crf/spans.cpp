@@ -21,12 +21,29 @@ class ChunkChooser {
         first_ = chains_.starts[chain];
         length_ = chains_.starts[chain + 1] - first_;
         sizes_ = length_ + 1;
+        counting_ = 1;
         meter_ = &meter;
         if (length_ == 0) return losses_.base[0];
         sum_ahead();
         sum_behind();
-        weigh_runs();
+        each_run([&](Index first, Index last, const std::vector<Rows> &open) { weigh(first, last, open); });
         return best_set(chain, to);
+    }
+
+    // All chunks that are more likely than `least`, without counting any.
+    void list(Index chain, double least, std::vector<ChosenChunk> &to, Meter &meter) {
+        first_ = chains_.starts[chain];
+        length_ = chains_.starts[chain + 1] - first_;
+        sizes_ = 1;
+        counting_ = 0;
+        meter_ = &meter;
+        if (length_ == 0) return;
+        sum_ahead();
+        sum_behind();
+        each_run([&](Index first, Index last, const std::vector<Rows> &open) {
+            for (std::int32_t type = 0; type < scheme_.type_count; type++)
+                if (close(last, type, open) && joint_[0] > least) to.push_back({chain, first, last, type, joint_[0]});
+        });
     }
 
   private:
@@ -66,14 +83,14 @@ class ChunkChooser {
         const double emitted = emitted_[m * labels_ + b];
         double *ahead = at(ahead_, m, b), *opened = at(opened_, m, b);
         if (m == 0) {
-            ahead[inside(b)] = emitted;
-            if (inside(b)) opened[1] = emitted;
+            ahead[inside(b) ? counting_ : 0] = emitted;
+            if (inside(b)) opened[counting_] = emitted;
             return;
         }
         for (Index a = 0; a < labels_; a++) {
             const bool opens = inside(b) && boundary(a, b);
-            add(at(ahead_, m - 1, a), link(a, b) * emitted, opens, ahead);
-            if (opens) add(at(ahead_, m - 1, a), link(a, b) * emitted, 1, opened);
+            add(at(ahead_, m - 1, a), link(a, b) * emitted, opens ? counting_ : 0, ahead);
+            if (opens) add(at(ahead_, m - 1, a), link(a, b) * emitted, counting_, opened);
         }
     }
 
@@ -85,7 +102,8 @@ class ChunkChooser {
             for (Index a = 0; a < labels_; a++)
                 for (Index b = 0; b < labels_; b++) {
                     const double f = link(a, b) * emitted_[m * labels_ + b];
-                    const bool cut = boundary(a, b), opens = cut && inside(b);
+                    const bool cut = boundary(a, b);
+                    const Index opens = cut && inside(b) ? counting_ : 0;
                     add(at(behind_, m, b), f, opens, at(behind_, m - 1, a));
                     if (cut) add(at(behind_, m, b), f, opens, at(closed_, m - 1, a));
                 }
@@ -99,8 +117,9 @@ class ChunkChooser {
         std::vector<std::int32_t> type;
     };
 
-    // Every run that can be a chunk.
-    void weigh_runs() {
+    // Every run that can be a chunk, with the labellings that have one open there.
+    template <class Use>
+    void each_run(Use use) {
         runs_.clear();
         starts_.assign(1, 0);
         std::vector<Rows> open(labels_);
@@ -108,7 +127,7 @@ class ChunkChooser {
             for (Index a = 0; a < labels_; a++) open[a].assign(at(opened_, first, a), at(opened_, first, a) + sizes_);
             for (Index last = first; last < length_; last++) {
                 if (last > first && !go_on(open, last)) break;
-                weigh(first, last, open);
+                use(first, last, open);
             }
             starts_.push_back(static_cast<Index>(runs_.size()));
         }
@@ -130,18 +149,22 @@ class ChunkChooser {
 
     void weigh(Index first, Index last, const std::vector<Rows> &open) {
         Run run{first, last, Rows(sizes_, kNegativeInfinity), Rows(sizes_, 0.0), std::vector<std::int32_t>(sizes_, -1)};
-        for (std::int32_t type = 0; type < scheme_.type_count; type++) {
-            joint_.assign(sizes_, 0.0);
-            bool any = false;
-            for (Index a = 0; a < labels_; a++)
-                for (Index n = 1; n < sizes_ && scheme_.types[a] == type; n++)
-                    if (open[a][n] > 0) {
-                        add(at(closed_, last, a), open[a][n], n, joint_.data());
-                        any = true;
-                    }
-            if (any) weigh(run, type);
-        }
+        for (std::int32_t type = 0; type < scheme_.type_count; type++)
+            if (close(last, type, open)) weigh(run, type);
         if (run.type[1] >= 0) runs_.push_back(std::move(run));
+    }
+
+    // The probability of an open chunk of a type to end at a position, by the truth's chunks; false where it is none.
+    bool close(Index last, std::int32_t type, const std::vector<Rows> &open) {
+        joint_.assign(sizes_, 0.0);
+        bool any = false;
+        for (Index a = 0; a < labels_; a++)
+            for (Index n = counting_; n < sizes_ && scheme_.types[a] == type; n++)
+                if (open[a][n] > 0) {
+                    add(at(closed_, last, a), open[a][n], n, joint_.data());
+                    any = true;
+                }
+        return any;
     }
 
     // With the probability of the run being a chunk of a type of the truth, by the truth's chunks.
@@ -229,6 +252,7 @@ class ChunkChooser {
     std::vector<double> links_;
     Meter *meter_ = nullptr;
     Index first_ = 0, length_ = 0, sizes_ = 0;  // of the chain at hand; numbers of chunks are below the last
+    Index counting_ = 1;                        // 0 where chunks are not counted
     Rows ahead_, opened_, behind_, closed_, emitted_, joint_, counted_, packed_;
     std::vector<Run> runs_;
     std::vector<Index> starts_, taken_;  // of the runs that begin at each position
@@ -250,6 +274,23 @@ ChosenChunks choose_chunks(const ChainBatch &chains, const ChunkScheme &scheme, 
     std::iota(order.begin(), order.end(), 0);
     share_out(order, threads, work, poll, inside);
     for (const auto &some : each) found.chunks.insert(found.chunks.end(), some.begin(), some.end());
+    return found;
+}
+
+std::vector<ChosenChunk> likely_chunks(const ChainBatch &chains, const ChunkScheme &scheme, double least, Index threads,
+                                       const MaxPlusKernels *kernels, const Poll &poll, const Inside &inside) {
+    std::vector<std::vector<ChosenChunk>> each(chains.size());
+    const ExpectedLosses nothing{nullptr, nullptr, 0};
+    std::vector<ChunkChooser> choosers(std::max<Index>(threads, 1), ChunkChooser(chains, scheme, nothing, kernels));
+    const Work work = [&](Worker &worker, Index i) {
+        Meter meter(worker.poll);
+        choosers[worker.number].list(i, least, each[i], meter);
+    };
+    std::vector<Index> order(chains.size());
+    std::iota(order.begin(), order.end(), 0);
+    share_out(order, threads, work, poll, inside);
+    std::vector<ChosenChunk> found;
+    for (const auto &some : each) found.insert(found.end(), some.begin(), some.end());
     return found;
 }
 

@@ -35,4 +35,8 @@ struct ChosenChunks {
 ChosenChunks choose_chunks(const ChainBatch &chains, const ChunkScheme &scheme, const ExpectedLosses &losses,
                            Index threads, const MaxPlusKernels *kernels, const Poll &poll, const Inside &inside);
 
+// All chunks that are more likely than `least`, in order of chains and first positions.
+std::vector<ChosenChunk> likely_chunks(const ChainBatch &chains, const ChunkScheme &scheme, double least, Index threads,
+                                       const MaxPlusKernels *kernels, const Poll &poll, const Inside &inside);
+
 }  // namespace tallytree

@@ -258,6 +258,15 @@ def chunks_of_least_loss(
     gain: NDArray[np.float64],
     threads: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.void]] | None: ...
+def chunks_above(
+    emissions: NDArray[np.float64],
+    links: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    types: NDArray[np.int32],
+    boundaries: NDArray[np.bool_],
+    least: float,
+    threads: int,
+) -> NDArray[np.void] | None: ...
 def sparse_times(
     starts: NDArray[np.int64],
     columns: NDArray[np.int32],

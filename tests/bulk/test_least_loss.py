@@ -1,5 +1,6 @@
 """Labellings of the least expected loss, against all pairs of labellings."""
 
+from collections import Counter
 from itertools import product
 
 import numpy as np
@@ -10,7 +11,8 @@ from hypothesis import strategies as st
 import tallytree as tt
 from tallytree.bulk.best_corpus import best_of_corpus
 from tallytree.bulk.chains import Chains, best_of_chains
-from tallytree.bulk.least_loss import expected_losses, least_loss
+from tallytree.bulk.least_loss import expected_losses, least_loss, likely_nodes
+from tallytree.losses.chunks import chunks_of
 
 pytestmark = pytest.mark.sanitize
 
@@ -87,6 +89,27 @@ def test_expected_losses_are_those_over_all_truths(case, jaccard):
     for number, one in enumerate(np.split(labels, np.cumsum(chains.lengths)[:-1])):
         every, losses = matrix(chains, loss, number)
         assert found[number] == pytest.approx(losses[(every == one).all(axis=1)].item(), abs=1e-10)
+
+
+@settings(deadline=None, max_examples=40)
+@given(cases(chunks=True))
+def test_chunks_are_as_likely_as_in_all_labellings(case):
+    chains, loss, _ = case
+    kinds = sorted({name[2:] for name in chains.names if name != "O"})
+    found = {
+        (chain, (kinds[kind], first, last)): probability
+        for chain, first, last, kind, probability in likely_nodes(chains, loss, 0.01).tolist()
+    }
+    wanted = Counter()
+    for number in range(len(chains.lengths)):
+        for labels, probability in zip(*all_labellings(chains, number), strict=True):
+            names = [chains.names[label] for label in labels]
+            for chunk in chunks_of(names, loss.scheme):
+                wanted[number, tuple(chunk)] += probability
+    likely = {chunk: probability for chunk, probability in wanted.items() if probability > 0.01}
+    assert found.keys() == likely.keys()
+    for chunk, probability in likely.items():
+        assert found[chunk] == pytest.approx(probability, rel=1e-9)
 
 
 def test_what_is_not_known_exactly_is_said():

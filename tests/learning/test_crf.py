@@ -281,3 +281,24 @@ def test_grids():
     crf = SequenceCRF(tt.losses.FBeta(background="D"), objective="softmax-margin", tolerance=0.1)
     search = GridSearchCV(crf, grid, cv=2).fit(X, y)
     assert search.best_score_ > 0.5 and clone(search.best_estimator_).get_params()["c1"] == 0.0
+
+
+def test_chunks_and_expected_losses_of_predictions():
+    X = [[["a"], ["b"], ["c"]], [["b"], ["a"]]]
+    y = [["B-NP", "I-NP", "O"], ["O", "B-NP"]]
+    crf = SequenceCRF(c2=0.05).fit(X, y)
+    found = crf.predict(X)
+    expected = crf.expected_loss(X, found, "chunk-f1")
+    for number, model in enumerate(crf._models(X)):
+        every = tt.testing.brute_force(model)
+        p = np.exp(every.scores - every.scores.max())
+        names = [model.labels(one).tolist() for one in every.labellings]
+        lost = [tt.losses.ChunkFBeta(truth)(found[number].tolist()) for truth in names]
+        assert expected[number] == pytest.approx(p @ lost / p.sum())
+    chunks = crf.predict_chunks(X, least=0.0)
+    assert all(0.0 < chunk.probability <= 1.0 for some in chunks for chunk in some)
+    assert max(chunks[0], key=lambda chunk: chunk.probability)[:3] == ("NP", 0, 1)
+    assert crf.predict_chunks([]) == []
+    np.testing.assert_allclose(
+        crf.expected_loss(X, found), [(1 - one.max(axis=1)).sum() for one in crf.predict_marginals(X)]
+    )

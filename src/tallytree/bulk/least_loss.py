@@ -132,10 +132,7 @@ def chosen_nodes(
         chains.emissions, chains.links, starts, nodes.types, nodes.boundaries, *tables, thread_count(threads)
     )
     if found is None:
-        raise ModelError(
-            f"the scores of these chains lie further apart than {WIDEST:g}, too far for sums of products; "
-            "scale them down, or decode the best labelling"
-        )
+        raise too_far()
     return found
 
 
@@ -196,6 +193,43 @@ def spelled(chunks: NDArray[np.void], nodes: Nodes, lengths: Sequence[int]) -> I
         labels[at + first : at + last + 1] = middle
         labels[at + first], labels[at + last] = (alone, alone) if first == last else (begin, end)
     return labels
+
+
+def likely_nodes(chains: Chains, loss: Loss, least: float, threads: int | None = None) -> NDArray[np.void]:
+    """Return all nodes that a truth has with more than some probability.
+
+    Parameters
+    ----------
+    chains, threads
+        As for :func:`least_loss`.
+    loss : Loss
+        What says what nodes are: ``ChunkFBeta`` for chunks.
+    least : float
+        Only nodes that are more likely than this.
+
+    Returns
+    -------
+    structured array
+        The ``chain``, the ``first`` and ``last`` position, the ``type`` by number and the ``probability``.
+    """
+    nodes = nodes_of(loss, chains.emissions.shape[1], chains.names)
+    if nodes is None:
+        raise ModelError(f"{loss!r} says nothing of chunks in these labels")
+    starts = np.cumsum([0, *chains.lengths], dtype=np.int64)
+    found = native.chunks_above(
+        chains.emissions, chains.links, starts, nodes.types, nodes.boundaries, least, thread_count(threads)
+    )
+    if found is None:
+        raise too_far()
+    return found
+
+
+def too_far() -> ModelError:
+    """Return the error of chains whose scores cannot be summed in plain products."""
+    return ModelError(
+        f"the scores of these chains lie further apart than {WIDEST:g}, too far for sums of products; scale "
+        "them down"
+    )
 
 
 @lru_cache(maxsize=64)

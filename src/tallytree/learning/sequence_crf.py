@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.expectations import sum_chains
+from tallytree.bulk.least_loss import expected_losses, likely_nodes
 from tallytree.errors import ModelError
 from tallytree.learning.likelihoods import ObjectiveKind, SequenceObjective
 from tallytree.learning.planes import Floats
@@ -19,7 +20,17 @@ from tallytree.learning.sequences import SequenceProblem
 from tallytree.learning.structured_crf import StructuredCRF
 from tallytree.learning.templates import WindowFeatures
 from tallytree.learning.weighting import ClassWeight
-from tallytree.losses import Loss
+from tallytree.losses import ChunkFBeta, Loss, as_loss
+from tallytree.transducers.chunks import Scheme, tag_of
+
+
+class LikelyChunk(NamedTuple):
+    """A chunk, and the probability that it is there, with this type and these ends."""
+
+    type: str
+    first: int
+    last: int
+    probability: float
 
 
 class SequenceCRF(SequenceEstimator, StructuredCRF):
@@ -135,6 +146,61 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
         chains = self._chains(X)
         found = sum_chains(chains, threads=self._threads)
         return np.split(found.labels, np.cumsum(chains.lengths)[:-1])
+
+    def predict_chunks(
+        self, X: Sequence[Any], *, scheme: Scheme = "BIO", background: str = "O", least: float = 0.01
+    ) -> list[list[LikelyChunk]]:
+        """Return the chunks that are likely to be there, and how likely: type, first and last position right.
+
+        Parameters
+        ----------
+        X : sequence of examples
+        scheme, background
+            How labels say where chunks are, as for :class:`tallytree.losses.ChunkFBeta`.
+        least : float
+            Only chunks that are more likely than this.
+
+        Examples
+        --------
+        >>> crf = SequenceCRF(c2=0.01).fit([[["a"], ["b"], ["c"]]], [["B-NP", "I-NP", "O"]])
+        >>> [(one.type, one.first, one.last) for one in crf.predict_chunks([[["a"], ["b"]]], least=0.5)[0]]
+        [('NP', 0, 1)]
+        """
+        check_is_fitted(self, "weights_")
+        if not len(X):
+            return []
+        loss = ChunkFBeta(scheme=scheme, background=background)
+        tags = [tag_of(name, scheme, background) for name in self.labels_.names or ()]
+        kinds = sorted({tag.type for tag in tags if tag.type is not None})
+        found: list[list[LikelyChunk]] = [[] for _ in X]
+        likely = likely_nodes(self._chains(X), loss, least, self._threads)
+        for chain, first, last, kind, probability in likely.tolist():
+            found[chain].append(LikelyChunk(kinds[kind], first, last, probability))
+        return found
+
+    def expected_loss(self, X: Sequence[Any], y: Sequence[Any], loss: Loss | str | None = None) -> Floats:
+        """Return what predictions are expected to lose, by the model's own probabilities.
+
+        Parameters
+        ----------
+        X : sequence of examples
+        y : sequence of labellings
+            What was predicted.
+        loss : Loss or str, optional
+            By default that of the fit; ``1 - crf.expected_loss(X, crf.predict(X), "chunk-f1")`` are expected
+            F-measures.
+
+        Returns
+        -------
+        array
+            One number for each example, exact.
+        """
+        check_is_fitted(self, "weights_")
+        self._check_examples(X, y)
+        chains, labels = self._chains(X), self._truths(X, y)
+        self._check_lengths(chains.lengths, labels)
+        chosen = self._recipe() if loss is None else as_loss(loss)
+        return expected_losses(chains, chosen, np.concatenate(labels), self._threads)
 
     def log_loss(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Return the mean of ``−log p(y | x)`` over examples: 0 is a certain and right prediction."""
