@@ -7,14 +7,17 @@ from data import conll_2000
 from options import Options
 
 import tallytree as tt
-from tallytree.learning import FrankWolfe, SequenceSVM, corpus_f
+from tallytree.learning import FrankWolfe, SequenceCRF, SequenceSVM, corpus_f
 
+HAMMING = tt.losses.HammingDistance()
 TOKENS = tt.losses.FBeta(background="O")
 CHUNKS = tt.losses.ChunkFBeta()
 
 
 def chunkers(options: Options) -> Iterator[Contestant]:
     """Yield what to train; how the values of C were chosen is in docs/experiments.md."""
+    yield "CRF, likelihood", SequenceCRF(c2=1.0)
+    yield "CRF, Hamming, softmax margin", SequenceCRF(HAMMING, objective="softmax-margin", c2=1.0)
     few = {"solver": FrankWolfe(averaging=True), "tolerance": 0.0, "max_passes": 6}
     yield "Hamming, margin, average of 6 passes", SequenceSVM(C=0.1, **few)
     yield "Hamming, margin", SequenceSVM(C=0.1, **options.stop)

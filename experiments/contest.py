@@ -8,7 +8,7 @@ import sklearn_crfsuite
 from data import Corpus
 from options import Options
 
-from tallytree.learning import SequenceSVM
+from tallytree.learning import SequenceCRF, SequenceSVM
 
 Contestant = tuple[str, Any]
 Measure = Callable[[list[Any], list[Any]], float]
@@ -47,6 +47,10 @@ def fitted(estimator: Any, corpus: Corpus) -> float:
 
 def told(estimator: Any) -> tuple[str, str, str]:
     """Return passes, gap and speed of an estimator of ours."""
+    if isinstance(estimator, SequenceCRF):
+        last = estimator.history_[-1]
+        gap = "" if estimator.objective == "risk" else f"{100 * last.relative_gap:.2g} %"
+        return str(last.number), gap, f"{last.calls / last.seconds:,.0f}"
     if not isinstance(estimator, SequenceSVM):
         return "", "", ""
     oracle, passes = estimator._trained.oracle, len(estimator.history_)

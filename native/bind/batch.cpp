@@ -1,5 +1,6 @@
 // Batches at the border to Python: many problems go in one by one, and come out as a few long arrays.
 #include "bind/truths.h"
+#include "bulk/expectations.h"
 
 namespace tallytree {
 namespace {
@@ -12,6 +13,7 @@ struct Kept {  // what an item points into
     std::vector<Scopes> shown_scopes;
     Tables emissions, links;
     std::optional<PyTruths> truths;
+    Index items = 1;
 };
 
 struct PyBatch {
@@ -32,7 +34,8 @@ void add_item(PyBatch &self, const PySkeleton &skeleton, std::vector<IntTables> 
     check_scopes(item.shown_scopes, item.skeleton->cardinalities.size());
     item.shown = table_blocks<std::int64_t>(shown);
     check_tables(*item.skeleton, item.shown_scopes, item.shown);
-    self.kept.push_back({std::move(shifts), std::move(shown), std::move(tables), std::move(shown_scopes), {}, {}, {}});
+    self.kept.push_back(
+        {std::move(shifts), std::move(shown), std::move(tables), std::move(shown_scopes), {}, {}, {}, 1});
     self.batch.add(std::move(item));
 }
 
@@ -45,13 +48,14 @@ void add_items(PyBatch &self, std::vector<BatchItem> items, Kept kept) {
     if (kept.truths) kept.truths->attach(items);
     else
         for (auto &item : items) require(item.skeleton->statistics == 0, "statistics need tables or a truth");
+    kept.items = static_cast<Index>(items.size());
     self.kept.push_back(std::move(kept));
     for (auto &item : items) self.batch.add(std::move(item));
 }
 
-// Models with a truth each; their tables lie one after the other.
+// Models, with a truth each or with none; their tables lie one after the other.
 void add_models(PyBatch &self, const std::vector<PySkeleton> &skeletons, std::vector<Tables> tables,
-                const PyTruths &truths) {
+                std::optional<PyTruths> truths) {
     std::vector<BatchItem> items(skeletons.size());
     std::size_t table = 0;
     for (std::size_t i = 0; i < items.size(); i++) {
@@ -62,7 +66,7 @@ void add_models(PyBatch &self, const std::vector<PySkeleton> &skeletons, std::ve
         table += blocks;
     }
     require(table == tables.size(), "one array of tables per block of scopes is needed");
-    add_items(self, std::move(items), {{}, {}, std::move(tables), {}, {}, {}, truths});
+    add_items(self, std::move(items), {{}, {}, std::move(tables), {}, {}, {}, std::move(truths), 0});
 }
 
 // Chains over one set of labels, one after the other in a long array of scores of labels. Where a truth has states of
@@ -87,7 +91,7 @@ void add_chains(PyBatch &self, const std::vector<PySkeleton> &skeletons, Doubles
         first += size;
     }
     require(first == positions, "one row of scores per position is needed");
-    add_items(self, std::move(items), {{}, {}, {}, {}, Tables(emissions), Tables(links), std::move(truths)});
+    add_items(self, std::move(items), {{}, {}, {}, {}, Tables(emissions), Tables(links), std::move(truths), 0});
 }
 
 // A Python thread state of its own for a thread that calls back, made once.
@@ -116,6 +120,93 @@ void run_batch(PyBatch &self, std::int64_t threads, nb::object choose) {
 void profile_batch(PyBatch &self, std::int64_t threads) {
     nb::gil_scoped_release release;
     self.answers = self.batch.run(threads, chosen_kernels, {}, kPoll, inside_python);
+}
+
+// The derivatives by all arrays that items point into, in the order in which these were given.
+class Gradients {
+  public:
+    Gradients(const PyBatch &batch, Index groups) : batch_(batch.batch) {
+        for (const Kept &kept : batch.kept) {
+            const bool chains = kept.emissions.is_valid();
+            auto first = static_cast<Index>(arrays_.size());
+            for (Index i = 0; i < kept.items; i++) {
+                first_.push_back(first);
+                const auto number = static_cast<Index>(first_.size()) - 1;
+                if (!chains) first += static_cast<Index>(batch_.item(number).scores.size());
+            }
+            for (const Tables &table : kept.tables) add(table, 0);
+            if (!chains) continue;
+            add(kept.emissions, 0);
+            add(kept.links, groups);
+        }
+    }
+
+    void places(Index item, Index group, std::vector<double *> &entries) {
+        const auto &scores = batch_.item(item).scores;
+        entries.clear();
+        for (std::size_t b = 0; b < scores.size(); b++) {
+            Array &array = arrays_[first_[item] + b];
+            auto &to = array.groups.empty() ? array.sum : array.groups[group];
+            entries.push_back(to.data() + (scores[b].data - array.from));
+        }
+    }
+
+    nb::list arrays() {
+        nb::list found;
+        for (Array &array : arrays_) {
+            for (const auto &part : array.groups)
+                for (std::size_t i = 0; i < part.size(); i++) array.sum[i] += part[i];
+            found.append(to_numpy(std::move(array.sum), array.shape));
+        }
+        return found;
+    }
+
+  private:
+    struct Array {
+        const double *from;
+        std::vector<std::size_t> shape;
+        std::vector<double> sum;
+        std::vector<std::vector<double>> groups;  // where items share its tables
+    };
+    void add(const Tables &table, Index groups) {
+        std::vector<std::size_t> shape;
+        for (std::size_t i = 0; i < table.ndim(); i++) shape.push_back(table.shape(i));
+        const std::vector<double> nothing(table.size(), 0.0);
+        arrays_.push_back({table.data(), shape, nothing, std::vector<std::vector<double>>(groups, nothing)});
+    }
+
+    const Batch &batch_;
+    std::vector<Array> arrays_;
+    std::vector<Index> first_;  // of the arrays of each item
+};
+
+// The objective of each item, and the derivatives of their sum, weighted by importance, by all scores.
+auto expect(PyBatch &self, Objective objective, Doubles importance, std::int64_t threads) {
+    const Index size = self.batch.size();
+    require(static_cast<Index>(importance.size()) == size, "one number per item is needed");
+    double shared = 0;
+    for (const Kept &kept : self.kept)
+        if (kept.links.is_valid()) shared += 8 * static_cast<double>(kept.links.size());
+    for (Index i = 0; i < size; i++)
+        require(objective == Objective::Likelihood || self.batch.item(i).losses, "an item has no losses");
+    const Index groups = group_count(size, shared);
+    Gradients gradients(self, groups);
+    Expecting what{
+        objective, as_span(importance), groups,
+        [&](Index item, Index group, std::vector<double *> &entries) { gradients.places(item, group, entries); }};
+    std::vector<Expectation> found;
+    {
+        nb::gil_scoped_release release;
+        found = expectations(self.batch, what, threads, chosen_kernels, kPoll, inside_python);
+    }
+    self.answers.assign(found.size(), {});
+    std::vector<double> values;
+    for (std::size_t i = 0; i < found.size(); i++) {
+        self.answers[i].refused = found[i].refused;
+        self.answers[i].bytes = found[i].bytes;
+        values.push_back(found[i].value);
+    }
+    return nb::make_tuple(to_numpy(std::move(values)), gradients.arrays());
 }
 
 template <class T>
@@ -222,11 +313,12 @@ void bind_batch(nb::module_ &m) {
             "hold", [](PyBatch &self, double bytes) { self.batch.hold(bytes); }, "bytes"_a)
         .def("add", &add_item, "skeleton"_a, "shifts"_a.noconvert(), "caps"_a, "low"_a, "high"_a,
              "tables"_a.noconvert(), "shown_scopes"_a.noconvert(), "shown"_a.noconvert(), "asks"_a)
-        .def("add_models", &add_models, "skeletons"_a, "tables"_a.noconvert(), "truths"_a)
+        .def("add_models", &add_models, "skeletons"_a, "tables"_a.noconvert(), "truths"_a.none())
         .def("add_chains", &add_chains, "skeletons"_a, "emissions"_a.noconvert(), "links"_a.noconvert(),
              "truths"_a.none())
         .def("run", &run_batch, "threads"_a, "choose"_a.none() = nb::none())
         .def("profile", &profile_batch, "threads"_a)
+        .def("expect", &expect, "objective"_a, "importance"_a.noconvert(), "threads"_a)
         .def_prop_ro("refused", &refused)
         .def("roots", &roots)
         .def("labellings", &labellings);

@@ -1,5 +1,6 @@
 // The numbers that Python and C++ have names for: defined here once, and exported.
 #include "bind/checks.h"
+#include "bulk/objectives.h"
 #include "charts/derivation.h"
 #include "plan/order.h"
 
@@ -13,6 +14,11 @@ void bind_enums(nb::module_ &m) {
         .value("MAX_PLUS", AlgebraKind::MaxPlus)
         .value("LOG_SUM_EXP", AlgebraKind::LogSumExp)
         .value("COUNTING", AlgebraKind::Counting);
+
+    nb::enum_<Objective>(m, "Objective", nb::is_arithmetic())
+        .value("LIKELIHOOD", Objective::Likelihood)
+        .value("SOFTMAX_MARGIN", Objective::SoftmaxMargin)
+        .value("RISK", Objective::Risk);
 
     nb::enum_<Mode>(m, "TallyMode", nb::is_arithmetic())
         .value("AUTO", Mode::Automatic)

@@ -48,5 +48,6 @@ NB_MODULE(_native, m) {
     bind_dual_steps(m);
     bind_bounds(m);
     bind_sequences(m);
+    bind_crf(m);
     choose_kernels(nullptr);
 }

@@ -40,6 +40,29 @@ auto sample(PyRun &self, Ints cells, Doubles2 uniforms) {
     return to_numpy(std::move(assignments), {cells.size(), variables});
 }
 
+// What a function of the root's values gains with every entry of the tables, in their shapes.
+auto differentiate(PyRun &self, Doubles weights) {
+    if (self.run->algebra() != AlgebraKind::LogSumExp) throw nb::value_error("only sums have derivatives");
+    if (static_cast<Index>(weights.size()) != self.run->layout().tables.back().cells)
+        throw nb::value_error("one weight per root cell");
+    std::vector<std::vector<double>> found;
+    std::vector<double *> entries;
+    for (const auto &table : self.tables) found.emplace_back(table.size(), 0.0);
+    for (auto &table : found) entries.push_back(table.data());
+    {
+        nb::gil_scoped_release release;
+        Arena shares;
+        self.run->differentiate(as_span(weights), entries, shares, kPoll);
+    }
+    nb::list arrays;
+    for (std::size_t i = 0; i < found.size(); i++) {
+        std::vector<std::size_t> shape;
+        for (std::size_t d = 0; d < self.tables[i].ndim(); d++) shape.push_back(self.tables[i].shape(d));
+        arrays.append(to_numpy(std::move(found[i]), shape));
+    }
+    return arrays;
+}
+
 struct PyKBest {
     KBest search;
     std::mutex lock;
@@ -132,6 +155,7 @@ void bind_runs(nb::module_ &m) {
         .def_prop_ro("native_steps", [](const PyRun &r) { return r.run->native_steps(); })
         .def(
             "decode", [](PyRun &r, std::int64_t cell) { return decoded(*r.run, cell); }, "cell"_a)
+        .def("differentiate", &differentiate, "weights"_a.noconvert())
         .def("sample", &sample, "cells"_a.noconvert(), "uniforms"_a.noconvert())
         .def(
             "downward",

@@ -53,7 +53,27 @@ void check_empty(std::span<const double> cells) {
         if (value != kNegativeInfinity) throw_outside();
 }
 
+// Calls `use(number in the stretch, place)` for the cells of a stretch that lie in the table; nothing may lead to
+// others.
+template <class Use>
+void each_loss(const LossTable &table, const RootStretch &root, Use use) {
+    const LossCells cells(table, root);
+    const auto size = static_cast<Index>(root.values.size());
+    const Index from = std::clamp<Index>(cells.from, 0, size), to = std::clamp<Index>(cells.to, from, size);
+    check_empty(root.values.first(from));
+    check_empty(root.values.subspan(to));
+    for (Index i = from; i < to; i++) use(i, cells.first + i * cells.stride);
+}
+
 }  // namespace
+
+std::vector<double> LossTable::of_root(const Run &run) const {
+    std::vector<double> found(run.layout().tables.back().cells, 0.0);
+    each_root_stretch(run, [&](const RootStretch &root) {
+        each_loss(*this, root, [&](Index i, Index place) { found[root.cell + i] = losses[place]; });
+    });
+    return found;
+}
 
 std::vector<LossTable::Choice> LossTable::best(const Run &run, double truth_score, Index count) const {
     std::vector<Choice> found;
@@ -61,21 +81,15 @@ std::vector<LossTable::Choice> LossTable::best(const Run &run, double truth_scor
     const double constant = run.constant();
     double least = kNegativeInfinity;  // what it takes to be among the best
     each_root_stretch(run, [&](const RootStretch &root) {
-        const LossCells cells(*this, root);
-        const auto size = static_cast<Index>(root.values.size());
-        const Index from = std::clamp<Index>(cells.from, 0, size), to = std::clamp<Index>(cells.to, from, size);
-        check_empty(root.values.first(from));
-        check_empty(root.values.subspan(to));
-        for (Index i = from; i < to; i++) {
-            const Index place = cells.first + i * cells.stride;
+        each_loss(*this, root, [&](Index i, Index place) {
             const double score = root.values[i] + constant, loss = losses[place];
             const double worth = value(loss, score - truth_score);
-            if (!(worth >= least) || worth == kNegativeInfinity) continue;
+            if (!(worth >= least) || worth == kNegativeInfinity) return;
             const Choice one{worth, score, loss, place, root.cell + i};
             found.insert(std::upper_bound(found.begin(), found.end(), one), one);
             if (static_cast<Index>(found.size()) > count) found.pop_back();
             if (static_cast<Index>(found.size()) == count) least = found.back().value;
-        }
+        });
     });
     return found;
 }

@@ -27,6 +27,9 @@ struct LossTable {
         return slack ? loss * (margin + difference) : margin * loss + difference;
     }
 
+    // The losses of all cells of a run's last table, in the order of their numbers; 0 where nothing leads to one.
+    std::vector<double> of_root(const Run &run) const;
+
     // The cells of largest value, best first; of those that are as good, the smallest tally first.
     std::vector<Choice> best(const Run &run, double truth_score, Index count = 1) const;
 };

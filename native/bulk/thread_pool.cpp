@@ -1,5 +1,6 @@
 #include "bulk/thread_pool.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -97,6 +98,13 @@ class ThreadPool {
 
 void share_out(std::span<const Index> items, Index threads, const Work &work, const Poll &poll, const Inside &inside) {
     ThreadPool(items, work, poll).run(std::min(threads, static_cast<Index>(items.size())), inside);
+}
+
+Index group_count(Index items, double bytes_each) {
+    constexpr Index kFewest = 8, kMost = 256;
+    constexpr double kBytes = 64 << 20;
+    const auto fit = static_cast<Index>(std::min(kBytes / std::max(bytes_each, 1.0), static_cast<double>(kMost)));
+    return std::min(items, std::max(fit, kFewest));
 }
 
 }  // namespace tallytree

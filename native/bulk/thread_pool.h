@@ -19,4 +19,8 @@ using Inside = std::function<void(const std::function<void()> &body)>;
 // thrown here.
 void share_out(std::span<const Index> items, Index threads, const Work &work, const Poll &poll, const Inside &inside);
 
+// In how many groups to put items whose results are added up: a group has a sum of its own, of so many bytes, and sums
+// are added in the order of the groups, so that the number of threads changes nothing.
+Index group_count(Index items, double bytes_each);
+
 }  // namespace tallytree

@@ -8,12 +8,13 @@ namespace tallytree {
 
 struct alignas(64) Workspace {  // no two of them in one line of the cache
     std::shared_ptr<Layout> layout = std::make_shared<Layout>();
-    Arena arena;
+    Arena arena, shares;  // of tables, and of their derivatives
 
     LayoutRequest request;                   // of problems whose tables are made here
     std::vector<double> unary, links;        // scores of states, and of neighbouring states
     std::vector<std::int64_t> given, moved;  // what statistics count in them
     std::vector<TableBlock<double>> scores;
+    std::vector<double> of_unary, of_links;   // derivatives by the scores of states
     std::vector<std::int32_t> cardinalities;  // numbers of labels, where states are others
 
     // Throws BudgetExceeded where the plan does not fit the limit of the request. Without statistics, the layout of a
@@ -30,10 +31,11 @@ struct alignas(64) Workspace {  // no two of them in one line of the cache
         Arena::trim(share);
     }
 
-    // Calls `use(run)` with the max-plus messages of what was laid out.
+    // Calls `use(run)` with the messages of what was laid out.
     template <class Use>
-    void run(std::span<const TableBlock<double>> tables, const MaxPlusKernels *kernels, const Poll &poll, Use use) {
-        Run run(layout, {tables.begin(), tables.end()}, AlgebraKind::MaxPlus, 0, kernels, std::move(arena));
+    void run(std::span<const TableBlock<double>> tables, const MaxPlusKernels *kernels, const Poll &poll, Use use,
+             AlgebraKind algebra = AlgebraKind::MaxPlus) {
+        Run run(layout, {tables.begin(), tables.end()}, algebra, 0, kernels, std::move(arena));
         run.upward(poll);
         use(run);
         arena = run.release();

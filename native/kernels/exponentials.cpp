@@ -48,6 +48,29 @@ void add_exponentials(const double *x, double f, const double *largest, double *
     for (int l = 0; i + l < n; l++) sum[i + l] += part[l];
 }
 
+// What each cell of a sum owes to one of its terms, x[i] + f, where the sums are `top`.
+void share_exponentials(const double *x, double f, const double *top, const double *above, double *part, Int n) {
+    const Vector add = splat(f);
+    Int i = 0;
+    for (; i + W <= n; i += W) store(part + i, load(above + i) * exponential(load(x + i) + add - load(top + i)));
+    if (i == n) return;
+    double rest[W];
+    for (int l = 0; l < W; l++) rest[l] = i + l < n ? x[i + l] + f - top[i + l] : -__builtin_inf();
+    store(rest, exponential(load(rest)));
+    for (int l = 0; i + l < n; l++) part[i + l] = above[i + l] * rest[l];
+}
+
+void exponentials(const double *x, double largest, double *out, Int n) {
+    const Vector top = splat(largest);
+    Int i = 0;
+    for (; i + W <= n; i += W) store(out + i, exponential(load(x + i) - top));
+    if (i == n) return;
+    double rest[W];
+    for (int l = 0; l < W; l++) rest[l] = i + l < n ? x[i + l] - largest : -__builtin_inf();
+    store(rest, exponential(load(rest)));
+    for (int l = 0; i + l < n; l++) out[i + l] = rest[l];
+}
+
 // ---- sums of two rows ----------------------------------------------------------------------------------------------
 
 template <bool Y, bool Z>
@@ -111,7 +134,7 @@ void add_exponentials_of_sum(const double *x, const double *y, const double *z, 
 }  // namespace
 
 extern const SumKernels sums;
-const SumKernels sums = {raise, add_exponentials, raise_sum, add_exponentials_of_sum};
+const SumKernels sums = {raise, add_exponentials, share_exponentials, exponentials, raise_sum, add_exponentials_of_sum};
 
 }  // namespace TALLYTREE_ISA
 }  // namespace tallytree

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/chain_pass.h"
+#include "kernels/matrices.h"
 #include "kernels/sumproduct.h"
 
 namespace tallytree {
@@ -78,6 +79,13 @@ struct SumKernels {
     // on every instruction set.
     void (*add_exponentials)(const double *x, double f, const double *largest, double *sum, std::int64_t n);
 
+    // part[i] = above[i] * exp(x[i] + f - top[i]), nothing where x[i] is -inf: what goes on to a term of a sum.
+    void (*share_exponentials)(const double *x, double f, const double *top, const double *above, double *part,
+                               std::int64_t n);
+
+    // out[i] = exp(x[i] - largest).
+    void (*exponentials)(const double *x, double largest, double *out, std::int64_t n);
+
     // out[i] = max(out[i], x[i] + y[i] + z[i] + f); y and z may be null.
     void (*raise_sum)(const double *x, const double *y, const double *z, double f, double *out, std::int64_t n);
 
@@ -91,6 +99,7 @@ struct MaxPlusKernels : KernelsOf<double>, SumKernels {
     KernelsOf<float> single;
     SumProductKernels products;
     ChainKernels chains;
+    MatrixKernels matrices;
 
     template <class Real>
     const KernelsOf<Real> &of() const {

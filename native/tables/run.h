@@ -79,6 +79,13 @@ class RunOf {
     std::vector<double> downward(std::span<const double> root_weights, const Poll &poll)
         requires Double<Real>;
 
+    // What a function of the root's values (log-sum-exp) gains with every entry of the scores, given what it gains with
+    // each root cell, of any sign: added to `entries`, which has the tables of each block one after the other. Tables
+    // that were not kept are computed again.
+    void differentiate(std::span<const double> root_weights, std::span<double *const> entries, Arena &shares,
+                       const Poll &poll)
+        requires Double<Real>;
+
     AlgebraKind algebra() const { return kind_; }
     bool is_max_plus() const { return kind_ == AlgebraKind::MaxPlus; }
     Index native_steps() const { return native_steps_; }
@@ -101,6 +108,7 @@ class RunOf {
     template <class>
     friend class ChoicesOf;
     friend class Downward;
+    friend class Derivatives;
     friend class KBest;
 
     template <class Action>

@@ -20,6 +20,11 @@ class Algebra(enum.IntEnum):
     LOG_SUM_EXP = 1
     COUNTING = 2
 
+class Objective(enum.IntEnum):
+    LIKELIHOOD = 0
+    SOFTMAX_MARGIN = 1
+    RISK = 2
+
 class TallyMode(enum.IntEnum):
     AUTO = 0
     ROWS = 1
@@ -141,6 +146,7 @@ class Run:
     def decode(self, cell: int) -> NDArray[np.int64]: ...
     def sample(self, cells: NDArray[np.int64], uniforms: NDArray[np.float64]) -> NDArray[np.int64]: ...
     def downward(self, weights: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def differentiate(self, weights: NDArray[np.float64]) -> list[NDArray[np.float64]]: ...
 
 class SingleRun:
     def __init__(
@@ -201,7 +207,7 @@ class Batch:
         asks: bool,
     ) -> None: ...
     def add_models(
-        self, skeletons: Sequence[Skeleton], tables: Sequence[NDArray[np.float64]], truths: Truths
+        self, skeletons: Sequence[Skeleton], tables: Sequence[NDArray[np.float64]], truths: Truths | None
     ) -> None: ...
     def add_chains(
         self,
@@ -216,6 +222,9 @@ class Batch:
         choose: Callable[[int, NDArray[np.int64], NDArray[np.float64]], Sequence[int]] | None = None,
     ) -> None: ...
     def profile(self, threads: int) -> None: ...
+    def expect(
+        self, objective: Objective, importance: NDArray[np.float64], threads: int
+    ) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]: ...
     @property
     def refused(self) -> NDArray[np.void]: ...
     def roots(
@@ -285,6 +294,39 @@ class KBest:
     @property
     def bytes(self) -> int: ...
 
+def chain_sums(
+    emissions: NDArray[np.float64],
+    links: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    importance: NDArray[np.float64],
+    threads: int,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]] | None: ...
+def chunks_of_least_loss(
+    emissions: NDArray[np.float64],
+    links: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    types: NDArray[np.int32],
+    boundaries: NDArray[np.bool_],
+    base: NDArray[np.float64],
+    gain: NDArray[np.float64],
+    threads: int,
+) -> tuple[NDArray[np.float64], NDArray[np.void]] | None: ...
+def chunks_above(
+    emissions: NDArray[np.float64],
+    links: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    types: NDArray[np.int32],
+    boundaries: NDArray[np.bool_],
+    least: float,
+    threads: int,
+) -> NDArray[np.void] | None: ...
+def sparse_times(
+    starts: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    values: NDArray[np.float64],
+    table: NDArray[np.float64],
+    threads: int,
+) -> NDArray[np.float64]: ...
 def block_inner(
     indices: NDArray[np.int64],
     values: NDArray[np.float64],

@@ -132,3 +132,29 @@ def test_every_picture_of_the_documentation_is_kept_and_shown():
     pages = "".join(page.read_text(encoding="utf-8") for page in docs.glob("*.md"))
     assert made <= kept
     assert all(f"(pictures/{name})" in pages for name in kept)
+
+
+def test_reliability_is_the_share_that_is_right_in_each_group():
+    said = np.array([0.05, 0.15, 0.15, 0.95, 0.95, 1.0])
+    right = np.array([False, True, False, True, True, True])
+    ax = tt.plot.reliability_curve(said, right)
+    curve = ax.lines[1]
+    np.testing.assert_allclose(curve.get_xdata(), [0.05, 0.15, (0.95 * 2 + 1) / 3])
+    np.testing.assert_allclose(curve.get_ydata(), [0.0, 0.5, 1.0])
+    off = (0.05 + 2 * 0.35 + 3 * (1 - (0.95 * 2 + 1) / 3)) / 6
+    assert ax.get_title() == f"off by {off:.3f} on average (6 predictions)"
+
+
+@pytest.mark.parametrize(
+    ("said", "right", "bins", "text"),
+    [
+        ([0.5], [True, False], 10, "each probability needs an outcome"),
+        ([], [], 10, "each probability needs an outcome"),
+        ([1.5], [True], 10, "numbers from 0 to 1"),
+        ([np.nan], [True], 10, "numbers from 0 to 1"),
+        ([0.5], [True], 0, "bins is a positive number"),
+    ],
+)
+def test_bad_reliability_is_refused(said, right, bins, text):
+    with pytest.raises(tt.ModelError, match=text):
+        tt.plot.reliability_curve(said, right, bins=bins)

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tallytree import html
 from tallytree.answers.root_table import RootTable
@@ -27,6 +27,7 @@ from tallytree.reductions.reduction import Reduction
 from tallytree.running.graphs import (
     LOG_SUM_EXP,
     GraphMessages,
+    differentiated,
     pass_downward,
     pass_upward,
     residues,
@@ -225,6 +226,48 @@ class Distribution(TallyProbabilities):
         ends = np.cumsum(self.model.cardinalities)
         tables = [normalised(part, total) for part in np.split(logs, ends[:-1])] if len(ends) else []
         return self.reduction.fold(tables, np.add, 0.0)
+
+    def gradient(self, weights: ArrayLike) -> list[NDArray[np.float64]]:
+        """Return the derivatives of a function of ``log_partitions`` by every entry of the model's tables.
+
+        With weights that are the probabilities of tallies, these are the expected entries: how likely each
+        entry of each factor is. The passes are one up and one down, whatever the function is.
+
+        Parameters
+        ----------
+        weights : array of shape (S,)
+            The derivative of the function by the log-partition of each tally; any sign.
+
+        Returns
+        -------
+        list of arrays
+            One for each block of ``model.blocks``, of the shape of its tables. A table that several factors
+            share has the sum of theirs.
+
+        Examples
+        --------
+        How the expected number of ones changes with each score:
+
+        >>> import numpy as np
+        >>> import tallytree as tt
+        >>> model = tt.Model.chain(np.zeros((3, 2)), np.zeros((2, 2)))
+        >>> d = tt.distribution(model, [tt.count(state=1)])
+        >>> ones = d.tallies[:, 0]
+        >>> d.gradient(d.probabilities * (ones - d.probabilities @ ones))[0]
+        array([[-0.25,  0.25],
+               [-0.25,  0.25],
+               [-0.25,  0.25]])
+        """
+        given = np.asarray(weights, dtype=np.float64)
+        if given.shape != (len(self.tallies),) or not np.isfinite(given).all():
+            raise ModelError(
+                f"weights are one finite number for each of the {len(self.tallies)} tallies, got an array of "
+                f"shape {given.shape}"
+            )
+        cells = np.zeros(len(self._messages.values))
+        cells[self._cells] = given
+        with self._lock:
+            return differentiated(self._messages, cells, self.plan)
 
     def sample(
         self, size: int | None = None, *, tally: Tally | None = None, rng: Any = None

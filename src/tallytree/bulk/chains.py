@@ -46,6 +46,15 @@ class Chains(NamedTuple):
         finite = np.isfinite(self.emissions).all() and np.isfinite(self.links).all()
         return bool(finite) and min(self.lengths, default=0) > 0
 
+    def scores(self, labels: Integers) -> NDArray[np.float64]:
+        """Return the score of a labelling of each chain; labels are one chain after the other."""
+        count = len(self.lengths)
+        owners = np.repeat(np.arange(count), self.lengths)
+        linked = np.where(owners[1:] == owners[:-1], self.links[labels[:-1], labels[1:]], 0.0)
+        given = self.emissions[np.arange(len(labels)), labels]
+        counted = np.bincount(owners, given, count) + np.bincount(owners[1:], linked, count)
+        return np.asarray(counted, dtype=np.float64)
+
     def models(self) -> list[Model]:
         """Return the chains as models."""
         return self.at(range(len(self.lengths)))
@@ -130,7 +139,7 @@ class _Work(NamedTuple):
         batch = native.Batch(native.TallyMode.AUTO, default_memory_limit())
         tables, truths = self.tables, None
         if tables is None:
-            skeletons = [_plain_chain(length, emissions.shape[1]) for length in lengths]
+            skeletons = [plain_chain(length, emissions.shape[1]) for length in lengths]
         else:
             checked_scaling(self.scaling, tables.recipe)
             labels = np.concatenate(self.truths)
@@ -156,6 +165,6 @@ class _Work(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def _plain_chain(length: int, labels: int) -> native.Skeleton:
+def plain_chain(length: int, labels: int) -> native.Skeleton:
     """Return the program of a chain without statistics."""
     return skeleton(Model.chain(np.zeros((length, labels)), np.zeros((labels, labels))), [])

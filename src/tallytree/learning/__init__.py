@@ -19,8 +19,17 @@ from tallytree.deprecation import renamed
 from tallytree.learning.bound_descent import Descent, minimise_bound
 from tallytree.learning.corpus import sample_sentences
 from tallytree.learning.cutting_planes import CuttingPlanes
-from tallytree.learning.decoding import BestDecoder, Decoder, ExpectedFBeta, KBestDecoder, MaxBrackets
+from tallytree.learning.decoding import (
+    BestDecoder,
+    Decoder,
+    ExpectedFBeta,
+    KBestDecoder,
+    MaxBrackets,
+    MaxExpected,
+)
+from tallytree.learning.expected import Choice
 from tallytree.learning.frank_wolfe import FrankWolfe
+from tallytree.learning.graph_crf import GraphCRF
 from tallytree.learning.graph_svm import GraphSVM
 from tallytree.learning.graphs import Graph, GraphProblem, grid_graph, label_graphs
 from tallytree.learning.inference import Diverse, TopTallies
@@ -38,6 +47,7 @@ from tallytree.learning.oracle import ExactOracle, Oracle
 from tallytree.learning.planes import Plane
 from tallytree.learning.problem import TrainingProblem, check_problem
 from tallytree.learning.progress import Progress, RunOptions
+from tallytree.learning.sequence_crf import SequenceCRF
 from tallytree.learning.sequence_svm import SequenceSVM
 from tallytree.learning.sequences import SequenceProblem
 from tallytree.learning.solver import Solver
@@ -46,6 +56,7 @@ from tallytree.learning.stored import StoredSequences, store_sequences
 from tallytree.learning.subgradient import Subgradient
 from tallytree.learning.templates import CHUNKING, TAGGING, WindowFeatures, templated, word_parts
 from tallytree.learning.training import Trained, regularisation_path, train
+from tallytree.learning.tree_crf import TreeCRF
 from tallytree.learning.tree_features import TreeFeatures
 from tallytree.learning.tree_grammar import Binarisation, TreebankGrammar
 from tallytree.learning.tree_model import TreeModel
@@ -56,6 +67,7 @@ __all__ = [
     "BestDecoder",
     "Binarisation",
     "CHUNKING",
+    "Choice",
     "CorpusScore",
     "CuttingPlanes",
     "Decoder",
@@ -65,15 +77,18 @@ __all__ = [
     "ExpectedFBeta",
     "FrankWolfe",
     "Graph",
+    "GraphCRF",
     "GraphProblem",
     "GraphSVM",
     "KBestDecoder",
     "MaxBrackets",
+    "MaxExpected",
     "Oracle",
     "Plane",
     "Progress",
     "RunOptions",
     "Scorer",
+    "SequenceCRF",
     "SequenceProblem",
     "SequenceSVM",
     "Solver",
@@ -83,6 +98,7 @@ __all__ = [
     "TopTallies",
     "Trained",
     "TrainingProblem",
+    "TreeCRF",
     "TreeFeatures",
     "TreeModel",
     "TreeProblem",

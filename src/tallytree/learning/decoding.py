@@ -23,15 +23,23 @@ import numpy as np
 
 from tallytree.answers.tally_table import Where
 from tallytree.bulk.batch import solve_batch
+from tallytree.bulk.best_corpus import BestCorpus, best_of_corpus
+from tallytree.bulk.chains import Chains
 from tallytree.deprecation import renamed
 from tallytree.errors import ModelError
 from tallytree.kbest import k_best
-from tallytree.learning.planes import Floats, Integers
+from tallytree.learning.expected import (
+    Choice,
+    least_loss_of_model,
+    least_loss_of_nodes,
+    least_losses_of_chains,
+)
+from tallytree.learning.planes import Integers
+from tallytree.losses import FBeta, Loss
 from tallytree.model.model import Model
 from tallytree.parsing import Forest
 from tallytree.running.charts import Scores
-from tallytree.solving import distribution, solve
-from tallytree.statistics.recipes import mismatches
+from tallytree.solving import solve
 from tallytree.values import read_only
 
 if not TYPE_CHECKING:  # pickles of the old names say this module
@@ -136,32 +144,96 @@ class ExpectedFBeta(Decoder):
 
     def __call__(self, model: Any, where: Where = None) -> Any:
         """Return its labels. The expectation is over all labellings: a constraint is refused."""
-        if isinstance(model, Forest):
-            raise ModelError("expected F is that of labellings; for trees there is decode=MaxBrackets()")
-        if where is not None:
-            raise ModelError(
-                "the best expected F is found over all labellings; leave out where=, or use "
-                "decode=BestDecoder()"
-            )
+        _check_free(model, where, "the best expected F")
         return model.labels(self.assignment(model))
 
     def assignment(self, model: Model) -> Integers:
         """Return the labelling as state numbers."""
-        nothing = model.state_codes(self.background)
-        if (nothing < 0).any():
-            raise ModelError(f"every variable needs the background {self.background!r} among its states")
-        sizes, sized, joint = _joint(_times(model, self.scale), nothing)
-        labels, best = nothing.copy(), float(sized[sizes == 0].sum())
-        square = self.beta**2
-        for k in range(1, len(model) + 1):
-            worth = np.tensordot((1.0 + square) / (square * sizes + k), joint, axes=1)
-            choice, value = worth.argmax(axis=1), worth.max(axis=1)
-            nodes = np.argsort(-value, kind="stable")[:k]
-            total = float(value[nodes].sum())
-            if total > best:
-                labels, best = nothing.copy(), total
-                labels[nodes] = choice[nodes]
-        return labels
+        loss = FBeta(beta=self.beta, background=self.background)
+        return least_loss_of_nodes(scaled(model, self.scale), loss).labels
+
+
+@dataclass(frozen=True)
+class MaxExpected(Decoder):
+    """The labelling of the best expected metric, under ``p(y) ∝ exp(scale · F(y))``: that of the least loss.
+
+    Exact for the Hamming losses and for losses of nodes that are linear in what both sides have (F-measures,
+    precision, recall, ...); on chains also for F-measures of whole chunks. For other losses no such way is
+    known: with ``samples``, the best of as many labellings drawn at random, and of the most probable one, is
+    taken.
+
+    Parameters
+    ----------
+    loss : Loss
+        A recipe, as ``ChunkFBeta(beta=2.0)``.
+    scale : float
+        What scores are multiplied by to be log-probabilities; 1 for CRFs. Those of an SVM are not calibrated:
+        choose it on held-out data.
+    samples : int, optional
+        How many labellings to draw where no exact way is known. Without it, such losses are refused.
+    seed : int
+        Of the samples.
+    corpus : bool
+        Whether there is one F-measure over all sequences that are predicted together, and not a mean of
+        their own: for ``FBeta`` with a background and ``ChunkFBeta``.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> model = tt.Model.chain([[0.5, 0.0]] * 3, np.zeros((2, 2)), states=["O", "B"])
+    >>> decoder = MaxExpected(tt.losses.FBeta(background="O"))
+    >>> decoder(model).tolist()
+    ['B', 'B', 'B']
+    >>> choice = decoder.choice(model)
+    >>> round(choice.loss, 3), choice.error, choice.exact
+    (0.514, 0.0, True)
+    """
+
+    loss: Loss
+    scale: float = 1.0
+    samples: int | None = None
+    seed: int = 0
+    corpus: bool = False
+
+    def __call__(self, model: Any, where: Where = None) -> Any:
+        """Return its labels. The expectation is over all labellings: a constraint is refused."""
+        return model.labels(self.choice(model, where).labels)
+
+    def choice(self, model: Any, where: Where = None) -> Choice:
+        """Return it with its expected loss, and whether no other labelling has a smaller one."""
+        _check_free(model, where, "the least expected loss")
+        if self.corpus:
+            raise ModelError(
+                "corpus=True is for predict of an estimator of sequences, which sees all of them"
+            )
+        return least_loss_of_model(scaled(model, self.scale), self.loss, self.samples, self.seed)
+
+    def of_chains(self, chains: Chains, threads: int | None = None) -> list[Choice]:
+        """Return the choices for many chains, found in one batch."""
+        return least_losses_of_chains(self._scaled(chains), self.loss, self.samples, self.seed, threads)
+
+    def of_corpus(self, chains: Chains, threads: int | None = None) -> BestCorpus:
+        """Return the labellings that make one F-measure over many chains largest, and how large it is."""
+        return best_of_corpus(self._scaled(chains), self.loss, threads)
+
+    def numbered(self, chains: Chains, threads: int | None = None) -> list[Integers]:
+        """Return what is predicted for many chains, in numbers."""
+        if self.corpus:
+            return np.split(self.of_corpus(chains, threads).labels, np.cumsum(chains.lengths)[:-1])
+        return [choice.labels for choice in self.of_chains(chains, threads)]
+
+    def _scaled(self, chains: Chains) -> Chains:
+        scale = _positive(self.scale)
+        return chains._replace(emissions=chains.emissions * scale, links=chains.links * scale)
+
+
+def _check_free(model: Any, where: Where, what: str) -> None:
+    if isinstance(model, Forest):
+        raise ModelError(f"{what} is that of labellings; for trees there is decode=MaxBrackets()")
+    if where is not None:
+        raise ModelError(
+            f"{what} is found over all labellings; leave out where=, or use decode=BestDecoder()"
+        )
 
 
 def _positive(scale: float) -> float:
@@ -170,17 +242,9 @@ def _positive(scale: float) -> float:
     return scale
 
 
-def _times(model: Model, scale: float) -> Model:
+def scaled(model: Model, scale: float) -> Model:
+    """Return a model with all scores multiplied by a number."""
     blocks = [block.with_tables(read_only(block.tables * _positive(scale))) for block in model.blocks]
-    return Model.from_blocks(model.cardinalities, blocks)
-
-
-def _joint(model: Model, nothing: Integers) -> tuple[Integers, Floats, Floats]:
-    """Return all ``s``, ``P(|y| = s)``, and ``P(y_i = a, |y| = s)``, which is -inf where ``a`` is no node."""
-    found = distribution(model, [mismatches(model, nothing)])
-    joint = np.full((len(found.tallies), len(model), int(model.cardinalities.max())), -np.inf)
-    for row, (tally, probability) in enumerate(zip(found.tallies, found.probabilities, strict=True)):
-        for variable, marginal in enumerate(found.marginals(tally=tally.tolist())):
-            joint[row, variable, : len(marginal)] = probability * marginal
-    joint[:, np.arange(len(model)), nothing] = -np.inf
-    return found.tallies[:, 0], found.probabilities, joint
+    return Model.from_blocks(
+        model.cardinalities, blocks, shape=model.shape, variables=model.variables, states=model.states
+    )

@@ -1,101 +1,31 @@
-"""What estimators have in common: parameters, the state of a fit, decoding and scoring."""
+"""What the SVMs have in common: the parameters of training by margins."""
 
 from __future__ import annotations
 
 import os
 import sys
-import warnings
-from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
-from tallytree.answers.tally_table import Where
-from tallytree.bounds import PacBayesBound, pac_bayes
 from tallytree.errors import ModelError
-from tallytree.learning.decoding import BestDecoder, Decoder
 from tallytree.learning.inference import Diverse, Scaling, TopTallies
-from tallytree.learning.labels import Labels
-from tallytree.learning.metrics import corpus_score
 from tallytree.learning.oracle import ExactOracle
 from tallytree.learning.problem import TrainingProblem
-from tallytree.learning.progress import Progress, RunOptions
 from tallytree.learning.solver import Solver
+from tallytree.learning.structured_estimator import StructuredEstimator
 from tallytree.learning.training import Trained, train
-from tallytree.losses import HammingDistance, Loss, as_loss
+from tallytree.losses import Loss
 
 
-def recipe_parameters(recipe: Any) -> dict[str, Any]:
-    """Return the parameters of a frozen value by name; those of a loss without its truth.
+class StructuredSVM(StructuredEstimator):
+    """The base of the SVMs; use one of its subclasses."""
 
-    Examples
-    --------
-    >>> import tallytree as tt
-    >>> recipe_parameters(tt.losses.FBeta(beta=2.0, background="O"))
-    {'background': 'O', 'beta': 2.0}
-    """
-    if not is_dataclass(recipe) or isinstance(recipe, type):
-        return {}
-    return {f.name: getattr(recipe, f.name) for f in fields(recipe) if f.init and f.name != "truth"}
-
-
-class RecipeEstimator(BaseEstimator):  # type: ignore[misc]
-    """An estimator whose parameters may be frozen values with parameters of their own."""
-
-    def _keep(self, given: Mapping[str, Any]) -> None:
-        """Keep the arguments of a constructor under their own names: what scikit-learn asks of estimators."""
-        self.__dict__.update(
-            {name: value for name, value in given.items() if name not in ("self", "__class__")}
-        )
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name; with ``deep``, those of losses and solvers as ``loss__beta``."""
-        parameters: dict[str, Any] = super().get_params(deep=False)
-        if deep:
-            for name, value in list(parameters.items()):
-                inner = recipe_parameters(value)
-                parameters.update({f"{name}__{key}": part for key, part in inner.items()})
-        return parameters
-
-    def set_params(self, **parameters: Any) -> Self:
-        """Set parameters by name; ``loss__beta`` makes a loss with another beta."""
-        outer = {name: value for name, value in parameters.items() if "__" not in name}
-        super().set_params(**outer)
-        for name, value in parameters.items():
-            if name in outer:
-                continue
-            owner, _, key = name.partition("__")
-            recipe: Any = getattr(self, owner, None)
-            known = recipe_parameters(recipe)
-            if key not in known:
-                raise ModelError(
-                    f"there is no parameter {name!r}: {owner} is {recipe!r}"
-                    + (f", which has {', '.join(known)}" if known else "")
-                )
-            setattr(self, owner, replace(recipe, **{key: value}))
-        return self
-
-
-class StructuredSVM(RecipeEstimator):
-    """The base of the estimators; use one of its subclasses."""
-
-    loss: Loss | str | None
     scaling: Scaling
     C: float
     solver: Solver | None
     extra: TopTallies | Diverse | None
-    tolerance: float
-    max_passes: int
-    max_seconds: float
-    n_jobs: int | None
-    warm_start: bool
-    checkpoint: str | os.PathLike[str] | None
-    verbose: bool
 
     def __init__(
         self,
@@ -115,38 +45,6 @@ class StructuredSVM(RecipeEstimator):
     ) -> None:
         self._keep(locals())
 
-    # --- what a subclass says of its examples -------------------------------------------------------------
-
-    def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> None:
-        """Learn what labels and features there are."""
-        self.labels_ = Labels.of(y)
-        self._learn_features(X)
-
-    def _learn_features(self, X: Sequence[Any]) -> None:
-        """Learn what the features of examples are; where there is something to learn."""
-
-    def _truths(self, X: Sequence[Any], y: Sequence[Any]) -> list[Any]:
-        """Return labellings as the problem has them."""
-        return [self.labels_.encode(one) for one in y]
-
-    @abstractmethod
-    def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> TrainingProblem:
-        """Return the training problem."""
-
-    @abstractmethod
-    def _models(self, X: Sequence[Any]) -> Iterable[Any]:
-        """Return the models of examples at the weights that were learned."""
-
-    def _check_fit(self) -> None:
-        """Refuse results, read from a file, that do not belong together."""
-        weights = self.weights_
-        if not isinstance(self.labels_, Labels) or not self.labels_.count:
-            raise ModelError("it has no labels")
-        if weights.dtype != np.float64 or weights.ndim != 1 or not np.isfinite(weights).all():
-            raise ModelError("its weights are no finite numbers in a row")
-
-    # --- scikit-learn's verbs -----------------------------------------------------------------------------
-
     def fit(self, X: Sequence[Any], y: Sequence[Any]) -> Self:
         """Learn weights from examples and their labellings.
 
@@ -161,10 +59,7 @@ class StructuredSVM(RecipeEstimator):
         KeyboardInterrupt
             Ctrl-C ends what called this too, as a grid search. The estimator has the best weights so far.
         """
-        if len(X) != len(y):
-            raise ModelError(f"there are {len(X)} examples and {len(y)} labellings; each needs its own")
-        if not len(X):
-            raise ModelError("there are no examples to learn from")
+        self._check_examples(X, y)
         known = getattr(self, "_trained", None) if self.warm_start else None
         if known is None:
             self._learn(X, y)
@@ -179,22 +74,8 @@ class StructuredSVM(RecipeEstimator):
             options=self._run_options(),
         )
         self._note(trained)
-        if trained.interrupted:
-            raise KeyboardInterrupt(self._interruption())
+        self._go_down()
         return self
-
-    def _interruption(self) -> str:
-        """Say what an interrupted fit leaves, and how to go on."""
-        on = "set warm_start=True and fit again" if self.checkpoint is None else "fit again"
-        source = "" if self.checkpoint is None else f" from {os.fspath(self.checkpoint)}"
-        return (
-            f"training was interrupted after {len(self.history_)} passes. The estimator has the best weights "
-            f"so far and can predict; {on} to go on{source}"
-        )
-
-    def _run_options(self) -> RunOptions:
-        show = _show if self.verbose else None
-        return RunOptions(self.tolerance, self.max_passes, self.max_seconds, self.checkpoint, show)
 
     def _check_same(self, problem: TrainingProblem, known: Trained) -> None:
         if known.oracle.problem.fingerprint() != problem.fingerprint():
@@ -202,9 +83,6 @@ class StructuredSVM(RecipeEstimator):
                 "warm_start goes on with the examples of the last fit, whose planes it has, but these are "
                 "others, or the loss is; set warm_start=False"
             )
-
-    def _recipe(self) -> Loss:
-        return HammingDistance() if self.loss is None else as_loss(self.loss)
 
     def _note(self, trained: Trained) -> None:
         self._trained = trained
@@ -214,78 +92,10 @@ class StructuredSVM(RecipeEstimator):
         self.converged_, self.interrupted_ = trained.converged, trained.interrupted
         self.classes_ = self.labels_.classes
         if not trained.converged and not trained.interrupted:
-            warnings.warn(
-                f"training stopped at a relative gap of {_last_gap(trained)}, above the tolerance of "
-                f"{self.tolerance:g}: the weights are the best so far. Raise max_passes, lower C, or accept "
-                "it by a larger tolerance",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-
-    @property
-    def gap_(self) -> float:
-        """How far the training objective is from its optimum, at most."""
-        return self.primal_ - self.dual_
-
-    def predict(self, X: Sequence[Any], *, decode: Decoder | None = None, where: Where = None) -> list[Any]:
-        """Predict a labelling for each example.
-
-        Parameters
-        ----------
-        X : sequence of examples
-        decode : Decoder, optional
-            :class:`BestDecoder` by default; :class:`KBestDecoder` gives lists, :class:`ExpectedFBeta` the
-            labelling of the largest expected F.
-        where : Constraint, optional
-            What every labelling must satisfy, written with recipes, as ``tt.count(state="B-NP") >= 1``.
-        """
-        check_is_fitted(self, "weights_")
-        decoder = BestDecoder() if decode is None else decode
-        return self._predicted(X, decoder, where)
-
-    def _predicted(self, X: Sequence[Any], decoder: Decoder, where: Where) -> list[Any]:
-        return decoder.each(self._models(X), where)
-
-    def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
-        """Return how good predictions are by the loss of the fit: see :func:`corpus_score`.
-
-        That is F over all examples for F losses, the part of labels that are right for Hamming losses.
-        """
-        return corpus_score(map(np.asarray, y), self.predict(X), self._recipe())
-
-    def bound(
-        self, X: Sequence[Any], y: Sequence[Any], delta: float = 0.05, *, loss: Loss | None = None
-    ) -> PacBayesBound:
-        """Bound the expected loss of the learned weights on examples that they have not seen; print it.
-
-        Parameters
-        ----------
-        X, y
-            Examples and their labellings; the bound holds for those of the fit too.
-        delta : float
-            How likely the bound may be wrong.
-        loss : Loss, optional
-            From 0 to 1; by default the one of the fit.
-        """
-        check_is_fitted(self, "weights_")
-        return pac_bayes(
-            self._models(X),
-            y,
-            self._recipe() if loss is None else as_loss(loss),
-            squared_norm=float(self.weights_ @ self.weights_),
-            dimension=len(self.weights_),
-            delta=delta,
-        )
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "weights_")
+            self._warn(f"a relative gap of {_last_gap(trained)}", "Raise max_passes, lower C")
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "_trained"}
-
-
-def _show(progress: Progress) -> None:
-    sys.stderr.write(f"{progress}\n")
 
 
 def _last_gap(trained: Trained) -> str:

@@ -182,6 +182,11 @@ class GraphProblem(TrainingProblem):
         """Return the number of graphs."""
         return len(self.graphs)
 
+    @property
+    def truths(self) -> list[Integers]:
+        """The right labels of all graphs."""
+        return self._truths
+
     def truth(self, example: int) -> Integers:
         """Return the right labels of a graph."""
         return self._truths[example]

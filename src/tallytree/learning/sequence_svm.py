@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from tallytree.answers.tally_table import Where
-from tallytree.bulk.chains import Chains, best_of_chains
-from tallytree.errors import ModelError
-from tallytree.learning.attributes import Encoder, Vocabulary, encoder_of
-from tallytree.learning.decoding import BestDecoder, Decoder
 from tallytree.learning.estimator import StructuredSVM
 from tallytree.learning.inference import Diverse, Scaling, TopTallies
-from tallytree.learning.problem import TrainingProblem
-from tallytree.learning.sequences import SequenceProblem, chains
+from tallytree.learning.sequence_estimator import SequenceEstimator
 from tallytree.learning.solver import Solver
 from tallytree.learning.templates import WindowFeatures
 from tallytree.losses import Loss
-from tallytree.model.model import Model
 
 
-class SequenceSVM(StructuredSVM):
+class SequenceSVM(SequenceEstimator, StructuredSVM):
     """A structural SVM for sequences: tagging, chunking, segmentation.
 
     Parameters
@@ -108,59 +98,3 @@ class SequenceSVM(StructuredSVM):
         features: WindowFeatures | None = None,
     ) -> None:
         self._keep(locals())
-
-    encoder_: Encoder
-
-    @property
-    def emissions_(self) -> np.ndarray:
-        """The weights of features by labels."""
-        return self.weights_[: self.encoder_.size * self.labels_.count].reshape(-1, self.labels_.count)
-
-    @property
-    def transitions_(self) -> np.ndarray:
-        """The weights of a label followed by another."""
-        return self.weights_[-(self.labels_.count**2) :].reshape(self.labels_.count, self.labels_.count)
-
-    def _learn_features(self, X: Sequence[Any]) -> None:
-        self.encoder_ = encoder_of(self._read(X), self.hashed, self.min_count)
-
-    def _read(self, X: Sequence[Any]) -> Sequence[Any]:
-        return X if self.features is None else [self.features(sentence) for sentence in X]
-
-    def _check_fit(self) -> None:
-        super()._check_fit()
-        wanted = self.labels_.count * (self.encoder_.size + self.labels_.count)
-        if not isinstance(self.encoder_, Encoder) or len(self.weights_) != wanted:
-            raise ModelError(
-                f"there are {len(self.weights_)} weights, and its features and labels need {wanted}"
-            )
-
-    def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> TrainingProblem:
-        rows = [self.encoder_.rows(positions) for positions in self._read(X)]
-        for number, (matrix, truth) in enumerate(zip(rows, truths, strict=True)):
-            if matrix.shape[0] != len(truth):
-                raise ModelError(
-                    f"example {number} has {matrix.shape[0]} positions and {len(truth)} labels; each "
-                    "position needs one"
-                )
-        return SequenceProblem(rows, truths, self.labels_.count, loss, self.labels_.names)
-
-    def _predicted(self, X: Sequence[Any], decoder: Decoder, where: Where) -> list[Any]:
-        if type(decoder) is not BestDecoder or where is not None or not len(X):
-            return super()._predicted(X, decoder, where)
-        best = [labels for ((labels, _),) in best_of_chains(self._chains(X))]
-        return best if self.labels_.names is None else [self.labels_.classes[labels] for labels in best]
-
-    def _models(self, X: Sequence[Any]) -> list[Model]:
-        return self._chains(X).models() if len(X) else []
-
-    def _chains(self, X: Sequence[Any]) -> Chains:
-        return chains(*self._stacked(X), self.weights_, self.labels_.count, self.labels_.names)
-
-    def _stacked(self, X: Sequence[Any]) -> tuple[sparse.csr_matrix, list[int]]:
-        """Return the features of all positions of several examples, and the lengths of the examples."""
-        if self.features is not None and isinstance(self.encoder_, Vocabulary):
-            names = self.features.numbered(X)
-            if names is not None:
-                return self.encoder_.numbered_rows(names), [len(sentence) for sentence in X]
-        return self.encoder_.stacked(self._read(X))

@@ -143,6 +143,11 @@ class SequenceProblem(TrainingProblem):
         ranges = [np.arange(self._starts[one], self._starts[one + 1]) for one in examples]
         return self._rows[np.concatenate(ranges)], [len(one) for one in ranges]
 
+    def stacked(self) -> tuple[sparse.csr_matrix, list[int], Integers]:
+        """Return the features of all sequences one after the other, their lengths, and the right labels."""
+        rows, lengths = self._stacked(range(len(self)))
+        return rows, lengths, np.concatenate([self.truth(example) for example in range(len(self))])
+
     def features(self, example: int, labelling: Integers) -> Features:
         """Return the features of a labelled sequence."""
         columns, values, sizes = self._at(example, np.arange(len(labelling)))

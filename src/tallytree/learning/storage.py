@@ -17,23 +17,28 @@ import tallytree.losses
 from tallytree.errors import ModelError
 from tallytree.learning.attributes import Columns, Hashed, Vocabulary
 from tallytree.learning.cutting_planes import CuttingPlanes
-from tallytree.learning.estimator import StructuredSVM, recipe_parameters
 from tallytree.learning.files import DAMAGE, read_arrays, write_arrays
 from tallytree.learning.frank_wolfe import FrankWolfe
+from tallytree.learning.graph_crf import GraphCRF
 from tallytree.learning.graph_svm import GraphSVM
 from tallytree.learning.inference import Diverse, TopTallies
 from tallytree.learning.labels import Labels
 from tallytree.learning.progress import history_of
+from tallytree.learning.sequence_crf import SequenceCRF
 from tallytree.learning.sequence_svm import SequenceSVM
 from tallytree.learning.solver import Solver
+from tallytree.learning.structured_estimator import StructuredEstimator, recipe_parameters
 from tallytree.learning.subgradient import Subgradient
 from tallytree.learning.templates import WindowFeatures
+from tallytree.learning.tree_crf import TreeCRF
 from tallytree.learning.tree_features import TreeFeatures
 from tallytree.learning.tree_grammar import Binarisation, TreebankGrammar
 from tallytree.learning.tree_model import TreeModel
 from tallytree.learning.tree_svm import TreeSVM
 
-_ESTIMATORS = {kind.__name__: kind for kind in (GraphSVM, SequenceSVM, TreeSVM)}
+_ESTIMATORS: dict[str, type[StructuredEstimator]] = {
+    kind.__name__: kind for kind in (GraphCRF, GraphSVM, SequenceCRF, SequenceSVM, TreeCRF, TreeSVM)
+}
 _VALUES: dict[str, type] = {
     kind.__name__: kind
     for kind in (
@@ -59,7 +64,14 @@ _VALUES |= {
     if isinstance(kind, type) and issubclass(kind, tallytree.losses.Loss)
 }
 
-_FEATURES = {"SequenceSVM": ("encoder_",), "GraphSVM": ("widths_",), "TreeSVM": ("model_",)}
+_FEATURES: dict[str, tuple[str, ...]] = {
+    "GraphCRF": ("widths_", "gradient_norm_"),
+    "GraphSVM": ("widths_",),
+    "SequenceCRF": ("encoder_", "gradient_norm_"),
+    "SequenceSVM": ("encoder_",),
+    "TreeCRF": ("model_", "gradient_norm_"),
+    "TreeSVM": ("model_",),
+}
 _NUMBER, _NOTHING = (int, float), type(None)
 _KINDS: dict[str, tuple[type, ...]] = {
     "loss": (tallytree.losses.Loss, _NOTHING),
@@ -68,6 +80,11 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "features": (WindowFeatures, _NOTHING),
     "scaling": (str,),
     "C": _NUMBER,
+    "objective": (str,),
+    "c1": _NUMBER,
+    "c2": _NUMBER,
+    "class_weight": (dict, str, _NOTHING),
+    "all_possible_states": (bool,),
     "tolerance": _NUMBER,
     "max_passes": _NUMBER,
     "max_seconds": _NUMBER,
@@ -86,7 +103,7 @@ _RESULTS = ("primal_", "dual_", "converged_", "interrupted_")
 
 
 def save(
-    estimator: StructuredSVM, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None
+    estimator: StructuredEstimator, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None
 ) -> None:
     """Write a fitted estimator to a file, under a temporary name first.
 
@@ -126,7 +143,7 @@ def save(
     write_arrays(path, header, {"weights": estimator.weights_})
 
 
-def load(path: str | os.PathLike[str]) -> StructuredSVM:
+def load(path: str | os.PathLike[str]) -> StructuredEstimator:
     """Read an estimator that :func:`save` has written.
 
     Raises
@@ -143,7 +160,7 @@ def load(path: str | os.PathLike[str]) -> StructuredSVM:
         ) from error
 
 
-def _rebuilt(header: dict[str, Any], arrays: dict[str, Any]) -> StructuredSVM:
+def _rebuilt(header: dict[str, Any], arrays: dict[str, Any]) -> StructuredEstimator:
     kind = _ESTIMATORS.get(str(header.get("class")))
     if kind is None:
         raise ModelError(f"it holds an estimator {header.get('class')!r}, which is not known here")
@@ -161,7 +178,7 @@ def _rebuilt(header: dict[str, Any], arrays: dict[str, Any]) -> StructuredSVM:
     return estimator
 
 
-def _check_parameters(estimator: StructuredSVM) -> None:
+def _check_parameters(estimator: StructuredEstimator) -> None:
     """Refuse parameters of the wrong kind, which would break a later fit in some other place."""
     for name, value in estimator.get_params(deep=False).items():
         wanted = _KINDS.get(name)
@@ -182,6 +199,8 @@ def _plain(value: Any, name: str) -> Any:
         return os.fspath(value)
     if isinstance(value, (tuple, list)):
         return [_plain(one, name) for one in value]
+    if name == "class_weight":
+        return {"labels": [_plain(one, name) for one in value.items()]}
     if is_dataclass(value) and _VALUES.get(type(value).__name__) is type(value):
         parameters = {key: _plain(one, name) for key, one in recipe_parameters(value).items()}
         return {"class": type(value).__name__, "parameters": parameters}
@@ -196,6 +215,8 @@ def _restored(value: Any) -> Any:
         return tuple(map(_restored, value))
     if not isinstance(value, dict):
         return value
+    if "labels" in value:
+        return dict(value["labels"])
     kind = _VALUES.get(str(value.get("class")))
     if kind is None:
         raise ModelError(f"the file names {value.get('class')!r}, which is no loss or solver of this library")

@@ -25,7 +25,7 @@ from tallytree.learning.tree_grammar import Derivation, TreebankGrammar
 from tallytree.losses.base import is_number
 from tallytree.parsing import Forest
 from tallytree.parsing.compiled import compiled
-from tallytree.running.charts import Scores
+from tallytree.running.charts import Scores, StepCounts
 
 
 @dataclass(frozen=True)
@@ -151,6 +151,33 @@ class TreeModel:
             np.concatenate([values for _, values in parts]),
         )
 
+    def expected(self, sentence: Sentence, forest: Forest, counts: StepCounts) -> Features:
+        """Return the features that a tree is expected to have: indices, each once for each part, and values.
+
+        It is what :meth:`forests` does to weights, backwards.
+        """
+        tags, binary, chains = counts
+        words, (short, wide) = len(sentence.words), self._nodes
+        nodes = np.concatenate((short.T @ chains[:, :words], wide.T @ chains[:, words:]), axis=1).T
+        sides = np.zeros((2 * words, nodes.shape[1]))
+        np.add.at(sides, forest.starts, nodes)
+        np.add.at(sides, words + forest.ends - 1, nodes)
+        unary = np.zeros(self.sizes[-1])
+        path = forest.compiled
+        np.add.at(unary, path.path_rules, chains.sum(axis=1)[path.path_chains])
+        parts = [
+            _weighted(sentence.sides, sides),
+            _weighted(sentence.spans, nodes[:, : self._widths[1]]),
+            _weighted(sentence.tagged, tags[:, self.counted.tag_symbols]),
+            (np.arange(self.sizes[-2]), np.ravel(binary)),
+            (np.arange(self.sizes[-1]), unary),
+        ]
+        firsts = np.cumsum((0, *self.sizes[:-1])).tolist()
+        return (
+            np.concatenate([first + indices for first, (indices, _) in zip(firsts, parts, strict=True)]),
+            np.concatenate([values for _, values in parts]),
+        )
+
     def fixed(self, sentence: Sentence, steps: Derivation) -> float:
         """Return what the grammar adds to the score of a tree, whatever the weights are."""
         grammar = self.counted.grammar
@@ -174,3 +201,12 @@ def _entries(
     sizes = matrix.indptr[rows + 1] - starts
     places = np.arange(int(sizes.sum())) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
     return matrix.indices[places].astype(np.int64), np.repeat(columns, sizes), matrix.data[places]
+
+
+def _weighted(matrix: sparse.csr_matrix, table: Floats) -> Features:
+    """Return the product of the transposed matrix with a table, for the columns that the matrix has."""
+    columns, places = np.unique(matrix.indices, return_inverse=True)
+    own = sparse.csr_matrix((matrix.data, places, matrix.indptr), shape=(matrix.shape[0], len(columns)))
+    width = table.shape[1]
+    indices = columns.astype(np.int64)[:, np.newaxis] * width + np.arange(width)
+    return indices.ravel(), np.ravel(own.T @ table)

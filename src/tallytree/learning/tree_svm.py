@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NoReturn
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from tallytree.answers.tally_table import Where
-from tallytree.errors import InfeasibleError, ModelError
-from tallytree.learning.decoding import Decoder
 from tallytree.learning.estimator import StructuredSVM
 from tallytree.learning.inference import Diverse, Scaling, TopTallies
-from tallytree.learning.labels import Labels
-from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.solver import Solver
-from tallytree.learning.tree_features import TreeFeatures
-from tallytree.learning.tree_grammar import Binarisation, TreebankGrammar
-from tallytree.learning.tree_model import TreeModel
-from tallytree.learning.trees import TreeProblem
-from tallytree.losses import Loss, SymmetricDifference, as_loss
-from tallytree.parsing import Forest, Grammar, Tree, score_brackets
+from tallytree.learning.tree_estimator import TreeEstimator
+from tallytree.losses import Loss
 from tallytree.parsing.binarise import Tail
-from tallytree.planning.budget import thread_count
 
 
-class TreeSVM(StructuredSVM):
+class TreeSVM(TreeEstimator, StructuredSVM):
     """A structural SVM for constituency parsing.
 
     The grammar is counted on the trees of the fit. Its log-probabilities stay a part of the score, and
@@ -83,15 +69,6 @@ class TreeSVM(StructuredSVM):
     [Tree('(S (NP (NN fish)) (VP (VB swim)))')]
     """
 
-    horizontal: int | None
-    vertical: int
-    tail: Tail
-    prior: float
-    smoothing: float
-    rare: int
-    hashed: int | None
-    min_count: int
-
     def __init__(
         self,
         loss: Loss | str | None = None,
@@ -117,118 +94,3 @@ class TreeSVM(StructuredSVM):
         min_count: int = 1,
     ) -> None:
         self._keep(locals())
-
-    model_: TreeModel
-
-    @property
-    def grammar_(self) -> Grammar:
-        """The plain grammar."""
-        return self.model_.counted.grammar
-
-    def _recipe(self) -> Loss:
-        return SymmetricDifference() if self.loss is None else as_loss(self.loss, background=None)
-
-    def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> None:
-        trees = self._truths(X, y)
-        binarisation = Binarisation(self.horizontal, self.vertical, self.tail)
-        counted = TreebankGrammar.of(trees, binarisation, smoothing=self.smoothing, rare=self.rare)
-        features = TreeFeatures.of(trees, counted, hashed=self.hashed, min_count=self.min_count)
-        self.model_ = TreeModel(counted, features, self.prior)
-        self.labels_ = Labels(counted.grammar.labels, len(counted.grammar.labels))
-
-    def _truths(self, X: Sequence[Any], y: Sequence[Any]) -> list[Tree]:
-        for number, (words, tree) in enumerate(zip(X, y, strict=True)):
-            if not isinstance(tree, Tree):
-                raise ModelError(
-                    f"example {number}: y has trees, as tallytree.parsing.parse_tree gives them; got {tree!r}"
-                )
-            if _words(words) != tree.words:
-                raise ModelError(
-                    f"example {number} has the words {_words(words)}, but its tree is over {tree.words}"
-                )
-        return list(y)
-
-    def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> TrainingProblem:
-        return TreeProblem(truths, self.model_, loss)
-
-    def _check_fit(self) -> None:
-        super()._check_fit()
-        if not isinstance(self.model_, TreeModel) or len(self.weights_) != self.model_.dimension:
-            raise ModelError(
-                f"there are {len(self.weights_)} weights, which do not fit its grammar and features"
-            )
-
-    def forest(self, words: str | Sequence[str]) -> Forest:
-        """Return all trees of a sentence with their learned scores: what profiles and constraints ask.
-
-        Parameters
-        ----------
-        words : str or sequence of str
-            The sentence; a string is split at spaces.
-        """
-        check_is_fitted(self, "weights_")
-        return next(self._models([words]))
-
-    def _models(self, X: Sequence[Any]) -> Iterator[Forest]:
-        for words in X:
-            yield from self.model_.forests([self.model_.sentence(_words(words))], self.weights_)
-
-    def predict(self, X: Sequence[Any], *, decode: Decoder | None = None, where: Where = None) -> list[Any]:
-        """Predict a tree for each sentence; None where the grammar has none.
-
-        Parameters
-        ----------
-        X : sequence of sentences
-            Each a sequence of words, or a string that is split at spaces.
-        decode : Decoder, optional
-            :class:`BestDecoder` by default; :class:`KBestDecoder` gives lists, :class:`MaxBrackets` the tree
-            of the most expected constituents. Sentences are parsed on several threads, so a decoder of your
-            own is called from several of them at once.
-        where : Constraint, optional
-            What every tree must satisfy, as ``tt.parsing.count("NP") <= 3``.
-
-        Raises
-        ------
-        InfeasibleError
-            No tree of a sentence satisfies the constraint.
-        """
-        return super().predict(X, decode=decode, where=where)
-
-    def _predicted(self, X: Sequence[Any], decoder: Decoder, where: Where) -> list[Any]:
-        def predicted(words: Any) -> Any:
-            return _decoded(decoder, next(self._models([words])), where)
-
-        with ThreadPoolExecutor(thread_count(None)) as pool:  # charts are built natively, without the GIL
-            return list(pool.map(predicted, X))
-
-    def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
-        """Return F1 of labelled brackets; see :func:`tallytree.parsing.score_brackets`."""
-        return score_brackets(y, self.predict(X)).f1
-
-    def bound(self, *arguments: Any, **options: Any) -> NoReturn:
-        """Refuse: the bound counts mismatches of labels, variable by variable, and trees have none."""
-        raise ModelError(
-            "there is no generalisation bound for trees: tallytree.bounds compares labellings variable by "
-            "variable, and the spans of a tree are no variables"
-        )
-
-
-def _words(sentence: Any) -> tuple[str, ...]:
-    given = sentence.split() if isinstance(sentence, str) else sentence
-    words = tuple(given) if isinstance(given, Iterable) else ()
-    wrong = [word for word in words if not isinstance(word, str)]
-    if wrong or not words:
-        raise ModelError(
-            "a sentence is a sequence of words, or a string of them with spaces; got "
-            + (f"{wrong[0]!r} for a word" if wrong else repr(sentence))
-        )
-    return words
-
-
-def _decoded(decoder: Decoder, forest: Forest, where: Where) -> Any:
-    try:
-        return decoder(forest, where)
-    except InfeasibleError:
-        if where is None or forest.log_partition() == -np.inf:
-            return None
-        raise

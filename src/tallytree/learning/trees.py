@@ -129,6 +129,13 @@ class TreeProblem(TrainingProblem):
         """Return the forests of several sentences."""
         return list(self.scorer.forests([self._sentences[example] for example in examples], weights))
 
+    def log_partition(self, example: int, weights: Floats) -> tuple[float, Features]:
+        """Return the log of the sum of ``exp F`` over all trees of a sentence, and the expected features."""
+        sentence = self._sentences[example]
+        (forest,) = self.scorer.forests([sentence], weights)
+        log_sum, counts = forest.sums()
+        return log_sum, self.scorer.expected(sentence, forest, counts)
+
     def task(self, examples: Sequence[int], weights: Floats) -> TreeTask:
         """Return the inference that several sentences ask for."""
         return TreeTask(self.models(examples, weights), [self.loss_of(example) for example in examples])

@@ -186,11 +186,16 @@ class Forest:
         """Return expected counts of constituents, rules and tags: the inside-outside algorithm."""
         return expectations_of(self.compiled, self._expected())
 
-    def _expected(self) -> StepCounts:
+    def sums(self) -> tuple[float, StepCounts]:
+        """Return the log-partition, and how often each step of a derivation is expected."""
         run = self._run(LogSumExp())
-        if not len(run.root()[0]):
+        values = run.root()[2]
+        if not len(values):
             raise self._no_parse()
-        return run.expectations()
+        return float(values[0]), run.expectations()
+
+    def _expected(self) -> StepCounts:
+        return self.sums()[1]
 
     def max_bracket(self, penalty: float = 0.0) -> Parse:
         """Return the tree with the largest expected number of correct constituents.

@@ -6,6 +6,7 @@ returns several axes makes a new figure. Notebooks show it, and ``plt.savefig`` 
 
 from tallytree.plot.cliques import clique_tree_picture
 from tallytree.plot.profile import profile_curve
+from tallytree.plot.reliability import reliability_curve
 from tallytree.plot.solutions import side_by_side
 from tallytree.plot.training import training_curves
 from tallytree.plot.trees import tree_picture, trees_side_by_side
@@ -13,6 +14,7 @@ from tallytree.plot.trees import tree_picture, trees_side_by_side
 __all__ = [
     "clique_tree_picture",
     "profile_curve",
+    "reliability_curve",
     "side_by_side",
     "training_curves",
     "tree_picture",

@@ -72,6 +72,30 @@ def pass_downward(
     return messages.downward(weights) + constants
 
 
+def differentiated(
+    messages: GraphMessages, weights: NDArray[np.float64], plan: Plan
+) -> list[NDArray[np.float64]]:
+    """Return what a function of the root's values gains with every entry of the model's tables.
+
+    Parameters
+    ----------
+    messages
+        Of an upward pass over log-sum-exp, by the native executor.
+    weights
+        What it gains with the value of each root cell, of any sign.
+    plan
+        That of the messages. Tables that it did not keep are computed again.
+    """
+    if not isinstance(messages, native.Run):
+        raise ModelError("derivatives come from the native executor; leave out backend=")
+    if plan.peak_bytes + plan.layout.arena_bytes > plan.limit:
+        raise BudgetError(
+            f"derivatives have tables of their own, {2 * plan.layout.arena_bytes:,} bytes in all; the limit "
+            f"is {plan.limit:,.0f}. Raise memory_limit="
+        )
+    return messages.differentiate(weights)
+
+
 def in_order(messages: GraphMessages, cells: NDArray[np.int64], plan: Plan, budget: Budget) -> InOrder:
     """Return a search through the labellings of some root cells in order of score, within a budget.
 

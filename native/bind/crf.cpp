@@ -1,0 +1,142 @@
+// Sums over chains, and products of features with weights, at the border to Python.
+#include "crf/chains.h"
+
+#include "bind/truths.h"
+#include "crf/sparse.h"
+#include "crf/spans.h"
+
+namespace tallytree {
+namespace {
+
+using Flags = nb::ndarray<const bool, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+const Inside kPlainly = [](const std::function<void()> &body) { body(); };  // nothing is called back
+
+void check_increasing(std::span<const std::int64_t> starts, std::size_t end) {
+    require(!starts.empty() && starts.front() == 0 && starts.back() == static_cast<std::int64_t>(end),
+            "the parts do not make up the whole");
+    for (std::size_t i = 1; i < starts.size(); i++) require(starts[i - 1] <= starts[i], "a part has a negative size");
+}
+
+// Log sums, marginals and expected pairs, or nothing where scores lie too far apart for plain products.
+nb::object chain_sums(Doubles2 emissions, Doubles2 links, Ints starts, Doubles importance, std::int64_t threads) {
+    const std::size_t labels = emissions.shape(1);
+    require(labels > 0 && links.shape(0) == labels && links.shape(1) == labels, "links go from label to label");
+    check_increasing(as_span(starts), emissions.shape(0));
+    require(importance.size() + 1 == starts.size(), "one number per chain is needed");
+    const ChainBatch chains{emissions.data(), links.data(), as_span(starts), static_cast<Index>(labels)};
+    std::vector<double> log_sums(importance.size()), marginals(emissions.size()), pairs(links.size());
+    bool level = false;
+    {
+        nb::gil_scoped_release release;
+        level = are_level(chains);
+        if (level)
+            sum_chains(chains, {log_sums, marginals, pairs, as_span(importance)}, threads, chosen_kernels, kPoll,
+                       kPlainly);
+    }
+    if (!level) return nb::none();
+    return nb::make_tuple(to_numpy(std::move(log_sums)), to_numpy(std::move(marginals), {emissions.shape(0), labels}),
+                          to_numpy(std::move(pairs), {labels, labels}));
+}
+
+auto times(Ints starts, Ints32 columns, Doubles values, Doubles2 table, std::int64_t threads) {
+    require(columns.size() == values.size(), "one value per entry is needed");
+    check_increasing(as_span(starts), columns.size());
+    for (auto column : as_span(columns))
+        require(column >= 0 && static_cast<std::size_t>(column) < table.shape(0), "a column is out of range");
+    const std::size_t rows = starts.size() - 1, labels = table.shape(1);
+    std::vector<double> out(rows * labels);
+    {
+        nb::gil_scoped_release release;
+        sparse_times({as_span(starts), as_span(columns), as_span(values)}, table.data(), static_cast<Index>(labels),
+                     out.data(), threads, chosen_kernels, kPoll, kPlainly);
+    }
+    return to_numpy(std::move(out), {rows, labels});
+}
+
+// Chains, and what their labels say of chunks; checked.
+struct PyChunks {
+    ChainBatch chains;
+    ChunkScheme scheme;
+
+    PyChunks(const Doubles2 &emissions, const Doubles2 &links, const Ints &starts, const Ints32 &types,
+             const Flags &boundaries) {
+        const std::size_t labels = emissions.shape(1);
+        require(labels > 0 && links.shape(0) == labels && links.shape(1) == labels, "links go from label to label");
+        check_increasing(as_span(starts), emissions.shape(0));
+        require(types.size() == labels && boundaries.shape(0) == labels && boundaries.shape(1) == labels,
+                "types and boundaries are those of labels");
+        std::int32_t most = -1;
+        for (auto type : as_span(types)) {
+            require(type >= -1 && static_cast<std::size_t>(type + 1) <= labels, "there are more types than labels");
+            most = std::max(most, type);
+        }
+        chains = {emissions.data(), links.data(), as_span(starts), static_cast<Index>(labels)};
+        scheme = {
+            as_span(types), {reinterpret_cast<const std::uint8_t *>(boundaries.data()), boundaries.size()}, most + 1};
+    }
+};
+
+nb::object to_chunks(std::vector<ChosenChunk> chunks) {
+    return to_records(std::move(chunks), {{"chain", "i8", offsetof(ChosenChunk, chain)},
+                                          {"first", "i8", offsetof(ChosenChunk, first)},
+                                          {"last", "i8", offsetof(ChosenChunk, last)},
+                                          {"type", "i8", offsetof(ChosenChunk, type)},
+                                          {"probability", "f8", offsetof(ChosenChunk, probability)}});
+}
+
+// For each chain the least expected loss, and the chunks of the labelling that has it; nothing where scores lie too far
+// apart for plain products.
+nb::object chunks_of_least_loss(Doubles2 emissions, Doubles2 links, Ints starts, Ints32 types, Flags boundaries,
+                                Doubles2 base, Doubles2 gain, std::int64_t threads) {
+    const PyChunks given(emissions, links, starts, types, boundaries);
+    std::int64_t longest = 0;
+    for (std::size_t i = 1; i < starts.size(); i++)
+        longest = std::max(longest, starts.data()[i] - starts.data()[i - 1]);
+    require(base.shape(0) == base.shape(1) && gain.shape(0) == gain.shape(1) && base.shape(0) == gain.shape(0) &&
+                static_cast<std::int64_t>(base.shape(0)) > longest,
+            "losses are those of numbers of chunks up to the longest chain");
+    ChosenChunks found;
+    bool level = false;
+    {
+        nb::gil_scoped_release release;
+        level = are_level(given.chains);
+        if (level)
+            found =
+                choose_chunks(given.chains, given.scheme, {base.data(), gain.data(), static_cast<Index>(base.shape(1))},
+                              threads, chosen_kernels, kPoll, kPlainly);
+    }
+    if (!level) return nb::none();
+    return nb::make_tuple(to_numpy(std::move(found.losses)), to_chunks(std::move(found.chunks)));
+}
+
+// All chunks that are more likely than `least`; nothing where scores lie too far apart.
+nb::object chunks_above(Doubles2 emissions, Doubles2 links, Ints starts, Ints32 types, Flags boundaries, double least,
+                        std::int64_t threads) {
+    const PyChunks given(emissions, links, starts, types, boundaries);
+    std::vector<ChosenChunk> found;
+    bool level = false;
+    {
+        nb::gil_scoped_release release;
+        level = are_level(given.chains);
+        if (level) found = likely_chunks(given.chains, given.scheme, least, threads, chosen_kernels, kPoll, kPlainly);
+    }
+    if (!level) return nb::none();
+    return to_chunks(std::move(found));
+}
+
+}  // namespace
+
+void bind_crf(nb::module_ &m) {
+    m.def("chain_sums", &chain_sums, "emissions"_a.noconvert(), "links"_a.noconvert(), "starts"_a.noconvert(),
+          "importance"_a.noconvert(), "threads"_a);
+    m.def("chunks_of_least_loss", &chunks_of_least_loss, "emissions"_a.noconvert(), "links"_a.noconvert(),
+          "starts"_a.noconvert(), "types"_a.noconvert(), "boundaries"_a.noconvert(), "base"_a.noconvert(),
+          "gain"_a.noconvert(), "threads"_a);
+    m.def("chunks_above", &chunks_above, "emissions"_a.noconvert(), "links"_a.noconvert(), "starts"_a.noconvert(),
+          "types"_a.noconvert(), "boundaries"_a.noconvert(), "least"_a, "threads"_a);
+    m.def("sparse_times", &times, "starts"_a.noconvert(), "columns"_a.noconvert(), "values"_a.noconvert(),
+          "table"_a.noconvert(), "threads"_a);
+}
+
+}  // namespace tallytree

@@ -1,0 +1,85 @@
+#include "bulk/expectations.h"
+
+#include <numeric>
+
+#include "bulk/gate.h"
+
+namespace tallytree {
+namespace {
+
+// One item on one thread.
+class ItemExpectation {
+  public:
+    ItemExpectation(const Batch &batch, Index number, Workspace &space, const Poll &poll)
+        : item_(batch.item(number)),
+          space_(space),
+          poll_(poll),
+          limit_(batch.memory_limit()),
+          request_(item_.truth ? item_.truth.request(batch.mode, limit_ / 2, space) : halved(item_.request)) {}
+
+    Expectation find(Gate &gate, const MaxPlusKernels *kernels, Objective objective, double importance,
+                     std::span<double *const> entries) {
+        Expectation found;
+        try {
+            space_.lay_out(item_.skeleton, request_, poll_);
+        } catch (const BudgetExceeded &refusal) {
+            return {0, true, 2 * refusal.bytes};
+        }
+        const Pass pass(gate, bytes_of(*space_.layout) + 8 * static_cast<double>(space_.layout->arena), limit_, poll_);
+        const auto &tables = item_.truth ? item_.truth.scores(item_.scores, space_) : item_.scores;
+        const auto use = [&](Run &run) {
+            std::vector<double> weights;
+            found.value = root_objective(objective, run, item_.losses.get(), weights);
+            for (auto &weight : weights) weight *= importance;
+            if (importance != 0) differentiate(run, weights, entries);
+        };
+        space_.run(tables, kernels, poll_, use, AlgebraKind::LogSumExp);
+        return found;
+    }
+
+  private:
+    // Half of the memory is for the derivatives of the tables.
+    static LayoutRequest halved(LayoutRequest request) {
+        request.memory_limit /= 2;
+        return request;
+    }
+
+    void differentiate(Run &run, std::span<const double> weights, std::span<double *const> entries) {
+        if (!item_.truth || !item_.truth.has_states()) return run.differentiate(weights, entries, space_.shares, poll_);
+        space_.of_unary.assign(space_.unary.size(), 0.0);
+        space_.of_links.assign(item_.scores.size() > 1 ? space_.links.size() : 0, 0.0);
+        double *const own[] = {space_.of_unary.data(), space_.of_links.data()};
+        run.differentiate(weights, std::span(own).first(item_.scores.size()), space_.shares, poll_);
+        item_.truth.add_entries(space_.of_unary, space_.of_links, item_.scores[0].size, entries);
+    }
+
+    const BatchItem &item_;
+    Workspace &space_;
+    const Poll &poll_;
+    const double limit_;
+    const LayoutRequest request_;
+};
+
+}  // namespace
+
+std::vector<Expectation> expectations(const Batch &batch, const Expecting &what, Index threads,
+                                      const MaxPlusKernels *kernels, const Poll &poll, const Inside &inside) {
+    std::vector<Expectation> found(batch.size());
+    Gate gate;
+    std::vector<Workspace> workspaces(std::max<Index>(threads, 1));
+    const Work work = [&](Worker &worker, Index group) {
+        std::vector<double *> entries;
+        const Index first = group * batch.size() / what.groups, last = (group + 1) * batch.size() / what.groups;
+        for (Index i = first; i < last; i++) {
+            what.places(i, group, entries);
+            ItemExpectation item(batch, i, workspaces[worker.number], worker.poll);
+            found[i] = item.find(gate, kernels, what.objective, what.importance[i], entries);
+        }
+    };
+    std::vector<Index> groups(what.groups);
+    std::iota(groups.begin(), groups.end(), 0);
+    share_out(groups, threads, work, poll, inside);
+    return found;
+}
+
+}  // namespace tallytree

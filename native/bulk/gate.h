@@ -1,0 +1,55 @@
+// The memory of problems that are solved at the same time.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#include "plan/layout.h"
+
+namespace tallytree {
+
+// Lets runs in while their tables fit the limit together; one that is alone always comes in.
+class Gate {
+  public:
+    void enter(double bytes, double limit, const Poll &poll) {
+        std::unique_lock guard(lock_);
+        while (inside_ > 0 && inside_ + bytes > limit) {
+            left_.wait_for(guard, std::chrono::milliseconds(20));
+            guard.unlock();
+            poll();
+            guard.lock();
+        }
+        inside_ += bytes;
+    }
+    void leave(double bytes) {
+        const std::lock_guard guard(lock_);
+        inside_ -= bytes;
+        left_.notify_all();
+    }
+
+  private:
+    std::mutex lock_;
+    std::condition_variable left_;
+    double inside_ = 0;
+};
+
+class Pass {  // through the gate
+  public:
+    Pass(Gate &gate, double bytes, double limit, const Poll &poll) : gate_(gate), bytes_(bytes) {
+        gate_.enter(bytes, limit, poll);
+    }
+    ~Pass() { gate_.leave(bytes_); }
+    Pass(const Pass &) = delete;
+    Pass &operator=(const Pass &) = delete;
+
+  private:
+    Gate &gate_;
+    double bytes_;
+};
+
+inline double bytes_of(const Layout &layout) {
+    return 8 * static_cast<double>(layout.arena + layout.scratch) + static_cast<double>(layout.plan_bytes);
+}
+
+}  // namespace tallytree

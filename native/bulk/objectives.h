@@ -1,0 +1,18 @@
+// Functions of the sums of all tallies, log Σ exp F of each: what is learned by, and how it changes with each of them.
+#pragma once
+
+#include "bulk/loss_table.h"
+
+namespace tallytree {
+
+enum class Objective : int {
+    Likelihood = 0,     // log of the sum over all tallies
+    SoftmaxMargin = 1,  // the same, each with its loss added
+    Risk = 2,           // the mean of the losses
+};
+
+// The value for the last table of a run over log-sum-exp; -inf where all labellings are forbidden. `weights` takes the
+// derivative by the value of each of its cells. Losses may be left out for the likelihood.
+double root_objective(Objective objective, const Run &run, const LossTable *losses, std::vector<double> &weights);
+
+}  // namespace tallytree

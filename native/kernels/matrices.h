@@ -1,0 +1,24 @@
+// The hot loops of matrices of labels, compiled once per instruction set. Every entry is added up in the same order on
+// all of them.
+#pragma once
+
+#include <cstdint>
+
+namespace tallytree {
+
+struct MatrixKernels {
+    // out[j] = sum over i < rows of a[i] * m[i * stride + j], for j < n rounded up to whole vectors, which must be
+    // there.
+    void (*row_times)(const double *a, std::int64_t rows, const double *m, std::int64_t stride, double *out,
+                      std::int64_t n);
+
+    // out[i * stride + j] += sum over t < count of a[t * stride + i] * b[t * stride + j], for i < rows, j likewise.
+    void (*add_outer)(const double *a, const double *b, std::int64_t count, std::int64_t rows, std::int64_t stride,
+                      double *out, std::int64_t n);
+
+    // out[j] = sum over k < count of values[k] * m[columns[k] * n + j], for exactly j < n.
+    void (*sparse_row)(const std::int32_t *columns, const double *values, std::int64_t count, const double *m,
+                       double *out, std::int64_t n);
+};
+
+}  // namespace tallytree

@@ -1,0 +1,274 @@
+"""Sums over all labellings of many chains, and objectives of their tallies with all derivatives.
+
+What training by probabilities asks for in every step: the log-partition of each chain with the expected
+labels and neighbours (:func:`sum_chains`), or a function of the log-partitions of all tallies of a loss and
+its derivatives by every score (:func:`objective_of_chains`). Everything between the arrays is native.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.bulk.chains import Chains, plain_chain
+from tallytree.bulk.chunk_tables import truth_tables
+from tallytree.bulk.truth_tables import Integers, TruthTables
+from tallytree.errors import BudgetError, ModelError
+from tallytree.kernels import native
+from tallytree.losses.base import Loss
+from tallytree.model.model import Model
+from tallytree.planning.budget import default_memory_limit, readable_bytes, thread_count
+from tallytree.planning.orders import skeleton
+
+Floats = NDArray[np.float64]
+
+LossObjective = Literal["softmax-margin", "risk"]
+
+_OBJECTIVES = {"softmax-margin": native.Objective.SOFTMAX_MARGIN, "risk": native.Objective.RISK}
+
+
+class ChainSums(NamedTuple):
+    """What is known of all labellings of chains together.
+
+    Attributes
+    ----------
+    values : array with one number for each chain
+        ``log Σ_y exp F(y)``, or another objective.
+    labels : array of shape (T, N)
+        The derivatives of the sum of the values, each times the importance of its chain, by the scores of
+        labels: of log-partitions, the probability of each label at each position.
+    links : array of shape (N, N)
+        The derivatives by the scores of neighbours: of log-partitions, how often each two are expected.
+    """
+
+    values: Floats
+    labels: Floats
+    links: Floats
+
+
+class SparseRows(NamedTuple):
+    """A sparse matrix whose products with tables of labels are made natively.
+
+    Attributes
+    ----------
+    starts, columns, values
+        As in SciPy's matrices of compressed rows, of 64-bit, 32-bit and floating numbers.
+    """
+
+    starts: Integers
+    columns: NDArray[np.int32]
+    values: Floats
+
+    def times(self, table: Floats, threads: int | None = None) -> Floats:
+        """Return the product with a table; the result does not depend on the number of threads."""
+        return native.sparse_times(*self, table, thread_count(threads))
+
+
+def sum_chains(chains: Chains, importance: Floats | None = None, threads: int | None = None) -> ChainSums:
+    """Sum over all labellings of chains.
+
+    Parameters
+    ----------
+    chains : Chains
+        Scores of labels; -inf forbids one.
+    importance : array, optional
+        What the derivatives of each chain are multiplied by.
+    threads : int, optional
+        By default as many as there are processors. The result does not depend on it.
+
+    Examples
+    --------
+    >>> chains = Chains(np.log([[1.0, 3.0], [1.0, 1.0]]), np.zeros((2, 2)), [2], None)
+    >>> found = sum_chains(chains)
+    >>> np.exp(found.values), found.labels
+    (array([8.]), array([[0.25, 0.75],
+           [0.5 , 0.5 ]]))
+    """
+    weights = _importance(importance, len(chains.lengths))
+    starts = np.cumsum([0, *chains.lengths], dtype=np.int64)
+    threads = thread_count(threads)
+    found = native.chain_sums(chains.emissions, chains.links, starts, weights, threads)
+    if found is not None:
+        return ChainSums(*found)
+    return _in_logarithms(chains, weights, threads)
+
+
+def _in_logarithms(chains: Chains, importance: Floats, threads: int) -> ChainSums:
+    """Sum where scores lie too far apart for plain products, or some are -inf."""
+    some = np.flatnonzero(chains.lengths)
+    batch = native.Batch(native.TallyMode.AUTO, default_memory_limit())
+    labels = chains.emissions.shape[1]
+    skeletons = [plain_chain(length, labels) for length in chains.lengths if length]
+    batch.add_chains(skeletons, chains.emissions, chains.links, None)
+    values, (by_labels, by_links) = batch.expect(native.Objective.LIKELIHOOD, importance[some], threads)
+    _check_refused(batch, some)
+    everyone = np.zeros(len(chains.lengths))
+    everyone[some] = values
+    return ChainSums(everyone, by_labels, by_links)
+
+
+def objective_of_chains(
+    chains: Chains,
+    loss: Loss,
+    truths: Integers,
+    objective: LossObjective,
+    importance: Floats | None = None,
+    threads: int | None = None,
+) -> ChainSums:
+    """Find an objective of the losses of all labellings, for each of many chains, and its derivatives.
+
+    Parameters
+    ----------
+    chains : Chains
+        Scores of labels; -inf forbids one. None of the chains is empty.
+    loss : Loss
+        A recipe that has tables (:func:`truth_tables`).
+    truths : int64 array
+        What is right at all positions, one chain after the other.
+    objective : {"softmax-margin", "risk"}
+        ``log Σ_y exp(F(y) + Δ(y))``, or the expected loss ``Σ_y p(y) Δ(y)``.
+    importance, threads
+        As for :func:`sum_chains`.
+
+    Raises
+    ------
+    BudgetError
+        The tables of a chain do not fit the memory limit.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> chains = Chains(np.zeros((2, 2)), np.zeros((2, 2)), [2], ("O", "B"))
+    >>> loss, truth = tt.losses.FBeta(background="O"), np.array([0, 1])
+    >>> objective_of_chains(chains, loss, truth, "risk").values.round(4)
+    array([0.5833])
+    """
+    tables = truth_tables(loss, chains.emissions.shape[1], chains.names)
+    if tables is None:
+        raise ModelError(
+            f"{type(loss).__name__} has no tables over these labels, which batches need; those of positions, "
+            "nodes and chunks have some"
+        )
+    weights = _importance(importance, len(chains.lengths))
+    if objective == "softmax-margin" and (added := _folded(chains.lengths, tables, truths)) is not None:
+        constants, by_label = added
+        found = sum_chains(chains._replace(emissions=chains.emissions + by_label), weights, threads)
+        return found._replace(values=found.values + constants)
+    batch = native.Batch(native.TallyMode.AUTO, default_memory_limit())
+    given, _ = tables.truths(truths, chains.lengths, "margin")
+    skeletons = [tables.chain(length, True) for length in chains.lengths]
+    batch.add_chains(skeletons, chains.emissions, chains.links, given)
+    values, (by_labels, by_links) = batch.expect(_OBJECTIVES[objective], weights, thread_count(threads))
+    _check_refused(batch, np.arange(len(chains.lengths)))
+    return ChainSums(values, by_labels, by_links)
+
+
+class GraphBatch:
+    """Models of given shapes over one set of labels, whose scores change from call to call.
+
+    Parameters
+    ----------
+    models : sequence of Model
+        One of each shape; their scores are not looked at.
+    loss : Loss, optional
+        A recipe, for the objectives that have one; it counts variable by variable.
+    truths : int64 array, optional
+        What is right for the variables of all models, one model after the other.
+    """
+
+    def __init__(
+        self, models: Sequence[Model], loss: Loss | None = None, truths: Integers | None = None
+    ) -> None:
+        self._tables = None if loss is None else _position_tables(models, loss)
+        shapes = [() if self._tables is None else self._tables.shapes(model) for model in models]
+        self._skeletons = [skeleton(model, shape) for model, shape in zip(models, shapes, strict=True)]
+        self._lengths, self._truths = [len(model) for model in models], truths
+
+    def objective(
+        self,
+        kind: LossObjective | Literal["likelihood"],
+        scores: Sequence[Floats],
+        importance: Floats,
+        threads: int | None = None,
+    ) -> tuple[Floats, list[Floats]]:
+        """Return the objective of each model, and the derivatives of their weighted sum.
+
+        Parameters
+        ----------
+        kind : {"likelihood", "softmax-margin", "risk"}
+            As for :func:`objective_of_chains`; the likelihood is the log-partition alone.
+        scores : sequence of arrays
+            The tables of all blocks of all models, one model after the other.
+        importance, threads
+            As for :func:`sum_chains`.
+
+        Returns
+        -------
+        (values, list of arrays)
+            Derivatives have the shapes of the scores.
+        """
+        batch = native.Batch(native.TallyMode.AUTO, default_memory_limit())
+        given = None
+        if self._tables is not None and self._truths is not None:
+            given, _ = self._tables.truths(self._truths, self._lengths, "margin")
+        batch.add_models(self._skeletons, scores, given)
+        chosen = native.Objective.LIKELIHOOD if kind == "likelihood" else _OBJECTIVES[kind]
+        values, derivatives = batch.expect(chosen, importance, thread_count(threads))
+        _check_refused(batch, np.arange(len(self._lengths)), "graph")
+        return values, derivatives
+
+
+def _position_tables(models: Sequence[Model], loss: Loss) -> TruthTables:
+    labels = int(models[0].cardinalities.max())
+    tables = truth_tables(loss, labels, models[0].states_of(0))
+    if tables is None or len(tables.tables.fits):
+        raise ModelError(
+            f"{loss!r} cannot be summed over labellings of graphs with {labels} labels; losses that count "
+            "node by node can, if their background is one of the labels"
+        )
+    return tables
+
+
+def risks_of_tables(
+    chains: Chains,
+    tables: TruthTables,
+    labels: Integers,
+    losses: Sequence[native.LossTable],
+    threads: int | None = None,
+) -> Floats:
+    """Return the mean of given losses of tallies, for each of many chains, compared with given labellings."""
+    kinds, _ = tables.kinds(labels, chains.lengths)
+    batch = native.Batch(native.TallyMode.AUTO, default_memory_limit())
+    given = native.Truths(tables.compiled, kinds, labels, losses, np.zeros((0, 0)), 1)
+    skeletons = [tables.chain(length, True) for length in chains.lengths]
+    batch.add_chains(skeletons, chains.emissions, chains.links, given)
+    nothing = np.zeros(len(chains.lengths))
+    values, _ = batch.expect(native.Objective.RISK, nothing, thread_count(threads))
+    _check_refused(batch, np.arange(len(chains.lengths)))
+    return values
+
+
+def _folded(lengths: Sequence[int], tables: TruthTables, truths: Integers) -> tuple[Floats, Floats] | None:
+    """Return linear losses as a number for each chain and one for each label at each position, or None."""
+    kinds, sizes = tables.kinds(truths, lengths)
+    lines = [one.line for one in tables.losses.each(truths, lengths, sizes, "margin")]
+    if len(tables.tables.fits) or any(line is None for line in lines):
+        return None
+    constants, terms = zip(*(line for line in lines if line is not None), strict=True)
+    by_position = np.repeat(np.array(terms, dtype=np.float64).reshape(len(lines), -1), lengths, axis=0)
+    return np.array(constants), np.einsum("tp,ptn->tn", by_position, tables.tables.given[:, kinds])
+
+
+def _importance(given: Floats | None, count: int) -> Floats:
+    return np.ones(count) if given is None else np.ascontiguousarray(given, dtype=np.float64)
+
+
+def _check_refused(batch: native.Batch, numbers: Sequence[int] | Integers, noun: str = "chain") -> None:
+    for item, needed in batch.refused[:1].tolist():
+        raise BudgetError(
+            f"the tables of {noun} {numbers[item]} and their derivatives need {readable_bytes(needed)} or "
+            f"more, which does not fit the memory limit; cut the {noun}, or take a loss that counts less"
+        )

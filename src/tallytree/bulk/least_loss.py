@@ -1,0 +1,293 @@
+"""Labellings of the least expected loss, for many chains: exact where a polynomial algorithm is known.
+
+With ``p(y) ∝ exp F(y)`` for the truth, a labelling ``h`` of ``k`` nodes (positions that are not background,
+or whole chunks) has an expected loss. The F-measure and its kin are linear in the nodes that both have once
+``k`` and the number ``s`` of nodes of the truth are given, so that
+
+    E[Δ] = Σ_s P(s) base(k, s) − Σ_(c in h) Σ_s gain(k, s) P(c in y, |y| = s).
+
+For given ``k`` the best ``h`` is the set of ``k`` nodes that do not overlap and are worth most, a top-k
+choice for positions, a small dynamic program for chunks; trying every ``k`` is exact. The probabilities come
+from a forward and a backward pass that carry the number of nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.bulk.chains import Chains
+from tallytree.bulk.chunk_tables import truth_tables
+from tallytree.bulk.expectations import Floats, risks_of_tables, sum_chains
+from tallytree.bulk.truth_tables import Integers, PositionTables
+from tallytree.errors import ModelError
+from tallytree.kernels import native
+from tallytree.losses.base import Loss
+from tallytree.losses.chunks import ChunkFBeta
+from tallytree.losses.nodes import (
+    FalsePositives,
+    FBeta,
+    NodeLoss,
+    Precision,
+    Recall,
+    SymmetricDifference,
+)
+from tallytree.losses.positions import HammingDistance, HammingLoss
+from tallytree.model.inputs import code_in
+from tallytree.planning.budget import thread_count
+from tallytree.transducers.chunks import Tag, tag_of
+
+_LINEAR = (FBeta, Precision, Recall, FalsePositives, SymmetricDifference)
+"""Losses that are linear in true positives, given the sizes of both sides."""
+
+_STEP = 16
+"""Tables of losses reach to lengths that are multiples of this, and are kept."""
+
+
+class LeastLoss(NamedTuple):
+    """Labellings of the least expected loss.
+
+    Attributes
+    ----------
+    labels : int64 array
+        One chain after the other.
+    losses : array with one number for each chain
+        Their expected losses.
+    """
+
+    labels: Integers
+    losses: Floats
+
+
+class Nodes(NamedTuple):
+    """What a loss takes for nodes, label by label.
+
+    Attributes
+    ----------
+    types : int32 array
+        The type of node that a label is part of; -1 for none.
+    boundaries : bool array of shape (N, N)
+        Whether a node ends between a label and the next.
+    spelled : dict of int to tuple of four int
+        For each type, the labels of the first, a middle and the last position of a node, and of one alone.
+    """
+
+    types: NDArray[np.int32]
+    boundaries: NDArray[np.bool_]
+    spelled: dict[int, tuple[int, int, int, int]]
+
+
+WIDEST = 500.0
+"""How far apart scores may lie for sums of plain products, as the native code has it."""
+
+
+def least_loss(chains: Chains, loss: Loss, threads: int | None = None) -> LeastLoss | None:
+    """Find the labellings of the least expected loss; None where no exact way is known.
+
+    Parameters
+    ----------
+    chains : Chains
+        Log-probabilities of labellings, up to a constant.
+    loss : Loss
+        A recipe.
+    threads : int, optional
+        By default as many as there are processors. The result does not depend on it.
+
+    Examples
+    --------
+    Three positions that are likely background one by one, but one of them rarely all together:
+
+    >>> import tallytree as tt
+    >>> chains = Chains(np.array([[0.5, 0.0]] * 3), np.zeros((2, 2)), [3], ("O", "B"))
+    >>> found = least_loss(chains, tt.losses.FBeta(background="O"))
+    >>> found.labels, found.losses.round(3)
+    (array([1, 1, 1]), array([0.514]))
+    """
+    if not chains.lengths:
+        return LeastLoss(np.zeros(0, dtype=np.int64), np.zeros(0))
+    if type(loss) in (HammingDistance, HammingLoss) or (isinstance(loss, _LINEAR) and loss.one_tally):
+        return _most_likely(chains, loss, threads)
+    nodes = nodes_of(loss, chains.emissions.shape[1], chains.names)
+    if nodes is None:
+        return None
+    losses, chunks = chosen_nodes(chains, nodes, loss_by_sizes(loss, longest_of(chains)), threads)
+    return LeastLoss(spelled(chunks, nodes, chains.lengths), losses)
+
+
+def longest_of(chains: Chains) -> int:
+    """Return the length that tables of losses reach to."""
+    return -(-max(chains.lengths) // _STEP) * _STEP
+
+
+def chosen_nodes(
+    chains: Chains, nodes: Nodes, tables: tuple[Floats, Floats], threads: int | None
+) -> tuple[Floats, NDArray[np.void]]:
+    """Return the least expected losses for losses by sizes, and the nodes that have them."""
+    starts = np.cumsum([0, *chains.lengths], dtype=np.int64)
+    found = native.chunks_of_least_loss(
+        chains.emissions, chains.links, starts, nodes.types, nodes.boundaries, *tables, thread_count(threads)
+    )
+    if found is None:
+        raise too_far()
+    return found
+
+
+def _most_likely(chains: Chains, loss: Loss, threads: int | None) -> LeastLoss:
+    """Take the most likely label of each position, which counts by itself."""
+    marginals = sum_chains(chains, threads=threads).labels
+    right = np.bincount(
+        np.repeat(np.arange(len(chains.lengths)), chains.lengths), marginals.max(axis=1), len(chains.lengths)
+    )
+    lengths = np.asarray(chains.lengths)
+    wrong = np.maximum(lengths - right, 0.0)
+    if not isinstance(loss, HammingDistance | FalsePositives):
+        wrong = 2.0 * wrong if isinstance(loss, SymmetricDifference) else wrong / np.maximum(lengths, 1)
+    return LeastLoss(marginals.argmax(axis=1), wrong)
+
+
+def nodes_of(loss: Loss, labels: int, names: Sequence[str] | None) -> Nodes | None:
+    """Return what a loss takes for nodes; None for other losses, or where sets of nodes are no labellings."""
+    if type(loss) is ChunkFBeta:
+        return None if names is None else _chunk_nodes(tuple(names), loss)
+    if type(loss) not in _LINEAR or not isinstance(loss, NodeLoss):
+        return None
+    background = code_in(loss.background, None if names is None else tuple(names), labels)
+    if background < 0:
+        raise ModelError(f"the background {loss.background!r} of the loss is none of the labels")
+    types = np.where(np.arange(labels) == background, -1, np.arange(labels)).astype(np.int32)
+    alone = {label: (label,) * 4 for label in range(labels) if label != background}
+    return Nodes(types, np.ones((labels, labels), dtype=np.bool_), alone)
+
+
+def _chunk_nodes(names: tuple[str, ...], loss: ChunkFBeta) -> Nodes | None:
+    """Return the chunks of a set of labels, if any chunks side by side can be written in them."""
+    tags = [tag_of(name, loss.scheme, loss.background) for name in names]
+    numbers = {tag: number for number, tag in enumerate(tags)}
+    kinds = sorted({tag.type for tag in tags if tag.type is not None})
+    wanted = {"BIO": "BIIB", "BIOES": "BIES"}.get(loss.scheme)
+    if wanted is None or Tag("O", None) not in numbers or len(numbers) < len(names):
+        return None
+    spelled: dict[int, tuple[int, int, int, int]] = {}
+    for number, kind in enumerate(kinds):
+        codes = [numbers.get(Tag(tag, kind), -1) for tag in wanted]
+        if min(codes[0], codes[3]) < 0 or (loss.scheme == "BIOES" and min(codes) < 0):
+            return None
+        spelled[number] = (codes[0], codes[1], codes[2], codes[3])
+    types = [-1 if tag.type is None else kinds.index(tag.type) for tag in tags]
+    boundaries = [[before.boundary(after) for after in tags] for before in tags]
+    return Nodes(np.array(types, dtype=np.int32), np.array(boundaries, dtype=np.bool_), spelled)
+
+
+def spelled(chunks: NDArray[np.void], nodes: Nodes, lengths: Sequence[int]) -> Integers:
+    """Write nodes as labels."""
+    starts = np.cumsum([0, *lengths], dtype=np.int64)
+    background = int(np.flatnonzero(nodes.types < 0)[0])
+    labels = np.full(starts[-1], background, dtype=np.int64)
+    for chain, first, last, kind, _ in chunks.tolist():
+        begin, middle, end, alone = nodes.spelled[kind]
+        at = starts[chain]
+        labels[at + first : at + last + 1] = middle
+        labels[at + first], labels[at + last] = (alone, alone) if first == last else (begin, end)
+    return labels
+
+
+def likely_nodes(chains: Chains, loss: Loss, least: float, threads: int | None = None) -> NDArray[np.void]:
+    """Return all nodes that a truth has with more than some probability.
+
+    Parameters
+    ----------
+    chains, threads
+        As for :func:`least_loss`.
+    loss : Loss
+        What says what nodes are: ``ChunkFBeta`` for chunks.
+    least : float
+        Only nodes that are more likely than this.
+
+    Returns
+    -------
+    structured array
+        The ``chain``, the ``first`` and ``last`` position, the ``type`` by number and the ``probability``.
+    """
+    nodes = nodes_of(loss, chains.emissions.shape[1], chains.names)
+    if nodes is None:
+        raise ModelError(f"{loss!r} says nothing of chunks in these labels")
+    starts = np.cumsum([0, *chains.lengths], dtype=np.int64)
+    found = native.chunks_above(
+        chains.emissions, chains.links, starts, nodes.types, nodes.boundaries, least, thread_count(threads)
+    )
+    if found is None:
+        raise too_far()
+    return found
+
+
+def too_far() -> ModelError:
+    """Return the error of chains whose scores cannot be summed in plain products."""
+    return ModelError(
+        f"the scores of these chains lie further apart than {WIDEST:g}, too far for sums of products; scale "
+        "them down"
+    )
+
+
+@lru_cache(maxsize=64)
+def loss_by_sizes(loss: NodeLoss, longest: int) -> tuple[Floats, Floats]:
+    """Return the loss without a true positive, and what one gains, by the sizes of both sides."""
+    found, nothing = np.arange(longest + 1), np.zeros(longest + 1, dtype=np.int64)
+    base = np.array([loss.of_counts(nothing, found, size) for size in range(longest + 1)]).T
+    one = np.array(
+        [loss.of_counts(nothing + 1, np.maximum(found - 1, 0), size) for size in range(longest + 1)]
+    ).T
+    gain = base - one
+    gain[0] = gain[:, 0] = 0.0
+    return np.ascontiguousarray(base), np.ascontiguousarray(gain)
+
+
+def expected_losses(chains: Chains, loss: Loss, labels: Integers, threads: int | None = None) -> Floats:
+    """Return the expected loss of given labellings, exactly, where the truth is drawn from the chains.
+
+    Parameters
+    ----------
+    chains, threads
+        As for :func:`least_loss`.
+    loss : Loss
+        A recipe that has tables.
+    labels : int64 array
+        The labellings, one chain after the other.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> chains = Chains(np.array([[0.5, 0.0]] * 3), np.zeros((2, 2)), [3], ("O", "B"))
+    >>> expected_losses(chains, tt.losses.FBeta(background="O"), np.array([1, 1, 1])).round(3)
+    array([0.514])
+    """
+    if type(loss) in (HammingDistance, HammingLoss):
+        marginals = sum_chains(chains, threads=threads).labels
+        owners = np.repeat(np.arange(len(chains.lengths)), chains.lengths)
+        wrong = np.bincount(
+            owners, 1.0 - marginals[np.arange(len(labels)), labels], minlength=len(chains.lengths)
+        )
+        parts = np.maximum(chains.lengths, 1) if type(loss) is HammingLoss else 1.0
+        return np.asarray(wrong / parts, dtype=np.float64)
+    tables = truth_tables(loss, chains.emissions.shape[1], chains.names)
+    if tables is None or not isinstance(loss, NodeLoss) or not isinstance(tables.recipe, NodeLoss):
+        raise ModelError(f"the expected {type(loss).__name__} is known for losses of nodes and chunks alone")
+    _, sizes = tables.kinds(labels, chains.lengths)
+    turned = [_turned(loss, size, length) for size, length in zip(sizes, chains.lengths, strict=True)]
+    counting = tables
+    if tables.statistics != ("tp", "fp") and isinstance(tables, PositionTables):
+        counting = PositionTables(loss, ("tp", "fp"), chains.emissions.shape[1], tables.background)
+    return risks_of_tables(chains, counting, labels, turned, threads)
+
+
+@lru_cache(maxsize=4096)
+def _turned(loss: NodeLoss, found: int, length: int) -> native.LossTable:
+    """Return the losses of a labelling of some nodes, by what a truth has in common with it and what not."""
+    values = np.zeros((found + 1, length + 1))
+    for both in range(found + 1):
+        tp, fp = np.array([both]), np.array([found - both])
+        values[both] = [float(loss.of_counts(tp, fp, both + other)[0]) for other in range(length + 1)]
+    return native.LossTable(values, [0, 0], False, 1.0)

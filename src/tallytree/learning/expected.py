@@ -1,0 +1,171 @@
+"""Labellings of the least expected loss: exact where there is a way, and otherwise the best of samples.
+
+Chains go through :mod:`tallytree.bulk.least_loss`, other models through the distribution of the number of
+nodes. Losses without an exact way need ``samples``: the candidates are drawn from the model, and what each is
+expected to lose is computed exactly where the loss has tables, else estimated from as many other draws.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tallytree.bulk.chains import Chains
+from tallytree.bulk.chunk_tables import truth_tables
+from tallytree.bulk.least_loss import WIDEST, expected_losses, least_loss, loss_by_sizes
+from tallytree.errors import ModelError
+from tallytree.learning.planes import Floats, Integers
+from tallytree.losses import HammingDistance, HammingLoss, Loss
+from tallytree.losses.nodes import FalsePositives, FBeta, NodeLoss, Precision, Recall, SymmetricDifference
+from tallytree.model.blocks import unary_scopes
+from tallytree.model.model import Model
+from tallytree.solving import distribution, solve
+from tallytree.statistics.recipes import mismatches
+
+
+class Choice(NamedTuple):
+    """A labelling that was chosen for its expected loss.
+
+    Attributes
+    ----------
+    labels : int64 array
+        In numbers.
+    loss : float
+        What it is expected to lose.
+    error : float
+        The standard error of that; 0 where it is not an estimate.
+    exact : bool
+        Whether no labelling has a smaller expected loss.
+    """
+
+    labels: Integers
+    loss: float
+    error: float
+    exact: bool
+
+
+def least_losses_of_chains(
+    chains: Chains, loss: Loss, samples: int | None, seed: int, threads: int | None = None
+) -> list[Choice]:
+    """Return the choice for each of many chains."""
+    found = least_loss(chains, loss, threads)
+    if found is None:
+        return [_sampled(model, loss, samples, seed) for model in chains.models()]
+    labels = np.split(found.labels, np.cumsum(chains.lengths)[:-1])
+    return [Choice(one, value, 0.0, True) for one, value in zip(labels, found.losses.tolist(), strict=True)]
+
+
+def least_loss_of_model(model: Model, loss: Loss, samples: int | None, seed: int) -> Choice:
+    """Return the choice for one model."""
+    chains = _as_chain(model)
+    if chains is not None and least_loss(chains, loss) is not None:
+        return least_losses_of_chains(chains, loss, samples, seed)[0]
+    if type(loss) in (HammingDistance, HammingLoss):
+        return _most_likely(model, loss)
+    if type(loss) in (FBeta, Precision, Recall, FalsePositives, SymmetricDifference):
+        assert isinstance(loss, NodeLoss)
+        return least_loss_of_nodes(model, loss)
+    return _sampled(model, loss, samples, seed)
+
+
+def _as_chain(model: Model) -> Chains | None:
+    """Return a model as a chain; None where it is none, or its scores lie far apart."""
+    if len(model.blocks) != 2 or model.alike is None:
+        return None
+    first, second = model.blocks
+    pairs = np.stack((np.arange(len(model) - 1), np.arange(1, len(model))), axis=1)
+    if first.key != unary_scopes(len(model))[1] or not np.array_equal(second.scopes, pairs):
+        return None
+    if len(second.tables) != 1 or len(first.tables) != len(model):
+        return None
+    spread = np.ptp(first.tables, axis=1).max() + np.ptp(second.tables)
+    if not spread <= WIDEST:  # nor where a score is -inf
+        return None
+    links = np.ascontiguousarray(second.tables[0])
+    return Chains(np.ascontiguousarray(first.tables), links, [len(model)], model.states_of(0))
+
+
+def _most_likely(model: Model, loss: Loss) -> Choice:
+    marginals = distribution(model, []).marginals()
+    labels = np.array([one.argmax() for one in marginals], dtype=np.int64)
+    wrong = float(sum(1.0 - one.max() for one in marginals))
+    return Choice(labels, wrong / max(len(model), 1) if type(loss) is HammingLoss else wrong, 0.0, True)
+
+
+def least_loss_of_nodes(model: Model, loss: NodeLoss) -> Choice:
+    """Choose among all labellings of a model of any shape, for a loss that is linear in true positives."""
+    if loss.background is None:
+        labels = _most_likely(model, HammingLoss()).labels
+        return Choice(labels, _expected_alike(model, loss, labels), 0.0, True)
+    nothing = model.state_codes(loss.background)
+    if (nothing < 0).any():
+        raise ModelError(f"every variable needs the background {loss.background!r} among its states")
+    sizes, sized, joint = _joint(model, nothing)
+    node = np.arange(joint.shape[2]) < model.cardinalities[:, np.newaxis]
+    node[np.arange(len(model)), nothing] = False
+    base, gain = loss_by_sizes(loss, len(model))
+    labels, least = nothing.copy(), float(base[0, sizes] @ sized)
+    for k in range(1, len(model) + 1):
+        worth = np.where(node, np.tensordot(gain[k, sizes], joint, axes=1), -np.inf)
+        choice, value = worth.argmax(axis=1), worth.max(axis=1)
+        nodes = np.argsort(-value, kind="stable")[:k]
+        lost = float(base[k, sizes] @ sized) - float(value[nodes].sum())
+        if lost < least:
+            labels, least = nothing.copy(), lost
+            labels[nodes] = choice[nodes]
+    return Choice(labels, max(least, 0.0), 0.0, True)
+
+
+def _expected_alike(model: Model, loss: NodeLoss, labels: Integers) -> float:
+    """Return the expected loss where every variable is a node, so that losses are those of matches."""
+    marginals = distribution(model, []).marginals()
+    right = float(sum(one[label] for one, label in zip(marginals, labels, strict=True)))
+    base, gain = loss_by_sizes(loss, len(model))
+    return float(base[-1, -1] - gain[-1, -1] * right)
+
+
+def _joint(model: Model, nothing: Integers) -> tuple[Integers, Floats, Floats]:
+    """Return all ``s``, ``P(|y| = s)``, and ``P(y_i = a, |y| = s)`` for every state ``a``."""
+    found = distribution(model, [mismatches(model, nothing)])
+    joint = np.zeros((len(found.tallies), len(model), int(model.cardinalities.max())))
+    for row, (tally, probability) in enumerate(zip(found.tallies, found.probabilities, strict=True)):
+        for variable, marginal in enumerate(found.marginals(tally=tally.tolist())):
+            joint[row, variable, : len(marginal)] = probability * marginal
+    return found.tallies[:, 0], found.probabilities, joint
+
+
+def _sampled(model: Model, loss: Loss, samples: int | None, seed: int) -> Choice:
+    """Choose among labellings that are drawn, and the most probable one."""
+    if samples is None:
+        raise ModelError(
+            f"there is no exact way to the least expected {type(loss).__name__}; say how many labellings to "
+            "draw, as in MaxExpected(loss, samples=100), and the best of them is taken"
+        )
+    if samples < 1:
+        raise ModelError(f"samples is a positive number, got {samples!r}")
+    drawn = distribution(model, []).sample(2 * samples, rng=seed)
+    candidates = np.unique(np.vstack((drawn[:samples], solve(model).assignment[np.newaxis])), axis=0)
+    losses, errors = _evaluated(model, loss, candidates, drawn[samples:])
+    best = int(losses.argmin())
+    return Choice(candidates[best], float(losses[best]), float(errors[best]), False)
+
+
+def _evaluated(model: Model, loss: Loss, candidates: Any, truths: Any) -> tuple[Floats, Floats]:
+    """Return what candidates are expected to lose, and the standard errors."""
+    chain = _as_chain(model)
+    if chain is not None and _is_tabulated(chain, loss):
+        count = len(candidates)
+        many = chain._replace(emissions=np.tile(chain.emissions, (count, 1)), lengths=[len(model)] * count)
+        return expected_losses(many, loss, np.ravel(candidates)), np.zeros(count)
+    names = [model.labels(truth) for truth in truths]
+    lost = np.array([[loss.against(truth).on(model)(one) for truth in names] for one in candidates])
+    spread = lost.std(axis=1, ddof=1) if len(names) > 1 else np.full(len(lost), np.inf)
+    return lost.mean(axis=1), spread / np.sqrt(len(names))
+
+
+def _is_tabulated(chain: Chains, loss: Loss) -> bool:
+    """Whether expected losses of given labellings of a chain can be had exactly."""
+    if not isinstance(loss, NodeLoss) or loss.background is None:
+        return False
+    return truth_tables(loss, chain.emissions.shape[1], chain.names) is not None

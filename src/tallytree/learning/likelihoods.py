@@ -1,0 +1,182 @@
+"""What CRFs learn by: functions of the probabilities of all labellings, with their gradients.
+
+With ``p(y) ∝ exp F(y)`` and ``y*`` the truth of an example, the objectives are
+
+* ``likelihood``: ``−log p(y*) = log Σ_y exp F(y) − F(y*)``;
+* ``softmax-margin``: ``log Σ_y exp(F(y) + Δ(y)) − F(y*)``, so that labellings of a large loss count more;
+* ``risk``: ``Σ_y p(y) Δ(y)``, the expected loss itself.
+
+The first two are convex in the weights and never negative.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from tallytree.bulk.chains import Chains
+from tallytree.bulk.expectations import ChainSums, SparseRows, objective_of_chains, sum_chains
+from tallytree.errors import ModelError
+from tallytree.learning.planes import Floats, Integers
+from tallytree.learning.sequences import SequenceProblem
+
+ObjectiveKind = Literal["likelihood", "softmax-margin", "risk"]
+
+
+def checked_objective(kind: str) -> ObjectiveKind:
+    """Return the name of an objective, or refuse another."""
+    if kind not in get_args(ObjectiveKind):
+        known = ", ".join(map(repr, get_args(ObjectiveKind)))
+        raise ModelError(f"objective is one of {known}, got {kind!r}")
+    return kind  # type: ignore[return-value]
+
+
+class Objective(ABC):
+    """What is minimised, apart from the penalty: a sum over examples.
+
+    Attributes
+    ----------
+    kind : {"likelihood", "softmax-margin", "risk"}
+        Which one.
+    dimension : int
+        The number of weights that are learned.
+    examples : int
+        The number of examples.
+    """
+
+    kind: ObjectiveKind
+    dimension: int
+    examples: int
+
+    @abstractmethod
+    def __call__(self, weights: Floats) -> tuple[float, Floats]:
+        """Return the value at some weights, and the gradient."""
+
+    @abstractmethod
+    def spread(self, weights: Floats) -> Floats:
+        """Return the weights of the problem; those that are not learned are 0."""
+
+    @abstractmethod
+    def gathered(self, weights: Floats) -> Floats:
+        """Return those of the problem's weights that are learned."""
+
+    @property
+    def convex(self) -> bool:
+        """Whether a small gradient proves that little is left."""
+        return self.kind != "risk"
+
+
+class SequenceObjective(Objective):
+    """An objective of sequences.
+
+    Parameters
+    ----------
+    problem : SequenceProblem
+        The sequences and their truths.
+    kind : {"likelihood", "softmax-margin", "risk"}
+        Which objective.
+    importance : array
+        What the value of each sequence is multiplied by, not negative.
+    all_states : bool
+        Whether a feature has a weight for every label, or only for those that it comes with in a truth.
+    threads : int, optional
+        By default as many as there are processors. Nothing depends on it.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> rows = sparse.csr_matrix(np.eye(2))
+    >>> problem = SequenceProblem([rows], [np.array([0, 1])], 2, tt.losses.HammingDistance())
+    >>> objective = SequenceObjective(problem, "likelihood", np.ones(1))
+    >>> value, gradient = objective(np.zeros(objective.dimension))
+    >>> round(value, 4), gradient
+    (1.3863, array([-0.5 , -0.5 ,  0.25, -0.75,  0.25,  0.25]))
+    """
+
+    def __init__(
+        self,
+        problem: SequenceProblem,
+        kind: ObjectiveKind,
+        importance: Floats,
+        all_states: bool = False,
+        threads: int | None = None,
+    ) -> None:
+        self.kind, self.threads = kind, threads
+        self._loss, self._names = problem.loss, problem.states
+        rows, lengths, self._truths = problem.stacked()
+        self._labels, self.examples = problem.labels, len(lengths)
+        some = np.flatnonzero(lengths)  # an empty sequence has one labelling, which is right
+        self._lengths = [lengths[number] for number in some]
+        self._importance = np.ascontiguousarray(importance[some], dtype=np.float64)
+        self._rows, self._columns = _native(rows), _native(rows.T.tocsr())
+        self._size = rows.shape[1] * self._labels
+        self._learned = _learned(rows, self._truths, self._labels, all_states)
+        self.dimension = len(self._learned)
+        self._whole = np.zeros(self._size + self._labels**2)
+        self._look_at_truths()
+
+    def _look_at_truths(self) -> None:
+        """Take down where truths are, and how much each position and each pair of neighbours counts."""
+        owners = np.repeat(np.arange(len(self._lengths)), self._lengths)
+        self._weight = self._importance[owners]
+        inside = np.flatnonzero(owners[1:] == owners[:-1])
+        self._observed = np.zeros((self._labels, self._labels))
+        np.add.at(self._observed, (self._truths[inside], self._truths[inside + 1]), self._weight[inside])
+
+    def __call__(self, weights: Floats) -> tuple[float, Floats]:
+        """Return the value at some weights, and the gradient."""
+        chains = self.chains(weights)
+        found = self._sums(chains)
+        value = float(self._importance @ found.values)
+        by_labels, by_links = found.labels, found.links
+        if self.kind != "risk":
+            value -= float(self._importance @ chains.scores(self._truths))
+            by_labels[np.arange(len(self._truths)), self._truths] -= self._weight
+            by_links = by_links - self._observed
+        by_features = self._columns.times(by_labels, self.threads)
+        return value, np.concatenate((by_features.ravel(), by_links.ravel()))[self._learned]
+
+    def chains(self, weights: Floats) -> Chains:
+        """Return the scores of all sequences but empty ones."""
+        self._whole[self._learned] = weights
+        table, links = self._whole[: self._size], self._whole[self._size :]
+        scores = self._rows.times(table.reshape(-1, self._labels), self.threads)
+        names = None if self._names is None else tuple(self._names)
+        return Chains(scores, links.reshape(self._labels, self._labels), self._lengths, names)
+
+    def _sums(self, chains: Chains) -> ChainSums:
+        if self.kind == "likelihood" or not self._lengths:
+            return sum_chains(chains, self._importance, self.threads)
+        return objective_of_chains(
+            chains, self._loss, self._truths, self.kind, self._importance, self.threads
+        )
+
+    def spread(self, weights: Floats) -> Floats:
+        """Return the weights of the problem; those that are not learned are 0."""
+        whole = np.zeros_like(self._whole)
+        whole[self._learned] = weights
+        return whole
+
+    def gathered(self, weights: Floats) -> Floats:
+        """Return those of the problem's weights that are learned."""
+        return weights[self._learned]
+
+
+def _native(rows: sparse.csr_matrix) -> SparseRows:
+    return SparseRows(
+        rows.indptr.astype(np.int64), rows.indices.astype(np.int32), np.asarray(rows.data, dtype=np.float64)
+    )
+
+
+def _learned(rows: sparse.csr_matrix, truths: Integers, labels: int, every: bool) -> NDArray[np.int64]:
+    """Return which weights are learned: of features those that a truth has, and all of neighbours."""
+    size = rows.shape[1] * labels
+    if every:
+        return np.arange(size + labels * labels, dtype=np.int64)
+    sizes = np.diff(rows.indptr)
+    seen = np.unique(rows.indices.astype(np.int64) * labels + np.repeat(truths, sizes))
+    return np.concatenate((seen, size + np.arange(labels * labels)))

@@ -1,0 +1,71 @@
+"""Sizes of weights that training pays for, and what they say of how far the optimum can be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tallytree.errors import ModelError
+from tallytree.learning.planes import Floats
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """The penalty ``c1 ‖w‖₁ + c2 ‖w‖²``, as crfsuite has it.
+
+    Examples
+    --------
+    >>> Penalty(c1=1.0, c2=0.5).value(np.array([2.0, -1.0]))
+    5.5
+    """
+
+    c1: float = 0.0
+    c2: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name, value in (("c1", self.c1), ("c2", self.c2)):
+            if not isinstance(value, (int, float, np.number)) or not 0.0 <= value < np.inf:
+                raise ModelError(f"{name} is a number from 0 on, got {value!r}")
+
+    def value(self, weights: Floats) -> float:
+        """Return the penalty of some weights."""
+        return float(self.c1 * np.abs(weights).sum() + self.c2 * (weights @ weights))
+
+    def subgradient(self, weights: Floats, gradient: Floats) -> Floats:
+        """Return the shortest subgradient of a function with the penalty, given the function's gradient."""
+        smooth = gradient + 2.0 * self.c2 * weights
+        if self.c1 == 0.0:
+            return smooth
+        at_zero = np.sign(smooth) * np.maximum(np.abs(smooth) - self.c1, 0.0)
+        return np.where(weights == 0.0, at_zero, smooth + self.c1 * np.sign(weights))
+
+    def excess(self, weights: Floats, gradient: Floats, value: float) -> float:
+        """Return how far a convex function with the penalty is above its least value, at most.
+
+        Parameters
+        ----------
+        weights : array
+            Where it is.
+        gradient : array
+            The function's gradient there, without the penalty.
+        value : float
+            The value, with the penalty. The function itself is nowhere negative.
+
+        Notes
+        -----
+        With ``c2``, the sum is strongly convex: ``F(w) − F* ≤ ‖s‖² / (4 c2)`` for any subgradient ``s``.
+        With ``c1``, the optimum has ``c1 ‖w*‖₁ ≤ F(w)``, and ``F(w) − F*`` is at most
+        ``∇·w + c1 ‖w‖₁ + max(‖∇‖∞ − c1, 0) ‖w*‖₁`` where ``∇`` is the gradient of all but the first norm.
+        Both hold, and so does ``F* ≥ 0``.
+        """
+        bounds = [value]
+        if self.c2 > 0.0:
+            shortest = self.subgradient(weights, gradient)
+            bounds.append(float(shortest @ shortest) / (4.0 * self.c2))
+        if self.c1 > 0.0:
+            smooth = gradient + 2.0 * self.c2 * weights
+            over = max(float(np.abs(smooth).max(initial=0.0)) - self.c1, 0.0)
+            linear = float(smooth @ weights) + self.c1 * float(np.abs(weights).sum())
+            bounds.append(linear + over * value / self.c1)
+        return max(min(bounds), 0.0)

@@ -1,0 +1,212 @@
+"""The CRF for sequences."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from tallytree.bulk.chunk_tables import truth_tables
+from tallytree.bulk.expectations import sum_chains
+from tallytree.bulk.least_loss import expected_losses, likely_nodes
+from tallytree.errors import ModelError
+from tallytree.learning.likelihoods import ObjectiveKind, SequenceObjective
+from tallytree.learning.planes import Floats
+from tallytree.learning.sequence_estimator import SequenceEstimator
+from tallytree.learning.sequences import SequenceProblem
+from tallytree.learning.structured_crf import StructuredCRF
+from tallytree.learning.templates import WindowFeatures
+from tallytree.learning.weighting import ClassWeight
+from tallytree.losses import ChunkFBeta, Loss, as_loss
+from tallytree.transducers.chunks import Scheme, tag_of
+
+
+class LikelyChunk(NamedTuple):
+    """A chunk, and the probability that it is there, with this type and these ends."""
+
+    type: str
+    first: int
+    last: int
+    probability: float
+
+
+class SequenceCRF(SequenceEstimator, StructuredCRF):
+    """A conditional random field for sequences: tagging, chunking, segmentation, with probabilities.
+
+    Parameters
+    ----------
+    loss : Loss or str, optional
+        For the objectives that have one, a recipe, ``ChunkFBeta()``, or its name, ``"chunk-f1"``; by default
+        the Hamming distance. In grids, its parameters are ``loss__beta`` and so on.
+    objective : {"likelihood", "softmax-margin", "risk"}
+        What is minimised, added up over the examples: ``−log p(y*)``; the same with the loss of each
+        labelling added to its score; or the expected loss, which is not convex and starts from the
+        likelihood.
+    c1, c2 : float
+        The penalty ``c1 ‖w‖₁ + c2 ‖w‖²``, as in crfsuite. With ``c1``, many weights are 0.
+    class_weight : mapping, "balanced" or None
+        Weights of labels: a sequence counts as its positions do on average.
+    tolerance : float
+        Stop at this certified relative gap; for the expected loss, where the gradient is no longer than this
+        times ``max(1, ‖w‖)``.
+    max_passes, max_seconds
+        Stop after as many steps of L-BFGS, or after the first that ends later than that.
+    n_jobs : int, optional
+        Threads; by default as many as there are processors. The weights are the same.
+    warm_start : bool
+        Go on from the weights of the last fit.
+    checkpoint : path, optional
+        A file that keeps the weights after each step; a fit that was killed goes on from it.
+    verbose : bool
+        Report every step on standard error.
+    all_possible_states : bool
+        Whether a feature has weights for labels that it never comes with in the examples, as in crfsuite.
+    hashed, min_count, features
+        As for :class:`SequenceSVM`.
+
+    Attributes
+    ----------
+    weights_ : array
+        Of features by labels, then of labels by labels; see ``emissions_`` and ``transitions_``.
+    classes_ : array
+        The labels.
+    primal_, dual_, gap_ : float
+        The objective, a lower bound on its optimum, and their difference.
+    gradient_norm_ : float
+        The length of the objective's shortest subgradient.
+    history_ : list of Progress
+        One entry for each step.
+    converged_, interrupted_ : bool
+        Whether little enough is left; whether Ctrl-C ended the fit.
+
+    Examples
+    --------
+    >>> from tallytree.learning import SequenceCRF
+    >>> X = [[["the"], ["cat"], ["sat"]], [["a"], ["dog"]]]
+    >>> y = [["D", "N", "V"], ["D", "N"]]
+    >>> crf = SequenceCRF(c2=0.01).fit(X, y)
+    >>> crf.predict([[["a"], ["cat"]]])
+    [array(['D', 'N'], dtype=object)]
+    >>> crf.predict_marginals([[["a"], ["cat"]]])[0].round(2)
+    array([[0.97, 0.02, 0.01],
+           [0.01, 0.96, 0.03]])
+    """
+
+    all_possible_states: bool
+
+    def __init__(
+        self,
+        loss: Loss | str | None = None,
+        *,
+        objective: ObjectiveKind = "likelihood",
+        c1: float = 0.0,
+        c2: float = 1.0,
+        class_weight: ClassWeight = None,
+        tolerance: float = 0.01,
+        max_passes: int = 500,
+        max_seconds: float = np.inf,
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        checkpoint: str | os.PathLike[str] | None = None,
+        verbose: bool = False,
+        all_possible_states: bool = False,
+        hashed: int | None = None,
+        min_count: int = 1,
+        features: WindowFeatures | None = None,
+    ) -> None:
+        self._keep(locals())
+
+    def _objective(self, problem: Any, kind: ObjectiveKind, importance: Floats) -> SequenceObjective:
+        if kind != "likelihood":
+            self._check_loss(problem)
+        return SequenceObjective(problem, kind, importance, self.all_possible_states, self._threads)
+
+    def _check_loss(self, problem: SequenceProblem) -> None:
+        if truth_tables(problem.loss, problem.labels, problem.states) is None:
+            background = getattr(problem.loss, "background", None)
+            raise ModelError(
+                f"{problem.loss!r} cannot be summed over labellings of {problem.labels} labels"
+                + ("" if background is None else f"; is its background {background!r} one of them?")
+            )
+
+    def predict_marginals(self, X: Sequence[Any]) -> list[Floats]:
+        """Return the probability of each label at each position.
+
+        Returns
+        -------
+        list of arrays of shape (positions, labels)
+            Columns are in the order of ``classes_``.
+        """
+        check_is_fitted(self, "weights_")
+        if not len(X):
+            return []
+        chains = self._chains(X)
+        found = sum_chains(chains, threads=self._threads)
+        return np.split(found.labels, np.cumsum(chains.lengths)[:-1])
+
+    def predict_chunks(
+        self, X: Sequence[Any], *, scheme: Scheme = "BIO", background: str = "O", least: float = 0.01
+    ) -> list[list[LikelyChunk]]:
+        """Return the chunks that are likely to be there, and how likely: type, first and last position right.
+
+        Parameters
+        ----------
+        X : sequence of examples
+        scheme, background
+            How labels say where chunks are, as for :class:`tallytree.losses.ChunkFBeta`.
+        least : float
+            Only chunks that are more likely than this.
+
+        Examples
+        --------
+        >>> crf = SequenceCRF(c2=0.01).fit([[["a"], ["b"], ["c"]]], [["B-NP", "I-NP", "O"]])
+        >>> [(one.type, one.first, one.last) for one in crf.predict_chunks([[["a"], ["b"]]], least=0.5)[0]]
+        [('NP', 0, 1)]
+        """
+        check_is_fitted(self, "weights_")
+        if not len(X):
+            return []
+        loss = ChunkFBeta(scheme=scheme, background=background)
+        tags = [tag_of(name, scheme, background) for name in self.labels_.names or ()]
+        kinds = sorted({tag.type for tag in tags if tag.type is not None})
+        found: list[list[LikelyChunk]] = [[] for _ in X]
+        likely = likely_nodes(self._chains(X), loss, least, self._threads)
+        for chain, first, last, kind, probability in likely.tolist():
+            found[chain].append(LikelyChunk(kinds[kind], first, last, probability))
+        return found
+
+    def expected_loss(self, X: Sequence[Any], y: Sequence[Any], loss: Loss | str | None = None) -> Floats:
+        """Return what predictions are expected to lose, by the model's own probabilities.
+
+        Parameters
+        ----------
+        X : sequence of examples
+        y : sequence of labellings
+            What was predicted.
+        loss : Loss or str, optional
+            By default that of the fit; ``1 - crf.expected_loss(X, crf.predict(X), "chunk-f1")`` are expected
+            F-measures.
+
+        Returns
+        -------
+        array
+            One number for each example, exact.
+        """
+        check_is_fitted(self, "weights_")
+        self._check_examples(X, y)
+        chains, labels = self._chains(X), self._truths(X, y)
+        self._check_lengths(chains.lengths, labels)
+        chosen = self._recipe() if loss is None else as_loss(loss)
+        return expected_losses(chains, chosen, np.concatenate(labels), self._threads)
+
+    def log_loss(self, X: Sequence[Any], y: Sequence[Any]) -> float:
+        """Return the mean of ``−log p(y | x)`` over examples: 0 is a certain and right prediction."""
+        check_is_fitted(self, "weights_")
+        self._check_examples(X, y)
+        chains, truths = self._chains(X), self._truths(X, y)
+        self._check_lengths(chains.lengths, truths)
+        found = sum_chains(chains, threads=self._threads)
+        return float(np.mean(found.values - chains.scores(np.concatenate(truths))))

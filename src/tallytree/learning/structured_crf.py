@@ -1,0 +1,153 @@
+"""What the CRFs have in common: the parameters of training by probabilities."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tallytree.errors import ModelError
+from tallytree.learning.descent import Fitted, fit_weights
+from tallytree.learning.fingerprints import fingerprint_of
+from tallytree.learning.likelihoods import Objective, ObjectiveKind, checked_objective
+from tallytree.learning.penalties import Penalty
+from tallytree.learning.planes import Floats
+from tallytree.learning.problem import TrainingProblem
+from tallytree.learning.progress import RunOptions
+from tallytree.learning.structured_estimator import StructuredEstimator
+from tallytree.learning.training import Checkpoint
+from tallytree.learning.weighting import ClassWeight, importance_of
+from tallytree.losses import Loss
+
+
+class StructuredCRF(StructuredEstimator):
+    """The base of the CRFs; use one of its subclasses."""
+
+    objective: ObjectiveKind
+    c1: float
+    c2: float
+    class_weight: ClassWeight
+
+    def __init__(
+        self,
+        loss: Loss | str | None = None,
+        *,
+        objective: ObjectiveKind = "likelihood",
+        c1: float = 0.0,
+        c2: float = 1.0,
+        class_weight: ClassWeight = None,
+        tolerance: float = 0.01,
+        max_passes: int = 500,
+        max_seconds: float = np.inf,
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        checkpoint: str | os.PathLike[str] | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self._keep(locals())
+
+    gradient_norm_: float
+
+    @property
+    def _threads(self) -> int | None:
+        """The threads that ``n_jobs`` asks for; all of them where it is negative."""
+        return None if self.n_jobs is None or self.n_jobs < 0 else self.n_jobs
+
+    @abstractmethod
+    def _objective(self, problem: Any, kind: ObjectiveKind, importance: Floats) -> Objective:
+        """Return what is minimised, apart from the penalty."""
+
+    def fit(self, X: Sequence[Any], y: Sequence[Any], sample_weight: ArrayLike | None = None) -> Self:
+        """Learn weights from examples and their labellings.
+
+        Parameters
+        ----------
+        X : sequence of examples
+        y : sequence of labellings
+            Labels are strings, or numbers from 0.
+        sample_weight : array, optional
+            How much each example counts, from 0 on.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            Ctrl-C ends what called this too, as a grid search. The estimator has the best weights so far.
+        """
+        self._check_examples(X, y)
+        kind, penalty = checked_objective(self.objective), Penalty(self.c1, self.c2)
+        if kind == "likelihood" and self.loss is not None:
+            raise ModelError(
+                "the likelihood has no loss; leave out loss=, or say objective='risk' or 'softmax-margin'"
+            )
+        going_on = self.warm_start and hasattr(self, "weights_")
+        if not going_on:
+            self._learn(X, y)
+        truths = self._truths(X, y)
+        importance = self._importance(truths, sample_weight)
+        problem = self._problem(X, truths, self._recipe())
+        objective = self._objective(problem, kind, importance)
+        start = self._start(objective, penalty, problem, importance, going_on)
+        memory = self._memory(problem, kind, importance)
+        found = fit_weights(objective, penalty, start, self._run_options(), memory)
+        self._note(found, objective.spread(found.weights))
+        self._go_down()
+        return self
+
+    def _importance(self, truths: list[Any], sample_weight: ArrayLike | None) -> Floats:
+        """Return how much each example counts."""
+        return importance_of(truths, self.labels_, self.class_weight, sample_weight)
+
+    def _start(
+        self, objective: Objective, penalty: Penalty, problem: Any, importance: Floats, going_on: bool
+    ) -> Floats:
+        """Return the first weights: those of the last fit, for expected losses of the likelihood, or 0."""
+        if going_on:
+            if len(self.weights_) != problem.dimension:
+                raise ModelError(
+                    f"warm_start goes on from {len(self.weights_)} weights, and these examples need "
+                    f"{problem.dimension}; set warm_start=False"
+                )
+            return objective.gathered(self.weights_)
+        start = np.zeros(objective.dimension)
+        if objective.convex:
+            return start
+        likelihood = self._objective(problem, "likelihood", importance)
+        options = RunOptions(
+            max(self.tolerance, 0.01), self.max_passes, self.max_seconds, None, self._run_options().callback
+        )
+        found = fit_weights(likelihood, penalty, start, options)
+        if found.interrupted:
+            raise KeyboardInterrupt
+        return found.weights
+
+    def _memory(self, problem: TrainingProblem, kind: ObjectiveKind, importance: Floats) -> Checkpoint | None:
+        if self.checkpoint is None:
+            return None
+        settings: dict[str, object] = {
+            "objective": kind,
+            "c1": self.c1,
+            "c2": self.c2,
+            "weights of examples": fingerprint_of(importance),
+        }
+        return Checkpoint(self.checkpoint, settings, problem)
+
+    def _note(self, found: Fitted, weights: Floats) -> None:
+        self.weights_ = weights
+        self.history_ = found.history
+        self.primal_, self.dual_ = found.primal, found.dual
+        self.gradient_norm_ = found.gradient
+        self.converged_, self.interrupted_ = found.converged, found.interrupted
+        self.classes_ = self.labels_.classes
+        if not found.converged and not found.interrupted:
+            self._warn(_last(found, self.objective), "Raise max_passes or c2")
+
+
+def _last(found: Fitted, objective: ObjectiveKind) -> str:
+    """Say where a descent ended."""
+    if objective == "risk" or not 0.0 < found.primal < np.inf:
+        return f"a gradient of length {found.gradient:.3g}"
+    return f"a relative gap of {max(found.primal - found.dual, 0.0) / found.primal:.3g}"

@@ -1,0 +1,141 @@
+"""The CRF for parsing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from tallytree.errors import ModelError
+from tallytree.learning.likelihoods import Objective, ObjectiveKind
+from tallytree.learning.planes import Floats
+from tallytree.learning.structured_crf import StructuredCRF
+from tallytree.learning.tree_estimator import TreeEstimator
+from tallytree.learning.trees import TreeProblem
+from tallytree.learning.weighting import ClassWeight
+from tallytree.losses import Loss
+from tallytree.parsing.binarise import Tail
+from tallytree.planning.budget import thread_count
+
+
+class TreeLikelihood(Objective):
+    """``−log p(y*)`` of trees, added up over sentences.
+
+    Parameters
+    ----------
+    problem : TreeProblem
+        The trees.
+    importance, threads
+        As for :class:`SequenceObjective`.
+    """
+
+    def __init__(self, problem: TreeProblem, importance: Floats, threads: int | None = None) -> None:
+        self.kind, self.threads, self._problem = "likelihood", threads, problem
+        self.examples, self.dimension = len(problem), problem.dimension
+        self._importance = np.asarray(importance, dtype=np.float64)
+        self._observed, self._fixed = np.zeros(self.dimension), 0.0
+        for example, weight in enumerate(self._importance):
+            truth = problem.truth(example)
+            indices, values = problem.features(example, truth)
+            np.add.at(self._observed, indices, weight * values)
+            self._fixed += weight * problem.offset(example, truth)
+
+    def __call__(self, weights: Floats) -> tuple[float, Floats]:
+        """Return the value at some weights, and the gradient."""
+
+        def one(example: int) -> Any:
+            return self._problem.log_partition(example, weights)
+
+        value, gradient = -self._fixed - float(weights @ self._observed), -self._observed
+        with ThreadPoolExecutor(thread_count(self.threads)) as pool:  # charts are summed without the GIL
+            found = pool.map(one, range(self.examples))  # in order, whoever comes first
+            for importance, (log_sum, (indices, values)) in zip(self._importance, found, strict=True):
+                value += importance * log_sum
+                np.add.at(gradient, indices, importance * values)
+        return float(value), gradient
+
+    def spread(self, weights: Floats) -> Floats:
+        """Return the weights themselves: all are learned."""
+        return weights
+
+    def gathered(self, weights: Floats) -> Floats:
+        """Return the weights themselves: all are learned."""
+        return weights
+
+
+class TreeCRF(TreeEstimator, StructuredCRF):
+    """A probabilistic grammar with features: a conditional random field over the trees of a sentence.
+
+    The grammar is counted on the trees of the fit, and weights are learned on top of its log-probabilities,
+    as for :class:`TreeSVM`. ``predict(X, decode=MaxBrackets())`` gives the trees of the most expected
+    constituents.
+
+    Parameters
+    ----------
+    objective : {"likelihood"}
+        What is minimised; for trees there is one, and ``loss`` is what :meth:`score` goes by.
+    c1, c2, tolerance, max_passes, max_seconds, n_jobs, warm_start, checkpoint, verbose
+        As for :class:`SequenceCRF`. There are no classes to weigh.
+    horizontal, vertical, tail, prior, smoothing, rare, hashed, min_count
+        As for :class:`TreeSVM`.
+
+    Examples
+    --------
+    >>> from tallytree.learning import TreeCRF
+    >>> from tallytree.parsing import parse_tree
+    >>> trees = [
+    ...     parse_tree("(S (NP (NN fish)) (VP (VB eat) (NP (NN fish))))"),
+    ...     parse_tree("(S (NP (NN fish)) (VP (VB swim)))"),
+    ... ]
+    >>> crf = TreeCRF().fit(["fish eat fish", "fish swim"], trees)
+    >>> crf.predict(["fish swim"])
+    [Tree('(S (NP (NN fish)) (VP (VB swim)))')]
+    """
+
+    def __init__(
+        self,
+        loss: Loss | str | None = None,
+        *,
+        objective: ObjectiveKind = "likelihood",
+        c1: float = 0.0,
+        c2: float = 1.0,
+        class_weight: ClassWeight = None,
+        tolerance: float = 0.01,
+        max_passes: int = 500,
+        max_seconds: float = np.inf,
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        checkpoint: str | os.PathLike[str] | None = None,
+        verbose: bool = False,
+        horizontal: int | None = 0,
+        vertical: int = 1,
+        tail: Tail = "pair",
+        prior: float = 0.3,
+        smoothing: float = 1.0,
+        rare: int = 5,
+        hashed: int | None = None,
+        min_count: int = 1,
+    ) -> None:
+        self._keep(locals())
+
+    def _objective(self, problem: Any, kind: ObjectiveKind, importance: Floats) -> TreeLikelihood:
+        if kind != "likelihood":
+            raise ModelError(f"trees are learned by objective='likelihood', got {kind!r}; or use TreeSVM")
+        return TreeLikelihood(problem, importance, self._threads)
+
+    def _importance(self, truths: list[Any], sample_weight: ArrayLike | None) -> Floats:
+        if self.class_weight is not None:
+            raise ModelError("trees have no classes to weigh; leave out class_weight=")
+        return super()._importance(truths, sample_weight)
+
+    def log_loss(self, X: Sequence[Any], y: Sequence[Any]) -> float:
+        """Return the mean of ``−log p(y | x)`` over sentences: 0 is a certain and right prediction."""
+        check_is_fitted(self, "weights_")
+        self._check_examples(X, y)
+        problem = self._problem(X, self._truths(X, y), self._recipe())
+        return TreeLikelihood(problem, np.ones(len(X)), self._threads)(self.weights_)[0] / len(X)

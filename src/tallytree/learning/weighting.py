@@ -1,0 +1,79 @@
+"""How much each example counts: sample weights and weights of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tallytree.errors import ModelError
+from tallytree.learning.labels import Labels
+from tallytree.learning.planes import Floats, Integers
+
+ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
+
+
+def importance_of(
+    truths: Sequence[Integers], labels: Labels, class_weight: ClassWeight, sample_weight: ArrayLike | None
+) -> Floats:
+    """Return what the objective of each example is multiplied by.
+
+    Parameters
+    ----------
+    truths : sequence of int64 arrays
+        The right labels.
+    labels : Labels
+        What their numbers stand for.
+    class_weight : mapping of labels to numbers, "balanced", or None
+        An example counts as its positions do on average; labels that are not named count 1, and "balanced"
+        makes all labels count the same in all.
+    sample_weight : array, optional
+        One number for each example, from 0 on.
+
+    Examples
+    --------
+    >>> labels = Labels(("B", "O"), 2)
+    >>> importance_of([np.array([0, 1]), np.array([1, 1])], labels, {"B": 3.0}, [1.0, 0.5])
+    array([2. , 0.5])
+    """
+    importance = _given(sample_weight, len(truths))
+    if class_weight is None:
+        return importance
+    each = _balanced(truths, labels) if class_weight == "balanced" else _named(class_weight, labels)
+    means = np.array([each[truth].mean() if len(truth) else 1.0 for truth in truths], dtype=np.float64)
+    return np.multiply(importance, means)
+
+
+def _given(sample_weight: ArrayLike | None, count: int) -> Floats:
+    if sample_weight is None:
+        return np.ones(count)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (count,):
+        raise ModelError(f"sample_weight has the shape {weights.shape}, and there are {count} examples")
+    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))
+    if len(wrong):
+        raise ModelError(
+            f"the weight of example {wrong[0]} is {weights[wrong[0]]}; weights are numbers from 0 on"
+        )
+    return weights
+
+
+def _named(class_weight: Any, labels: Labels) -> Floats:
+    if not isinstance(class_weight, Mapping):
+        raise ModelError(f"class_weight maps labels to numbers, or is 'balanced'; got {class_weight!r}")
+    each = np.ones(labels.count)
+    numbers = {name: number for number, name in enumerate(labels.classes.tolist())}
+    for label, weight in class_weight.items():
+        if label not in numbers:
+            raise ModelError(f"class_weight names {label!r}, which is no label of the examples")
+        if not 0.0 <= weight < np.inf:
+            raise ModelError(f"the weight of label {label!r} is {weight}; weights are numbers from 0 on")
+        each[numbers[label]] = weight
+    return each
+
+
+def _balanced(truths: Sequence[Integers], labels: Labels) -> Floats:
+    counts = np.bincount(np.concatenate(truths), minlength=labels.count)
+    return np.where(counts > 0, counts.sum() / (np.count_nonzero(counts) * np.maximum(counts, 1)), 1.0)
