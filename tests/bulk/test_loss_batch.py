@@ -61,7 +61,7 @@ def check(pairs, recipes, scaling, **options):
     for answer, (model, truth), recipe in zip(found, pairs, each, strict=True):
         expected = alone(lambda m=model, r=recipe, t=truth: r.against(t))
         if isinstance(expected, losses.Loss):
-            expected = alone(tt.loss_augmented, model, expected, scaling, **options)
+            expected = alone(tt.loss_augmented, model, expected, scaling, strategy="full", **options)
         assert_same_answer(answer, expected)
     return found
 

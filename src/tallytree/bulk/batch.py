@@ -73,9 +73,10 @@ def profile_batch(
         Raise the error of the first problem that has one, or put errors in the places of the answers. What
         is wrong with a problem as it stands is raised before any is solved.
     **options
-        ``order``, ``memory_limit`` and ``layout``, as for :func:`plan`; problems run side by side only as far
-        as the limit lets them together. ``threads`` is by default the number of processors; the answers do
-        not depend on it.
+        ``order``, ``memory_limit`` and ``layout``, as for :func:`plan`. The limit is for the batch as a
+        whole, some 4 kB for each problem and its answer included; problems run side by side only as far as it
+        lets them together. ``threads`` is by default the number of processors; the answers do not depend on
+        it.
 
     Returns
     -------

@@ -116,8 +116,8 @@ class Pool:
 
     @staticmethod
     def bytes_for(rows: int, columns: int) -> int:
-        """Return what a pool of so many rows takes: its arrays, and those that it is made from and by."""
-        return rows * (40 + 8 * columns) + rows * (40 + 24 * columns)
+        """Return what a pool of so many rows takes: its arrays, and those that hulls are found by."""
+        return rows * (40 + 8 * columns) + rows * (100 + 56 * columns)
 
     def support(self, multipliers: NDArray[np.float64]) -> Support:
         """Maximise ``score + λ·tally`` in each part; of equal rows the first."""
