@@ -35,7 +35,7 @@ double ChainMessages::bytes(const LocalTables &tables) {
     double links = 1;
     for (std::size_t t = 2; t < steps.size(); t++)
         links += tables[static_cast<Index>(t)].scores != tables[static_cast<Index>(t) - 1].scores;
-    return row * static_cast<double>(steps.size()) * 7 + 2 * links * row * row / sizeof(double);
+    return row * static_cast<double>(steps.size()) * 9 + 2 * links * row * row / sizeof(double);
 }
 
 ChainMessages::ChainMessages(const LocalTables &tables, const ChainKernels &kernels)
@@ -48,6 +48,7 @@ ChainMessages::ChainMessages(const LocalTables &tables, const ChainKernels &kern
     into_.resize(states_);
     copy_links();
     copy_rows();
+    find_kinds();
     sum_stretches();
 }
 
@@ -77,23 +78,56 @@ void ChainMessages::copy_links() {
 }
 
 void ChainMessages::copy_rows() {
-    const Index statistics = tables_.statistics();
     const Index row = length_ * width_;
-    memory_ = Arena(row * (static_cast<Index>(kept_.size() + 1) * 8 + statistics * 4));
+    memory_ = Arena(row * static_cast<Index>(kept_.size() + 1) * 8);
     late_ = static_cast<double *>(memory_.data());
     for (std::size_t i = 0; i < kept_.size(); i++) kept_[i].priced = late_ + row * static_cast<Index>(i + 1);
-    counts_ = reinterpret_cast<std::int32_t *>(late_ + row * static_cast<Index>(kept_.size() + 1));
     std::fill_n(late_, row, 0.0);
-    std::fill_n(counts_, row * statistics, 0);
     for (Index t = 0; t < length_; t++) {
         const Step &step = tables_.skeleton().steps[t + 1];
-        const LocalStep &local = tables_[t + 1];
         variable_.push_back(step.variable);
-        if (local.late) std::copy_n(local.late, step.fresh, late_ + t * width_);
-        for (Index p = 0; local.counts && p < statistics; p++)
-            for (Index s = 0; s < states_; s++)
-                counts_[(t * statistics + p) * width_ + s] = local.counts[p * step.shift_size + s * step.gone.shift];
+        if (const double *late = tables_[t + 1].late) std::copy_n(late, step.fresh, late_ + t * width_);
     }
+}
+
+void ChainMessages::find_kinds() {
+    const Index statistics = tables_.statistics(), size = statistics * width_;
+    const auto mixed = [](const std::vector<std::int32_t> &row) {
+        std::uint64_t sum = 0;
+        for (const auto x : row) sum = (sum ^ static_cast<std::uint32_t>(x)) * 0x9E3779B97F4A7C15u;
+        return static_cast<std::size_t>(sum >> 16);
+    };
+    std::unordered_map<std::vector<std::int32_t>, std::int32_t, decltype(mixed)> known(16, mixed);
+    std::vector<std::int32_t> row(size, 0);
+    for (Index t = 0; t < length_; t++) {
+        const Step &step = tables_.skeleton().steps[t + 1];
+        const std::int32_t *counts = tables_[t + 1].counts;
+        for (Index p = 0; p < statistics; p++)
+            for (Index s = 0; s < states_; s++)
+                row[p * width_ + s] = counts ? counts[p * step.shift_size + s * step.gone.shift] : 0;
+        const auto [at, fresh] = known.try_emplace(row, static_cast<std::int32_t>(known.size()));
+        kind_.push_back(at->second);
+        if (fresh) kind_counts_.insert(kind_counts_.end(), row.begin(), row.end());
+    }
+    kind_keys_.assign(known.size() * width_, 0);
+    kind_prices_.assign(known.size() * width_, 0);
+    for (std::size_t k = 0; k < known.size(); k++)
+        for (Index s = 0; s < states_; s++) {
+            Tally offset{};
+            for (Index p = 0; p < statistics; p++) offset[p] = kind_counts_[(k * statistics + p) * width_ + s];
+            kind_keys_[k * width_ + s] = packing_.pack(offset);
+        }
+}
+
+void ChainMessages::price_kinds(const Prices &prices) {
+    const Index statistics = tables_.statistics();
+    const auto kinds = static_cast<Index>(kind_prices_.size()) / width_;
+    for (Index k = 0; k < kinds; k++)
+        for (Index s = 0; s < width_; s++) {
+            double sum = 0;
+            for (Index p = 0; p < statistics; p++) sum += prices[p] * kind_counts_[(k * statistics + p) * width_ + s];
+            kind_prices_[k * width_ + s] = sum;
+        }
 }
 
 void ChainMessages::sum_stretches() {
@@ -109,6 +143,8 @@ void ChainMessages::sum_stretches() {
 
 Pass ChainMessages::pass(const Prices &prices, Meter &meter) {
     current_ = (current_ + 1) % kept_.size();
+    if (kept_[current_].there && kept_[current_].prices == held_) current_ = (current_ + 1) % kept_.size();
+    price_kinds(prices);
     Kept &kept = kept_[current_];
     kept.there = true;
     kept.prices = prices;
@@ -116,15 +152,14 @@ Pass ChainMessages::pass(const Prices &prices, Meter &meter) {
     std::vector<double> message(width_, kNegativeInfinity);
     std::fill_n(message.begin(), states_, 0.0);
     const Index statistics = tables_.statistics();
-    ChainStretch stretch{0,       states_, width_,        statistics,     nullptr,
-                         nullptr, nullptr, prices.data(), message.data(), nullptr};
+    ChainStretch stretch{0, states_, width_, nullptr, nullptr, nullptr, kind_prices_.data(), message.data(), nullptr};
     Sum taken;
     double slips = 0, spread = 0;  // spread: how large values of the message are
     for (Index t = 0; t < length_; t += kStretch) {
         stretch.count = std::min(kStretch, length_ - t);
         stretch.links = links_.data() + t;
         stretch.late = late_ + t * width_;
-        stretch.counts = counts_ + t * statistics * width_;
+        stretch.kinds = kind_.data() + t;
         stretch.priced = kept.priced + t * width_;
         kernels_.pass(stretch);
         const Share &share = shares_[t / kStretch];
@@ -170,13 +205,6 @@ double ChainMessages::weigh(Index t, Index next) {
     return std::max(best[0], best[1]);
 }
 
-Index ChainMessages::key_of(Index t, Index state) const {
-    std::array<Index, kMostStatistics> offset{};
-    for (Index p = 0; p < tables_.statistics(); p++)
-        offset[p] = counts_[(t * tables_.statistics() + p) * width_ + state];
-    return packing_.pack(offset);
-}
-
 void ChainMessages::find_best(Pass &pass) {
     std::int32_t *states = kept_[current_].states.data();
     kernels_.back({length_, width_, row(0), back_links_.data(), 0, states});
@@ -184,7 +212,7 @@ void ChainMessages::find_best(Pass &pass) {
     const Index statistics = tables_.statistics();
     for (Index p = 0; p < statistics; p++) {
         Index sum = 0;
-        for (Index t = 0; t < length_; t++) sum += counts_[(t * statistics + p) * width_ + states[t]];
+        for (Index t = 0; t < length_; t++) sum += kind_counts_[(kind_[t] * statistics + p) * width_ + states[t]];
         pass.tally[p] += sum;
     }
 }

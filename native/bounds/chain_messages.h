@@ -18,6 +18,7 @@ class ChainMessages : public Messages {
 
     Pass pass(const Prices &prices, Meter &meter) override;
     bool recall(const Prices &prices) override;
+    void hold(const Prices &prices) override { held_ = prices; }
     double best(std::int64_t *labelling) const override;
     bool band(double budget, double most_work, Meter &meter) override;
     std::span<const Cell> tallies() const override { return tallies_; }
@@ -45,11 +46,13 @@ class ChainMessages : public Messages {
 
     void copy_links();
     void copy_rows();
+    void find_kinds();
+    void price_kinds(const Prices &prices);
     void sum_stretches();
     const double *row(Index t) const { return kept_[current_].priced + t * width_; }
     // What each state at a position would make of a state of the next one; returns the best.
     double weigh(Index t, Index next);
-    Index key_of(Index t, Index state) const;
+    Index key_of(Index t, Index state) const { return kind_keys_[kind_[t] * width_ + state]; }
     void find_best(Pass &pass);
     Index best_key(Index t) const { return key_of(t, kept_[current_].states[t]); }
     bool step_down(Index t, double budget, Index first);
@@ -72,9 +75,14 @@ class ChainMessages : public Messages {
     };
     std::array<Kept, 4> kept_;  // the last few, in turns
     std::size_t current_ = 0;
-    Arena memory_;  // of all rows: theirs, and the next two
+    Prices held_{};  // of the pass that is to stay
+    Arena memory_;   // of all rows: theirs, and the next one
     double *late_ = nullptr;
-    std::int32_t *counts_ = nullptr;
+    // Positions with the same counts are of one kind, of which there are few as a rule.
+    std::vector<std::int32_t> kind_;
+    std::vector<std::int32_t> kind_counts_;  // for each kind and statistic: a row
+    std::vector<Index> kind_keys_;           // for each kind: a row, the counts in one number
+    std::vector<double> kind_prices_;        // for each kind: a row, at the prices of the last pass
     struct Share {  // of a stretch: what its local numbers add to messages, and their roundings
         double largest = 0, roundings = 0;
         Prices reach{};

@@ -31,6 +31,8 @@ class Messages {
     virtual Pass pass(const Prices &prices, Meter &meter) = 0;
     // Goes back to an earlier pass, where its messages are still there.
     virtual bool recall(const Prices &) { return false; }
+    // Asks that the messages of a pass stay for longer than others.
+    virtual void hold(const Prices &) {}
     // The best labelling of the last pass, and its score as if added up in twice the precision.
     virtual double best(std::int64_t *labelling) const = 0;
     // Fills the band of a budget at the last pass; false where that takes more work than it may.

@@ -162,6 +162,7 @@ bool Search::bracket(Box &box) {
     std::array<std::array<double, 2>, kMostStatistics> bend;
     for (auto &sides : bend) sides.fill(bend_);
     std::size_t at = best_pass(box, d);
+    messages_.hold(passes_[at].prices);
     for (int round = 0; round < 6 && d > good_ && d < 0.7 * before && !spent(); round++) {
         before = d;
         for (Index p = 0; p < statistics_; p++)
@@ -178,6 +179,7 @@ bool Search::bracket(Box &box) {
                 b = std::clamp(std::max(moved, b / 4), 0.002 * wide_, wide_);
                 if (!shrink(box)) return false;
                 at = best_pass(box, d);
+                messages_.hold(passes_[at].prices);
             }
     }
     return !(d < -2 * tolerance(passes_[at]));

@@ -6,17 +6,8 @@ namespace tallytree {
 namespace TALLYTREE_ISA {
 namespace {
 
-typedef std::int32_t Counts __attribute__((vector_size(W * 4), aligned(4), may_alias));
-
-INLINE Vector as_reals(const std::int32_t *p) {
-    return __builtin_convertvector(*reinterpret_cast<const Counts *>(p), Vector);
-}
-
 INLINE void price(const ChainStretch &c, Int t, Int k, Real *to) {
-    Vector sum = splat(0);
-    for (Int p = 0; p < c.statistics; p++)
-        sum = sum + splat(c.prices[p]) * as_reals(c.counts + (t * c.statistics + p) * c.width + k);
-    store(to + k, load(c.message + k) + sum);
+    store(to + k, load(c.message + k) + load(c.prices + c.kinds[t] * c.width + k));
 }
 
 // Rows of 8·B numbers stay in registers.
