@@ -23,6 +23,7 @@ from tallytree.answers.objective import elementwise
 from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution
 from tallytree.bounding.certificate import BoundsCertificate
+from tallytree.bounding.sentences import SentenceCertificate
 from tallytree.bulk.batch import profile_batch, solve_batch
 from tallytree.bulk.loss_batch import loss_augmented_batch
 from tallytree.deprecation import renamed
@@ -79,6 +80,7 @@ __all__ = [
     "Recipe",
     "Reduction",
     "Relaxation",
+    "SentenceCertificate",
     "Solution",
     "Statistic",
     "SufficientStatistics",

@@ -226,7 +226,7 @@ def loss_augmented(
         Whether charts leave out items whose trees all score too little to be the answer. It changes only
         what the answer costs.
     strategy : {"auto", "full", "bounds"}
-        As for :func:`solve`.
+        As for :func:`solve`. Losses of sentences are searched for by bounds, unless it is ``"full"``.
     **options
         ``order``, ``memory_limit``, ``layout`` and ``threads``, as for :func:`profile`.
 

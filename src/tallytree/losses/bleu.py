@@ -2,9 +2,9 @@
 
 ``p_k`` is the share of the sentence's k-grams that the references have, and BP punishes short sentences:
 ``exp(1 - r/c)`` where the length c is below r, the length of the closest reference (the shorter of two). A
-k-gram counts no more often than in the reference that has it most often. That **clipping** makes exact
-inference exponential in the number of distinct k-grams; without it a k-gram of a reference counts wherever it
-occurs.
+k-gram counts no more often than in the reference that has it most often. That **clipping** makes whole
+tables exponential in the number of distinct k-grams; :func:`tallytree.loss_augmented` searches by bounds
+instead. Without clipping a k-gram of a reference counts wherever it occurs.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class Bleu(SequenceLoss):
     """One minus BLEU, of one sentence and without smoothing.
 
     Where for some k up to ``max_order`` the sentence has no k-gram, or none that a reference has, the loss is
-    1; where the sentence and its closest reference are both empty, it is 0.
+    1; where the sentence and its closest reference are both empty, it is 0. The best of all sentences of 40
+    words takes milliseconds; a :class:`LossProfile`, a path or a constraint make tables, which end at ten.
 
     Parameters
     ----------
@@ -48,8 +49,8 @@ class Bleu(SequenceLoss):
     max_order : int
         The length of the longest n-grams.
     clip : bool
-        Whether an n-gram counts no more often than in one reference. Without clipping there are few tallies,
-        however long the references are.
+        Whether an n-gram counts no more often than in one reference. Without clipping tables have few
+        tallies, however long the references are.
     end : str or int, optional
         The label that ends a sentence; without it every sentence is as long as the chain.
 
@@ -82,9 +83,9 @@ class Bleu(SequenceLoss):
             return float(closest > 0)
         mean = 0.0
         for n in range(1, self.max_order + 1):
-            found, right = ngrams_of(sentence, n), 0
+            found, right, known = ngrams_of(sentence, n), 0, [ngrams_of(one, n) for one in references]
             for gram, count in found.items():
-                most = max(ngrams_of(one, n)[gram] for one in references)
+                most = max(grams[gram] for grams in known)
                 right += min(count, most) if self.clip else count * (most > 0)
             if not right:
                 return 1.0
