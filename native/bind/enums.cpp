@@ -18,7 +18,8 @@ void bind_enums(nb::module_ &m) {
     nb::enum_<Objective>(m, "Objective", nb::is_arithmetic())
         .value("LIKELIHOOD", Objective::Likelihood)
         .value("SOFTMAX_MARGIN", Objective::SoftmaxMargin)
-        .value("RISK", Objective::Risk);
+        .value("RISK", Objective::Risk)
+        .value("EVIDENCE", Objective::Evidence);
 
     nb::enum_<Mode>(m, "TallyMode", nb::is_arithmetic())
         .value("AUTO", Mode::Automatic)

@@ -19,12 +19,23 @@ double normalise(std::vector<double> &logs) {
     return top + std::log(sum);
 }
 
+// What is known is that the loss is 0: infinite where no labelling has that.
+double evidence(std::vector<double> &weights, std::span<const double> costs) {
+    std::vector<double> allowed(weights);
+    for (std::size_t i = 0; i < allowed.size(); i++)
+        if (costs[i] != 0) allowed[i] = kNegativeInfinity;
+    const double all = normalise(weights), some = normalise(allowed);
+    for (std::size_t i = 0; i < weights.size(); i++) weights[i] -= allowed[i];
+    return all - some;
+}
+
 }  // namespace
 
 double root_objective(Objective objective, const Run &run, const LossTable *losses, std::vector<double> &weights) {
     weights = run.root_values();
     if (objective == Objective::Likelihood) return normalise(weights);
     const std::vector<double> costs = losses->of_root(run);
+    if (objective == Objective::Evidence) return evidence(weights, costs);
     if (objective == Objective::SoftmaxMargin)
         for (std::size_t i = 0; i < weights.size(); i++) weights[i] += losses->margin * costs[i];
     const double log_sum = normalise(weights);

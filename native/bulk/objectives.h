@@ -9,6 +9,7 @@ enum class Objective : int {
     Likelihood = 0,     // log of the sum over all tallies
     SoftmaxMargin = 1,  // the same, each with its loss added
     Risk = 2,           // the mean of the losses
+    Evidence = 3,       // the log of the sum over all tallies, less that over those without a loss
 };
 
 // The value for the last table of a run over log-sum-exp; -inf where all labellings are forbidden. `weights` takes the

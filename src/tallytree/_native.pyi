@@ -24,6 +24,7 @@ class Objective(enum.IntEnum):
     LIKELIHOOD = 0
     SOFTMAX_MARGIN = 1
     RISK = 2
+    EVIDENCE = 3
 
 class TallyMode(enum.IntEnum):
     AUTO = 0

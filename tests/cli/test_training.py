@@ -411,3 +411,54 @@ def test_a_test_file_that_is_not_there_is_told_of_before_training(files, capsys,
     assert run("train", task, data, "-o", "new.npz", "--test", "nowhere.txt") == Exit.USAGE
     assert "nowhere.txt: No such file" in capsys.readouterr().err
     assert not Path("new.npz").exists()
+
+
+def test_probabilities_on_the_command_line(files, capsys):
+    assert (
+        run("train", "chunk", "train.txt", "-o", "crf.npz", "--objective", "likelihood", "--c2", "0.1") == 0
+    )
+    crf = load("crf.npz")
+    assert type(crf).__name__ == "SequenceCRF" and crf.c2 == 0.1
+    capsys.readouterr()
+    assert run("chunk", "crf.npz", "train.txt", "--maximise", "chunk-f2", "--marginals", "--json") == 0
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert told["labels"] == ["B-NP", "I-NP", "B-VP", "O"]
+    assert all(0.0 < probability <= 1.0 for probability in told["probabilities"])
+    assert run("chunk", "crf.npz", "train.txt", "--marginals", "--maximise", "accuracy") == 0
+    first = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("the"))
+    assert first.split()[:4] == ["the", "DT", "B-NP", "B-NP"] and 0.0 < float(first.split()[4]) <= 1.0
+
+
+@pytest.mark.parametrize("objective", ["softmax-margin", "risk"])
+def test_losses_of_probabilities_on_the_command_line(files, objective):
+    options = ("--objective", objective, "--loss", "chunk-f1", "--beta", "2", "--c1", "0.01", "--c2", "0")
+    assert run("train", "chunk", "train.txt", "-o", "crf.npz", "--tolerance", "0.2", *options) == 0
+    crf = load("crf.npz")
+    assert crf.objective == objective and crf.loss == tt.losses.ChunkFBeta(beta=2.0) and crf.c2 == 0.0
+
+
+def test_grammars_with_probabilities(files):
+    assert run("train", "parse", "train.mrg", "-o", "crf.npz", "--objective", "likelihood") == 0
+    assert type(load("crf.npz")).__name__ == "TreeCRF"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--c2", "1"], "--c2 means nothing without --objective"),
+        (["--objective", "risk", "--C", "1"], "--C means nothing with --objective"),
+        (["--objective", "likelihood", "--loss", "f1"], "--loss means nothing for --objective likelihood"),
+    ],
+)
+def test_options_that_do_not_go_together(files, arguments, text, capsys):
+    assert run("train", "chunk", "train.txt", "-o", "x.npz", *arguments) == Exit.MALFORMED
+    assert text in capsys.readouterr().err
+
+
+def test_probabilities_of_margins_are_refused(files, capsys):
+    assert run("train", "chunk", "train.txt", "-o", "svm.npz") == 0
+    assert run("chunk", "svm.npz", "train.txt", "--marginals") == Exit.MALFORMED
+    assert "train it with --objective" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        run("chunk", "svm.npz", "train.txt", "--maximise", "g2")
+    assert "expected accuracy, f1" in capsys.readouterr().err

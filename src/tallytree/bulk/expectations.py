@@ -104,7 +104,7 @@ def _in_logarithms(chains: Chains, importance: Floats, threads: int) -> ChainSum
     skeletons = [plain_chain(length, labels) for length in chains.lengths if length]
     batch.add_chains(skeletons, chains.emissions, chains.links, None)
     values, (by_labels, by_links) = batch.expect(native.Objective.LIKELIHOOD, importance[some], threads)
-    _check_refused(batch, some)
+    check_refused(batch, some)
     everyone = np.zeros(len(chains.lengths))
     everyone[some] = values
     return ChainSums(everyone, by_labels, by_links)
@@ -162,7 +162,7 @@ def objective_of_chains(
     skeletons = [tables.chain(length, True) for length in chains.lengths]
     batch.add_chains(skeletons, chains.emissions, chains.links, given)
     values, (by_labels, by_links) = batch.expect(_OBJECTIVES[objective], weights, thread_count(threads))
-    _check_refused(batch, np.arange(len(chains.lengths)))
+    check_refused(batch, np.arange(len(chains.lengths)))
     return ChainSums(values, by_labels, by_links)
 
 
@@ -217,7 +217,7 @@ class GraphBatch:
         batch.add_models(self._skeletons, scores, given)
         chosen = native.Objective.LIKELIHOOD if kind == "likelihood" else _OBJECTIVES[kind]
         values, derivatives = batch.expect(chosen, importance, thread_count(threads))
-        _check_refused(batch, np.arange(len(self._lengths)), "graph")
+        check_refused(batch, np.arange(len(self._lengths)), "graph")
         return values, derivatives
 
 
@@ -247,7 +247,7 @@ def risks_of_tables(
     batch.add_chains(skeletons, chains.emissions, chains.links, given)
     nothing = np.zeros(len(chains.lengths))
     values, _ = batch.expect(native.Objective.RISK, nothing, thread_count(threads))
-    _check_refused(batch, np.arange(len(chains.lengths)))
+    check_refused(batch, np.arange(len(chains.lengths)))
     return values
 
 
@@ -266,7 +266,8 @@ def _importance(given: Floats | None, count: int) -> Floats:
     return np.ones(count) if given is None else np.ascontiguousarray(given, dtype=np.float64)
 
 
-def _check_refused(batch: native.Batch, numbers: Sequence[int] | Integers, noun: str = "chain") -> None:
+def check_refused(batch: native.Batch, numbers: Sequence[int] | Integers, noun: str = "chain") -> None:
+    """Raise the error of the first item that does not fit the memory limit."""
     for item, needed in batch.refused[:1].tolist():
         raise BudgetError(
             f"the tables of {noun} {numbers[item]} and their derivatives need {readable_bytes(needed)} or "

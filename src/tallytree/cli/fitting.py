@@ -12,7 +12,7 @@ from typing import Any
 from tallytree.cli import reports
 from tallytree.cli.exits import Exit, end_workers, stop_code
 from tallytree.cli.inputs import learning
-from tallytree.cli.options import filled, natural, positive, refuse, shown
+from tallytree.cli.options import filled, least, natural, positive, refuse, shown
 from tallytree.cli.text import visible, visible_lines
 from tallytree.errors import ModelError
 from tallytree.losses.base import Loss
@@ -29,7 +29,7 @@ _USUAL: dict[str, Any] = {
     "solver": "frank-wolfe",
     "seed": 0,
 }
-_OF_LEARNING = (*_USUAL, "averaging", "jobs", "checkpoint", "hashed", "min_count")
+_OF_LEARNING = (*_USUAL, "c1", "c2", "averaging", "jobs", "checkpoint", "hashed", "min_count")
 _OF_TREES = ("f1", "iou", "symmetric-difference", "crossing-brackets", "zero-one")
 _OF_LABELS = ("hamming", "f1", "chunk-f1", "iou", "zero-one")
 _SOLVERS: dict[str, Callable[[Namespace], Any]] = {
@@ -45,6 +45,13 @@ def learning_options(command: ArgumentParser) -> None:
     add("--loss", choices=LOSS_NAMES, help="what to train for (default hamming; parse: count rules only)")
     add("--beta", type=positive, help="how much recall counts against precision in F (default 1)")
     add("--background", metavar="LABEL", help="the label that f1 and iou take for nothing (default O)")
+    add(
+        "--objective",
+        choices=("likelihood", "softmax-margin", "risk"),
+        help="learn probabilities, a conditional random field, by this (default: a margin, an SVM)",
+    )
+    add("--c1", type=least, help="with --objective: the penalty of the size of weights (default 0)")
+    add("--c2", type=least, help="with --objective: the penalty of their squares (default 1)")
     add("--scaling", choices=("margin", "slack"), help="how the loss enters the margin (default margin)")
     add(
         "--C",
@@ -63,7 +70,7 @@ def learning_options(command: ArgumentParser) -> None:
 
 def refuse_learning(options: Namespace) -> None:
     """Refuse the options of learning where rules are counted and nothing is learned."""
-    refuse(options, _OF_LEARNING, "where rules are only counted: --loss learns weights")
+    refuse(options, _OF_LEARNING, "where rules are only counted: --loss or --objective learns weights")
 
 
 def settings(given: Namespace) -> dict[str, Any]:
@@ -75,6 +82,9 @@ def settings(given: Namespace) -> dict[str, Any]:
         refuse(given, ["beta"], "but for --loss f1 and chunk-f1")
     if given.loss not in ("f1", "iou") or given.task == "parse":
         refuse(given, ["background"], "but for --loss f1 and iou of tag and chunk")
+    if given.objective is not None:
+        return _probabilities(given)
+    refuse(given, ["c1", "c2"], "without --objective")
     if given.solver == "cutting-planes":
         refuse(given, ["averaging", "seed"], "for --solver cutting-planes")
     options = filled(given, _USUAL)
@@ -83,6 +93,26 @@ def settings(given: Namespace) -> dict[str, Any]:
         "scaling": options.scaling,
         "C": options.C,
         "solver": _SOLVERS[options.solver](options),
+        "tolerance": options.tolerance,
+        "max_passes": options.passes,
+        "max_seconds": options.seconds,
+        "n_jobs": options.jobs,
+        "checkpoint": options.checkpoint,
+        "verbose": shown(options),
+    }
+
+
+def _probabilities(given: Namespace) -> dict[str, Any]:
+    """Return the parameters of a CRF."""
+    refuse(given, ["scaling", "C", "solver", "averaging", "seed"], "with --objective")
+    if given.objective == "likelihood" and given.task != "parse":
+        refuse(given, ["loss"], "for --objective likelihood, which has no loss")
+    options = filled(given, {**_USUAL, "passes": 500, "c1": 0.0, "c2": 1.0})
+    return {
+        "loss": None if options.objective == "likelihood" else _loss(options),
+        "objective": options.objective,
+        "c1": options.c1,
+        "c2": options.c2,
         "tolerance": options.tolerance,
         "max_passes": options.passes,
         "max_seconds": options.seconds,

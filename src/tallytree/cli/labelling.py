@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -38,7 +38,7 @@ def add(commands: Commands) -> None:
         "find chunks or names in tagged sentences, with a model that `tallytree train chunk` has made",
         "chunker.npz test.txt --valid bio -o chunks.txt",
         "chunker.npz test.txt --score",
-        "chunker.npz test.txt --decode expected-f --json",
+        "chunker.npz test.txt --maximise chunk-f2 --marginals",
     )
     for one in (tag, chunk):
         _options(one)
@@ -53,14 +53,37 @@ def _options(command: ArgumentParser) -> None:
     add("-o", "--output", metavar="FILE", help="write the labelled sentences here")
     add("--score", action="store_true", help="compare with the labels of the file, and print how good it is")
     add("--decode", choices=("best", "expected-f"), default="best", help="what to predict (default best)")
-    add("--background", metavar="LABEL", help="the label that expected-f takes for nothing (default O)")
-    add("--scale", type=positive, help="what expected-f multiplies scores by (default 1)")
+    add(
+        "--maximise",
+        type=_metric,
+        metavar="METRIC",
+        help="predict what is expected to have the best accuracy, f1, f2, chunk-f1, chunk-f0.5, ...",
+    )
+    add(
+        "--marginals",
+        action="store_true",
+        help="also the probability of each label; for models with --objective",
+    )
+    add("--background", metavar="LABEL", help="the label that expected F takes for nothing (default O)")
+    add("--scale", type=positive, help="what scores are multiplied by for expected metrics (default 1)")
     add("-k", "--number", type=number, metavar="K", help="the K best labellings, each in a column")
     count_options(command, "NAME=LABEL[,LABEL]", "count words with a label")
     json_option(command, "print JSON, an object for each sentence on a line of its own")
 
 
 _TOGETHER = 256  # sentences of a file that are labelled at once; those of a pipe come one by one
+
+
+def _metric(text: str) -> tuple[str, float]:
+    """Read a metric: accuracy, or F of tokens or chunks with a beta."""
+    kind, found, beta = text.rpartition("f")
+    if text == "accuracy":
+        return text, 1.0
+    if not found or kind not in ("", "chunk-"):
+        raise ArgumentTypeError(f"expected accuracy, f1, f2, chunk-f1, ..., got {text!r}")
+    return f"{kind}f1", positive(beta)
+
+
 _VALID: dict[str, Callable[[str], Any]] = {"bio": tt.valid_bio, "bioes": tt.valid_bioes}
 
 
@@ -90,6 +113,7 @@ def _run(name: str) -> Callable[[Namespace], int]:
         check_apart(options.output, options.model)
         labeller = loaded(options.model, name)
         kind = format_of(options.format, options.file, labeller.task.format)
+        _check_marginals(options, labeller, kind)
         decode, where = _decoder(options), _constraint(options, labeller.svm.classes_.tolist())
         truths: list[list[str]] = []
         found: list[list[str]] = []
@@ -99,10 +123,11 @@ def _run(name: str) -> Callable[[Namespace], int]:
                 if not best:
                     write([*block.lines, ""])
                     continue
+                likely = _probabilities(labeller, block, kind, best[0]) if options.marginals else None
                 if options.score:
                     truths.append(labeller.task.labels(block, kind))
                     found.append(best[0])
-                write(_lines(options, labeller, block, kind, best))
+                write(_lines(options, labeller, block, kind, best, likely))
         if options.score and not truths:
             raise ModelError(f"there are no sentences in {name_of(options.file)}, and nothing to score")
         if options.score:
@@ -145,25 +170,66 @@ def _listed(found: Iterator[Any], block: Block, number: int) -> list[list[str]]:
     return [labels.tolist() for labels in (one if isinstance(one, list) else [one])]
 
 
+def _probabilities(labeller: Labeller, block: Block, kind: Any, labels: list[str]) -> list[float]:
+    """Return how likely each label of a labelling is."""
+    crf: Any = labeller.svm
+    found = crf.predict_marginals([labeller.task.rows(block, kind)])[0]
+    numbers = {label: number for number, label in enumerate(crf.classes_.tolist())}
+    return [float(row[numbers[label]]) for row, label in zip(found, labels, strict=True)]
+
+
+def _check_marginals(options: Namespace, labeller: Labeller, kind: Any) -> None:
+    if not options.marginals:
+        return
+    if not hasattr(labeller.svm, "predict_marginals"):
+        raise ModelError(
+            f"{options.model} has scores and no probabilities; train it with --objective for --marginals"
+        )
+    if options.number is not None or (kind == "conllu" and not options.json):
+        raise ModelError("--marginals goes with one labelling, in columns or with --json")
+
+
 def _lines(
-    options: Namespace, labeller: Labeller, block: Block, kind: Any, best: list[list[str]]
+    options: Namespace,
+    labeller: Labeller,
+    block: Block,
+    kind: Any,
+    best: list[list[str]],
+    likely: list[float] | None,
 ) -> list[str]:
     if options.json:
         words = [row[0] for row in labeller.task.rows(block, kind)]
         labels = {"labellings": best} if options.number else {"labels": best[0]}
-        return [reports.as_json({"words": words, **labels})]
+        more = {} if likely is None else {"probabilities": likely}
+        return [reports.as_json({"words": words, **labels, **more})]
+    if likely is not None:
+        best = [best[0], [f"{probability:.4f}" for probability in likely]]
+        return [*labelled(block, kind, best, labeller.task.target), ""]
     padded = best + [["_"] * len(block.rows)] * ((options.number or 1) - len(best))
     return [*labelled(block, kind, padded, labeller.task.target), ""]
 
 
 def _decoder(options: Namespace) -> Any:
-    if options.number is not None and options.decode != "best":
-        raise ModelError("-k gives the labellings of the best scores; leave out --decode")
+    if options.number is not None and (options.decode != "best" or options.maximise is not None):
+        raise ModelError("-k gives the labellings of the best scores; leave out --decode and --maximise")
+    if options.maximise is not None:
+        return _maximising(options)
     if options.decode == "best":
-        refuse(options, ("background", "scale"), "but for --decode expected-f")
+        refuse(options, ("background", "scale"), "but for --decode expected-f and --maximise")
         return learning().BestDecoder() if options.number is None else learning().KBestDecoder(options.number)
     chosen = filled(options, {"background": "O", "scale": 1.0})
     return learning().ExpectedFBeta(background=chosen.background, scale=chosen.scale)
+
+
+def _maximising(options: Namespace) -> Any:
+    name, beta = options.maximise
+    chosen = filled(options, {"background": "O", "scale": 1.0})
+    if name == "accuracy":
+        refuse(options, ("background",), "for --maximise accuracy")
+        loss = tt.losses.as_loss("hamming")
+    else:
+        loss = tt.losses.as_loss(name, chosen.background, beta=beta)
+    return learning().MaxExpected(loss, scale=chosen.scale)
 
 
 def _constraint(options: Namespace, labels: list[str]) -> Constraint | None:

@@ -232,3 +232,8 @@ def positive(text: str) -> float:
     if not 0.0 < number < float("inf"):
         raise argparse.ArgumentTypeError(f"expected a positive number, got {text!r}")
     return number
+
+
+def least(text: str) -> float:
+    """Read a number from 0 on."""
+    return 0.0 if text.strip("0.") == "" and "0" in text else positive(text)

@@ -28,6 +28,7 @@ def add(commands: Commands) -> None:
         "tag train.conllu -o tagger.npz",
         "chunk train.txt -o chunker.npz --loss chunk-f1 --scaling slack --C 0.1 --test test.txt",
         "chunk train.txt -o chunker.npz --checkpoint run.npz",
+        "chunk train.txt -o chunker.npz --objective likelihood",
         "parse train.mrg -o grammar.json --horizontal 2 --vertical 2",
         "parse train.mrg -o parser.npz --loss f1 --passes 10",
     )
@@ -103,9 +104,8 @@ def _train_labeller(options: Namespace) -> int:
 def _estimator(options: Namespace, task: Task) -> Any:
     words = task.reads == ("word",)
     features = learning().WindowFeatures(learning().TAGGING if words else learning().CHUNKING, parts=words)
-    return learning().SequenceSVM(
-        **settings(options), hashed=options.hashed, min_count=_least(options), features=features
-    )
+    kind = learning().SequenceSVM if options.objective is None else learning().SequenceCRF
+    return kind(**settings(options), hashed=options.hashed, min_count=_least(options), features=features)
 
 
 def _sentences(path: str, kind: Format) -> list[Block]:
@@ -139,13 +139,14 @@ class _Examples(NamedTuple):
 
 def _train_parser(options: Namespace) -> int:
     refuse(options, ("format", "column"), "but for tag and chunk")
-    if options.loss is None:
+    counts = options.loss is None and options.objective is None
+    if counts:
         refuse_learning(options)
     trees = trees_of(options.data)
     gold = None if options.test is None else trees_of(options.test)
     given = {"horizontal": options.horizontal, "vertical": options.vertical, "tail": options.tail}
     how = {name: value for name, value in given.items() if value is not None}
-    parser, told = (_counted if options.loss is None else _learned)(options, trees, how)
+    parser, told = (_counted if counts else _learned)(options, trees, how)
     if gold is not None:
         told["test"] = scored_parses(gold, [parsed(parser.forest(tree.words)) for tree in gold])
     tell(told, options)
@@ -165,7 +166,8 @@ def _counted(options: Namespace, trees: list[Tree], how: dict[str, Any]) -> tupl
 
 
 def _learned(options: Namespace, trees: list[Tree], how: dict[str, Any]) -> tuple[Parser, dict[str, Any]]:
-    svm = learning().TreeSVM(**settings(options), **how, hashed=options.hashed, min_count=_least(options))
+    kind = learning().TreeSVM if options.objective is None else learning().TreeCRF
+    svm = kind(**settings(options), **how, hashed=options.hashed, min_count=_least(options))
     fitted(svm, [tree.words for tree in trees], trees)
     learning().save(svm, options.output, notes={"name": "parse"})
     return Parser(svm.forest, svm.grammar_.labels), {"trees": len(trees), **learned(svm, options.output)}

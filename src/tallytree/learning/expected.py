@@ -139,8 +139,8 @@ def _sampled(model: Model, loss: Loss, samples: int | None, seed: int) -> Choice
     """Choose among labellings that are drawn, and the most probable one."""
     if samples is None:
         raise ModelError(
-            f"there is no exact way to the least expected {type(loss).__name__}; say how many labellings to "
-            "draw, as in MaxExpected(loss, samples=100), and the best of them is taken"
+            f"there is no exact way to the least expected {type(loss).__name__} here; say how many "
+            "labellings to draw, as in MaxExpected(loss, samples=100), and the best of them is taken"
         )
     if samples < 1:
         raise ModelError(f"samples is a positive number, got {samples!r}")

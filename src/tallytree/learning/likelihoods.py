@@ -12,6 +12,7 @@ The first two are convex in the weights and never negative.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Literal, get_args
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tallytree.bulk.chains import Chains
+from tallytree.bulk.counted import Counts, evidence_of_counts
 from tallytree.bulk.expectations import ChainSums, SparseRows, objective_of_chains, sum_chains
 from tallytree.errors import ModelError
 from tallytree.learning.planes import Floats, Integers
@@ -112,7 +114,7 @@ class SequenceObjective(Objective):
         some = np.flatnonzero(lengths)  # an empty sequence has one labelling, which is right
         self._lengths = [lengths[number] for number in some]
         self._importance = np.ascontiguousarray(importance[some], dtype=np.float64)
-        self._rows, self._columns = _native(rows), _native(rows.T.tocsr())
+        self._rows, self._columns = native_rows(rows), native_rows(rows.T.tocsr())
         self._size = rows.shape[1] * self._labels
         self._learned = _learned(rows, self._truths, self._labels, all_states)
         self.dimension = len(self._learned)
@@ -137,16 +139,29 @@ class SequenceObjective(Objective):
             value -= float(self._importance @ chains.scores(self._truths))
             by_labels[np.arange(len(self._truths)), self._truths] -= self._weight
             by_links = by_links - self._observed
-        by_features = self._columns.times(by_labels, self.threads)
-        return value, np.concatenate((by_features.ravel(), by_links.ravel()))[self._learned]
+        return value, self.gradient(self._columns, ChainSums(found.values, by_labels, by_links))
+
+    def gradient(self, columns: SparseRows, found: ChainSums) -> Floats:
+        """Return derivatives by weights from those by scores, and the transposed features."""
+        by_features = columns.times(found.labels, self.threads)
+        return np.concatenate((by_features.ravel(), found.links.ravel()))[self._learned]
 
     def chains(self, weights: Floats) -> Chains:
         """Return the scores of all sequences but empty ones."""
+        return self.scored(self._rows, self._lengths, weights)
+
+    def scored(self, rows: SparseRows, lengths: Sequence[int], weights: Floats) -> Chains:
+        """Return the scores of sequences, given their features."""
         self._whole[self._learned] = weights
         table, links = self._whole[: self._size], self._whole[self._size :]
-        scores = self._rows.times(table.reshape(-1, self._labels), self.threads)
+        scores = rows.times(table.reshape(-1, self._labels), self.threads)
         names = None if self._names is None else tuple(self._names)
-        return Chains(scores, links.reshape(self._labels, self._labels), self._lengths, names)
+        return Chains(scores, links.reshape(self._labels, self._labels), lengths, names)
+
+    @property
+    def features(self) -> int:
+        """The number of features."""
+        return int(self._size) // self._labels
 
     def _sums(self, chains: Chains) -> ChainSums:
         if self.kind == "likelihood" or not self._lengths:
@@ -166,7 +181,8 @@ class SequenceObjective(Objective):
         return weights[self._learned]
 
 
-def _native(rows: sparse.csr_matrix) -> SparseRows:
+def native_rows(rows: sparse.csr_matrix) -> SparseRows:
+    """Return a matrix as native products take it."""
     return SparseRows(
         rows.indptr.astype(np.int64), rows.indices.astype(np.int32), np.asarray(rows.data, dtype=np.float64)
     )
@@ -180,3 +196,65 @@ def _learned(rows: sparse.csr_matrix, truths: Integers, labels: int, every: bool
     sizes = np.diff(rows.indptr)
     seen = np.unique(rows.indices.astype(np.int64) * labels + np.repeat(truths, sizes))
     return np.concatenate((seen, size + np.arange(labels * labels)))
+
+
+class CountedObjective(Objective):
+    """An objective of labelled sequences, and of others of which only counts of labels are known.
+
+    Parameters
+    ----------
+    labelled : SequenceObjective
+        That of the labelled ones, with all of its weights learned.
+    rows : sequence of sparse matrices
+        The features of the others.
+    counts : sequence of mappings of label numbers to (least, largest)
+        What is known of them.
+    weight : float
+        What ``−log p(counts)`` is multiplied by.
+    """
+
+    def __init__(
+        self,
+        labelled: SequenceObjective,
+        rows: Sequence[sparse.csr_matrix],
+        counts: Sequence[Counts],
+        weight: float = 1.0,
+    ) -> None:
+        self.kind, self._labelled, self._weight = labelled.kind, labelled, weight
+        self.dimension, self.examples = labelled.dimension, labelled.examples + len(rows)
+        self._groups = []
+        some = [(matrix, known) for matrix, known in zip(rows, counts, strict=True) if matrix.shape[0]]
+        for names in sorted({tuple(known) for _, known in some}):
+            mine = [(matrix, known) for matrix, known in some if tuple(known) == names]
+            stacked = sparse.vstack([matrix for matrix, _ in mine], format="csr")
+            lengths = [matrix.shape[0] for matrix, _ in mine]
+            self._groups.append((native_rows(stacked), lengths, [known for _, known in mine]))
+        self._turned = [native_rows(_matrix(group[0], labelled.features).T.tocsr()) for group in self._groups]
+
+    @property
+    def convex(self) -> bool:
+        """No: the sum over what is allowed counts against the sum over all."""
+        return False
+
+    def __call__(self, weights: Floats) -> tuple[float, Floats]:
+        """Return the value at some weights, and the gradient."""
+        value, gradient = self._labelled(weights)
+        for (rows, lengths, counts), turned in zip(self._groups, self._turned, strict=True):
+            chains = self._labelled.scored(rows, lengths, weights)
+            importance = np.full(len(lengths), self._weight)
+            found = evidence_of_counts(chains, counts, importance, self._labelled.threads)
+            value += self._weight * float(found.values.sum())
+            gradient = gradient + self._labelled.gradient(turned, found)
+        return value, gradient
+
+    def spread(self, weights: Floats) -> Floats:
+        """Return the weights of the problem."""
+        return self._labelled.spread(weights)
+
+    def gathered(self, weights: Floats) -> Floats:
+        """Return those of the problem's weights that are learned."""
+        return self._labelled.gathered(weights)
+
+
+def _matrix(rows: SparseRows, features: int) -> sparse.csr_matrix:
+    return sparse.csr_matrix((rows.values, rows.columns, rows.starts), shape=(len(rows.starts) - 1, features))

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.expectations import sum_chains
 from tallytree.bulk.least_loss import expected_losses, likely_nodes
 from tallytree.errors import ModelError
-from tallytree.learning.likelihoods import ObjectiveKind, SequenceObjective
+from tallytree.learning.fingerprints import fingerprint_of
+from tallytree.learning.likelihoods import CountedObjective, Objective, ObjectiveKind, SequenceObjective
 from tallytree.learning.planes import Floats
 from tallytree.learning.sequence_estimator import SequenceEstimator
 from tallytree.learning.sequences import SequenceProblem
 from tallytree.learning.structured_crf import StructuredCRF
 from tallytree.learning.templates import WindowFeatures
-from tallytree.learning.weighting import ClassWeight
+from tallytree.learning.weighting import ClassWeight, counts_of
 from tallytree.losses import ChunkFBeta, Loss, as_loss
 from tallytree.transducers.chunks import Scheme, tag_of
 
@@ -119,10 +121,62 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
     ) -> None:
         self._keep(locals())
 
-    def _objective(self, problem: Any, kind: ObjectiveKind, importance: Floats) -> SequenceObjective:
+    _counted: tuple[Sequence[Any], Sequence[Mapping[Any, Any]]] | None = None
+
+    def fit(
+        self,
+        X: Sequence[Any],
+        y: Sequence[Any],
+        sample_weight: ArrayLike | None = None,
+        *,
+        counted: tuple[Sequence[Any], Sequence[Mapping[Any, Any]]] | None = None,
+    ) -> Self:
+        """Learn weights from examples and their labellings, and from others whose labels were counted.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for all CRFs.
+        counted : (examples, counts), optional
+            Further examples, and for each a mapping of labels to how often they come in it: ``{"B-PER": 3}``,
+            or ``{"B-PER": (2, 4)}`` for a range. They count by ``−log p(counts)``, which is not convex:
+            training starts from the labelled examples.
+
+        Examples
+        --------
+        >>> crf = SequenceCRF(c2=0.01)
+        >>> crf = crf.fit([[["a"], ["b"]]], [["x", "y"]], counted=([[["c"], ["c"]]], [{"y": 2}]))
+        >>> crf.predict([[["c"]]])
+        [array(['y'], dtype=object)]
+        """
+        self._counted = counted
+        try:
+            return super().fit(X, y, sample_weight)
+        finally:
+            self._counted = None
+
+    def _learn_features(self, X: Sequence[Any]) -> None:
+        super()._learn_features([*X, *(() if self._counted is None else self._counted[0])])
+
+    def _objective(self, problem: Any, kind: ObjectiveKind, importance: Floats) -> Objective:
+        labelled = self._labelled(problem, kind, importance)
+        if self._counted is None:
+            return labelled
+        X, counts = self._counted
+        rows = [self.encoder_.rows(positions) for positions in self._read(X)]
+        return CountedObjective(labelled, rows, counts_of(counts, rows, self.labels_))
+
+    def _more_settings(self) -> dict[str, object]:
+        return {} if self._counted is None else {"counted examples": fingerprint_of(repr(self._counted))}
+
+    def _first_objective(self, problem: Any, importance: Floats) -> Objective:
+        return self._labelled(problem, "likelihood", importance)
+
+    def _labelled(self, problem: Any, kind: ObjectiveKind, importance: Floats) -> SequenceObjective:
         if kind != "likelihood":
             self._check_loss(problem)
-        return SequenceObjective(problem, kind, importance, self.all_possible_states, self._threads)
+        every = self.all_possible_states or self._counted is not None
+        return SequenceObjective(problem, kind, importance, every, self._threads)
 
     def _check_loss(self, problem: SequenceProblem) -> None:
         if truth_tables(problem.loss, problem.labels, problem.states) is None:

@@ -52,6 +52,10 @@ class StructuredCRF(StructuredEstimator):
 
     gradient_norm_: float
 
+    def _first_objective(self, problem: Any, importance: Floats) -> Objective:
+        """Return what is minimised first where the objective is not convex."""
+        return self._objective(problem, "likelihood", importance)
+
     @property
     def _threads(self) -> int | None:
         """The threads that ``n_jobs`` asks for; all of them where it is negative."""
@@ -115,7 +119,7 @@ class StructuredCRF(StructuredEstimator):
         start = np.zeros(objective.dimension)
         if objective.convex:
             return start
-        likelihood = self._objective(problem, "likelihood", importance)
+        likelihood = self._first_objective(problem, importance)
         options = RunOptions(
             max(self.tolerance, 0.01), self.max_passes, self.max_seconds, None, self._run_options().callback
         )
@@ -132,8 +136,13 @@ class StructuredCRF(StructuredEstimator):
             "c1": self.c1,
             "c2": self.c2,
             "weights of examples": fingerprint_of(importance),
+            **self._more_settings(),
         }
         return Checkpoint(self.checkpoint, settings, problem)
+
+    def _more_settings(self) -> dict[str, object]:
+        """Return what else a checkpoint must agree in."""
+        return {}
 
     def _note(self, found: Fitted, weights: Floats) -> None:
         self.weights_ = weights

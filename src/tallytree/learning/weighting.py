@@ -1,4 +1,4 @@
-"""How much each example counts: sample weights and weights of classes."""
+"""How much each example counts: sample weights and weights of classes; and known counts of labels."""
 
 from __future__ import annotations
 
@@ -77,3 +77,40 @@ def _named(class_weight: Any, labels: Labels) -> Floats:
 def _balanced(truths: Sequence[Integers], labels: Labels) -> Floats:
     counts = np.bincount(np.concatenate(truths), minlength=labels.count)
     return np.where(counts > 0, counts.sum() / (np.count_nonzero(counts) * np.maximum(counts, 1)), 1.0)
+
+
+def counts_of(
+    counts: Sequence[Mapping[Any, Any]], rows: Sequence[Any], labels: Labels
+) -> list[dict[int, tuple[int, int]]]:
+    """Return how often labels come in examples, by number and as ranges; refuse what cannot be.
+
+    Examples
+    --------
+    >>> counts_of([{"B": 1}], [np.zeros((3, 2))], Labels(("B", "O"), 2))
+    [{0: (1, 1)}]
+    """
+    if len(counts) != len(rows):
+        raise ModelError(f"there are {len(rows)} counted examples and {len(counts)} counts of labels")
+    numbers = {name: number for number, name in enumerate(labels.classes.tolist())}
+    return [_ranges(number, known, rows[number].shape[0], numbers) for number, known in enumerate(counts)]
+
+
+def _ranges(example: int, known: Any, length: int, numbers: dict[Any, int]) -> dict[int, tuple[int, int]]:
+    if not isinstance(known, Mapping) or not known:
+        raise ModelError(
+            f"counted example {example}: counts map labels to numbers, as in {{'B-PER': 3}}; got {known!r}"
+        )
+    ranges = {}
+    for label, count in known.items():
+        if label not in numbers:
+            raise ModelError(f"counted example {example}: {label!r} is no label of the labelled examples")
+        low, high = count if isinstance(count, tuple) else (count, count)
+        if not 0 <= low <= high or low > length:
+            raise ModelError(
+                f"counted example {example}: {count!r} of {label!r} cannot be, with {length} positions"
+            )
+        ranges[numbers[label]] = (int(low), int(min(high, length)))
+    most = length if len(ranges) < len(numbers) else sum(high for _, high in ranges.values())
+    if sum(low for low, _ in ranges.values()) > length or most < length:
+        raise ModelError(f"counted example {example}: {known!r} cannot be, with {length} positions")
+    return dict(sorted(ranges.items()))

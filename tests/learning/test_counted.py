@@ -1,0 +1,81 @@
+"""Examples of which only counts of labels are known: the objective over all labellings, what is learned."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+pytest.importorskip("clarabel")
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.optimize import approx_fprime
+
+import tallytree as tt
+from tallytree.learning import SequenceCRF, SequenceProblem
+from tallytree.learning.likelihoods import CountedObjective, SequenceObjective
+
+COUNTS = [{1: (1, 1)}, {0: (0, 1), 2: (1, 2)}, {1: (0, 0)}, {0: (0, 9)}]
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 2**32), st.floats(0.1, 3.0))
+def test_the_objective_is_the_probability_of_the_counts(seed, weight):
+    rng = np.random.default_rng(seed)
+    labelled = [sparse.csr_matrix(rng.normal(size=(3, 2)))]
+    problem = SequenceProblem(labelled, [rng.integers(0, 3, 3)], 3, tt.losses.HammingDistance())
+    rows = [sparse.csr_matrix(rng.normal(size=(length, 2))) for length in (3, 2, 1, 0)]
+    alone = SequenceObjective(problem, "likelihood", np.ones(1), all_states=True)
+    objective = CountedObjective(alone, rows, COUNTS, weight)
+    weights = rng.normal(size=objective.dimension)
+    value, gradient = objective(weights)
+
+    def wanted(some):
+        total = alone(some)[0]
+        for matrix, counts in zip(rows[:3], COUNTS, strict=False):
+            every = np.array(list(product(range(3), repeat=matrix.shape[0])))
+            scores = (matrix @ some[:6].reshape(2, 3))[np.arange(matrix.shape[0]), every].sum(axis=1)
+            scores += some[6:].reshape(3, 3)[every[:, :-1], every[:, 1:]].sum(axis=1)
+            kept = np.ones(len(every), dtype=bool)
+            for label, (low, high) in counts.items():
+                often = (every == label).sum(axis=1)
+                kept &= (often >= low) & (often <= high)
+            p = np.exp(scores)
+            total -= weight * np.log(p[kept].sum() / p.sum())
+        return total
+
+    np.testing.assert_allclose(value, wanted(weights), rtol=1e-10)
+    np.testing.assert_allclose(gradient, approx_fprime(weights, wanted, 1e-7), rtol=1e-4, atol=1e-5)
+    assert not objective.convex
+
+
+def test_counts_teach_what_no_label_says():
+    X, y = [[["the"], ["cat"]]], [["D", "N"]]
+    told = [[["fox"], ["a"]], [["a"], ["fox"]], [["fox"], ["fox"]]]
+    counts = [{"N": 1}, {"N": (1, 1)}, {"N": 2}]
+    crf = SequenceCRF(c2=0.01, tolerance=1e-3).fit(X, y, counted=(told, counts))
+    assert crf.predict([[["fox"]], [["a"]]])[0].tolist() == ["N"]
+    assert crf.predict([[["a"]]])[0].tolist() == ["D"]
+    assert crf.converged_ and crf.gradient_norm_ < 0.1
+    assert crf._counted is None
+
+
+@pytest.mark.parametrize(
+    ("counts", "text"),
+    [
+        ([{"N": 3}], "counted example 0: 3 of 'N' cannot be, with 2 positions"),
+        ([{"N": -1}], "cannot be, with 2 positions"),
+        ([{"N": (2, 1)}], "cannot be"),
+        ([{"N": 2, "D": 1}], "counted example 0: .* cannot be, with 2 positions"),
+        ([{"N": 0, "D": 1}], "cannot be, with 2 positions"),
+        ([{"Z": 1}], "counted example 0: 'Z' is no label"),
+        ([{}], "counts map labels to numbers"),
+        ([3], "counts map labels to numbers"),
+        ([], "there are 1 counted examples and 0 counts"),
+    ],
+)
+def test_counts_that_cannot_be_are_refused(counts, text):
+    with pytest.raises(tt.ModelError, match=text):
+        SequenceCRF().fit([[["the"], ["cat"]]], [["D", "N"]], counted=([[["a"], ["fox"]]], counts))
