@@ -165,10 +165,8 @@ def main(quick: bool = False) -> dict[str, list[Row]]:
         return {}
     rows = [measure(name) for name in list(PROBLEMS)[: 2 if quick else None]]
     show("memory: forecast and measured", rows)
-    limits = [
-        under_limits(name)
-        for name in (["chain of 100 x 1,000", "loss_augmented_corpus of 300"] if quick else CASES)
-    ]
+    small = ["chain of 100 x 1,000", "loss_augmented_corpus of 300"]
+    limits = [under_limits(name) for name in (small if quick else CASES)]
     show("memory: limits and measured", limits)
     return {"memory": rows, "memory limits": limits}
 

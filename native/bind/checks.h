@@ -209,5 +209,6 @@ void bind_chart_runs(nb::module_ &m);
 void bind_batch(nb::module_ &m);
 void bind_truths(nb::module_ &m);
 void bind_dual_steps(nb::module_ &m);
+void bind_bounds(nb::module_ &m);
 
 }  // namespace tallytree

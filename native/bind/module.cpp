@@ -46,5 +46,6 @@ NB_MODULE(_native, m) {
     bind_truths(m);
     bind_batch(m);
     bind_dual_steps(m);
+    bind_bounds(m);
     choose_kernels(nullptr);
 }

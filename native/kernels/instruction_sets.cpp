@@ -11,6 +11,7 @@ namespace tallytree {
     extern const KernelsOf<float> floats;        \
     extern const SumKernels sums;                \
     extern const SumProductKernels sum_products; \
+    extern const ChainKernels chains;            \
     }
 TALLYTREE_DECLARE(baseline)
 #ifdef TALLYTREE_X86_64
@@ -25,10 +26,13 @@ const MaxPlusKernels *maxplus_kernels(const char *name) {
     };
     static const Candidate candidates[] = {
 #ifdef TALLYTREE_X86_64
-        {{v4::doubles, v4::sums, "v4", v4::floats, v4::sum_products}, __builtin_cpu_supports("x86-64-v4") != 0},
-        {{v3::doubles, v3::sums, "v3", v3::floats, v3::sum_products}, __builtin_cpu_supports("x86-64-v3") != 0},
+        {{v4::doubles, v4::sums, "v4", v4::floats, v4::sum_products, v4::chains},
+         __builtin_cpu_supports("x86-64-v4") != 0},
+        {{v3::doubles, v3::sums, "v3", v3::floats, v3::sum_products, v3::chains},
+         __builtin_cpu_supports("x86-64-v3") != 0},
 #endif
-        {{baseline::doubles, baseline::sums, "baseline", baseline::floats, baseline::sum_products}, true},
+        {{baseline::doubles, baseline::sums, "baseline", baseline::floats, baseline::sum_products, baseline::chains},
+         true},
     };
     for (const auto &c : candidates)
         if (c.runs && (name == nullptr || std::strcmp(name, c.kernels.name) == 0)) return &c.kernels;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/chain_pass.h"
 #include "kernels/sumproduct.h"
 
 namespace tallytree {
@@ -89,6 +90,7 @@ struct MaxPlusKernels : KernelsOf<double>, SumKernels {
     const char *name;
     KernelsOf<float> single;
     SumProductKernels products;
+    ChainKernels chains;
 
     template <class Real>
     const KernelsOf<Real> &of() const {

@@ -107,7 +107,7 @@ def test_little_memory_is_refused_or_enough_as_one_by_one(some, share):
         models, statistics, memory_limit=limit + held_for(models), threads=3, errors="return"
     )
     for solution, model, given_statistics in zip(found, models, statistics, strict=True):
-        assert_same(solution, alone(tt.solve, model, given_statistics, memory_limit=limit))
+        assert_same(solution, alone(tt.solve, model, given_statistics, memory_limit=limit, strategy="full"))
 
 
 def sentences(count=60, states=5, seed=0):

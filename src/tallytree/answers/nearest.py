@@ -61,7 +61,7 @@ def _ranges(statistics: Sequence[Any], alone: Sequence[TallyTable[Any] | None], 
             told.append(f"{s.name} is attainable from {table.tallies.min()} to {table.tallies.max()}")
         elif isinstance(s, Statistic):
             told.append("{} ranges from {} to {} at most".format(s.name, *s.extent))
-    others = f"; and {total - len(statistics):,} others" if total > len(statistics) else ""
     if not told:
         return "there are too many tallies to list the nearest"
+    others = f"; and {total - len(statistics):,} others" if total > len(statistics) else ""
     return f"each for itself, {', '.join(told)}{others}"

@@ -1,4 +1,4 @@
-"""Tallies as values with names."""
+"""Tallies as values with names, and rows of tallies looked up."""
 
 from __future__ import annotations
 
@@ -42,6 +42,10 @@ def whole_numbers(values: Iterable[Any]) -> list[int]:
     if not all(isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in given):
         raise ModelError(f"a tally is made of integers, got {given}")
     return [int(value) for value in given]
+
+
+Tally = Iterable[int] | Mapping[str, int]
+"""A tally as users give it: in the order of the statistics, or by name."""
 
 
 def wanted_tally(names: Sequence[str], tally: Sequence[Any], named: Mapping[str, Any]) -> list[int]:

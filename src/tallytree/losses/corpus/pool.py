@@ -11,6 +11,12 @@ from numpy.typing import NDArray
 
 from tallytree.model.rounding import rounding_bound
 
+# --- points that no vector of multipliers can choose --------------------------------------------------------
+# Those on or below a chord of others. ``max_l (μ(l) + λ·l)`` is always attained at a vertex of the upper hull
+# of the points ``(l, μ(l))``. A point is no vertex if it lies on or below the chord of two others on the same
+# line, so few points are left after looking along the lines of a few directions. Not all of them are
+# vertices, but all vertices are among them.
+
 _MOST_PASSES = 64
 
 
