@@ -92,6 +92,8 @@ std::optional<PyOutcome> search(const PySkeleton &skeleton, const std::vector<Ta
     Need need = asked.need;
     nb::gil_scoped_release release;
     if (!program.feasible || program.statistics == 0) return {};
+    memory_limit -= LocalTables::bytes(program);
+    if (memory_limit < 0) return {};
     const LocalTables tables(program, std::move(score_tables), std::move(count_tables));
     if (!tables.fits() || GraphMessages::bytes(tables) > memory_limit || !need.prepare()) return {};
     const bool chain = ChainMessages::fits(tables, memory_limit);

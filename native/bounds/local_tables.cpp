@@ -28,6 +28,14 @@ LocalTables::LocalTables(const Skeleton &skeleton, std::vector<TableBlock<double
     find_range();
 }
 
+double LocalTables::bytes(const Skeleton &skeleton) {
+    double sum = static_cast<double>(skeleton.bytes) + static_cast<double>(sizeof(LocalTables));
+    for (const Step &step : skeleton.steps)
+        sum += static_cast<double>(sizeof(LocalStep)) + 8.0 * static_cast<double>(step.score_size) +
+               4.0 * static_cast<double>(step.shift_size * skeleton.statistics);
+    return sum;
+}
+
 void LocalTables::add_step(Index t) {
     const Step &step = skeleton_.steps[t];
     operations_ += skeleton_.states[t] * (step.verb == Verb::Eliminate ? static_cast<double>(step.gone.count) : 1);

@@ -28,6 +28,9 @@ class LocalTables {
     LocalTables(const Skeleton &skeleton, std::vector<TableBlock<double>> scores,
                 std::vector<TableBlock<std::int64_t>> counts);
 
+    // What it and the program take, at most.
+    static double bytes(const Skeleton &skeleton);
+
     const Skeleton &skeleton() const { return skeleton_; }
     Index statistics() const { return skeleton_.statistics; }
     const LocalStep &operator[](Index step) const { return steps_[step]; }

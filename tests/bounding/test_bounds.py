@@ -73,8 +73,8 @@ def test_what_does_not_fit_the_memory_is_answered_by_bounds():
     model, truth = chain(rng, 400, 3), rng.integers(0, 3, 400)
     loss = tt.losses.FBeta(truth, background=0)
     with pytest.raises(tt.BudgetError):
-        tt.loss_augmented(model, loss, memory_limit=6e5, strategy="full")
-    found = tt.loss_augmented(model, loss, memory_limit=6e5)
+        tt.loss_augmented(model, loss, memory_limit=2e6, strategy="full")
+    found = tt.loss_augmented(model, loss, memory_limit=2e6)
     assert isinstance(found.certificate, BoundsCertificate)
     assert found.value == pytest.approx(tt.loss_augmented(model, loss, strategy="full").value)
 
@@ -84,7 +84,7 @@ def test_neither_fits_and_it_says_what_is_known():
     model = chain(rng, 200, 3)
     where = (tt.count(model, state=1) == 70) & (tt.count(model, state=2) == 80)
     with pytest.raises(tt.BudgetError, match="no labelling has a value above"):
-        tt.solve(model, where=where, memory_limit=3e4)
+        tt.solve(model, where=where, memory_limit=1.4e5)
 
 
 def test_explanation_is_an_argument():

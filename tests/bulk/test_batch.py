@@ -55,7 +55,7 @@ def test_solutions_equal_those_found_one_by_one(some, threads, objective):
     models, statistics = [model for model, _ in some], [statistics for _, statistics in some]
     found = tt.solve_batch(models, statistics, objective, threads=threads, errors="return")
     for solution, model, given_statistics in zip(found, models, statistics, strict=True):
-        assert_same(solution, alone(tt.solve, model, given_statistics, objective))
+        assert_same(solution, alone(tt.solve, model, given_statistics, objective, strategy="full"))
         if isinstance(solution, tt.Solution):
             check_solution(solution, model, given_statistics)
 
@@ -72,7 +72,7 @@ def test_constraints_and_fixed_states_are_kept_to_as_one_by_one(some, data):
     )
     for i, solution in enumerate(found):
         options = {"where": where[i], "fixed": fixed[i], "allowed": allowed[i]}
-        assert_same(solution, alone(tt.solve, models[i], statistics[i], penalty, **options))
+        assert_same(solution, alone(tt.solve, models[i], statistics[i], penalty, strategy="full", **options))
 
 
 def _constraint(draw, statistics):
@@ -153,7 +153,9 @@ def test_reductions_and_machines_are_solved_as_one_by_one(threads):
         models, recipe, "slack", truths=truths, where=where, threads=threads, errors="return"
     )
     for answer, model, truth in zip(answers, models, truths, strict=True):
-        expected = alone(tt.loss_augmented, model, recipe.against(truth), "slack", where=where)
+        expected = alone(
+            tt.loss_augmented, model, recipe.against(truth), "slack", where=where, strategy="full"
+        )
         assert_same(answer, expected)
 
 

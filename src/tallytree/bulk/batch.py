@@ -3,8 +3,8 @@
 Python binds the statistics of each problem and hands it over. The rest is native and runs without the GIL:
 layout, messages and, for :func:`solve_batch`, decoding and the evaluation of the labelling; only an objective
 is called back. Problems of one shape share a skeleton, a thread uses the memory of one problem for the next,
-and the costliest problem starts first. A problem is answered as it would be on its own, bit for bit, whatever
-the number of threads.
+and the costliest problem starts first. A problem is answered as it would be on its own, by a whole table, bit
+for bit, whatever the number of threads.
 """
 
 from __future__ import annotations

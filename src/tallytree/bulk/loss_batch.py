@@ -52,8 +52,8 @@ def loss_augmented_batch(
     Returns
     -------
     list of AugmentedSolution
-        Each as :func:`loss_augmented` would give it, bit for bit; with ``errors="return"`` a
-        :class:`TallytreeError` in the place of one that could not be had.
+        Each as :func:`loss_augmented` would give it by ``strategy="full"``, bit for bit; with
+        ``errors="return"`` a :class:`TallytreeError` in the place of one that could not be had.
 
     Examples
     --------
