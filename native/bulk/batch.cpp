@@ -60,6 +60,9 @@ double bytes_of(const Layout &layout) {
     return 8 * static_cast<double>(layout.arena + layout.scratch) + static_cast<double>(layout.plan_bytes);
 }
 
+// A thread has lists and memory of its own, which are not worth it where there is little.
+constexpr double kBytesPerThread = 16 << 20;
+
 // One item on one thread.
 class ItemSolver {
   public:
@@ -69,7 +72,7 @@ class ItemSolver {
           number_(number),
           space_(space),
           poll_(poll),
-          request_(item_.truth ? item_.truth.request(batch.mode, batch.memory_limit, space) : item_.request) {}
+          request_(item_.truth ? item_.truth.request(batch.mode, batch.memory_limit(), space) : item_.request) {}
 
     void solve(Gate &gate, const MaxPlusKernels *kernels, const Batch::Decoding &decoding, BatchAnswer &answer) {
         try {
@@ -197,9 +200,13 @@ std::vector<BatchAnswer> Batch::run(Index threads, const MaxPlusKernels *kernels
                                     const Poll &poll, const Inside &inside) const {
     std::vector<BatchAnswer> answers(items_.size());
     Gate gate;
-    std::vector<Workspace> workspaces(std::max<Index>(threads, 1));
+    Arena::trim(memory_limit_);
+    threads = std::clamp<Index>(static_cast<Index>(memory_limit_ / kBytesPerThread), 1, std::max<Index>(threads, 1));
+    std::vector<Workspace> workspaces(threads);
     const Work work = [&](Worker &worker, Index i) {
-        ItemSolver(*this, i, workspaces[worker.number], worker.poll).solve(gate, kernels, decoding, answers[i]);
+        Workspace &space = workspaces[worker.number];
+        ItemSolver(*this, i, space, worker.poll).solve(gate, kernels, decoding, answers[i]);
+        space.trim(memory_limit_ / static_cast<double>(threads));
     };
     share_out(costliest_first(items_), threads, work, poll, inside);
     return answers;

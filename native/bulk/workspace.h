@@ -24,6 +24,12 @@ struct alignas(64) Workspace {  // no two of them in one line of the cache
         return *layout;
     }
 
+    // Keeps what the next problem can use, as long as it is no more than this thread's share of the memory.
+    void trim(double share) {
+        if (static_cast<double>(arena.bytes()) > share) arena = Arena();
+        Arena::trim(share);
+    }
+
     // Calls `use(run)` with the max-plus messages of what was laid out.
     template <class Use>
     void run(std::span<const TableBlock<double>> tables, const MaxPlusKernels *kernels, const Poll &poll, Use use) {

@@ -54,7 +54,7 @@ from tallytree.score_ranges import (
 )
 from tallytree.solving import distribution, plan, profile, solve
 from tallytree.statistics.constraints import Constraint
-from tallytree.statistics.recipes import count, matches, mismatches
+from tallytree.statistics.recipes import count, matches, mismatches, node_statistic
 from tallytree.statistics.statistic import Recipe, Statistic
 from tallytree.transducers import Machine, regular, transduce, valid_bio, valid_bioes
 
@@ -104,6 +104,7 @@ __all__ = [
     "losses",
     "matches",
     "mismatches",
+    "node_statistic",
     "parsing",
     "plan",
     "profile",

@@ -11,7 +11,7 @@ from math import inf
 from typing import Any, Unpack, overload
 
 from tallytree.answers.distribution import Distribution
-from tallytree.answers.graphs import GraphEngine
+from tallytree.answers.graphs import GRAPHS
 from tallytree.answers.nearest import nearest
 from tallytree.answers.objective import Objective
 from tallytree.answers.profile import Profile
@@ -30,9 +30,8 @@ from tallytree.reductions.reduction import Reduction
 from tallytree.running.engine import engine_of
 from tallytree.statistics.statistic import Recipe, Statistic
 
-_GRAPHS = GraphEngine()
-engine_of.register(Model, lambda _: _GRAPHS)
-engine_of.register(Reduction, lambda _: _GRAPHS)
+engine_of.register(Model, lambda _: GRAPHS)
+engine_of.register(Reduction, lambda _: GRAPHS)
 
 
 @overload

@@ -1,4 +1,4 @@
-"""What estimators have in common: the parameters of training, the state of a fit, decoding and scoring."""
+"""What estimators have in common: parameters, the state of a fit, decoding and scoring."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ class LossProfile:
     @property
     def model(self) -> Any:
         """What was asked about, restricted."""
-        return getattr(self._query, "model", self._query.query.subject)
+        return self._query.model
 
     @property
     def loss(self) -> Loss:

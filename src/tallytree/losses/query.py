@@ -45,6 +45,7 @@ Augmented = TypeVar("Augmented")
 class LossQuery(ABC, Generic[Augmented]):
     """A loss on a model or a forest."""
 
+    model: Any  # what was asked about, restricted
     loss: Loss  # in the subject's terms
     truth_score: float  # the score of the truth
     query: Query[Any]  # what the loss counts, under the constraint
