@@ -181,7 +181,7 @@ def test_the_certificate_is_checked():
     loss = tt.losses.Bleu(reference)
 
     def evidence_of(found):
-        assert any(part.budget > 0.01 for part in found.proof.plan.parts)
+        assert any(one.part.budget > 0.01 for one in found.proof.plan.parts)
         return found.proof.plan
 
     def fails(found):
@@ -191,11 +191,13 @@ def test_the_certificate_is_checked():
     for change in (-0.1, 0.1):
         found = tt.loss_augmented(model, loss, margin=4.0)
         evidence = evidence_of(found)
-        evidence.passes = tuple(one._replace(most=one.most + change) for one in evidence.passes)
+        evidence.passes = tuple(
+            one._replace(part=one.part._replace(most=one.part.most + change)) for one in evidence.passes
+        )
         fails(found)
     found = tt.loss_augmented(model, loss, margin=4.0)
     evidence = evidence_of(found)
-    evidence.parts = tuple(part._replace(budget=0.0) for part in evidence.parts)
+    evidence.parts = tuple(one._replace(part=one.part._replace(budget=0.0)) for one in evidence.parts)
     fails(found)
     found = tt.loss_augmented(model, loss, margin=4.0)
     evidence_of(found).parts = ()

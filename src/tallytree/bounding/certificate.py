@@ -43,6 +43,11 @@ class Part(NamedTuple):
     budget: float
     cells: int
 
+    def box(self, names: tuple[str, ...]) -> str:
+        """Return the box in words."""
+        ends = zip(names, self.low, self.high, strict=True)
+        return ", ".join(f"{name} = {a}" if a == b else f"{a} <= {name} <= {b}" for name, a, b in ends)
+
 
 class BoundsEvidence(Evidence):
     """What a search by bounds has shown.
@@ -73,17 +78,23 @@ class BoundsEvidence(Evidence):
     def certificate(self, proof: Proof, model: Model, score: float, tally: Any) -> BoundsCertificate:
         """Put the certificate of a labelling together."""
         return BoundsCertificate(
-            optimal=proof.claim.optimal and proof.gap == 0.0,
-            gap=proof.gap,
-            claim=proof.claim.words("labelling"),
-            score=score,
-            promised=proof.promised,
-            allowance=rounding(model.blocks),
-            tally=dict(zip(tally._fields, tally, strict=True)),
-            counted=self.names,
-            parts=self.parts,
-            passes=self.passes,
+            **self.content(proof, model, score, dict(zip(tally._fields, tally, strict=True)))
         )
+
+    def content(self, proof: Proof, model: Model, score: float, tally: dict[str, int]) -> dict[str, Any]:
+        """Return what a certificate holds."""
+        return {
+            "optimal": proof.claim.optimal and proof.gap == 0.0,
+            "gap": proof.gap,
+            "claim": proof.claim.words("labelling"),
+            "score": score,
+            "promised": proof.promised,
+            "allowance": rounding(model.blocks),
+            "tally": tally,
+            "counted": self.names,
+            "parts": self.parts,
+            "passes": self.passes,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,12 +139,9 @@ class BoundsCertificate(AnyCertificate):
             f"{'-' if price < 0 else '+'} {abs(price):.6g}·{name}"
             for price, name in zip(part.prices, self.counted, strict=True)
         )
-        box = ", ".join(
-            f"{name} = {a}" if a == b else f"{a} <= {name} <= {b}"
-            for name, a, b in zip(self.counted, part.low, part.high, strict=True)
-        )
         return [
             f"  no labelling has score {paid} above {part.most:.10g} (a plain pass);",
-            f"  with {box}, one that is as good as this one is at most {max(part.budget, 0.0):.6g}",
+            f"  with {part.box(self.counted)}, one that is as good as this one is at most "
+            f"{max(part.budget, 0.0):.6g}",
             f"  below that, and all that are were looked at: {counted(part.cells, 'cell')} of the tables",
         ]

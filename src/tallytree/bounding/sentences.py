@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.answers.certificate import AnyCertificate, Evidence, Proof
+from tallytree.answers.certificate import Evidence, Proof
+from tallytree.bounding.certificate import BoundsCertificate, BoundsEvidence, Part
 from tallytree.model.model import Model
-from tallytree.model.rounding import rounding
 from tallytree.running.sentences import Found, Measured
 from tallytree.values import counted
 
@@ -31,27 +31,14 @@ class SentencePart(NamedTuple):
     length : int
     split : int
         Which of the evidence's shares the charges are made of.
-    prices : tuple of float
-        One for each tally: for each order of n-grams, or each reference of ROUGE-L.
-        An infinite price forbids.
-    most : float
-        The most that any sentence of this length has at these prices, ``A``.
-    low, high : tuple of int
-        The ends of the box.
-    budget : float
-        The largest regret of a sentence that beats the value, ``D``.
-    cells : int
-        How many beginnings of sentences were within it.
+    part : Part
+        Prices, box, budget and cells; a cell is a beginning of sentences. There is a price for each order of
+        n-grams, or each reference of ROUGE-L, to be paid and not gained; an infinite one forbids.
     """
 
     length: int
     split: int
-    prices: tuple[float, ...]
-    most: float
-    low: tuple[int, ...]
-    high: tuple[int, ...]
-    budget: float
-    cells: int
+    part: Part
 
 
 class SentenceEvidence(Evidence):
@@ -86,22 +73,20 @@ class SentenceEvidence(Evidence):
 
     def certificate(self, proof: Proof, model: Model, score: float, tally: Any) -> SentenceCertificate:
         """Put the certificate of a labelling together."""
-        return SentenceCertificate(
-            optimal=proof.claim.optimal and proof.gap == 0.0,
-            gap=proof.gap,
-            claim=proof.claim.words("labelling"),
-            score=score,
-            promised=proof.promised,
-            allowance=rounding(model.blocks),
-            tally=self.reached,
-            counted=_names(self.measured),
-            parts=self.parts,
-            passes=self.passes,
+        bounds = BoundsEvidence(
+            model,
+            (),
+            _names(self.measured),
+            tuple(one.part for one in self.parts),
+            tuple((one.part.prices, one.part.most) for one in self.passes),
         )
+        known = bounds.content(proof, model, score, self.reached)
+        return SentenceCertificate(**known, lengths=tuple(one.length for one in self.parts))
 
 
 def _part(numbers: Any) -> SentencePart:
-    return SentencePart._make(tuple(one) if isinstance(one, list) else one for one in numbers)
+    length, split, prices, most, low, high, budget, cells = numbers
+    return SentencePart(length, split, Part(tuple(prices), most, tuple(low), tuple(high), budget, cells))
 
 
 def _names(measured: Measured) -> tuple[str, ...]:
@@ -115,57 +100,43 @@ def _names(measured: Measured) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SentenceCertificate(AnyCertificate):
+class SentenceCertificate(BoundsCertificate):
     """Why a sentence is optimal, by prices and budgets; print it.
 
     Attributes
     ----------
-    optimal, claim, score, promised, allowance
-        As for every certificate.
+    optimal, claim, score, promised, allowance, counted, parts, passes
+        As for :class:`BoundsCertificate`.
     tally : dict
         The tallies that have prices.
-    counted : tuple of str
-        Their names.
-    parts : tuple of SentencePart
-        Lengths and boxes of tallies, and what was looked at in each.
-    passes : tuple of SentencePart
-        All plain passes. What is in no box is ruled out by one of them.
+    lengths : tuple of int
+        The length of the sentences that each part is about.
     """
 
-    counted: tuple[str, ...]
-    parts: tuple[SentencePart, ...]
-    passes: tuple[SentencePart, ...]
-
-    @property
-    def cells(self) -> int:
-        """How many beginnings of sentences were looked at."""
-        return sum(part.cells for part in self.parts)
+    lengths: tuple[int, ...]
 
     def __str__(self) -> str:
         lines = [*self.attained("evaluated again on the model", "search's")]
-        for part in self.parts[:4]:
-            lines += self._argument(part)
+        for length, part in list(zip(self.lengths, self.parts, strict=True))[:4]:
+            lines += self._shown(length, part)
         if len(self.parts) > 4:
             lines.append(f"  and {len(self.parts) - 4} more boxes in the same way")
         many = f"{len(self.passes)} plain pass{'' if len(self.passes) == 1 else 'es'}"
         lines.append(f"  all other tallies and lengths are ruled out by {many} with such charges")
         return "\n".join(lines)
 
-    def _argument(self, part: SentencePart) -> list[str]:
+    def _shown(self, length: int, part: Part) -> list[str]:
         if np.inf in part.prices:
             return [
-                f"  with {part.length} words and {self.counted[-1]} = 0 the loss is 1, and none scores more "
-                f"than {part.most:.10g} (a plain pass);"
+                f"  with {length} words and {self.counted[-1]} = 0 the loss is 1, and none scores more than "
+                f"{part.most:.10g} (a plain pass);"
             ]
         paid = " ".join(
             f"- {price:.4g}·{name}" for price, name in zip(part.prices, self.counted, strict=True) if price
         )
-        box = ", ".join(
-            f"{name} = {a}" if a == b else f"{a} <= {name} <= {b}"
-            for name, a, b in zip(self.counted, part.low, part.high, strict=True)
-        )
         return [
-            f"  with {part.length} words none has score {paid} above {part.most:.10g} (a plain pass);",
-            f"  with {box}, one that is better than this one is at most {max(part.budget, 0.0):.6g}",
+            f"  with {length} words none has score {paid} above {part.most:.10g} (a plain pass);",
+            f"  with {part.box(self.counted)}, one that is better than this one is at most "
+            f"{max(part.budget, 0.0):.6g}",
             f"  below that, and all that are were looked at: {counted(part.cells, 'cell')}",
         ]

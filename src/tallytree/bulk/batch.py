@@ -177,7 +177,6 @@ class _ProfileOf:
     objective: Objective | None = None
     where: Where = None
     count = 1
-
     apart = False
 
     def __init__(

@@ -39,12 +39,12 @@ def check_sentences(solution: Solution, evidence: SentenceEvidence) -> None:
     tolerance = 1e-9 * (1 + evidence.margin) + 8 * rounding(evidence.model.blocks, evidence.truth_score)
     assert Counter(evidence.units) == Counter(chain.units()), "something else was counted"
     for one in evidence.passes:
-        if any(0 < price < np.inf for price in one.prices):
+        if any(0 < price < np.inf for price in one.part.prices):
             _check_shares(evidence, one)
         most = chain.most(one.length, chain.charges(one))
-        paid = one.length * sum(price for price in one.prices if price < np.inf)
-        assert most == one.most or abs(most - one.most) <= tolerance + 1e-12 * paid, (
-            f"at the prices {one.prices} a sentence has {most!r}, the certificate says {one.most!r}"
+        paid = one.length * sum(price for price in one.part.prices if price < np.inf)
+        assert most == one.part.most or abs(most - one.part.most) <= tolerance + 1e-12 * paid, (
+            f"at the prices {one.part.prices} a sentence has {most!r}, the certificate says {one.part.most!r}"
         )
     for length in chain.lengths():
         _check_length(solution, evidence, chain, length, tolerance)
@@ -81,23 +81,22 @@ def _check_length(
     tallies = chain.tallies_of(length)
     need, left = chain.need(value, chain.loss(length, tallies)), np.ones(len(tallies), dtype=bool)
     for part in (part for part in evidence.parts if part.length == length):
-        inside = ((tallies >= part.low) & (tallies <= part.high)).all(axis=1)
+        inside = ((tallies >= part.part.low) & (tallies <= part.part.high)).all(axis=1)
         left &= ~inside
         worst = (_reach(part, tallies[inside]) - need[inside]).max(initial=-np.inf)
-        assert worst <= max(part.budget, 0.0) + tolerance, (
-            f"a tally allows the regret {worst!r}, beyond the budget {part.budget!r}"
+        assert worst <= max(part.part.budget, 0.0) + tolerance, (
+            f"a tally allows the regret {worst!r}, beyond the budget {part.part.budget!r}"
         )
-    for one in passes:
-        left &= _reach(one, tallies) >= need - tolerance
-    beaten = chain.value(passes[0].most, chain.loss(length, tallies[left])) > value + tolerance
-    assert not beaten.any(), f"nothing rules out the tallies {tallies[left][beaten].tolist()}"
+    for one in passes:  # what is left can beat the value by more than rounding
+        left &= _reach(one, tallies) > need + tolerance
+    assert not left.any(), f"nothing rules out the tallies {tallies[left].tolist()}"
 
 
 def _reach(part: SentencePart, tallies: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the most that a sentence with each tally can score; where it has what is forbidden, no bound."""
-    finite = np.array([0.0 if price == np.inf else price for price in part.prices])
-    forbidden = (tallies[:, np.isinf(part.prices)] > 0).any(axis=1)
-    return np.where(forbidden, np.inf, part.most + tallies @ finite)
+    finite = np.array([0.0 if price == np.inf else price for price in part.part.prices])
+    forbidden = (tallies[:, np.isinf(part.part.prices)] > 0).any(axis=1)
+    return np.where(forbidden, np.inf, part.part.most + tallies @ finite)
 
 
 class _Chain:
@@ -146,7 +145,7 @@ class _Chain:
         charges: Charges = {}
         for u, (words, tally, _) in enumerate(self.evidence.units):
             for t in range(one.length):
-                share, price = self.evidence.shares[one.split][t, u], one.prices[tally]
+                share, price = self.evidence.shares[one.split][t, u], one.part.prices[tally]
                 if share > 0 and price > 0:
                     charges[t, words] = charges.get((t, words), 0.0) + price * share
         return charges
