@@ -38,6 +38,7 @@ NAMES = (
     "single",
     "transformations",
     "widths",
+    "bounds",
     "parsing",
 )
 

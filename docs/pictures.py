@@ -6,6 +6,8 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.colors import ListedColormap
+from matplotlib.patches import Patch
 
 import tallytree as tt
 from tallytree import parsing
@@ -61,6 +63,44 @@ def price():
     ax.plot(days, line, "--", color="#66a182", linewidth=1.5, label="bound at the best price")
     ax.plot([4], [relaxed.upper_bound], "o", color="#66a182", markersize=7, fillstyle="none")
     ax.legend(frameon=False, loc="lower center", fontsize=9)
+    return ax
+
+
+def band():
+    """The cells of a table that bounds leave, among those that a window leaves and all."""
+    rng = np.random.default_rng(2)
+    days, wet, count = 120, np.array([0.0, 1.0]), 60
+    unary, pairs = rng.normal(size=(days, 2)), 0.5 * np.eye(2)
+    model = tt.Model.chain(unary, pairs)
+    found = tt.solve(model, where=tt.count(model, state=1) == count, strategy="bounds")
+    (part,) = found.certificate.parts
+    best = [unary[0] + part.prices[0] * wet]  # of the days so far, at the price
+    for row in unary[1:]:
+        best.append((best[-1][:, None] + pairs).max(axis=0) + row + part.prices[0] * wet)
+    cells = {(s, s): float(best[-1].max() - best[-1][s]) for s in (0, 1)}  # state, wet days from here on
+    seen = np.full((days + 1, days), np.nan)
+    for day in range(days - 1, -1, -1):
+        cells = {cell: regret for cell, regret in cells.items() if regret <= part.budget + 1e-9}
+        later = np.arange(days + 1)
+        seen[later <= days - day, day] = 0
+        seen[(later <= days - day) & (later <= count) & (count - later <= day), day] = 1
+        for _, sum_ in cells:
+            seen[sum_, day] = 2
+        before: dict[tuple[int, int], float] = {}
+        for (state, sum_), regret in cells.items():
+            made = best[day - 1] + pairs[:, state]
+            for s in (0, 1):
+                cell, lost = (s, sum_ + s), regret + float(made.max() - made[s])
+                before[cell] = min(lost, before.get(cell, np.inf))
+        cells = before
+    ax = plt.figure(figsize=(7, 3.6), dpi=110, layout="constrained").add_subplot()
+    colours = ListedColormap(["#eeeeee", "#c9d7e8", "#c1443c"])
+    ax.imshow(seen, origin="lower", aspect="auto", cmap=colours, vmin=0, vmax=2, interpolation="none")
+    ax.set(xlabel="day", ylabel="wet days from here on", ylim=(0, days))
+    names = ("all tallies", f"those on a way to {count}", "those that bounds leave")
+    ax.legend(
+        [Patch(color=colours(i)) for i in range(3)], names, frameon=False, loc="upper right", fontsize=9
+    )
     return ax
 
 
@@ -139,6 +179,7 @@ PICTURES: dict[str, Callable] = {
     "diverse": diverse,
     "diverse-grid": diverse_grid,
     "price": price,
+    "band": band,
     "score-range": score_range,
     "within-margin": within_margin,
     "clique-tree": clique_tree,

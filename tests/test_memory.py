@@ -5,8 +5,12 @@ import pytest
 from memory import grown, needs_proc
 
 import tallytree as tt
+from tallytree import _native
 from tallytree.planning import orders
 from tallytree.planning.budget import Budget
+from tallytree.planning.options import PlanOptions
+from tallytree.planning.plan import plan_graph
+from tallytree.solving import ask
 
 SLACK = 4e6  # what the allocator and the interpreter take besides
 
@@ -30,16 +34,6 @@ PLANNED = {
         def asked(model):
             return lambda limit: tt.solve(model, threads=1, memory_limit=limit).certificate.peak_bytes
         small, call = asked(chain(5, 3)), asked(chain(20, 1100))
-    """,
-    "rows that a cap folds": """
-        def asked(size):
-            model = tt.Model([2, 2], [((0,), [0.0, 1.0]), ((1,), [0.5, 0.0])])
-            s = tt.Statistic([((0,), [-size, 0]), ((1,), [0, size])], name="s")
-            def run(limit):
-                found = tt.solve(model, where=s >= 1, layout="rows", memory_limit=limit)
-                return found.certificate.peak_bytes
-            return run
-        small, call = asked(5), asked(3_000_000)
     """,
 }
 
@@ -97,6 +91,27 @@ COUNTED = {
         """,
         "the plan needs",
     ),
+    "batch": (
+        """
+        def asked(count, length):
+            rng = np.random.default_rng(0)
+            models = [chain(length, 3, seed) for seed in range(count)]
+            losses = [tt.losses.FBeta(background=0).against(rng.integers(0, 3, length)) for _ in models]
+            return lambda limit: len(tt.loss_augmented_batch(models, losses, threads=1, memory_limit=limit))
+        small, call = asked(2, 5), asked(3000, 40)
+        """,
+        r"a batch of 3,000 problems and answers: together",
+    ),
+    "exclude": (
+        """
+        def asked(count):
+            model = chain(300, 3)
+            outputs = [found.assignment for found in tt.k_best(model, count)]
+            return lambda limit: tt.exclude(model, outputs, memory_limit=limit).score
+        small, call = asked(2), asked(2500)
+        """,
+        r"the search for labellings in order, of which",
+    ),
 }
 
 
@@ -153,12 +168,13 @@ def test_a_program_that_cannot_fit_is_not_drawn_up(monkeypatch):
         tt.solve(uniform(30_000), memory_limit=5e6)
 
 
-def test_what_a_cap_folds_is_refused_before_it_is_made():
+@pytest.mark.parametrize("size", [10**7, 2**40 - 1])
+def test_sums_beyond_a_cap_take_no_room(size):
     model = tt.Model([2, 2], [((0,), [0.0, 1.0]), ((1,), [0.5, 0.0])])
-    s = tt.Statistic([((0,), [1 - 2**40, 0]), ((1,), [0, 2**40 - 1])], name="s")
-    with pytest.raises(tt.BudgetError, match=r"the plan needs 8\.0 TiB or more"):
-        tt.solve(model, where=s >= 1, layout="rows")
-    assert tt.solve(model, where=s >= 1).score == tt.solve(model, where=s >= 1, layout="cells").score
+    s = tt.Statistic([((0,), [-size, 0]), ((1,), [0, size])], name="s")
+    plan = plan_graph(ask(model, [], s >= 1), PlanOptions(layout="rows"))
+    assert plan.mode == "rows" and plan.peak_bytes < 10_000
+    assert tt.solve(model, where=s >= 1, layout="rows").score == tt.solve(model, where=s >= 1).score == 1.0
 
 
 def test_large_models_get_the_program_that_small_ones_do(monkeypatch):
@@ -183,6 +199,46 @@ def test_the_cache_of_programs_is_bounded_in_bytes(monkeypatch):
         tt.plan(uniform(length))
     assert 1 <= len(orders._CACHE) < 10
     assert sum(one.bytes for one in orders._CACHE.values()) <= 1e5
+
+
+def test_a_program_of_joins_that_cannot_fit_is_not_drawn_up(monkeypatch):
+    parents = np.zeros(60_001, dtype=int)
+    parents[0] = -1
+    model = tt.Model.tree(parents, np.zeros((60_001, 2)), np.zeros((2, 2)))
+    whole = tt.plan(model)
+    least = _native.least_plan_bytes(60_001, 120_001, whole.skeleton.step_count - 60_001)
+    assert least <= whole.skeleton.bytes + whole.layout.plan_bytes + whole.layout.answer_bytes
+    monkeypatch.setattr(orders, "_CACHE", type(orders._CACHE)())
+    drafts = []
+    program = orders._Search.program
+    monkeypatch.setattr(
+        orders._Search,
+        "program",
+        lambda *args, draft=False: drafts.append(draft) or program(*args, draft=draft),
+    )
+    with pytest.raises(tt.BudgetError, match="for the program of 60,001 variables alone"):
+        tt.plan(model, memory_limit=0.95 * least)
+    assert drafts and all(drafts), "a draft says how many steps there are"
+
+
+def test_what_waits_for_the_next_run_is_given_back():
+    """Memory that is kept between runs is a small share of the limit of the next."""
+    found = grown(
+        """
+        def asked(length):
+            model = chain(length, 3)
+            both = [tt.count(model, state=1), tt.count(model, state=2)]
+            return lambda limit: len(tt.profile(model, both, threads=1))
+        small, first = asked(5), asked(130)
+        first(None)
+        def call(limit):
+            gc.collect()
+            held = status("VmRSS")
+            tt.plan(chain(3, 2), memory_limit=1e6)
+            return held - status("VmRSS")
+        """
+    )
+    assert found["said"] > 10e6
 
 
 def test_threads_are_as_many_as_there_is_room_for():

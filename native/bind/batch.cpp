@@ -28,7 +28,7 @@ void add_item(PyBatch &self, const PySkeleton &skeleton, std::vector<IntTables> 
     BatchItem item;
     item.chooser = asks ? Chooser::Ask : Chooser::Score;
     item.skeleton = skeleton.skeleton;
-    item.request = layout_request(*item.skeleton, shifts, caps, low, high, self.batch.mode, self.batch.memory_limit);
+    item.request = layout_request(*item.skeleton, shifts, caps, low, high, self.batch.mode, self.batch.memory_limit());
     item.scores = score_blocks(*item.skeleton, tables);
     item.shown_scopes = scope_blocks(shown_scopes);
     check_scopes(item.shown_scopes, item.skeleton->cardinalities.size());
@@ -43,7 +43,7 @@ void add_item(PyBatch &self, const PySkeleton &skeleton, std::vector<IntTables> 
 void add_items(PyBatch &self, std::vector<BatchItem> items, Kept kept) {
     for (auto &item : items) {
         item.request.mode = self.batch.mode;
-        item.request.memory_limit = self.batch.memory_limit;
+        item.request.memory_limit = self.batch.memory_limit();
     }
     if (kept.truths) kept.truths->attach(items);
     else
@@ -309,6 +309,8 @@ void bind_batch(nb::module_ &m) {
             "__init__",
             [](PyBatch *self, Mode mode, double memory_limit) { new (self) PyBatch{{}, {mode, memory_limit}, {}}; },
             "mode"_a, "memory_limit"_a)
+        .def(
+            "hold", [](PyBatch &self, double bytes) { self.batch.hold(bytes); }, "bytes"_a)
         .def("add", &add_item, "skeleton"_a, "shifts"_a.noconvert(), "caps"_a, "low"_a, "high"_a,
              "tables"_a.noconvert(), "shown_scopes"_a.noconvert(), "shown"_a.noconvert(), "asks"_a)
         .def("add_models", &add_models, "skeletons"_a, "tables"_a.noconvert(), "truths"_a.none())

@@ -36,6 +36,7 @@ PyChartGrammar make_grammar(std::int64_t symbols, std::int64_t bags, std::int32_
 PyChartLayout make_plain(const PyChartGrammar &grammar, std::int64_t words, double memory_limit) {
     if (words < 1) throw nb::value_error("a chart needs a word");
     nb::gil_scoped_release release;
+    Arena::trim(memory_limit);
     return {std::make_shared<const Layout>(plain_chart(grammar.grammar, words, memory_limit))};
 }
 
@@ -59,6 +60,7 @@ PyChartLayout make_tallies(const PyChartGrammar &grammar, std::int64_t words, Sh
     request.window.high.assign(high.data(), high.data() + high.size());
     request.items = as_span(items);
     request.memory_limit = memory_limit;
+    Arena::trim(memory_limit);
     nb::gil_scoped_release release;
     return {std::make_shared<const Layout>(tally_chart(grammar.grammar, request, kPoll))};
 }

@@ -47,5 +47,6 @@ NB_MODULE(_native, m) {
     bind_batch(m);
     bind_dual_steps(m);
     bind_crf(m);
+    bind_bounds(m);
     choose_kernels(nullptr);
 }

@@ -56,6 +56,7 @@ PyLayout make_layout(const PySkeleton &skeleton, const std::vector<IntTables> &s
         layout_request(*skeleton.skeleton, shifts, as_span(caps), as_span(low), as_span(high), mode, memory_limit);
     if (single) request.lanes = kLanesOf<float>;
     nb::gil_scoped_release release;
+    Arena::trim(memory_limit);
     PyLayout made{std::make_shared<const Layout>(build_layout(skeleton.skeleton, request, kPoll))};
     if (made.layout->plan_bytes > kLargePlan) give_memory_back();  // of lists that were made on the way
     return made;
@@ -142,7 +143,7 @@ void bind_plans(nb::module_ &m) {
             "caps"_a.noconvert(), "scales"_a.noconvert(), "order"_a.noconvert(), "draft"_a = false)
         .def_prop_ro("steps", &step_table)
         .def("step", &step_row, "number"_a)
-        .def_prop_ro("step_count", [](const PySkeleton &s) { return s.skeleton->steps.size(); })
+        .def_prop_ro("step_count", [](const PySkeleton &s) { return s.skeleton->step_count; })
         .def_prop_ro("variables", [](const PySkeleton &s) { return s.skeleton->order.size(); })
         .def_prop_ro("bytes", [](const PySkeleton &s) { return s.skeleton->bytes; })
         .def_prop_ro("scope_begin",
@@ -180,7 +181,7 @@ void bind_plans(nb::module_ &m) {
         .def_prop_ro("tables", &table_sizes)
         .def_prop_ro("step_operations", &step_operations);
 
-    m.def("least_plan_bytes", &least_plan_bytes, "variables"_a, "factors"_a);
+    m.def("least_plan_bytes", &least_plan_bytes, "variables"_a, "factors"_a, "others"_a = 0);
     m.def("give_memory_back", &give_memory_back);
     m.def("elimination_order", &order_of, "cardinalities"_a.noconvert(), "scopes"_a.noconvert(), "method"_a,
           "seed"_a = 0);

@@ -25,7 +25,7 @@ class ItemSolver {
           number_(number),
           space_(space),
           poll_(poll),
-          request_(item_.truth ? item_.truth.request(batch.mode, batch.memory_limit, space) : item_.request) {}
+          request_(item_.truth ? item_.truth.request(batch.mode, batch.memory_limit(), space) : item_.request) {}
 
     void solve(Gate &gate, const MaxPlusKernels *kernels, const Batch::Decoding &decoding, BatchAnswer &answer) {
         try {
@@ -153,9 +153,13 @@ std::vector<BatchAnswer> Batch::run(Index threads, const MaxPlusKernels *kernels
                                     const Poll &poll, const Inside &inside) const {
     std::vector<BatchAnswer> answers(items_.size());
     Gate gate;
-    std::vector<Workspace> workspaces(std::max<Index>(threads, 1));
+    Arena::trim(memory_limit_);
+    threads = threads_within(memory_limit_, threads);
+    std::vector<Workspace> workspaces(threads);
     const Work work = [&](Worker &worker, Index i) {
-        ItemSolver(*this, i, workspaces[worker.number], worker.poll).solve(gate, kernels, decoding, answers[i]);
+        Workspace &space = workspaces[worker.number];
+        ItemSolver(*this, i, space, worker.poll).solve(gate, kernels, decoding, answers[i]);
+        space.trim(memory_limit_ / static_cast<double>(threads));
     };
     share_out(costliest_first(items_), threads, work, poll, inside);
     return answers;

@@ -53,9 +53,15 @@ class Batch {
         Choose choose;
     };
 
-    Batch(Mode mode, double memory_limit) : mode(mode), memory_limit(memory_limit) {}
+    Batch(Mode mode, double memory_limit) : mode(mode), memory_limit_(memory_limit) {}
 
     void add(BatchItem item) { items_.push_back(std::move(item)); }
+    // Bytes that answers will take: what is left of the memory limit is for the runs.
+    void hold(double bytes) {
+        memory_limit_ -= bytes;
+        for (auto &item : items_) item.request.memory_limit = memory_limit_;
+    }
+    double memory_limit() const { return memory_limit_; }
     Index size() const { return static_cast<Index>(items_.size()); }
     const BatchItem &item(Index i) const { return items_[i]; }
 
@@ -65,9 +71,9 @@ class Batch {
                                  const Poll &poll, const Inside &inside) const;
 
     const Mode mode;  // of tables that are made from truths
-    const double memory_limit;
 
   private:
+    double memory_limit_;
     std::vector<BatchItem> items_;
 };
 

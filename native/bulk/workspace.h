@@ -25,6 +25,13 @@ struct alignas(64) Workspace {  // no two of them in one line of the cache
         return *layout;
     }
 
+    // Keeps what the next problem can use, as long as it is no more than this thread's share of the memory.
+    void trim(double share) {
+        for (Arena *kept : {&arena, &shares})
+            if (static_cast<double>(kept->bytes()) > share) *kept = Arena();
+        Arena::trim(share);
+    }
+
     // Calls `use(run)` with the messages of what was laid out.
     template <class Use>
     void run(std::span<const TableBlock<double>> tables, const MaxPlusKernels *kernels, const Poll &poll, Use use,

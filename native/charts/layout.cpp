@@ -151,6 +151,7 @@ class Builder {
         }
         if (p()) {
             const Index i = p() - 1;
+            if (least > l_.caps[i]) natural = l_.caps[i] + most - least + 1;  // all of it is folded: see `landing`
             least = std::max(std::min(least, l_.caps[i]), window_.low[i]);
             most = std::min({most, l_.caps[i], window_.high[i]});
             if (least > most) return false;

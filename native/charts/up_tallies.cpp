@@ -59,7 +59,7 @@ void UpTallies::find_pairs(std::int32_t t, std::int32_t left, std::int32_t right
             for (Index i = 0; i < q; i++)
                 prefix_[i] = std::min(layout_.caps[i], a.prefix[x * q + i] + b.prefix[y * q + i]);
             if (const auto r = chart_.stretch_of(t, prefix_.data()); r >= 0)
-                pairs_[r].push_back({x, y, a.low[x] + b.low[y] - out.low[r]});
+                pairs_[r].push_back({x, y, landing(a.low[x] + b.low[y], out.low[r], out.length[r])});
         }
     meter_.spend(8.0 * static_cast<double>(a.count) * static_cast<double>(b.count));
 }

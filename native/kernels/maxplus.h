@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/chain_pass.h"
 #include "kernels/matrices.h"
 #include "kernels/sumproduct.h"
 
@@ -97,6 +98,7 @@ struct MaxPlusKernels : KernelsOf<double>, SumKernels {
     const char *name;
     KernelsOf<float> single;
     SumProductKernels products;
+    ChainKernels chains;
     MatrixKernels matrices;
 
     template <class Real>

@@ -8,7 +8,8 @@ namespace tallytree {
 namespace {
 
 // Stretches and pairs that are kept for layouts to come: some megabytes.
-constexpr std::size_t kRemembered = std::size_t{1} << 17;
+constexpr double kRemembered = 1 << 17;
+constexpr double kShare = 1.0 / 2048;  // of the bytes of a memory limit: each takes some 64
 
 std::size_t hash(std::span<const Index> sequence) {
     std::uint64_t h = sequence.size();
@@ -44,8 +45,9 @@ void SequenceSet::grow() {
 
 // ---- steps ---------------------------------------------------------------------------------------------------------
 
-bool KnownSteps::fit(const Layout &l) const {
-    return prefix_size_ == l.prefix_size && lanes_ == l.lanes && l.low.size() + l.pair_a.size() < kRemembered;
+bool KnownSteps::fit(const Layout &l, double memory_limit) const {
+    return prefix_size_ == l.prefix_size && lanes_ == l.lanes &&
+           static_cast<double>(l.low.size() + l.pair_a.size()) < std::min(kRemembered, kShare * memory_limit);
 }
 
 void forget(Layout &l) {

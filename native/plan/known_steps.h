@@ -28,8 +28,8 @@ class KnownSteps {
   public:
     SequenceSet steps;
 
-    // Whether they are of use for a layout whose axes are chosen, and not too many.
-    bool fit(const Layout &layout) const;
+    // Whether they are of use for a layout whose axes are chosen, and not too many for its memory limit.
+    bool fit(const Layout &layout, double memory_limit) const;
     // Keeps step t, which has just been made at the end of the pools and is the last that was numbered.
     void remember(Layout &layout, std::int32_t t);
     // Puts a step that is known into a layout, and gives its input the room that it needs; returns the table's shape.

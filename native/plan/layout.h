@@ -8,6 +8,7 @@
 // in both modes: rows have stride = row length, cells have stride 1 and start[r] = r * states.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 
 #include "plan/skeleton.h"
@@ -54,6 +55,10 @@ struct StepView {
     const Index *class_shift;      // along the stretch
     PairList pairs;
 };
+
+// Where a sum lands in a stretch of the output, counted from its beginning. What lies beyond a cap is folded into the
+// last cell, however far it is, so that no room is needed for the way there.
+inline Index landing(Index sum, Index low, Index length) { return std::min(sum - low, length - 1); }
 
 struct StepLayout {
     Index classes = 0, groups = 0;

@@ -8,6 +8,8 @@ namespace tallytree {
 
 static constexpr Index kShortRange = 3;  // a statistic with fewer tallies gives rows that waste most of a vector
 
+static constexpr std::size_t kManySteps = 10'000;
+
 // A layout with nothing in it but the memory of another one, and what is in its pools.
 static Layout emptied(Layout used) {
     Layout fresh;
@@ -57,7 +59,8 @@ Layout LayoutBuilder::build(bool rows) {
     windows_.emplace(request_, ranges_, l_);
     classes_.emplace(request_, ranges_, l_);
     plain_ = !l_.clipped && std::all_of(l_.caps.begin(), l_.caps.end(), [](Index cap) { return cap == kUncapped; });
-    if (!remembers() || !l_.known->fit(l_)) forget(l_);
+    if (!remembers() || !l_.known->fit(l_, limit_)) forget(l_);
+    if (skeleton_.steps.size() > kManySteps) make_room();
     const double places = static_cast<double>(skeleton_.steps.size() * (sizeof(TableLayout) + sizeof(StepLayout)));
     if (places > limit_) refuse(0, places);
     l_.tables.resize(skeleton_.steps.size());
@@ -71,6 +74,14 @@ Layout LayoutBuilder::build(bool rows) {
     if (!remembers()) place_stretches(l_);  // else they have their places
     place_tables(l_, limit_);
     return std::move(l_);
+}
+
+// For one stretch of each table, and one pair of each step, so that long lists need not be copied while they grow.
+void LayoutBuilder::make_room() {
+    const std::size_t steps = skeleton_.steps.size();
+    for (auto *pool : {&l_.low, &l_.length, &l_.natural, &l_.class_shift}) pool->reserve(pool->size() + steps);
+    for (auto *pool : {&l_.pair_a, &l_.pair_b, &l_.class_of}) pool->reserve(pool->size() + steps);
+    l_.pair_begin.reserve(l_.pair_begin.size() + 2 * steps);
 }
 
 bool LayoutBuilder::all_short() const {

@@ -35,6 +35,7 @@ class LayoutBuilder {
                 l_.low.data() + table.stretches_begin, l_.length.data() + table.stretches_begin};
     }
 
+    void make_room();
     void make_table(std::int32_t t);
     void make_stretches(std::int32_t t);
     // The stretches of table t are the sums of every stretch of `a` with every stretch of `b`.

@@ -64,7 +64,8 @@ class Placement {
         for (Index to = out; to < out + l_.tables[consumer].stretches; to++, last += s.classes) {
             const Index bottom = l_.low[to], end = padded(std::max(l_.length[to], l_.natural[to]));
             for (const Index until = *last; p < until; p++) {
-                const Index r = s.pairs.a[p], offset = low[r] + s.class_shift[s.pairs.b[p]] - bottom;
+                const Index r = s.pairs.a[p],
+                            offset = landing(low[r] + s.class_shift[s.pairs.b[p]], bottom, l_.length[to]);
                 front[r] = std::max(front[r], offset);
                 back[r] = std::max(back[r], end - offset - length[r]);
             }

@@ -13,11 +13,13 @@ Index bytes_of(const Skeleton &s) {
     return bytes;
 }
 
-double least_plan_bytes(Index variables, Index factors) {
-    constexpr std::size_t lists = sizeof(Step) + 6 * sizeof(Index) + sizeof(std::int32_t);  // of a step
-    constexpr std::size_t places = sizeof(TableLayout) + sizeof(StepLayout) + 5 * sizeof(Index);
+double least_plan_bytes(Index variables, Index factors, Index others) {
+    constexpr std::size_t lists = sizeof(Step) + 7 * sizeof(Index) + sizeof(std::int32_t);  // of a step
+    constexpr std::size_t places = sizeof(TableLayout) + sizeof(StepLayout) + 8 * sizeof(Index) + sizeof(std::int32_t);
     constexpr std::size_t refs = sizeof(FactorRef) + sizeof(Index) + sizeof(FactorLoop) + sizeof(std::int32_t);
+    constexpr std::size_t bare = sizeof(Step) + sizeof(TableLayout) + sizeof(StepLayout) + 5 * sizeof(Index);
     return static_cast<double>(variables) * static_cast<double>(lists + places) +
+           static_cast<double>(others) * static_cast<double>(bare) +
            static_cast<double>(factors) * static_cast<double>(refs);
 }
 

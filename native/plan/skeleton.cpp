@@ -50,12 +50,14 @@ class Builder {
         join_all(roots_);
         if (draft_) return drafted();
         order_steps();
+        s_.step_count = static_cast<Index>(s_.steps.size());
         s_.bytes = bytes_of(s_);
         return std::move(s_);
     }
 
   private:
     Skeleton drafted() {
+        s_.step_count = static_cast<Index>(s_.states.size());
         s_.scopes = {};
         s_.states = {};
         return std::move(s_);

@@ -92,6 +92,7 @@ struct Skeleton {
     double cost = 0;       // by the cost model, with unit statistics
     bool feasible = true;  // false: some table is beyond counting
     Index bytes = 0;       // of all these lists
+    Index step_count = 0;  // a draft has this many, and none of them
 
     std::shared_ptr<const ChartShape> chart;  // what a chart has besides
 };
@@ -99,8 +100,8 @@ struct Skeleton {
 Index bytes_of(const Skeleton &skeleton);
 
 // What a plan for so many variables and factors takes at least, whatever its tables hold: the steps that eliminate the
-// variables, and their places in a layout.
-double least_plan_bytes(Index variables, Index factors);
+// variables, and their places in a layout; and of other steps, where it is known how many there are.
+double least_plan_bytes(Index variables, Index factors, Index others);
 
 // `scales[k]` is about how far one scope of statistic k moves its tally. `statistic_of[i]` says which statistic block i
 // of `shifts` belongs to. A draft says what the program costs, and has no steps: large models have several of them

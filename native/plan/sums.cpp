@@ -51,7 +51,10 @@ bool StretchSums::offer(Index id, StretchView a, Index ra, StretchView b, Index 
     Index high = low + a.length[ra] + b.length[rb] - 2, natural = high;
     if (rows_) {
         const Index i = prefix_size_, cap = caps_[i];
-        low = std::min(low, cap);
+        if (low > cap) {  // all of it is folded, from the cap on: see `landing`
+            low = cap;
+            natural = cap + a.length[ra] + b.length[rb] - 1;
+        }
         high = std::min(high, cap);
         pruned_ += low < w.low[i] || high > w.high[i];
         low = std::max(low, w.low[i]);

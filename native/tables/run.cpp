@@ -7,6 +7,7 @@
 #include <new>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "kernels/rounding.h"
 #include "tables/step_scheduler.h"
@@ -58,6 +59,8 @@ Arena::Arena(Index bytes, Arena &&used) {
             data_ = spare.data;
             bytes_ = spare.bytes;
             spare.data = nullptr;
+        } else if (spare.bytes < bytes_) {  // this one will take its place
+            std::free(std::exchange(spare.data, nullptr));
         }
     }
     if (!data_) data_ = allocate(bytes_);
@@ -75,6 +78,13 @@ Arena::~Arena() {
         }
     }
     std::free(data);
+}
+
+void Arena::trim(double memory_limit) {
+    constexpr double kShare = 16;
+    const std::lock_guard guard(spare.lock);
+    if (spare.data && kShare * static_cast<double>(spare.bytes) > memory_limit)
+        std::free(std::exchange(spare.data, nullptr));
 }
 
 // ---- the run ------------------------------------------------------------------------------------------------------

@@ -24,6 +24,10 @@ class Arena {
         return *this;
     }
     void *data() const { return data_; }
+    std::size_t bytes() const { return bytes_; }
+    // Gives memory that waits for the next arena back to the system, unless it is a small share of a memory limit:
+    // nobody counts it.
+    static void trim(double memory_limit);
 
   private:
     void swap(Arena &other) noexcept {

@@ -86,7 +86,7 @@ void UpwardOf<Real>::move_stretches(std::int32_t t) {
     for (Index r = 0, q = 0; r < out.count; r++)
         for (const Index end = s.pairs.begin[(r + 1) * s.classes]; q < end; q++) {
             const Index ra = s.pairs.a[q];
-            moved_[q] = in.start[ra] - in.low[ra] - s.class_shift[s.pairs.b[q]] + out.low[r];
+            moved_[q] = in.start[ra] - landing(in.low[ra] + s.class_shift[s.pairs.b[q]], out.low[r], out.length[r]);
         }
 }
 
@@ -178,13 +178,13 @@ void GuardedStretches<Real>::copy(const Stretches &stretches, const Real *row, I
 // The pairs of stretches that go to stretch r, from number `first` of pairs_ on.
 template <class Real>
 void UpwardOf<Real>::gather(const Joint &join, Index r, Index first) {
-    const Index begin = join.pairs.begin[r], count = join.pairs.begin[r + 1] - begin, low = join.out.low[r];
+    const Index begin = join.pairs.begin[r], count = join.pairs.begin[r + 1] - begin;
     if (static_cast<Index>(pairs_.size()) < first + count) pairs_.resize(first + count);
     ConvolutionOf<Real> *to = pairs_.data() + first;
     for (Index q = begin; q < begin + count; q++, to++) {
         const Index ra = join.pairs.a[q], rb = join.pairs.b[q];
         *to = {guarded_a_[ra], join.a.length[ra], guarded_b_[rb], join.b.length[rb],
-               join.a.low[ra] + join.b.low[rb] - low};
+               landing(join.a.low[ra] + join.b.low[rb], join.out.low[r], join.out.length[r])};
     }
 }
 

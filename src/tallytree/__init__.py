@@ -23,6 +23,7 @@ from tallytree.answers.distribution import Distribution
 from tallytree.answers.objective import elementwise
 from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution
+from tallytree.bounding.certificate import BoundsCertificate
 from tallytree.bulk.batch import profile_batch, solve_batch
 from tallytree.bulk.loss_batch import loss_augmented_batch
 from tallytree.deprecation import renamed
@@ -52,7 +53,7 @@ from tallytree.score_ranges import (
 )
 from tallytree.solving import distribution, plan, profile, solve
 from tallytree.statistics.constraints import Constraint
-from tallytree.statistics.recipes import count, matches, mismatches
+from tallytree.statistics.recipes import count, matches, mismatches, node_statistic
 from tallytree.statistics.statistic import Recipe, Statistic
 from tallytree.transducers import Machine, regular, transduce, valid_bio, valid_bioes
 
@@ -61,6 +62,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BoundedSolution",
     "BudgetError",
+    "BoundsCertificate",
     "Certificate",
     "CertificateError",
     "CliqueTree",
@@ -100,6 +102,7 @@ __all__ = [
     "losses",
     "matches",
     "mismatches",
+    "node_statistic",
     "parsing",
     "plan",
     "profile",

@@ -194,6 +194,7 @@ class Truths:
 
 class Batch:
     def __init__(self, mode: TallyMode, memory_limit: float) -> None: ...
+    def hold(self, bytes: float) -> None: ...
     def add(
         self,
         skeleton: Skeleton,
@@ -233,6 +234,58 @@ class Batch:
     def labellings(
         self,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.void]]: ...
+
+class LossScaling(enum.Enum):
+    NONE = 0
+    MARGIN = 1
+    SLACK = 2
+
+class Need:
+    def __init__(
+        self,
+        scaling: LossScaling,
+        margin: float,
+        truth: float,
+        numerator: NDArray[np.float64],
+        denominator: NDArray[np.float64],
+        losses: NDArray[np.float64],
+        low: NDArray[np.int64],
+        high: NDArray[np.int64],
+    ) -> None: ...
+
+class BoundsOutcome:
+    @property
+    def finished(self) -> bool: ...
+    @property
+    def value(self) -> float: ...
+    @property
+    def bound(self) -> float: ...
+    @property
+    def bands(self) -> int: ...
+    @property
+    def cells(self) -> int: ...
+    @property
+    def work(self) -> float: ...
+    @property
+    def tallies(self) -> NDArray[np.int64]: ...
+    @property
+    def scores(self) -> NDArray[np.float64]: ...
+    @property
+    def proven(self) -> list[tuple[list[float], float, list[int], list[int], float, int]]: ...
+    @property
+    def passes(self) -> list[tuple[list[float], float]]: ...
+    def labelling(self, row: int) -> NDArray[np.int64]: ...
+
+def search_by_bounds(
+    skeleton: Skeleton,
+    scores: Sequence[NDArray[np.float64]],
+    counts: Sequence[NDArray[np.int64]],
+    need: Need,
+    starts: Sequence[NDArray[np.int64]],
+    prices: NDArray[np.float64] | None,
+    most_work: float,
+    memory_limit: float,
+) -> BoundsOutcome | None: ...
 
 class KBest:
     def __init__(self, run: Run, root_cells: NDArray[np.int64]) -> None: ...
@@ -281,7 +334,7 @@ def block_inner(
     ends: NDArray[np.int64],
     vector: NDArray[np.float64],
 ) -> NDArray[np.float64]: ...
-def least_plan_bytes(variables: int, factors: int) -> float: ...
+def least_plan_bytes(variables: int, factors: int, others: int = 0) -> float: ...
 def give_memory_back() -> None: ...
 def elimination_order(
     cardinalities: NDArray[np.int32], scopes: Sequence[NDArray[np.int32]], method: OrderMethod, seed: int = 0

@@ -7,16 +7,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import inf
 from typing import Any, Unpack, overload
 
 from tallytree.answers.distribution import Distribution
-from tallytree.answers.graphs import GraphEngine
+from tallytree.answers.graphs import GRAPHS
 from tallytree.answers.nearest import nearest
 from tallytree.answers.objective import Objective
 from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution
 from tallytree.answers.tally_table import TallyTable, Where
-from tallytree.errors import InfeasibleError
+from tallytree.bounding.question import Question
+from tallytree.bounding.road import allowance, bounded, known_so_far
+from tallytree.bounding.table import BoundedTable
+from tallytree.errors import BudgetError, InfeasibleError
 from tallytree.model.model import Model
 from tallytree.model.restriction import Allowed, Fixed
 from tallytree.planning.options import Keywords, Options, read_options
@@ -26,9 +30,8 @@ from tallytree.reductions.reduction import Reduction
 from tallytree.running.engine import engine_of
 from tallytree.statistics.statistic import Recipe, Statistic
 
-_GRAPHS = GraphEngine()
-engine_of.register(Model, lambda _: _GRAPHS)
-engine_of.register(Reduction, lambda _: _GRAPHS)
+engine_of.register(Model, lambda _: GRAPHS)
+engine_of.register(Reduction, lambda _: GRAPHS)
 
 
 @overload
@@ -75,6 +78,12 @@ def solve(
         ``order``, ``memory_limit``, ``layout``, ``backend`` and ``threads``, as for :func:`profile`. With
         ``precision="single"`` tables take half of the memory and about half of the time; the solution is then
         optimal up to its :attr:`~Solution.gap`, which is proven.
+    strategy : {"auto", "full", "bounds"}
+        ``"full"`` computes the best score for every tally and looks one up. ``"bounds"`` proves by prices
+        that nearly all tallies are of no use, and looks at the others alone: exact as well, and much faster
+        on large problems, but it answers only questions without an objective, of one to three uncapped
+        statistics; others are answered in full. ``"auto"`` goes by bounds where the tables do not fit the
+        memory, and tries it first where they take long.
 
     Returns
     -------
@@ -97,7 +106,8 @@ def solve(
     array([0, 1, 0])
     """
     query = ask(model, statistics, where, fixed, allowed)
-    return best_of(answered(query, read_options(options, "solve")), objective)
+    chosen = read_options(options, "solve", one=True)
+    return best_of(answered(query, chosen, Question() if objective is None else None), objective)
 
 
 def ask(
@@ -113,11 +123,39 @@ def ask(
     return engine_of(model).query(model, statistics, where)
 
 
-def answered(query: Query[Any], options: Options) -> TallyTable[Any]:
-    """Plan a query and run the plan: the best score for every tally that is of use."""
+def answered(query: Query[Any], options: Options, question: Question | None = None) -> TallyTable[Any]:
+    """Plan a query and run the plan: the best score for every tally that is of use.
+
+    Where one question is all that will be asked of the table, it may hold nothing but the answer.
+    """
+    if question is None or options.strategy == "full":
+        return _in_full(query, options)
+    most_work = allowance(query, options) if options.strategy == "auto" else inf
+    found = bounded(query, question, options, most_work) if most_work else None
+    if isinstance(found, BoundedTable):
+        return found
+    try:
+        return _in_full(query, options)
+    except BudgetError as error:
+        return _within_memory(query, question, options, error)
+
+
+def _in_full(query: Query[Any], options: Options) -> TallyTable[Any]:
     engine = engine_of(query.subject)
     table: TallyTable[Any] = engine.profile(query, engine.plan(query, options.plan), options.run)
     return table
+
+
+def _within_memory(
+    query: Query[Any], question: Question, options: Options, error: BudgetError
+) -> TallyTable[Any]:
+    """Answer a question whose tables do not fit the memory, or say what is known."""
+    found = bounded(query, question, options)
+    if found is None:
+        raise error
+    if isinstance(found, BoundedTable):
+        return found
+    raise known_so_far(error, found) from None
 
 
 def best_of(table: TallyTable[Any], objective: Objective | None = None) -> Any:

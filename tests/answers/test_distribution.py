@@ -205,3 +205,23 @@ def test_what_is_no_randomness_and_no_size_is_refused():
 def test_there_is_no_distribution_over_nothing():
     with pytest.raises(tt.InfeasibleError, match="forbidden"):
         tt.distribution(tt.Model([2], [((0,), [-np.inf, -np.inf])]))
+
+
+def test_tallies_by_name():
+    model = tt.Model.chain(np.zeros((6, 2)), np.eye(2))
+    d = tt.distribution(model, [tt.count(state=1, name="ones"), tt.count(state=0, name="zeros")])
+    assert (d.sample(5, tally={"zeros": 4, "ones": 2}, rng=3) == d.sample(5, tally=[2, 4], rng=3)).all()
+    for named, ordered in zip(d.marginals({"ones": 2, "zeros": 4}), d.marginals([2, 4]), strict=True):
+        assert (named == ordered).all()
+    for wrong in ({"ones": 2}, {"ones": 2, "zeroes": 4}, [2], [2, 4, 6]):
+        with pytest.raises(tt.ModelError, match=r"one integer for each of \(ones, zeros\)"):
+            d.sample(tally=wrong)
+
+
+def test_a_distribution_in_a_notebook():
+    model = tt.Model.chain(np.zeros((12, 2)), np.eye(2))
+    shown = tt.distribution(model, [tt.count(state=1, name="<ones>")])._repr_html_()
+    assert "<b>13 tallies</b>" in shown
+    assert "<svg" in shown
+    assert "the 10 likeliest of 13" in shown
+    assert "<ones>" not in shown

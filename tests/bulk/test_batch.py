@@ -12,7 +12,7 @@ from strategies import problems
 
 import tallytree as tt
 from tallytree.bulk.batch import _SolutionOf
-from tallytree.bulk.jobs import Batch, BatchOptions
+from tallytree.bulk.jobs import _PROBLEM_BYTES, _VARIABLE_BYTES, Batch, BatchOptions
 from tallytree.kernels import native
 from tallytree.planning.options import PlanOptions
 from tallytree.testing import check_profile, check_solution
@@ -85,15 +85,29 @@ def _constraint(draw, statistics):
     return draw(st.sampled_from([None, constraint]))
 
 
+def held_for(models):
+    """Return what a batch counts for its problems and answers, beside the tables of runs."""
+    return sum(_PROBLEM_BYTES + _VARIABLE_BYTES * len(model) for model in models)
+
+
+def test_problems_and_answers_count_towards_the_limit():
+    models = [tt.Model.chain(np.zeros((10, 2)), np.zeros((2, 2)))] * 50
+    with pytest.raises(tt.BudgetError, match=r"a batch of 50 problems and answers: .* takes 207 KiB, and"):
+        tt.solve_batch(models, memory_limit=0.9 * held_for(models), errors="return")
+    assert len(tt.solve_batch(models, memory_limit=1e5 + held_for(models))) == 50
+
+
 @given(some=batches(most=3), share=st.floats(0.3, 1.0))
 @settings(max_examples=60, deadline=None)
 def test_little_memory_is_refused_or_enough_as_one_by_one(some, share):
     models, statistics = [model for model, _ in some], [statistics for _, statistics in some]
     sizes = [tt.plan(m, s).layout.arena_bytes for m, s in zip(models, statistics, strict=True)]
     limit = share * max(sizes, default=1)
-    found = tt.solve_batch(models, statistics, memory_limit=limit, threads=3, errors="return")
+    found = tt.solve_batch(
+        models, statistics, memory_limit=limit + held_for(models), threads=3, errors="return"
+    )
     for solution, model, given_statistics in zip(found, models, statistics, strict=True):
-        assert_same(solution, alone(tt.solve, model, given_statistics, memory_limit=limit))
+        assert_same(solution, alone(tt.solve, model, given_statistics, memory_limit=limit, strategy="full"))
 
 
 def sentences(count=60, states=5, seed=0):
@@ -270,7 +284,7 @@ def test_a_profile_of_a_batch_has_a_plan_and_labellings_when_they_are_asked_for(
 def test_problems_wait_for_each_other_where_memory_is_short():
     models, statistics = zip(*sentences(count=12), strict=True)
     largest = max(tt.plan(m, s).peak_bytes for m, s in zip(models, statistics, strict=True))
-    found = tt.solve_batch(models, statistics, memory_limit=largest, threads=4)
+    found = tt.solve_batch(models, statistics, memory_limit=largest + held_for(models), threads=4)
     for solution, model, given_statistics in zip(found, models, statistics, strict=True):
         assert_same(solution, tt.solve(model, given_statistics))
 
@@ -285,7 +299,7 @@ class Roomier(_SolutionOf):
 def test_problems_that_only_fit_on_their_own_are_answered_with_a_warning():
     models = [tt.Model.chain(np.tile([0.0, 1.0], (n, 1)), np.zeros((2, 2))) for n in (200, 3, 200)]
     problems = {i: Roomier(model, [ONES], None, None, None, None) for i, model in enumerate(models)}
-    batch = Batch(problems, BatchOptions(PlanOptions(memory_limit=2e4), 2, "raise"))
+    batch = Batch(problems, BatchOptions(PlanOptions(memory_limit=2e4 + held_for(models)), 2, "raise"))
     with pytest.warns(tt.PerformanceWarning, match="2 of the 3 problems .* the first of them problem 0"):
         found = batch.solve()
     for solution, model in zip(found, models, strict=True):

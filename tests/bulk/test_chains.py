@@ -157,7 +157,7 @@ def add_chains(**changes):
         "tables": LOSS.compiled,
         "kinds": np.array([0, 1]),
         "labels": np.array([0, 1]),
-        "losses": [one.table for one in LOSS.losses.each([np.array([0, 1])], [1], "slack")],
+        "losses": [one.table for one in LOSS.losses.each(np.array([0, 1]), [2], [1], "slack")],
         "folds": np.zeros((0, 0)),
         "count": 1,
     }
@@ -204,7 +204,7 @@ def test_states_that_are_no_labels_need_a_chain_that_has_them():
 
     def add(kinds=kinds, labels=4, skeleton=None):
         batch = native.Batch(native.TallyMode.AUTO, 1e9)
-        losses = [one.table for one in tables.losses.each([truth], sizes, "slack")]
+        losses = [one.table for one in tables.losses.each(truth, [len(truth)], sizes, "slack")]
         truths = native.Truths(tables.compiled, kinds, truth, losses, np.zeros((0, 0)), 1)
         scores = np.zeros((3, labels)), np.zeros((labels, labels))
         batch.add_chains([skeleton or tables.chain(3, True)], *scores, truths)

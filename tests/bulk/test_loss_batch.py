@@ -61,7 +61,7 @@ def check(pairs, recipes, scaling, **options):
     for answer, (model, truth), recipe in zip(found, pairs, each, strict=True):
         expected = alone(lambda m=model, r=recipe, t=truth: r.against(t))
         if isinstance(expected, losses.Loss):
-            expected = alone(tt.loss_augmented, model, expected, scaling, **options)
+            expected = alone(tt.loss_augmented, model, expected, scaling, strategy="full", **options)
         assert_same_answer(answer, expected)
     return found
 
@@ -264,15 +264,23 @@ def test_several_tallies_are_those_of_a_profile(some, kind, scaling, threads):
 def test_tables_of_losses_are_shared_by_truths_of_one_size():
     tables = truth_tables(losses.FBeta(background=0), 3, None)
     truths = [np.array(t) for t in ([0, 1, 2], [1, 1, 0, 0, 0], [0, 0, 1], [1] * 17, [1, 2] + [0] * 15)]
-    sizes = tables.kinds(np.concatenate(truths), [len(t) for t in truths])[1]
+    labels, lengths = np.concatenate(truths), [len(t) for t in truths]
+    sizes = tables.kinds(labels, lengths)[1]
     assert sizes == [2, 2, 1, 17, 2]
-    one, same, smaller, _, longer = tables.losses.each(truths, sizes, "slack")
+    one, same, smaller, _, longer = tables.losses.each(labels, lengths, sizes, "slack")
     assert one is same and one is not smaller and one is not longer
-    assert tables.losses.each(truths[:1], sizes[:1], "slack")[0] is one
-    assert tables.losses.each(truths[:1], sizes[:1], "margin")[0] is not one
-    long = np.ones(500, dtype=np.int64)  # too large to be kept
-    first, second = tables.losses.each([long, long], [500, 500], "slack")
-    assert first is second and tables.losses.each([long], [500], "slack")[0] is not first
+    assert tables.losses.each(labels, lengths[:1], sizes[:1], "slack")[0] is one
+    assert tables.losses.each(labels, lengths[:1], sizes[:1], "margin")[0] is not one
+    long = np.ones(1000, dtype=np.int64)  # too large to be kept
+    first, second = tables.losses.each(long, [500, 500], [500, 500], "slack")
+    assert first is second and tables.losses.each(long, [500], [500], "slack")[0] is not first
+
+
+def test_shapes_of_models_are_kept():
+    tables = truth_tables(losses.FBeta(background=0), 3, None)
+    one, same, other = (tt.Model.chain(np.zeros((n, 3)), np.zeros((3, 3))) for n in (4, 4, 5))
+    assert tables.shapes(one) is tables.shapes(same)
+    assert tables.shapes(one) is not tables.shapes(other)
 
 
 def test_with_very_many_states_statistics_are_made_for_each_truth():

@@ -54,3 +54,15 @@ def test_conllu_with_other_columns_is_refused(tmp_path):
     (tmp_path / "b.conllu").write_text("1 cats cat\n", encoding="utf-8")
     with pytest.raises(tt.ModelError, match=r"line 1 of .*b.conllu has 1 columns separated by tabs, not 10"):
         read_conllu(tmp_path / "b.conllu")
+
+
+def test_bytes_that_are_here_already_are_read():
+    text = "the DT B-NP\ncat NN I-NP\n\nyes UH O\n"
+    there = tt.io.Source("there", b"\xef\xbb\xbf" + text.encode())
+    assert tt.io.read_conll(there) == tt.io.read_conll(io.StringIO(text))
+    with pytest.raises(tt.ModelError, match=r"line 2 of there has 1 columns"):
+        tt.io.read_conll(tt.io.Source("there", b"a b\nc\n"))
+    with pytest.raises(tt.ModelError, match=r"there is no UTF-8|there .*UTF-8|UTF-8"):
+        tt.io.read_conll(tt.io.Source("there", b"\xff\xfe a\n"))
+    with pytest.raises(tt.ModelError, match="gives bytes; open it as text"):
+        tt.io.read_conll(io.BytesIO(text.encode()))

@@ -30,7 +30,7 @@ def within(seconds, function):
 
 
 def statistics(number):
-    """Return statistics that differ in the entries of their tables alone, which hashes do not read."""
+    """Return statistics that differ in the entries of their tables alone."""
     return [tt.Statistic([((i % 4,), [0, 1, i])], name=f"s{i}") for i in range(number)]
 
 
@@ -104,3 +104,39 @@ def test_a_long_chain_of_joins_goes_away_quietly():
     assert len(joined.items) == 300_000
     del joined
     reduce(add, [ONES] * 100_000)
+
+
+def test_statistics_on_the_same_scopes_have_hashes_of_their_own():
+    some = statistics(2000)
+    assert len({hash(s) for s in some}) == 2000
+    again = within(5, lambda: {s: i for i, s in enumerate(some)})
+    assert [again[s] for s in statistics(2000)] == list(range(2000))
+
+
+def test_equal_statistics_hash_alike_however_their_tables_came():
+    one_by_one = tt.Statistic([((v,), [0, 1, 2]) for v in range(4)])
+    shared = tt.Statistic.from_blocks([b.with_tables(b.tables[:1]) for b in one_by_one.blocks])
+    assert len(shared.blocks[0].tables) < len(one_by_one.blocks[0].scopes)
+    assert (one_by_one == shared) is True and hash(one_by_one) == hash(shared)
+
+
+def test_a_question_about_many_statistics():
+    rng = np.random.default_rng(0)
+    model = tt.Model.chain(rng.normal(size=(41, 2)), rng.normal(size=(2, 2)))
+    some = [
+        tt.Statistic([((i % 40, i % 40 + 1), rng.integers(0, 1000, (2, 2)))], name=f"s{i}")
+        for i in range(3000)
+    ]
+    found = within(15, lambda: tt.solve(model, where=sum(some) >= 1_300_000))
+    assert sum(s.tally(found.assignment) for s in some) >= 1_300_000
+
+
+def test_a_long_constraint_is_cut_short_in_a_message():
+    some = statistics(3000)
+    whole = sum(some) >= 10**9
+    assert repr(whole).count("+") == 2999 and len(str(whole)) < 700
+    with pytest.raises(tt.InfeasibleError) as caught:
+        tt.solve(MODEL, where=whole)
+    assert len(str(caught.value)) < 3000 and str(caught.value).startswith(
+        "no labelling satisfies 's0 + s1 + "
+    )

@@ -400,3 +400,29 @@ def test_an_infeasible_constraint_that_is_dear_to_explain_still_gives_ranges():
     grid = tt.Model.grid(np.zeros((18, 40, 2)), np.eye(2), np.eye(2))
     with pytest.raises(tt.InfeasibleError, match="ones ranges from 0 to 720 at most"):
         tt.solve(grid, where=tt.count(state=1, name="ones") == 2000)
+
+
+def test_a_statistic_of_an_array():
+    entries = np.random.default_rng(0).integers(-3, 9, size=(200, 4))
+    given_ = tt.node_statistic(entries, name="cost")
+    assert given_ == Statistic([((v,), row) for v, row in enumerate(entries)])
+    y = np.random.default_rng(1).integers(4, size=200)
+    assert given_.tally(y) == entries[np.arange(200), y].sum()
+    assert tt.node_statistic(entries.reshape(20, 10, 4)) == given_
+    assert tt.node_statistic(entries, cap=5).tally(y) == min(5, given_.tally(y))
+    entries[0, 0] = 1000  # the statistic keeps what it was given
+    assert given_.tally(np.zeros(200, dtype=int)) < 1000
+
+
+@pytest.mark.parametrize(
+    ("entries", "says"),
+    [
+        ([1, 2], r"shape \(2,\)"),
+        ([[0.5, 1]], "variable 0"),
+        ([[2**50, 1]], "variable 0"),
+        ([["a"]], "numbers"),
+    ],
+)
+def test_what_is_no_array_of_entries(entries, says):
+    with pytest.raises(ModelError, match=says):
+        tt.node_statistic(entries)

@@ -368,3 +368,22 @@ def test_determinised_automata_accept_the_same(moves, accepting, word):
         )
     wanted = None if states.isdisjoint(accepting) else ()
     assert Nfa(moves, 0, accepting).determinised().run(word) == wanted
+
+
+def test_long_patterns_and_wide_ones_are_answered():
+    """Splitting class by class took as many rounds as a pattern has labels, and one state for each branch."""
+    names = [f"w{i}" for i in range(10_000)]
+    began = perf_counter()
+    every = compiled(f"({' | '.join(names)} | x y)*")
+    assert every.run(["w3", "x", "y", "w9999"]) is not None and every.run(["x", "w1"]) is None
+    counted = compiled("a{9000}")
+    assert counted.run(["a"] * 9000) is not None and counted.run(["a"] * 8999) is None
+    listed = compiled(" ".join(names[:900]))
+    assert listed.run(names[:900]) is not None and listed.run([*names[:899], "w0"]) is None
+    assert perf_counter() - began < 60, "it was refused, or took minutes"
+
+
+def test_an_automaton_that_is_not_deterministic_is_a_constraint():
+    automaton = Nfa([(0, Labels(frozenset("ab")), 0), (0, Labels(frozenset("b")), 1)], 0, {1})
+    model = tt.Model.chain(np.array([[0.0, 1], [3, 0], [2, 1]]), np.zeros((2, 2)), states=["a", "b"])
+    assert tt.solve(model, where=tt.regular(automaton)).labels.tolist() == ["b", "a", "b"]

@@ -20,9 +20,12 @@ from collections.abc import Callable
 
 import numpy as np
 import on_files
+import on_interrupts
 import on_losses
 import on_models
+import on_networks
 import on_sequences
+import on_texts
 import on_trees
 
 AREAS: dict[str, Callable[[np.random.Generator], None]] = {
@@ -44,7 +47,13 @@ AREAS: dict[str, Callable[[np.random.Generator], None]] = {
     "tree-sums": on_trees.sums,
     "tree-losses": on_trees.losses,
     "files": on_files.files,
-    "interrupts": on_files.interrupts,
+    "interrupts": on_interrupts.models,
+    "sentences": on_texts.sentences,
+    "chunks": on_texts.chunked,
+    "corpus": on_texts.corpus,
+    "networks": on_networks.networks,
+    "interrupted-order": on_interrupts.in_order,
+    "interrupted-trees": on_interrupts.trees,
 }
 
 
@@ -63,9 +72,9 @@ def main() -> int:
         counts[area] += 1
         spent[area] += time.monotonic() - started
     for area in areas:
-        print(f"{area:14s} {counts[area]:8,d} cases, {counts[area] / max(spent[area], 1e-9):7.0f} a second")
+        print(f"{area:18s} {counts[area]:8,d} cases, {counts[area] / max(spent[area], 1e-9):7.0f} a second")
     rate = counts.total() / (time.monotonic() - begin)
-    print(f"{'all':14s} {counts.total():8,d} cases, {rate:7.0f} a second; {wrong} differences")
+    print(f"{'all':18s} {counts.total():8,d} cases, {rate:7.0f} a second; {wrong} differences")
     return int(wrong > 0)
 
 

@@ -1,4 +1,4 @@
-"""Round trips through files, and interrupts at any instant."""
+"""Round trips through files."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from draws import USUAL, Rng, case, model_of, options, statistics_of
+from draws import USUAL, Rng, case, model_of, statistics_of
 from oracle import Case, expect
 from questions import where
 
 import tallytree as tt
-from tallytree import _native
 
 FOLDER = Path(tempfile.mkdtemp(prefix="hammer"))
-MANY = 10**12
 
 
 def files(rng: Rng) -> None:
@@ -56,36 +54,3 @@ def answer(question: Callable[[], Any]) -> Any:
     except tt.InfeasibleError:
         return "infeasible"
     return found.value, found.assignment.tolist()
-
-
-def interrupts(rng: Rng) -> None:
-    """After an interrupt at a random look for signals, the same object gives the same answer."""
-    drawn = case(rng, styles=USUAL)
-    model, statistics = model_of(drawn), statistics_of(drawn)
-    if drawn.scores.max() == -np.inf:
-        return
-    try:
-        given = options(rng, model, statistics)
-        table = tt.profile(model, statistics, **given)
-        sums = tt.distribution(model, statistics, **given)
-    except tt.BudgetError:
-        return
-    rows, seed = rng.permutation(len(table))[:3].tolist(), int(rng.integers(1 << 30))
-
-    def ask() -> bytes:
-        found = [table.row(row).assignment for row in rows]
-        return np.concatenate([*found, *sums.sample(3, rng=seed)]).tobytes()
-
-    expected = ask()
-    _native.interrupt_at(MANY, 0.0)
-    ask()
-    looks = MANY - _native.interrupt_at(0)
-    for _ in range(4):
-        _native.interrupt_at(int(rng.integers(1, looks + 1)), 0.0)
-        try:
-            ask()
-        except KeyboardInterrupt:
-            pass
-        finally:
-            _native.interrupt_at(0)
-        expect(ask() == expected, "an interrupt changed the answer", given)

@@ -10,6 +10,7 @@ rest on a chart.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -62,16 +63,26 @@ class Claim(NamedTuple):
         return self.text.format(thing=thing, among=constraint, noun=self.noun, rank=self.rank)
 
 
+class Evidence(ABC):
+    """What a claim can rest on where no whole table was made."""
+
+    @abstractmethod
+    def certificate(self, proof: Proof, model: Model, score: float, tally: Any) -> AnyCertificate:
+        """Put the certificate of a labelling together."""
+
+
 class Proof(NamedTuple):
     """What a solution remembers of how it was found."""
 
-    plan: Price | Callable[[], Plan]  # a plan itself would keep its lists in memory for as long as the answer
+    plan: Price | Callable[[], Plan] | Evidence  # a plan itself would keep its lists in memory, too
     promised: float  # the score that the messages hold
     claim: Claim
     gap: float = 0.0
 
-    def certificate(self, model: Model, score: float, tally: Any) -> Certificate:
+    def certificate(self, model: Model, score: float, tally: Any) -> AnyCertificate:
         """Put the certificate of a labelling together."""
+        if isinstance(self.plan, Evidence):
+            return self.plan.certificate(self, model, score, tally)
         price = self.plan if isinstance(self.plan, Price) else self.plan().price
         return Certificate(
             optimal=self.claim.optimal and self.gap == 0.0,

@@ -9,7 +9,7 @@ residues are put together by the Chinese remainder theorem.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import Any, ClassVar
@@ -17,8 +17,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tallytree import html
 from tallytree.answers.root_table import RootTable
-from tallytree.answers.tallies import row_of, tally_type, whole_numbers
+from tallytree.answers.tallies import Tally, row_of, tally_type, wanted_tally
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.model.model import Model
 from tallytree.model.rounding import levelled
@@ -113,19 +114,27 @@ class TallyProbabilities(RootTable):
         """The probability of each tally."""
         return read_only(normalised(self._relative_logs, self._relative_partition))
 
-    def _row(self, tally: Iterable[int]) -> int:
-        given = list(tally)
-        if len(given) != len(self._names):
-            raise ModelError(f"a tally has one integer for each of ({', '.join(self._names)}), got {given}")
-        wanted = whole_numbers(given)
+    def _row(self, tally: Tally) -> int:
+        named = tally if isinstance(tally, Mapping) else {}
+        wanted = wanted_tally(self._names, () if named else list(tally), named)
         row = row_of(self.tallies, wanted)
         if row is None:
             named = tally_type(self._names)(*wanted)
             raise InfeasibleError(f"no {self.noun} has the {named}; see .tallies for those that occur")
         return row
 
+    def _repr_html_(self) -> str:
+        """Show the distribution in a notebook: the curve of a single statistic, and the likeliest tallies."""
+        likely = np.argsort(-self.probabilities, kind="stable")[:10]
+        lines = [[*self.tallies[row].tolist(), f"{self.probabilities[row]:.4g}"] for row in likely]
+        single = len(self._names) == 1
+        drawn = html.curve(self.tallies[:, 0].tolist(), self.probabilities.tolist()) if single else ""
+        more = f"<i>the {len(likely)} likeliest of {len(self)}</i>" if len(self) > len(likely) else ""
+        table = html.rows([*self._names, "probability"], lines)
+        return f"<b>{len(self)} tallies</b><br>{drawn}{table}{more}"
+
     def _drawn_rows(
-        self, count: int, tally: Iterable[int] | None, generator: np.random.Generator
+        self, count: int, tally: Tally | None, generator: np.random.Generator
     ) -> NDArray[np.int64]:
         """Draw rows of ``tallies``; without chance where the tally is given."""
         if tally is not None:
@@ -193,8 +202,8 @@ class Distribution(TallyProbabilities):
             return self._cells
         return pass_upward(self.plan, self.model).root()[0]
 
-    def marginals(self, tally: Iterable[int] | None = None) -> list[NDArray[np.float64]]:
-        """Return the probability of each state of each variable, given a tally or not.
+    def marginals(self, tally: Tally | None = None) -> list[NDArray[np.float64]]:
+        """Return the probability of each state of each variable, given a tally, in order or by name, or not.
 
         Examples
         --------
@@ -261,7 +270,7 @@ class Distribution(TallyProbabilities):
             return differentiated(self._messages, cells, self.plan)
 
     def sample(
-        self, size: int | None = None, *, tally: Iterable[int] | None = None, rng: Any = None
+        self, size: int | None = None, *, tally: Tally | None = None, rng: Any = None
     ) -> NDArray[np.int64]:
         """Draw labellings exactly, given a tally or not.
 
@@ -269,8 +278,8 @@ class Distribution(TallyProbabilities):
         ----------
         size : int, optional
             How many: the result is (size, M); one labelling of shape (M,) without it.
-        tally : sequence of int, optional
-            Draw among the labellings with this tally.
+        tally : sequence of int or mapping of str to int, optional
+            Draw among the labellings with this tally, given in order or by name.
         rng : numpy Generator, int or None
             The source of randomness, or its seed.
 

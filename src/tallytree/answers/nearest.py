@@ -20,6 +20,7 @@ from tallytree.statistics.statistic import Statistic
 
 _MOST_OPERATIONS = 1e9  # about a second
 _MOST_BYTES = 2.0**28
+_MOST_RANGES = 12
 
 
 def nearest(query: Query[Any], options: PlanOptions) -> str:
@@ -31,7 +32,8 @@ def nearest(query: Query[Any], options: PlanOptions) -> str:
     limited = options._replace(memory_limit=min(_MOST_BYTES, options.limit))
     table = _affordable(query, statistics, limited)
     if table is None:
-        return _ranges(statistics, [_affordable(query, [s], limited) for s in statistics])
+        some = statistics[:_MOST_RANGES]
+        return _ranges(some, [_affordable(query, [s], limited) for s in some], len(statistics))
     if not len(table):
         return table._none_left
     missed = query.constraint.violation({s: table.tallies[:, i] for i, s in enumerate(statistics)})
@@ -51,7 +53,7 @@ def _affordable(query: Query[Any], statistics: Sequence[Any], options: PlanOptio
     return table
 
 
-def _ranges(statistics: Sequence[Any], alone: Sequence[TallyTable[Any] | None]) -> str:
+def _ranges(statistics: Sequence[Any], alone: Sequence[TallyTable[Any] | None], total: int) -> str:
     """Say how far each statistic goes: exactly where that is cheap, by its entries elsewhere."""
     told = []
     for s, table in zip(statistics, alone, strict=True):
@@ -59,4 +61,7 @@ def _ranges(statistics: Sequence[Any], alone: Sequence[TallyTable[Any] | None]) 
             told.append(f"{s.name} is attainable from {table.tallies.min()} to {table.tallies.max()}")
         elif isinstance(s, Statistic):
             told.append("{} ranges from {} to {} at most".format(s.name, *s.extent))
-    return f"each for itself, {', '.join(told)}" if told else "there are too many tallies to list the nearest"
+    if not told:
+        return "there are too many tallies to list the nearest"
+    others = f"; and {total - len(statistics):,} others" if total > len(statistics) else ""
+    return f"each for itself, {', '.join(told)}{others}"

@@ -40,9 +40,9 @@ class RootTable(ABC):
         self.tallies = read_only(tallies)
         self._fill(read_only(values))
 
-    @abstractmethod
     def _run(self) -> Any:
-        """Pass the messages upwards."""
+        """Pass the messages upwards; a table that is there already has none."""
+        raise NotImplementedError
 
     @abstractmethod
     def _fill(self, values: NDArray[np.float64]) -> None:

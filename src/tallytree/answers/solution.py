@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree import html
-from tallytree.answers.certificate import Certificate, Claim, Proof
+from tallytree.answers.certificate import AnyCertificate, Claim, Proof
 from tallytree.answers.certification import certify_labelling
 from tallytree.answers.tallies import tally_type, unique_names
 from tallytree.kernels.evaluation import Evaluation
@@ -68,7 +68,7 @@ class Solution(Frozen):
     tally: Any
     assignment: NDArray[np.int64]
     model: Model
-    proof: Proof | Certificate | None
+    proof: Proof | AnyCertificate | None
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Solution(Frozen):
         tally: Any,
         assignment: NDArray[np.int64],
         model: Model,
-        proof: Proof | Certificate | None = None,
+        proof: Proof | AnyCertificate | None = None,
     ) -> None:
         # at once, which takes half as long as one by one: batches make thousands of them
         vars(self).update(
@@ -90,7 +90,7 @@ class Solution(Frozen):
         return self.model.labels(self.assignment)
 
     @property
-    def certificate(self) -> Certificate | None:
+    def certificate(self) -> AnyCertificate | None:
         """Why it is optimal: what is claimed, and the pass that the claim rests on."""
         if isinstance(self.proof, Proof):
             return self.proof.certificate(self.model, self.score, self.tally)
@@ -157,7 +157,7 @@ def _restored(
     tally: Sequence[int],
     assignment: Any,
     model: Model,
-    certificate: Certificate | None,
+    certificate: AnyCertificate | None,
 ) -> Solution:
     return Solution(value, score, tally_type(tuple(names))(*tally), np.array(assignment), model, certificate)
 

@@ -1,4 +1,4 @@
-"""Tallies as values with names."""
+"""Tallies as values with names, and rows of tallies looked up."""
 
 from __future__ import annotations
 
@@ -44,6 +44,10 @@ def whole_numbers(values: Iterable[Any]) -> list[int]:
     return [int(value) for value in given]
 
 
+Tally = Iterable[int] | Mapping[str, int]
+"""A tally as users give it: in the order of the statistics, or by name."""
+
+
 def wanted_tally(names: Sequence[str], tally: Sequence[Any], named: Mapping[str, Any]) -> list[int]:
     """Return a tally that is given in order, by name, or both, with one integer for each name."""
     unknown = [name for name in named if name not in names]
@@ -73,9 +77,13 @@ def nearest_rows(tallies: NDArray[np.int64], wanted: Sequence[int], count: int =
     return np.argsort(distance, kind="stable")[:count]
 
 
+_SHOWN = 16  # statistics of a tally in a message
+
+
 def nearest_tallies(names: tuple[str, ...], tallies: NDArray[np.int64], missed: NDArray[Any]) -> str:
     """Return the tallies that miss a constraint by least, for the end of an error."""
     rows = np.argsort(np.broadcast_to(missed, len(tallies)), kind="stable")[:3]
-    named = (zip(names, row, strict=True) for row in tallies[rows].tolist())
-    shown = ("(" + ", ".join(f"{name}={value}" for name, value in pairs) + ")" for pairs in named)
+    named = (zip(names[:_SHOWN], row[:_SHOWN], strict=True) for row in tallies[rows].tolist())
+    end = ", …)" if len(names) > _SHOWN else ")"
+    shown = ("(" + ", ".join(f"{name}={value}" for name, value in pairs) + end for pairs in named)
     return f"the nearest attainable tallies are {', '.join(shown)}"

@@ -14,8 +14,6 @@ from itertools import repeat
 from typing import Any, Unpack
 
 from tallytree.answers.objective import Objective
-from tallytree.answers.profile import Profile
-from tallytree.answers.solution import Decoded, Solution
 from tallytree.answers.tally_table import Where
 from tallytree.bulk.jobs import Batch, BatchOptions, Errors, solution_of
 from tallytree.errors import ModelError
@@ -75,9 +73,10 @@ def profile_batch(
         Raise the error of the first problem that has one, or put errors in the places of the answers. What
         is wrong with a problem as it stands is raised before any is solved.
     **options
-        ``order``, ``memory_limit`` and ``layout``, as for :func:`plan`; problems run side by side only as far
-        as the limit lets them together. ``threads`` is by default the number of processors; the answers do
-        not depend on it.
+        ``order``, ``memory_limit`` and ``layout``, as for :func:`plan`. The limit is for the batch as a
+        whole, some 4 kB for each problem and its answer included; problems run side by side only as far as it
+        lets them together. ``threads`` is by default the number of processors; the answers do not depend on
+        it.
 
     Returns
     -------
@@ -175,35 +174,8 @@ def solve_batch(
 class _ProfileOf:
     """The arguments of :func:`profile`."""
 
-    objective, count = None, 1
-
-    def __init__(
-        self,
-        model: Model | Reduction,
-        statistics: Statistics,
-        fixed: Fixed | None,
-        allowed: Allowed | None,
-    ) -> None:
-        self.model, self.statistics, self.fixed, self.allowed = model, statistics, fixed, allowed
-
-    def hand_over(self, batch: Batch) -> Query[Statistic]:
-        reduction = as_reduction(self.model, self.fixed, self.allowed)
-        query = batch.ask(reduction, self.statistics, None)
-        batch.add(query, None)
-        return query
-
-    def answer(self, found: Profile, options: BatchOptions) -> Profile:
-        return found
-
-    def alone(self, options: BatchOptions) -> Profile:
-        query = ask(self.model, self.statistics, None, self.fixed, self.allowed)
-        profile: Profile = answered(query, Options(options.plan))  # type: ignore[assignment]
-        return profile
-
-
-class _SolutionOf:
-    """The arguments of :func:`solve`."""
-
+    objective: Objective | None = None
+    where: Where = None
     count = 1
 
     def __init__(
@@ -212,11 +184,8 @@ class _SolutionOf:
         statistics: Statistics,
         fixed: Fixed | None,
         allowed: Allowed | None,
-        objective: Objective | None,
-        where: Where,
     ) -> None:
         self.model, self.statistics, self.fixed, self.allowed = model, statistics, fixed, allowed
-        self.objective, self.where = objective, where
 
     def hand_over(self, batch: Batch) -> Query[Statistic]:
         reduction = as_reduction(self.model, self.fixed, self.allowed)
@@ -224,11 +193,24 @@ class _SolutionOf:
         batch.add(self._query, self.objective)
         return self._query
 
-    def answer(self, found: Sequence[Decoded], options: BatchOptions) -> Solution:
+    def answer(self, found: Any, options: BatchOptions) -> Any:
+        return found
+
+    def alone(self, options: BatchOptions) -> Any:
+        query = ask(self.model, self.statistics, self.where, self.fixed, self.allowed)
+        return answered(query, Options(options.plan))
+
+
+class _SolutionOf(_ProfileOf):
+    """The arguments of :func:`solve`: those of :func:`profile`, an objective and a constraint."""
+
+    def __init__(self, *arguments: Any) -> None:
+        *others, self.objective, self.where = arguments
+        super().__init__(*others)
+
+    def answer(self, found: Any, options: BatchOptions) -> Any:
         noun = "score" if self.objective is None else "value"
         return solution_of(self._query, found[0], noun, options)
 
-    def alone(self, options: BatchOptions) -> Solution:
-        query = ask(self.model, self.statistics, self.where, self.fixed, self.allowed)
-        solution: Solution = best_of(answered(query, Options(options.plan)), self.objective)
-        return solution
+    def alone(self, options: BatchOptions) -> Any:
+        return best_of(super().alone(options), self.objective)

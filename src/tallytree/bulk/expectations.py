@@ -254,8 +254,7 @@ def risks_of_tables(
 def _folded(lengths: Sequence[int], tables: TruthTables, truths: Integers) -> tuple[Floats, Floats] | None:
     """Return linear losses as a number for each chain and one for each label at each position, or None."""
     kinds, sizes = tables.kinds(truths, lengths)
-    each = np.split(truths, np.cumsum(lengths)[:-1])
-    lines = [one.line for one in tables.losses.each(each, sizes, "margin")]
+    lines = [one.line for one in tables.losses.each(truths, lengths, sizes, "margin")]
     if len(tables.tables.fits) or any(line is None for line in lines):
         return None
     constants, terms = zip(*(line for line in lines if line is not None), strict=True)

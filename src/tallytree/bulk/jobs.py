@@ -26,7 +26,7 @@ from tallytree.answers.tally_table import Where
 from tallytree.errors import ModelError, PerformanceWarning, TallytreeError
 from tallytree.kernels import native
 from tallytree.model.model import Model
-from tallytree.planning.budget import thread_count
+from tallytree.planning.budget import Budget, thread_count
 from tallytree.planning.options import PlanOptions, read_options
 from tallytree.planning.orders import skeleton
 from tallytree.planning.plan import MODES, plan_graph, tally_limits
@@ -38,6 +38,8 @@ from tallytree.statistics.statistic import Recipe, Statistic
 Errors = Literal["raise", "return"]
 
 _NO_CELLS = np.zeros(0, dtype=np.int64)
+_PROBLEM_BYTES = 4_000  # of a problem that is handed over, and of its answer, as CPython has them
+_VARIABLE_BYTES = 24  # of a labelling, as it is found, joined to the others, and given back
 
 
 class BatchOptions(NamedTuple):
@@ -83,7 +85,7 @@ class Labellings(NamedTuple):
 
     def rows(self, width: int) -> list[list[int]]:
         """Return the sums of each labelling, all of which have as many."""
-        first, last = (self.known["sums_begin"][:1], self.known["sums_end"][-1:])
+        first, last = self.known["sums_begin"][:1], self.known["sums_end"][-1:]
         return self.sums[first.sum() : last.sum()].reshape(-1, width).tolist()
 
     def each(self, values: Mapping[int, Sequence[float]]) -> dict[int, list[Decoded]]:
@@ -94,8 +96,7 @@ class Labellings(NamedTuple):
             promised, score, magnitude, terms, certified = known
             some = found.setdefault(item, [])
             value = values[item][len(some)] if item in values else None
-            evaluation = score, magnitude, terms, sums[s:s_end]
-            labels = self.labels[at:end].copy()
+            evaluation, labels = (score, magnitude, terms, sums[s:s_end]), self.labels[at:end].copy()
             some.append(Decoded(labels, promised, tallies[t:t_end], value, evaluation, certified))
         return found
 
@@ -162,12 +163,11 @@ class Batch:
     def __init__(
         self, problems: Mapping[int, Problem], options: BatchOptions, bulks: Sequence[Bulk] = ()
     ) -> None:
-        self.options = options
-        self.threads = thread_count(options.threads)
+        self.options, self.threads = options, thread_count(options.threads)
         self.handle = native.Batch(MODES[options.plan.layout], options.plan.limit)
         self._skeletons: dict[Any, tuple[native.Skeleton, Any]] = {}
         self._queries: dict[Any, tuple[Query[Statistic], Any]] = {}
-        self._bulks = bulks
+        self._bulks, self._held = bulks, 0
         self._first = sum(len(bulk.numbers) for bulk in bulks)  # the place of the others
         self._problems: list[tuple[int, Problem, Query[Statistic]]] = []
         self._values: dict[int, list[float]] = {}  # of what was chosen
@@ -182,6 +182,7 @@ class Batch:
 
     def solve(self) -> list[Any]:
         """Find the best labellings of each problem."""
+        self._reserve()
         self.handle.run(self.threads, self._choose)
         found, first, missing = Labellings(*self.handle.labellings()), 0, {}
         for bulk in self._bulks:
@@ -198,8 +199,18 @@ class Batch:
 
     def profile(self) -> list[Any]:
         """Compute the profile of each problem."""
+        self._reserve()
         self.handle.profile(self.threads)
         return self._gathered(self._profiles(), {})
+
+    def _reserve(self) -> None:
+        """Take what problems and answers will hold off the memory limit: the rest is for the runs."""
+        plan, count = self.options.plan, self._first + len(self._problems)
+        budget = Budget(plan.limit)
+        budget.hold(self._held, f"a batch of {count:,} problems and answers")
+        self.handle.hold(self._held)
+        if plan.memory_limit is not None:
+            self.options = self.options._replace(plan=plan._replace(memory_limit=budget.room))
 
     # --- in ------------------------------------------------------------------------------------------------
 
@@ -221,7 +232,8 @@ class Batch:
 
     def add(self, query: Query[Statistic], objective: Objective | None) -> None:
         """Add a problem; its statistics have tables of their own."""
-        model, recounted = query.subject, [block for s in query.recounted for block in s.blocks]
+        self.hold(model := query.subject)
+        recounted = [block for s in query.recounted for block in s.blocks]
         self.handle.add(
             self.skeleton(model, query.carried),
             [block.tables for s in query.carried for block in s.blocks],
@@ -231,6 +243,10 @@ class Batch:
             [block.tables for block in recounted],
             objective is not None or not query.windowed,
         )
+
+    def hold(self, model: Model) -> None:
+        """Count what a problem and its answer take, beside the model and the tables of a run."""
+        self._held += _PROBLEM_BYTES + _VARIABLE_BYTES * len(model)
 
     def skeleton(self, model: Model, carried: tuple[Statistic, ...]) -> native.Skeleton:
         """Return the skeleton of a model and statistics, which are the same if they are one object."""
@@ -273,9 +289,7 @@ class Batch:
 
     def _gathered(self, found: Iterator[Any], missing: dict[int, Problem]) -> list[Any]:
         """Return the answers of all problems, those without one solved on their own: that says why."""
-        waiting: dict[int, tuple[Problem, Any]] = {
-            number: (problem, None) for number, problem in missing.items()
-        }
+        waiting: dict[int, tuple[Problem, Any]] = {n: (problem, None) for n, problem in missing.items()}
         for (number, problem, _), one in zip(self._problems, found, strict=True):
             waiting[number] = problem, one
         answered_alone = set()

@@ -130,11 +130,12 @@ def in_bulk(asked: LossArguments) -> list[LossProblems]:
     for number, (model, recipe, where, fixed, allowed) in enumerate(each):
         if where is not None or fixed or allowed or not isinstance(model, Model) or model.alike is None:
             continue
-        key = id(recipe), model.states, model.alike
+        states = model.states
+        key = id(recipe), states, model.alike
         if key not in tables:
             tables[key] = _tables_of(recipe, model)
-        if tables[key] is not None:
-            groups.setdefault((id(tables[key]), model.states), []).append(number)
+        if (found := tables[key]) is not None:
+            groups.setdefault((id(found), states), []).append(number)
     kept = {id(some): some for some in tables.values() if some is not None}
     bulks = (LossProblems(asked, numbers, kept[which]) for (which, _), numbers in groups.items())
     return [bulk for bulk in bulks if bulk.ready]
@@ -171,6 +172,8 @@ class LossProblems:
     def hand_over(self, batch: Batch) -> None:
         """Add all problems to a batch; statistics and choices are left to the threads."""
         assert self.labels is not None
+        for model in self.models:
+            batch.hold(model)
         keys = [model.key for model in self.models]
         examples = dict(zip(keys, self.models, strict=True))  # one of each shape
         shapes = {
@@ -185,8 +188,6 @@ class LossProblems:
     def answers(self, found: Labellings, options: BatchOptions) -> dict[int, list[AugmentedSolution]]:
         """Make the answers; whether the messages' promises hold is known natively."""
         found.certify()
-        assert self.labels is not None  # what truths were: by now their owner may have changed them
-        truths = np.split(self.labels, np.cumsum(self.lengths)[:-1])
         counted, assignments = tally_type(self.tables.statistics), read_only(found.labels)
         answers: dict[int, list[AugmentedSolution]] = {}
         for (index, *numbers), tally in zip(
@@ -194,7 +195,7 @@ class LossProblems:
         ):
             at, end, promised, score, value, loss, truth_score = numbers
             model, some = self.models[index], answers.setdefault(index, [])
-            plan = partial(self._plan, index, truths[index], options)
+            plan = partial(self._plan, index, options)
             solution = AugmentedSolution.complete(
                 value=value,
                 score=score,
@@ -233,10 +234,11 @@ class LossProblems:
             for model, length in zip(self.models, self.lengths, strict=True)
         )
 
-    def _plan(self, index: int, truth: Any, options: BatchOptions) -> Plan:
+    def _plan(self, index: int, options: BatchOptions) -> Plan:
         """Return the plan of one problem, for its certificate."""
-        model = self.models[index]
-        loss = self.recipes[index].against(truth).on(model)
+        assert self.labels is not None  # what truths were: by now their owner may have changed them
+        begin, model = sum(self.lengths[:index]), self.models[index]
+        loss = self.recipes[index].against(self.labels[begin : begin + len(model)]).on(model)
         return plan_graph(Query(model, () if self.folds else loss.reduce(model).statistics), options.plan)
 
     def _labels(self) -> NDArray[np.int64] | None:

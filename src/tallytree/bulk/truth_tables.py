@@ -9,7 +9,7 @@ than a row of kinds: nothing is compiled for it, and the tables of a problem are
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -66,6 +66,7 @@ class TruthTables(ABC):
         self.recipe, self.statistics, self.tables = recipe, statistics, tables
         self.losses = LossTables(statistics, self.bound)
         self._skeletons: dict[tuple[int, bool], native.Skeleton] = {}
+        self._shapes: dict[Any, tuple[Statistic, ...]] = {}  # by the shapes of models
 
     @abstractmethod
     def kinds(self, labels: Integers, lengths: Sequence[int]) -> tuple[Integers, list[int]]:
@@ -99,9 +100,7 @@ class TruthTables(ABC):
         the scores where all of them are linear, and one tally is asked for.
         """
         kinds, sizes = self.kinds(labels, lengths)
-        ends = np.cumsum(lengths).tolist()
-        each = (labels[end - length : end] for end, length in zip(ends, lengths, strict=True))
-        losses = self.losses.each(each, sizes, scaling, margin)
+        losses = self.losses.each(labels, lengths, sizes, scaling, margin)
         terms = [one.line[1] for one in losses if one.line is not None]
         folded = folds and count == 1 and scaling == "margin" and len(terms) == len(losses)
         factors = margin * np.array(terms).reshape(-1, len(self.statistics)) if folded else _NO_FOLDS
@@ -119,7 +118,15 @@ class TruthTables(ABC):
         return found
 
     def shapes(self, model: Model) -> tuple[Statistic, ...]:
-        """Return statistics that look at a model as the tables do, and count nothing."""
+        """Return statistics that look at a model as the tables do, and count nothing; they are kept."""
+        found = self._shapes.get(model.key)
+        if found is None:
+            if len(self._shapes) >= _KEPT:
+                self._shapes.clear()
+            found = self._shapes[model.key] = self._shaped(model)
+        return found
+
+    def _shaped(self, model: Model) -> tuple[Statistic, ...]:
         scopes, key = unary_scopes(len(model))
         states = self.tables.labels.shape[1]
         blocks = [Block(scopes, np.zeros((1, states), dtype=np.int64), key)]
@@ -180,6 +187,11 @@ class PositionTables(TruthTables):
         )
 
 
+# --- losses of all tallies, in tables that serve all truths of one size -------------------------------------
+# The losses of nodes, positions and chunks depend on a truth through its size alone: how many nodes,
+# positions or chunks there are to be found. So the losses of all tallies are tabulated once for each size,
+# and looked up by the thread that has the tallies of a problem; no Python is called back.
+
 _STEP = 16
 """Tables reach to lengths that are multiples of this, so that truths of similar lengths share one."""
 
@@ -206,16 +218,22 @@ class LossTables:
         self._kept: dict[Any, SizedLosses] = {}
 
     def each(
-        self, truths: Iterable[Any], sizes: Iterable[int], scaling: Scaling, margin: float = 1.0
+        self,
+        labels: Integers,
+        lengths: Sequence[int],
+        sizes: Sequence[int],
+        scaling: Scaling,
+        margin: float = 1.0,
     ) -> list[SizedLosses]:
-        """Return the losses for each of several truths, whose sizes are known."""
-        found: dict[Any, SizedLosses] = {}
-        losses = []
-        for truth, size in zip(truths, sizes, strict=True):
-            longest = -(-len(truth) // _STEP) * _STEP
-            key = size, longest, scaling, margin
+        """Return the losses for each of several truths, whose labels come one after the other."""
+        found: dict[tuple[int, int], SizedLosses] = {}
+        losses, end = [], 0
+        for size, length in zip(sizes, lengths, strict=True):
+            end += length
+            key = size, -(-length // _STEP) * _STEP
             if key not in found:
-                found[key] = self._kept.get(key) or self._made(truth, *key)
+                known = self._kept.get((*key, scaling, margin))
+                found[key] = known or self._made(labels[end - length : end], *key, scaling, margin)
             losses.append(found[key])
         return losses
 

@@ -1,4 +1,4 @@
-"""What the exit code of the command means."""
+"""How the command ends: signals that end it, and what its exit code means."""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tallytree as tt
@@ -80,6 +81,7 @@ def _metric(text: str) -> tuple[str, float]:
     return f"{kind}f1", positive(beta)
 
 
+_TOGETHER = 256  # sentences of a file that are labelled at once; those of a pipe come one by one
 _VALID: dict[str, Callable[[str], Any]] = {"bio": tt.valid_bio, "bioes": tt.valid_bioes}
 
 
@@ -91,10 +93,6 @@ class Labeller(NamedTuple):
 
     svm: SequenceSVM
     task: Task
-
-    def label(self, block: Block, kind: Any, decode: Any = None, where: Constraint | None = None) -> Any:
-        """Return the labels of a sentence."""
-        return self.svm.predict([self.task.rows(block, kind)], decode=decode, where=where)[0]
 
 
 def loaded(path: str, name: str) -> Labeller:
@@ -118,11 +116,11 @@ def _run(name: str) -> Callable[[Namespace], int]:
         truths: list[list[str]] = []
         found: list[list[str]] = []
         with written_to(options.output, shown=not options.score) as write:
-            for number, block in enumerate(blocks_of(options.file, kind), 1):
-                if not block.rows:
+            blocks, together = blocks_of(options.file, kind), 1 if options.file == "-" else _TOGETHER
+            for block, best in _labellings(labeller, blocks, kind, decode, where, together):
+                if not best:
                     write([*block.lines, ""])
                     continue
-                best = _labellings(labeller, block, kind, decode, where, number)
                 likely = _probabilities(labeller, block, kind, best[0]) if options.marginals else None
                 if options.score:
                     truths.append(labeller.task.labels(block, kind))
@@ -138,19 +136,36 @@ def _run(name: str) -> Callable[[Namespace], int]:
 
 
 def _labellings(
-    labeller: Labeller, block: Block, kind: Any, decode: Any, where: Constraint | None, number: int
-) -> list[list[str]]:
+    labeller: Labeller,
+    blocks: Iterator[Block],
+    kind: Any,
+    decode: Any,
+    where: Constraint | None,
+    together: int,
+) -> Iterator[tuple[Block, list[list[str]]]]:
+    """Go through sentences with their labels, none for what has no words; so many are predicted at once."""
+    number = 1
+    while some := list(islice(blocks, together)):
+        sentences = [labeller.task.rows(block, kind) for block in some if block.rows]
+        try:
+            found = iter(labeller.svm.predict(sentences, decode=decode, where=where) if sentences else [])
+        except InfeasibleError:  # which of them it is
+            found = (labeller.svm.predict([one], decode=decode, where=where)[0] for one in sentences)
+        for block in some:
+            yield block, _listed(found, block, number) if block.rows else []
+            number += 1
+
+
+def _listed(found: Iterator[Any], block: Block, number: int) -> list[list[str]]:
+    """Return the labellings of the next sentence."""
+    place = f"sentence {number} ({block.rows[0][0]} …)"
     try:
-        found = labeller.label(block, kind, decode, where)
+        one = next(found)
     except InfeasibleError as error:
-        raise InfeasibleError(f"sentence {number} ({block.rows[0][0]} …): {error}") from None
-    several = isinstance(found, list)
-    best = [labels.tolist() for labels in (found if several else [found])]
-    if not best:
-        raise InfeasibleError(
-            f"sentence {number} ({block.rows[0][0]} …): no labelling satisfies the constraint"
-        )
-    return best
+        raise InfeasibleError(f"{place}: {error}") from None
+    if isinstance(one, list) and not one:
+        raise InfeasibleError(f"{place}: no labelling satisfies the constraint")
+    return [labels.tolist() for labels in (one if isinstance(one, list) else [one])]
 
 
 def _probabilities(labeller: Labeller, block: Block, kind: Any, labels: list[str]) -> list[float]:

@@ -131,7 +131,8 @@ class _Examples(NamedTuple):
         return cls(found, _sentences(path, found))
 
     def judged(self, labeller: Labeller) -> dict[str, float]:
-        found = [labeller.label(block, self.kind).tolist() for block in self.blocks]
+        sentences = [labeller.task.rows(block, self.kind) for block in self.blocks]
+        found = [labels.tolist() for labels in labeller.svm.predict(sentences)]
         gold = [labeller.task.labels(block, self.kind) for block in self.blocks]
         return scored(labeller.task.name, gold, found)
 

@@ -12,16 +12,18 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from io import BytesIO, TextIOWrapper
 from typing import NamedTuple, TextIO
 
 from tallytree.errors import BudgetError, ModelError
 from tallytree.io.files import EXPANSION, no_text
+from tallytree.io.files import Source as Bytes
 from tallytree.planning.budget import default_memory_limit
 
 Row = tuple[str, ...]
 """The columns of a token."""
 
-Source = str | os.PathLike[str] | TextIO
+Source = str | os.PathLike[str] | TextIO | Bytes
 
 LONGEST_LINE = 1 << 20
 """More than any token needs."""
@@ -48,7 +50,7 @@ def read_conll(source: Source, *, comments: str | None = None) -> list[list[Row]
 
     Parameters
     ----------
-    source : path or text file
+    source : path, text file or Source
         Where to read from; UTF-8.
     comments : str, optional
         Lines that begin so are left out, as are lines that begin with ``-DOCSTART-``.
@@ -99,7 +101,7 @@ def read_conllu(source: Source, *, words_only: bool = True) -> list[list[Token]]
 
     Parameters
     ----------
-    source : path or text file
+    source : path, text file or Source
         Where to read from; UTF-8.
     words_only : bool
         Leave out the lines of multiword tokens (``3-4``) and of empty nodes (``5.1``).
@@ -194,7 +196,9 @@ def _blocks(
 
 @contextmanager
 def _opened(source: Source) -> Iterator[tuple[Iterable[str], str]]:
-    if isinstance(source, (str, os.PathLike)):
+    if isinstance(source, Bytes):
+        yield TextIOWrapper(BytesIO(source.data), encoding="utf-8-sig"), source.name
+    elif isinstance(source, (str, os.PathLike)):
         with open(source, encoding="utf-8-sig") as file:
             yield file, os.fspath(source)
     else:
@@ -211,8 +215,10 @@ def _lines(file: Iterable[str], name: str) -> Iterator[str]:
             line = next(lines, None)
         except UnicodeDecodeError as error:
             raise no_text(name, error, number) from None  # no line ends in what is kept from before
-        if line is None:
+        if not line:
             return
+        if not isinstance(line, str):
+            raise ModelError(f"{name} gives bytes; open it as text, with encoding='utf-8'")
         number += 1
         if len(line) > LONGEST_LINE:
             raise ModelError(f"line {number} of {name} has more than {LONGEST_LINE} characters")

@@ -22,6 +22,12 @@ from tallytree.learning.planes import Floats, Plane, combined, dot
 from tallytree.learning.solver import Arrays, Report, Run, Solver, half_square, hinge_sum, taken
 from tallytree.learning.working_sets import WorkingSet, packed, unpacked
 
+# --- the quadratic program of cutting planes ----------------------------------------------------------------
+# The dual on the planes found so far. Maximise ``Σ α b − ½ αᵀ G α`` subject to ``α ≥ 0`` and ``Σ_k α_ik = C``
+# for every set ``i``, where ``G`` holds the inner products of the planes' slopes. Clarabel, an interior-point
+# solver, does it; its answer is put back on the simplices, so that what follows from it is a bound and not a
+# claim.
+
 _NEGLIGIBLE = 1e-9
 """Shares below this are what an interior point leaves on planes that have none."""
 

@@ -17,12 +17,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tallytree import parsing
 from tallytree.answers.tally_table import Where
 from tallytree.bulk.batch import solve_batch
 from tallytree.bulk.best_corpus import BestCorpus, best_of_corpus
@@ -66,7 +64,9 @@ class BestDecoder(Decoder):
 
     def __call__(self, model: Any, where: Where = None) -> Any:
         """Return its labels."""
-        return _best(model, where)
+        if isinstance(model, Forest):
+            return (model.best() if where is None else solve(model, where=where)).tree
+        return solve(model, where=where).labels
 
     def each(self, models: Iterable[Any], where: Where = None) -> list[Any]:
         """Return the labels for several models, found in one batch."""
@@ -81,27 +81,8 @@ class KBestDecoder(Decoder):
 
     def __call__(self, model: Any, where: Where = None) -> Any:
         """Return a list of their labels."""
-        return _k_best(model, self.k, where)
-
-
-@singledispatch
-def _best(model: Any, where: Where) -> Any:
-    return solve(model, where=where).labels
-
-
-@_best.register
-def _(model: Forest, where: Where) -> Any:
-    return (model.best() if where is None else parsing.solve(model, where=where)).tree
-
-
-@singledispatch
-def _k_best(model: Any, k: int, where: Where) -> list[Any]:
-    return [solution.labels for solution in k_best(model, k, where=where)]
-
-
-@_k_best.register
-def _(model: Forest, k: int, where: Where) -> list[Any]:
-    return [parse.tree for parse in parsing.k_best(model, k, where=where)]
+        found = k_best(model, self.k, where=where)
+        return [one.tree if isinstance(model, Forest) else one.labels for one in found]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a user sees of a run: where it stands, and when it will be done."""
+"""When a run stops, and what a user sees of it: where it stands, and when it will be done."""
 
 from __future__ import annotations
 

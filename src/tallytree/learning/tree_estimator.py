@@ -100,7 +100,8 @@ class TreeEstimator(StructuredEstimator):
             Each a sequence of words, or a string that is split at spaces.
         decode : Decoder, optional
             :class:`BestDecoder` by default; :class:`KBestDecoder` gives lists, :class:`MaxBrackets` the tree
-            of the most expected constituents.
+            of the most expected constituents. Sentences are parsed on several threads, so a decoder of your
+            own is called from several of them at once.
         where : Constraint, optional
             What every tree must satisfy, as ``tt.parsing.count("NP") <= 3``.
 

@@ -1,4 +1,4 @@
-"""Parsing as a training problem: sentences with their trees."""
+"""Parsing as a training problem: sentences with their trees, and the trees that most violate the margin."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ class LossProfile:
     @property
     def model(self) -> Any:
         """What was asked about, restricted."""
-        return getattr(self._query, "model", self._query.query.subject)
+        return self._query.model
 
     @property
     def loss(self) -> Loss:
@@ -225,6 +225,8 @@ def loss_augmented(
     prune : bool
         Whether charts leave out items whose trees all score too little to be the answer. It changes only
         what the answer costs.
+    strategy : {"auto", "full", "bounds"}
+        As for :func:`solve`.
     **options
         ``order``, ``memory_limit``, ``layout`` and ``threads``, as for :func:`profile`.
 
@@ -248,7 +250,7 @@ def loss_augmented(
     >>> found.labels.tolist(), found.loss, found.value
     (['B', 'B', 'B'], 0.5, 2.0)
     """
-    chosen = read_options(options, "loss_augmented", single=False)
+    chosen = read_options(options, "loss_augmented", single=False, one=True)
     query = loss_query(model, loss, truth=truth, where=where, fixed=fixed, allowed=allowed)
     checked_scaling(scaling, query.loss)
     at = checked_margin(margin)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any, Self, TypeGuard
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from tallytree.errors import ModelError
 from tallytree.model.model import Model
 from tallytree.reductions.reduction import Reduction
+from tallytree.values import read_only
 
 Bounds = tuple[float, float]
 """The least and the largest value that a loss can take."""
@@ -103,12 +105,19 @@ class Loss(ABC):
         return ""
 
 
+_PLAIN = frozenset((int, float, bool, str))
+
+
+def _all_plain(labelling: Sequence[Any]) -> bool:
+    return _PLAIN.issuperset(map(type, labelling))
+
+
 def plain(labelling: Any) -> Any:
     """Return lists and arrays as tuples of plain values, so that equal losses are equal; others as is."""
     if isinstance(labelling, np.ndarray):
         labelling = labelling.tolist()
     if isinstance(labelling, (list, tuple)):
-        return tuple(map(plain, labelling))
+        return tuple(labelling if _all_plain(labelling) else map(plain, labelling))
     return labelling.item() if isinstance(labelling, np.generic) else labelling
 
 
@@ -130,13 +139,18 @@ class LabellingLoss(Loss):
         object.__setattr__(bound, "_model", model)
         return bound
 
+    @cached_property
+    def _codes(self) -> NDArray[np.int64]:
+        assert self._model is not None
+        return read_only(self._model.encode(self._required()))
+
     def _encoded(self, model: Model) -> dict[str, Any]:
         """Return the fields that mean something else in the state numbers of a model."""
         return {"truth": model.encode(self._required())}
 
     def anchor(self, model: Model) -> NDArray[np.int64]:
         """Return the truth as one state number per variable."""
-        return model.encode(self._required())
+        return self._codes if model is self._model else model.encode(self._required())
 
     @property
     def right(self) -> list[Any]:
@@ -149,7 +163,10 @@ class LabellingLoss(Loss):
         truth = self.right
         if len(states) != len(truth):
             raise ModelError(f"the truth labels {len(truth)} variables, the labelling {len(states)}")
-        if any(isinstance(a, str) != isinstance(b, str) for a, b in zip(states, truth, strict=True)):
+        alike = len({*map(type, states), *map(type, truth)}) == 1
+        if not alike and any(
+            isinstance(a, str) != isinstance(b, str) for a, b in zip(states, truth, strict=True)
+        ):
             raise ModelError(
                 "the truth and the labelling are not in the same terms, one has names where the other has "
                 "numbers; use loss.on(model), which knows both"
@@ -159,6 +176,8 @@ class LabellingLoss(Loss):
 
 def flat(labelling: Any) -> list[Any]:
     """Return a labelling as a list of plain names or numbers, row by row on grids."""
+    if isinstance(labelling, (list, tuple)) and _all_plain(labelling):
+        return list(labelling)
     states: list[Any] = np.array(labelling, dtype=object).reshape(-1).tolist()
     return [state.item() if isinstance(state, np.generic) else state for state in states]
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tallytree.errors import ModelError
-from tallytree.losses.base import Bounds, Line, Loss, Values
+from tallytree.losses.base import Line, Loss, Values
 from tallytree.model.model import Model
 
 
@@ -59,10 +59,7 @@ class CrossingBrackets(_BracketLoss):
         """Return it all: the loss is the tally."""
         return 0.0, (1.0,)
 
-    @property
-    def bounds(self) -> Bounds:
-        """From 0; how far up depends on the grammar."""
-        return 0.0, np.inf
+    bounds = (0.0, np.inf)
 
 
 @dataclass(frozen=True)
@@ -87,7 +84,4 @@ class CrossingBracketsRate(_BracketLoss):
         crossing, size = (np.asarray(tally, dtype=np.float64) for tally in tallies)
         return np.asarray(crossing / np.maximum(size, 1), dtype=np.float64)
 
-    @property
-    def bounds(self) -> Bounds:
-        """From 0 to 1."""
-        return 0.0, 1.0
+    bounds = (0.0, 1.0)

@@ -86,10 +86,15 @@ class NodeLoss(LabellingLoss):
                 "numbers); use loss.on(model), which knows both"
             )
 
-    @property
+    @cached_property
     def size(self) -> int:
         """|y*|: the number of nodes of the truth."""
-        return self.gold.total()
+        if self._model is None or type(self).nodes is not NodeLoss.nodes or isinstance(self.truth, Tree):
+            return self.gold.total()
+        codes = self.anchor(self._model)
+        if self.background is None:
+            return len(codes)
+        return int(np.count_nonzero(codes != self._model.state_codes(self.background)))
 
     @property
     def one_tally(self) -> bool:

@@ -57,10 +57,7 @@ class ZeroOne(_MismatchLoss):
         """Return the tally."""
         return _alone("wrong", tallies).astype(np.float64)
 
-    @property
-    def bounds(self) -> Bounds:
-        """From 0 to 1."""
-        return 0.0, 1.0
+    bounds = (0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -115,10 +112,7 @@ class HammingLoss(_MismatchLoss):
         """Return it all."""
         return 0.0, (1 / max(len(self.right), 1),)
 
-    @property
-    def bounds(self) -> Bounds:
-        """From 0 to 1."""
-        return 0.0, 1.0
+    bounds = (0.0, 1.0)
 
 
 @dataclass(frozen=True)

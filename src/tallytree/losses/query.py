@@ -21,8 +21,10 @@ from tallytree.answers.objective import Objective
 from tallytree.answers.solution import Solution, lifted
 from tallytree.answers.tallies import tally_type, unique_names
 from tallytree.answers.tally_table import TallyTable, Where
+from tallytree.bounding.question import Question
 from tallytree.errors import BudgetError, ModelError
 from tallytree.losses.base import Line, Loss, Values
+from tallytree.losses.quotients import quotient
 from tallytree.losses.scaling import Scaling, scaled
 from tallytree.losses.solution import AugmentedSolution
 from tallytree.model.model import Model, checked_model
@@ -40,6 +42,7 @@ Augmented = TypeVar("Augmented")
 class LossQuery(ABC, Generic[Augmented]):
     """A loss on a model or a forest."""
 
+    model: Any  # what was asked about, restricted
     loss: Loss  # in the subject's terms
     truth_score: float  # the score of the truth
     query: Query[Any]  # what the loss counts, under the constraint
@@ -110,7 +113,8 @@ class GraphLossQuery(LossQuery[AugmentedSolution]):
         if not isinstance(loss, Loss):
             raise ModelError(f"a loss such as tallytree.losses.FBeta(truth) is needed, got {loss!r}")
         self.loss = loss.on(model)
-        self.truth_score = model.score(self.loss.anchor(model) if truth is None else truth)
+        compared = self.loss.anchor(model) if truth is None else truth
+        self.truth_score = model.score(compared)
         if self.truth_score == -np.inf:
             raise ModelError(
                 "the truth scores -inf: the model forbids it, so no labelling can be compared with it"
@@ -118,6 +122,7 @@ class GraphLossQuery(LossQuery[AugmentedSolution]):
         self.model = model.restricted(*restriction)
         self.reduction: Reduction = self.loss.reduce(self.model)
         self.query: Query[Statistic] = graph_query(self.reduction, self.reduction.statistics, where)
+        self._compared = compared
 
     @property
     def line(self) -> Line | None:
@@ -130,10 +135,17 @@ class GraphLossQuery(LossQuery[AugmentedSolution]):
 
     def table(self, options: Options, scaling: Scaling, margins: Sequence[float] | None) -> TallyTable[Any]:
         """Plan and run the query."""
+        question = None if margins is None or len(margins) != 1 else self.question(scaling, margins[0])
         try:
-            return answered(self.query, options)
+            return answered(self.query, options, question)
         except BudgetError as error:
             raise BudgetError(f"{error}. {self.loss.remedy}" if self.loss.remedy else str(error)) from None
+
+    def question(self, scaling: Scaling, margin: float) -> Question:
+        """Ask for the best at one margin; the truth is a labelling to start from."""
+        trivial = self.query.reduction is not None and self.query.reduction.trivial
+        start = self.model.encode(self._compared) if trivial else None
+        return Question(scaling, margin, self.truth_score, self.loss.value, quotient(self.loss), start)
 
     def augmented(self, answer: Solution, scaling: Scaling, margin: float) -> AugmentedSolution:
         """Put the loss to a solution, and certify it where it was counted on another model."""
@@ -155,7 +167,7 @@ class GraphLossQuery(LossQuery[AugmentedSolution]):
 
     def folded_best(self, margin: float, options: Options) -> AugmentedSolution:
         """Maximise ``λ·loss + F`` as plain MAP: the loss is a sum of local terms, as the score is."""
-        return self.unfolded(best_of(answered(self.folded(margin), options)), margin)
+        return self.unfolded(best_of(answered(self.folded(margin), options, Question())), margin)
 
     def unfolded(self, answer: Solution, margin: float) -> AugmentedSolution:
         """Return a labelling of the folded model with score and tallies of its own."""

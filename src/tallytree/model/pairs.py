@@ -79,6 +79,12 @@ def _block(
     )
 
 
+def integer_tables(tables: ArrayLike, name: Name) -> NDArray[np.int64]:
+    """Return tables of integers, one for each index of the first axis, checked."""
+    found: NDArray[np.int64] = _CONVERSIONS[np.int64](numeric(tables, "the array"), name)
+    return found
+
+
 def _grouped(pairs: Iterable[Pair], noun: str) -> Iterable[tuple[list[int], list[Any], list[Any]]]:
     """Collect (numbers, scopes, tables) of the pairs whose tables have the same shape."""
     groups: dict[tuple[int, ...], tuple[list[int], list[Any], list[Any]]] = {}

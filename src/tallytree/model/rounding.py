@@ -64,6 +64,11 @@ def _magnitude(block: Block) -> float:
     return float(largest.sum()) * (len(block) if len(largest) == 1 else 1)
 
 
+# --- large scores that all labellings have in common, and the model without them ----------------------------
+# A sum of exponentials keeps what differs between labellings only as far as the scores' own rounding allows:
+# next to 1e16 there is no room for the logarithm of a number of labellings. What a table adds to every
+# labelling changes no probability, so the largest entry of each table is taken off first, where that matters.
+
 _LARGE = 2.0**20  # below, sums of exponentials are right to ten digits
 
 

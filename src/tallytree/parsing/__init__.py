@@ -1,12 +1,12 @@
 """Constituency parsing: grammars, forests of parses, and trees with global statistics."""
 
+import tallytree.parsing.engine  # noqa: F401 (with it, the verbs know forests)
 from tallytree.kbest import k_best
 from tallytree.kbest import ranked as iter_best
 from tallytree.losses.augmented import loss_augmented, loss_augmented_path
 from tallytree.parsing.binarise import binarise, labels_of, unbinarise
 from tallytree.parsing.counts import count, crossing_brackets, false_positives, true_positives, wrong_nodes
 from tallytree.parsing.distribution import TreeDistribution
-from tallytree.parsing.engine import ChartEngine
 from tallytree.parsing.expected import Expectations
 from tallytree.parsing.forest import Forest
 from tallytree.parsing.grammar import Grammar
@@ -32,7 +32,6 @@ from tallytree.trees import Constituent, Tree
 __all__ = [
     "AugmentedParse",
     "BracketScores",
-    "ChartEngine",
     "ChartPrice",
     "Constituent",
     "CountedLoss",

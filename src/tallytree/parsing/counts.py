@@ -1,4 +1,4 @@
-"""Counting constituents: by label, by length, by depth."""
+"""What is counted on trees: constituents by label, length and depth, and by those of the right tree."""
 
 from __future__ import annotations
 
@@ -113,6 +113,11 @@ class _Count(TreeStatistic):
 
     def content(self) -> tuple[Any, ...]:
         return (self.labels, self.lengths, self.depths)
+
+
+# --- statistics that compare a tree with the true one -------------------------------------------------------
+# All labels over one span are compared together, so that a label that comes twice over the same words is seen
+# to do so: of two constituents ``(NP, 0, 2)`` only one is right where the truth has one.
 
 
 def true_positives(truth: Tree, *, cap: int | None = None, name: str = "tp") -> TreeStatistic:

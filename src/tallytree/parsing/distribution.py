@@ -7,7 +7,6 @@ with several derivations has the sum of theirs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, overload
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from tallytree.algebra import LogSumExp
 from tallytree.answers.distribution import TallyProbabilities, draws, generator_of
+from tallytree.answers.tallies import Tally
 from tallytree.errors import BudgetError, ModelError
 from tallytree.parsing.derivation import steps_tree
 from tallytree.parsing.expected import Expectations, expectations_of
@@ -77,11 +77,11 @@ class TreeDistribution(TallyProbabilities):
         return dict(zip(values.tolist(), sums.tolist(), strict=True))
 
     @overload
-    def sample(self, size: None = None, *, tally: Iterable[int] | None = None, rng: Any = None) -> Tree: ...
+    def sample(self, size: None = None, *, tally: Tally | None = None, rng: Any = None) -> Tree: ...
     @overload
-    def sample(self, size: int, *, tally: Iterable[int] | None = None, rng: Any = None) -> list[Tree]: ...
+    def sample(self, size: int, *, tally: Tally | None = None, rng: Any = None) -> list[Tree]: ...
     def sample(
-        self, size: int | None = None, *, tally: Iterable[int] | None = None, rng: Any = None
+        self, size: int | None = None, *, tally: Tally | None = None, rng: Any = None
     ) -> Tree | list[Tree]:
         """Draw trees exactly, given a tally or not.
 
@@ -109,7 +109,7 @@ class TreeDistribution(TallyProbabilities):
         trees = [steps_tree(self.plan.compiled, steps, self.forest.words) for steps in derived]
         return trees[0] if size is None else trees
 
-    def expectations(self, tally: Iterable[int] | None = None) -> Expectations:
+    def expectations(self, tally: Tally | None = None) -> Expectations:
         """Return expected counts of constituents, rules and tags, given a tally or not.
 
         Raises

@@ -8,44 +8,28 @@ from typing import Any
 from tallytree.errors import ModelError
 from tallytree.parsing.distribution import TreeDistribution
 from tallytree.parsing.forest import Forest
-from tallytree.parsing.plan import TreePlan, plan_trees
+from tallytree.parsing.plan import plan_trees
 from tallytree.parsing.profile import TreeProfile
 from tallytree.parsing.statistics import TreeStatistic, checked_statistics
-from tallytree.planning.options import PlanOptions, RunOptions
 from tallytree.planning.query import Query
 from tallytree.running.engine import Engine, engine_of
 from tallytree.statistics.constraints import as_constraint
 
 
-class ChartEngine(Engine):
-    """Queries about the trees of a sentence."""
-
-    def query(
-        self, subject: Forest, statistics: Iterable[Any], where: Any = None, **restriction: Any
-    ) -> Query[TreeStatistic]:
-        """Check statistics and constraint; trees have no variables that could be restricted."""
-        if restriction:
-            raise ModelError("fixed= and allowed= restrict the variables of a model; a forest has none")
-        constraint = None if where is None else as_constraint(where)
-        read = checked_statistics(statistics, len(subject))
-        if constraint is not None:
-            checked_statistics(constraint.statistics, len(subject))
-        return Query(subject, read, where, constraint)
-
-    def plan(self, query: Query[TreeStatistic], options: PlanOptions) -> TreePlan:
-        """Find the items that are part of some tree, and the tallies of each span."""
-        return plan_trees(query, options)
-
-    def profile(self, query: Query[TreeStatistic], plan: TreePlan, options: RunOptions) -> TreeProfile:
-        """Build the chart over max-plus."""
-        return TreeProfile(query, plan, options)
-
-    def distribution(
-        self, query: Query[TreeStatistic], plan: TreePlan, options: RunOptions
-    ) -> TreeDistribution:
-        """Build the chart over log-sum-exp."""
-        return TreeDistribution(query, plan, options)
+def _query(
+    subject: Forest, statistics: Iterable[Any], where: Any = None, **restriction: Any
+) -> Query[TreeStatistic]:
+    """Check statistics and constraint; trees have no variables that could be restricted."""
+    if restriction:
+        raise ModelError("fixed= and allowed= restrict the variables of a model; a forest has none")
+    constraint = None if where is None else as_constraint(where)
+    read = checked_statistics(statistics, len(subject))
+    if constraint is not None:
+        checked_statistics(constraint.statistics, len(subject))
+    return Query(subject, read, where, constraint)
 
 
-_ENGINE = ChartEngine()
-engine_of.register(Forest, lambda _: _ENGINE)
+CHARTS = Engine(_query, plan_trees, TreeProfile, TreeDistribution)
+"""Queries about the trees of a sentence."""
+
+engine_of.register(Forest, lambda _: CHARTS)

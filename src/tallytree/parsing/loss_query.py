@@ -33,6 +33,10 @@ from tallytree.running.engine import engine_of
 from tallytree.solving import ask, solve
 from tallytree.trees import Tree
 
+# --- losses of trees in terms of statistics of trees --------------------------------------------------------
+# F-measures, precision and recall are determined by true and false positives, crossing brackets by their
+# number. The chart carries those, and the loss is looked up at its root.
+
 
 class CountedLoss(NamedTuple):
     """A loss in terms of statistics of trees.
@@ -114,12 +118,14 @@ class AugmentedParse(Parse):
 class TreeLossQuery(LossQuery[AugmentedParse]):
     """A loss on a forest."""
 
+    model: Forest
+
     def __init__(self, forest: Forest, loss: Loss, where: Where) -> None:
         if not isinstance(loss, Loss) or not isinstance(loss.truth, Tree):
             raise ModelError(
                 f"a loss bound to a tree is needed, as tallytree.losses.FBeta(tree); got {loss!r}"
             )
-        self.forest, self.loss, self.counted = forest, loss, counted_loss(loss)
+        self.model, self.loss, self.counted = forest, loss, counted_loss(loss)
         self.truth_score = forest.score(loss.truth)
         if self.truth_score == -np.inf:
             raise ModelError(
@@ -139,7 +145,7 @@ class TreeLossQuery(LossQuery[AugmentedParse]):
 
     def table(self, options: Options, scaling: Scaling, margins: Sequence[float] | None) -> TallyTable[Any]:
         """Build the chart; for given margins, without the items that are part of no answer."""
-        engine = engine_of(self.forest)
+        engine = engine_of(self.model)
         if margins is None:
             plan = engine.plan(self.query, options.plan)
         else:
@@ -168,27 +174,27 @@ class TreeLossQuery(LossQuery[AugmentedParse]):
     def folded_best(self, margin: float, options: Options) -> AugmentedParse:
         """Maximise ``λ·loss + F`` with the loss in the scores of chains of unary rules."""
         assert self.line is not None
-        changed, where = self.gaining(self.line, margin, self.forest.scores), self.query.where
+        changed, where = self.gaining(self.line, margin, self.model.scores), self.query.where
         limit = options.plan.memory_limit
         best = changed.best() if where is None else solve(changed, where=where, memory_limit=limit)
         return self.augmented(self._unfolded(best), "margin", margin)
 
     def gaining(self, line: Line, margin: float, scores: Scores) -> Forest:
         """Return the forest with a multiple of the loss, less its constant, added to some scores of it."""
-        compiled, words = self.forest.compiled, len(self.forest.words)
-        chart = Chart(compiled, self.forest.starts, self.forest.ends)
-        gain = np.zeros((len(compiled.bags), len(self.forest.starts)))
+        compiled, words = self.model.compiled, len(self.model.words)
+        chart = Chart(compiled, self.model.starts, self.model.ends)
+        gain = np.zeros((len(compiled.bags), len(self.model.starts)))
         for weight, statistic in zip(line[1], self.counted.statistics, strict=True):
             gain += margin * weight * statistic.weights(chart)
         chains = np.ascontiguousarray(scores.chains + compiled.spread(gain, words))
-        return self.forest.rescored(Scores(scores.words, scores.rules, chains))
+        return self.model.rescored(Scores(scores.words, scores.rules, chains))
 
     def _unfolded(self, answer: Parse) -> Parse:
         """Return a tree of the forest with the loss in its scores as one of the forest itself."""
         assert answer.certificate is not None
         every = self.query.reported
         tally = tally_type(unique_names(tuple(s.name for s in every)))(*(s.tally(answer.tree) for s in every))
-        score = self.forest.score(answer.tree)
+        score = self.model.score(answer.tree)
         off = answer.certificate.promised - answer.certificate.score  # the chart is as far off as it was
         proof = replace(
             answer.certificate,

@@ -119,6 +119,11 @@ if TYPE_CHECKING:
     from tallytree.parsing.loss_query import TreeLossQuery
 
 
+# --- what a tree must score to be the answer to a question about a loss -------------------------------------
+# Some tree reaches a value already. With a given loss, another tree needs a certain score to reach that value
+# as well; with a smaller loss it needs more.
+
+
 class Need:
     """What a tree must score to be better than those that are known, at any of the margins, by its loss.
 
@@ -179,7 +184,7 @@ class Need:
 
 def _rounding(question: TreeLossQuery, score: float) -> float:
     """Return more than sums of the same scores in different orders can differ by."""
-    scores, words = question.forest.scores, len(question.forest.words)
+    scores, words = question.model.scores, len(question.model.words)
     arrays = (scores.words, scores.rules, scores.chains)
     largest = max(float(np.abs(a[np.isfinite(a)]).max(initial=0)) for a in arrays)
     size = 1 + abs(score) + abs(question.truth_score) + 8 * words * largest

@@ -96,7 +96,7 @@ def _largest_loss(question: TreeLossQuery) -> float:
     most, line = question.loss.bounds[1], question.counted.line
     if np.isfinite(most) or line is None:
         return most
-    return line[0] + question.gaining(line, 1.0, question.forest.scores.allowing()).best().value
+    return line[0] + question.gaining(line, 1.0, question.model.scores.allowing()).best().value
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class _Market:
         """Return score and tally of the best tree at some prices; note it if it is a better answer."""
         paid = np.zeros(len(self._free))
         paid[self._free] = -prices
-        forest = self._question.forest
+        forest = self._question.model
         found = self._question.gaining((0.0, tuple(paid.tolist())), 1.0, forest.scores).best()
         tally = self._tally(found.tree)
         score = found.score + float(tally @ prices)
@@ -175,7 +175,7 @@ class _Market:
     def _floor(self, plan: TreePlan, prices: Floats) -> float:
         """Return the least score of an answer, its tally paid for."""
         losses, tallies = self._losses_and_tallies(plan)
-        words = len(self._question.forest)
+        words = len(self._question.model)
         paid = 1 + float(np.max(np.abs(tallies) @ np.abs(prices), initial=0.0))
         room = float(rounding_bound(8 * words, 8 * words * paid))
         known = (score - float(self._tally(tree) @ prices) for tree, score in self._need.leaders())

@@ -19,6 +19,7 @@ from tallytree.planning.precision import Precision
 
 LayoutName = Literal["auto", "rows", "cells"]
 Backend = Literal["native", "reference"]
+Strategy = Literal["auto", "full", "bounds"]
 
 
 class PlanOptions(NamedTuple):
@@ -66,10 +67,11 @@ class RunOptions(NamedTuple):
 
 
 class Options(NamedTuple):
-    """How to plan and how to run."""
+    """How to plan, how to run, and which way to go where one answer is all that is asked."""
 
     plan: PlanOptions = PlanOptions()
     run: RunOptions = RunOptions()
+    strategy: Strategy = "auto"
 
 
 _DEFAULTS = Options()
@@ -84,6 +86,7 @@ class Keywords(TypedDict, total=False):
     precision: Precision
     backend: Backend
     threads: int | None
+    strategy: Strategy
     tallies: LayoutName  # the old name of layout
 
 
@@ -91,7 +94,9 @@ _DOUBLE_ONLY = ("order", "memory_limit", "layout", "backend", "threads")
 _ALL = (*_DOUBLE_ONLY, "precision")
 
 
-def read_options(keywords: Mapping[str, Any], function: str, *, single: bool = True) -> Options:
+def read_options(
+    keywords: Mapping[str, Any], function: str, *, single: bool = True, one: bool = False
+) -> Options:
     """Return the options that a public function was given as keywords.
 
     Parameters
@@ -102,6 +107,8 @@ def read_options(keywords: Mapping[str, Any], function: str, *, single: bool = T
         Its name, for errors.
     single : bool
         Whether the function can work in single precision.
+    one : bool
+        Whether it has one answer, so that there is a choice of strategy.
 
     Examples
     --------
@@ -115,7 +122,7 @@ def read_options(keywords: Mapping[str, Any], function: str, *, single: bool = T
     if not keywords:
         return _DEFAULTS
     given = _renamed(keywords)
-    known = _ALL if single else _DOUBLE_ONLY
+    known = (*(_ALL if single else _DOUBLE_ONLY), *(("strategy",) if one else ()))
     for name in given:
         if name not in known:
             options = ", ".join(known)
@@ -127,8 +134,10 @@ def read_options(keywords: Mapping[str, Any], function: str, *, single: bool = T
     _check_choice(given, "precision", Precision)
     if isinstance(given.get("order"), (list, np.ndarray)):  # a plan keeps it
         given["order"] = tuple(np.asarray(given["order"]).tolist())
+    _check_choice(given, "strategy", Strategy)
+    strategy = given.pop("strategy", "auto")
     run = {name: given.pop(name) for name in RunOptions._fields if name in given}
-    return Options(PlanOptions(**given), RunOptions(**run))
+    return Options(PlanOptions(**given), RunOptions(**run), strategy)
 
 
 def _renamed(keywords: Mapping[str, Any]) -> dict[str, Any]:

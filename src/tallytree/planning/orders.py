@@ -11,7 +11,7 @@ A skeleton depends on scopes, cardinalities, caps and scales alone, so it is cac
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -55,19 +55,25 @@ _CACHE_SIZE, _CACHE_BYTES = 512, 64e6  # the last one is kept whatever its size
 _MANY = 50_000  # variables and factors, from which on programs are compared by drafts, and one is kept
 
 
-def skeleton(model: Model, statistics: Sequence[Statistic], order: Order | None = None) -> native.Skeleton:
+def skeleton(
+    model: Model,
+    statistics: Sequence[Statistic],
+    order: Order | None = None,
+    check: Callable[[int], None] | None = None,
+) -> native.Skeleton:
     """Return the cheapest program found for a model and statistics, from the cache if the shape is known.
 
     `model` and `statistics`: what is to be solved; only scopes, cardinalities and caps are looked at.
     `order`: a heuristic by name, the variables in the order in which they are to be eliminated, or a clique
     tree.
+    `check` is told how many steps the program of a large model will have, before it is drawn up.
     """
     chosen = _checked_order(order, len(model))
     shapes = [(s.cap, s.scale, *[block.key for block in s.blocks]) for s in statistics]
     key = (model.key, *shapes, chosen)
     found = _CACHE.get(key)
     if found is None:
-        found = _Search(model, statistics).run(chosen)
+        found = _Search(model, statistics, check).run(chosen)
         _CACHE[key] = found
         size = sum(one.bytes for one in _CACHE.values()) if found.bytes > _CACHE_BYTES / _CACHE_SIZE else 0
         while len(_CACHE) > _CACHE_SIZE or (size > _CACHE_BYTES and len(_CACHE) > 1):
@@ -97,7 +103,10 @@ def _checked_order(order: Order | None, variables: int) -> str | tuple[int, ...]
 class _Search:
     """The scopes of one problem, as the native planner takes them."""
 
-    def __init__(self, model: Model, statistics: Sequence[Statistic]) -> None:
+    def __init__(
+        self, model: Model, statistics: Sequence[Statistic], check: Callable[[int], None] | None = None
+    ) -> None:
+        self.check = check
         self.cardinalities = model.cardinalities
         self.scores = [block.scopes for block in model.blocks]
         self.shifts = [block.scopes for s in statistics for block in s.blocks]
@@ -117,6 +126,8 @@ class _Search:
         best = self.search()
         if self.size < _MANY:
             return best
+        if self.check is not None:
+            self.check(best.step_count)
         order_found = best.order
         del best
         native.give_memory_back()

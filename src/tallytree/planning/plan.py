@@ -64,7 +64,17 @@ class Plan:
         Of the tables' numbers.
     """
 
-    __slots__ = ("__dict__", "_shape", "layout", "limit", "options", "skeleton", "statistics", "window")
+    __slots__ = (
+        "__dict__",
+        "_factors",
+        "_shape",
+        "layout",
+        "limit",
+        "options",
+        "skeleton",
+        "statistics",
+        "window",
+    )
 
     def __init__(
         self,
@@ -76,19 +86,19 @@ class Plan:
         self.options, self.window, self.limit = options, window or {}, options.limit
         self.statistics = tuple(statistics)
         self._shape = Shape(model)
-        self._check_size(model)
-        self.skeleton = skeleton(model, statistics, options.order)
+        every = chain(model.blocks, *(s.blocks for s in self.statistics))
+        self._factors = sum(len(block) for block in every if block.arity)
+        self._check_size(len(model))
+        self.skeleton = skeleton(model, statistics, options.order, self._check_size)
         self.layout = self._laid_out(MODES[options.layout], self.window)
 
-    def _check_size(self, model: Model) -> None:
-        """Refuse what would not fit whatever its tables are, before a program is drawn up."""
-        every = chain(model.blocks, *(s.blocks for s in self.statistics))
-        least = (
-            native.least_plan_bytes(len(model), sum(len(b) for b in every if b.arity)) + self.options.beside
-        )
+    def _check_size(self, steps: int) -> None:
+        """Refuse what would not fit whatever its tables are, before its program is drawn up."""
+        variables = len(self._shape.cardinalities)
+        least = native.least_plan_bytes(variables, self._factors, steps - variables) + self.options.beside
         if least > self.limit:
             raise BudgetError(
-                f"the plan needs {readable_bytes(least)} or more, for the program of {len(model):,} "
+                f"the plan needs {readable_bytes(least)} or more, for the program of {variables:,} "
                 f"variables alone, and the limit is {readable_bytes(self.limit)}; raise memory_limit="
             )
 

@@ -7,8 +7,8 @@ model, or spans of a sentence. :func:`engine_of` finds the engine of a subject; 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
@@ -25,26 +25,14 @@ Root = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 """Cells of the last table, with their tallies and values."""
 
 
-class Engine(ABC):
+@dataclass(frozen=True)
+class Engine:
     """One way to pass messages."""
 
-    @abstractmethod
-    def query(
-        self, subject: Any, statistics: Iterable[Any], where: Any = None, **restriction: Any
-    ) -> Query[Any]:
-        """Ask about a subject: check and bind what the user wrote, once."""
-
-    @abstractmethod
-    def plan(self, query: Query[Any], options: PlanOptions) -> Any:
-        """Decide what will be run; no score is looked at."""
-
-    @abstractmethod
-    def profile(self, query: Query[Any], plan: Any, options: RunOptions) -> Any:
-        """Run a plan over max-plus: the best score for every tally."""
-
-    @abstractmethod
-    def distribution(self, query: Query[Any], plan: Any, options: RunOptions) -> Any:
-        """Run a plan over log-sum-exp: the sum over everything with a tally."""
+    query: Callable[..., Query[Any]]  # asks about a subject: checks and binds what the user wrote, once
+    plan: Callable[[Query[Any], PlanOptions], Any]  # decides what will be run; no score is looked at
+    profile: Callable[[Query[Any], Any, RunOptions], Any]  # runs a plan: the best for every tally
+    distribution: Callable[[Query[Any], Any, RunOptions], Any]  # runs a plan: the sum for every tally
 
 
 @singledispatch
@@ -54,8 +42,8 @@ def engine_of(subject: Any) -> Engine:
     Examples
     --------
     >>> import tallytree as tt
-    >>> type(engine_of(tt.Model([2, 2]))).__name__
-    'GraphEngine'
+    >>> engine_of(tt.Model([2, 2])).profile.__name__
+    'Profile'
     """
     raise ModelError(
         f"the first argument must be a Model, got {type(subject).__name__}; a reduction of one, or a "

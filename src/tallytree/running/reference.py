@@ -1,4 +1,4 @@
-"""The upward pass in NumPy, along the same elimination order: slow, and short enough to read."""
+"""The passes in NumPy, over models and over charts: slow, and short enough to read."""
 
 from __future__ import annotations
 

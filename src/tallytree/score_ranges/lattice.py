@@ -96,6 +96,12 @@ def _largest(blocks: Iterable[Block]) -> float:
     return max((float(size.max(initial=0.0)) for size in sizes), default=0.0)
 
 
+# --- the score as a sum over its distinct entries -----------------------------------------------------------
+# ``F(y) = Σ_t m_t + Σ_v v·G_v(y)``. ``m_t`` is the least entry of table ``t``, and ``G_v`` counts the factors
+# whose entry lies ``v`` above it. These are the sufficient statistics of the score: labellings of one tally
+# have one score, whatever the numbers ``v`` are. There are few tallies where few numbers come again and
+# again, as the weights of a chain of symbols do.
+
 _FEW_TALLIES = 2**17  # which are listed in no time
 _MOST_VALUES = 62  # more distinct numbers never give few tallies, and sets of them fit an integer
 

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 _DEEPEST = 100
 
 
+_LONG = 600  # characters of a constraint in a message
+
+
 class Constraint(ABC):
     """What a labelling's tallies must meet: a comparison, or several joined by ``&``, ``|`` and ``~``.
 
@@ -62,6 +65,11 @@ class Constraint(ABC):
     def reducing(self) -> tuple[Reducing, ...]:
         """The parts of it that no tally tells."""
         return ()
+
+    def __str__(self) -> str:
+        """Write it for a message: a long one without its middle."""
+        text = repr(self)
+        return text if len(text) <= _LONG else f"{text[: _LONG - 100]} … {text[-90:]}"
 
     @abstractmethod
     def __invert__(self) -> Constraint: ...
@@ -190,7 +198,7 @@ class _Compound(Frozen, Constraint):
         return np.asarray(reduce(self.missed, (part.violation(values) for part in self.parts)))
 
     def __repr__(self) -> str:
-        return f" {self.symbol} ".join(f"({part})" for part in self.parts)
+        return f" {self.symbol} ".join(f"({part!r})" for part in self.parts)
 
 
 @final

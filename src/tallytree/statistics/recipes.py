@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tallytree.errors import ModelError
 from tallytree.model.blocks import Block, unary_scopes
+from tallytree.model.pairs import integer_tables, numeric
 from tallytree.statistics.domain import Domain
 from tallytree.statistics.statistic import Recipe, State, Statistic, checked_cap, checked_name, shared
 from tallytree.values import read_only, set_once
@@ -293,3 +294,31 @@ def _agreement(
     else:
         blocks = _all_alike(model, tables(slice(None), model.alike).astype(np.int64))
     return Statistic.from_blocks(blocks, name, cap, model.cardinalities, scale=1)
+
+
+def node_statistic(entries: ArrayLike, *, name: str = "statistic", cap: int | None = None) -> Statistic:
+    """Make the statistic of an array: what each variable adds in each of its states.
+
+    Parameters
+    ----------
+    entries : (M, N) or (rows, columns, N) array of int
+        ``entries[v, s]`` is what variable ``v`` adds in state ``s``; of a grid, ``entries[row, column, s]``.
+    name, cap
+        As for :class:`Statistic`.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> cost = tt.node_statistic([[0, 3], [0, 5], [0, 1]], name="cost")
+    >>> cost.tally([1, 0, 1])
+    4
+    """
+    array = numeric(entries, "the array of entries")
+    if array.ndim not in (2, 3):
+        raise ModelError(
+            "a node statistic has one row of states for each variable, (M, N), or (rows, columns, N) for a "
+            f"grid; got an array of shape {array.shape}"
+        )
+    tables = integer_tables(array.reshape(-1, array.shape[-1]), lambda k: f"variable {k}")
+    scopes, _ = unary_scopes(len(tables))
+    return Statistic.from_blocks([Block(scopes, read_only(tables.copy()))], name, cap)

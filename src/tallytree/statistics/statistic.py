@@ -64,7 +64,7 @@ class Statistic(Counted):
     flips >= 1
     """
 
-    __slots__ = ("_key", "_scale", "blocks", "cap", "cardinalities", "name")
+    __slots__ = ("_hash", "_key", "_scale", "blocks", "cap", "cardinalities", "name")
 
     entry_limit = LARGEST_INTEGER
 
@@ -72,6 +72,7 @@ class Statistic(Counted):
     name: str
     cap: int | None
     cardinalities: NDArray[np.int32] | None
+    _hash: int | None
     _key: bytes | None
     _scale: int
 
@@ -132,6 +133,7 @@ class Statistic(Counted):
         set_once(
             self, "cardinalities", cardinalities if cardinalities is None else owned(cardinalities, np.int32)
         )
+        set_once(self, "_hash", None)
         set_once(self, "_key", None)
         set_once(self, "_scale", scale)
 
@@ -167,7 +169,7 @@ class Statistic(Counted):
     def __eq__(self, other: object) -> Any:
         if not isinstance(other, Statistic) or self is other:
             return super().__eq__(other)
-        if self._make != other._make:  # seen before any table is read
+        if hash(self) != hash(other) or self._make != other._make:
             return False
         pairs = [(a.tables, b.tables) for a, b in zip(self.blocks, other.blocks, strict=True)]
         if all(a.shape == b.shape for a, b in pairs):
@@ -175,7 +177,10 @@ class Statistic(Counted):
         return self.key == other.key
 
     def __hash__(self) -> int:
-        return hash(self._make)
+        if self._hash is None:
+            set_once(self, "_hash", hash(self.key))
+        assert self._hash is not None
+        return self._hash
 
     @property
     def _make(self) -> tuple[object, ...]:

@@ -4,9 +4,11 @@ Everything here follows the definitions and none of the recursions: a score is a
 capped sum over the entries of a statistic, and a profile the best score of each tally among all labellings.
 Code that extends the library can be held to the same contract: draw a problem with `random_model` and
 `random_statistics`, solve it, and pass the answer to `check_profile` or `check_distribution`; a loss
-of your own goes to `check_loss`, a machine to `check_machine`.
+of your own goes to `check_loss`, a machine to `check_machine`. `check_bounds` verifies a certificate by
+bounds.
 """
 
+from tallytree.testing.bounds import check_bounds
 from tallytree.testing.checkers import check_distribution, check_loss, check_profile, check_solution
 from tallytree.testing.enumeration import (
     LABELLING_LIMIT,
@@ -28,6 +30,7 @@ __all__ = [
     "Enumeration",
     "accepted",
     "brute_force",
+    "check_bounds",
     "check_distribution",
     "check_loss",
     "check_machine",

@@ -16,6 +16,10 @@ from tallytree.reductions.reduction import Reduction
 from tallytree.statistics.statistic import Recipe, Statistic
 from tallytree.testing.enumeration import brute_force, score_of, score_tolerance, tally_of
 
+# --- the contract of a loss, checked against enumeration ----------------------------------------------------
+# A loss says three things of a labelling: what it costs by the definition, which tally it has, and what that
+# tally costs. They must agree on every labelling; then loss-augmented inference must find the best of them.
+
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 

@@ -217,9 +217,29 @@ def _closed(states: set[int], free: Mapping[int, Sequence[int]]) -> frozenset[in
     return frozenset(states)
 
 
+def _distances(moves: NDArray[Any], accepting: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return how many labels each state needs at least to be accepted; -1 where none will do."""
+    targets = moves.ravel()
+    order = np.argsort(targets, kind="stable")
+    sources = order // max(moves.shape[1], 1)  # of the moves into each state, one state after the other
+    ends = np.searchsorted(targets, np.arange(len(moves) + 1), sorter=order).tolist()
+    found = np.where(accepting, 0, -1)
+    last, distance = np.flatnonzero(accepting), 0
+    while len(last):
+        distance += 1
+        before = np.concatenate([sources[ends[state] : ends[state + 1]] for state in last.tolist()])
+        last = np.unique(before[found[before] < 0])
+        found[last] = distance
+    return found
+
+
 def _smallest(labels: tuple[str, ...], moves: NDArray[Any], accepting: NDArray[np.bool_]) -> Automaton:
-    """Merge the states that no continuation tells apart: split classes until every move respects them."""
-    classes, count, looks = accepting.astype(np.int64), 0, 0
+    """Merge the states that no continuation tells apart: split classes until every move respects them.
+
+    States that are not equally far from accepting are told apart by the shortest continuation that is
+    accepted, so classes begin with that: on a long pattern there is then hardly anything left to split.
+    """
+    classes, count, looks = np.unique(_distances(moves, accepting), return_inverse=True)[1], 0, 0
     while classes.max() + 1 > count:
         looks += moves.size
         if looks > _MOST_LOOKS:

@@ -10,6 +10,7 @@ from tallytree.errors import InfeasibleError, ModelError
 from tallytree.model.model import Model
 from tallytree.reductions.reduction import Reduction, as_reduction
 from tallytree.statistics.constraints import Constraint, Reducing
+from tallytree.transducers.automata import Nfa
 from tallytree.transducers.chunks import ValidChunks
 from tallytree.transducers.encodings import EncodingName, alphabets_of, transduced
 from tallytree.transducers.machine import Complement, Machine
@@ -61,15 +62,16 @@ class Regular(Reducing):
         return self.text
 
 
-def regular(language: str | Machine) -> Regular:
+def regular(language: str | Machine | Nfa) -> Regular:
     """Ask for labellings that match a regular expression over labels, or that an automaton accepts.
 
     Parameters
     ----------
-    language : str or Machine
+    language : str, Machine or Nfa
         A pattern (its signs are listed in :mod:`tallytree.transducers.patterns`): labels by name, or by
         number on models without names, separated by spaces, with ``|``, ``*``, ``+``, ``?``, ``{m,n}``,
-        ``.``, ``[a b]``, ``[^ a b]`` and groups. Or a machine without outputs.
+        ``.``, ``[a b]``, ``[^ a b]`` and groups. Or a machine without outputs, or an automaton that is not
+        deterministic.
 
     Returns
     -------
@@ -86,6 +88,8 @@ def regular(language: str | Machine) -> Regular:
     >>> tt.solve(model, where=tt.regular("(O | B-NP I-NP*)*")).labels
     array(['B-NP', 'I-NP'], dtype=object)
     """
+    if isinstance(language, Nfa):
+        language = language.determinised()
     if isinstance(language, Machine):
         if language.outputs:
             raise ModelError(

@@ -114,9 +114,18 @@ class _Parser:
         return build
 
     def alternatives(self) -> _Build:
-        branches = [self.sequence()]
-        while self.took("|"):
-            branches.append(self.sequence())
+        branches: list[_Build] = []
+        alone: list[str] = []  # labels that are a branch each make one move together
+        while True:
+            if self.token.kind == "label" and self.tokens[self.at + 1].ends_sequence:
+                alone.append(self.token.text)
+                self.at += 1
+            else:
+                branches.append(self.sequence())
+            if not self.took("|"):
+                break
+        if alone:
+            branches.append(_reading(Labels(frozenset(alone))))
         return branches[0] if len(branches) == 1 else _either(branches)
 
     def sequence(self) -> _Build:

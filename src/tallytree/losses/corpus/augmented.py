@@ -24,7 +24,7 @@ from tallytree.planning.budget import Budget
 from tallytree.planning.options import Options, PlanOptions
 from tallytree.values import read_only
 
-_PART_BYTES = 12_000  # what CPython takes for a model's profile, besides its rows
+_PART_BYTES = 7_000  # what CPython takes for a model's profile, besides its rows
 
 Progress = Callable[[str], None]
 

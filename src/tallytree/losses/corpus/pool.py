@@ -11,6 +11,12 @@ from numpy.typing import NDArray
 
 from tallytree.model.rounding import rounding_bound
 
+# --- points that no vector of multipliers can choose --------------------------------------------------------
+# Those on or below a chord of others. ``max_l (μ(l) + λ·l)`` is always attained at a vertex of the upper hull
+# of the points ``(l, μ(l))``. A point is no vertex if it lies on or below the chord of two others on the same
+# line, so few points are left after looking along the lines of a few directions. Not all of them are
+# vertices, but all vertices are among them.
+
 _MOST_PASSES = 64
 
 
@@ -110,8 +116,8 @@ class Pool:
 
     @staticmethod
     def bytes_for(rows: int, columns: int) -> int:
-        """Return what a pool of so many rows takes: its arrays, and those that it is made from and by."""
-        return rows * (40 + 8 * columns) + rows * (40 + 24 * columns)
+        """Return what a pool of so many rows takes: its arrays, and those that hulls are found by."""
+        return rows * (40 + 8 * columns) + rows * (100 + 56 * columns)
 
     def support(self, multipliers: NDArray[np.float64]) -> Support:
         """Maximise ``score + λ·tally`` in each part; of equal rows the first."""

@@ -23,6 +23,11 @@ from tallytree.losses.corpus.pool import Choice, Pool, Support
 from tallytree.losses.scaling import Scaling, needed, scaled
 from tallytree.planning.budget import Budget, readable_bytes
 
+# --- minimise a convex function of a few variables ----------------------------------------------------------
+# The ellipsoid method, and bisection in one dimension. Every step evaluates the function at the centre of an
+# ellipsoid that holds the minimum, and keeps the half on which the subgradient says that it lies. Slow for
+# many variables, simple and safe for one or two.
+
 Vector = NDArray[np.float64]
 
 

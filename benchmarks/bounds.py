@@ -1,0 +1,165 @@
+"""Single answers by bounds beside whole tables, in turns, Python included; and where bounds do not help.
+
+*native* is the compiled search alone. *pruned* is hand-written C++ for F1 and counts on chains
+(``../shared/limit/pruned``), from arrays to a labelling: to be compared with *native*. Whole tables are
+made where they take no more than some seconds.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from common import LIMIT, Row, interleaved, show, slope
+
+import tallytree as tt
+from tallytree.losses.query import loss_query
+from tallytree.running.bounds import search
+
+
+class Problem(NamedTuple):
+    """One question, and the parts that it is made of."""
+
+    ask: Callable[[str], Any]
+    native: Callable[[], Any] | None = None
+    pruned: Callable[[Any], Any] | None = None
+    full: bool = True  # whether a whole table can be made
+
+
+def yardstick() -> Any | None:
+    """Return the C++ of ``limit/pruned``, if it has been built."""
+    folder = LIMIT / "pruned"
+    if not (folder / "libprune.so").is_file():
+        return None
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+    return importlib.import_module("prune")
+
+
+def f_measure(length: int, states: int, scaling: str, margin: float = 1.0, coupling: float = 1.0) -> Problem:
+    """Return the F1 loss on a chain."""
+    rng = np.random.default_rng(7)
+    pairs, unary = coupling * rng.normal(size=(states, states)), rng.normal(size=(length, states))
+    truth = np.where(rng.random(length) < 0.45, 0, rng.integers(1, states, length))
+    model, loss = tt.Model.chain(unary, pairs), tt.losses.FBeta(truth, background=0)
+    asked = loss_query(model, loss)
+    question = asked.question(scaling, margin)
+    counted, wanted = question.wanted(asked.query)
+    return Problem(
+        lambda strategy: tt.loss_augmented(model, loss, scaling, margin=margin, strategy=strategy),
+        lambda: search(model, counted, wanted, starts=(question.start,)),
+        lambda c: c.solve_f1(unary, pairs, truth, scaling, margin),
+        full=length * states <= 16_000,
+    )
+
+
+def one_count(length: int, states: int, coupling: float = 1.0) -> Problem:
+    """Return a chain in which half of what one state would have by chance has it."""
+    rng = np.random.default_rng(8)
+    pairs, unary = coupling * rng.normal(size=(states, states)), rng.normal(size=(length, states))
+    model = tt.Model.chain(unary, pairs)
+    where = tt.count(model, state=1) == length // 2
+    return Problem(
+        lambda strategy: tt.solve(model, where=where, strategy=strategy),
+        pruned=lambda c: c.solve_count(unary, pairs, length // 2),
+    )
+
+
+def two_counts(size: int, states: int = 3, coupling: float = 1.0) -> Problem:
+    """Return a random tree with two states counted."""
+    rng = np.random.default_rng(9)
+    parents = np.array([-1, *(int(rng.integers(i)) for i in range(1, size))])
+    pairs = coupling * rng.normal(size=(size, states, states))
+    model = tt.Model.tree(parents, rng.normal(size=(size, states)), pairs)
+    where = (tt.count(model, state=1) == size // 3) & (tt.count(model, state=2) == size // 4)
+    return Problem(lambda strategy: tt.solve(model, where=where, strategy=strategy), full=size <= 1000)
+
+
+HELPED: dict[str, Callable[[], Problem]] = {
+    "F1 margin, chain of 50, N=20": lambda: f_measure(50, 20, "margin"),
+    "F1 slack, chain of 50, N=20": lambda: f_measure(50, 20, "slack"),
+    "F1 margin, chain of 400, N=5": lambda: f_measure(400, 5, "margin"),
+    "F1 slack, chain of 400, N=5": lambda: f_measure(400, 5, "slack"),
+    "F1 slack, chain of 800, N=20": lambda: f_measure(800, 20, "slack"),
+    "F1 margin, chain of 100,000, N=2": lambda: f_measure(100_000, 2, "margin"),
+    "F1 margin, chain of 100,000, N=5": lambda: f_measure(100_000, 5, "margin"),
+    "F1 slack, chain of 100,000, N=5": lambda: f_measure(100_000, 5, "slack"),
+    "F1 slack, chain of 100,000, N=20": lambda: f_measure(100_000, 20, "slack"),
+    "one count, chain of 10,000, N=2": lambda: one_count(10_000, 2),
+    "one count, chain of 10,000, N=5": lambda: one_count(10_000, 5),
+    "two counts, tree of 1,000, N=3": lambda: two_counts(1_000),
+    "two counts, tree of 10,000, N=3": lambda: two_counts(10_000),
+}
+
+DEGENERATE: dict[str, Callable[[], Problem]] = {
+    "F1 margin, chain of 300, coupling 10": lambda: f_measure(300, 5, "margin", coupling=10),
+    "F1 slack, chain of 300, coupling 10": lambda: f_measure(300, 5, "slack", coupling=10),
+    "F1 margin, loss as heavy as the score": lambda: f_measure(300, 5, "margin", margin=300),
+    "F1 slack, loss as heavy as the score": lambda: f_measure(300, 5, "slack", margin=300),
+    "F1 slack, chain of 40": lambda: f_measure(40, 5, "slack", margin=40),
+    "one count, chain of 3,000, coupling 20": lambda: one_count(3000, 5, 20),
+    "one count, chain of 3,000, N=2, coupling 20": lambda: one_count(3000, 2, 20),
+    "two counts, tree of 300, coupling 10": lambda: two_counts(300, coupling=10),
+}
+
+
+def measured(name: str, problem: Problem, budget: float) -> Row:
+    """Return the figures of one problem; the answers must agree."""
+    contenders: dict[str, Callable[[], object]] = {
+        "bounds": lambda: problem.ask("bounds"),
+        "auto": lambda: problem.ask("auto"),
+    }
+    if problem.full:
+        contenders["full"] = lambda: problem.ask("full")
+        values = [contenders[way]().value for way in ("full", "bounds")]
+        assert np.isclose(*values, rtol=1e-9), (name, values)
+    if problem.native is not None:
+        contenders["native"] = problem.native
+    c = yardstick()
+    if c is not None and problem.pruned is not None:
+        contenders["pruned"] = lambda: problem.pruned(c)
+    best = interleaved(contenders, rounds=5, budget=budget)
+    row: Row = {"case": name, **{f"{way} ms": best.get(way, np.nan) * 1e3 for way in _WAYS}}
+    return {**row, "auto / full": best["auto"] / best["full"] if problem.full else np.nan}
+
+
+_WAYS = ("full", "auto", "bounds", "native", "pruned")
+
+
+def growth(quick: bool, budget: float) -> list[Row]:
+    """Return times by length, and their exponents."""
+    sizes = [1_000, 10_000] if quick else [1_000, 3_000, 10_000, 30_000, 100_000]
+    rows: list[Row] = []
+    for states, scaling in ((2, "margin"), (5, "margin"), (5, "slack"), (20, "slack")):
+        problems = {m: f_measure(m, states, scaling) for m in sizes}
+        times = [
+            interleaved({"": lambda p=p: p.ask("auto")}, rounds=5, budget=budget)[""]
+            for p in problems.values()
+        ]
+        row: Row = {"case": f"F1 {scaling}, N={states}"}
+        row |= {f"{m:,} ms": t * 1e3 for m, t in zip(sizes, times, strict=True)}
+        rows.append({**row, "exponent": slope(sizes, times)})
+    return rows
+
+
+def main(quick: bool = False) -> dict[str, list[Row]]:
+    budget = 0.3 if quick else 2.0
+    large = ("100,000", "800", "tree of 10,000")
+    few = {name: make for name, make in HELPED.items() if not quick or not any(x in name for x in large)}
+    if yardstick() is None:
+        print(f"(no C++ of its own beside it: build {os.path.relpath(LIMIT / 'pruned')})")
+    helped = [measured(name, make(), budget) for name, make in few.items()]
+    show("single answers by bounds", helped)
+    worst = [measured(name, make(), budget) for name, make in DEGENERATE.items()]
+    show("where bounds do not help (auto / full should be at most 1.5)", worst)
+    grown = growth(quick, budget)
+    show("by length", grown)
+    return {"bounds": helped, "degenerate": worst, "growth": grown}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+// The search by bounds at the border to Python.
+#include <nanobind/stl/optional.h>
+
+#include "bind/checks.h"
+#include "bounds/chain_messages.h"
+#include "bounds/graph_messages.h"
+#include "bounds/search.h"
+
+namespace tallytree {
+namespace {
+
+using namespace bounds;
+
+bounds::Box box_of(std::span<const std::int64_t> low, std::span<const std::int64_t> high, Index statistics) {
+    if (static_cast<Index>(low.size()) != statistics || high.size() != low.size())
+        throw nb::value_error("a box needs both ends for each statistic");
+    bounds::Box box;
+    for (Index p = 0; p < std::min(statistics, kMostStatistics); p++) {
+        if (std::max(std::abs(low[p]), std::abs(high[p])) > kNoLimit) throw nb::value_error("a box without ends");
+        box.low[p] = low[p];
+        box.high[p] = high[p];
+    }
+    return box;
+}
+
+Linear linear_of(std::span<const double> numbers, Index statistics) {
+    if (static_cast<Index>(numbers.size()) != statistics + 1)
+        throw nb::value_error("a constant and one coefficient for each statistic are needed");
+    Linear line{numbers[0], {}};
+    for (Index p = 0; p < std::min(statistics, kMostStatistics); p++) line.slope[p] = numbers[p + 1];
+    return line;
+}
+
+Prices prices_of(std::span<const double> numbers, Index statistics) {
+    if (static_cast<Index>(numbers.size()) != statistics)
+        throw nb::value_error("one price for each statistic is needed");
+    Prices prices{};
+    std::copy_n(numbers.begin(), std::min(statistics, kMostStatistics), prices.begin());
+    return prices;
+}
+
+std::vector<std::int64_t> labelling_of(const Ints &start, const Skeleton &skeleton) {
+    std::vector<std::int64_t> labelling(start.data(), start.data() + start.size());
+    if (!labelling.empty() && labelling.size() != skeleton.cardinalities.size())
+        throw nb::value_error("a labelling has one state for each variable");
+    for (std::size_t i = 0; i < labelling.size(); i++)
+        if (labelling[i] < 0 || labelling[i] >= skeleton.cardinalities[i])
+            throw nb::value_error("a state is out of range");
+    return labelling;
+}
+
+struct PyNeed {
+    Need need;
+    Index statistics;
+};
+
+PyNeed make_need(Scaling scaling, double margin, double truth, Doubles numerator, Doubles denominator, Doubles losses,
+                 Ints low, Ints high) {
+    const auto statistics = static_cast<Index>(low.size());
+    PyNeed made{{}, statistics};
+    made.need.scaling = scaling;
+    made.need.margin = margin;
+    made.need.truth = truth;
+    made.need.box = box_of(as_span(low), as_span(high), statistics);
+    made.need.losses.assign(losses.data(), losses.data() + losses.size());
+    if (losses.size() == 0 && scaling != Scaling::None) {
+        made.need.numerator = linear_of(as_span(numerator), statistics);
+        made.need.denominator = linear_of(as_span(denominator), statistics);
+    }
+    return made;
+}
+
+struct PyOutcome {
+    Outcome outcome;
+    Index statistics;
+    std::size_t variables;
+};
+
+std::optional<PyOutcome> search(const PySkeleton &skeleton, const std::vector<Tables> &scores,
+                                const std::vector<IntTables> &counts, const PyNeed &asked,
+                                const std::vector<Ints> &starts, std::optional<Doubles> prices, double most_work,
+                                double memory_limit) {
+    const Skeleton &program = *skeleton.skeleton;
+    auto score_tables = score_blocks(program, scores);
+    auto count_tables = table_blocks<std::int64_t>(counts);
+    check_tables(program, program.shift_scopes.blocks, count_tables);
+    if (program.statistics != asked.statistics) throw nb::value_error("the box is of other statistics");
+    std::vector<std::vector<std::int64_t>> labellings;
+    for (const Ints &start : starts) labellings.push_back(labelling_of(start, program));
+    std::optional<Prices> first;
+    if (prices) first = prices_of(as_span(*prices), program.statistics);
+    Need need = asked.need;
+    nb::gil_scoped_release release;
+    if (!program.feasible || program.statistics == 0) return {};
+    const LocalTables tables(program, std::move(score_tables), std::move(count_tables));
+    if (!tables.fits() || GraphMessages::bytes(tables) > memory_limit || !need.prepare()) return {};
+    const bool chain = ChainMessages::fits(tables, memory_limit);
+    std::unique_ptr<Messages> messages;
+    if (chain) messages = std::make_unique<ChainMessages>(tables, chosen_kernels->chains);
+    else messages = std::make_unique<GraphMessages>(tables);
+    const double used = chain ? ChainMessages::bytes(tables) : GraphMessages::bytes(tables);
+    constexpr double kBytes = 80;  // of one operation of a band, at most
+    Search search(*messages, tables, need, most_work, (memory_limit - used) / kBytes, kPoll);
+    for (const auto &labelling : labellings) search.offer(labelling);
+    return PyOutcome{search.run(first), program.statistics, program.cardinalities.size()};
+}
+
+// ---- what was found ------------------------------------------------------------------------------------------------
+
+auto found_tallies(const PyOutcome &self) {
+    std::vector<std::int64_t> rows;
+    for (const auto &[tally, one] : self.outcome.candidates)
+        rows.insert(rows.end(), tally.begin(), tally.begin() + self.statistics);
+    return to_numpy(std::move(rows), {self.outcome.candidates.size(), static_cast<std::size_t>(self.statistics)});
+}
+
+auto found_scores(const PyOutcome &self) {
+    std::vector<double> scores;
+    for (const auto &[tally, one] : self.outcome.candidates) scores.push_back(one.score);
+    return to_numpy(std::move(scores));
+}
+
+auto found_labelling(const PyOutcome &self, std::int64_t row) {
+    if (row < 0 || row >= static_cast<std::int64_t>(self.outcome.candidates.size()))
+        throw nb::index_error("there is no such candidate");
+    return to_numpy(std::vector<std::int64_t>(std::next(self.outcome.candidates.begin(), row)->second.labelling));
+}
+
+template <class Array>
+auto as_vector(const Array &values, Index size) {
+    return std::vector<typename Array::value_type>(values.begin(), values.begin() + size);
+}
+
+auto proven(const PyOutcome &self) {
+    nb::list parts;
+    for (const Proven &one : self.outcome.proven)
+        parts.append(nb::make_tuple(as_vector(one.pass.prices, self.statistics), one.pass.most,
+                                    as_vector(one.box.low, self.statistics), as_vector(one.box.high, self.statistics),
+                                    one.budget, one.cells));
+    return parts;
+}
+
+auto passes(const PyOutcome &self) {
+    nb::list all;
+    for (const Pass &one : self.outcome.passes)
+        all.append(nb::make_tuple(as_vector(one.prices, self.statistics), one.most));
+    return all;
+}
+
+}  // namespace
+
+void bind_bounds(nb::module_ &m) {
+    nb::enum_<Scaling>(m, "LossScaling")
+        .value("NONE", Scaling::None)
+        .value("MARGIN", Scaling::Margin)
+        .value("SLACK", Scaling::Slack);
+    nb::class_<PyNeed>(m, "Need").def(
+        "__init__",
+        [](PyNeed *self, Scaling scaling, double margin, double truth, Doubles numerator, Doubles denominator,
+           Doubles losses, Ints low, Ints high) {
+            new (self) PyNeed(make_need(scaling, margin, truth, numerator, denominator, losses, low, high));
+        },
+        "scaling"_a, "margin"_a, "truth"_a, "numerator"_a.noconvert(), "denominator"_a.noconvert(),
+        "losses"_a.noconvert(), "low"_a.noconvert(), "high"_a.noconvert());
+    nb::class_<PyOutcome>(m, "BoundsOutcome")
+        .def_prop_ro("finished", [](const PyOutcome &o) { return o.outcome.finished; })
+        .def_prop_ro("value", [](const PyOutcome &o) { return o.outcome.value; })
+        .def_prop_ro("bound", [](const PyOutcome &o) { return o.outcome.bound; })
+        .def_prop_ro("bands", [](const PyOutcome &o) { return o.outcome.bands; })
+        .def_prop_ro("cells", [](const PyOutcome &o) { return o.outcome.cells; })
+        .def_prop_ro("work", [](const PyOutcome &o) { return o.outcome.work; })
+        .def_prop_ro("tallies", &found_tallies)
+        .def_prop_ro("scores", &found_scores)
+        .def_prop_ro("proven", &proven)
+        .def_prop_ro("passes", &passes)
+        .def("labelling", &found_labelling, "row"_a);
+    m.def("search_by_bounds", &search, "skeleton"_a, "scores"_a.noconvert(), "counts"_a.noconvert(), "need"_a,
+          "starts"_a.noconvert(), "prices"_a.none(), "most_work"_a, "memory_limit"_a);
+}
+
+}  // namespace tallytree

@@ -1,0 +1,212 @@
+#include "bounds/graph_messages.h"
+
+#include "tables/upward.h"
+
+namespace tallytree::bounds {
+
+namespace {
+
+constexpr std::int32_t kDeep = 64;  // steps after which messages are brought back to about 0
+
+}  // namespace
+
+GraphMessages::GraphMessages(const LocalTables &tables)
+    : tables_(tables), skeleton_(tables.skeleton()), packing_(tables.statistics()), merger_(cells_) {
+    const std::size_t size = skeleton_.steps.size();
+    begin_.assign(size + 1, 0);
+    for (std::size_t t = 0; t < size; t++) begin_[t + 1] = begin_[t] + static_cast<Index>(skeleton_.states[t]);
+    values_.assign(begin_.back(), 0);
+    where_.assign(begin_.back(), -1);
+    largest_.assign(size, 0);
+    depth_.assign(size, 0);
+    best_state_.assign(size, 0);
+    best_key_.assign(size, 0);
+    live_.resize(size);
+    ways_.resize(size);
+    labelling_.assign(skeleton_.cardinalities.size(), 0);
+}
+
+double GraphMessages::bytes(const LocalTables &tables) {
+    double states = 0;
+    for (const double n : tables.skeleton().states) states += n;
+    return states * (sizeof(double) + sizeof(std::int32_t));
+}
+
+// ---- a plain pass --------------------------------------------------------------------------------------------------
+
+Pass GraphMessages::pass(const Prices &prices, Meter &meter) {
+    prices_ = prices;
+    taken_ = {};
+    slips_ = 0;
+    for (std::size_t t = 0; t < skeleton_.steps.size(); t++) {
+        const auto verb = skeleton_.steps[t].verb;
+        meter.spend(skeleton_.states[t] * static_cast<double>(skeleton_.steps[t].gone.count));
+        if (verb == Verb::Eliminate) eliminate(static_cast<Index>(t));
+        if (verb == Verb::Join) join(static_cast<Index>(t));
+        if (depth_[t] > kDeep) normalise(static_cast<Index>(t));
+    }
+    taken_.add(values_.back());
+    taken_.add(tables_.constant());
+    taken_.add(paid(prices, tables_.constant_counts()));
+    Pass found{prices, taken_.total()};
+    if (found.most != kNegativeInfinity) find_best(found);
+    found.tolerance = kUnit * (slips_ + 16 * (std::abs(found.most) + tables_.range().reach(prices)));
+    return found;
+}
+
+// The counts of a step at the prices.
+void GraphMessages::price_counts(Index t) {
+    const Index size = skeleton_.steps[t].shift_size;
+    const std::int32_t *counts = tables_[t].counts;
+    priced_.assign(std::max<Index>(size, 1), 0);
+    if (!counts) return;
+    for (Index p = 0; p < tables_.statistics(); p++)
+        for (Index i = 0; i < size; i++) priced_[i] += prices_[p] * counts[p * size + i];
+}
+
+// out[fresh, kept] = late[fresh] + max over v of (a[kept, v] + λ·g) + f, in this order of additions everywhere.
+void GraphMessages::eliminate(Index t) {
+    const Step &step = skeleton_.steps[t];
+    const LocalStep &local = tables_[t];
+    price_counts(t);
+    double largest = largest_[step.a] + local.largest;
+    for (Index p = 0; p < tables_.statistics(); p++) largest += std::abs(prices_[p]) * local.reach[p];
+    largest_[t] = largest;
+    slips_ += local.roundings * largest;
+    depth_[t] = depth_[step.a] + 1;
+    if (step.kept_states == 1) return eliminate_fresh(t);
+
+    const auto loops = tables_.kept(t);
+    const Loop inner = loops.empty() ? Loop{1, 0, 0, 0, 0} : loops.back();
+    const double *a = values_.data() + begin_[step.a];
+    for (Index fresh = 0; fresh < step.fresh; fresh++) {
+        const Index more = step.shift_has_fresh ? fresh : 0;
+        const double add = local.late ? local.late[fresh] : 0;
+        double *out = values_.data() + begin_[t] + fresh * step.kept_states;
+        Odometer at(loops.empty() ? loops : loops.first(loops.size() - 1));
+        for (Index k = 0; k < step.kept_states; k += inner.count, out += inner.count, at.next())
+            for (Index v = 0; v < step.gone.count; v++) {
+                const double *x = a + at.a + v * step.gone.a;
+                const double *g = priced_.data() + at.shift + v * step.gone.shift + more;
+                const double *f = local.scores + at.score + v * step.gone.score + fresh * step.fresh_score;
+                for (Index i = 0; i < inner.count; i++) {
+                    const double y = (x[i * inner.a] + g[i * inner.shift]) + f[i * inner.score];
+                    out[i] = v > 0 && out[i] >= y ? out[i] : y;
+                }
+            }
+        if (local.late)
+            for (double *x = out - step.kept_states; x < out; x++) *x += add;
+    }
+}
+
+// The same where nothing is kept, as in chains and trees.
+void GraphMessages::eliminate_fresh(Index t) {
+    const Step &step = skeleton_.steps[t];
+    const LocalStep &local = tables_[t];
+    const double *a = values_.data() + begin_[step.a];
+    double *out = values_.data() + begin_[t];
+    for (Index fresh = 0; fresh < step.fresh; fresh++) {
+        const double *g = priced_.data() + (step.shift_has_fresh ? fresh : 0);
+        const double *f = local.scores + fresh * step.fresh_score;
+        double best = kNegativeInfinity;
+        for (Index v = 0; v < step.gone.count; v++)
+            best = std::max(best, (a[v * step.gone.a] + g[v * step.gone.shift]) + f[v * step.gone.score]);
+        out[fresh] = local.late ? best + local.late[fresh] : best;
+    }
+}
+
+void GraphMessages::join(Index t) {
+    const Step &step = skeleton_.steps[t];
+    const double *a = values_.data() + begin_[step.a], *b = values_.data() + begin_[step.b];
+    double *out = values_.data() + begin_[t];
+    Odometer at(tables_.kept(t));
+    for (Index k = 0; k < step.kept_states; k++, at.next()) out[k] = a[at.a] + b[at.b];
+    largest_[t] = largest_[step.a] + largest_[step.b];
+    slips_ += 2 * largest_[t];
+    depth_[t] = depth_[step.a] + depth_[step.b];
+}
+
+void GraphMessages::normalise(Index t) {
+    double *from = values_.data() + begin_[t], *to = values_.data() + begin_[t + 1];
+    double most = kNegativeInfinity, least = kInfinity;
+    for (double *x = from; x < to; x++) {
+        most = std::max(most, *x);
+        if (*x != kNegativeInfinity) least = std::min(least, *x);
+    }
+    depth_[t] = 0;
+    if (most == kNegativeInfinity) return;
+    for (double *x = from; x < to; x++) *x -= most;
+    taken_.add(most);
+    slips_ += 2 * largest_[t];
+    largest_[t] = most - least;
+}
+
+GraphMessages::Operands GraphMessages::operands(Index t, Index state) const {
+    const Step &step = skeleton_.steps[t];
+    const Index fresh = state / step.kept_states;
+    Index rest = state % step.kept_states;
+    Operands at;
+    const auto loops = tables_.kept(t);
+    for (std::size_t i = loops.size(); i-- > 0; rest /= loops[i].count) {
+        const Index digit = rest % loops[i].count;
+        at.a += digit * loops[i].a;
+        at.b += digit * loops[i].b;
+        at.score += digit * loops[i].score;
+        at.shift += digit * loops[i].shift;
+    }
+    at.score += fresh * step.fresh_score;
+    if (step.shift_has_fresh) at.shift += fresh;
+    return at;
+}
+
+double GraphMessages::weigh(Index t, const Operands &at) {
+    const Step &step = skeleton_.steps[t];
+    const Loop &gone = step.gone;
+    const double *a = values_.data() + begin_[step.a] + at.a, *g = priced_.data() + at.shift;
+    const double *f = tables_[t].scores + at.score;
+    weighed_.resize(gone.count);
+    double best = kNegativeInfinity;
+    for (Index v = 0; v < gone.count; v++) {
+        weighed_[v] = (a[v * gone.a] + g[v * gone.shift]) + f[v * gone.score];
+        best = std::max(best, weighed_[v]);
+    }
+    return best;
+}
+
+Index GraphMessages::key_of(Index t, Index place) const {
+    const std::int32_t *counts = tables_[t].counts;
+    if (!counts) return 0;
+    std::array<Index, kMostStatistics> offset{};
+    for (Index p = 0; p < tables_.statistics(); p++) offset[p] = counts[p * skeleton_.steps[t].shift_size + place];
+    return packing_.pack(offset);
+}
+
+// From the last table down, always the first of the best states.
+void GraphMessages::find_best(Pass &pass) {
+    for (auto t = static_cast<Index>(skeleton_.steps.size()); t-- > 0;) {
+        const Step &step = skeleton_.steps[t];
+        if (step.verb == Verb::Unit) continue;
+        const Operands at = operands(t, best_state_[t]);
+        if (step.verb == Verb::Join) {
+            best_state_[step.a] = at.a;
+            best_state_[step.b] = at.b;
+            continue;
+        }
+        price_counts(t);
+        const double best = weigh(t, at);
+        const auto v = static_cast<Index>(std::find(weighed_.begin(), weighed_.end(), best) - weighed_.begin());
+        labelling_[step.variable] = v;
+        best_state_[step.a] = at.a + v * step.gone.a;
+        best_key_[t] = key_of(t, at.shift + v * step.gone.shift);
+    }
+    const Evaluated found = tables_.evaluate(labelling_.data());
+    score_ = found.score;
+    pass.tally = found.tally;
+}
+
+double GraphMessages::best(std::int64_t *labelling) const {
+    std::copy(labelling_.begin(), labelling_.end(), labelling);
+    return score_;
+}
+
+}  // namespace tallytree::bounds

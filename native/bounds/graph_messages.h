@@ -1,0 +1,80 @@
+// Passes and bands over the program of any graph.
+#pragma once
+
+#include "bounds/local_tables.h"
+#include "bounds/messages.h"
+
+namespace tallytree::bounds {
+
+class GraphMessages : public Messages {
+  public:
+    explicit GraphMessages(const LocalTables &tables);
+
+    Pass pass(const Prices &prices, Meter &meter) override;
+    double best(std::int64_t *labelling) const override;
+    bool band(double budget, double most_work, Meter &meter) override;
+    std::span<const Cell> tallies() const override;
+    void decode(Index number, std::int64_t *labelling) const override;
+    Index cells() const override { return static_cast<Index>(cells_.size()); }
+
+    // What it keeps for each state of each table.
+    static double bytes(const LocalTables &tables);
+
+  private:
+    // One way to make a state of a table, within the budget.
+    struct Way {
+        std::int32_t choice;  // the state of the variable that goes
+        std::int32_t input;   // which of the input's live states
+        double regret;
+        Index key;
+    };
+    // A state of a table that some labelling within the budget goes through.
+    struct Live {
+        Index state;
+        double context;  // the least regret outside
+        Index ways_begin = 0, ways_end = 0;
+        Index cells_begin = 0, cells_end = 0;
+        std::int32_t input_b = -1;  // of a join
+    };
+    // Where one state of a table stands in the operands of its step.
+    struct Operands {
+        Index a = 0, b = 0, score = 0, shift = 0;
+    };
+
+    void price_counts(Index t);
+    void eliminate(Index t);
+    void eliminate_fresh(Index t);
+    void join(Index t);
+    void normalise(Index t);
+    void find_best(Pass &pass);
+    Operands operands(Index t, Index state) const;
+    double weigh(Index t, const Operands &at);  // fills weighed_; the best of it
+    Index key_of(Index t, Index place) const;
+    void find_live(Index t, double budget);
+    std::int32_t reach(Index table, Index state, double context);
+    void fill(Index t, Live &live, double room);
+    void fill_join(Index t, Live &live, double room);
+
+    const LocalTables &tables_;
+    const Skeleton &skeleton_;
+    Packing packing_;
+    std::vector<Index> begin_;     // of each table's states in values_
+    std::vector<double> values_;   // messages
+    std::vector<double> largest_;  // size of a message's value
+    std::vector<std::int32_t> depth_;
+    Sum taken_;  // what was subtracted from messages
+    double slips_ = 0;
+    Prices prices_{};
+    std::vector<double> priced_, weighed_, row_;
+    std::vector<std::int64_t> labelling_;  // the best one
+    double score_ = 0;                     // of it
+    std::vector<Index> best_state_;        // of it, by table
+    std::vector<Index> best_key_;
+    std::vector<std::vector<Live>> live_;
+    std::vector<std::vector<Way>> ways_;
+    std::vector<std::int32_t> where_;  // in live_, by place in values_; -1: nowhere
+    std::vector<Cell> cells_;
+    Merger<Cell> merger_;
+};
+
+}  // namespace tallytree::bounds

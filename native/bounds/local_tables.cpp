@@ -1,0 +1,165 @@
+#include "bounds/local_tables.h"
+
+#include "plan/layout.h"
+
+namespace tallytree::bounds {
+
+namespace {
+
+bool as_it_lies(std::span<const FactorLoop> loops, Index size) {
+    return size == 1 || (loops.size() == 1 && loops[0].stride == 1 && loops[0].count == size);
+}
+
+}  // namespace
+
+LocalTables::LocalTables(const Skeleton &skeleton, std::vector<TableBlock<double>> scores,
+                         std::vector<TableBlock<std::int64_t>> counts)
+    : skeleton_(skeleton), scores_(std::move(scores)), counts_(std::move(counts)) {
+    const auto size = static_cast<Index>(skeleton_.steps.size());
+    steps_.resize(size);
+    fits_ = statistics() <= kMostStatistics && !skeleton_.chart;
+    if (!fits_) return;
+    for (Index t = 0; t < size; t++) {
+        add_step(t);
+        merge_loops(t);
+    }
+    for (const auto &[t, place] : shift_places_) steps_[t].counts = shifts_.data() + place;
+    add_constants();
+    find_range();
+}
+
+void LocalTables::add_step(Index t) {
+    const Step &step = skeleton_.steps[t];
+    operations_ += skeleton_.states[t] * (step.verb == Verb::Eliminate ? static_cast<double>(step.gone.count) : 1);
+    if (step.verb != Verb::Eliminate) return;
+    LocalStep &local = steps_[t];
+    add_scores(t, local);
+    add_counts(t, local);
+    local.roundings = 8 + static_cast<double>(skeleton_.score_refs[t].size() + 2 * statistics());
+}
+
+void LocalTables::add_scores(Index t, LocalStep &local) {
+    const Step &step = skeleton_.steps[t];
+    const auto refs = skeleton_.score_refs[t];
+    const Index first = skeleton_.score_refs.begin[t], count = static_cast<Index>(refs.size());
+    const Index others = count - (step.late >= 0 ? 1 : 0), main = step.late == 0 ? 1 : 0;
+    const auto table = [&](Index i) { return scores_[refs[i].block].row(refs[i].row); };
+    if (step.late >= 0) {
+        local.late = table(step.late);
+        local.largest += largest(local.late, step.fresh, late_);
+    }
+    if (others == 1 && as_it_lies(skeleton_.score_loops[first + main], step.score_size)) {
+        local.scores = table(main);
+    } else {
+        auto &sum = sums_.emplace_back(step.score_size, 0.0);
+        for (Index i = 0; i < count; i++) {
+            double *out = sum.data();
+            if (i == step.late) continue;
+            walk_factor(skeleton_.score_loops[first + i], [&](Index at, Index n, Index stride) {
+                for (Index x = 0; x < n; x++) *out++ += table(i)[at + x * stride];
+            });
+        }
+        local.scores = sum.data();
+    }
+    local.largest += largest(local.scores, step.score_size, main_);
+    magnitude_ += local.largest;
+}
+
+void LocalTables::add_counts(Index t, LocalStep &local) {
+    const Step &step = skeleton_.steps[t];
+    const auto refs = skeleton_.shift_refs[t];
+    if (refs.empty()) return;
+    const auto place = static_cast<Index>(shifts_.size());
+    shift_places_.emplace_back(t, place);
+    shifts_.resize(shifts_.size() + static_cast<std::size_t>(step.shift_size * statistics()), 0);
+    for (std::size_t i = 0; i < refs.size(); i++) {
+        const std::int64_t *table = counts_[refs[i].block].row(refs[i].row);
+        std::int32_t *out = shifts_.data() + place + skeleton_.statistic_of[refs[i].block] * step.shift_size;
+        walk_factor(skeleton_.shift_loops[skeleton_.shift_refs.begin[t] + static_cast<Index>(i)],
+                    [&](Index at, Index n, Index stride) {
+                        for (Index x = 0; x < n; x++) {
+                            const std::int64_t sum = *out + table[at + x * stride];
+                            fits_ &= std::abs(sum) < (Index{1} << 30);
+                            *out++ = static_cast<std::int32_t>(fits_ ? sum : 0);
+                        }
+                    });
+    }
+    for (Index p = 0; p < statistics(); p++)
+        for (Index x = 0; x < step.shift_size; x++)
+            local.reach[p] =
+                std::max(local.reach[p], std::abs(static_cast<double>(shifts_[place + p * step.shift_size + x])));
+}
+
+void LocalTables::merge_loops(Index t) {
+    std::vector<Loop> loops;
+    for (const Loop &loop : skeleton_.kept[t]) {
+        if (loop.count == 1) continue;
+        if (!loops.empty()) {
+            Loop &outer = loops.back();
+            const Index n = loop.count;
+            if (outer.a == loop.a * n && outer.b == loop.b * n && outer.score == loop.score * n &&
+                outer.shift == loop.shift * n) {
+                outer = {outer.count * n, loop.a, loop.b, loop.score, loop.shift};
+                continue;
+            }
+        }
+        loops.push_back(loop);
+    }
+    kept_.push_row(loops);
+}
+
+void LocalTables::add_constants() {
+    for (auto ref : skeleton_.constant_scores) constant_ += *scores_[ref.block].row(ref.row);
+    if (constant_ != kNegativeInfinity) magnitude_ += std::abs(constant_);
+    for (auto ref : skeleton_.constant_shifts)
+        constant_counts_[skeleton_.statistic_of[ref.block]] += *counts_[ref.block].row(ref.row);
+}
+
+// Each factor's least and largest count, added up.
+void LocalTables::find_range() {
+    std::array<double, kMostStatistics> low{}, high{};
+    for (std::size_t b = 0; b < counts_.size(); b++) {
+        const auto p = skeleton_.statistic_of[b];
+        const double times = counts_[b].count == 1 ? static_cast<double>(skeleton_.shift_scopes.blocks[b].count) : 1;
+        for (Index k = 0; k < counts_[b].count; k++) {
+            const auto [least, most] = std::minmax_element(counts_[b].row(k), counts_[b].row(k) + counts_[b].size);
+            low[p] += times * static_cast<double>(*least);
+            high[p] += times * static_cast<double>(*most);
+        }
+    }
+    for (Index p = 0; p < statistics(); p++) {
+        fits_ &= high[p] - low[p] < static_cast<double>(Packing(statistics()).largest()) && std::abs(low[p]) < 1e15;
+        if (!fits_) return;
+        range_.low[p] = static_cast<Index>(low[p]);
+        range_.high[p] = static_cast<Index>(high[p]);
+    }
+}
+
+double LocalTables::largest(const double *table, Index size, Measured &last) {
+    if (table == last.table) return last.largest;
+    last = {table, 0};
+    for (Index i = 0; i < size; i++)
+        if (table[i] != kNegativeInfinity) last.largest = std::max(last.largest, std::abs(table[i]));
+    return last.largest;
+}
+
+Evaluated LocalTables::evaluate(const std::int64_t *labelling) const {
+    Evaluated found;
+    Sum score;
+    const auto each = [&](const ScopeBlock &scopes, auto use) {
+        for (Index k = 0; k < scopes.count; k++) {
+            Index at = 0;
+            for (auto v : scopes.row(k)) at = at * skeleton_.cardinalities[v] + labelling[v];
+            use(k, at);
+        }
+    };
+    for (std::size_t b = 0; b < scores_.size(); b++)
+        each(skeleton_.score_scopes.blocks[b], [&](Index k, Index at) { score.add(scores_[b].row(k)[at]); });
+    for (std::size_t b = 0; b < counts_.size(); b++)
+        each(skeleton_.shift_scopes.blocks[b],
+             [&](Index k, Index at) { found.tally[skeleton_.statistic_of[b]] += counts_[b].row(k)[at]; });
+    found.score = score.total();
+    return found;
+}
+
+}  // namespace tallytree::bounds

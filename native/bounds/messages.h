@@ -1,0 +1,109 @@
+// Plain passes at prices, and the tallies of all labellings that lose little against the best one there.
+//
+// At prices λ a labelling y is worth F(y) + λ·G(y), and a plain max-plus pass finds the most, A. What a choice loses
+// against the best choice at the same place is its *regret*: the difference of two numbers that the pass compared, so
+// exactly 0 on the best labelling. The regrets of y add up to A - F(y) - λ·G(y), up to `Pass::tolerance`. The *band* of
+// a budget holds, for every tally, the least regret of a labelling with it, if that is within the budget.
+#pragma once
+
+#include "bounds/tally.h"
+
+namespace tallytree::bounds {
+
+struct Pass {
+    Prices prices{};
+    double most = 0;       // A
+    Tally tally{};         // of the best labelling
+    double tolerance = 0;  // how far rounding can put sums of regrets off
+};
+
+// A tally, as an offset from that of the best labelling, and the least regret with it.
+struct Cell {
+    Index key;
+    double regret;
+};
+
+class Messages {
+  public:
+    virtual ~Messages() = default;
+
+    // Its messages are there until the next pass.
+    virtual Pass pass(const Prices &prices, Meter &meter) = 0;
+    // Goes back to an earlier pass, where its messages are still there.
+    virtual bool recall(const Prices &) { return false; }
+    // The best labelling of the last pass, and its score as if added up in twice the precision.
+    virtual double best(std::int64_t *labelling) const = 0;
+    // Fills the band of a budget at the last pass; false where that takes more work than it may.
+    virtual bool band(double budget, double most_work, Meter &meter) = 0;
+    // What the band holds in the end: one cell for each tally.
+    virtual std::span<const Cell> tallies() const = 0;
+    // A labelling with the tally and the regret of one of them.
+    virtual void decode(Index number, std::int64_t *labelling) const = 0;
+    // How many cells and choices the last band looked at.
+    double work() const { return work_; }
+    // How many cells it has.
+    virtual Index cells() const = 0;
+
+  protected:
+    double work_ = 0;
+};
+
+// Cells of one list, one for each tally: of those that are alike the one of least regret.
+template <class Cell>
+class Merger {
+  public:
+    explicit Merger(std::vector<Cell> &cells) : cells_(cells) {}
+
+    // A new list begins at the end of the cells, of about so many.
+    void begin(Index expected) {
+        first_ = cells_.size();
+        Index size = 16;
+        while (size < 2 * expected && size < kExpected) size *= 2;
+        if (size > static_cast<Index>(slots_.size())) slots_.assign(size, {});
+        mask_ = size - 1;
+        next_list();
+    }
+    void add(const Cell &cell) {
+        if (2 * static_cast<Index>(cells_.size() - first_) > mask_) grow();
+        Slot &slot = find(cell.key);
+        if (slot.list != list_) {
+            slot = {cell.key, list_, static_cast<std::uint32_t>(cells_.size() - first_)};
+            cells_.push_back(cell);
+        } else if (cell.regret < cells_[first_ + slot.cell].regret) {
+            cells_[first_ + slot.cell] = cell;
+        }
+    }
+
+  private:
+    static constexpr Index kExpected = 4096;
+    struct Slot {
+        Index key = 0;
+        std::uint32_t list = 0, cell = 0;
+    };
+    Slot &find(Index key) {
+        const auto mixed = static_cast<std::uint64_t>(key) * 0x9E3779B97F4A7C15u;
+        Index at = static_cast<Index>(mixed >> 32) & mask_;
+        while (slots_[at].list == list_ && slots_[at].key != key) at = (at + 1) & mask_;
+        return slots_[at];
+    }
+    void next_list() {
+        if (++list_ != 0) return;
+        slots_.assign(slots_.size(), {});
+        list_ = 1;
+    }
+    void grow() {
+        mask_ = 2 * mask_ + 1;
+        if (mask_ >= static_cast<Index>(slots_.size())) slots_.resize(mask_ + 1);
+        next_list();
+        for (std::size_t i = first_; i < cells_.size(); i++)
+            find(cells_[i].key) = {cells_[i].key, list_, static_cast<std::uint32_t>(i - first_)};
+    }
+
+    std::vector<Cell> &cells_;
+    std::vector<Slot> slots_;
+    Index mask_ = 0;
+    std::size_t first_ = 0;
+    std::uint32_t list_ = 0;  // slots of other lists are free
+};
+
+}  // namespace tallytree::bounds

@@ -1,0 +1,298 @@
+// Prices and boxes: how the budget is made small by plain passes.
+#include <numeric>
+
+#include "bounds/search.h"
+
+namespace tallytree::bounds {
+
+namespace {
+
+double norm(const Prices &x) { return std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 0.0)); }
+
+Prices plus(const Prices &x, const Prices &y, double times = 1) {
+    Prices sum;
+    for (Index p = 0; p < kMostStatistics; p++) sum[p] = x[p] + times * y[p];
+    return sum;
+}
+
+double inner(const Prices &x, const Prices &y) { return std::inner_product(x.begin(), x.end(), y.begin(), 0.0); }
+
+double distance(const Tally &x, const Tally &y) {
+    Prices gap;
+    for (Index p = 0; p < kMostStatistics; p++) gap[p] = static_cast<double>(x[p] - y[p]);
+    return norm(gap);
+}
+
+}  // namespace
+
+const Pass &Search::pass(const Prices &prices) {
+    passes_.push_back(messages_.pass(prices, meter_));
+    work_ += tables_.operations();
+    last_ = passes_.size() - 1;
+    offer_best(passes_.back());
+    return passes_.back();
+}
+
+// The best labelling of a pass, if it can be as good as what was met.
+void Search::offer_best(const Pass &pass) {
+    if (pass.most == kNegativeInfinity) return;
+    const double score = pass.most - paid(pass.prices, pass.tally);
+    if (!(score + 4 * tolerance(pass) >= need_.at(value_, pass.tally))) return;
+    std::vector<std::int64_t> labelling(tables_.skeleton().cardinalities.size());
+    const double exact = messages_.best(labelling.data());
+    offer(labelling, {exact, pass.tally});
+}
+
+// Makes the messages of an earlier pass those of the last one.
+void Search::go_back(Prices prices) {
+    if (passes_[last_].prices == prices) return;
+    if (!messages_.recall(prices)) {
+        pass(prices);
+        return;
+    }
+    while (passes_[last_].prices != prices) last_ = (last_ + 1) % passes_.size();
+}
+
+double Search::tolerance(const Pass &pass) const {
+    const double known = std::abs(aim()) + std::abs(need_.truth) + need_.margin * (1 + need_.largest_loss());
+    return pass.tolerance + 16 * kUnit * known;
+}
+
+double Search::budget(const Pass &pass, const Box &box) const {
+    return pass.most - need_.least(aim(), pass.prices, box).value;
+}
+
+std::size_t Search::best_pass(const Box &box, double &budget) const {
+    std::size_t best = 0;
+    budget = kInfinity;
+    for (std::size_t i = 0; i < passes_.size(); i++) {
+        const double d = this->budget(passes_[i], box);
+        if (d < budget) {
+            budget = d;
+            best = i;
+        }
+    }
+    return best;
+}
+
+// ---- the fixed point -----------------------------------------------------------------------------------------------
+
+// At the best prices, minus the slope of need at the tally that they lead to is the prices themselves: Broyden's
+// method on plain passes.
+void Search::fixed_point(const Prices &start) {
+    Pass at = passes_.empty() ? pass(start) : passes_.back();
+    auto target = need_.slope(value_, value_tally_);
+    if (!target) return;
+    Prices residual = plus(*target, at.prices, -1);
+    std::array<Prices, kMostStatistics> inverse{};  // of the Jacobian, minus the identity at first
+    for (Index p = 0; p < kMostStatistics; p++) inverse[p][p] = -1;
+    const auto times = [&](const Prices &x) {
+        Prices y;
+        for (Index p = 0; p < kMostStatistics; p++) y[p] = inner(inverse[p], x);
+        return y;
+    };
+    for (int round = 0, failed = 0; round < 12 && failed < 2 && !spent(); round++) {
+        Prices move = plus({}, times(residual), -1);
+        const double most = 2 * norm(residual);
+        if (norm(move) > most) move = plus({}, move, most / norm(move));
+        const double length = norm(move);
+        if (!(length > 0) || bend_ * length * length < 0.25 * good_) return;
+        const double before = value_;
+        const Pass next = pass(plus(at.prices, move));
+        const double moved = distance(next.tally, at.tally);
+        if (moved > 0) bend_ = std::clamp(moved / length, 0.02 * wide_, 0.5 * wide_);
+        target = need_.slope(value_, next.tally);
+        if (!target || moved == 0) return;
+        const Prices after = plus(*target, next.prices, -1), change = plus(after, residual, -1);
+        const Prices guess = times(change);
+        Prices left{};
+        for (Index p = 0; p < kMostStatistics; p++)
+            for (Index q = 0; q < kMostStatistics; q++) left[q] += move[p] * inverse[p][q];
+        const double scale = inner(left, change);
+        if (std::abs(scale) > 1e-9 * length * length)
+            for (Index p = 0; p < kMostStatistics; p++)
+                inverse[p] = plus(inverse[p], left, (move[p] - guess[p]) / scale);
+        at = next;
+        residual = after;
+        failed += !(value_ > before);
+    }
+}
+
+// ---- boxes ---------------------------------------------------------------------------------------------------------
+
+// Whether one of the passes, from a given one on, proves that no tally of a box reaches the value.
+bool Search::dead(const Box &box, std::size_t from) const {
+    for (std::size_t i = passes_.size(); i-- > from;)
+        if (budget(passes_[i], box) < -2 * tolerance(passes_[i])) return true;
+    return false;
+}
+
+// Cuts off slices that are dead; false where nothing is left.
+bool Search::shrink(Box &box) {
+    if (value_ == kNegativeInfinity) return true;
+    const std::size_t from = value_ == shrunk_value_ ? shrunk_ : 0;
+    shrunk_ = passes_.size();
+    shrunk_value_ = value_;
+    if (dead(box, from)) return false;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (Index p = 0; p < statistics_; p++)
+            for (const bool above : {false, true})
+                for (Index step = box.extent(p) / 2; step > 0;) {
+                    Box slice = box;
+                    if (above) slice.low[p] = box.high[p] - step + 1;
+                    else slice.high[p] = box.low[p] + step - 1;
+                    if (!dead(slice, from)) {
+                        step /= 2;
+                        continue;
+                    }
+                    (above ? box.high[p] : box.low[p]) += above ? -step : step;
+                    if (box.low[p] > box.high[p]) return false;
+                    changed |= 4 * step >= box.extent(p);
+                    step = std::min(step, box.extent(p) / 2);
+                }
+    }
+    return true;
+}
+
+// Prices a little to each side give bounds that cut the box where it reaches far beyond the tally; on a smaller box
+// need is more nearly linear, and the budget smaller. False where nothing is left.
+bool Search::bracket(Box &box) {
+    double d, before = kInfinity;
+    std::array<std::array<double, 2>, kMostStatistics> bend;
+    for (auto &sides : bend) sides.fill(bend_);
+    std::size_t at = best_pass(box, d);
+    for (int round = 0; round < 6 && d > good_ && d < 0.7 * before && !spent(); round++) {
+        before = d;
+        for (Index p = 0; p < statistics_; p++)
+            for (int side = 0; side < 2 && d > good_ && !spent(); side++) {
+                const Pass from = passes_[at];
+                double &b = bend[p][side];
+                const double far = static_cast<double>(side ? box.high[p] - from.tally[p] : from.tally[p] - box.low[p]);
+                const double reach = std::sqrt(2 * d * b), move = std::sqrt(2 * d / b);
+                if (far <= 1.3 * reach + 1) continue;
+                Prices prices = from.prices;
+                prices[p] += side ? move : -move;
+                const Pass next = pass(prices);
+                const double moved = static_cast<double>(std::abs(next.tally[p] - from.tally[p])) / move;
+                b = std::clamp(std::max(moved, b / 4), 0.002 * wide_, wide_);
+                if (!shrink(box)) return false;
+                at = best_pass(box, d);
+            }
+    }
+    return !(d < -2 * tolerance(passes_[at]));
+}
+
+// ---- the least budget ----------------------------------------------------------------------------------------------
+
+// The budget is convex in the prices; its slope at a pass is the tally there less the one that needs least.
+Search::Cut Search::cut(const Pass &pass, const Box &box) const {
+    const Least least = need_.least(aim(), pass.prices, box);
+    Cut cut{pass.most - least.value, {}};
+    for (Index p = 0; p < statistics_; p++) cut.slope[p] = static_cast<double>(pass.tally[p] - least.tally[p]);
+    return cut;
+}
+
+bool Search::descend(Box &box) {
+    if (need_.least(aim(), {}, box).value == kInfinity) return false;  // nothing in it is allowed
+    if (passes_.empty()) pass({});
+    return statistics_ == 1 ? chords(box) : bundle(box);
+}
+
+// One price: between a pass on either side of the least budget, where their tangents meet.
+bool Search::chords(Box &box) {
+    double step = scale_;
+    for (int round = 0; round < 60 && !spent(); round++) {
+        const Cut *low = nullptr, *high = nullptr;
+        double low_at = kNegativeInfinity, high_at = kInfinity, best = kInfinity;
+        std::vector<Cut> cuts;
+        for (const Pass &one : passes_) cuts.push_back(cut(one, box));
+        for (std::size_t i = 0; i < cuts.size(); i++) {
+            const double at = passes_[i].prices[0], slope = cuts[i].slope[0];
+            best = std::min(best, cuts[i].value);
+            if (slope == 0) return shrink(box);
+            if (slope < 0 && at >= low_at) low = &cuts[i], low_at = at;
+            if (slope > 0 && at <= high_at) high = &cuts[i], high_at = at;
+        }
+        double next = 0;
+        if (low && high) {
+            next = (low->value - high->value + high->slope[0] * high_at - low->slope[0] * low_at) /
+                   (high->slope[0] - low->slope[0]);
+            const double meet = low->value + low->slope[0] * (next - low_at);
+            if (best - meet < 0.1 * good_ || !(next > low_at && next < high_at)) break;
+        } else {
+            next = low ? low_at + step : high_at - step;
+            step *= 2;
+            if (step > 1e9 * scale_) break;
+        }
+        pass({next, 0, 0});
+        if (!shrink(box)) return false;
+    }
+    return shrink(box);
+}
+
+namespace {
+
+// The least of max_i (a_i + g_i·x) + |x|² / (2·tau): by weights of the cuts, moved from the worst to the best.
+Prices proximal(const std::vector<double> &a, const std::vector<Prices> &g, double tau) {
+    std::vector<double> weight(a.size(), 0.0);
+    const auto top = static_cast<std::size_t>(std::max_element(a.begin(), a.end()) - a.begin());
+    weight[top] = 1;
+    Prices sum = g[top];
+    for (int round = 0; round < 400; round++) {
+        std::size_t best = 0, worst = top;
+        double least = kInfinity, most = kNegativeInfinity;
+        for (std::size_t i = 0; i < a.size(); i++) {
+            const double slope = tau * inner(g[i], sum) - a[i];
+            if (slope < least) least = slope, best = i;
+            if (weight[i] > 0 && slope > most) most = slope, worst = i;
+        }
+        if (best == worst || most - least <= 1e-12 * (1 + std::abs(least))) break;
+        const Prices gap = plus(g[best], g[worst], -1);
+        const double bend = tau * inner(gap, gap);
+        const double moved = bend > 0 ? std::min((most - least) / bend, weight[worst]) : weight[worst];
+        weight[best] += moved;
+        weight[worst] -= moved;
+        sum = plus(sum, gap, moved);
+    }
+    return plus({}, sum, -tau);
+}
+
+}  // namespace
+
+// Several prices: steps to the least of the cuts so far, kept near the best prices.
+bool Search::bundle(Box &box) {
+    double tau = 4.0 * scale_ / span_;
+    for (int round = 0; round < 40 && !spent();) {
+        double best;
+        const std::size_t at = best_pass(box, best);
+        const bool known = value_ != kNegativeInfinity;  // otherwise the budget is that of any value: a bound
+        if (known && best <= good_) break;
+        const Prices centre = passes_[at].prices;
+        std::vector<double> values;
+        std::vector<Prices> slopes;
+        for (const Pass &one : passes_) {
+            const Cut c = cut(one, box);
+            if (!std::isfinite(c.value)) continue;
+            values.push_back(c.value + inner(c.slope, plus(centre, one.prices, -1)));
+            slopes.push_back(c.slope);
+        }
+        const Prices move = proximal(values, slopes, tau);
+        double model = kNegativeInfinity;
+        for (std::size_t i = 0; i < values.size(); i++) model = std::max(model, values[i] + inner(slopes[i], move));
+        if (best - model < std::max(known ? 0.02 * best : 0.0, 0.1 * good_)) {
+            if (tau > 1e3 * scale_ / span_) break;
+            tau *= 4;
+            continue;
+        }
+        round++;
+        const Pass next = pass(plus(centre, move));
+        if (!shrink(box)) return false;
+        const double now = budget(next, box);
+        if (now < best - 0.5 * (best - model)) tau *= 2;
+        else if (now > best) tau *= 0.5;
+    }
+    return shrink(box);
+}
+
+}  // namespace tallytree::bounds

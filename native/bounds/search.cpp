@@ -1,0 +1,245 @@
+#include "bounds/search.h"
+
+namespace tallytree::bounds {
+
+namespace {
+
+constexpr double kCell = 16;  // a cell of a band takes as long as so many operations of a plain pass
+
+}  // namespace
+
+Search::Search(Messages &messages, const LocalTables &tables, const Need &need, double most_work, double most_band,
+               const Poll &poll)
+    : messages_(messages),
+      tables_(tables),
+      need_(need),
+      most_work_(most_work),
+      most_band_(most_band),
+      meter_(poll),
+      statistics_(tables.statistics()) {
+    const auto variables = static_cast<double>(std::max<std::size_t>(tables.skeleton().cardinalities.size(), 1));
+    for (Index p = 0; p < statistics_; p++) span_ = std::max(span_, static_cast<double>(tables.range().extent(p)));
+    double states = 0;
+    for (const auto n : tables.skeleton().cardinalities) states += n / variables;
+    scale_ = std::max(0.3 * tables.magnitude() / variables, 1e-300);  // entries are about as large as the largest / 3
+    wide_ = span_ / scale_;
+    bend_ = 0.1 * wide_;
+    good_ = std::min(60.0 / span_, 0.3 / (1 + 0.1 * states)) * scale_;
+}
+
+void Search::offer(const std::vector<std::int64_t> &labelling) { offer(labelling, tables_.evaluate(labelling.data())); }
+
+void Search::offer(const std::vector<std::int64_t> &labelling, const Evaluated &found) {
+    const double value = found.score == kNegativeInfinity ? found.score : need_.value(found.score, found.tally);
+    if (value == kNegativeInfinity) return;
+    if (value > value_) {
+        value_ = value;
+        value_tally_ = found.tally;
+    }
+    auto &kept = outcome_.candidates;
+    if (kept.size() > 64) {  // those that are worse by far have gone soon
+        std::erase_if(kept, [&](const auto &one) { return one.second.score < need_.at(value_, one.first) - scale_; });
+    }
+    if (value < value_ && found.score < need_.at(value_, found.tally) - scale_) return;
+    Candidate &one = kept[found.tally];
+    if (found.score > one.score) one = {found.score, labelling};
+}
+
+Outcome Search::run(std::optional<Prices> start) {
+    const Prices zero{};
+    if (value_ == kNegativeInfinity && !spent()) pass(start.value_or(zero));
+    if (value_ != kNegativeInfinity && need_.scaling != Scaling::None) fixed_point(start.value_or(zero));
+    if (passes_.empty()) pass(start.value_or(zero));
+    std::vector<Part> parts{{need_.box}};
+    bool finished = passes_.front().most != kNegativeInfinity;
+    while (finished && !parts.empty()) {
+        std::pop_heap(parts.begin(), parts.end());
+        Part part = parts.back();
+        parts.pop_back();
+        const State state = settle(part);
+        if (state == State::Split) split(part, parts);
+        if (state != State::Spent) continue;
+        parts.push_back(part);
+        finished = false;
+    }
+    outcome_.finished = finished && settle_lossless() && value_ != kNegativeInfinity;
+    conclude(parts);
+    return std::move(outcome_);
+}
+
+// Looks at every tally of a part of the box that can win, or says that it is too large.
+Search::State Search::settle(Part &part) {
+    if (value_ == kNegativeInfinity) {
+        const State state = first_value(part);
+        if (state != State::Split) return state;
+    }
+    shrunk_ = 0;
+    if (!shrink(part.box)) return State::Done;
+    double d;
+    std::size_t at = best_pass(part.box, d);
+    if (d > good_) {
+        if (!bracket(part.box)) return State::Done;
+        best_pass(part.box, d);
+        if (d > 2 * good_ && !descend(part.box)) return State::Done;
+        best_pass(part.box, d);
+        if (d > 2 * good_ && !bracket(part.box)) return State::Done;
+        at = best_pass(part.box, d);
+    }
+    const double fair = tables_.operations() * (d <= good_ ? 64 : 16) + 65536;
+    const double most = part.box.single() ? kInfinity : std::ldexp(fair, std::min(2 * part.depth, 60));
+    double tried = d;
+    for (int round = 0; round < 6; round++) {
+        bool within = false;
+        const double before = value_;
+        if (look(passes_[at], tried, most, within) == State::Spent) return State::Spent;
+        if (!within) {
+            if (tried < d / 100) break;
+            tried /= 4;
+            continue;
+        }
+        if (tried >= d) {
+            prove(part.box, d);
+            return State::Done;
+        }
+        if (!(value_ > before)) break;  // a stronger value is not to be had this way
+        if (!shrink(part.box)) return State::Done;
+        at = best_pass(part.box, d);
+        tried = d;
+    }
+    best_pass(part.box, part.budget);
+    return State::Split;
+}
+
+// Nothing allowed has been met: the best prices, then a budget that grows until something appears. Split: it has.
+Search::State Search::first_value(Part &part) {
+    if (!descend(part.box)) return State::Done;
+    double d;
+    const std::size_t at = best_pass(part.box, d);
+    go_back(passes_[at].prices);
+    for (double tried = std::min(16.0 / span_, 0.1) * scale_; value_ == kNegativeInfinity;) {
+        bool within = false;
+        const Pass found = passes_[last_];
+        if (spent() || tried > 1e6 * tables_.magnitude() + 1e6) return State::Spent;
+        if (look(found, tried, kInfinity, within) == State::Spent) return State::Spent;
+        // The band may have been large enough for all that reach the value that was found.
+        if (value_ != kNegativeInfinity && budget(found, part.box) <= tried) {
+            prove(part.box, tried);
+            return State::Done;
+        }
+        tried *= last_cells_ < 8 * static_cast<Index>(tables_.skeleton().steps.size()) ? 4 : 2;
+    }
+    return State::Split;
+}
+
+// The band of a budget at a pass: the best that it holds is offered, and what may be as good is kept.
+Search::State Search::look(Pass from, double budget, double most_work, bool &within) {
+    go_back(from.prices);
+    const Pass at = passes_[last_];
+    const double slack = 2 * tolerance(at) + kUnit * std::abs(budget) * static_cast<double>(tables_.operations());
+    const double left = std::min((most_work_ - work_) / kCell, most_band_);
+    if (left < 0) return State::Spent;
+    within = messages_.band(std::max(budget, 0.0) + 2 * slack, std::min(most_work, left), meter_);
+    work_ += messages_.work() * kCell;
+    outcome_.bands++;
+    last_cells_ = messages_.cells();
+    outcome_.cells += last_cells_;
+    if (within) keep_candidates(at);
+    const bool over = !within && left <= most_work;
+    return over || spent() ? State::Spent : State::Done;
+}
+
+void Search::prove(const Box &box, double budget) {
+    outcome_.proven.push_back({passes_[last_], box, budget, last_cells_});
+}
+
+void Search::keep_candidates(const Pass &pass) {
+    const Packing packing(statistics_);
+    const auto cells = messages_.tallies();
+    const auto tally_of = [&](const Cell &cell) {
+        Tally tally = packing.unpack(cell.key);
+        for (Index p = 0; p < kMostStatistics; p++) tally[p] += pass.tally[p];
+        return tally;
+    };
+    const auto score_of = [&](const Cell &cell, const Tally &tally) {
+        return (pass.most - cell.regret) - paid(pass.prices, tally);
+    };
+    std::vector<std::int64_t> labelling(tables_.skeleton().cardinalities.size());
+    const auto decode = [&](std::size_t i) {
+        messages_.decode(static_cast<Index>(i), labelling.data());
+        work_ += static_cast<double>(4 * tables_.skeleton().steps.size());
+        meter_.spend(static_cast<double>(tables_.skeleton().steps.size()));
+        offer(labelling);
+    };
+    double best = kNegativeInfinity;
+    std::size_t first = cells.size();
+    for (std::size_t i = 0; i < cells.size(); i++) {
+        const Tally tally = tally_of(cells[i]);
+        const double value = need_.value(score_of(cells[i], tally), tally);
+        if (value > best) {
+            best = value;
+            first = i;
+        }
+    }
+    if (first == cells.size()) return;
+    decode(first);
+    const double slack = 2 * tolerance(pass);
+    for (std::size_t i = 0; i < cells.size() && !spent(); i++) {
+        const Tally tally = tally_of(cells[i]);
+        if (i != first && score_of(cells[i], tally) >= need_.at(value_, tally) - slack) decode(i);
+    }
+}
+
+// Under slack scaling a tally without loss has the value 0 whatever it scores: it matters where nothing is better.
+bool Search::settle_lossless() {
+    if (need_.scaling != Scaling::Slack || need_.lossless() == 0 || value_ > 0) return true;
+    if (need_.lossless() > 1 || value_ < 0) return false;
+    Need only;
+    only.box.low = only.box.high = need_.corner();
+    if (!only.prepare()) return false;
+    const Poll poll = [this] { meter_.spend(kInfinity); };
+    Search inside(messages_, tables_, only, most_work_ - work_, most_band_, poll);
+    for (const auto &[tally, one] : outcome_.candidates)
+        if (tally == need_.corner()) inside.offer(one.labelling);
+    const Outcome found = inside.run({});
+    work_ += found.work;
+    if (!found.finished) return false;
+    for (const auto &[tally, one] : found.candidates) offer(one.labelling);
+    outcome_.proven.insert(outcome_.proven.end(), found.proven.begin(), found.proven.end());
+    return true;
+}
+
+void Search::split(const Part &part, std::vector<Part> &parts) const {
+    Index widest = 0;
+    for (Index p = 1; p < statistics_; p++)
+        if (part.box.extent(p) > part.box.extent(widest)) widest = p;
+    const Index middle = part.box.low[widest] + (part.box.extent(widest) - 1) / 2;
+    for (const bool above : {false, true}) {
+        Part half{part.box, 0, part.depth + 1};
+        (above ? half.box.low[widest] : half.box.high[widest]) = above ? middle + 1 : middle;
+        best_pass(half.box, half.budget);
+        parts.push_back(half);
+        std::push_heap(parts.begin(), parts.end());
+    }
+}
+
+// What is known in the end.
+void Search::conclude(std::vector<Part> &left) {
+    outcome_.value = value_;
+    outcome_.work = work_;
+    outcome_.passes = passes_;
+    outcome_.bound = outcome_.finished ? value_ : kNegativeInfinity;
+    for (const Part &part : left) {
+        double bound = kInfinity;
+        for (const Pass &one : passes_)
+            bound = std::min(bound, need_.ceiling(one.most + tolerance(one), one.prices, part.box));
+        outcome_.bound = std::max(outcome_.bound, bound);
+    }
+    if (!outcome_.finished && left.empty()) outcome_.bound = kInfinity;
+    outcome_.bound = std::max(outcome_.bound, value_);
+    double slack = 0;
+    for (const Pass &one : passes_) slack = std::max(slack, 2 * tolerance(one));
+    std::erase_if(outcome_.candidates,
+                  [&](const auto &one) { return !(one.second.score >= need_.at(value_, one.first) - slack); });
+}
+
+}  // namespace tallytree::bounds

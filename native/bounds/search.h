@@ -1,0 +1,116 @@
+// The search for the best labelling by bounds: prices and a box that leave little to look at, then the band.
+//
+// With v the value of a labelling that was met, A(λ) the most at prices λ, and X a box that holds all tallies that can
+// still win, the *budget* is D = A(λ) - min over X of (need(l) + λ·l): every labelling that reaches v with a tally in X
+// has regret D at most, so the band of D holds it. Prices and box are improved until D is small; a box whose band is
+// too large is cut in two.
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "bounds/local_tables.h"
+#include "bounds/messages.h"
+#include "bounds/need.h"
+
+namespace tallytree::bounds {
+
+// A labelling that may be the best: equal values are told apart by the caller.
+struct Candidate {
+    double score = kNegativeInfinity;
+    std::vector<std::int64_t> labelling;
+};
+
+// What rules out anything better among the tallies of a box: no labelling with one of them reaches the value unless its
+// regret at the prices is within the budget, and those that are have all been looked at.
+struct Proven {
+    Pass pass;
+    Box box;
+    double budget;
+    Index cells;
+};
+
+struct Outcome {
+    bool finished = false;
+    std::map<Tally, Candidate> candidates;  // by lexicographic tally
+    double value = kNegativeInfinity, bound = kInfinity;
+    std::vector<Proven> proven;
+    std::vector<Pass> passes;
+    Index bands = 0, cells = 0;
+    double work = 0;
+};
+
+class Search {
+  public:
+    // `most_band`: the most work of one band, which needs memory in proportion.
+    Search(Messages &messages, const LocalTables &tables, const Need &need, double most_work, double most_band,
+           const Poll &poll);
+
+    // A labelling to start from.
+    void offer(const std::vector<std::int64_t> &labelling);
+    Outcome run(std::optional<Prices> start);
+
+  private:
+    struct Part {
+        Box box;
+        double budget = kInfinity;
+        int depth = 0;
+        bool operator<(const Part &other) const { return budget < other.budget; }
+    };
+    struct Cut {  // a linear lower bound of the budget as a function of the prices
+        double value;
+        Prices slope;
+    };
+    enum class State { Done, Split, Spent };
+
+    // search.cpp
+    State settle(Part &part);
+    State first_value(Part &part);
+    State look(Pass pass, double budget, double most_work, bool &within);
+    void prove(const Box &box, double budget);
+    void keep_candidates(const Pass &pass);
+    void offer(const std::vector<std::int64_t> &labelling, const Evaluated &found);
+    bool settle_lossless();
+    void conclude(std::vector<Part> &left);
+    void split(const Part &part, std::vector<Part> &parts) const;
+
+    // prices.cpp
+    const Pass &pass(const Prices &prices);
+    void offer_best(const Pass &pass);
+    void go_back(Prices prices);
+    double tolerance(const Pass &pass) const;
+    double budget(const Pass &pass, const Box &box) const;
+    std::size_t best_pass(const Box &box, double &budget) const;
+    void fixed_point(const Prices &start);
+    bool shrink(Box &box);
+    bool dead(const Box &box, std::size_t from) const;
+    bool bracket(Box &box);
+    bool descend(Box &box);
+    bool chords(Box &box);
+    bool bundle(Box &box);
+    Cut cut(const Pass &pass, const Box &box) const;
+    double aim() const { return value_ == kNegativeInfinity ? 0.0 : value_; }
+    bool spent() const { return work_ > most_work_; }
+
+    Messages &messages_;
+    const LocalTables &tables_;
+    const Need &need_;
+    double most_work_, most_band_, work_ = 0;
+    Meter meter_;
+    Index statistics_;
+    double value_ = kNegativeInfinity;
+    Tally value_tally_{};
+    std::vector<Pass> passes_;
+    std::size_t last_ = 0;    // the pass whose messages are there
+    std::size_t shrunk_ = 0;  // the box at hand has been cut by the passes before this one, for `shrunk_value_`
+    double shrunk_value_ = kNegativeInfinity;
+    double span_ = 1;       // how many tallies a statistic can have
+    double bend_ = 1;       // how far the tally moves when a price does
+    double wide_ = 1;       // the largest that may be thought to be
+    double good_ = 0;       // a budget whose band is small
+    double scale_ = 1;      // about how large scores are
+    Index last_cells_ = 0;  // of the last band
+    Outcome outcome_;
+};
+
+}  // namespace tallytree::bounds

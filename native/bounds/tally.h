@@ -1,0 +1,99 @@
+// Tallies, prices and boxes of tallies, as the search by bounds has them.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "common.h"
+
+namespace tallytree::bounds {
+
+inline constexpr Index kMostStatistics = 3;
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+inline constexpr double kUnit = std::numeric_limits<double>::epsilon();
+
+using Tally = std::array<Index, kMostStatistics>;    // those that are not there are 0
+using Prices = std::array<double, kMostStatistics>;  // one for each statistic
+
+inline double paid(const Prices &prices, const Tally &tally) {
+    double sum = 0;
+    for (Index p = 0; p < kMostStatistics; p++) sum += prices[p] * static_cast<double>(tally[p]);
+    return sum;
+}
+
+// All tallies between two corners, both included.
+struct Box {
+    Tally low{}, high{};
+
+    bool empty() const {
+        for (Index p = 0; p < kMostStatistics; p++)
+            if (low[p] > high[p]) return true;
+        return false;
+    }
+    bool holds(const Tally &tally) const {
+        for (Index p = 0; p < kMostStatistics; p++)
+            if (tally[p] < low[p] || tally[p] > high[p]) return false;
+        return true;
+    }
+    bool single() const { return low == high; }
+    Index extent(Index p) const { return high[p] - low[p] + 1; }
+    double tallies() const {
+        double n = 1;
+        for (Index p = 0; p < kMostStatistics; p++) n *= static_cast<double>(extent(p));
+        return n;
+    }
+    // The largest size of a tally, priced.
+    double reach(const Prices &prices) const {
+        double sum = 0;
+        for (Index p = 0; p < kMostStatistics; p++)
+            sum += std::abs(prices[p]) * static_cast<double>(std::max(std::abs(low[p]), std::abs(high[p])));
+        return sum;
+    }
+};
+
+// Several offsets in one number, so that sums of tallies are sums of numbers: each has its own bits, signed.
+class Packing {
+  public:
+    explicit Packing(Index statistics) : statistics_(statistics), bits_(statistics > 1 ? 63 / statistics : 62) {}
+
+    Index largest() const { return (Index{1} << (bits_ - 1)) - 1; }
+    template <class Offsets>
+    Index pack(const Offsets &offset) const {
+        Index key = 0;
+        for (Index p = 0; p < statistics_; p++) key += static_cast<Index>(offset[p]) * unit(p);
+        return key;
+    }
+    Tally unpack(Index key) const {
+        Tally offset{};
+        const Index size = Index{1} << bits_;
+        for (Index p = statistics_; p-- > 1;) {
+            const Index field = key & (size - 1);
+            offset[p] = field >= size / 2 ? field - size : field;
+            key = (key - offset[p]) >> bits_;
+        }
+        offset[0] = key;
+        return offset;
+    }
+
+  private:
+    Index unit(Index p) const { return Index{1} << (bits_ * (statistics_ - 1 - p)); }
+    Index statistics_, bits_;
+};
+
+// A sum that keeps what each addition loses: as if in twice the precision.
+class Sum {
+  public:
+    void add(double x) {
+        const double next = value_ + x;
+        if (std::abs(next) == kInfinity) lost_ = 0;
+        else lost_ += std::abs(value_) >= std::abs(x) ? (value_ - next) + x : (x - next) + value_;
+        value_ = next;
+    }
+    double total() const { return value_ + lost_; }
+
+  private:
+    double value_ = 0, lost_ = 0;
+};
+
+}  // namespace tallytree::bounds

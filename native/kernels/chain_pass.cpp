@@ -1,0 +1,122 @@
+#include "kernels/chain_pass.h"
+
+#include "kernels/vectors.h"
+
+namespace tallytree {
+namespace TALLYTREE_ISA {
+namespace {
+
+typedef std::int32_t Counts __attribute__((vector_size(W * 4), aligned(4), may_alias));
+
+INLINE Vector as_reals(const std::int32_t *p) {
+    return __builtin_convertvector(*reinterpret_cast<const Counts *>(p), Vector);
+}
+
+INLINE void price(const ChainStretch &c, Int t, Int k, Real *to) {
+    Vector sum = splat(0);
+    for (Int p = 0; p < c.statistics; p++)
+        sum = sum + splat(c.prices[p]) * as_reals(c.counts + (t * c.statistics + p) * c.width + k);
+    store(to + k, load(c.message + k) + sum);
+}
+
+// Rows of 8·B numbers stay in registers.
+template <int B>
+void pass_rows(const ChainStretch &c) {
+    constexpr int K = 8 * B / W;
+    const Int width = 8 * B;
+    for (Int t = 0; t < c.count; t++) {
+        Real *row = c.priced + t * width;
+        for (int k = 0; k < K; k++) price(c, t, k * W, row);
+        const Real *link = c.links[t], *late = c.late + t * width;
+        Vector even[K], odd[K];
+        for (int k = 0; k < K; k++) even[k] = odd[k] = nothing();
+        Int s = 0;
+        for (; s + 1 < c.states; s += 2, link += 2 * width) {
+            const Vector x = splat(row[s]), y = splat(row[s + 1]);
+            for (int k = 0; k < K; k++) {
+                even[k] = max(even[k], x + load(link + k * W));
+                odd[k] = max(odd[k], y + load(link + width + k * W));
+            }
+        }
+        if (s < c.states) {
+            const Vector x = splat(row[s]);
+            for (int k = 0; k < K; k++) even[k] = max(even[k], x + load(link + k * W));
+        }
+        for (int k = 0; k < K; k++) store(c.message + k * W, max(even[k], odd[k]) + load(late + k * W));
+    }
+}
+
+// Any width, 8 numbers at a time.
+void pass_any(const ChainStretch &c) {
+    constexpr int K = 8 / W;
+    for (Int t = 0; t < c.count; t++) {
+        Real *row = c.priced + t * c.width;
+        for (Int k = 0; k < c.width; k += W) price(c, t, k, row);
+        for (Int at = 0; at < c.width; at += 8) {
+            Vector best[K];
+            for (int k = 0; k < K; k++) best[k] = nothing();
+            for (Int s = 0; s < c.states; s++) {
+                const Vector x = splat(row[s]);
+                for (int k = 0; k < K; k++) best[k] = max(best[k], x + load(c.links[t] + s * c.width + at + k * W));
+            }
+            for (int k = 0; k < K; k++)
+                store(c.message + at + k * W, best[k] + load(c.late + t * c.width + at + k * W));
+        }
+    }
+}
+
+void pass(const ChainStretch &c) {
+    switch (c.width) {
+        case 8:
+            return pass_rows<1>(c);
+        case 16:
+            return pass_rows<2>(c);
+        case 24:
+            return pass_rows<3>(c);
+        default:
+            return pass_any(c);
+    }
+}
+
+INLINE Real largest_of(const Real *x) {
+    Real a[4];
+    for (int i = 0; i < 4; i++) a[i] = x[i] > x[i + 4] ? x[i] : x[i + 4];
+    const Real b = a[0] > a[1] ? a[0] : a[1], c = a[2] > a[3] ? a[2] : a[3];
+    return b > c ? b : c;
+}
+
+// Eight numbers at a time; which of them it is, without a branch that could not be foreseen.
+template <int B>
+void back_rows(const ChainBack &c) {
+    const Int width = B > 0 ? 8 * B : c.width;
+    Int next = c.next;
+    for (Int t = c.count; t-- > 0;) {
+        const Real *x = c.priced + t * width, *link = c.links[t] + next * width;
+        Real best = -static_cast<Real>(__builtin_inf()), chosen[8], sums[8];
+        for (int i = 0; i < 8; i++) chosen[i] = best;
+        Int from = 0;
+        for (Int at = 0; at < width; at += 8) {
+            for (int i = 0; i < 8; i += W) store(sums + i, load(x + at + i) + load(link + at + i));
+            const Real most = largest_of(sums);
+            const bool better = most > best;
+            best = better ? most : best;
+            from = better ? at : from;
+            if (B == 1 || better)
+                for (int i = 0; i < 8; i += W) store(chosen + i, load(sums + i));
+        }
+        unsigned equal = 0;
+        for (unsigned i = 0; i < 8; i++) equal |= static_cast<unsigned>(chosen[i] == best) << i;
+        next = from + __builtin_ctz(equal);
+        c.states[t] = static_cast<std::int32_t>(next);
+    }
+}
+
+void back(const ChainBack &c) { return c.width == 8 ? back_rows<1>(c) : back_rows<0>(c); }
+
+}  // namespace
+
+extern const ChainKernels chains;
+const ChainKernels chains{pass, back};
+
+}  // namespace TALLYTREE_ISA
+}  // namespace tallytree

@@ -1,0 +1,36 @@
+// Plain max-plus along a chain, at prices.
+#pragma once
+
+#include <cstdint>
+
+namespace tallytree {
+
+// Some positions of a chain in a row. Rows have `width` numbers, a multiple of 8, of which `states` are there; the
+// others of scores are -inf.
+struct ChainStretch {
+    std::int64_t count, states, width, statistics;
+    const double *const *links;  // for each position: states rows, to the states of the next one
+    const double *late;          // for each position: a row, added to what comes out
+    const std::int32_t *counts;  // for each position: a row for each statistic
+    const double *prices;
+    double *message;  // a row: what comes in, then what comes out
+    double *priced;   // for each position: a row, the message with the prices of the position's counts
+};
+
+// From the last of some positions to the first: the state that led to the best.
+struct ChainBack {
+    std::int64_t count, width;
+    const double *priced;        // of a pass
+    const double *const *links;  // for each position: for each state of the next one, a row of its own states
+    std::int64_t next;           // the state behind the last position
+    std::int32_t *states;        // for each position; among equals the first
+};
+
+struct ChainKernels {
+    // priced[t] = message + prices·counts[t]; message[s'] = late[t, s'] + max over s of priced[t, s] + links[t][s, s'].
+    void (*pass)(const ChainStretch &stretch);
+    // states[t] = the first s with the most of priced[t, s] + links[t][states[t + 1], s].
+    void (*back)(const ChainBack &back);
+};
+
+}  // namespace tallytree

@@ -1,0 +1,8 @@
+"""Exact answers without whole tables: prices, a budget, and the few tallies that are left."""
+
+from tallytree.bounding.certificate import BoundsCertificate, Part
+from tallytree.bounding.question import Question
+from tallytree.bounding.road import bounded
+from tallytree.bounding.table import BoundedTable
+
+__all__ = ["BoundedTable", "BoundsCertificate", "Part", "Question", "bounded"]

@@ -1,0 +1,139 @@
+"""Why an answer is the best where no whole table was made.
+
+At prices ``λ`` no labelling has ``F(y) + λ·G(y)`` above ``A``, the most that a plain pass finds. A labelling
+that reaches the value ``v`` with a tally ``l`` has ``F >= need(l)``, so it is within ``D = A - min (need(l) +
+λ·l)`` of the most: its *regret* is at most the budget ``D``. All labellings with such a regret were looked
+at, tally by tally. Where the minimum is over a part of the tallies only, another part has prices of its own,
+or a pass that shows that none of its tallies reaches ``v``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tallytree.answers.certificate import AnyCertificate, Evidence, Proof
+from tallytree.model.model import Model
+from tallytree.model.rounding import rounding
+from tallytree.statistics.statistic import Statistic
+from tallytree.values import counted
+
+
+class Part(NamedTuple):
+    """A box of tallies, and what rules out anything better with one of them.
+
+    Attributes
+    ----------
+    prices : tuple of float
+        One for each statistic that was counted.
+    most : float
+        The most that any labelling has at these prices, ``A``.
+    low, high : tuple of int
+        The ends of the box.
+    budget : float
+        The largest regret of a labelling that reaches the value, ``D``.
+    cells : int
+        How many tallies of parts of labellings were within it.
+    """
+
+    prices: tuple[float, ...]
+    most: float
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    budget: float
+    cells: int
+
+
+class BoundsEvidence(Evidence):
+    """What a search by bounds has shown.
+
+    Attributes
+    ----------
+    model : Model
+        The one that was solved.
+    statistics : tuple of Statistic
+        What was counted: what has prices.
+    names : tuple of str
+        What they are called.
+    parts : tuple of Part
+    passes : tuple of (prices, most)
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        statistics: tuple[Statistic, ...],
+        names: tuple[str, ...],
+        parts: tuple[Part, ...],
+        passes: tuple[tuple[tuple[float, ...], float], ...],
+    ) -> None:
+        self.model, self.statistics, self.names = model, statistics, names
+        self.parts, self.passes = parts, passes
+
+    def certificate(self, proof: Proof, model: Model, score: float, tally: Any) -> BoundsCertificate:
+        """Put the certificate of a labelling together."""
+        return BoundsCertificate(
+            optimal=proof.claim.optimal and proof.gap == 0.0,
+            gap=proof.gap,
+            claim=proof.claim.words("labelling"),
+            score=score,
+            promised=proof.promised,
+            allowance=rounding(model.blocks),
+            tally=dict(zip(tally._fields, tally, strict=True)),
+            counted=self.names,
+            parts=self.parts,
+            passes=self.passes,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundsCertificate(AnyCertificate):
+    """Why a labelling is optimal, by prices and a budget; print it.
+
+    Attributes
+    ----------
+    optimal, claim, score, promised, allowance, tally
+        As for every certificate.
+    counted : tuple of str
+        The statistics that have prices.
+    parts : tuple of Part
+        Boxes of tallies, and what was looked at in each.
+    passes : tuple of (prices, most)
+        All plain passes. Tallies outside the boxes are ruled out by one of them.
+    """
+
+    counted: tuple[str, ...]
+    parts: tuple[Part, ...]
+    passes: tuple[tuple[tuple[float, ...], float], ...]
+
+    @property
+    def cells(self) -> int:
+        """How many tallies of parts of labellings were looked at."""
+        return sum(part.cells for part in self.parts)
+
+    def __str__(self) -> str:
+        lines = [*self.attained("evaluated again on the model", "search's")]
+        for part in self.parts[:3]:
+            lines += self._argument(part)
+        if len(self.parts) > 3:
+            lines.append(f"  and {len(self.parts) - 3} more boxes in the same way")
+        lines.append(
+            f"  tallies outside cannot be as good: their scores are bounded by {len(self.passes)} plain pass"
+            f"{'' if len(self.passes) == 1 else 'es'}"
+        )
+        return "\n".join(lines)
+
+    def _argument(self, part: Part) -> list[str]:
+        paid = " ".join(
+            f"{'-' if price < 0 else '+'} {abs(price):.6g}·{name}"
+            for price, name in zip(part.prices, self.counted, strict=True)
+        )
+        box = ", ".join(
+            f"{name} = {a}" if a == b else f"{a} <= {name} <= {b}"
+            for name, a, b in zip(self.counted, part.low, part.high, strict=True)
+        )
+        return [
+            f"  no labelling has score {paid} above {part.most:.10g} (a plain pass);",
+            f"  with {box}, one that is as good as this one is at most {max(part.budget, 0.0):.6g}",
+            f"  below that, and all that are were looked at: {counted(part.cells, 'cell')} of the tables",
+        ]

@@ -1,0 +1,113 @@
+"""What one question asks of a score: the least score with which each tally reaches a value.
+
+A question is about a query, whose objective is the score or a loss together with it. It is put into numbers
+over a box of tallies (:class:`tallytree.running.bounds.Wanted`): the ranges of the statistics, cut to the
+window that the constraint leaves. What a window does not say, and losses that are no quotients of linear
+functions, become a table over the box, as long as it has few enough tallies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.kernels.limits import NO_LIMIT
+from tallytree.planning.query import Query
+from tallytree.running.bounds import MOST_STATISTICS, Wanted, ends_of
+from tallytree.statistics.statistic import Statistic
+
+MOST_TALLIES = 1 << 22
+"""The largest table of a box."""
+
+Line = tuple[float, tuple[float, ...]]
+
+
+class Question(NamedTuple):
+    """What is maximised: the score, or a loss together with it.
+
+    Prices are put on uncapped sums; what a cap hides is put into the table.
+
+    Attributes
+    ----------
+    scaling : {"none", "margin", "slack"}
+        How the loss and the score are put together.
+    margin, truth_score : float
+    loss : callable, optional
+        The loss of the tallies that the query reads, elementwise.
+    quotient : (line, line), optional
+        The same as a quotient of linear functions.
+    start : labelling, optional
+        One that is known, such as the truth.
+    """
+
+    scaling: Literal["none", "margin", "slack"] = "none"
+    margin: float = 1.0
+    truth_score: float = 0.0
+    loss: Callable[..., NDArray[np.float64]] | None = None
+    quotient: tuple[Line, Line] | None = None
+    start: NDArray[np.int64] | None = None
+
+    def wanted(self, query: Query[Statistic]) -> tuple[tuple[Statistic, ...], Wanted] | None:
+        """Return the statistics to count, uncapped, and what is wanted; None where that is beyond it."""
+        windowed = query.windowed
+        if not 0 < len(query.carried) <= MOST_STATISTICS or not len(query.subject):
+            return None
+        counted = tuple(s if s.cap is None else s.capped(None) for s in query.carried)
+        low, high = _box(counted, query)
+        asked = Wanted(low, high, self.scaling, self.margin, self.truth_score)
+        if asked.tallies == 0:
+            return None
+        if windowed and self.scaling == "none":
+            return counted, asked
+        straight = windowed and self.quotient is not None and all(s.cap is None for s in query.read)
+        if straight and (pair := self._quotient(asked, len(query.read))):
+            return counted, asked._replace(quotient=pair)
+        if asked.tallies > MOST_TALLIES:
+            return None
+        return counted, asked._replace(losses=self._table(asked, query))
+
+    def _quotient(self, asked: Wanted, read: int) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """Return both lines over all statistics; None where a few tallies show that the loss is another."""
+        assert self.quotient is not None and self.loss is not None
+        none = (0.0,) * (len(asked.low) - read)
+        above, below = (np.array([constant, *slope, *none]) for constant, slope in self.quotient)
+        few = [
+            np.linspace(a, b, 3).round().astype(np.int64) for a, b in zip(asked.low, asked.high, strict=True)
+        ]
+        tallies = [column.ravel() for column in np.meshgrid(*few, indexing="ij")]
+        lines = [
+            line[0] + sum(c * t for c, t in zip(line[1:], tallies, strict=True)) for line in (above, below)
+        ]
+        if not (np.all(lines[1] > 0) and np.all(lines[0] >= 0)):
+            return None
+        known = np.broadcast_to(self.loss(*tallies[:read]), lines[0].shape)
+        return (above, below) if np.allclose(lines[0] / lines[1], known, rtol=1e-9, atol=1e-12) else None
+
+    def _table(self, asked: Wanted, query: Query[Statistic]) -> NDArray[np.float64]:
+        axes = np.indices([b - a + 1 for a, b in zip(asked.low, asked.high, strict=True)])
+        tallies = [
+            np.minimum(axis.reshape(-1) + a, NO_LIMIT if s.cap is None else s.cap)
+            for axis, a, s in zip(axes, asked.low, query.carried, strict=True)
+        ]
+        losses = np.zeros(asked.tallies)
+        if self.loss is not None:
+            losses[:] = self.loss(*tallies[: len(query.read)])
+        if not query.windowed and query.remaining is not None:
+            columns: dict[Any, Any] = dict(zip(query.carried, tallies, strict=True))
+            losses[~np.asarray(query.remaining.holds(columns))] = np.nan
+        return losses
+
+
+def _box(counted: Sequence[Statistic], query: Query[Statistic]) -> tuple[list[int], list[int]]:
+    """Return the range of each statistic, cut to the window; one that ends at a cap has no end."""
+    low, high = [], []
+    for number, (statistic, carried) in enumerate(zip(counted, query.carried, strict=True)):
+        least, most = ends_of(statistic)
+        above, below = query.window.get(number, (None, None))
+        low.append(least if above is None else max(least, above))
+        open_end = below is None or (carried.cap is not None and below >= carried.cap)
+        high.append(most if open_end or below is None else min(most, below))
+    return low, high

@@ -1,0 +1,71 @@
+"""The tallies that a search by bounds could not rule out: as a rule one, more where values are equal.
+
+To an objective it is a table of best scores like any other, only that it holds no others: the best of it is
+the best of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.answers.certificate import Claim
+from tallytree.answers.ranking import Ranked
+from tallytree.answers.solution import Decoded, Solution, certified, kept_bytes
+from tallytree.answers.tally_table import TallyTable
+from tallytree.bounding.certificate import BoundsEvidence, Part
+from tallytree.errors import ModelError
+from tallytree.planning.budget import Budget
+from tallytree.planning.query import Query
+from tallytree.running.bounds import Found
+from tallytree.statistics.constraints import Constraint
+from tallytree.statistics.statistic import Statistic
+
+
+class BoundedTable(TallyTable[Solution]):
+    """What is left of all tallies for one question."""
+
+    _none_left = "no labelling is left"
+
+    def __init__(self, query: Query[Statistic], counted: tuple[Statistic, ...], found: Found) -> None:
+        self.counted, self.found = counted, found
+        caps = [np.iinfo(np.int64).max if s.cap is None else s.cap for s in query.carried]
+        tallies = np.minimum(found.tallies, np.array(caps, dtype=np.int64))
+        super().__init__(query, None, root=(np.arange(len(tallies)), tallies, found.scores))
+
+    def _fill(self, values: NDArray[np.float64]) -> None:
+        self.scores = values  # of tallies that the constraint allows
+
+    def _run(self) -> Any:
+        raise ModelError("a search by bounds has no tables; ask profile for them")
+
+    @property
+    def evidence(self) -> BoundsEvidence:
+        """What was shown."""
+        parts = tuple(
+            Part(tuple(prices), most, tuple(low), tuple(high), budget, cells)
+            for prices, most, low, high, budget, cells in self.found.proven
+        )
+        passes = tuple((tuple(prices), most) for prices, most in self.found.passes)
+        return BoundsEvidence(self.query.subject, self.counted, self._names, parts, passes)
+
+    def _bound(self, where: Constraint) -> Constraint:
+        raise ModelError("a search by bounds answers one question; ask profile for a table")
+
+    def _search(self, rows: NDArray[np.int64], budget: Budget) -> Iterator[Ranked]:
+        raise ModelError("a search by bounds has one answer; ask profile for a table")
+
+    def _kept_bytes(self, answer: Solution) -> int:
+        return kept_bytes(answer.assignment.nbytes, len(answer.tally))
+
+    def _decoded(self, row: int) -> NDArray[np.int64]:
+        return self.found.labelling(row)
+
+    def _certified(
+        self, row: int, decoded: Any, score: float, claim: Claim, value: float | None = None
+    ) -> Solution:
+        found = Decoded(decoded, score, self.tallies[row].tolist(), value)
+        return certified(self.query, found, self.evidence, claim)

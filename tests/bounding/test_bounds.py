@@ -1,0 +1,167 @@
+"""Answers by bounds are those of whole tables: value, tally and score."""
+
+import runpy
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tallytree as tt
+from tallytree.bounding import BoundedTable, BoundsCertificate, bounded
+from tallytree.losses.query import loss_query
+from tallytree.planning.options import read_options
+from tallytree.testing import check_bounds
+
+CHECK = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "bounds_check.py"))
+
+
+def chain(rng, variables, states=3):
+    return tt.Model.chain(rng.normal(size=(variables, states)), rng.normal(size=(states, states)))
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("part", range(6))
+def test_random_problems_of_every_shape(part):
+    tally = Counter()
+    wrong = [CHECK["check"](10_000 * part + number, 10, tally) for number in range(60)]
+    assert [words for words in wrong if words] == []
+    assert tally["by bounds"] > 30
+
+
+@pytest.mark.parametrize("scaling", ["margin", "slack"])
+@pytest.mark.parametrize("margin", [1.0, 10.0, 60.0])
+def test_f_measure_on_longer_chains(scaling, margin):
+    rng = np.random.default_rng(int(margin))
+    model = chain(rng, 60, 5)
+    loss = tt.losses.FBeta(rng.integers(0, 5, 60), background=0)
+    full = tt.loss_augmented(model, loss, scaling, margin=margin, strategy="full")
+    found = tt.loss_augmented(model, loss, scaling, margin=margin, strategy="bounds")
+    assert isinstance(found.certificate, BoundsCertificate)
+    assert found.value == pytest.approx(full.value) and found.tally == full.tally
+    check_bounds(found)
+
+
+@pytest.mark.parametrize("make", [lambda k: k == 20, lambda k: k >= 30, lambda k: (k == 3) | (k == 33)])
+def test_counts_of_a_chain(make):
+    model = chain(np.random.default_rng(2), 60)
+    where = make(tt.count(model, state=1))
+    found = tt.solve(model, where=where, strategy="bounds")
+    assert isinstance(found.certificate, BoundsCertificate)
+    assert found.value == pytest.approx(tt.solve(model, where=where, strategy="full").value)
+    check_bounds(found)
+
+
+def test_among_equal_values_the_first_tally():
+    model = tt.Model.chain(np.zeros((6, 2)), np.zeros((2, 2)))
+    ones = tt.count(model, state=1)
+    for where in (ones >= 2, (ones == 4) | (ones == 3)):
+        full, found = (tt.solve(model, [ones], where=where, strategy=s) for s in ("full", "bounds"))
+        assert found.tally == full.tally and isinstance(found.certificate, BoundsCertificate)
+
+
+def test_long_messages_do_not_lose_the_best_labelling():
+    rng = np.random.default_rng(5)
+    model = chain(rng, 3000, 2)
+    found = tt.solve(model, where=tt.count(model, state=1) == 1200, strategy="bounds", memory_limit=1e9)
+    assert found.value == pytest.approx(tt.solve(model, where=tt.count(model, state=1) == 1200).value)
+
+
+def test_what_does_not_fit_the_memory_is_answered_by_bounds():
+    rng = np.random.default_rng(3)
+    model, truth = chain(rng, 400, 3), rng.integers(0, 3, 400)
+    loss = tt.losses.FBeta(truth, background=0)
+    with pytest.raises(tt.BudgetError):
+        tt.loss_augmented(model, loss, memory_limit=6e5, strategy="full")
+    found = tt.loss_augmented(model, loss, memory_limit=6e5)
+    assert isinstance(found.certificate, BoundsCertificate)
+    assert found.value == pytest.approx(tt.loss_augmented(model, loss, strategy="full").value)
+
+
+def test_neither_fits_and_it_says_what_is_known():
+    rng = np.random.default_rng(3)
+    model = chain(rng, 200, 3)
+    where = (tt.count(model, state=1) == 70) & (tt.count(model, state=2) == 80)
+    with pytest.raises(tt.BudgetError, match="no labelling has a value above"):
+        tt.solve(model, where=where, memory_limit=3e4)
+
+
+def test_explanation_is_an_argument():
+    model = tt.Model.chain(np.array([[0.0, 1], [0, 2], [0, 4]]), np.zeros((2, 2)))
+    text = tt.solve(model, where=tt.count(state=1) == 1, strategy="bounds").explain()
+    assert "a plain pass" in text and "all that are were looked at" in text
+
+
+def test_what_cannot_be_asked_is_answered_in_full():
+    model = chain(np.random.default_rng(1), 5)
+    ones = tt.count(model, state=1)
+    objective = tt.solve(model, [ones], lambda score, k: score - k, strategy="bounds")
+    assert not isinstance(objective.certificate, BoundsCertificate)
+    assert tt.solve(model, strategy="bounds").value == tt.solve(model).value
+    with pytest.raises(tt.InfeasibleError):
+        tt.solve(model, where=ones >= 7, strategy="bounds")
+
+
+def test_strategies():
+    model = tt.Model([2, 2])
+    with pytest.raises(tt.ModelError, match="strategy must be"):
+        tt.solve(model, strategy="quick")
+    with pytest.raises(TypeError, match="strategy"):
+        tt.profile(model, strategy="bounds")
+
+
+@pytest.mark.parametrize("name", tt._native.instruction_sets())
+def test_the_same_bits_on_every_instruction_set(name):
+    rng = np.random.default_rng(8)
+    model, truth = chain(rng, 150, 11), rng.integers(0, 11, 150)
+    chosen = tt._native.instruction_set()
+    answers = []
+    try:
+        for one in (chosen, name):
+            tt._native.use_instruction_set(one)
+            found = tt.loss_augmented(
+                model, tt.losses.FBeta(truth, background=0), "slack", strategy="bounds"
+            ).certificate
+            answers.append((found.parts, found.passes))
+    finally:
+        tt._native.use_instruction_set(chosen)
+    assert answers[0] == answers[1]
+
+
+def test_a_verifier_finds_a_wrong_certificate():
+    model = chain(np.random.default_rng(4), 12)
+    found = tt.solve(model, where=tt.count(model, state=1) == 9, strategy="bounds")
+    evidence = found.proof.plan
+    evidence.parts = tuple(part._replace(most=part.most - 1) for part in evidence.parts)
+    with pytest.raises(AssertionError, match="the certificate says"):
+        check_bounds(found)
+
+
+def test_a_loss_that_computes_its_value_in_another_way_is_another_loss():
+    @dataclass(frozen=True)
+    class Stepped(tt.losses.FBeta):
+        def of_counts(self, tp, fp, size):
+            plain = super().of_counts(tp, fp, size)
+            return np.where((tp == 3) & (fp == 1), 2 * plain, plain)
+
+    rng = np.random.default_rng(6)
+    model = chain(rng, 12)
+    loss = Stepped(rng.integers(0, 3, 12), background=0)
+    full, found = (tt.loss_augmented(model, loss, margin=20.0, strategy=s) for s in ("full", "bounds"))
+    assert found.value == pytest.approx(full.value) and found.tally == full.tally
+    assert isinstance(found.certificate, BoundsCertificate)
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_what_is_known_when_the_work_ends(number):
+    rng = np.random.default_rng(number)
+    model, truth = chain(rng, 30, 4), rng.integers(0, 4, 30)
+    scaling = ("margin", "slack")[number % 2]
+    asked = loss_query(model, tt.losses.FBeta(truth, background=0))
+    best = tt.loss_augmented(model, asked.loss, scaling, margin=5.0, strategy="full").value
+    question = asked.question(scaling, 5.0)
+    for work in (0.0, 500.0, 2e3, 8e3, 1e5):
+        found = bounded(asked.query, question, read_options({}, "solve"), work)
+        known = found.found if isinstance(found, BoundedTable) else found
+        assert known.value <= best + 1e-9 <= known.bound + 2e-9

@@ -1,0 +1,194 @@
+"""Compare answers by bounds with those of whole tables, on random problems of every shape.
+
+python tools/bounds_check.py --seed 1 --count 10000
+
+Each problem is solved both ways; value, tally and score must agree. Values that differ by rounding alone are
+equal: then either tally will do. `--max-variables` makes them larger.
+"""
+
+import argparse
+import sys
+from collections import Counter
+from math import isclose
+from time import perf_counter
+
+import numpy as np
+
+import tallytree as tt
+from tallytree.bounding import BoundsCertificate
+from tallytree.testing import random_model, random_statistics
+
+SHAPES = ("chain", "chain", "tree", "star", "cycle", "grid", "triples", "disconnected")
+
+
+def scores(rng, model):
+    """Return the model with other scores: ties, forbidden entries, strong coupling, huge or tiny ones."""
+    kind = rng.choice(
+        ["as is", "ties", "forbidden", "coupled", "scaled", "zero"], p=[0.35, 0.25, 0.1, 0.15, 0.1, 0.05]
+    )
+    factor = float(rng.choice([1e-6, 0.01, 30.0, 1e6])) if kind == "scaled" else 1.0
+    blocks = []
+    for block in model.blocks:
+        tables = np.array(block.tables) * factor
+        if kind == "ties":
+            tables = np.round(tables * 2) / 2
+        elif kind == "zero":
+            tables = np.zeros_like(tables)
+        elif kind == "coupled" and tables.ndim > 2:
+            tables = tables * 6
+        elif kind == "forbidden":
+            tables = np.where(rng.random(tables.shape) < 0.1, -np.inf, tables)
+        blocks.append(block.with_tables(tables))
+    return tt.Model.from_blocks(model.cardinalities, blocks)
+
+
+def constraint(rng, statistics, profile_like):
+    """Return a constraint on some statistics: windows, combinations, alternatives."""
+    one = statistics[0]
+    at = [int(x) for x in profile_like[rng.integers(len(profile_like))]]
+    kind = rng.integers(7)
+    if kind == 0:
+        where = one == at[0]
+    elif kind == 1:
+        where = one <= at[0]
+    elif kind == 2:
+        where = one >= at[0]
+    elif kind == 3:
+        where = (one >= at[0]) & (one <= at[0] + int(rng.integers(3)))
+    elif kind == 4:
+        where = (one == at[0]) | (one >= at[0] + 2)
+    elif kind == 5:
+        where = one != at[0]
+    else:
+        where = 2 * one - (statistics[1] if len(statistics) > 1 else one) <= at[0]
+    for k, statistic in enumerate(statistics[1:], 1):
+        if rng.random() < 0.7:
+            where = where & (statistic == at[k] if rng.random() < 0.6 else statistic >= at[k])
+    return where
+
+
+def loss_of(rng, model, truth):
+    """Return one of the losses that reduce to statistics."""
+    names = tt.losses
+    background = int(rng.integers(int(model.cardinalities.min()))) if rng.random() < 0.8 else None
+    kind = rng.integers(9)
+    if kind < 3:
+        return names.FBeta(truth, background=background, beta=float(rng.choice([0.5, 1.0, 2.0])))
+    if kind == 3:
+        return names.IntersectionOverUnion(truth, background=background)
+    if kind == 4:
+        return names.Precision(truth, background=background)
+    if kind == 5:
+        return names.Recall(truth, background=background)
+    if kind == 6:
+        return names.SymmetricDifference(truth, background=background)
+    if kind == 7:
+        return names.HammingLoss(truth) if rng.random() < 0.5 else names.ZeroOne(truth)
+    return names.LabelCount(truth)
+
+
+def same(a, b, allowance, read):
+    """Say whether two answers agree, up to rounding; in the tallies that the objective reads."""
+    if not isclose(a.value, b.value, rel_tol=1e-12, abs_tol=allowance):
+        return f"value {b.value!r} instead of {a.value!r}"
+    if a.tally == b.tally and abs(a.score - b.score) > allowance:
+        return f"score {b.score!r} instead of {a.score!r}"
+    exact = a.value == b.value and a.score == b.score == round(a.score * 4) / 4
+    if a.tally[:read] != b.tally[:read] and exact:
+        return f"tally {b.tally} instead of {a.tally} at equal values"
+    return ""
+
+
+def model_of(rng, most):
+    variables = int(rng.integers(1, most + 1))
+    shape = str(rng.choice(SHAPES))
+    if shape in ("grid", "triples", "cycle"):
+        variables = min(variables, 9)
+    model = random_model(rng, shape, variables=variables, states=int(rng.integers(1, 5)))
+    return scores(rng, model)
+
+
+def solve_problem(rng, most):
+    local = bool(rng.random() < 0.9)
+    model = model_of(rng, most if local else min(most, 7))  # statistics of anything make a dense graph
+    statistics = random_statistics(rng, model, int(rng.integers(1, 4)), local=local)
+    profile = tt.profile(model, statistics)
+    if not len(profile):
+        return None
+    where = constraint(rng, statistics, profile.tallies)
+    read = statistics[: int(rng.integers(0, len(statistics) + 1))]
+
+    def ask(strategy):
+        return tt.solve(model, read, where=where, strategy=strategy)
+
+    return model, ask, f"solve {where}", len(read)
+
+
+def loss_problem(rng, most):
+    model = model_of(rng, most)
+    truth = [int(rng.integers(n)) for n in model.cardinalities]
+    if model.score(truth) == -np.inf:
+        return None
+    loss = loss_of(rng, model, truth)
+    scaling = str(rng.choice(["margin", "slack"]))
+    margin = float(rng.choice([0.0, 0.1, 1.0, 10.0, float(len(model)), 10.0 * len(model)]))
+    where = tt.count(model, state=0) >= int(rng.integers(len(model) + 1)) if rng.random() < 0.2 else None
+
+    def ask(strategy):
+        return tt.loss_augmented(model, loss, scaling, margin=margin, where=where, strategy=strategy)
+
+    folds = scaling == "margin" and loss.on(model).linear() is not None  # then its tallies are not carried
+    return model, ask, f"{loss} {scaling} {margin} where {where}", 0 if folds else 1
+
+
+def answer(ask, strategy):
+    try:
+        return ask(strategy)
+    except (tt.InfeasibleError, tt.ModelError) as error:
+        return type(error).__name__
+
+
+def check(seed, most, tally):
+    rng = np.random.default_rng(seed)
+    problem = (solve_problem if rng.random() < 0.5 else loss_problem)(rng, most)
+    if problem is None:
+        tally["skipped"] += 1
+        return ""
+    model, ask, words, read = problem
+    full, bounds = answer(ask, "full"), answer(ask, "bounds")
+    if isinstance(full, str) or isinstance(bounds, str):
+        tally["refused"] += 1
+        return "" if full == bounds else f"{words}: {full} and {bounds}"
+    by_bounds = isinstance(bounds.certificate, BoundsCertificate)
+    tally["by bounds" if by_bounds else "in full"] += 1
+    wrong = same(full, bounds, 1e-9 * (1 + abs(full.value)) + 4 * tt.testing.score_tolerance(model), read)
+    if not wrong and by_bounds:
+        try:
+            tt.testing.check_bounds(bounds)
+        except AssertionError as error:
+            wrong = str(error)
+    return f"{words}: {wrong}" if wrong else ""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--max-variables", type=int, default=14)
+    options = parser.parse_args()
+    tally, bad = Counter(), 0
+    for number in range(options.count):
+        seed = options.seed * 1_000_000_007 + number
+        began = perf_counter()
+        wrong = check(seed, options.max_variables, tally)
+        if perf_counter() - began > 2:
+            print(f"problem {seed} took {perf_counter() - began:.1f} s", flush=True)
+        if wrong:
+            bad += 1
+            print(f"problem {seed}: {wrong}", flush=True)
+    print(f"{options.count} problems: {dict(tally)}, {bad} wrong")
+    return int(bad > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
