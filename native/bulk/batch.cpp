@@ -16,9 +16,6 @@ std::vector<Index> costliest_first(const std::vector<BatchItem> &items) {
     return order;
 }
 
-// A thread has lists and memory of its own, which are not worth it where there is little.
-constexpr double kBytesPerThread = 16 << 20;
-
 // One item on one thread.
 class ItemSolver {
   public:
@@ -157,7 +154,7 @@ std::vector<BatchAnswer> Batch::run(Index threads, const MaxPlusKernels *kernels
     std::vector<BatchAnswer> answers(items_.size());
     Gate gate;
     Arena::trim(memory_limit_);
-    threads = std::clamp<Index>(static_cast<Index>(memory_limit_ / kBytesPerThread), 1, std::max<Index>(threads, 1));
+    threads = threads_within(memory_limit_, threads);
     std::vector<Workspace> workspaces(threads);
     const Work work = [&](Worker &worker, Index i) {
         Workspace &space = workspaces[worker.number];

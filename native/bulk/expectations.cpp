@@ -66,7 +66,10 @@ std::vector<Expectation> expectations(const Batch &batch, const Expecting &what,
                                       const MaxPlusKernels *kernels, const Poll &poll, const Inside &inside) {
     std::vector<Expectation> found(batch.size());
     Gate gate;
-    std::vector<Workspace> workspaces(std::max<Index>(threads, 1));
+    Arena::trim(batch.memory_limit());
+    threads = threads_within(batch.memory_limit(), threads);
+    const double share = batch.memory_limit() / static_cast<double>(threads);
+    std::vector<Workspace> workspaces(threads);
     const Work work = [&](Worker &worker, Index group) {
         std::vector<double *> entries;
         const Index first = group * batch.size() / what.groups, last = (group + 1) * batch.size() / what.groups;
@@ -74,6 +77,7 @@ std::vector<Expectation> expectations(const Batch &batch, const Expecting &what,
             what.places(i, group, entries);
             ItemExpectation item(batch, i, workspaces[worker.number], worker.poll);
             found[i] = item.find(gate, kernels, what.objective, what.importance[i], entries);
+            workspaces[worker.number].trim(share);
         }
     };
     std::vector<Index> groups(what.groups);

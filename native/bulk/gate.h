@@ -1,6 +1,7 @@
 // The memory of problems that are solved at the same time.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -50,6 +51,12 @@ class Pass {  // through the gate
 
 inline double bytes_of(const Layout &layout) {
     return 8 * static_cast<double>(layout.arena + layout.scratch) + static_cast<double>(layout.plan_bytes);
+}
+
+// A thread has lists and memory of its own, which are not worth it where there is little.
+inline Index threads_within(double limit, Index threads) {
+    constexpr double kBytesPerThread = 16 << 20;
+    return std::clamp<Index>(static_cast<Index>(limit / kBytesPerThread), 1, std::max<Index>(threads, 1));
 }
 
 }  // namespace tallytree

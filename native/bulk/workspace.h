@@ -27,7 +27,8 @@ struct alignas(64) Workspace {  // no two of them in one line of the cache
 
     // Keeps what the next problem can use, as long as it is no more than this thread's share of the memory.
     void trim(double share) {
-        if (static_cast<double>(arena.bytes()) > share) arena = Arena();
+        for (Arena *kept : {&arena, &shares})
+            if (static_cast<double>(kept->bytes()) > share) *kept = Arena();
         Arena::trim(share);
     }
 
