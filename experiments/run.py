@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 DATA = Path(__file__).parents[2] / "shared" / "data"
 TASKS = {
     "chunking": "chunking",
+    "probabilities": "probabilities",
     "tagging": "tagging",
     "base-np": "base_noun_phrases",
     "parsing": "parsing",

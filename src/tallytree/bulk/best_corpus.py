@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.bulk.chains import Chains
-from tallytree.bulk.least_loss import Nodes, chosen_nodes, longest_of, nodes_of, spelled
+from tallytree.bulk.expectations import Floats
+from tallytree.bulk.least_loss import Nodes, chosen_nodes, likely_nodes, longest_of, nodes_of, spelled
 from tallytree.bulk.truth_tables import Integers
 from tallytree.errors import ModelError
 from tallytree.losses.base import Loss
@@ -67,15 +68,44 @@ def best_of_corpus(chains: Chains, loss: Loss, threads: int | None = None) -> Be
             f"a whole corpus is decoded for FBeta with a background or for ChunkFBeta, got {loss!r}"
         )
     mean, variance = _sizes(chains, nodes, threads)
-    weight, ratio = loss.beta**2, 0.0
-    while True:
-        chunks = _worth(chains, nodes, 1.0 + weight, ratio, threads)
+    weight, starts = loss.beta**2, np.cumsum([0, *chains.lengths])
+    gain = 1.0 + weight
+
+    def measure(chunks: NDArray[np.void]) -> float:
         whole = weight * mean + len(chunks)
-        better = (1.0 + weight) * float(chunks["probability"].sum()) / whole if whole > 0.0 else 1.0
-        if better <= ratio * (1.0 + 1e-12) or not len(chunks):
-            within = 0.5 * weight * np.sqrt(variance) / whole if whole > 0.0 else 0.0
-            return BestCorpus(spelled(chunks, nodes, chains.lengths), better, float(within))
-        ratio = better
+        return gain * float(chunks["probability"].sum()) / whole if whole > 0.0 else 1.0
+
+    chunks = likely_nodes(chains, loss, 0.5, threads)  # no two of them overlap
+    ratio = measure(chunks)
+    likely = likely_nodes(chains, loss, ratio / gain if len(chunks) else 0.0, threads)
+    while True:
+        found = _best_set(likely, gain * likely["probability"] - ratio, starts)
+        if measure(found) <= ratio * (1.0 + 1e-12):
+            break
+        chunks, ratio = found, measure(found)
+    whole = weight * mean + len(chunks)
+    within = 0.5 * weight * np.sqrt(variance) / whole if whole > 0.0 else 0.0
+    return BestCorpus(spelled(chunks, nodes, chains.lengths), ratio, float(within))
+
+
+def _best_set(chunks: NDArray[np.void], worth: Floats, starts: Integers) -> NDArray[np.void]:
+    """Return the chunks that are worth most together and do not overlap."""
+    begins, ends = (starts[chunks["chain"]] + chunks[side] for side in ("first", "last"))
+    order = np.lexsort((begins, ends))
+    order = order[worth[order] > 0.0]
+    before = np.searchsorted(ends[order], begins[order])  # how many end before each begins
+    best, taken = [0.0], []
+    for number, (free, one) in enumerate(zip(before.tolist(), worth[order].tolist(), strict=True)):
+        taken.append(best[free] + one > best[number])
+        best.append(max(best[free] + one, best[number]))
+    chosen, number = [], len(taken)
+    while number > 0:
+        if taken[number - 1]:
+            chosen.append(order[number - 1])
+            number = int(before[number - 1])
+        else:
+            number -= 1
+    return chunks[np.sort(np.array(chosen, dtype=np.int64))]
 
 
 def _sizes(chains: Chains, nodes: Nodes, threads: int | None) -> tuple[float, float]:
@@ -86,10 +116,3 @@ def _sizes(chains: Chains, nodes: Nodes, threads: int | None) -> tuple[float, fl
     mean = chosen_nodes(chains, nodes, (table, nothing), threads)[0]
     square = chosen_nodes(chains, nodes, (table**2, nothing), threads)[0]
     return float(mean.sum()), float(np.maximum(square - mean**2, 0.0).sum())
-
-
-def _worth(chains: Chains, nodes: Nodes, gain: float, cost: float, threads: int | None) -> NDArray[np.void]:
-    """Return the nodes that are worth most, where each costs something and gains by its probability."""
-    sizes = np.arange(longest_of(chains) + 1, dtype=np.float64)
-    costs = np.repeat(cost * sizes, len(sizes)).reshape(len(sizes), -1)
-    return chosen_nodes(chains, nodes, (costs, np.full(costs.shape, gain)), threads)[1]

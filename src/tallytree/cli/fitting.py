@@ -93,12 +93,7 @@ def settings(given: Namespace) -> dict[str, Any]:
         "scaling": options.scaling,
         "C": options.C,
         "solver": _SOLVERS[options.solver](options),
-        "tolerance": options.tolerance,
-        "max_passes": options.passes,
-        "max_seconds": options.seconds,
-        "n_jobs": options.jobs,
-        "checkpoint": options.checkpoint,
-        "verbose": shown(options),
+        **_run_settings(options),
     }
 
 
@@ -113,6 +108,12 @@ def _probabilities(given: Namespace) -> dict[str, Any]:
         "objective": options.objective,
         "c1": options.c1,
         "c2": options.c2,
+        **_run_settings(options),
+    }
+
+
+def _run_settings(options: Namespace) -> dict[str, Any]:
+    return {
         "tolerance": options.tolerance,
         "max_passes": options.passes,
         "max_seconds": options.seconds,

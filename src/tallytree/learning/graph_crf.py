@@ -73,14 +73,6 @@ class GraphObjective(Objective):
             return value, gradient
         return value - float(weights @ self._observed), gradient - self._observed
 
-    def spread(self, weights: Floats) -> Floats:
-        """Return the weights themselves: all are learned."""
-        return weights
-
-    def gathered(self, weights: Floats) -> Floats:
-        """Return the weights themselves: all are learned."""
-        return weights
-
 
 class GraphCRF(GraphEstimator, StructuredCRF):
     """A conditional random field for graphs of small width: multi-label classification, images.

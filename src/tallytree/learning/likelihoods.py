@@ -58,13 +58,13 @@ class Objective(ABC):
     def __call__(self, weights: Floats) -> tuple[float, Floats]:
         """Return the value at some weights, and the gradient."""
 
-    @abstractmethod
     def spread(self, weights: Floats) -> Floats:
-        """Return the weights of the problem; those that are not learned are 0."""
+        """Return the weights of the problem; those that are not learned are 0. By default all are."""
+        return weights
 
-    @abstractmethod
     def gathered(self, weights: Floats) -> Floats:
-        """Return those of the problem's weights that are learned."""
+        """Return those of the problem's weights that are learned: by default all."""
+        return weights
 
     @property
     def convex(self) -> bool:

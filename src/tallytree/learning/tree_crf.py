@@ -59,14 +59,6 @@ class TreeLikelihood(Objective):
                 np.add.at(gradient, indices, importance * values)
         return float(value), gradient
 
-    def spread(self, weights: Floats) -> Floats:
-        """Return the weights themselves: all are learned."""
-        return weights
-
-    def gathered(self, weights: Floats) -> Floats:
-        """Return the weights themselves: all are learned."""
-        return weights
-
 
 class TreeCRF(TreeEstimator, StructuredCRF):
     """A probabilistic grammar with features: a conditional random field over the trees of a sentence.
