@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from enum import IntEnum
 from threading import current_thread, main_thread
@@ -46,8 +47,22 @@ def stoppable() -> Iterator[None]:
     try:
         yield
     finally:
+        stopped = _Received.at > -float("inf")
         for number, handler in before.items():
+            signal.signal(number, _after(handler) if stopped else handler)
+            if stopped:  # Python sets handlers back as it ends, and the exit code would be another
+                atexit.register(signal.signal, number, signal.SIG_IGN)
+
+
+def _after(handler: Any) -> Callable[[int, FrameType | None], None]:
+    """Return a handler that drops what comes with the signal that ended the command; later, the old one."""
+
+    def late(number: int, frame: FrameType | None) -> None:
+        if monotonic() - _Received.at >= _ONCE:
             signal.signal(number, handler)
+            signal.raise_signal(number)
+
+    return late
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
