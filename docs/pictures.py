@@ -1,5 +1,6 @@
 """Draw the pictures of the documentation: ``make pictures``, or ``python docs/pictures.py [names …]``."""
 
+import runpy
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,7 @@ from tallytree.plot import (
 )
 
 FOLDER = Path(__file__).parent / "pictures"
+EXAMPLES = Path(__file__).parents[1] / "examples"
 
 EVIDENCE = [[0, 1.5], [0, -2.5], [0, 3.0], [0, -1.25], [0, 0.5], [0, -0.75], [0, 2.0]]
 WEEK = tt.Model.chain(EVIDENCE, np.eye(2), states=["dry", "wet"])
@@ -186,6 +188,15 @@ PICTURES: dict[str, Callable] = {
     "trees": trees,
     "training": training,
 }
+
+
+def example(name: str) -> Callable:
+    """Return what draws the picture of a script of the gallery."""
+    return lambda: runpy.run_path(str(EXAMPLES / f"{name}.py"))["main"]()
+
+
+GALLERY = ("segments", "digits", "entities", "roster", "parses", "proportions")
+PICTURES |= {name: example(name) for name in GALLERY}
 
 
 def main() -> None:
