@@ -70,6 +70,7 @@ class Plan:
         "layout",
         "limit",
         "options",
+        "precision",
         "skeleton",
         "statistics",
         "window",
@@ -83,10 +84,11 @@ class Plan:
         window: Window | None = None,
     ) -> None:
         self.options, self.window, self.limit = options, window or {}, options.limit
+        self.precision: Precision = options.precision
         self.statistics = tuple(statistics)
         self._shape = Shape(model)
-        blocks = [*model.blocks, *[block for s in self.statistics for block in s.blocks]]
-        self._factors = sum([len(block) for block in blocks if block.arity])
+        scopes = [*self._shape.scopes, *[block.scopes for s in self.statistics for block in s.blocks]]
+        self._factors = sum([len(each) for each in scopes if each.shape[1]])
         self._check_size(len(model))
         self.skeleton = skeleton(model, statistics, options.order, self._check_size)
         self.layout = self._laid_out(MODES[options.layout], self.window)
@@ -103,7 +105,7 @@ class Plan:
 
     def _laid_out(self, mode: native.TallyMode, window: Window) -> native.Layout:
         tables = [block.tables for s in self.statistics for block in s.blocks]
-        caps, low, high = (np.array(n, dtype=np.int64) for n in tally_limits(self.statistics, window))
+        caps, low, high = np.array(tally_limits(self.statistics, window), dtype=np.int64)
         try:
             single, room = self.precision == "single", self.limit - self.options.beside
             return native.Layout(self.skeleton, tables, caps, low, high, mode, room, single)
@@ -121,11 +123,6 @@ class Plan:
             f"the plan needs {readable_bytes(size)} or more and the limit is "
             f"{readable_bytes(self.limit)}; the step that weighs most: {step}. {advice(len(self.statistics))}"
         )
-
-    @property
-    def precision(self) -> Precision:
-        """Of the tables' numbers: ``"double"`` or ``"single"``."""
-        return self.options.precision
 
     @property
     def names(self) -> tuple[str, ...]:
