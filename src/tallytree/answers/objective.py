@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import update_wrapper
 from inspect import signature
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ _INSIDE = 3
 _STEPS = np.array([[0.0], [0.001], [0.13], [1.0], [0.06], [2.1], [5.3]])
 """How far below a row's score the probes look, by the spread of all scores: at the row itself, at scores that
 occur, and further below."""
+_HALVES = slice(None, None, 2), slice(1, None, 2)
 _ABOVE = [0, 1, 2, 0, 4, 5]  # which of the steps is the next one above each but the first
 _EPSILONS = 8 * float(np.finfo(np.float64).eps)
 
@@ -67,8 +69,8 @@ def _values(
     objective: Objective, scores: NDArray[np.float64], tallies: NDArray[np.int64], names: tuple[str, ...]
 ) -> NDArray[np.float64]:
     values = _returned(objective, scores, tallies, names)
-    if np.isnan(values.sum()) and (wrong := np.isnan(values)).any():  # inf - inf is nan too, but no fault
-        row = int(wrong.argmax())
+    row = values.argmax()  # of the first nan, if there is one
+    if isnan(values[row]):
         raise ObjectiveError(
             f"the objective gave nan at {_tally(tallies[row], names)} with score {scores[row]:.6g}; define "
             "it there, for example with numpy.where"
@@ -81,6 +83,8 @@ def _returned(
 ) -> NDArray[np.float64]:
     """Call an objective; what it gives is one real number per row, perhaps nan."""
     result = called(objective, names, scores, *tallies.T)
+    if type(result) is np.ndarray and result.dtype == np.float64 and result.shape == scores.shape:
+        return result  # almost always
     if result is None:
         raise ObjectiveError("the objective returned None; does it end without a return?")
     try:
@@ -148,24 +152,23 @@ def _probe(
     """Evaluate some rows again, half of them without the other half, as they are and at lower scores."""
     rows = slice(None) if len(scores) <= _FEW else _some_rows(scores, values)
     own, counted, expected = scores[rows], tallies[rows], values[rows]
-    lowest = float(scores.min())
-    spread = float(scores.max()) - lowest
+    lowest = float(scores[scores.argmin()])
+    spread = float(scores[scores.argmax()]) - lowest
     points = _points(own, lowest, spread)
-    probed = np.empty(points.shape)
-    for half in (slice(None, None, 2), slice(1, None, 2))[: len(own)]:
+    probed = np.full(points.shape, np.nan)
+    for half in _HALVES[: len(own)]:
         found = _probed(objective, points[:, half], counted[half], names, _INSIDE if spread else 0)
         probed[: len(found), half] = found
-        probed[len(found) :, half] = np.nan
     if len(scores) > 1:
         _check_elementwise(probed[0], expected, own, counted, names)
     _check_monotone(points, probed, counted, names)
 
 
-def _some_rows(scores: NDArray[np.float64], values: NDArray[np.float64]) -> list[int]:
+def _some_rows(scores: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return evenly spread rows, the first, the last, that of the best score, and the chosen one."""
     last = len(scores) - 1
     spread = range(0, last, -(-last // (_FEW - 3)))
-    return sorted({*spread, last, int(scores.argmax()), int(values.argmax())})
+    return np.array(sorted({*spread, last, int(scores.argmax()), int(values.argmax())}))
 
 
 def _points(own: NDArray[np.float64], lowest: float, spread: float) -> NDArray[np.float64]:
@@ -189,9 +192,9 @@ def _probed(
 
     It need not be defined at scores that do not occur: nan says nothing there, and neither does an error.
     """
-    for count in dict.fromkeys((len(points), 1 + inside)):
+    for some in (points, points[: 1 + inside]):
         try:
-            return _at(objective, points[:count], tallies, names)
+            return _at(objective, some, tallies, names)
         except Exception:  # whatever a function raises outside of its domain
             continue
     return _at(objective, points[:1], tallies, names)
@@ -212,7 +215,7 @@ def _check_elementwise(
     names: tuple[str, ...],
 ) -> None:
     different = alone != expected
-    if not different.any():  # almost always
+    if not np.count_nonzero(different):  # almost always
         return
     different &= ~(np.abs(alone - expected) <= _rounding(alone, expected, scores))  # nan is not close
     if different.any():
@@ -231,7 +234,7 @@ def _check_monotone(
 ) -> None:
     lower, upper = probed[1:], probed[_ABOVE]
     worse = lower > upper
-    if not worse.any():
+    if not np.count_nonzero(worse):
         return
     worse &= lower - upper > _rounding(lower, upper, points[_ABOVE])
     if worse.any():

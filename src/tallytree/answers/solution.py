@@ -188,7 +188,7 @@ def certified(
     every = (*carried, *query.recounted)
     model, (assignment, score, tally, value, evaluation, known) = query.subject, found
     evaluation = evaluated(model, every, assignment) if evaluation is None else evaluation
-    totals = _totals(every, evaluation[3])
+    totals = _totals(every, evaluation[3]) if every else []
     if not known:
         certify_labelling(score, list(tally), evaluation, totals[: len(carried)], single)
     names = unique_names(tuple([s.name for s in reported]))

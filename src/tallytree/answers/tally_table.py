@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from copy import copy
-from itertools import chain, count, repeat
+from itertools import chain, repeat
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
@@ -118,7 +118,7 @@ class TallyTable(RootTable, Generic[Answer]):
         >>> prof.best(where=ones <= 2).tally
         Tally(ones=2)
         """
-        row, value = self.best_row(objective, where=where)
+        ((row, value),) = self.best_rows(1, objective, where)
         return self._answer(row, self._claim(BEST, where, objective), value, objective)
 
     def best_row(self, objective: Objective | None = None, *, where: Where = None) -> tuple[int, float]:
@@ -197,10 +197,9 @@ class TallyTable(RootTable, Generic[Answer]):
         else:
             ranking = self._by_objective(objective, rows, budget)
         _, among, noun, *_ = self._claim(IN_ORDER, where, objective)
-        claims = (Claim(IN_ORDER, among, noun, rank) for rank in count())
         answers = Ranking(
-            self._certified(int(rows[r.position]), r.assignment, r.score, claim, r.value)
-            for r, claim in zip(ranking, claims, strict=False)
+            self._certified(int(rows[position]), found, score, Claim(IN_ORDER, among, noun, rank), value)
+            for rank, (value, score, position, found) in enumerate(ranking)
         )
         return self._counted(answers, budget) if keep else answers
 

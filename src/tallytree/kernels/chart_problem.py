@@ -13,7 +13,8 @@ from tallytree.kernels.native import DerivationStep
 from tallytree.kernels.reference import Array
 
 OPEN, CLOSED = 0, 1
-WORD, UNARY, SPLIT = DerivationStep.WORD, DerivationStep.UNARY, DerivationStep.SPLIT
+# plain numbers: arrays of steps are compared with them, and members of an enumeration take long in that
+WORD, UNARY, SPLIT = int(DerivationStep.WORD), int(DerivationStep.UNARY), int(DerivationStep.SPLIT)
 
 
 class Item(NamedTuple):

@@ -60,11 +60,13 @@ def steps_tree(compiled: Compiled, steps: NDArray[np.int32], words: Sequence[str
 def steps_score(scores: Scores, steps: NDArray[np.int32]) -> tuple[float, float]:
     """Add up the scores of the steps; return the sum, and how far sums in other orders can be from it."""
     kinds, numbers, starts, widths = np.ascontiguousarray(steps.T[:4], dtype=np.int64)
-    places = span_numbers(len(scores.words), starts, widths)
 
     def taken(array: NDArray[np.float64], kind: int) -> NDArray[np.float64]:
         chosen = kinds == kind
-        columns = places[chosen] if array.shape[1] > 1 else np.zeros(chosen.sum(), dtype=np.int64)
+        if array.shape[1] > 1:
+            columns: Any = span_numbers(len(scores.words), starts[chosen], widths[chosen])
+        else:
+            columns = 0
         values: NDArray[np.float64] = array[numbers[chosen], columns]
         return values
 

@@ -84,7 +84,7 @@ class TreePlan:
         )
 
     def _tallies(self) -> ChartTallies:
-        low, high = (np.array(n, dtype=np.int64) for n in window_ends(self.window, self.shape.order))
+        low, high = np.array(window_ends(self.window, self.shape.order), dtype=np.int64)
         caps = cap_array([self.statistics[i].cap for i in self.shape.order])
         return ChartTallies(self.shape.shifts, caps, low, high)
 

@@ -166,9 +166,12 @@ def within_limits(bound: int) -> int:
 
 def window_ends(window: Window, positions: Iterable[int]) -> tuple[list[int], list[int]]:
     """Return the least and the largest tally that is of use, for statistics at these positions."""
-    ends = [window.get(position, (None, None)) for position in positions]
-    lows = [-NO_LIMIT if low is None else low for low, _ in ends]
-    return lows, [NO_LIMIT if high is None else high for _, high in ends]
+    lows, highs = [], []
+    for position in positions:
+        low, high = window.get(position, (None, None))
+        lows.append(-NO_LIMIT if low is None else low)
+        highs.append(NO_LIMIT if high is None else high)
+    return lows, highs
 
 
 def is_linear(constraint: Constraint) -> bool:

@@ -30,6 +30,7 @@ from tallytree.planning.query import Query
 from tallytree.statistics.statistic import Statistic
 
 _DEFAULTS = PlanOptions()
+_NO_LIMITS = np.zeros((3, 0), dtype=np.int64)
 MODES = {
     "auto": native.TallyMode.AUTO,
     "rows": native.TallyMode.ROWS,
@@ -66,10 +67,12 @@ class Plan:
     __slots__ = (
         "__dict__",
         "_factors",
+        "_price",
         "_shape",
         "layout",
         "limit",
         "options",
+        "precision",
         "skeleton",
         "statistics",
         "window",
@@ -83,10 +86,12 @@ class Plan:
         window: Window | None = None,
     ) -> None:
         self.options, self.window, self.limit = options, window or {}, options.limit
+        self.precision: Precision = options.precision
+        self._price: Price | None = None
         self.statistics = tuple(statistics)
         self._shape = Shape(model)
-        blocks = [*model.blocks, *[block for s in self.statistics for block in s.blocks]]
-        self._factors = sum([len(block) for block in blocks if block.arity])
+        scopes = [*self._shape.scopes, *[block.scopes for s in self.statistics for block in s.blocks]]
+        self._factors = sum([len(each) for each in scopes if each.shape[1]])
         self._check_size(len(model))
         self.skeleton = skeleton(model, statistics, options.order, self._check_size)
         self.layout = self._laid_out(MODES[options.layout], self.window)
@@ -103,7 +108,9 @@ class Plan:
 
     def _laid_out(self, mode: native.TallyMode, window: Window) -> native.Layout:
         tables = [block.tables for s in self.statistics for block in s.blocks]
-        caps, low, high = (np.array(n, dtype=np.int64) for n in tally_limits(self.statistics, window))
+        caps, low, high = _NO_LIMITS
+        if self.statistics:
+            caps, low, high = np.array(tally_limits(self.statistics, window), dtype=np.int64)
         try:
             single, room = self.precision == "single", self.limit - self.options.beside
             return native.Layout(self.skeleton, tables, caps, low, high, mode, room, single)
@@ -121,11 +128,6 @@ class Plan:
             f"the plan needs {readable_bytes(size)} or more and the limit is "
             f"{readable_bytes(self.limit)}; the step that weighs most: {step}. {advice(len(self.statistics))}"
         )
-
-    @property
-    def precision(self) -> Precision:
-        """Of the tables' numbers: ``"double"`` or ``"single"``."""
-        return self.options.precision
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -189,12 +191,14 @@ class Plan:
         each = max(self.layout.scratch_bytes, 1)
         return max(1, min(threads, 1 + int(max(self.limit - self._least_bytes, 0) // each)))
 
-    @cached_property
+    @property
     def price(self) -> Price:
         """What it costs, without what it needs for running."""
-        s, layout = self.skeleton, self.layout
-        numbers = s.variables, s.width, s.degree, layout.most_tallies, layout.operations
-        return Price(*numbers, self.peak_bytes, self.precision)
+        if self._price is None:  # the lock of a cached_property would take half as long again
+            s, layout = self.skeleton, self.layout
+            size, peak = layout.most_tallies, self.peak_bytes
+            self._price = Price(s.variables, s.width, s.degree, size, layout.operations, peak, self.precision)
+        return self._price
 
     @property
     def segments(self) -> int:

@@ -30,7 +30,7 @@ class Shape:
     def __init__(self, model: Model) -> None:
         self.key = model.key
         self.cardinalities = model.cardinalities
-        self.scopes = tuple(block.scopes for block in model.blocks)
+        self.scopes = tuple([block.scopes for block in model.blocks])
 
     def model(self) -> Model:
         """Return a model of this shape."""

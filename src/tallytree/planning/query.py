@@ -81,12 +81,15 @@ def graph_query(
 ) -> Query[Statistic]:
     """Ask about a model: bind statistics and constraint, and carry them over to the model that is solved."""
     reduction, constraint = meet(reduction, where)
-    return Query(reduction.model, bind(reduction, statistics), where, constraint, reduction)
+    return Query(reduction.model, _pulled(reduction, statistics), where, constraint, reduction)
 
 
 def bind(model: Model | Reduction, statistics: Iterable[Statistic | Recipe]) -> tuple[Statistic, ...]:
     """Bind statistics to a model; those of a reduction's original are carried over to what it solves."""
-    reduction = as_reduction(model)
+    return _pulled(as_reduction(model), statistics)
+
+
+def _pulled(reduction: Reduction, statistics: Iterable[Statistic | Recipe]) -> tuple[Statistic, ...]:
     if isinstance(statistics, (Statistic, Recipe)):
         statistics = (statistics,)
     bound = []

@@ -48,11 +48,9 @@ class Scores:
 class NativeChart:
     """An upward pass over a chart by the native executor."""
 
-    def __init__(self, layout: ChartLayout, scores: Scores, algebra: Algebra) -> None:
+    def __init__(self, layout: ChartLayout, scores: Scores, algebra: native.Algebra) -> None:
         self._layout = layout
-        self._run = native.ChartRun(
-            layout.native, scores.words, scores.rules, scores.chains, _ALGEBRAS[algebra]
-        )
+        self._run = native.ChartRun(layout.native, scores.words, scores.rules, scores.chains, algebra)
 
     @cached_property
     def values(self) -> NDArray[np.float64]:
@@ -113,9 +111,10 @@ def run_chart(
     """
     if backend == "reference":
         return _reference(layout, scores, algebra)
-    if algebra not in _ALGEBRAS:
+    known = _ALGEBRAS.get(algebra)
+    if known is None:
         raise ModelError("derivations are counted by the reference; give backend='reference'")
-    return NativeChart(layout, scores, algebra)
+    return NativeChart(layout, scores, known)
 
 
 def _reference(layout: ChartLayout, scores: Scores, algebra: Algebra) -> ReferenceChart:

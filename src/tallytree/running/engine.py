@@ -52,8 +52,8 @@ def engine_of(subject: Any) -> Engine:
     'Profile'
     """
     for kind in type(subject).__mro__:
-        if kind in _ENGINES:
-            return _ENGINES[kind]
+        if (engine := _ENGINES.get(kind)) is not None:
+            return engine
     raise ModelError(
         f"the first argument must be a Model, got {type(subject).__name__}; a reduction of one, or a "
         "tallytree.parsing.Forest, will do as well"

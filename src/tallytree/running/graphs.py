@@ -136,5 +136,5 @@ def residues(
 
 def evaluated(model: Model, statistics: Sequence[Statistic], assignment: NDArray[Any]) -> Evaluation:
     """Look a labelling up in the tables of a model and of statistics."""
-    counts = [block for statistic in statistics for block in statistic.blocks]
+    counts = [block for statistic in statistics for block in statistic.blocks] if statistics else ()
     return evaluate_tables(model.cardinalities, model.blocks, counts, assignment)
