@@ -219,5 +219,5 @@ def _restored(value: Any) -> Any:
         return dict(value["labels"])
     kind = _VALUES.get(str(value.get("class")))
     if kind is None:
-        raise ModelError(f"the file names {value.get('class')!r}, which is no loss or solver of this library")
+        raise ModelError(f"the file names {value.get('class')!r}, which is not a loss or solver of tallytree")
     return kind(**{key: _restored(one) for key, one in value["parameters"].items()})
