@@ -8,7 +8,7 @@ from typing import Self
 
 
 class TallytreeError(Exception):
-    """The base of all errors that the library raises on purpose."""
+    """The base class of the errors raised by the library."""
 
     def __new__(cls, *arguments: object) -> Self:
         """Make an error as exceptions are made, whatever else it derives from.
@@ -35,15 +35,15 @@ class BudgetError(TallytreeError, MemoryError):
 
 
 class ObjectiveError(TallytreeError, ValueError):
-    """An objective broke its contract: it decreased in the score, gave nan, or was not elementwise."""
+    """The objective is invalid: it decreased in the score, returned nan, or was not elementwise."""
 
 
 class CertificateError(TallytreeError):
     """An answer failed its certificate: a labelling does not have the score, tally or loss promised of it.
 
-    This is a bug, in the library or in a loss of your own; the answer is withheld.
+    This is a bug in the library or in a custom loss; no answer is returned.
     """
 
 
 class PerformanceWarning(UserWarning):
-    """An answer is right, but it was computed on a slower road than usual; the text says why."""
+    """The answer is right, but a slower method than usual was used; the message says why."""

@@ -64,25 +64,25 @@ def solve(
         The factor graph; or a reduction, whose labellings come back as those of the original model; or the
         trees of a sentence.
     statistics : iterable of Statistic or Recipe
-        What the objective gets, in order.
+        The arguments of the objective after the score, in order.
     objective : callable, optional
         ``H(score, *tallies)``; by default the score.
     where : Constraint, optional
-        It may read statistics that the objective does not get.
+        The constraint to satisfy. It may use statistics that are not in ``statistics``.
     fixed : mapping of variable to state, optional
         The state that a variable must take; variables and states by name or number.
     allowed : mapping of variable to list of states, optional
         The states that a variable may take.
     **options
         ``order``, ``memory_limit``, ``layout``, ``backend`` and ``threads``, as for :func:`profile`. With
-        ``precision="single"`` tables take half of the memory and about half of the time; the solution is then
-        optimal up to its :attr:`~Solution.gap`, which is proven.
+        ``precision="single"``, tables take half the memory and about half the time; the solution is then
+        optimal up to a proven :attr:`~Solution.gap`.
     strategy : {"auto", "full", "bounds"}
-        ``"full"`` computes the best score for every tally and looks one up. ``"bounds"`` proves by prices
-        that nearly all tallies are of no use, and looks at the others alone: exact as well, and much faster
-        on large problems, but it answers only questions without an objective, of one to three uncapped
-        statistics; others are answered in full. ``"auto"`` goes by bounds where the tables do not fit the
-        memory, and tries it first where they take long.
+        ``"full"`` computes the best score for every tally. ``"bounds"`` rules out nearly all tallies by
+        bounds and computes only the others. It is exact as well, and much faster on large problems, but
+        supports only one to three uncapped statistics and no objective; other questions are solved in full.
+        ``"auto"`` uses bounds if the tables do not fit in memory, and tries them first if the tables would
+        take long.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def solve(
     Raises
     ------
     InfeasibleError
-        Nothing satisfies the constraint; the text names the attainable tallies that come nearest.
+        No labelling satisfies the constraint. The message names the nearest attainable tallies.
 
     Examples
     --------
@@ -202,15 +202,15 @@ def profile(
         The state that a variable must take, the states it may take: the profile of
         ``model.restricted(fixed, allowed)``.
     plan : Plan, optional
-        One made before for a model of this shape and the same statistics.
+        A plan for a model of the same shape and the same statistics.
     **options
         ``order``, ``memory_limit``, ``layout`` and ``precision``, as for :func:`plan`, where none is given.
-        In single precision ``scores`` are upper bounds, and every solution says by its
-        :attr:`~Solution.gap` how much better another one could be.
+        In single precision, ``scores`` are upper bounds, and the :attr:`~Solution.gap` of a solution bounds
+        how much better another labelling could be.
 
-        ``backend`` is ``"native"``, the compiled executor, or ``"reference"``, in NumPy: slow, to learn from
-        and to test against. ``threads`` is by default one, and for large problems as many as there are
-        processors; the result is the same, bit for bit.
+        ``backend`` is ``"native"``, the compiled executor, or ``"reference"``, a slow NumPy version for
+        learning and testing. ``threads`` defaults to one, and to the number of processors for large
+        problems; the result is the same, bit for bit.
 
     Returns
     -------
@@ -304,14 +304,15 @@ def plan(
     Parameters
     ----------
     model : Model, Reduction or Forest
-        Only its scopes and cardinalities are looked at.
+        The model to plan for; only its scopes and cardinalities are used.
     statistics : iterable of Statistic or Recipe
         The statistics to carry along.
     where : Constraint, optional
         Plan what :func:`solve` would run for this constraint: its statistics are combined and capped, and
-        the tallies that it rules out are left out. Such a plan is to look at; no profile can use it.
+        the tallies that it rules out are left out. Such a plan is for inspection; it cannot be passed to
+        :func:`profile`.
     **options
-        ``order`` is an elimination order or a clique tree of your own, or a heuristic: ``min-fill``,
+        ``order`` is an elimination order, a clique tree, or the name of a heuristic: ``min-fill``,
         ``min-degree``, ``min-weight``, ``natural``, ``sweep``, ``min-tally``. By default several are tried
         and the cheapest is kept.
 

@@ -178,7 +178,7 @@ def test_how_a_bound_prints():
     assert "norm: ‖w‖²/n, with ‖w‖² = 2.5 and n = 4" in text
     assert "complexity: the root, with d = 40 and δ = 0.05" in text
     assert bound.vacuous
-    assert text.endswith("a bound of 1 or more says nothing: no loss is larger than 1")
+    assert text.endswith("a bound of 1 or more is vacuous: no loss is larger than 1")
     assert repr(bound).startswith(f"PacBayesBound(value={bound.value:.6g}, norm=0.625, ")
 
 

@@ -117,7 +117,7 @@ def test_what_is_wrong_is_said_as_for_one():
     assert found[0].loss == 1.0
     for answer, text in zip(
         found[1:],
-        ["shape", "'X', which is no state", "the truth scores -inf", "has no truth yet"],
+        ["shape", "'X', which is not a state", "the truth scores -inf", "has no truth yet"],
         strict=True,
     ):
         assert isinstance(answer, tt.ModelError) and text in str(answer)

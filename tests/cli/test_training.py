@@ -322,7 +322,7 @@ def test_sentences_without_a_tree_are_named(files, capsys):
         ("parse g.json train.mrg -o no/trees", Exit.USAGE, "tallytree: no/trees: No such file"),
         ("train tag train.mrg -o m.npz", Exit.MALFORMED, "line 2 of train.mrg has"),
         ("tag chunker.npz train.txt", Exit.MALFORMED, "was trained to chunk; use `tallytree chunk`"),
-        ("tag plain.npz train.txt", Exit.MALFORMED, "is no tagger or chunker that `tallytree train`"),
+        ("tag plain.npz train.txt", Exit.MALFORMED, "is not a tagger or chunker written by"),
         ("tag train.txt train.txt", Exit.MALFORMED, "is no estimator of tallytree"),
         ("chunk chunker.npz train.mrg --format text", Exit.MALFORMED, "which raw text has not"),
         ("chunk chunker.npz one.txt", Exit.MALFORMED, "the tag should be in column 2"),
@@ -362,7 +362,7 @@ def test_sentences_without_a_tree_are_named(files, capsys):
         ("train parse train.mrg -o train.mrg", Exit.MALFORMED, "train.mrg would be written over"),
         ("chunk chunker.npz train.txt -o ./chunker.npz", Exit.MALFORMED, "chunker.npz would be written"),
         ("parse g.json train.mrg -o g.json", Exit.MALFORMED, "g.json would be written over"),
-        ("chunk chunker.npz odd.txt --score", Exit.MALFORMED, "'X-NP' is no label of the BIO scheme"),
+        ("chunk chunker.npz odd.txt --score", Exit.MALFORMED, "'X-NP' is not a label of the BIO scheme"),
         ("train parse train.mrg -o g.json --test empty.txt", Exit.MALFORMED, "no trees in empty.txt"),
     ],
 )  # fmt: skip

@@ -142,7 +142,7 @@ def test_nothing_warns_and_nothing_grows():
         ("1_0", "expected an operator or the end, got '_0'"),
         ("a if b else 1", "expected an operator or the end, got 'if'"),
         ("lambda: 1", "has no meaning"),
-        ("open(a)", "'open' is no function; there are abs"),
+        ("open(a)", "'open' is not a function; the functions are abs"),
         ("min", "'min' is a function"),
         ("min()", "expected a number, a name or '(', got ')'"),
         ("abs(1, 2)", "abs(…) takes 1 argument, got 2"),

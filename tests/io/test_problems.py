@@ -272,7 +272,7 @@ def test_the_examples_follow_the_schema():
         ({"parameters": {"most": {"value": 1, "low": 2, "high": 1}}}, "has an empty range, 2.0 to 1.0"),
         ({"parameters": {"most": "1"}}, "file: parameters.most: expected a finite number, got '1'"),
         ({"fixed": {"xx": 1}}, "file: fixed: this model has no variable 'xx'"),
-        ({"fixed": {"mo": 5}}, "file: fixed: fixed['mo'] is 5, which is no state of variable 0"),
+        ({"fixed": {"mo": 5}}, "file: fixed: fixed['mo'] is 5, which is not a state of variable 0"),
         ({"allowed": {"mo": []}}, "file: fixed: allowed['mo'] is empty"),
     ],
 )

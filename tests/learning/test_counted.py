@@ -70,7 +70,7 @@ def test_counts_teach_what_no_label_says():
         ([{"N": (2, 1)}], "cannot be"),
         ([{"N": 2, "D": 1}], "counted example 0: .* cannot be, with 2 positions"),
         ([{"N": 0, "D": 1}], "cannot be, with 2 positions"),
-        ([{"Z": 1}], "counted example 0: 'Z' is no label"),
+        ([{"Z": 1}], "counted example 0: 'Z' is not a label"),
         ([{}], "counts map labels to numbers"),
         ([3], "counts map labels to numbers"),
         ([], "there are 1 counted examples and 0 counts"),

@@ -156,7 +156,7 @@ def test_a_warm_start_is_on_the_same_examples():
     words, y = sentences(12)
     X = [strings(sentence) for sentence in words]
     svm = SequenceSVM(warm_start=True).fit(X, y)
-    with pytest.raises(tt.ModelError, match="warm_start goes on with the examples of the last fit"):
+    with pytest.raises(tt.ModelError, match="warm_start continues with the examples of the last fit"):
         svm.fit(X[1:], y[1:])
 
 

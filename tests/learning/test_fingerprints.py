@@ -91,7 +91,7 @@ def test_sequences_that_are_cut_elsewhere_are_another_problem(tmp_path):
 def test_a_warm_start_knows_where_sentences_are_cut():
     words, labels = [["a"], ["b"], ["c"], ["a"]], ["x", "y", "x", "x"]
     svm = SequenceSVM(warm_start=True, C=1.0).fit([words[:1], words[1:]], [labels[:1], labels[1:]])
-    with pytest.raises(tt.ModelError, match="warm_start goes on with the examples of the last fit"):
+    with pytest.raises(tt.ModelError, match="warm_start continues with the examples of the last fit"):
         svm.fit([words[:2], words[2:]], [labels[:2], labels[2:]])
 
 

@@ -90,7 +90,7 @@ def value(kind: str, **parameters: object) -> dict[str, object]:
         ({"parameters": None}, "is damaged, or of another version"),
         ({"parameters__C": "x"}, "its parameter C is 'x'"),
         ({"parameters__other": 1}, "unexpected keyword argument 'other'"),
-        ({"parameters__loss": value("os.system")}, "is no loss or solver of this library"),
+        ({"parameters__loss": value("os.system")}, "is not a loss or solver of tallytree"),
         ({"parameters__loss": value("Labels", names=None, count=2)}, "its parameter loss is Labels"),
         ({"parameters__loss": value("FBeta", beta="x")}, "is damaged"),
         ({"parameters__features": value("WindowFeatures", templates=[[[0, 1e9]]])}, "a template is"),
@@ -124,7 +124,7 @@ def test_changed_arrays_are_refused(tmp_path, kept, change):
 
 def test_weights_that_are_not_finite_are_refused(tmp_path, kept):
     np.savez(tmp_path / "model.npz", **{**kept, "weights": np.full_like(kept["weights"], np.nan)})
-    with pytest.raises(tt.ModelError, match="its weights are no finite numbers"):
+    with pytest.raises(tt.ModelError, match="its weights are not a one-dimensional array of finite numbers"):
         load(tmp_path / "model.npz")
 
 
@@ -188,7 +188,7 @@ HEADER = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }"
 )
 def test_headers_of_arrays_are_matched_and_not_evaluated(header):
     start = b"\x93NUMPY\x01\x00" + (len(header) + 1).to_bytes(2, "little")
-    with pytest.raises(ValueError, match=r"a part is no array of numbers|do not make an array"):
+    with pytest.raises(ValueError, match=r"a part is not an array of numbers|do not make an array"):
         array_of(start + header + b"\n" + b"\0" * 8)
 
 

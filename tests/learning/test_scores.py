@@ -126,7 +126,7 @@ def test_an_interrupt_ends_a_grid_search(monkeypatch, tmp_path):
         GridSearchCV(SequenceSVM(verbose=True), {"C": [1.0, 10.0]}, cv=2).fit(X, y)
     assert len(fits) == 1
     svm = SequenceSVM(verbose=True, checkpoint=tmp_path / "run.npz")
-    with pytest.raises(KeyboardInterrupt, match=r"fit again to go on from .*run\.npz"):
+    with pytest.raises(KeyboardInterrupt, match=r"fit again to resume from .*run\.npz"):
         svm.fit(X, y)
     assert svm.interrupted_
     assert len(svm.predict(X)) == 8

@@ -180,7 +180,7 @@ def test_a_warm_start_goes_on_with_the_same_trees():
     with pytest.warns(ConvergenceWarning):
         svm.fit(SENTENCES, TREES)
     assert svm.set_params(max_passes=100).fit(SENTENCES, TREES).converged_
-    with pytest.raises(tt.ModelError, match="warm_start goes on with the examples of the last fit"):
+    with pytest.raises(tt.ModelError, match="warm_start continues with the examples of the last fit"):
         svm.fit(SENTENCES[:2], TREES[:2])
 
 

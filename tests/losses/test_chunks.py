@@ -142,7 +142,7 @@ def test_what_is_wrong_is_said():
     loss = tt.losses.ChunkFBeta(["O", "B-x"])
     with pytest.raises(tt.ModelError, match="the truth labels 2 variables, the labelling 1"):
         loss(["O"])
-    with pytest.raises(tt.ModelError, match="'E-x' is no label of the BIO scheme"):
+    with pytest.raises(tt.ModelError, match="'E-x' is not a label of the BIO scheme"):
         loss(["O", "E-x"])
     assert loss.linear() is None and loss.size == 1
 

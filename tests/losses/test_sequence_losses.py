@@ -235,7 +235,7 @@ def test_words_that_the_model_does_not_have():
     model = tt.Model.chain(np.eye(3), np.eye(3), states=list(WORDS))
     loss = tt.losses.RougeN([["a", "zebra", "b"], ["a", "b", "c"]], 1)
     with pytest.raises(
-        tt.ModelError, match="the first reference is no labelling of this model, give one as truth="
+        tt.ModelError, match="the first reference is not a labelling of this model; pass one as truth="
     ):
         tt.loss_augmented(model, loss)
     found = tt.loss_augmented(model, loss, truth=["a", "b", "c"])

@@ -397,7 +397,8 @@ def test_labels_are_plain_strings():
     [
         (
             [0, 1, 2],
-            "labelling[2] is 2, which is no state of variable 2 ('z'); its states are 'O', 'B' (or 0 to 1)",
+            "labelling[2] is 2, which is not a state of variable 2 ('z'); its states are 'O', 'B' "
+            "(or 0 to 1)",
         ),
         ([0, -1, 0], "labelling[1] is -1"),
         (["O", "X", "B"], "labelling[1] is 'X'"),

@@ -124,10 +124,10 @@ def test_names_and_numbers():
         (
             {"sky": "we"},
             None,
-            r"^fixed\['sky'\] is 'we', which is no state of variable 0 \('sky'\); its states",
+            r"^fixed\['sky'\] is 'we', which is not a state of variable 0 \('sky'\); its states",
         ),
-        ({0: 2}, None, r"^fixed\[0\] is 2, which is no state of variable 0"),
-        (None, {"road": ["free", "wet"]}, r"^allowed\['road'\] is 'wet', which is no state of variable 1"),
+        ({0: 2}, None, r"^fixed\[0\] is 2, which is not a state of variable 0"),
+        (None, {"road": ["free", "wet"]}, r"^allowed\['road'\] is 'wet', which is not a state of variable 1"),
         (None, {"road": []}, r"^allowed\['road'\] is empty: no state would be left; give at least one"),
         (None, {"road": None}, r"^allowed\['road'\] is None; give a list of states"),
         ({"road": 0}, {1: ["slow", "shut"]}, r"^fixed\['road'\] is 0, which allowed= does not leave"),

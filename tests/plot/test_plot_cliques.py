@@ -64,7 +64,7 @@ def test_many_cliques_have_no_names():
 
 
 def test_what_is_no_picture():
-    with pytest.raises(tt.ModelError, match="a tree of 2999 cliques is no picture"):
+    with pytest.raises(tt.ModelError, match="a tree of 2999 cliques is too large to draw"):
         clique_tree_picture(tt.Model.chain(np.zeros((3000, 2)), np.zeros((2, 2))))
 
 

@@ -276,10 +276,10 @@ def test_valid_labellings(labels, ready, pattern):
 def test_labels_of_another_scheme():
     model = tt.Model.chain(np.zeros((2, 3)), np.zeros((3, 3)), states=["O", "B-x", "S-x"])
     with pytest.raises(
-        tt.ModelError, match="'S-x' is no label of the BIO scheme: expected 'O', or a label that"
+        tt.ModelError, match="'S-x' is not a label of the BIO scheme: expected 'O', or a label that"
     ):
         tt.solve(model, where=tt.valid_bio())
-    with pytest.raises(tt.ModelError, match=r"0 is no label of the BIO scheme: .* states need names"):
+    with pytest.raises(tt.ModelError, match=r"0 is not a label of the BIO scheme: .* states need names"):
         tt.solve(tt.Model.chain(np.zeros((2, 3)), np.zeros((3, 3))), where=tt.valid_bio())
 
 

@@ -76,7 +76,7 @@ class PacBayesBound:
             f"  {self.empirical:<12.6g} mean of the maxima: {active:,} of {count:,} are not zero",
         ]
         if self.vacuous:
-            lines.append("  a bound of 1 or more says nothing: no loss is larger than 1")
+            lines.append("  a bound of 1 or more is vacuous: no loss is larger than 1")
         return "\n".join(lines)
 
     def __repr__(self) -> str:

@@ -214,7 +214,7 @@ def likely_nodes(chains: Chains, loss: Loss, least: float, threads: int | None =
     """
     nodes = nodes_of(loss, chains.emissions.shape[1], chains.names)
     if nodes is None:
-        raise ModelError(f"{loss!r} says nothing of chunks in these labels")
+        raise ModelError(f"{loss!r} does not define chunks for these labels")
     starts = np.cumsum([0, *chains.lengths], dtype=np.int64)
     found = native.chunks_above(
         chains.emissions, chains.links, starts, nodes.types, nodes.boundaries, least, thread_count(threads)

@@ -112,7 +112,7 @@ def parser() -> ArgumentParser:
     """Make the parser of the command line."""
     top = ArgumentParser(
         prog="tallytree",
-        description="Exact MAP inference with counts of the whole labelling.",
+        description="Exact MAP inference with counts over the whole labelling.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

@@ -104,15 +104,15 @@ class Exit(IntEnum):
 
 
 MEANINGS = {
-    Exit.OK: "solved, or done",
-    Exit.FAILURE: "something else went wrong",
+    Exit.OK: "success",
+    Exit.FAILURE: "any other error",
     Exit.USAGE: "the command line is wrong, or a file cannot be read or written",
     Exit.MALFORMED: "the model, a formula, a constraint or a file of examples is malformed",
     Exit.INFEASIBLE: "no labelling satisfies the constraint",
-    Exit.BUDGET: "the plan is beyond the memory or the operations that are allowed",
-    Exit.HUNG_UP: "ended by SIGHUP: the terminal was closed",
-    Exit.INTERRUPTED: "interrupted (Ctrl-C)",
-    Exit.TERMINATED: "ended by SIGTERM",
+    Exit.BUDGET: "the plan exceeds the memory or operations budget",
+    Exit.HUNG_UP: "stopped by SIGHUP (the terminal was closed)",
+    Exit.INTERRUPTED: "stopped by Ctrl-C",
+    Exit.TERMINATED: "stopped by SIGTERM",
 }
 
 _EXITS: tuple[tuple[type[BaseException], Exit], ...] = (

@@ -42,30 +42,36 @@ _SOLVERS: dict[str, Callable[[Namespace], Any]] = {
 def learning_options(command: ArgumentParser) -> None:
     """Say how weights are learned."""
     add = command.add_argument_group("learning").add_argument
-    add("--loss", choices=LOSS_NAMES, help="what to train for (default hamming; parse: count rules only)")
-    add("--beta", type=positive, help="how much recall counts against precision in F (default 1)")
-    add("--background", metavar="LABEL", help="the label that f1 and iou take for nothing (default O)")
+    add(
+        "--loss",
+        choices=LOSS_NAMES,
+        help="the loss to train for (default hamming; for parse: none, count rules only)",
+    )
+    add("--beta", type=positive, help="the weight of recall against precision in F (default 1)")
+    add("--background", metavar="LABEL", help="the negative label for f1 and iou (default O)")
     add(
         "--objective",
         choices=("likelihood", "softmax-margin", "risk"),
-        help="learn probabilities, a conditional random field, by this (default: a margin, an SVM)",
+        help="train a conditional random field with this objective (default: train an SVM)",
     )
-    add("--c1", type=least, help="with --objective: the penalty of the size of weights (default 0)")
-    add("--c2", type=least, help="with --objective: the penalty of their squares (default 1)")
+    add("--c1", type=least, help="with --objective: the L1 penalty (default 0)")
+    add("--c2", type=least, help="with --objective: the L2 penalty (default 1)")
     add("--scaling", choices=("margin", "slack"), help="how the loss enters the margin (default margin)")
     add(
         "--C",
         type=positive,
-        help="how much the examples count against small weights (default 1; 0.1 for large corpora)",
+        help="inverse regularisation strength (default 1; try 0.1 for large corpora)",
     )
-    add("--tolerance", type=positive, help="the relative gap to stop at (default 0.01)")
-    add("--passes", type=natural, help="stop after so many passes (default 100)")
-    add("--seconds", type=positive, help="stop after the first pass that ends later than this")
-    add("--solver", choices=tuple(_SOLVERS), help="(default frank-wolfe)")
-    add("--averaging", action="store_true", help="average the weights: better after few passes")
-    add("--seed", type=natural, help="for the order of the examples (default 0)")
-    add("--jobs", type=natural, metavar="N", help="processes (default: threads of this one)")
-    add("--checkpoint", metavar="FILE", help="keep the state here after each pass, and go on from it")
+    add("--tolerance", type=positive, help="stop at this relative gap (default 0.01)")
+    add("--passes", type=natural, help="the maximum number of passes (default 100)")
+    add("--seconds", type=positive, help="time limit; the current pass is finished first")
+    add("--solver", choices=tuple(_SOLVERS), help="the training algorithm (default frank-wolfe)")
+    add("--averaging", action="store_true", help="average the weights; better after few passes")
+    add("--seed", type=natural, help="random seed for the order of the examples (default 0)")
+    add("--jobs", type=natural, metavar="N", help="the number of processes (default: threads of one process)")
+    add(
+        "--checkpoint", metavar="FILE", help="save the state to this file after each pass, and resume from it"
+    )
 
 
 def refuse_learning(options: Namespace) -> None:
@@ -147,8 +153,8 @@ def fitted(estimator: Any, X: list[Any], y: list[Any]) -> Any:
 def _interruption(estimator: Any) -> str:
     told = "training was interrupted; the best weights so far are kept"
     if estimator.checkpoint is None:
-        return f"{told}. With --checkpoint FILE the same command can go on where it stopped"
-    return f"{told}. Run the same command again to go on from {estimator.checkpoint}"
+        return f"{told}. Use --checkpoint FILE to be able to resume"
+    return f"{told}. Run the same command again to resume from {estimator.checkpoint}"
 
 
 def learned(estimator: Any, output: str) -> dict[str, Any]:

@@ -28,7 +28,7 @@ def add(commands: Commands) -> None:
     plan = commands.add(
         "plan",
         _plan,
-        "show what solve and profile would cost, without running them",
+        "show the cost of solve and profile without running them",
         "problem.json",
         "model.uai --count ones=1",
     )

@@ -27,7 +27,7 @@ def add(commands: Commands) -> None:
     tag = commands.add(
         "tag",
         _run("tag"),
-        "tag the words of sentences, with a model that `tallytree train tag` has made",
+        "tag the words of sentences with a model trained by `tallytree train tag`",
         "tagger.npz sentences.txt --format text",
         "tagger.npz test.conllu --score",
         'tagger.npz - --count verbs=VERB,AUX --where "verbs >= 1"',
@@ -35,40 +35,42 @@ def add(commands: Commands) -> None:
     chunk = commands.add(
         "chunk",
         _run("chunk"),
-        "find chunks or names in tagged sentences, with a model that `tallytree train chunk` has made",
+        "find chunks or names in tagged sentences with a model trained by `tallytree train chunk`",
         "chunker.npz test.txt --valid bio -o chunks.txt",
         "chunker.npz test.txt --score",
         "chunker.npz test.txt --maximise chunk-f2 --marginals",
     )
     for one in (tag, chunk):
         _options(one)
-    chunk.add_argument("--valid", choices=tuple(_VALID), help="only labellings that are valid in this scheme")
+    chunk.add_argument(
+        "--valid", choices=tuple(_VALID), help="predict only labellings that are valid in this scheme"
+    )
 
 
 def _options(command: ArgumentParser) -> None:
     add = command.add_argument
     add("model", help="the trained model")
     add("file", nargs="?", default="-", help="sentences; - (the default) is standard input")
-    add("--format", choices=FORMATS, help="columns, CoNLL-U, or raw text of one sentence a line")
-    add("-o", "--output", metavar="FILE", help="write the labelled sentences here")
-    add("--score", action="store_true", help="compare with the labels of the file, and print how good it is")
+    add("--format", choices=FORMATS, help="columns, CoNLL-U, or raw text with one sentence per line")
+    add("-o", "--output", metavar="FILE", help="write the labelled sentences to this file")
+    add("--score", action="store_true", help="compare with the labels in the file and print the scores")
     add("--decode", choices=("best", "expected-f"), default="best", help="what to predict (default best)")
     add(
         "--maximise",
         type=_metric,
         metavar="METRIC",
-        help="predict what is expected to have the best accuracy, f1, f2, chunk-f1, chunk-f0.5, ...",
+        help="predict the labels with the best expected accuracy, f1, f2, chunk-f1, chunk-f0.5, ...",
     )
     add(
         "--marginals",
         action="store_true",
-        help="also the probability of each label; for models with --objective",
+        help="also print the probability of each label (for models trained with --objective)",
     )
-    add("--background", metavar="LABEL", help="the label that expected F takes for nothing (default O)")
-    add("--scale", type=positive, help="what scores are multiplied by for expected metrics (default 1)")
-    add("-k", "--number", type=number, metavar="K", help="the K best labellings, each in a column")
+    add("--background", metavar="LABEL", help="the negative label for expected F (default O)")
+    add("--scale", type=positive, help="multiply scores by this factor for expected metrics (default 1)")
+    add("-k", "--number", type=number, metavar="K", help="print the K best labellings, one per column")
     count_options(command, "NAME=LABEL[,LABEL]", "count words with a label")
-    json_option(command, "print JSON, an object for each sentence on a line of its own")
+    json_option(command, "print JSON, one object per sentence and line")
 
 
 _TOGETHER = 256  # sentences of a file that are labelled at once; those of a pipe come one by one

@@ -76,17 +76,17 @@ def input_options(command: ArgumentParser) -> None:
     """Take a problem, and options that add to it."""
     add = command.add_argument
     add("file", help="a problem file (.json), a model (.uai, .wcsp, .cfn), or - for standard input")
-    add("--format", choices=FORMATS, help="the format, where the name does not say")
+    add("--format", choices=FORMATS, help="the format of the file (default: from its name)")
     add("--evidence", metavar="FILE", help="observed variables of a UAI model")
     count_options(command, "NAME=STATE[,STATE]", "count variables in a state")
-    add("--objective", metavar="FORMULA", help="what to maximise, instead of the file's own")
-    add("--set", action="append", default=[], metavar="NAME=NUMBER", help="the value of a parameter")
+    add("--objective", metavar="FORMULA", help="what to maximise; replaces the objective in the file")
+    add("--set", action="append", default=[], metavar="NAME=NUMBER", help="set the value of a parameter")
     add(
         "--fix",
         action="append",
         default=[],
         metavar="VARIABLE=STATE",
-        help="a state that a variable must take",
+        help="fix the state of a variable",
     )
     add(
         "--memory",
@@ -98,7 +98,7 @@ def input_options(command: ArgumentParser) -> None:
         "--order",
         type=order,
         metavar="ORDER",
-        help=f"how to eliminate variables: {', '.join(METHODS)}, or their numbers in order, as 2,0,1",
+        help=f"elimination order: {', '.join(METHODS)}, or variable numbers such as 2,0,1",
     )
     quiet_option(command)
 
@@ -106,8 +106,8 @@ def input_options(command: ArgumentParser) -> None:
 def count_options(command: ArgumentParser, form: str, about: str) -> None:
     """Take counts, and constraints on them."""
     add = command.add_argument
-    add("--count", action="append", default=[], metavar=form, help=f"{about}; may come again")
-    add("--where", action="append", default=[], metavar="FORMULA", help="a constraint; may come again")
+    add("--count", action="append", default=[], metavar=form, help=f"{about}; may be repeated")
+    add("--where", action="append", default=[], metavar="FORMULA", help="a constraint; may be repeated")
 
 
 def operations_option(command: ArgumentParser) -> None:
@@ -117,7 +117,7 @@ def operations_option(command: ArgumentParser) -> None:
         type=amount,
         default=MOST_OPERATIONS,
         metavar="N",
-        help="refuse to run more operations than this (default 1T; 0 for no limit)",
+        help="the maximum number of operations (default 1T; 0 for no limit)",
     )
 
 
@@ -127,7 +127,7 @@ def precision_option(command: ArgumentParser) -> None:
         "--precision",
         choices=("double", "single"),
         default="double",
-        help="single: half of the memory, and optimal up to a gap that is shown",
+        help="single uses half the memory; the answer is optimal up to a reported gap",
     )
 
 
@@ -138,7 +138,7 @@ def json_option(command: ArgumentParser, about: str = "print JSON") -> None:
 
 def quiet_option(command: ArgumentParser) -> None:
     """Show nothing but the answer."""
-    command.add_argument("--quiet", action="store_true", help="show no progress")
+    command.add_argument("--quiet", action="store_true", help="do not show progress")
 
 
 # --- what the options say -----------------------------------------------------------------------------------

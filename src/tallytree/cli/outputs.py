@@ -32,27 +32,30 @@ def add(commands: Commands) -> None:
     )
     input_options(convert)
     convert.add_argument("output", help="the file to write, or - for standard output")
-    convert.add_argument("--to", choices=FORMATS, help="its format; by default from its name")
+    convert.add_argument("--to", choices=FORMATS, help="the format of the output (default: from its name)")
     convert.add_argument(
         "--decimals",
         type=natural,
         metavar="N",
-        help="digits of costs in .wcsp and .cfn (default: as many as there are, at most 6)",
+        help="decimal digits of costs in .wcsp and .cfn files (default: as many as needed, at most 6)",
     )
     explore = commands.add(
         "explore",
         _explore,
-        "write a page for the browser, with sliders for parameters and constraints",
+        "write an HTML page with sliders for parameters and constraints",
         "problem.json",
         "model.uai --count ones=1 -o ones.html --open",
     )
     input_options(explore)
     operations_option(explore)
     explore.add_argument(
-        "-o", "--output", metavar="FILE", help="the page (default: the file's name with .html); - prints it"
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="the page to write, or - for standard output (default: the file's name with .html)",
     )
     explore.add_argument("--title", help="the title of the page")
-    explore.add_argument("--open", action="store_true", help="show it in the browser")
+    explore.add_argument("--open", action="store_true", help="open the page in the browser")
     for one in (convert, explore):
         json_option(one, "print what was written as JSON")
 

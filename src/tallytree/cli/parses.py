@@ -40,24 +40,29 @@ def add(commands: Commands) -> None:
     command = commands.add(
         "parse",
         _parse,
-        "parse sentences, with a grammar or a parser that `tallytree train parse` has made",
+        "parse sentences with a grammar or parser trained by `tallytree train parse`",
         "grammar.json sentences.txt",
         "parser.npz test.mrg --score",
         'grammar.json - --count nps=NP --where "nps <= 3" --pretty',
         "grammar.json sentences.txt --decode max-bracket --penalty 0.3 --json",
     )
     add = command.add_argument
-    add("model", help="the grammar, or the trained parser")
-    add("file", nargs="?", default="-", help="one sentence a line, or trees; - (the default): standard input")
-    add("--format", choices=("text", "trees"), help="words, or trees whose words are parsed again")
-    add("-o", "--output", metavar="FILE", help="write the trees here")
-    add("--score", action="store_true", help="compare with the trees of the file, and print how good it is")
+    add("model", help="the grammar or trained parser")
+    add(
+        "file",
+        nargs="?",
+        default="-",
+        help="one sentence per line, or trees; - (the default) is standard input",
+    )
+    add("--format", choices=("text", "trees"), help="words, or trees whose words are parsed")
+    add("-o", "--output", metavar="FILE", help="write the trees to this file")
+    add("--score", action="store_true", help="compare with the trees in the file and print the scores")
     add("--decode", choices=("best", "max-bracket"), default="best", help="what to predict (default best)")
-    add("--penalty", type=float, help="what max-bracket asks of each constituent (default 0)")
-    add("-k", "--number", type=number, metavar="K", help="the K best trees, each on a line")
-    add("--pretty", action="store_true", help="each constituent on a line of its own")
+    add("--penalty", type=float, help="the penalty per constituent for max-bracket (default 0)")
+    add("-k", "--number", type=number, metavar="K", help="print the K best trees, one per line")
+    add("--pretty", action="store_true", help="print each constituent on its own line")
     count_options(command, "NAME=LABEL[,LABEL]", "count constituents with a label (* for all)")
-    json_option(command, "print JSON, an object for each sentence on a line of its own")
+    json_option(command, "print JSON, one object per sentence and line")
 
 
 # --- the work -----------------------------------------------------------------------------------------------

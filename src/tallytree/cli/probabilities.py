@@ -57,13 +57,13 @@ def add(commands: Commands) -> None:
         type=natural,
         default=reports.MOST_ROWS,
         metavar="ROWS",
-        help="how many rows to show; 0 for all",
+        help="the number of rows to show; 0 for all",
     )
     sample.add_argument(
-        "-n", "--number", type=natural, default=1, metavar="N", help="how many to draw (default 1)"
+        "-n", "--number", type=natural, default=1, metavar="N", help="the number of samples (default 1)"
     )
     sample.add_argument(
-        "--seed", type=natural, help="a seed, for the same draws every time (default: another each time)"
+        "--seed", type=natural, help="random seed, for reproducible samples (default: random)"
     )
 
 
@@ -73,7 +73,7 @@ def _given_option(command: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=NUMBER",
-        help="the tally to condition on: one for each statistic",
+        help="the tally to condition on; give one for each statistic",
     )
 
 

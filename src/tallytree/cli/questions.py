@@ -48,7 +48,7 @@ def add(commands: Commands) -> None:
     relax = commands.add(
         "relax",
         _relax,
-        "bound the best score under a constraint, where tables with counts do not fit",
+        "bound the best score under a constraint when tables with counts do not fit in memory",
         'model.uai --count ones=1 --where "ones == 300"',
     )
     for command in (solve, profile, k_best, relax):
@@ -64,23 +64,29 @@ def _add_own(
 ) -> None:
     """Declare the options that one command has."""
     precision_option(solve)
-    solve.add_argument("--explain", action="store_true", help="say why the answer is optimal")
+    solve.add_argument("--explain", action="store_true", help="explain why the answer is optimal")
     profile.add_argument(
         "--limit",
         type=natural,
         default=reports.MOST_ROWS,
         metavar="ROWS",
-        help="show so many rows; 0 for all",
+        help="the number of rows to show; 0 for all",
     )
-    k_best.add_argument("-k", "--number", type=natural, default=10, metavar="K", help="how many (default 10)")
+    k_best.add_argument(
+        "-k", "--number", type=natural, default=10, metavar="K", help="the number of labellings (default 10)"
+    )
     k_best.add_argument(
         "--distance",
         type=natural,
         metavar="N",
-        help="a diverse list: each differs from all before it in N variables or more",
+        help="diverse list: each labelling differs from all previous ones in at least N variables",
     )
     relax.add_argument(
-        "--iterations", type=natural, default=200, metavar="N", help="the most passes (default 200)"
+        "--iterations",
+        type=natural,
+        default=200,
+        metavar="N",
+        help="the maximum number of passes (default 200)",
     )
 
 

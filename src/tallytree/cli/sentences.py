@@ -51,7 +51,7 @@ class Task(NamedTuple):
         except (KeyError, TypeError, ValueError):
             right = False
         if not right:
-            raise ModelError(f"{path} is no tagger or chunker that `tallytree train` has written")
+            raise ModelError(f"{path} is not a tagger or chunker written by `tallytree train`")
         return task
 
     def rows(self, block: Block, kind: Format) -> list[Row]:

@@ -24,7 +24,7 @@ def add(commands: Commands) -> None:
     command = commands.add(
         "train",
         _train,
-        "learn a tagger, a chunker or a parser from examples",
+        "train a tagger, a chunker or a parser from examples",
         "tag train.conllu -o tagger.npz",
         "chunk train.txt -o chunker.npz --loss chunk-f1 --scaling slack --C 0.1 --test test.txt",
         "chunk train.txt -o chunker.npz --checkpoint run.npz",
@@ -34,15 +34,15 @@ def add(commands: Commands) -> None:
     )
     command.description = f"""{command.description}
 
-Sentences for `tag` and `chunk` are files in columns (one token a line, an empty line between sentences) or
-CoNLL-U; for `parse` a treebank in brackets. Training ends at a certified gap (--tolerance), or after --passes
-or --seconds. Ctrl-C ends it as well, and the best weights so far are written. With --checkpoint the state is
-written after each pass, and the same command goes on from there."""
+For `tag` and `chunk`, the examples are sentences in columns (one token per line, an empty line between
+sentences) or CoNLL-U; for `parse`, a bracketed treebank. Training stops at a certified gap (--tolerance),
+after --passes or after --seconds. Ctrl-C also stops it; the best weights so far are written. With
+--checkpoint, the state is written after each pass, and the same command resumes from it."""
     add = command.add_argument
-    add("task", choices=TASKS, help="what to learn")
-    add("data", help="examples; - for standard input")
-    add("-o", "--output", required=True, metavar="FILE", help="the model")
-    add("--test", metavar="FILE", help="held-out examples: print how good the model is on them")
+    add("task", choices=TASKS, help="what to train")
+    add("data", help="the file of examples, or - for standard input")
+    add("-o", "--output", required=True, metavar="FILE", help="where to write the model")
+    add("--test", metavar="FILE", help="held-out examples to evaluate the model on")
     _sentence_options(command)
     _grammar_options(command)
     learning_options(command)
@@ -52,10 +52,15 @@ written after each pass, and the same command goes on from there."""
 
 def _sentence_options(command: ArgumentParser) -> None:
     add = command.add_argument_group("tag, chunk").add_argument
-    add("--format", choices=FORMATS[:2], help="of the data (default: by its name)")
-    add("--column", help="of the labels: a number, last, or a name of CoNLL-U (tag: 2 or upos; chunk: last)")
-    add("--min-count", type=natural, metavar="N", help="leave out features that are rarer (default 1)")
-    add("--hashed", type=natural, metavar="N", help="hash features to N columns instead of listing them")
+    add("--format", choices=FORMATS[:2], help="the format of the data (default: from its name)")
+    add("--column", help="label column: a number, last, or a CoNLL-U name (tag: 2 or upos; chunk: last)")
+    add("--min-count", type=natural, metavar="N", help="ignore features that occur less often (default 1)")
+    add(
+        "--hashed",
+        type=natural,
+        metavar="N",
+        help="hash features to N columns instead of building a vocabulary",
+    )
 
 
 def _grammar_options(command: ArgumentParser) -> None:
@@ -64,13 +69,13 @@ def _grammar_options(command: ArgumentParser) -> None:
         "--horizontal",
         type=natural,
         metavar="N",
-        help="siblings that a rule knows (default 2; with --loss 0)",
+        help="the number of siblings a rule depends on (default 2; with --loss: 0)",
     )
     add(
         "--vertical",
         type=natural,
         metavar="N",
-        help="1: plain labels, 2: with parents' (default 2; --loss: 1)",
+        help="1: plain labels, 2: annotated with parents (default 2; with --loss: 1)",
     )
     add("--tail", choices=("pair", "single"), help="how the last children are binarised (default pair)")
 

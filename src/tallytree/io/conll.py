@@ -157,7 +157,7 @@ def conllu_blocks(source: Source, *, words_only: bool = True, whole: bool = Fals
                 )
             if not _NUMBER.fullmatch(columns[0]):
                 raise ModelError(
-                    f"line {number} of {name} begins with {_short(columns[0])}, which is no number of a "
+                    f"line {number} of {name} begins with {_short(columns[0])}, which is not the number of a "
                     "word (3), of a multiword token (3-4) or of an empty node (5.1)"
                 )
             return columns if columns[0].isdecimal() or not words_only else None

@@ -197,7 +197,7 @@ def _relation(relation: str) -> Callable[[Value, Value], Constraint]:
 def _with_number(left: Linear, relation: str, bound: float) -> Constraint:
     """Compare with any number: tallies are whole, so ``a <= 2.5`` is ``a <= 2`` and ``a == 2.5`` is false."""
     if math.isnan(bound):
-        raise ModelError(f"'{left} {relation} nan' says nothing; a bound of the constraint is not a number")
+        raise ModelError(f"'{left} {relation} nan' is meaningless: a bound of the constraint is not a number")
     if math.isinf(bound):
         return _always(bool(_on_numbers(relation, 0.0, bound)))
     if _is_whole(bound):

@@ -162,7 +162,7 @@ def _compared(comparator: str, bound: int, metric: Metric) -> dict[str, int]:
         "!=": {"other_than": bound},
     }
     if comparator not in ranges:
-        raise ModelError(f"{comparator!r} is no comparator; they are {', '.join(ranges)}")
+        raise ModelError(f"{comparator!r} is not a comparator; expected one of {', '.join(ranges)}")
     if comparator in ("<", ">", "!=") and metric != "flat":
         raise ModelError(f"a price on missing '{comparator}' cannot be read; ==, <= and >= can")
     return ranges[comparator]

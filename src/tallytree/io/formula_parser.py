@@ -203,7 +203,7 @@ class Parser:
         name = function.text
         if name not in FUNCTIONS:
             known = "abs, exp, log, max, min and where"
-            self._refuse(function.at, f"'{name}' is no function; there are {known}")
+            self._refuse(function.at, f"'{name}' is not a function; the functions are {known}")
         least, most = FUNCTIONS[name]
         count = 0
         while count == 0 or self._take(","):

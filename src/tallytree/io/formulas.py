@@ -84,8 +84,8 @@ class Formula(Frozen):
     [1.0, 0.333]
     >>> Formula("system(tp)")
     Traceback (most recent call last):
-    tallytree.errors.ModelError: "system(tp)", character 1: 'system' is no function; there are abs, exp, log,
-    max, min and where
+    tallytree.errors.ModelError: "system(tp)", character 1: 'system' is not a function; the functions are abs,
+    exp, log, max, min and where
     """
 
     __slots__ = ("code", "kind", "names", "text")

@@ -35,14 +35,14 @@ def diverse_k_best(
     allowed: Allowed | None = None,
     **options: Unpack[Keywords],
 ) -> list[Solution]:
-    """Return k labellings, each the best of those that are far enough from all before it.
+    """Return k labellings, each the best of those that are far enough from all previous ones.
 
     Parameters
     ----------
     model : Model
         The factor graph.
     k : int
-        How many; the list is shorter where no labelling is far enough any more.
+        The number of labellings; the list is shorter if no further labelling is far enough.
     distance : int or sequence of int
         The least distance to every labelling before it; in a sequence, the first number is for the second
         labelling, the next for the third and so on.

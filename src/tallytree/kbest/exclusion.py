@@ -53,7 +53,7 @@ def exclude(
     model : Model or Reduction
         The factor graph; or a reduction.
     outputs : iterable of labelling or Solution
-        What to leave out; repeats are welcome.
+        The labellings to exclude; duplicates are allowed.
     statistics, objective, where, fixed, allowed, **options
         As for :func:`solve`.
     method : {"ranking", "statistics"}, optional

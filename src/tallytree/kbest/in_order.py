@@ -46,14 +46,14 @@ def iter_best(
     allowed: Allowed | None = None,
     **options: Unpack[Keywords],
 ) -> Iterator[Any]:
-    """Go through the labellings in order of score or value, best first, each found when it is asked for.
+    """Iterate over the labellings in order of score or value, best first, computing each on demand.
 
     Parameters
     ----------
     model : Model or Reduction
         The factor graph; or a reduction, whose labellings come back as those of the original model.
     statistics : iterable of Statistic or Recipe
-        What the objective gets and the solutions' tallies show.
+        The arguments of the objective after the score; they also appear in the tallies of the solutions.
     objective : callable, optional
         ``H(score, *tallies)``, as for :func:`solve`; by default the score. Labellings of value ``-inf`` are
         left out.
@@ -150,7 +150,7 @@ def k_best(
     model : Model or Reduction
         The factor graph; or a reduction.
     k : int, optional
-        How many; all of them by default.
+        The number of labellings; all of them by default.
     statistics, objective, where, fixed, allowed, **options
         As for :func:`iter_best`. The list counts towards the memory limit.
 

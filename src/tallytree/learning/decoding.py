@@ -155,7 +155,7 @@ class ExpectedFBeta(Decoder):
 
 @dataclass(frozen=True)
 class MaxExpected(Decoder):
-    """The labelling of the best expected metric, under ``p(y) ∝ exp(scale · F(y))``: that of the least loss.
+    """The labelling with the best expected metric under ``p(y) ∝ exp(scale · F(y))``: that of the least loss.
 
     Exact for the Hamming losses and for losses of nodes that are linear in what both sides have (F-measures,
     precision, recall, ...); on chains also for F-measures of whole chunks. For other losses no such way is
@@ -170,7 +170,7 @@ class MaxExpected(Decoder):
         What scores are multiplied by to be log-probabilities; 1 for CRFs. Those of an SVM are not calibrated:
         choose it on held-out data.
     samples : int, optional
-        How many labellings to draw where no exact way is known. Without it, such losses are refused.
+        How many labellings to draw for losses without an exact method; without it, they raise an error.
     seed : int
         Of the samples.
     corpus : bool

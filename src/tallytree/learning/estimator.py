@@ -80,7 +80,7 @@ class StructuredSVM(StructuredEstimator):
     def _check_same(self, problem: TrainingProblem, known: Trained) -> None:
         if known.oracle.problem.fingerprint() != problem.fingerprint():
             raise ModelError(
-                "warm_start goes on with the examples of the last fit, whose planes it has, but these are "
+                "warm_start continues with the examples of the last fit, whose planes it has, but these are "
                 "others, or the loss is; set warm_start=False"
             )
 

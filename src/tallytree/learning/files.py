@@ -96,7 +96,7 @@ def array_of(data: bytes) -> NDArray[Any]:
     """
     found = _ARRAY.match(data)
     if found is None:
-        raise ValueError("a part is no array of numbers")
+        raise ValueError("a part is not an array of numbers")
     kind, by_columns, sizes = (group.decode() for group in found.groups())
     shape = tuple(int(size) for size in sizes.split(",") if size.strip())
     dtype, entries = np.dtype(kind), data[found.end() :]

@@ -50,22 +50,22 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
     c1, c2 : float
         The penalty ``c1 ‖w‖₁ + c2 ‖w‖²``, as in crfsuite. With ``c1``, many weights are 0.
     class_weight : mapping, "balanced" or None
-        Weights of labels: a sequence counts as its positions do on average.
+        Weights of labels; the weight of a sequence is the mean over its positions.
     tolerance : float
         Stop at this certified relative gap; for the expected loss, where the gradient is no longer than this
         times ``max(1, ‖w‖)``.
     max_passes, max_seconds
-        Stop after as many steps of L-BFGS, or after the first that ends later than that.
+        The maximum number of L-BFGS steps; the time limit. A step that has begun is finished.
     n_jobs : int, optional
-        Threads; by default as many as there are processors. The weights are the same.
+        The number of threads, by default the number of processors. The weights do not depend on it.
     warm_start : bool
-        Go on from the weights of the last fit.
+        Start from the weights of the last fit.
     checkpoint : path, optional
-        A file that keeps the weights after each step; a fit that was killed goes on from it.
+        A file for the weights, written after each step; an interrupted fit resumes from it.
     verbose : bool
         Report every step on standard error.
     all_possible_states : bool
-        Whether a feature has weights for labels that it never comes with in the examples, as in crfsuite.
+        Whether features have weights for labels they never occur with in the examples, as in crfsuite.
     hashed, min_count, features
         As for :class:`SequenceSVM`.
 
@@ -78,11 +78,11 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
     primal_, dual_, gap_ : float
         The objective, a lower bound on its optimum, and their difference.
     gradient_norm_ : float
-        The length of the objective's shortest subgradient.
+        The norm of the shortest subgradient of the objective.
     history_ : list of Progress
         One entry for each step.
     converged_, interrupted_ : bool
-        Whether little enough is left; whether Ctrl-C ended the fit.
+        Whether training reached the tolerance; whether Ctrl-C stopped the fit.
 
     Examples
     --------

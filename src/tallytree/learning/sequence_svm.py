@@ -25,28 +25,28 @@ class SequenceSVM(SequenceEstimator, StructuredSVM):
     scaling : {"margin", "slack"}
         How the loss enters the hinge.
     C : float
-        How much the hinge losses, added up over the examples, count against ``½‖w‖²``.
+        The weight of the sum of hinge losses against ``½‖w‖²``: the inverse regularisation strength.
     solver : Solver, optional
         :class:`FrankWolfe` by default.
     extra : TopTallies or Diverse, optional
-        Further planes of each oracle call.
+        Additional planes from each oracle call.
     tolerance : float
         Stop at this certified relative gap.
     max_passes, max_seconds
-        Stop after as many passes over the data, or after the first that ends later than that.
+        The maximum number of passes over the data; the time limit. A pass that has begun is finished.
     n_jobs : int, optional
         Processes for inference while training, through joblib and its current backend; the weights are the
         same. It pays with large batches, as in ``FrankWolfe(batch=512)``.
     warm_start : bool
-        Go on from the last fit, on the same examples; C, the tolerance and the passes may be others.
+        Continue from the last fit on the same examples; C, the tolerance and the passes may change.
     checkpoint : path, optional
-        A file that keeps the state of a fit after each pass; a fit that was killed goes on from it.
+        A file for the state of the fit, written after each pass; an interrupted fit resumes from it.
     verbose : bool
         Report every pass on standard error.
     hashed : int, optional
-        Map strings to as many columns by a hash, instead of keeping a vocabulary.
+        Hash strings to this many columns instead of building a vocabulary.
     min_count : int
-        How often an attribute must come to be in the vocabulary.
+        Ignore attributes that occur less often than this.
     features : WindowFeatures, optional
         Makes strings of rows of columns: examples are then sentences as :func:`tallytree.io.read_conll` gives
         them, and a saved estimator knows what to read.
@@ -62,7 +62,7 @@ class SequenceSVM(SequenceEstimator, StructuredSVM):
     history_ : list of Progress
         One entry for each pass.
     converged_, interrupted_ : bool
-        Whether the gap is within the tolerance; whether Ctrl-C ended the fit.
+        Whether the gap is within the tolerance; whether Ctrl-C stopped the fit.
 
     Examples
     --------

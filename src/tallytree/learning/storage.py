@@ -114,7 +114,7 @@ def save(
     path : path
         Where to.
     notes : mapping of str to plain values, optional
-        Whatever you want to know of it later: it comes back as ``notes_``.
+        Additional information to store; restored as ``notes_``.
 
     Examples
     --------
@@ -144,12 +144,12 @@ def save(
 
 
 def load(path: str | os.PathLike[str]) -> StructuredEstimator:
-    """Read an estimator that :func:`save` has written.
+    """Read an estimator written by :func:`save`.
 
     Raises
     ------
     ModelError
-        The file is damaged, or holds something else.
+        The file is damaged or does not contain an estimator.
     """
     header, arrays = read_arrays(path, "estimator")
     try:
@@ -219,5 +219,5 @@ def _restored(value: Any) -> Any:
         return dict(value["labels"])
     kind = _VALUES.get(str(value.get("class")))
     if kind is None:
-        raise ModelError(f"the file names {value.get('class')!r}, which is no loss or solver of this library")
+        raise ModelError(f"the file names {value.get('class')!r}, which is not a loss or solver of tallytree")
     return kind(**{key: _restored(one) for key, one in value["parameters"].items()})

@@ -112,7 +112,7 @@ class StructuredCRF(StructuredEstimator):
         if going_on:
             if len(self.weights_) != problem.dimension:
                 raise ModelError(
-                    f"warm_start goes on from {len(self.weights_)} weights, and these examples need "
+                    f"warm_start continues from {len(self.weights_)} weights, and these examples need "
                     f"{problem.dimension}; set warm_start=False"
                 )
             return objective.gathered(self.weights_)

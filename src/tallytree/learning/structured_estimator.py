@@ -130,7 +130,7 @@ class StructuredEstimator(RecipeEstimator):
         if not isinstance(self.labels_, Labels) or not self.labels_.count:
             raise ModelError("it has no labels")
         if weights.dtype != np.float64 or weights.ndim != 1 or not np.isfinite(weights).all():
-            raise ModelError("its weights are no finite numbers in a row")
+            raise ModelError("its weights are not a one-dimensional array of finite numbers")
 
     # --- scikit-learn's verbs -----------------------------------------------------------------------------
 
@@ -164,7 +164,7 @@ class StructuredEstimator(RecipeEstimator):
         source = "" if self.checkpoint is None else f" from {os.fspath(self.checkpoint)}"
         raise KeyboardInterrupt(
             f"training was interrupted after {len(self.history_)} passes. The estimator has the best weights "
-            f"so far and can predict; {on} to go on{source}"
+            f"so far and can predict; {on} to resume{source}"
         )
 
     @property

@@ -98,7 +98,7 @@ def train(
     scaling : {"margin", "slack"}
         How the loss enters the hinge.
     extra : TopTallies or Diverse, optional
-        Further planes of each oracle call.
+        Additional planes from each oracle call.
     n_jobs : int, optional
         Processes for inference, as for :class:`ExactOracle`; the result does not depend on it.
     start : Trained, optional

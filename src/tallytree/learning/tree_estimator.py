@@ -127,7 +127,7 @@ class TreeEstimator(StructuredEstimator):
         """Refuse: the bound counts mismatches of labels, variable by variable, and trees have none."""
         raise ModelError(
             "there is no generalisation bound for trees: tallytree.bounds compares labellings variable by "
-            "variable, and the spans of a tree are no variables"
+            "variable, and the spans of a tree are not variables"
         )
 
 

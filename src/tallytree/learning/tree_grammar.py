@@ -214,6 +214,6 @@ class TreebankGrammar:
             names = " ".join(repr(child.label) for child in tree.children)
             raise ModelError(
                 f"a tree has the rule {tree.label!r} → {names}, which the treebank of the grammar has not: "
-                "it is no tree of the grammar"
+                "it is not a tree of the grammar"
             )
         return number

@@ -67,7 +67,7 @@ def _named(class_weight: Any, labels: Labels) -> Floats:
     numbers = {name: number for number, name in enumerate(labels.classes.tolist())}
     for label, weight in class_weight.items():
         if label not in numbers:
-            raise ModelError(f"class_weight names {label!r}, which is no label of the examples")
+            raise ModelError(f"class_weight names {label!r}, which is not a label of the examples")
         if not 0.0 <= weight < np.inf:
             raise ModelError(f"the weight of label {label!r} is {weight}; weights are numbers from 0 on")
         each[numbers[label]] = weight
@@ -103,7 +103,7 @@ def _ranges(example: int, known: Any, length: int, numbers: dict[Any, int]) -> d
     ranges = {}
     for label, count in known.items():
         if label not in numbers:
-            raise ModelError(f"counted example {example}: {label!r} is no label of the labelled examples")
+            raise ModelError(f"counted example {example}: {label!r} is not a label of the labelled examples")
         low, high = count if isinstance(count, tuple) else (count, count)
         if not 0 <= low <= high or low > length:
             raise ModelError(

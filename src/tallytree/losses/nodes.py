@@ -113,7 +113,9 @@ class NodeLoss(LabellingLoss):
     def reduce(self, model: Model) -> Reduction:
         """Count on the model itself: false positives, and true positives where they say something more."""
         if isinstance(self._required(), Tree):
-            raise ModelError("the truth is a tree, but the model is no grammar; give a labelling for a truth")
+            raise ModelError(
+                "the truth is a tree, but the model is not a grammar; give a labelling as the truth"
+            )
         truth = self.anchor(model)
         made = {"tp": matches, "fp": mismatches}
         return Reduction.identity(

@@ -170,7 +170,7 @@ class SequenceLoss(Loss):
             return model.encode([*first, *[loss.end] * (size - len(first))])
         except ModelError as error:
             raise ModelError(
-                f"the first reference is no labelling of this model, give one as truth=: {error}"
+                f"the first reference is not a labelling of this model; pass one as truth=: {error}"
             ) from None
 
     def measured(self) -> Measured | None:

@@ -100,8 +100,8 @@ class Space(Frozen):
         array([1, 0, 1])
         >>> model.encode(["B", "O", "X"])
         Traceback (most recent call last):
-        tallytree.errors.ModelError: labelling[2] is 'X', which is no state of variable 2; its states are 'O',
-        'B' ...
+        tallytree.errors.ModelError: labelling[2] is 'X', which is not a state of variable 2; its states are
+        'O', 'B' ...
         """
         array = labelling_array(labelling)
         if array.shape != self.shape and array.shape != (len(self),):
@@ -132,7 +132,8 @@ class Space(Frozen):
         named = "" if self.variables is None else f" ({self.variables[variable]!r})"
         names, n = self.states_of(variable), int(self.cardinalities[variable])
         return ModelError(
-            f"{what or f'labelling[{place}]'} is {item!r}, which is no state of variable {variable}{named}; "
+            f"{what or f'labelling[{place}]'} is {item!r}, which is not a state of variable "
+            f"{variable}{named}; "
             f"its states are {listed_states(names, n)}{suggestion(item, names)}"
         )
 

@@ -183,7 +183,7 @@ def explicit_model(
     *,
     memory_limit: float | None = None,
 ) -> ExplicitModel:
-    """Make tallies into variables, for programs that know nothing of them.
+    """Turn tallies into variables of a plain model, for solvers without tallies.
 
     Parameters
     ----------

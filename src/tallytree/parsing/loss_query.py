@@ -129,7 +129,7 @@ class TreeLossQuery(LossQuery[AugmentedParse]):
         self.truth_score = forest.score(loss.truth)
         if self.truth_score == -np.inf:
             raise ModelError(
-                "the truth scores -inf: it is no tree of the grammar, so no tree can be compared with it"
+                "the truth scores -inf: it is not a tree of the grammar, so no tree can be compared with it"
             )
         self.query: Query[TreeStatistic] = ask(forest, self.counted.statistics, where)
 

@@ -39,7 +39,7 @@ MODES = {
 
 
 class Plan:
-    """A program with its layout: print it to see its price.
+    """A program with its layout; print it to see its cost.
 
     Made by :func:`plan`; pass it as ``plan=`` wherever the same statistics on a model of the same shape come
     again with other scores.

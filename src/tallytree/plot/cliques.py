@@ -64,7 +64,7 @@ def clique_tree_picture(
     bound = bind(model, statistics)
     drawn = clique_tree(model, bound) if tree is None else tree
     if len(drawn.cliques) > _MOST:
-        raise ModelError(f"a tree of {len(drawn.cliques)} cliques is no picture; the most are {_MOST}")
+        raise ModelError(f"a tree of {len(drawn.cliques)} cliques is too large to draw; the limit is {_MOST}")
     places, costs = _places(drawn), _costs(drawn, model, bound)
     leaves, depth = 1 + max(x for x, _ in places), 1 - min(y for _, y in places)
     canvas = axes(ax, min(max(1.3 * leaves, 4.0), 14.0), min(max(0.62 * depth, 2.5), 14.0))

@@ -73,7 +73,7 @@ def relax(
     InfeasibleError
         It is proven that no labelling satisfies the constraint.
     ModelError
-        The constraint is no conjunction of linear comparisons of uncapped statistics.
+        The constraint is not a conjunction of linear comparisons of uncapped statistics.
 
     Examples
     --------

@@ -80,7 +80,7 @@ class Expression(Frozen, ABC):
 
     # ``==`` builds a constraint, so only those with an ``==`` of their own, the statistics, can be keys
     def __hash__(self) -> int:
-        raise TypeError(f"{self!r} is no key: `==` with it builds a constraint")
+        raise TypeError(f"{self!r} cannot be used as a key: `==` builds a constraint")
 
     def __eq__(self, other: object) -> Any:
         return _compare(self, "==", other) if isinstance(other, (Expression, Number)) else NotImplemented

@@ -48,7 +48,7 @@ def tag_of(label: Hashable, scheme: Scheme, outside: str = "O") -> Tag:
     (Tag(tag='B', type='NP'), Tag(tag='O', type=None))
     >>> tag_of("S-NP", "BIO")
     Traceback (most recent call last):
-    tallytree.errors.ModelError: 'S-NP' is no label of the BIO scheme: expected 'O', or a label that begins
+    tallytree.errors.ModelError: 'S-NP' is not a label of the BIO scheme: expected 'O', or a label that begins
     with B- or I-; ...
     """
     if label == outside:
@@ -61,7 +61,7 @@ def tag_of(label: Hashable, scheme: Scheme, outside: str = "O") -> Tag:
         return Tag("I", text)
     wanted = " or ".join(f"{one}-" for one in _TAGS[scheme])
     raise ModelError(
-        f"{label!r} is no label of the {scheme} scheme: expected {outside!r}, or a label that begins with "
+        f"{label!r} is not a label of the {scheme} scheme: expected {outside!r}, or a label that begins with "
         f"{wanted}; the schemes are BIO, BIOES and IO, and the model's states need names"
     )
 

@@ -63,7 +63,7 @@ class Regular(Reducing):
 
 
 def regular(language: str | Machine | Nfa) -> Regular:
-    """Ask for labellings that match a regular expression over labels, or that an automaton accepts.
+    """Require labellings to match a regular expression over labels, or to be accepted by an automaton.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def regular(language: str | Machine | Nfa) -> Regular:
 
 
 def valid_bio(outside: str = "O") -> Regular:
-    """Ask for valid BIO labellings: ``I-x`` comes after ``B-x`` or ``I-x`` only.
+    """Require valid BIO labellings: ``I-x`` follows only ``B-x`` or ``I-x``.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def valid_bio(outside: str = "O") -> Regular:
 
 
 def valid_bioes(outside: str = "O") -> Regular:
-    """Ask for valid BIOES labellings: a chunk is ``S-x``, or ``B-x``, any number of ``I-x`` and ``E-x``.
+    """Require valid BIOES labellings: a chunk is ``S-x``, or ``B-x``, any number of ``I-x`` and ``E-x``.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def transduce(
     encoding: EncodingName | None = None,
     memory_limit: float | None = None,
 ) -> Reduction:
-    """Go over to a model that knows where machines stand, with their outputs as statistics.
+    """Combine a chain with machines, whose outputs become statistics.
 
     Parameters
     ----------
