@@ -64,7 +64,7 @@ TEXTS = {
         b"x\t" * 9 + b"_\n",
         "line 1 of .* begins with 'x', which is no",
     ),
-    "a number of another script": (read_conllu, "١\t".encode() + b"_\t" * 8 + b"_\n", "which is no number"),
+    "a number of another script": (read_conllu, "١\t".encode() + b"_\t" * 8 + b"_\n", "is not the number"),
 }
 
 
