@@ -7,9 +7,11 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+
+plt = pytest.importorskip("matplotlib.pyplot")
+pytest.importorskip("sklearn")
 
 import tallytree as tt
 

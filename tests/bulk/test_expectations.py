@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 
 import tallytree as tt
 from tallytree.bulk import expectations
@@ -163,6 +162,7 @@ def test_a_loss_without_tables_is_refused():
 def test_sparse_products(rows, columns, labels, seed):
     rng = np.random.default_rng(seed)
     dense = np.where(rng.random((rows, columns)) < 0.4, rng.normal(size=(rows, columns)), 0.0)
+    sparse = pytest.importorskip("scipy.sparse")
     matrix, table = sparse.csr_matrix(dense), rng.normal(size=(columns, labels))
     found = SparseRows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data)
     np.testing.assert_allclose(found.times(table, threads=2), dense @ table, rtol=1e-12, atol=1e-12)

@@ -2,6 +2,10 @@
 
 import numpy as np
 import pytest
+
+pytest.importorskip("sklearn")
+pytest.importorskip("clarabel")
+
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone

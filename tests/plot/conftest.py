@@ -1,4 +1,5 @@
-import matplotlib.pyplot as plt
+import sys
+
 import pytest
 
 
@@ -6,4 +7,5 @@ import pytest
 def no_figures_are_left():
     """Pictures without ``ax=`` are drawn on the current axes, which must not be another test's."""
     yield
-    plt.close("all")
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
