@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import tallytree as tt
+
 plt = pytest.importorskip("matplotlib.pyplot")
 pytest.importorskip("sklearn")
-
-import tallytree as tt
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted(path.stem for path in (ROOT / "examples").glob("*.py") if path.stem != "saving")
