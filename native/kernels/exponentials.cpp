@@ -1,4 +1,6 @@
 // Kernels of sums of exponentials, and maxima of sums of rows, compiled once per instruction set (see CMakeLists.txt).
+#include <cstdint>
+
 #include "kernels/vectors.h"
 
 namespace tallytree {
@@ -29,7 +31,10 @@ INLINE Vector exponential(Vector v) {
         1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0};
     Vector p = splat(c[13]);
     for (int i = 12; i >= 0; i--) p = p * r + splat(c[i]);
-    const Vector scaled = reinterpret_cast<Vector>(reinterpret_cast<Bits>(p) + (reinterpret_cast<Bits>(rounded) << 52));
+    // Without signs: for numbers far below, whose result is dropped, the sum wraps.
+    using Exponents = std::uint64_t __attribute__((vector_size(sizeof(Vector))));
+    const auto scaled =
+        reinterpret_cast<Vector>(reinterpret_cast<Exponents>(p) + (reinterpret_cast<Exponents>(rounded) << 52));
     return v > splat(-708.0) ? scaled : Vector{};
 }
 

@@ -165,3 +165,17 @@ def test_what_is_known_when_the_work_ends(number):
         found = bounded(asked.query, question, read_options({}, "solve"), work)
         known = found.found if isinstance(found, BoundedTable) else found
         assert known.value <= best + 1e-9 <= known.bound + 2e-9
+
+
+def test_a_bound_beyond_a_cap_is_met_by_nothing():
+    """The uncapped sum may be beyond it: that does not count."""
+    model = chain(np.random.default_rng(2), 6)
+    capped = tt.count(model, state=1, name="ones").capped(3)
+    loss = tt.losses.FBeta([1, 0, 2, 0, 1, 1], background=0)
+    for strategy in ("full", "bounds", "auto"):
+        with pytest.raises(tt.InfeasibleError):
+            tt.solve(model, where=capped >= 4, strategy=strategy)
+        with pytest.raises(tt.InfeasibleError):
+            tt.loss_augmented(model, loss, "slack", where=capped >= 4, strategy=strategy)
+    best = tt.solve(model, where=capped == 3, strategy="bounds")
+    assert best.score == pytest.approx(tt.solve(model, where=capped == 3, strategy="full").score)

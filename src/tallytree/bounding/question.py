@@ -102,12 +102,16 @@ class Question(NamedTuple):
 
 
 def _box(counted: Sequence[Statistic], query: Query[Statistic]) -> tuple[list[int], list[int]]:
-    """Return the range of each statistic, cut to the window; one that ends at a cap has no end."""
+    """Return the range of each statistic, cut to the window; one that ends at a cap has no end.
+
+    A window that begins above the cap is empty, whatever the uncapped sum is.
+    """
     low, high = [], []
     for number, (statistic, carried) in enumerate(zip(counted, query.carried, strict=True)):
         least, most = ends_of(statistic)
         above, below = query.window.get(number, (None, None))
-        low.append(least if above is None else max(least, above))
+        beyond = carried.cap is not None and above is not None and above > carried.cap
+        low.append(most + 1 if beyond else least if above is None else max(least, above))
         open_end = below is None or (carried.cap is not None and below >= carried.cap)
         high.append(most if open_end or below is None else min(most, below))
     return low, high
