@@ -179,3 +179,10 @@ def test_a_bound_beyond_a_cap_is_met_by_nothing():
             tt.loss_augmented(model, loss, "slack", where=capped >= 4, strategy=strategy)
     best = tt.solve(model, where=capped == 3, strategy="bounds")
     assert best.score == pytest.approx(tt.solve(model, where=capped == 3, strategy="full").score)
+
+
+def test_a_tally_that_the_constraint_does_not_allow_is_withheld(monkeypatch):
+    model = chain(np.random.default_rng(2), 6)
+    monkeypatch.setattr("tallytree.bounding.question._box", lambda counted, query: ([0], [3]))
+    with pytest.raises(tt.CertificateError, match="does not satisfy"):
+        tt.solve(model, where=tt.count(model, state=1) >= 6, strategy="bounds")

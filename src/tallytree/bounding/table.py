@@ -17,7 +17,7 @@ from tallytree.answers.ranking import Ranked
 from tallytree.answers.solution import Decoded, Solution, certified, kept_bytes
 from tallytree.answers.tally_table import TallyTable
 from tallytree.bounding.certificate import BoundsEvidence, Part
-from tallytree.errors import ModelError
+from tallytree.errors import CertificateError, ModelError
 from tallytree.planning.budget import Budget
 from tallytree.planning.query import Query
 from tallytree.running.bounds import Found
@@ -67,5 +67,17 @@ class BoundedTable(TallyTable[Solution]):
     def _certified(
         self, row: int, decoded: Any, score: float, claim: Claim, value: float | None = None
     ) -> Solution:
+        self._check_allowed(row)
         found = Decoded(decoded, score, self.tallies[row].tolist(), value)
         return certified(self.query, found, self.evidence, claim)
+
+    def _check_allowed(self, row: int) -> None:
+        """Hold the constraint against the tally: no table of the tallies that it leaves stands behind it."""
+        constraint, tally = self.query.remaining, self.tallies[row : row + 1].T
+        columns: dict[Any, Any] = dict(zip(self.statistics, tally, strict=True))
+        if constraint is not None and not np.all(constraint.holds(columns)):
+            raise CertificateError(
+                f"the certificate failed: a search by bounds gave the tally {self.tallies[row].tolist()}, "
+                f"which does not satisfy '{constraint}'. This is a bug in tallytree; please report it with "
+                "the model"
+            )
