@@ -18,7 +18,7 @@ from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution
 from tallytree.answers.tally_table import TallyTable, Where
 from tallytree.bounding.question import Question
-from tallytree.bounding.road import allowance, bounded, known_so_far
+from tallytree.bounding.strategy import allowance, bounded, known_so_far
 from tallytree.bounding.table import BoundedTable
 from tallytree.errors import BudgetError, InfeasibleError
 from tallytree.model.model import Model
@@ -80,7 +80,7 @@ def solve(
     strategy : {"auto", "full", "bounds"}
         ``"full"`` computes the best score for every tally. ``"bounds"`` rules out nearly all tallies by
         bounds and computes only the others. It is exact as well, and much faster on large problems, but
-        supports only one to three uncapped statistics and no objective; other questions are solved in full.
+        supports only one to three statistics and no objective; other questions are solved in full.
         ``"auto"`` uses bounds if the tables do not fit in memory, and tries them first if the tables would
         take long.
 

@@ -302,3 +302,16 @@ def test_chunks_and_expected_losses_of_predictions():
     np.testing.assert_allclose(
         crf.expected_loss(X, found), [(1 - one.max(axis=1)).sum() for one in crf.predict_marginals(X)]
     )
+
+
+def test_an_interrupt_on_the_way_to_the_risk_keeps_the_weights_of_the_likelihood(monkeypatch):
+    def interrupted(progress):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tallytree.learning.structured_estimator._show", interrupted)
+    X, y = [[["a"], ["b"]], [["b"], ["a"]]] * 4, [["x", "O"], ["O", "x"]] * 4
+    crf = SequenceCRF(objective="risk", verbose=True)
+    with pytest.raises(KeyboardInterrupt, match="can predict"):
+        crf.fit(X, y)
+    assert crf.interrupted_
+    assert len(crf.predict(X)) == 8

@@ -118,3 +118,10 @@ def test_estimators_decode_in_one_batch(estimator, loss):
     one_by_one = [decoder(model).tolist() for model in estimator._models(X)]
     assert [labels.tolist() for labels in found] == one_by_one
     assert estimator.predict([], decode=decoder) == []
+
+
+def test_a_loss_by_its_name():
+    model = tt.Model.chain([[0.5, 0.0]] * 3, np.zeros((2, 2)), states=["O", "B"])
+    assert (MaxExpected("f1")(model) == MaxExpected(tt.losses.FBeta(background="O"))(model)).all()
+    with pytest.raises(tt.ModelError, match="there is no loss 'f2'"):
+        MaxExpected("f2")

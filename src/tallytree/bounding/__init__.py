@@ -2,7 +2,7 @@
 
 from tallytree.bounding.certificate import BoundsCertificate, Part
 from tallytree.bounding.question import Question
-from tallytree.bounding.road import bounded
+from tallytree.bounding.strategy import bounded
 from tallytree.bounding.table import BoundedTable
 
 __all__ = ["BoundedTable", "BoundsCertificate", "Part", "Question", "bounded"]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tallytree.kernels.limits import NO_LIMIT
 from tallytree.planning.query import Query
-from tallytree.running.bounds import MOST_STATISTICS, Wanted, ends_of
+from tallytree.running.bounds import MOST_STATISTICS, Wanted
 from tallytree.statistics.statistic import Statistic
 
 MOST_TALLIES = 1 << 22
@@ -108,7 +108,7 @@ def _box(counted: Sequence[Statistic], query: Query[Statistic]) -> tuple[list[in
     """
     low, high = [], []
     for number, (statistic, carried) in enumerate(zip(counted, query.carried, strict=True)):
-        least, most = ends_of(statistic)
+        least, most = statistic.extent
         above, below = query.window.get(number, (None, None))
         beyond = carried.cap is not None and above is not None and above > carried.cap
         low.append(most + 1 if beyond else least if above is None else max(least, above))

@@ -35,7 +35,7 @@ from tallytree.learning.expected import (
     least_losses_of_chains,
 )
 from tallytree.learning.planes import Integers
-from tallytree.losses import FBeta, Loss
+from tallytree.losses import FBeta, Loss, as_loss
 from tallytree.model.model import Model
 from tallytree.parsing import Forest
 from tallytree.running.charts import Scores
@@ -164,8 +164,8 @@ class MaxExpected(Decoder):
 
     Parameters
     ----------
-    loss : Loss
-        A recipe, as ``ChunkFBeta(beta=2.0)``.
+    loss : Loss or str
+        A recipe, as ``ChunkFBeta(beta=2.0)``, or its name, as ``"chunk-f1"``.
     scale : float
         What scores are multiplied by to be log-probabilities; 1 for CRFs. Those of an SVM are not calibrated:
         choose it on held-out data.
@@ -189,11 +189,18 @@ class MaxExpected(Decoder):
     (0.514, 0.0, True)
     """
 
-    loss: Loss
+    loss: Loss | str
     scale: float = 1.0
     samples: int | None = None
     seed: int = 0
     corpus: bool = False
+
+    def __post_init__(self) -> None:
+        as_loss(self.loss)  # a wrong name is refused here and not where something is predicted
+
+    @property
+    def _recipe(self) -> Loss:
+        return as_loss(self.loss)
 
     def __call__(self, model: Any, where: Where = None) -> Any:
         """Return its labels. The expectation is over all labellings: a constraint is refused."""
@@ -206,15 +213,15 @@ class MaxExpected(Decoder):
             raise ModelError(
                 "corpus=True is for predict of an estimator of sequences, which sees all of them"
             )
-        return least_loss_of_model(scaled(model, self.scale), self.loss, self.samples, self.seed)
+        return least_loss_of_model(scaled(model, self.scale), self._recipe, self.samples, self.seed)
 
     def of_chains(self, chains: Chains, threads: int | None = None) -> list[Choice]:
         """Return the choices for many chains, found in one batch."""
-        return least_losses_of_chains(self._scaled(chains), self.loss, self.samples, self.seed, threads)
+        return least_losses_of_chains(self._scaled(chains), self._recipe, self.samples, self.seed, threads)
 
     def of_corpus(self, chains: Chains, threads: int | None = None) -> BestCorpus:
         """Return the labellings that make one F-measure over many chains largest, and how large it is."""
-        return best_of_corpus(self._scaled(chains), self.loss, threads)
+        return best_of_corpus(self._scaled(chains), self._recipe, threads)
 
     def numbered(self, chains: Chains, threads: int | None = None) -> list[Integers]:
         """Return what is predicted for many chains, in numbers."""

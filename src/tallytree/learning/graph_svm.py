@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tallytree.learning.estimator import StructuredSVM
 from tallytree.learning.graph_estimator import GraphEstimator
+from tallytree.learning.structured_svm import StructuredSVM
 
 
 class GraphSVM(GraphEstimator, StructuredSVM):

@@ -6,10 +6,10 @@ import os
 
 import numpy as np
 
-from tallytree.learning.estimator import StructuredSVM
 from tallytree.learning.inference import Diverse, Scaling, TopTallies
 from tallytree.learning.sequence_estimator import SequenceEstimator
 from tallytree.learning.solver import Solver
+from tallytree.learning.structured_svm import StructuredSVM
 from tallytree.learning.templates import WindowFeatures
 from tallytree.losses import Loss
 

@@ -98,7 +98,7 @@ class StructuredCRF(StructuredEstimator):
         memory = self._memory(problem, kind, importance)
         found = fit_weights(objective, penalty, start, self._run_options(), memory)
         self._note(found, objective.spread(found.weights))
-        self._go_down()
+        self._raise_interrupt()
         return self
 
     def _importance(self, truths: list[Any], sample_weight: ArrayLike | None) -> Floats:
@@ -124,8 +124,9 @@ class StructuredCRF(StructuredEstimator):
             max(self.tolerance, 0.01), self.max_passes, self.max_seconds, None, self._run_options().callback
         )
         found = fit_weights(likelihood, penalty, start, options)
-        if found.interrupted:
-            raise KeyboardInterrupt
+        if found.interrupted:  # those of the likelihood are better than none
+            self._note(found, likelihood.spread(found.weights))
+            self._raise_interrupt()
         return found.weights
 
     def _memory(self, problem: TrainingProblem, kind: ObjectiveKind, importance: Floats) -> Checkpoint | None:

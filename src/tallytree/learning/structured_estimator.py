@@ -156,7 +156,7 @@ class StructuredEstimator(RecipeEstimator):
             stacklevel=4,
         )
 
-    def _go_down(self) -> None:
+    def _raise_interrupt(self) -> None:
         """Raise an interrupt again once its fit has been noted: it ends what called the fit, too."""
         if not self.interrupted_:
             return

@@ -6,9 +6,9 @@ import os
 
 import numpy as np
 
-from tallytree.learning.estimator import StructuredSVM
 from tallytree.learning.inference import Diverse, Scaling, TopTallies
 from tallytree.learning.solver import Solver
+from tallytree.learning.structured_svm import StructuredSVM
 from tallytree.learning.tree_estimator import TreeEstimator
 from tallytree.losses import Loss
 from tallytree.parsing.binarise import Tail

@@ -22,7 +22,7 @@ from tallytree.answers.solution import Solution, lifted
 from tallytree.answers.tallies import tally_type, unique_names
 from tallytree.answers.tally_table import TallyTable, Where
 from tallytree.bounding.question import Question
-from tallytree.bounding.road import known_so_far
+from tallytree.bounding.strategy import known_so_far
 from tallytree.errors import BudgetError, ModelError
 from tallytree.losses.base import Line, Loss, Values
 from tallytree.losses.quotients import quotient

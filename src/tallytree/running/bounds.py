@@ -7,7 +7,6 @@ The compiled code (``native/bounds/``) takes the program of a plan, the tables o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 from math import prod
 from typing import Literal, NamedTuple
 
@@ -66,32 +65,6 @@ class Wanted(NamedTuple):
         low, high = (np.array(ends, dtype=np.int64) for ends in (self.low, self.high))
         kind = SCALINGS[self.scaling]
         return native.Need(kind, self.margin, self.truth, above, below, losses.reshape(-1), low, high)
-
-
-def ends_of(statistic: Statistic) -> tuple[int, int]:
-    """Return ends that no tally of a statistic lies beyond: the least and largest counts added up.
-
-    Examples
-    --------
-    >>> import tallytree as tt
-    >>> ends_of(tt.count(tt.Model([2, 3, 1]), state=1))
-    (0, 2)
-    """
-    low = high = 0
-    for block in statistic.blocks:
-        tables = block.tables.reshape(len(block.tables), -1)
-        times = len(block) if len(tables) == 1 else 1
-        low += int(_along(np.minimum, tables).sum()) * times
-        high += int(_along(np.maximum, tables).sum()) * times
-    return low, high
-
-
-def _along(which: np.ufunc, tables: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the least or largest of each row; short rows column by column, which is ten times as fast."""
-    found: NDArray[np.int64] = (
-        which.reduce(tables, axis=1) if tables.shape[1] > 32 else reduce(which, tables.T)
-    )
-    return found
 
 
 def program_for(model: Model, statistics: Sequence[Statistic], order: Order | None) -> native.Skeleton:

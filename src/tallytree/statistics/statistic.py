@@ -21,7 +21,7 @@ from tallytree.model.blocks import LARGEST_INTEGER, Block, evaluate
 from tallytree.model.pairs import Pair, check_blocks, from_pairs
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.domain import Domain
-from tallytree.statistics.entries import check_reach, largest, multiplied
+from tallytree.statistics.entries import check_reach, ends_of_blocks, largest, multiplied
 from tallytree.statistics.linear import Counted, Expression, Term
 from tallytree.values import counted, is_masked, owned, read_only, set_once
 
@@ -159,12 +159,8 @@ class Statistic(Counted):
     @property
     def extent(self) -> tuple[int, int]:
         """The least and the largest tally if every scope could go its own way: no labelling is beyond."""
-        sides = []
-        for pick in (np.min, np.max):
-            whole = [pick(block.tables.reshape(len(block.tables), -1), axis=1) for block in self.blocks]
-            sums = [int(np.broadcast_to(w, len(b)).sum()) for w, b in zip(whole, self.blocks, strict=True)]
-            sides.append(sum(sums) if self.cap is None else min(sum(sums), self.cap))
-        return sides[0], sides[1]
+        low, high = ends_of_blocks(self.blocks)
+        return (low, high) if self.cap is None else (min(low, self.cap), min(high, self.cap))
 
     def __eq__(self, other: object) -> Any:
         if not isinstance(other, Statistic) or self is other:

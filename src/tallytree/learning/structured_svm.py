@@ -74,7 +74,7 @@ class StructuredSVM(StructuredEstimator):
             options=self._run_options(),
         )
         self._note(trained)
-        self._go_down()
+        self._raise_interrupt()
         return self
 
     def _check_same(self, problem: TrainingProblem, known: Trained) -> None:

@@ -17,7 +17,7 @@ from tallytree.errors import BudgetError
 from tallytree.model.model import Model
 from tallytree.planning.options import Options
 from tallytree.planning.query import Query
-from tallytree.running.bounds import Found, ends_of, program_for, search
+from tallytree.running.bounds import Found, program_for, search
 
 _WORTH_TRYING = 1e7  # operations of a whole table by the cost model: a millisecond or two
 _JOINED = 4  # the cost model takes the tables of small parts, which are joined, for larger than they are
@@ -51,7 +51,7 @@ def _within_window(query: Query[Any]) -> float:
     """Return about which share of the tallies lies on a way into the window."""
     share = 1.0
     for number, (above, below) in query.window.items():
-        low, high = ends_of(query.carried[number])
+        low, high = query.carried[number].capped(None).extent
         reach = min(high - low, inf if below is None else below - low, inf if above is None else high - above)
         share *= (max(reach, 0) + 1) / (high - low + 1)
     return share
