@@ -41,7 +41,7 @@ from tallytree.model.inputs import code_in
 from tallytree.planning.budget import thread_count
 from tallytree.transducers.chunks import Tag, tag_of
 
-_LINEAR = (FBeta, Precision, Recall, FalsePositives, SymmetricDifference)
+LINEAR = (FBeta, Precision, Recall, FalsePositives, SymmetricDifference)
 """Losses that are linear in true positives, given the sizes of both sides."""
 
 _STEP = 16
@@ -109,7 +109,7 @@ def least_loss(chains: Chains, loss: Loss, threads: int | None = None) -> LeastL
     """
     if not chains.lengths:
         return LeastLoss(np.zeros(0, dtype=np.int64), np.zeros(0))
-    if type(loss) in (HammingDistance, HammingLoss) or (isinstance(loss, _LINEAR) and loss.one_tally):
+    if type(loss) in (HammingDistance, HammingLoss) or (isinstance(loss, LINEAR) and loss.one_tally):
         return _most_likely(chains, loss, threads)
     nodes = nodes_of(loss, chains.emissions.shape[1], chains.names)
     if nodes is None:
@@ -153,7 +153,7 @@ def nodes_of(loss: Loss, labels: int, names: Sequence[str] | None) -> Nodes | No
     """Return what a loss takes for nodes; None for other losses, or where sets of nodes are no labellings."""
     if type(loss) is ChunkFBeta:
         return None if names is None else _chunk_nodes(tuple(names), loss)
-    if type(loss) not in _LINEAR or not isinstance(loss, NodeLoss):
+    if type(loss) not in LINEAR or not isinstance(loss, NodeLoss):
         return None
     background = code_in(loss.background, None if names is None else tuple(names), labels)
     if background < 0:

@@ -111,7 +111,7 @@ def _computed(options: Namespace) -> tuple[ProblemFile, Distribution]:
     if problem.constraint is not None or problem.objective is not None:
         raise ModelError(
             "probabilities are those of all labellings, so a constraint and an objective mean nothing here; "
-            "condition on a tally with --given, or take them out of the file"
+            "--objective score drops an objective, and --given conditions on a tally in place of a constraint"
         )
     with progress("probabilities", shown=shown(options)):
         return problem, problem.distribution(**budget(options))

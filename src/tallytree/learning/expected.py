@@ -13,11 +13,11 @@ import numpy as np
 
 from tallytree.bulk.chains import Chains
 from tallytree.bulk.chunk_tables import truth_tables
-from tallytree.bulk.least_loss import WIDEST, expected_losses, least_loss, loss_by_sizes
+from tallytree.bulk.least_loss import LINEAR, WIDEST, expected_losses, least_loss, loss_by_sizes
 from tallytree.errors import ModelError
 from tallytree.learning.planes import Floats, Integers
 from tallytree.losses import HammingDistance, HammingLoss, Loss
-from tallytree.losses.nodes import FalsePositives, FBeta, NodeLoss, Precision, Recall, SymmetricDifference
+from tallytree.losses.nodes import NodeLoss
 from tallytree.model.blocks import unary_scopes
 from tallytree.model.model import Model
 from tallytree.solving import distribution, solve
@@ -63,7 +63,7 @@ def least_loss_of_model(model: Model, loss: Loss, samples: int | None, seed: int
         return least_losses_of_chains(chains, loss, samples, seed)[0]
     if type(loss) in (HammingDistance, HammingLoss):
         return _most_likely(model, loss)
-    if type(loss) in (FBeta, Precision, Recall, FalsePositives, SymmetricDifference):
+    if type(loss) in LINEAR:
         assert isinstance(loss, NodeLoss)
         return least_loss_of_nodes(model, loss)
     return _sampled(model, loss, samples, seed)
