@@ -6,10 +6,11 @@ from memory import grown, needs_proc
 
 import tallytree as tt
 from tallytree import _native
-from tallytree.planning import orders
+from tallytree.planning import orders, planner
 from tallytree.planning.budget import Budget
 from tallytree.planning.options import PlanOptions
-from tallytree.planning.plan import plan_graph
+from tallytree.planning.planner import plan_graph
+from tallytree.planning.recent import Recent
 from tallytree.solving import ask
 
 SLACK = 4e6  # what the allocator and the interpreter take besides
@@ -185,7 +186,7 @@ def test_large_models_get_the_program_that_small_ones_do(monkeypatch):
     shapes = [(uniform(50), [tt.count(state=1)]), (model, []), (model, [tt.count(model, state=1)])]
     whole = [tt.plan(m, s) for m, s in shapes]
     monkeypatch.setattr(orders, "_MANY", 0)
-    monkeypatch.setattr(orders, "_CACHE", type(orders._CACHE)())
+    _forget_plans(monkeypatch)
     for (m, s), plan in zip(shapes, whole, strict=True):
         again = tt.plan(m, s)
         assert again.order.tolist() == plan.order.tolist() and str(again) == str(plan)
@@ -193,12 +194,42 @@ def test_large_models_get_the_program_that_small_ones_do(monkeypatch):
 
 
 def test_the_cache_of_programs_is_bounded_in_bytes(monkeypatch):
-    monkeypatch.setattr(orders, "_CACHE", type(orders._CACHE)())
-    monkeypatch.setattr(orders, "_CACHE_BYTES", 1e5)
+    programs, _ = _forget_plans(monkeypatch, most_bytes=1e5)
     for length in range(100, 140):
         tt.plan(uniform(length))
-    assert 1 <= len(orders._CACHE) < 10
-    assert sum(one.bytes for one in orders._CACHE.values()) <= 1e5
+    assert 1 <= len(programs) < 10 and programs.bytes <= 1e5
+
+
+def test_small_plans_are_kept_and_large_ones_are_not(monkeypatch):
+    _, plans = _forget_plans(monkeypatch)
+    small, large = uniform(10), uniform(1000)
+    ones, others = tt.count(small, state=1), tt.count(small, state=1)
+    kept = tt.plan(small, [ones])
+    assert tt.plan(uniform(10), [ones]) is kept
+    for plan in (
+        tt.plan(small, [others]),
+        tt.plan(small, [ones], where=ones <= 3),
+        tt.plan(small, [ones], layout="cells"),
+        tt.plan(small, [ones], memory_limit=1e7),
+        tt.plan(small, [ones], order="natural"),
+        tt.plan(small),
+    ):
+        assert plan is not kept
+    assert tt.plan(large) is not tt.plan(large)
+    assert len(plans) == 6
+    for length in range(2, 200):
+        tt.plan(uniform(length))
+    assert len(plans) <= 128 and plans.bytes <= 4e6
+
+
+def _forget_plans(monkeypatch, **changes):
+    """Begin with no plan that was made before."""
+    fresh = []
+    for module in (orders, planner):
+        limits = {"most": module._RECENT.most, "most_bytes": module._RECENT.most_bytes}
+        fresh.append(Recent(**limits | changes))
+        monkeypatch.setattr(module, "_RECENT", fresh[-1])
+    return fresh
 
 
 def test_a_program_of_joins_that_cannot_fit_is_not_drawn_up(monkeypatch):
@@ -208,7 +239,7 @@ def test_a_program_of_joins_that_cannot_fit_is_not_drawn_up(monkeypatch):
     whole = tt.plan(model)
     least = _native.least_plan_bytes(60_001, 120_001, whole.skeleton.step_count - 60_001)
     assert least <= whole.skeleton.bytes + whole.layout.plan_bytes + whole.layout.answer_bytes
-    monkeypatch.setattr(orders, "_CACHE", type(orders._CACHE)())
+    _forget_plans(monkeypatch)
     drafts = []
     program = orders._Search.program
     monkeypatch.setattr(

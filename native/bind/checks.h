@@ -35,14 +35,31 @@ inline void check_signals() {
 inline const Poll kPoll = check_signals;
 inline constexpr double kEndless = std::numeric_limits<double>::infinity();
 
+// numpy.empty and the type that is called int64: NumPy has two integers of 64 bits where long is one.
+inline nb::handle numpy_empty, numpy_int64;
+
+constexpr std::size_t kCopied = 4096;  // bytes of an array that is copied into memory of NumPy's sooner than wrapped
+
+template <class T>
+nb::object copied(const std::vector<T> &values, const std::vector<std::size_t> &shape) {
+    nb::object sizes = shape.size() == 1 ? nb::object(nb::int_(shape[0])) : nb::tuple(nb::cast(shape));
+    nb::object array = std::is_same_v<T, double> ? numpy_empty(sizes) : numpy_empty(sizes, numpy_int64);
+    Py_buffer buffer;
+    if (PyObject_GetBuffer(array.ptr(), &buffer, PyBUF_CONTIG) != 0) throw nb::python_error();
+    std::copy(values.begin(), values.end(), static_cast<T *>(buffer.buf));
+    PyBuffer_Release(&buffer);
+    return array;
+}
+
 template <class T>
 nb::object to_numpy(std::vector<T> values, std::vector<std::size_t> shape = {}) {
+    if (shape.empty()) shape = {values.size()};
+    if constexpr (std::is_same_v<T, std::int64_t> || std::is_same_v<T, double>)
+        if (values.size() * sizeof(T) <= kCopied) return copied(values, shape);
     auto *kept = new std::vector<T>(std::move(values));
     nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
-    if (shape.empty()) shape = {kept->size()};
     nb::object array = nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), shape.size(), shape.data(), owner));
-    // NumPy has two 64-bit integers where long is one; users expect the one that is called int64.
-    if constexpr (std::is_same_v<T, std::int64_t>) return array.attr("view")("int64");
+    if constexpr (std::is_same_v<T, std::int64_t>) return array.attr("view")(numpy_int64);
     return array;
 }
 

@@ -31,6 +31,9 @@ std::int64_t interrupt_at(std::int64_t look, double operations) {
 NB_MODULE(_native, m) {
     nb::set_leak_warnings(false);  // a model kept in a cache until the interpreter ends is no leak
     using namespace tallytree;
+    const nb::module_ numpy = nb::module_::import_("numpy");
+    numpy_empty = nb::object(numpy.attr("empty")).release();
+    numpy_int64 = nb::object(numpy.attr("dtype")("int64")).release();
     m.doc() = "Native planner and executor: arrays in, arrays out.";
     m.def("use_instruction_set", [](const std::string &name) { choose_kernels(name.c_str()); }, "name"_a = "");
     m.def("instruction_set", [] { return std::string(chosen_kernels->name); });

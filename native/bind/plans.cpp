@@ -50,10 +50,10 @@ void give_memory_back() {
 #endif
 }
 
-PyLayout make_layout(const PySkeleton &skeleton, const std::vector<IntTables> &shifts, Ints caps, Ints low, Ints high,
-                     Mode mode, double memory_limit, bool single) {
-    auto request =
-        layout_request(*skeleton.skeleton, shifts, as_span(caps), as_span(low), as_span(high), mode, memory_limit);
+PyLayout make_layout(const PySkeleton &skeleton, const std::vector<IntTables> &shifts, const std::vector<Index> &caps,
+                     const std::vector<Index> &low, const std::vector<Index> &high, Mode mode, double memory_limit,
+                     bool single) {
+    auto request = layout_request(*skeleton.skeleton, shifts, caps, low, high, mode, memory_limit);
     if (single) request.lanes = kLanesOf<float>;
     nb::gil_scoped_release release;
     Arena::trim(memory_limit);
@@ -162,16 +162,18 @@ void bind_plans(nb::module_ &m) {
     nb::class_<PyLayout>(m, "Layout")
         .def(
             "__init__",
-            [](PyLayout *self, const PySkeleton &skeleton, const std::vector<IntTables> &shifts, Ints caps, Ints low,
-               Ints high, Mode mode, double memory_limit, bool single) {
+            [](PyLayout *self, const PySkeleton &skeleton, const std::vector<IntTables> &shifts,
+               const std::vector<Index> &caps, const std::vector<Index> &low, const std::vector<Index> &high, Mode mode,
+               double memory_limit, bool single) {
                 new (self) PyLayout(make_layout(skeleton, shifts, caps, low, high, mode, memory_limit, single));
             },
-            "skeleton"_a, "shifts"_a.noconvert(), "caps"_a.noconvert(), "low"_a.noconvert(), "high"_a.noconvert(),
-            "mode"_a, "memory_limit"_a, "single"_a = false)
+            "skeleton"_a, "shifts"_a.noconvert(), "caps"_a, "low"_a, "high"_a, "mode"_a, "memory_limit"_a,
+            "single"_a = false)
         .def_prop_ro("rows", [](const PyLayout &l) { return l.layout->rows; })
         .def_prop_ro("operations", [](const PyLayout &l) { return l.layout->operations; })
         .def_prop_ro("arena_bytes", [](const PyLayout &l) { return l.layout->bytes(l.layout->arena); })
         .def_prop_ro("plan_bytes", [](const PyLayout &l) { return l.layout->plan_bytes; })
+        .def_prop_ro("bytes", [](const PyLayout &l) { return l.layout->all_bytes(); })
         .def_prop_ro("answer_bytes", [](const PyLayout &l) { return l.layout->answer_bytes(); })
         .def_prop_ro("most_tallies", &most_tallies)
         .def_prop_ro("scratch_bytes", [](const PyLayout &l) { return l.layout->bytes(l.layout->scratch); })

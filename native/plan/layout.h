@@ -105,6 +105,8 @@ struct Layout {
         const Index cells = tables.empty() ? 0 : tables.back().cells;
         return 8 * cells * (3 + statistics) + 8 * static_cast<Index>(skeleton->cardinalities.size());
     }
+    // The program and its lists, tables, scratch memory of one thread, and the answer.
+    Index all_bytes() const { return skeleton->bytes + plan_bytes + bytes(arena + scratch) + answer_bytes(); }
 
     StepView step(std::int32_t t) const {
         const StepLayout &s = steps[t];

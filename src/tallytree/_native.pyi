@@ -97,13 +97,15 @@ class Layout:
         self,
         skeleton: Skeleton,
         shifts: Sequence[NDArray[np.int64]],
-        caps: NDArray[np.int64],
-        low: NDArray[np.int64],
-        high: NDArray[np.int64],
+        caps: Sequence[int],
+        low: Sequence[int],
+        high: Sequence[int],
         mode: TallyMode,
         memory_limit: float,
         single: bool = False,
     ) -> None: ...
+    @property
+    def bytes(self) -> int: ...
     @property
     def rows(self) -> bool: ...
     @property

@@ -8,7 +8,8 @@ from typing import Any
 from tallytree.answers.distribution import Distribution
 from tallytree.answers.profile import Profile
 from tallytree.model.model import Model
-from tallytree.planning.plan import plan_graph
+from tallytree.model.restriction import Allowed, Fixed
+from tallytree.planning.planner import plan_graph
 from tallytree.planning.query import Query, graph_query
 from tallytree.reductions.reduction import Reduction, as_reduction
 from tallytree.running.engine import Engine
@@ -19,10 +20,11 @@ def _query(
     subject: Model | Reduction,
     statistics: Iterable[Statistic | Recipe],
     where: Any = None,
-    **restriction: Any,
+    fixed: Fixed | None = None,
+    allowed: Allowed | None = None,
 ) -> Query[Statistic]:
     """Bind statistics and constraint, on fewer states where variables are restricted."""
-    return graph_query(as_reduction(subject, **restriction), statistics, where)
+    return graph_query(as_reduction(subject, fixed, allowed), statistics, where)
 
 
 GRAPHS = Engine(_query, plan_graph, Profile, Distribution)

@@ -18,7 +18,7 @@ from tallytree import html
 from tallytree.answers.certificate import BEST, Claim
 from tallytree.answers.objective import Objective
 from tallytree.answers.ranking import Ranked, drawn
-from tallytree.answers.solution import Decoded, Solution, certified, kept_bytes
+from tallytree.answers.solution import Certifier, Decoded, Solution, kept_bytes
 from tallytree.answers.tally_table import SAME, TallyTable
 from tallytree.errors import ObjectiveError
 from tallytree.model.model import Model
@@ -61,6 +61,8 @@ class Profile(TallyTable[Solution]):
         "every labelling is forbidden by a -inf factor, the model's own or one from fixed= or allowed=: the "
         "model has no solution"
     )
+
+    _certify: Certifier | None = None  # made with the first answer
 
     @classmethod
     def of(cls, model: Model, statistics: Sequence[Statistic], plan: Plan) -> Profile:
@@ -122,6 +124,7 @@ class Profile(TallyTable[Solution]):
         light = super().released()
         if isinstance(self._plan, Plan):
             light._plan = self._plan.again()
+            light._certify = None
         return light
 
     def _bound(self, where: Constraint) -> Constraint:
@@ -139,7 +142,7 @@ class Profile(TallyTable[Solution]):
         self, row: int, claim: Claim = SAME, value: float | None = None, objective: Objective | None = None
     ) -> Solution:
         solution = super()._answer(row, claim, value)
-        if self.precision == "double":
+        if self.plan.precision == "double":
             return solution
         return self._with_gap(solution, row, value if claim.text == BEST else None, objective)
 
@@ -161,8 +164,9 @@ class Profile(TallyTable[Solution]):
     def _certified(
         self, row: int, decoded: Any, score: float, claim: Claim, value: float | None = None
     ) -> Solution:
-        found = Decoded(decoded, score, self.tallies[row].tolist(), value)
-        return certified(self.query, found, self._plan, claim, self.precision == "single")
+        if self._certify is None:
+            self._certify = Certifier(self.query, self.plan, self.precision == "single")
+        return self._certify(Decoded(decoded, score, self.tallies[row].tolist(), value), claim)
 
     def _decoded(self, row: int) -> NDArray[np.int64]:
         with self._lock:  # decoding may load a segment of the tables

@@ -74,7 +74,7 @@ class RootTable(ABC):
         return len(self.tallies)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_messages": None, "_lock": None}
+        return {**self.__dict__, "_messages": None, "_certify": None, "_lock": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         arrays = {name: read_only(value) for name, value in state.items() if isinstance(value, np.ndarray)}

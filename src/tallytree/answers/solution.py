@@ -8,7 +8,7 @@ score is below the profile's, by no more than rounding up can add to it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from tallytree import html
 from tallytree.answers.certificate import AnyCertificate, Claim, Proof
 from tallytree.answers.certification import certify_labelling
-from tallytree.answers.tallies import tally_type, unique_names
+from tallytree.answers.tallies import named_tally, tally_type
 from tallytree.kernels.evaluation import Evaluation
 from tallytree.model.model import Model
 from tallytree.planning.plan import Plan
 from tallytree.planning.query import Query
 from tallytree.reductions.reduction import Reduction
-from tallytree.running.graphs import evaluated
+from tallytree.running.graphs import evaluator_of
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import Frozen, read_only
 
@@ -180,22 +180,34 @@ class Decoded(NamedTuple):
     certified: bool = False  # whether score and tally are known to be what the model says
 
 
-def certified(
-    query: Query[Statistic], found: Decoded, plan: Any, claim: Claim, single: bool = False
-) -> Solution:
-    """Certify a decoded labelling on the model that was solved, and on the one that was asked about."""
-    carried, reported = query.carried, query.reported
-    every = (*carried, *query.recounted)
-    model, (assignment, score, tally, value, evaluation, known) = query.subject, found
-    evaluation = evaluated(model, every, assignment) if evaluation is None else evaluation
-    totals = _totals(every, evaluation[3]) if every else []
-    if not known:
-        certify_labelling(score, list(tally), evaluation, totals[: len(carried)], single)
-    names = unique_names(tuple([s.name for s in reported]))
-    named = tally_type(names)(*totals[len(totals) - len(reported) :])
-    proof = Proof(plan.price if isinstance(plan, Plan) else plan, score, claim)
-    solution = Solution(score if value is None else value, evaluation[0], named, assignment, model, proof)
-    return lifted(solution, query.reduction, reported)
+class Certifier:
+    """Certifies decoded labellings on the model that was solved, and on the one that was asked about.
+
+    `plan`: what a claim rests on: a plan, what makes it, or other evidence. `single`: whether the messages
+    are in single precision.
+    """
+
+    def __init__(self, query: Query[Statistic], plan: Any, single: bool = False) -> None:
+        self._query, self._single = query, single
+        self._plan = plan.price if isinstance(plan, Plan) else plan
+        self._every = (*query.carried, *query.recounted)
+        self._named = named_tally(query.reported)
+        self._evaluate: Callable[[NDArray[np.int64]], Evaluation] | None = None
+
+    def __call__(self, found: Decoded, claim: Claim) -> Solution:
+        """Certify a labelling."""
+        query, every = self._query, self._every
+        model, (assignment, score, tally, value, evaluation, known) = query.subject, found
+        if evaluation is None:
+            self._evaluate = self._evaluate or evaluator_of(model, every)
+            evaluation = self._evaluate(assignment)
+        totals = _totals(every, evaluation[3]) if every else []
+        if not known:
+            certify_labelling(score, list(tally), evaluation, totals[: len(query.carried)], self._single)
+        named = self._named(*totals[len(totals) - len(query.reported) :])
+        proof = Proof(self._plan, score, claim)
+        solution = Solution(score if value is None else value, evaluation[0], named, assignment, model, proof)
+        return lifted(solution, query.reduction, query.reported)
 
 
 def _totals(statistics: Sequence[Statistic], sums: Sequence[int]) -> list[int]:
@@ -216,7 +228,7 @@ def lifted(solution: Solution, reduction: Reduction | None, statistics: Sequence
     known = [(reduction.origin(s), value) for s, value in zip(statistics, solution.tally, strict=True)]
     originals = [(origin, value) for origin, value in known if origin is not None]
     every = [origin for origin, _ in originals]
-    evaluation = evaluated(reduction.original, every, assignment)
+    evaluation = evaluator_of(reduction.original, every)(assignment)
     promised = [value for _, value in originals]
     certify_labelling(solution.score, promised, evaluation, _totals(every, evaluation[3]))
     return solution.retold(reduction.original, assignment, solution.value, evaluation[0], solution.tally)

@@ -30,6 +30,11 @@ def unique_names(names: tuple[str, ...]) -> tuple[str, ...]:
     return unique_names(tuple(result)) if len(set(result)) < len(result) else tuple(result)
 
 
+def named_tally(statistics: Iterable[Any]) -> Any:
+    """Return the named tuple for the tallies of some statistics."""
+    return tally_type(unique_names(tuple([s.name for s in statistics])))
+
+
 def whole_numbers(values: Iterable[Any]) -> list[int]:
     """Return a tally as plain integers, of any size.
 

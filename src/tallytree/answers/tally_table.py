@@ -149,8 +149,10 @@ class TallyTable(RootTable, Generic[Answer]):
     ) -> list[tuple[int, float]]:
         """Return the rows of ``tallies`` that :meth:`top` takes, and their values; nothing is decoded."""
         chosen = self._allowed(where)
-        some = slice(None) if chosen is None else chosen
-        values = self.values(objective, self.scores[some], self.tallies[some])
+        if chosen is None:
+            values = self.values(objective, self.scores, self.tallies)
+        else:
+            values = self.values(objective, self.scores[chosen], self.tallies[chosen])
         order = [int(values.argmax())] if count == 1 else np.argsort(-values, kind="stable")[:count].tolist()
         if values[order[0]] == -np.inf:
             raise InfeasibleError(
@@ -205,7 +207,9 @@ class TallyTable(RootTable, Generic[Answer]):
 
     def _counted(self, answers: Iterator[Answer], budget: Budget) -> Iterator[Answer]:
         for rank, answer in enumerate(answers, 1):
-            budget.hold(self._kept_bytes(answer), f"a list of the {rank:,} best")
+            if (size := self._kept_bytes(answer)) > budget.room:
+                raise budget.exceeded(f"a list of the {rank:,} best", size)
+            budget.held += size
             yield answer
 
     def _by_objective(

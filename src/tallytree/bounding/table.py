@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tallytree.answers.certificate import Claim
 from tallytree.answers.ranking import Ranked
-from tallytree.answers.solution import Decoded, Solution, certified, kept_bytes
+from tallytree.answers.solution import Certifier, Decoded, Solution, kept_bytes
 from tallytree.answers.tally_table import TallyTable
 from tallytree.bounding.certificate import BoundsEvidence, Part
 from tallytree.errors import CertificateError, ModelError
@@ -69,7 +69,7 @@ class BoundedTable(TallyTable[Solution]):
     ) -> Solution:
         self._check_allowed(row)
         found = Decoded(decoded, score, self.tallies[row].tolist(), value)
-        return certified(self.query, found, self.evidence, claim)
+        return Certifier(self.query, self.evidence)(found, claim)
 
     def _check_allowed(self, row: int) -> None:
         """Hold the constraint against the tally: no table of the tallies that it leaves stands behind it."""

@@ -21,7 +21,7 @@ from tallytree.answers.certificate import BEST, Claim
 from tallytree.answers.certification import certify_labelling
 from tallytree.answers.objective import Objective
 from tallytree.answers.profile import Profile
-from tallytree.answers.solution import Decoded, Solution, certified
+from tallytree.answers.solution import Certifier, Decoded, Solution
 from tallytree.answers.tally_table import Where
 from tallytree.errors import ModelError, PerformanceWarning, TallytreeError
 from tallytree.kernels import native
@@ -29,7 +29,8 @@ from tallytree.model.model import Model
 from tallytree.planning.budget import Budget, thread_count
 from tallytree.planning.options import PlanOptions, read_options
 from tallytree.planning.orders import skeleton
-from tallytree.planning.plan import MODES, plan_graph, tally_limits
+from tallytree.planning.plan import MODES, tally_limits
+from tallytree.planning.planner import plan_graph
 from tallytree.planning.query import Query, graph_query
 from tallytree.reductions.reduction import Reduction
 from tallytree.running.engine import Root
@@ -339,4 +340,5 @@ def solution_of(
     query: Query[Statistic], found: Decoded, noun: str, options: BatchOptions, claim: str = BEST
 ) -> Solution:
     """Certify a labelling, and bring it back to the original model."""
-    return certified(query, found, partial(plan_graph, query, options.plan), Claim(claim, query.where, noun))
+    certify = Certifier(query, partial(plan_graph, query, options.plan))
+    return certify(found, Claim(claim, query.where, noun))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,26 +22,23 @@ class Tables(Protocol):
     tables: NDArray[Any]
 
 
-def evaluate(
-    cardinalities: NDArray[np.int32],
-    scores: Sequence[Tables],
-    counts: Sequence[Tables],
-    assignment: NDArray[np.int64],
-) -> Evaluation:
-    """Look a labelling up in tables of scores and of integers.
+def evaluator(
+    cardinalities: NDArray[np.int32], scores: Sequence[Tables], counts: Sequence[Tables] = ()
+) -> Callable[[NDArray[np.int64]], Evaluation]:
+    """Return what looks labellings up in tables of scores and of integers.
 
     Examples
     --------
     >>> import tallytree as tt
     >>> model = tt.Model([2], [((0,), [0.0, 1.5])])
-    >>> evaluate(model.cardinalities, model.blocks, tt.count(model, state=1).blocks, np.array([1]))
+    >>> evaluator(model.cardinalities, model.blocks, tt.count(model, state=1).blocks)(np.array([1]))
     (1.5, 1.5, 1, [1])
     """
-    return native.evaluate(
+    return partial(
+        native.evaluate,
         cardinalities,
         [block.scopes for block in scores],
         [block.tables for block in scores],
         [block.scopes for block in counts],
         [block.tables for block in counts],
-        assignment,
     )

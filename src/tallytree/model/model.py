@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tallytree import html
 from tallytree.errors import ModelError
-from tallytree.kernels.evaluation import evaluate
+from tallytree.kernels.evaluation import evaluator
 from tallytree.model import shapes
 from tallytree.model.blocks import Block
 from tallytree.model.inputs import checked_cardinalities, listed_states, uniform
@@ -231,7 +231,7 @@ class Model(Space):
 
     def score(self, labelling: ArrayLike) -> float:
         """Compute ``F(y)``, the sum of all factors at a labelling; -inf if it is forbidden."""
-        return evaluate(self.cardinalities, self.blocks, (), self.encode(labelling))[0]
+        return evaluator(self.cardinalities, self.blocks)(self.encode(labelling))[0]
 
     def restricted(self, fixed: Fixed | None = None, allowed: Allowed | None = None) -> Model:
         """Return the model on fewer labellings, with the same scores; all others score -inf.

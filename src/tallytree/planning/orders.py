@@ -10,9 +10,8 @@ A skeleton depends on scopes, cardinalities, caps and scales alone, so it is cac
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from tallytree.errors import ModelError
 from tallytree.kernels import native
 from tallytree.model.model import Model
+from tallytree.planning.recent import Recent
 from tallytree.statistics.statistic import Statistic
 
 
@@ -49,8 +49,7 @@ _OTHERS: _Tries = (("min-weight", 1), ("min-tally", 2))
 _QUICK_TRY, _OTHER_TRY = 2_000.0, 20_000.0
 _FIRST_FILL, _NEXT_FILL, _MOST_FILLS = 5_000.0, 2_000.0, 24
 
-_CACHE: OrderedDict[Any, native.Skeleton] = OrderedDict()
-_CACHE_SIZE, _CACHE_BYTES = 512, 64e6  # the last one is kept whatever its size
+_RECENT = Recent[native.Skeleton](most=512, most_bytes=64e6)
 
 _MANY = 50_000  # variables and factors, from which on programs are compared by drafts, and one is kept
 
@@ -71,13 +70,10 @@ def skeleton(
     chosen = _checked_order(order, len(model))
     shapes = [(s.cap, s.scale, *[block.key for block in s.blocks]) for s in statistics]
     key = (model.key, *shapes, chosen)
-    found = _CACHE.get(key)
+    found = _RECENT.get(key)
     if found is None:
         found = _Search(model, statistics, check).run(chosen)
-        _CACHE[key] = found
-        size = sum(one.bytes for one in _CACHE.values()) if found.bytes > _CACHE_BYTES / _CACHE_SIZE else 0
-        while len(_CACHE) > _CACHE_SIZE or (size > _CACHE_BYTES and len(_CACHE) > 1):
-            size -= _CACHE.popitem(last=False)[1].bytes
+        _RECENT.keep(key, found, found.bytes)
     return found
 
 

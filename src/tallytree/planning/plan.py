@@ -19,18 +19,16 @@ from tallytree import html
 from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
 from tallytree.model.model import Model
-from tallytree.planning.budget import advice, readable_bytes, readable_count, threads_for, without_tallies
+from tallytree.planning.budget import advice, readable_bytes, readable_count, threads_for
 from tallytree.planning.carried import Window, window_ends
 from tallytree.planning.options import PlanOptions
 from tallytree.planning.orders import skeleton
 from tallytree.planning.precision import Precision
 from tallytree.planning.price import Price, Shape
 from tallytree.planning.program import Step, step_at, steps
-from tallytree.planning.query import Query
 from tallytree.statistics.statistic import Statistic
 
 _DEFAULTS = PlanOptions()
-_NO_LIMITS = np.zeros((3, 0), dtype=np.int64)
 MODES = {
     "auto": native.TallyMode.AUTO,
     "rows": native.TallyMode.ROWS,
@@ -108,12 +106,10 @@ class Plan:
 
     def _laid_out(self, mode: native.TallyMode, window: Window) -> native.Layout:
         tables = [block.tables for s in self.statistics for block in s.blocks]
-        caps, low, high = _NO_LIMITS
-        if self.statistics:
-            caps, low, high = np.array(tally_limits(self.statistics, window), dtype=np.int64)
+        limits = tally_limits(self.statistics, window)
         try:
             single, room = self.precision == "single", self.limit - self.options.beside
-            return native.Layout(self.skeleton, tables, caps, low, high, mode, room, single)
+            return native.Layout(self.skeleton, tables, *limits, mode, room, single)
         except native.BudgetExceededError as error:
             raise self._too_large(error) from None
 
@@ -177,11 +173,15 @@ class Plan:
         return self._least_bytes + (self.threads() - 1) * self.layout.scratch_bytes
 
     @property
+    def kept_bytes(self) -> int:
+        """What the plan itself takes: the program and its lists, and the tables of the statistics."""
+        tables = sum([block.tables.nbytes for s in self.statistics for block in s.blocks])
+        return self.skeleton.bytes + self.layout.plan_bytes + tables
+
+    @property
     def _least_bytes(self) -> int:
         """What it takes on one thread."""
-        layout = self.layout
-        tables = layout.arena_bytes + layout.scratch_bytes + layout.answer_bytes
-        return self.skeleton.bytes + layout.plan_bytes + tables + int(self.options.beside)
+        return self.layout.bytes + int(self.options.beside)
 
     def threads(self, wanted: int | None = None) -> int:
         """Return how many threads a run gets: each of them has scratch memory of its own, which must fit."""
@@ -316,24 +316,6 @@ def tally_limits(statistics: Sequence[Statistic], window: Window) -> tuple[list[
 
 def _restored(shape: Shape, statistics: Sequence[Statistic], options: PlanOptions, window: Window) -> Plan:
     return Plan(shape.model(), statistics, options, window)
-
-
-def plan_graph(query: Query[Statistic], options: PlanOptions = _DEFAULTS) -> Plan:
-    """Plan what a query about a model carries, pruned to the window that its constraint leaves."""
-    try:
-        return Plan(query.subject, query.carried, options, query.window)
-    except BudgetError as error:
-        if not query.carried or not _plain_fits(query.subject, options):
-            raise
-        raise BudgetError(f"{error}. {without_tallies(query)}") from None
-
-
-def _plain_fits(model: Model, options: PlanOptions) -> bool:
-    try:
-        Plan(model, (), options._replace(layout="auto", precision="double"))
-    except BudgetError:
-        return False
-    return True
 
 
 def listed(names: tuple[str, ...]) -> str:

@@ -220,7 +220,8 @@ def as_reduction(
     """Return what is asked about as a reduction, a model as one to itself, with fewer states if asked to."""
     if isinstance(model, Reduction):
         return model.restricted(fixed, allowed)
-    return Reduction.identity(checked_model(model).restricted(fixed, allowed))
+    checked_model(model)
+    return Reduction.identity(model if fixed is allowed is None else model.restricted(fixed, allowed))
 
 
 def meet(reduction: Reduction, where: Constraint | None) -> tuple[Reduction, Constraint | None]:

@@ -6,8 +6,7 @@ The native executor runs the whole program, packing of factors and decoding incl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +14,7 @@ from numpy.typing import NDArray
 from tallytree.algebra import LogSumExp, MaxPlus
 from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
-from tallytree.kernels.evaluation import Evaluation
-from tallytree.kernels.evaluation import evaluate as evaluate_tables
+from tallytree.kernels.evaluation import Evaluation, evaluator
 from tallytree.model.blocks import evaluate
 from tallytree.model.model import Model
 from tallytree.planning.budget import Budget
@@ -134,7 +132,7 @@ def residues(
     ]
 
 
-def evaluated(model: Model, statistics: Sequence[Statistic], assignment: NDArray[Any]) -> Evaluation:
-    """Look a labelling up in the tables of a model and of statistics."""
+def evaluator_of(model: Model, statistics: Sequence[Statistic]) -> Callable[[NDArray[np.int64]], Evaluation]:
+    """Return what looks labellings up in the tables of a model and of statistics."""
     counts = [block for statistic in statistics for block in statistic.blocks] if statistics else ()
-    return evaluate_tables(model.cardinalities, model.blocks, counts, assignment)
+    return evaluator(model.cardinalities, model.blocks, counts)

@@ -1,0 +1,51 @@
+"""From a query about a model to its plan, and back to a plan that was made before."""
+
+from __future__ import annotations
+
+from tallytree.errors import BudgetError
+from tallytree.model.model import Model
+from tallytree.planning.budget import without_tallies
+from tallytree.planning.options import PlanOptions
+from tallytree.planning.plan import Plan
+from tallytree.planning.query import Query
+from tallytree.planning.recent import Recent
+from tallytree.statistics.statistic import Statistic
+
+_DEFAULTS = PlanOptions()
+_SMALL = 1 << 16  # bytes of a plan that is kept
+_RECENT = Recent[Plan](most=128, most_bytes=4e6)
+
+
+def plan_graph(query: Query[Statistic], options: PlanOptions = _DEFAULTS) -> Plan:
+    """Plan what a query about a model carries, pruned to the window that its constraint leaves.
+
+    Small plans are kept for the next query about the same statistics on a model of the same shape. (A plan
+    keeps its statistics, so that no others can be in their place.)
+    """
+    if options.order is not None:
+        return _planned(query, options)
+    places = tuple(map(id, query.carried)), tuple(query.window.items())
+    key = (query.subject.key, *places, options)
+    found = _RECENT.get(key)
+    if found is None:
+        found = _planned(query, options)
+        if (size := found.kept_bytes) <= _SMALL:
+            _RECENT.keep(key, found, size)
+    return found
+
+
+def _planned(query: Query[Statistic], options: PlanOptions) -> Plan:
+    try:
+        return Plan(query.subject, query.carried, options, query.window)
+    except BudgetError as error:
+        if not query.carried or not _plain_fits(query.subject, options):
+            raise
+        raise BudgetError(f"{error}. {without_tallies(query)}") from None
+
+
+def _plain_fits(model: Model, options: PlanOptions) -> bool:
+    try:
+        Plan(model, (), options._replace(layout="auto", precision="double"))
+    except BudgetError:
+        return False
+    return True

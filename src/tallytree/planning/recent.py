@@ -1,0 +1,50 @@
+"""What was made last, for when it is asked for again: plans of models that look alike are the same."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from threading import Lock
+from typing import Generic, TypeVar
+
+Value = TypeVar("Value")
+
+
+class Recent(Generic[Value]):
+    """The last values, by what they were made from; the oldest go where they are too many, or too large.
+
+    Examples
+    --------
+    >>> recent = Recent[str](most=2, most_bytes=100)
+    >>> for name in ("a", "b", "c"):
+    ...     recent.keep(name, name.upper(), 10)
+    >>> recent.get("a"), recent.get("c"), recent.bytes
+    (None, 'C', 20)
+    """
+
+    def __init__(self, most: int, most_bytes: float) -> None:
+        self.most, self.most_bytes, self.bytes = most, most_bytes, 0
+        self._values: OrderedDict[Hashable, tuple[Value, int]] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: Hashable) -> Value | None:
+        """Return what was kept; None if it is not there, or not any more."""
+        found = self._values.get(key)
+        return None if found is None else found[0]
+
+    def keep(self, key: Hashable, value: Value, size: int) -> None:
+        """Keep a value of so many bytes, at least until the next one comes."""
+        with self._lock:
+            self.forget(key)
+            self._values[key] = value, size
+            self.bytes += size
+            while len(self) > 1 and (len(self) > self.most or self.bytes > self.most_bytes):
+                self.forget(next(iter(self._values)))
+
+    def forget(self, key: Hashable) -> None:
+        """Give a value up, if it is there."""
+        _, size = self._values.pop(key, (None, 0))
+        self.bytes -= size
+
+    def __len__(self) -> int:
+        return len(self._values)
