@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import inf
 from typing import Any, Unpack, overload
 
@@ -106,7 +106,7 @@ def solve(
     """
     query = ask(model, statistics, where, fixed, allowed)
     chosen = read_options(options, "solve", one=True)
-    return best_of(answered(query, chosen, Question() if objective is None else None), objective)
+    return best_of(answered(query, chosen, Question if objective is None else None), objective)
 
 
 def ask(
@@ -122,7 +122,9 @@ def ask(
     return engine_of(model).query(model, statistics, where)
 
 
-def answered(query: Query[Any], options: Options, question: Question | None = None) -> TallyTable[Any]:
+def answered(
+    query: Query[Any], options: Options, question: Callable[[], Question] | None = None
+) -> TallyTable[Any]:
     """Plan a query and run the plan: the best score for every tally that is of use.
 
     Where one question is all that will be asked of the table, it may hold nothing but the answer.
@@ -130,13 +132,13 @@ def answered(query: Query[Any], options: Options, question: Question | None = No
     if question is None or options.strategy == "full":
         return _in_full(query, options)
     most_work = allowance(query, options) if options.strategy == "auto" else inf
-    found = bounded(query, question, options, most_work) if most_work else None
+    found = bounded(query, question(), options, most_work) if most_work else None
     if isinstance(found, BoundedTable):
         return found
     try:
         return _in_full(query, options)
     except BudgetError as error:
-        return _within_memory(query, question, options, error)
+        return _within_memory(query, question(), options, error)
 
 
 def _in_full(query: Query[Any], options: Options) -> TallyTable[Any]:

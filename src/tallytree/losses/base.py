@@ -11,7 +11,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
 from typing import Any, Self, TypeGuard
 
 import numpy as np
@@ -130,27 +129,25 @@ class LabellingLoss(Loss):
     """
 
     _model: Model | None = field(default=None, init=False, repr=False, compare=False)
+    _codes: Any = field(default=None, init=False, repr=False, compare=False)  # the truth, on that model
 
     def on(self, model: Model) -> Self:
         """Return the same loss in terms of a model's states, or refuse a model that does not fit."""
         if self._model is model:
             return self
-        bound = replace(self, **self._encoded(model))
-        object.__setattr__(bound, "_model", model)
+        codes = read_only(model.encode(self._required()))
+        bound = replace(self, truth=self._truth_on(model, codes))
+        vars(bound).update(_model=model, _codes=codes)
         return bound
 
-    @cached_property
-    def _codes(self) -> NDArray[np.int64]:
-        assert self._model is not None
-        return read_only(self._model.encode(self._required()))
-
-    def _encoded(self, model: Model) -> dict[str, Any]:
-        """Return the fields that mean something else in the state numbers of a model."""
-        return {"truth": model.encode(self._required())}
+    def _truth_on(self, model: Model, codes: NDArray[np.int64]) -> Any:
+        """Return the truth in terms of a model's states: their numbers."""
+        return codes
 
     def anchor(self, model: Model) -> NDArray[np.int64]:
         """Return the truth as one state number per variable."""
-        return self._codes if model is self._model else model.encode(self._required())
+        codes: NDArray[np.int64] = self._codes if model is self._model else model.encode(self._required())
+        return codes
 
     @property
     def right(self) -> list[Any]:

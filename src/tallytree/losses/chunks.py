@@ -14,6 +14,7 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tallytree.errors import ModelError
 from tallytree.losses.base import Line, flat
@@ -92,8 +93,8 @@ class ChunkFBeta(FBeta):
         super().__post_init__()
         checked_scheme(self.scheme)
 
-    def _encoded(self, model: Model) -> dict[str, Any]:
-        return {"truth": model.labels(self._required())}  # chunks are in the names
+    def _truth_on(self, model: Model, codes: NDArray[np.int64]) -> Any:
+        return model.labels(codes)  # chunks are in the names
 
     def nodes(self, y: Any) -> Counter[Any]:
         """Return the chunks of a labelling."""

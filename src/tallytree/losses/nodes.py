@@ -127,13 +127,12 @@ class NodeLoss(LabellingLoss):
         tp, fp = self.positives(columns(self.counted, tallies), self.size)
         return self.of_counts(tp, fp, self.size)
 
-    def positives(
-        self, tallies: Mapping[str, NDArray[np.int64]], size: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def positives(self, tallies: Mapping[str, Any], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return true and false positives from what is counted; zero for what the loss does not look at."""
-        nothing = np.zeros_like(next(iter(tallies.values())))
-        fp = tallies.get("fp", nothing)
-        return tallies.get("tp", size - fp if self.one_tally else nothing), fp
+        tp, fp = tallies.get("tp"), tallies.get("fp")
+        if tp is None:
+            tp = size - fp if self.one_tally else np.zeros_like(fp)
+        return tp, np.zeros_like(tp) if fp is None else fp
 
     def linear(self) -> Line | None:
         """Return the Hamming loss where every variable is a node."""
@@ -156,6 +155,8 @@ class NodeLoss(LabellingLoss):
 def _share(part: Any, whole: Any, otherwise: Any) -> Values:
     """Return ``part / whole``, and something else where there is no whole."""
     some = np.asarray(whole) > 0
+    if np.count_nonzero(some) == some.size:
+        return np.asarray(part / whole, dtype=np.float64)
     return np.where(some, np.asarray(part, dtype=np.float64) / np.where(some, whole, 1), otherwise)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from functools import cached_property, singledispatch
+from functools import cached_property, partial, singledispatch
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -148,7 +148,9 @@ class GraphLossQuery(LossQuery[AugmentedSolution]):
 
     def table(self, options: Options, scaling: Scaling, margins: Sequence[float] | None) -> TallyTable[Any]:
         """Plan and run the query."""
-        question = None if margins is None or len(margins) != 1 else self.question(scaling, margins[0])
+        question = None
+        if margins is not None and len(margins) == 1:
+            question = partial(self.question, scaling, margins[0])
         try:
             return answered(self.query, options, question)
         except BudgetError as error:
@@ -198,7 +200,7 @@ class GraphLossQuery(LossQuery[AugmentedSolution]):
 
     def folded_best(self, margin: float, options: Options) -> AugmentedSolution:
         """Maximise ``λ·loss + F`` as plain MAP: the loss is a sum of local terms, as the score is."""
-        return self.unfolded(best_of(answered(self.folded(margin), options, Question())), margin)
+        return self.unfolded(best_of(answered(self.folded(margin), options, Question)), margin)
 
     def unfolded(self, answer: Solution, margin: float) -> AugmentedSolution:
         """Return a labelling of the folded model with score and tallies of its own."""

@@ -108,8 +108,8 @@ class Space(Frozen):
             raise ModelError(f"a labelling of this model has shape {self.shape}, got shape {array.shape}")
         flat = array.reshape(-1)
         codes = flat.astype(np.int64) if flat.dtype.kind in "biu" else self._codes(flat.tolist())
-        outside = (codes < 0) | (codes >= self.cardinalities)
-        if outside.any():
+        outside = codes.view(np.uint64) >= self.cardinalities  # negative numbers are large ones there
+        if np.count_nonzero(outside):
             variable = int(outside.argmax())
             raise self._no_state(variable, flat[variable].item())
         return codes
