@@ -127,12 +127,15 @@ class NodeLoss(LabellingLoss):
         tp, fp = self.positives(columns(self.counted, tallies), self.size)
         return self.of_counts(tp, fp, self.size)
 
-    def positives(self, tallies: Mapping[str, Any], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def positives(
+        self, tallies: Mapping[str, NDArray[np.int64]], size: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return true and false positives from what is counted; zero for what the loss does not look at."""
-        tp, fp = tallies.get("tp"), tallies.get("fp")
-        if tp is None:
+        if (fp := tallies.get("fp")) is None:
+            return tallies["tp"], np.zeros_like(tallies["tp"])
+        if (tp := tallies.get("tp")) is None:
             tp = size - fp if self.one_tally else np.zeros_like(fp)
-        return tp, np.zeros_like(tp) if fp is None else fp
+        return tp, fp
 
     def linear(self) -> Line | None:
         """Return the Hamming loss where every variable is a node."""
