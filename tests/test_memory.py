@@ -103,6 +103,16 @@ COUNTED = {
         """,
         r"a batch of 3,000 problems and answers: together",
     ),
+    "profiles": (
+        """
+        def asked(count, length):
+            models = [chain(length, 3, seed) for seed in range(count)]
+            both = [tt.count(state=1), tt.count(state=2)]
+            return lambda limit: sum(map(len, tt.profile_batch(models, both, threads=2, memory_limit=limit)))
+        small, call = asked(2, 5), asked(400, 60)
+        """,
+        r"the profiles of a batch of 400 problems: together",
+    ),
     "exclude": (
         """
         def asked(count):

@@ -214,18 +214,10 @@ void append(std::vector<T> &to, const std::vector<T> &from) {
     to.insert(to.end(), from.begin(), from.end());
 }
 
-// How many rows each root has, then cells, tallies and values of all of them, one after the other.
-auto roots(const PyBatch &self) {
-    Numbers rows, cells, tallies;
-    std::vector<double> values;
-    for (const auto &answer : self.answers) {
-        rows.push_back(static_cast<std::int64_t>(answer.root.cells.size()));
-        append(cells, answer.root.cells);
-        append(tallies, answer.root.tallies);
-        append(values, answer.root.values);
-    }
-    return nb::make_tuple(to_numpy(std::move(rows)), to_numpy(std::move(cells)), to_numpy(std::move(tallies)),
-                          to_numpy(std::move(values)));
+// Cells, tallies and values of a root, which the batch no longer has then.
+auto take_root(PyBatch &self, std::int64_t item) {
+    require(item >= 0 && item < static_cast<std::int64_t>(self.answers.size()), "there is no such item");
+    return root_arrays(std::exchange(self.answers[item].root, {}), self.batch.item(item).skeleton->statistics);
 }
 
 // What is known of a labelling; its labels, its tally as the messages have it, and the sums of its integer tables are
@@ -320,7 +312,7 @@ void bind_batch(nb::module_ &m) {
         .def("profile", &profile_batch, "threads"_a)
         .def("expect", &expect, "objective"_a, "importance"_a.noconvert(), "threads"_a)
         .def_prop_ro("refused", &refused)
-        .def("roots", &roots)
+        .def("take_root", &take_root, "item"_a)
         .def("labellings", &labellings);
 }
 

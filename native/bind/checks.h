@@ -183,12 +183,16 @@ inline std::vector<TableBlock<double>> score_blocks(const Skeleton &skeleton, st
     return blocks;
 }
 
-template <class Real>
-nb::object root_of(const RunOf<Real> &run) {
-    auto root = run.root();
-    const auto columns = static_cast<std::size_t>(run.layout().statistics), rows = root.cells.size();
+template <class Root>
+nb::object root_arrays(Root root, Index statistics) {
+    const auto columns = static_cast<std::size_t>(statistics), rows = root.cells.size();
     return nb::make_tuple(to_numpy(std::move(root.cells)), to_numpy(std::move(root.tallies), {rows, columns}),
                           to_numpy(std::move(root.values)));
+}
+
+template <class Real>
+nb::object root_of(const RunOf<Real> &run) {
+    return root_arrays(run.root(), run.layout().statistics);
 }
 
 template <class Real>

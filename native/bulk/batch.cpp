@@ -41,6 +41,7 @@ class ItemSolver {
             if (decoding.wanted) decode_all(run, decoding.choose, answer.labellings);
             else answer.root = run.root();
         });
+        gate.keep(8 * static_cast<double>(answer.root.cells.size() * (2 + skeleton_.statistics)));
     }
 
   private:

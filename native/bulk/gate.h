@@ -6,22 +6,28 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "plan/layout.h"
+#include "plan/placement.h"
 
 namespace tallytree {
 
-// Lets runs in while their tables fit the limit together; one that is alone always comes in.
+// Lets runs in while their tables fit the limit together, and with what was kept of those before; one that is alone
+// always comes in where nothing was kept.
 class Gate {
   public:
     void enter(double bytes, double limit, const Poll &poll) {
         std::unique_lock guard(lock_);
-        while (inside_ > 0 && inside_ + bytes > limit) {
+        while (inside_ > 0 && inside_ + kept_ + bytes > limit) {
             left_.wait_for(guard, std::chrono::milliseconds(20));
             guard.unlock();
             poll();
             guard.lock();
         }
+        if (kept_ > 0 && inside_ + kept_ + bytes > limit) throw_budget(-1, inside_ + kept_ + bytes);
         inside_ += bytes;
+    }
+    void keep(double bytes) {
+        const std::lock_guard guard(lock_);
+        kept_ += bytes;
     }
     void leave(double bytes) {
         const std::lock_guard guard(lock_);
@@ -32,7 +38,7 @@ class Gate {
   private:
     std::mutex lock_;
     std::condition_variable left_;
-    double inside_ = 0;
+    double inside_ = 0, kept_ = 0;
 };
 
 class Pass {  // through the gate

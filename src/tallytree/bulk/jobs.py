@@ -207,11 +207,15 @@ class Batch:
 
     def profile(self) -> list[Any]:
         """Compute the profile of each problem."""
-        self._reserve()
-        self.handle.profile(self.threads)
+        budget = self._reserve()
+        try:
+            self.handle.profile(self.threads)
+        except native.BudgetExceededError as error:
+            what = f"the profiles of a batch of {len(self._problems):,} problems"
+            raise budget.exceeded(what, error.bytes) from None
         return self._gathered(self._profiles(), {})
 
-    def _reserve(self) -> None:
+    def _reserve(self) -> Budget:
         """Take what problems and answers will hold off the memory limit: the rest is for the runs."""
         plan, count = self.options.plan, self._first + len(self._problems)
         budget = Budget(plan.limit)
@@ -219,6 +223,7 @@ class Batch:
         self.handle.hold(self._held)
         if plan.memory_limit is not None:
             self.options = self.options._replace(plan=plan._replace(memory_limit=budget.room))
+        return budget
 
     # --- in ------------------------------------------------------------------------------------------------
 
@@ -285,15 +290,9 @@ class Batch:
 
     def _profiles(self) -> Iterator[Profile | None]:
         """Go through the roots that were computed; None for a problem that was refused."""
-        rows, cells, tallies, scores = self.handle.roots()
-        refused, at, tally_at = set(self.handle.refused["item"].tolist()), 0, 0
-        for place, ((_, _, query), count) in enumerate(zip(self._problems, rows.tolist(), strict=True)):
-            width = len(query.carried)
-            some = slice(at, at + count)
-            table = tallies[tally_at : tally_at + count * width].reshape(count, width)
-            root = cells[some].copy(), table.copy(), scores[some].copy()
-            at, tally_at = at + count, tally_at + count * width
-            yield None if place in refused else self._profile(query, root)
+        refused = set(self.handle.refused["item"].tolist())
+        for place, (_, _, query) in enumerate(self._problems):
+            yield None if place in refused else self._profile(query, self.handle.take_root(place))
 
     def _gathered(self, found: Iterator[Any], missing: dict[int, Problem]) -> list[Any]:
         """Return the answers of all problems, those without one solved on their own: that says why."""
