@@ -31,6 +31,13 @@ PLANNED = {
             return lambda limit: tt.solve(model, memory_limit=limit).certificate.peak_bytes
         small, call = asked(5), asked(20_000)
     """,
+    "capped count": """
+        def asked(length):
+            model = chain(length, 10)
+            few = tt.count(model, state=1) <= 3
+            return lambda limit: tt.solve(model, where=few, memory_limit=limit).certificate.peak_bytes
+        small, call = asked(5), asked(20_000)
+    """,
     "many states": """
         def asked(model):
             return lambda limit: tt.solve(model, threads=1, memory_limit=limit).certificate.peak_bytes
@@ -138,6 +145,28 @@ def test_plans_say_what_a_process_grows_by(name):
 
 
 @needs_proc
+@pytest.mark.parametrize(
+    ("name", "size", "whole"),
+    [("chain(5, 3)", "chain(100_000, 10)", 70e6), ("star(5)", "star(100_000)", 157e6)],
+)
+@pytest.mark.parametrize("share", [0.67, 0.7, 0.8])
+def test_refusals_just_below_the_limit_stay_within_it(name, size, whole, share):
+    """While programs and lists are drawn up, hardly more is held than they take in the end."""
+    code = f"""
+        def star(leaves):
+            parents = np.zeros(leaves + 1, dtype=int)
+            parents[0] = -1
+            return tt.Model.tree(parents, np.zeros((leaves + 1, 3)), np.zeros((3, 3)))
+        def asked(model):
+            return lambda limit: tt.solve(model, memory_limit=limit).certificate.peak_bytes
+        small, call = asked({name}), asked({size})
+    """
+    found = grown(code, limit=share * whole)
+    assert (found["refused"] is None) == (share == 0.8)
+    assert found["growth"] <= 1.02 * share * whole + SLACK
+
+
+@needs_proc
 @pytest.mark.parametrize("name", sorted(COUNTED))
 def test_what_grows_on_the_way_is_counted(name):
     code, words = COUNTED[name]
@@ -172,11 +201,14 @@ def uniform(length, states=3):
 
 
 def test_a_program_that_cannot_fit_is_not_drawn_up(monkeypatch):
-    monkeypatch.setattr("tallytree.planning.plan.skeleton", None)
-    with pytest.raises(
-        tt.BudgetError, match=r"the plan needs .* for the program of 30,000 variables alone, and the limit is"
-    ):
-        tt.solve(uniform(30_000), memory_limit=5e6)
+    monkeypatch.setattr("tallytree.planning.orders._Search.program", None)
+    ones = tt.count(state=1)
+    for where, strategy in ((None, "auto"), (ones <= 3, "auto"), (ones <= 3, "full"), (ones <= 3, "bounds")):
+        with pytest.raises(
+            tt.BudgetError,
+            match=r"the plan needs .* for the program of 30,001 variables alone, and the limit is",
+        ):
+            tt.solve(uniform(30_001), where=where, memory_limit=5e6, strategy=strategy)
 
 
 @pytest.mark.parametrize("size", [10**7, 2**40 - 1])

@@ -25,7 +25,7 @@ void check_order(std::span<const std::int32_t> order, std::size_t variables) {
 }
 
 PySkeleton make_skeleton(Ints32 cardinalities, const std::vector<Scopes> &scores, const std::vector<Scopes> &shifts,
-                         Ints32 statistic_of, Ints caps, Ints scales, Ints32 order, bool draft) {
+                         Ints32 statistic_of, Ints caps, Ints scales, Ints32 order, bool draft, Index expected_steps) {
     const auto score_blocks = scope_blocks(scores), shift_blocks = scope_blocks(shifts);
     check_cardinalities(as_span(cardinalities));
     check_scopes(score_blocks, cardinalities.size());
@@ -38,7 +38,7 @@ PySkeleton make_skeleton(Ints32 cardinalities, const std::vector<Scopes> &scores
     if (statistic_of.size() != shifts.size()) throw nb::value_error("every block of shifts belongs to one statistic");
     return {std::make_shared<Skeleton>(build_skeleton(as_span(cardinalities), score_blocks, shift_blocks,
                                                       as_span(statistic_of), as_span(caps), as_span(scales),
-                                                      as_span(order), draft))};
+                                                      as_span(order), draft, expected_steps))};
 }
 
 constexpr Index kLargePlan = Index{16} << 20;
@@ -127,20 +127,19 @@ auto order_of(Ints32 cardinalities, const std::vector<Scopes> &scopes, OrderMeth
     return to_numpy(std::move(order));
 }
 
-}  // namespace
-
-void bind_plans(nb::module_ &m) {
+void bind_skeletons(nb::module_ &m) {
     nb::class_<PySkeleton>(m, "Skeleton")
         .def(
             "__init__",
             [](PySkeleton *self, Ints32 cardinalities, const std::vector<Scopes> &scores,
-               const std::vector<Scopes> &shifts, Ints32 statistic_of, Ints caps, Ints scales, Ints32 order,
-               bool draft) {
-                new (self)
-                    PySkeleton(make_skeleton(cardinalities, scores, shifts, statistic_of, caps, scales, order, draft));
+               const std::vector<Scopes> &shifts, Ints32 statistic_of, Ints caps, Ints scales, Ints32 order, bool draft,
+               Index expected_steps) {
+                new (self) PySkeleton(make_skeleton(cardinalities, scores, shifts, statistic_of, caps, scales, order,
+                                                    draft, expected_steps));
             },
             "cardinalities"_a.noconvert(), "scores"_a.noconvert(), "shifts"_a.noconvert(), "statistic_of"_a.noconvert(),
-            "caps"_a.noconvert(), "scales"_a.noconvert(), "order"_a.noconvert(), "draft"_a = false)
+            "caps"_a.noconvert(), "scales"_a.noconvert(), "order"_a.noconvert(), "draft"_a = false,
+            "expected_steps"_a = 0)
         .def_prop_ro("steps", &step_table)
         .def("step", &step_row, "number"_a)
         .def_prop_ro("step_count", [](const PySkeleton &s) { return s.skeleton->step_count; })
@@ -158,7 +157,9 @@ void bind_plans(nb::module_ &m) {
         .def_prop_ro("degree", [](const PySkeleton &s) { return s.skeleton->degree; })
         .def_prop_ro("cost", [](const PySkeleton &s) { return s.skeleton->cost; })
         .def_prop_ro("feasible", [](const PySkeleton &s) { return s.skeleton->feasible; });
+}
 
+void bind_layouts(nb::module_ &m) {
     nb::class_<PyLayout>(m, "Layout")
         .def(
             "__init__",
@@ -182,7 +183,13 @@ void bind_plans(nb::module_ &m) {
         .def_prop_ro("costliest", [](const PyLayout &l) { return l.layout->costliest; })
         .def_prop_ro("tables", &table_sizes)
         .def_prop_ro("step_operations", &step_operations);
+}
 
+}  // namespace
+
+void bind_plans(nb::module_ &m) {
+    bind_skeletons(m);
+    bind_layouts(m);
     m.def("least_plan_bytes", &least_plan_bytes, "variables"_a, "factors"_a, "others"_a = 0);
     m.def("give_memory_back", &give_memory_back);
     m.def("elimination_order", &order_of, "cardinalities"_a.noconvert(), "scopes"_a.noconvert(), "method"_a,

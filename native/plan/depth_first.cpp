@@ -16,6 +16,24 @@ Ragged<T> permuted(const Ragged<T> &rows, const Numbers &order) {
     return result;
 }
 
+// In place, cycle by cycle: of long lists there is no room for another.
+template <class T>
+void permute(std::vector<T> &list, const Numbers &order) {
+    std::vector<bool> placed(list.size(), false);
+    for (std::size_t first = 0; first < list.size(); first++) {
+        if (placed[first]) continue;
+        const T kept = list[first];
+        std::size_t to = first;
+        for (auto from = static_cast<std::size_t>(order[to]); from != first; from = order[to]) {
+            list[to] = list[from];
+            placed[to] = true;
+            to = from;
+        }
+        list[to] = kept;
+        placed[to] = true;
+    }
+}
+
 // Rows that belong to the references of steps.
 Ragged<FactorLoop> permuted_refs(const Ragged<FactorLoop> &rows, const Ragged<FactorRef> &refs, const Numbers &order) {
     Ragged<FactorLoop> result;
@@ -30,18 +48,11 @@ Ragged<FactorLoop> permuted_refs(const Ragged<FactorLoop> &rows, const Ragged<Fa
 void renumber(Skeleton &s, const Numbers &order) {
     Numbers number(order.size());
     for (std::size_t i = 0; i < order.size(); i++) number[order[i]] = static_cast<std::int32_t>(i);
-    std::vector<Step> steps;
-    std::vector<double> states;
-    steps.reserve(order.size());
-    states.reserve(order.size());
-    for (auto t : order) {
-        steps.push_back(s.steps[t]);
-        if (steps.back().a >= 0) steps.back().a = number[steps.back().a];
-        if (steps.back().b >= 0) steps.back().b = number[steps.back().b];
-        states.push_back(s.states[t]);
-    }
-    s.steps = std::move(steps);
-    s.states = std::move(states);
+    for (auto &step : s.steps)
+        for (auto *input : {&step.a, &step.b})
+            if (*input >= 0) *input = number[*input];
+    permute(s.steps, order);
+    permute(s.states, order);
     s.scopes = permuted(s.scopes, order);
     s.kept = permuted(s.kept, order);
     s.score_loops = permuted_refs(s.score_loops, s.score_refs, order);

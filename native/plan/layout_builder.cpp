@@ -80,7 +80,10 @@ Layout LayoutBuilder::build(bool rows) {
 void LayoutBuilder::make_room() {
     const std::size_t steps = skeleton_.steps.size();
     for (auto *pool : {&l_.low, &l_.length, &l_.natural, &l_.class_shift}) pool->reserve(pool->size() + steps);
-    for (auto *pool : {&l_.pair_a, &l_.pair_b, &l_.class_of}) pool->reserve(pool->size() + steps);
+    for (auto *pool : {&l_.pair_a, &l_.pair_b}) pool->reserve(pool->size() + steps);
+    std::size_t shifts = l_.class_of.size();
+    for (const Step &step : skeleton_.steps) shifts += static_cast<std::size_t>(step.shift_size);
+    l_.class_of.reserve(shifts);
     l_.pair_begin.reserve(l_.pair_begin.size() + 2 * steps);
 }
 

@@ -36,8 +36,8 @@ class Builder {
         mark_.assign(cardinalities.size(), -1);
     }
 
-    Skeleton build() {
-        if (!draft_) own_scopes();
+    Skeleton build(Index expected_steps) {
+        if (!draft_) own_scopes(expected_steps);
         score_buckets_ = Buckets(scores_, position_, s_.constant_scores);
         shift_buckets_ = Buckets(shifts_, position_, s_.constant_shifts);
         messages_.resize(s_.order.size());
@@ -63,16 +63,18 @@ class Builder {
         return std::move(s_);
     }
 
-    void own_scopes() {
+    void own_scopes(Index expected_steps) {
         s_.score_scopes = OwnedScopes(scores_);
         s_.shift_scopes = OwnedScopes(shifts_);
         s_.statistic_of.assign(statistic_of_.begin(), statistic_of_.end());
         scores_ = s_.score_scopes.blocks;
         shifts_ = s_.shift_scopes.blocks;
-        const std::size_t about =
-            s_.order.size() + s_.order.size() / 16 + 16;  // at least as many, and in chains hardly more
+        const std::size_t least = s_.order.size() + s_.order.size() / 16 + 16;  // in chains there are hardly more
+        const std::size_t about = std::max(least, static_cast<std::size_t>(expected_steps));
         s_.steps.reserve(about);
         s_.states.reserve(about);
+        for (auto *begin : {&s_.scopes.begin, &s_.kept.begin, &s_.score_refs.begin, &s_.shift_refs.begin})
+            begin->reserve(about + 1);
     }
 
     void order_steps() {
@@ -343,8 +345,8 @@ class Builder {
 Skeleton build_skeleton(std::span<const std::int32_t> cardinalities, std::span<const ScopeBlock> scores,
                         std::span<const ScopeBlock> shifts, std::span<const std::int32_t> statistic_of,
                         std::span<const Index> caps, std::span<const Index> scales, std::span<const std::int32_t> order,
-                        bool draft) {
-    return Builder(cardinalities, scores, shifts, statistic_of, caps, scales, order, draft).build();
+                        bool draft, Index expected_steps) {
+    return Builder(cardinalities, scores, shifts, statistic_of, caps, scales, order, draft).build(expected_steps);
 }
 
 }  // namespace tallytree

@@ -104,11 +104,11 @@ Index bytes_of(const Skeleton &skeleton);
 double least_plan_bytes(Index variables, Index factors, Index others);
 
 // `scales[k]` is about how far one scope of statistic k moves its tally. `statistic_of[i]` says which statistic block i
-// of `shifts` belongs to. A draft says what the program costs, and has no steps: large models have several of them
-// drawn up, and one is kept.
+// of `shifts` belongs to. There is room for `expected_steps`; a program may have more. A draft says what the program
+// costs, and has no steps: large models have several of them drawn up, and one is kept.
 Skeleton build_skeleton(std::span<const std::int32_t> cardinalities, std::span<const ScopeBlock> scores,
                         std::span<const ScopeBlock> shifts, std::span<const std::int32_t> statistic_of,
                         std::span<const Index> caps, std::span<const Index> scales, std::span<const std::int32_t> order,
-                        bool draft = false);
+                        bool draft = false, Index expected_steps = 0);
 
 }  // namespace tallytree

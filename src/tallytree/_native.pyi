@@ -63,6 +63,7 @@ class Skeleton:
         scales: NDArray[np.int64],
         order: NDArray[np.int32],
         draft: bool = False,
+        expected_steps: int = 0,
     ) -> None: ...
     @property
     def steps(self) -> NDArray[np.int32]: ...

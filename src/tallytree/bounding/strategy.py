@@ -8,6 +8,7 @@ search goes on. A search that cannot be asked gives way to the table, too.
 
 from __future__ import annotations
 
+from functools import partial
 from math import inf
 from typing import Any, Protocol
 
@@ -16,6 +17,7 @@ from tallytree.bounding.table import BoundedTable
 from tallytree.errors import BudgetError
 from tallytree.model.model import Model
 from tallytree.planning.options import Options
+from tallytree.planning.plan import check_size
 from tallytree.planning.query import Query
 from tallytree.running.bounds import Found, program_for, search
 
@@ -40,7 +42,8 @@ def allowance(query: Query[Any], options: Options) -> float:
     """Return how much work a search may take before the whole table is made; 0: none, the table is small."""
     if not query.carried or not isinstance(query.subject, Model):
         return 0.0
-    program = program_for(query.subject, query.carried, options.plan.order)
+    check = partial(check_size, options.plan)
+    program = program_for(query.subject, query.carried, options.plan.order, check, draft=True)
     cost = program.cost / (_JOINED if program.step_count > len(query.subject) + 1 else 1)
     if cost >= _WORTH_TRYING and query.window:
         cost *= _within_window(query)
@@ -80,6 +83,7 @@ def bounded(
         counted,
         wanted,
         order=options.plan.order,
+        check=partial(check_size, options.plan),
         starts=() if question.start is None else (question.start,),
         most_work=most_work,
         memory_limit=options.plan.limit - options.plan.beside,

@@ -10,7 +10,7 @@ A skeleton depends on scopes, cardinalities, caps and scales alone, so it is cac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -54,27 +54,40 @@ _RECENT = Recent[native.Skeleton](most=512, most_bytes=64e6)
 _MANY = 50_000  # variables and factors, from which on programs are compared by drafts, and one is kept
 
 
+Check = Callable[[int, int, int], None]
+"""What refuses programs of so many variables, factors and steps, or more, before they are drawn up."""
+
+
 def skeleton(
     model: Model,
     statistics: Sequence[Statistic],
     order: Order | None = None,
-    check: Callable[[int], None] | None = None,
+    check: Check | None = None,
+    *,
+    draft: bool = False,
 ) -> native.Skeleton:
     """Return the cheapest program found for a model and statistics, from the cache if the shape is known.
 
     `model` and `statistics`: what is to be solved; only scopes, cardinalities and caps are looked at.
     `order`: a heuristic by name, the variables in the order in which they are to be eliminated, or a clique
     tree.
-    `check` is told how many steps the program of a large model will have, before it is drawn up.
+    `check` is asked before one is drawn up, and again where it is known how many steps it will have.
+    `draft`: what the program costs is all that is asked, so that one of a large model may have no steps.
     """
     chosen = _checked_order(order, len(model))
     shapes = [(s.cap, s.scale, *[block.key for block in s.blocks]) for s in statistics]
-    key = (model.key, *shapes, chosen)
+    draft = draft and _size(model, statistics) >= _MANY
+    key = (model.key, *shapes, draft, chosen)
     found = _RECENT.get(key)
     if found is None:
-        found = _Search(model, statistics, check).run(chosen)
+        found = _Search(model, statistics, key[:-1], check).run(chosen, draft)
         _RECENT.keep(key, found, found.bytes)
     return found
+
+
+def _size(model: Model, statistics: Sequence[Statistic]) -> int:
+    counted = [block for s in statistics for block in s.blocks]
+    return len(model) + sum(map(len, model.blocks)) + sum(map(len, counted))
 
 
 def _checked_order(order: Order | None, variables: int) -> str | tuple[int, ...] | None:
@@ -100,9 +113,9 @@ class _Search:
     """The scopes of one problem, as the native planner takes them."""
 
     def __init__(
-        self, model: Model, statistics: Sequence[Statistic], check: Callable[[int], None] | None = None
+        self, model: Model, statistics: Sequence[Statistic], key: tuple[Hashable, ...], check: Check | None
     ) -> None:
-        self.check = check
+        self.key, self.check = key, check
         self.cardinalities = model.cardinalities
         self.scores = [block.scopes for block in model.blocks]
         self.shifts = [block.scopes for s in statistics for block in s.blocks]
@@ -112,22 +125,36 @@ class _Search:
         )
         self.scales = np.array([s.scale for s in statistics], dtype=np.int64)
         self.seen: set[bytes] = set()
-        self.size = len(self.cardinalities) + sum(map(len, self.scores)) + sum(map(len, self.shifts))
+        self.size = _size(model, statistics)
 
-    def run(self, order: str | tuple[int, ...] | None) -> native.Skeleton:
-        if isinstance(order, tuple):
-            return self.program(np.array(order, dtype=np.int32))
-        if order is not None:
-            return self.program(self.order(order))
+    def check_steps(self, steps: int) -> None:
+        if self.check is not None:
+            factors = sum(len(scopes) for scopes in (*self.scores, *self.shifts) if scopes.shape[1])
+            self.check(len(self.cardinalities), factors, steps)
+
+    def run(self, order: str | tuple[int, ...] | None, draft: bool) -> native.Skeleton:
+        self.check_steps(len(self.cardinalities))
+        if order is None:
+            found = self.search() if draft else self.cheapest_program()
+        else:
+            given = self.order(order) if isinstance(order, str) else np.array(order, dtype=np.int32)
+            found = self.program(given, draft)
+        if self.size >= _MANY:
+            native.give_memory_back()
+        return found
+
+    def cheapest_program(self) -> native.Skeleton:
         best = self.search()
         if self.size < _MANY:
             return best
-        if self.check is not None:
-            self.check(best.step_count)
-        order_found = best.order
+        self.check_steps(best.step_count)
+        order, steps = best.order, best.step_count
         del best
         native.give_memory_back()
-        return self.program(order_found)
+        known = _RECENT.get((*self.key, "natural"))  # a search by bounds may have drawn it up
+        if known is not None and np.array_equal(known.order, order):
+            return known
+        return self.program(order, steps=steps)
 
     def search(self) -> native.Skeleton:
         """Return the cheapest program, or draft, of several."""
@@ -168,6 +195,6 @@ class _Search:
         scopes = [*self.scores, *self.shifts]
         return native.elimination_order(self.cardinalities, scopes, METHODS[method], seed)
 
-    def program(self, order: NDArray[np.int32], draft: bool = False) -> native.Skeleton:
+    def program(self, order: NDArray[np.int32], draft: bool = False, steps: int = 0) -> native.Skeleton:
         numbers = self.statistic_of, self.caps, self.scales
-        return native.Skeleton(self.cardinalities, self.scores, self.shifts, *numbers, order, draft)
+        return native.Skeleton(self.cardinalities, self.scores, self.shifts, *numbers, order, draft, steps)

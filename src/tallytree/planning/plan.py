@@ -64,7 +64,6 @@ class Plan:
 
     __slots__ = (
         "__dict__",
-        "_factors",
         "_price",
         "_shape",
         "layout",
@@ -88,21 +87,8 @@ class Plan:
         self._price: Price | None = None
         self.statistics = tuple(statistics)
         self._shape = Shape(model)
-        scopes = [*self._shape.scopes, *[block.scopes for s in self.statistics for block in s.blocks]]
-        self._factors = sum([len(each) for each in scopes if each.shape[1]])
-        self._check_size(len(model))
-        self.skeleton = skeleton(model, statistics, options.order, self._check_size)
+        self.skeleton = skeleton(model, statistics, options.order, partial(check_size, options))
         self.layout = self._laid_out(MODES[options.layout], self.window)
-
-    def _check_size(self, steps: int) -> None:
-        """Refuse what would not fit whatever its tables are, before its program is drawn up."""
-        variables = len(self._shape.cardinalities)
-        least = native.least_plan_bytes(variables, self._factors, steps - variables) + self.options.beside
-        if least > self.limit:
-            raise BudgetError(
-                f"the plan needs {readable_bytes(least)} or more, for the program of {variables:,} "
-                f"variables alone, and the limit is {readable_bytes(self.limit)}; raise memory_limit="
-            )
 
     def _laid_out(self, mode: native.TallyMode, window: Window) -> native.Layout:
         tables = [block.tables for s in self.statistics for block in s.blocks]
@@ -305,6 +291,16 @@ class Plan:
         return (
             f"Plan(width={self.width}, degree={self.degree}, tallies={self.tallies}, "
             f"operations={self.operations:.4g}, peak_bytes={self.peak_bytes})"
+        )
+
+
+def check_size(options: PlanOptions, variables: int, factors: int, steps: int) -> None:
+    """Refuse what would not fit whatever its tables are, before its program is drawn up."""
+    least = native.least_plan_bytes(variables, factors, steps - variables) + options.beside
+    if least > options.limit:
+        raise BudgetError(
+            f"the plan needs {readable_bytes(least)} or more, for the program of {variables:,} variables "
+            f"alone, and the limit is {readable_bytes(options.limit)}; raise memory_limit="
         )
 
 

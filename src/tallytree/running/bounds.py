@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tallytree.kernels import native
 from tallytree.model.model import Model
-from tallytree.planning.orders import Order, skeleton
+from tallytree.planning.orders import Check, Order, skeleton
 from tallytree.statistics.statistic import Statistic
 
 MOST_STATISTICS = 3
@@ -67,13 +67,20 @@ class Wanted(NamedTuple):
         return native.Need(kind, self.margin, self.truth, above, below, losses.reshape(-1), low, high)
 
 
-def program_for(model: Model, statistics: Sequence[Statistic], order: Order | None) -> native.Skeleton:
+def program_for(
+    model: Model,
+    statistics: Sequence[Statistic],
+    order: Order | None,
+    check: Check | None = None,
+    *,
+    draft: bool = False,
+) -> native.Skeleton:
     """Return a program for plain passes; a chain in its own order needs no search for one."""
     if order is None:
-        found = skeleton(model, statistics, "natural")
+        found = skeleton(model, statistics, "natural", check, draft=draft)
         if found.width <= 1 and found.step_count <= len(model) + 1:
             return found
-    return skeleton(model, statistics, order)
+    return skeleton(model, statistics, order, check, draft=draft)
 
 
 def search(
@@ -82,6 +89,7 @@ def search(
     wanted: Wanted,
     *,
     order: Order | None = None,
+    check: Check | None = None,
     starts: Sequence[NDArray[np.int64]] = (),
     prices: NDArray[np.float64] | None = None,
     most_work: float = np.inf,
@@ -95,7 +103,7 @@ def search(
         Uncapped statistics, one to three.
     wanted : Wanted
         What is maximised.
-    order : optional
+    order, check : optional
         As for a plan.
     starts : sequence of labellings
         Some that are known.
@@ -106,7 +114,7 @@ def search(
     memory_limit : float
         In bytes.
     """
-    program = program_for(model, statistics, order)
+    program = program_for(model, statistics, order, check)
     return native.search_by_bounds(
         program,
         [block.tables for block in model.blocks],
