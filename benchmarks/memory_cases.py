@@ -129,6 +129,12 @@ def batch(small: bool) -> Call:
     return counted(lambda limit: tt.loss_augmented_batch(models, losses, memory_limit=limit))
 
 
+def profiles(small: bool) -> Call:
+    models = [chain(60, 3, seed) for seed in range(2 if small else 400)]
+    both = [tt.count(state=1), tt.count(state=2)]
+    return counted(lambda limit: tt.profile_batch(models, both, memory_limit=limit))
+
+
 def excluded(small: bool) -> Call:
     model = chain(300, 3)
     outputs = [found.assignment for found in tt.k_best(model, 2 if small else 2000)]
@@ -149,6 +155,7 @@ CASES: dict[str, Callable[[bool], Call]] = {
     "k_best 5,000 trees of 15 words": trees,
     "relax, chain of 100,000 x 3": relaxed,
     "loss_augmented_batch of 500": batch,
+    "profile_batch of 400, chains of 60 x 3": profiles,
     "exclude 2,000, chain of 300 x 3": excluded,
 }
 
