@@ -88,12 +88,30 @@ def test_without_statistics_too() -> None:
 
 @pytest.mark.parametrize(
     "objective",
-    [lambda s, k: s * (1 + 1j), lambda s, k: np.ma.masked_greater(s, 1.0), lambda s, k: [1j] * len(s)],
-    ids=["complex", "masked", "complex list"],
+    [
+        lambda s, k: s * (1 + 1j),
+        lambda s, k: np.ma.masked_greater(s, 1.0),
+        lambda s, k: [1j] * len(s),
+        lambda s, k: ["1.5"] * len(s),
+        tt.elementwise(lambda s, k: s + 1j),
+        tt.elementwise(lambda s, k: None),
+        tt.elementwise(lambda s, k: "1.5"),
+        tt.elementwise(lambda s, k: [s, k]),
+    ],
+    ids=[
+        "complex",
+        "masked",
+        "complex list",
+        "texts",
+        "complex by row",
+        "None by row",
+        "text by row",
+        "list by row",
+    ],
 )
 def test_values_are_real_numbers(objective: Objective) -> None:
     model = chain(np.random.default_rng(0))
-    with pytest.raises(tt.ObjectiveError, match="one number per row"):
+    with pytest.raises(tt.ObjectiveError, match="one number per row|gave nan"):
         tt.solve(model, [tt.count(model, state=1)], objective)
 
 

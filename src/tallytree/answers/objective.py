@@ -44,9 +44,9 @@ def elementwise(function: Callable[..., float]) -> Objective:
     array([0, 1])
     """
 
-    def over_arrays(score: NDArray[np.float64], *tallies: NDArray[np.int64]) -> NDArray[np.float64]:
+    def over_arrays(score: NDArray[np.float64], *tallies: NDArray[np.int64]) -> NDArray[Any]:
         rows = zip(score.tolist(), *(tally.tolist() for tally in tallies), strict=True)
-        return np.array([function(*row) for row in rows], dtype=np.float64)
+        return np.array([function(*row) for row in rows])
 
     return update_wrapper(over_arrays, function)
 
@@ -89,7 +89,7 @@ def _returned(
         raise ObjectiveError("the objective returned None; does it end without a return?")
     try:
         found = np.asarray(result)
-        if found.dtype.kind == "c" or isinstance(result, np.ma.MaskedArray):
+        if found.dtype.kind not in "biufO" or isinstance(result, np.ma.MaskedArray):
             raise ValueError
         values = found.astype(np.float64, copy=False)
         if values.shape != scores.shape:
