@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -131,6 +132,15 @@ def test_counts_of_many_digits_are_refused(count: str) -> None:
         tt.BudgetError, match="the pattern needs more than 100,000 states; use smaller counts"
     ):
         tt.regular(f"a{{{count}}}")
+
+
+@pytest.mark.parametrize("pattern", ["{{{}", "a{{{}", "a{{{}}}", "a{{1{}}}", "a{{1,{}}}", "[{}", "'{}"])
+@pytest.mark.parametrize("sign", [",", "9", "("])
+def test_long_patterns_that_are_no_patterns_are_refused_at_once(pattern: str, sign: str) -> None:
+    began = time.monotonic()
+    with pytest.raises((tt.ModelError, tt.BudgetError)) as caught:
+        tt.regular(pattern.format(sign * 100_000))
+    assert len(str(caught.value)) < 1000 and time.monotonic() - began < 5
 
 
 # --- constraints, grammars, paths ---------------------------------------------------------------------------
