@@ -53,6 +53,22 @@ void add_items(PyBatch &self, std::vector<BatchItem> items, Kept kept) {
     for (auto &item : items) self.batch.add(std::move(item));
 }
 
+// Tables of labels, where a truth has states of its own and the tables of the skeleton are made from these: those of
+// the positions of a chain, then those of neighbours, one for all or one for each.
+std::vector<TableBlock<double>> label_blocks(const Skeleton &skeleton, std::span<const Tables> tables,
+                                             const TruthTables &truths) {
+    auto blocks = table_blocks<double>(tables);
+    Index size = 1;
+    for (std::size_t i = 0; i < blocks.size(); i++) {
+        const Index count = skeleton.score_scopes.blocks[i].count;
+        require(blocks[i].count == 1 || blocks[i].count == count, "a block has neither one table nor one per scope");
+        size *= blocks[0].size;
+        require(blocks[i].size == size, "a table's size does not fit its labels");
+    }
+    for (auto label : truths.labels) require(!blocks.empty() && label < blocks[0].size, "a label is out of range");
+    return blocks;
+}
+
 // Models, with a truth each or with none; their tables lie one after the other.
 void add_models(PyBatch &self, const std::vector<PySkeleton> &skeletons, std::vector<Tables> tables,
                 std::optional<PyTruths> truths) {
@@ -62,7 +78,10 @@ void add_models(PyBatch &self, const std::vector<PySkeleton> &skeletons, std::ve
         items[i].skeleton = skeletons[i].skeleton;
         const std::size_t blocks = items[i].skeleton->score_scopes.blocks.size();
         require(blocks <= tables.size() - table, "one array of tables per block of scopes is needed");
-        items[i].scores = score_blocks(*items[i].skeleton, std::span(tables).subspan(table, blocks));
+        const auto some = std::span(tables).subspan(table, blocks);
+        const bool own_states = truths && truths->tables->links;
+        items[i].scores = own_states ? label_blocks(*items[i].skeleton, some, *truths->tables)
+                                     : score_blocks(*items[i].skeleton, some);
         table += blocks;
     }
     require(table == tables.size(), "one array of tables per block of scopes is needed");

@@ -9,23 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.answers.certificate import BEST, SAME_TALLY, Claim, Proof
+from tallytree.answers.certification import certify_loss
 from tallytree.answers.objective import Objective
 from tallytree.answers.solution import Decoded, Solution
 from tallytree.answers.tallies import tally_type
 from tallytree.answers.tally_table import Where
 from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.jobs import Batch, BatchOptions, Labellings, solution_of
-from tallytree.bulk.truth_tables import PositionTables
+from tallytree.bulk.truth_tables import PositionTables, TruthTables
 from tallytree.errors import ModelError
+from tallytree.kernels import native
 from tallytree.losses.augmented import LossProfile, loss_augmented
 from tallytree.losses.base import Loss
+from tallytree.losses.chunks import ChunkFBeta
 from tallytree.losses.query import GraphLossQuery
 from tallytree.losses.scaling import Scaling, checked_scaling
 from tallytree.losses.sequences import SequenceLoss
@@ -133,7 +136,7 @@ class LossProblem:
 def in_bulk(asked: LossArguments) -> list[LossProblems]:
     """Put those problems together whose statistics and losses are looked after natively."""
     groups: dict[Any, list[int]] = {}
-    tables: dict[Any, PositionTables | None] = {}  # of each recipe: often it is the same one
+    tables: dict[Any, TruthTables | None] = {}  # of each recipe: often it is the same one
     each = zip(asked.models, asked.recipes, asked.where, asked.fixed, asked.allowed, strict=True)
     for number, (model, recipe, where, fixed, allowed) in enumerate(each):
         if where is not None or fixed or allowed or not isinstance(model, Model) or model.alike is None:
@@ -142,19 +145,18 @@ def in_bulk(asked: LossArguments) -> list[LossProblems]:
         key = id(recipe), states, model.alike
         if key not in tables:
             tables[key] = _tables_of(recipe, model)
-        if (found := tables[key]) is not None:
+        if (found := tables[key]) is not None and found.suits(model):
             groups.setdefault((id(found), states), []).append(number)
     kept = {id(some): some for some in tables.values() if some is not None}
     bulks = (LossProblems(asked, numbers, kept[which]) for (which, _), numbers in groups.items())
     return [bulk for bulk in bulks if bulk.ready]
 
 
-def _tables_of(recipe: Loss, model: Model) -> PositionTables | None:
-    """Return what a loss counts position by position; None for other losses."""
-    if not model.alike or not PositionTables.suit(recipe):
+def _tables_of(recipe: Loss, model: Model) -> TruthTables | None:
+    """Return what a loss counts by tables that serve all truths; None for other losses."""
+    if not model.alike or not (PositionTables.suit(recipe) or type(recipe) is ChunkFBeta):
         return None
-    found = truth_tables(recipe.replace(truth=None), model.alike, model.states_of(0))
-    return found if isinstance(found, PositionTables) else None
+    return truth_tables(recipe.replace(truth=None), model.alike, model.states_of(0))
 
 
 class LossProblems:
@@ -168,11 +170,12 @@ class LossProblems:
         Whether they can be answered in bulk; not where a truth, or something else, needs a closer look.
     """
 
-    def __init__(self, asked: LossArguments, numbers: list[int], tables: PositionTables) -> None:
+    def __init__(self, asked: LossArguments, numbers: list[int], tables: TruthTables) -> None:
         self.asked, self.numbers, self.tables = asked, numbers, tables
         self.models = [asked.models[number] for number in numbers]
         self.recipes = [asked.recipes[number] for number in numbers]
         self.lengths = [len(model) for model in self.models]
+        self._ends = list(accumulate(self.lengths))
         self.labels = self._labels()
         self.folds = self.labels is not None and self._folds()
         self.ready = self.labels is not None and self._scales() and not (self.folds and not self._foldable())
@@ -184,14 +187,16 @@ class LossProblems:
             batch.hold(model)
         keys = [model.key for model in self.models]
         examples = dict(zip(keys, self.models, strict=True))  # one of each shape
-        shapes = {
-            key: batch.skeleton(model, () if self.folds else self.tables.shapes(model))
-            for key, model in examples.items()
-        }
+        shapes = {key: self._program(model, batch) for key, model in examples.items()}
         scaling, margin, count = self.asked.scaling, self.asked.margin, self.asked.tallies
         truths, _ = self.tables.truths(self.labels, self.lengths, scaling, margin, count, self.folds)
         tables = [block.tables for model in self.models for block in model.blocks]
         batch.handle.add_models([shapes[key] for key in keys], tables, truths)
+
+    def _program(self, model: Model, batch: Batch) -> native.Skeleton:
+        if self.tables.linked:
+            return self.tables.chain(len(model), counting=True)
+        return batch.skeleton(model, () if self.folds else self.tables.shapes(model))
 
     def answers(self, found: Labellings, options: BatchOptions) -> dict[int, list[AugmentedSolution]]:
         """Make the answers; whether the messages' promises hold is known natively."""
@@ -204,6 +209,9 @@ class LossProblems:
             at, end, promised, score, value, loss, truth_score = numbers
             model, some = self.models[index], answers.setdefault(index, [])
             plan = partial(self._plan, index, options)
+            if self.tables.linked:
+                defined = self._bound(index)(model.labels(assignments[at:end]))
+                certify_loss(loss, defined, source="the table of chunks")
             solution = AugmentedSolution.complete(
                 value=value,
                 score=score,
@@ -244,10 +252,14 @@ class LossProblems:
 
     def _plan(self, index: int, options: BatchOptions) -> Plan:
         """Return the plan of one problem, for its certificate."""
-        assert self.labels is not None  # what truths were: by now their owner may have changed them
-        begin, model = sum(self.lengths[:index]), self.models[index]
-        loss = self.recipes[index].against(self.labels[begin : begin + len(model)]).on(model)
-        return plan_graph(Query(model, () if self.folds else loss.reduce(model).statistics), options.plan)
+        reduction = self._bound(index).on(self.models[index]).reduce(self.models[index])
+        return plan_graph(Query(reduction.model, () if self.folds else reduction.statistics), options.plan)
+
+    def _bound(self, index: int) -> Loss:
+        """Return the loss of one problem, with what its truth was: its owner may have changed it."""
+        assert self.labels is not None
+        end = self._ends[index]
+        return self.tables.bound(self.labels[end - self.lengths[index] : end])
 
     def _labels(self) -> NDArray[np.int64] | None:
         """Return the states of all truths, one after the other; None if one is not as it should be."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,6 +107,15 @@ class TruthTables(ABC):
         tables = [one.table for one in losses]
         return native.Truths(self.compiled, kinds, labels, tables, factors, count), folded
 
+    @property
+    def linked(self) -> bool:
+        """Whether it looks at neighbours, on chains, over states of its own."""
+        return len(self.tables.fits) > 0
+
+    def suits(self, model: Model) -> bool:
+        """Whether it can count on a model of the labels."""
+        return not self.linked or model.key[1:] == _chain_key(len(model))
+
     def chain(self, length: int, counting: bool) -> native.Skeleton:
         """Return the program of a chain of some length, with the statistics or without."""
         found = self._skeletons.get((length, counting))
@@ -130,11 +139,17 @@ class TruthTables(ABC):
         scopes, key = unary_scopes(len(model))
         states = self.tables.labels.shape[1]
         blocks = [Block(scopes, np.zeros((1, states), dtype=np.int64), key)]
-        if len(self.tables.fits):  # only on chains, whose last block is that of neighbours
+        if self.linked:  # only on chains, whose last block is that of neighbours
             blocks += [b.with_tables(np.zeros((1, states, states), dtype=np.int64)) for b in model.blocks[1:]]
         return tuple(
             Statistic.from_blocks(blocks, name, None, model.cardinalities, 1) for name in self.statistics
         )
+
+
+@lru_cache(maxsize=1024)
+def _chain_key(length: int) -> tuple[bytes, ...]:
+    """Return what the scopes of all chains of a length have in common."""
+    return Model.chain(np.zeros((length, 1)), np.zeros((1, 1))).key[1:]
 
 
 class PositionTables(TruthTables):
