@@ -69,12 +69,8 @@ class Builder {
         s_.statistic_of.assign(statistic_of_.begin(), statistic_of_.end());
         scores_ = s_.score_scopes.blocks;
         shifts_ = s_.shift_scopes.blocks;
-        const std::size_t least = s_.order.size() + s_.order.size() / 16 + 16;  // in chains there are hardly more
-        const std::size_t about = std::max(least, static_cast<std::size_t>(expected_steps));
-        s_.steps.reserve(about);
-        s_.states.reserve(about);
-        for (auto *begin : {&s_.scopes.begin, &s_.kept.begin, &s_.score_refs.begin, &s_.shift_refs.begin})
-            begin->reserve(about + 1);
+        const auto variables = static_cast<Index>(s_.order.size());
+        make_room(s_, std::max(variables + variables / 16 + 16, expected_steps));  // in chains hardly more than these
     }
 
     void order_steps() {

@@ -98,6 +98,8 @@ struct Skeleton {
 };
 
 Index bytes_of(const Skeleton &skeleton);
+// For so many steps, so that long lists need not be copied while they grow.
+void make_room(Skeleton &skeleton, Index steps);
 
 // What a plan for so many variables and factors takes at least, whatever its tables hold: the steps that eliminate the
 // variables, and their places in a layout; and of other steps, where it is known how many there are.
