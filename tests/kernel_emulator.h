@@ -5,6 +5,7 @@
 #include <limits>
 
 #define __global__
+#define __grid_constant__
 #define __launch_bounds__(...)
 #define __device__
 #define __shared__ static thread_local

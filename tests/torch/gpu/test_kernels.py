@@ -145,13 +145,17 @@ class Counts:
         chunks = self.tallies.chunks
         if chunks is not None:
             chunks = counted.Chunks(chunks.marks.to(device), chunks.goes_on.to(device), chunks.pairs.to(device))
-        return counted.Tallies(self.tallies.shifts.to(device), self.tallies.count, chunks)
+        its = self.tallies
+        return counted.Tallies(its.shifts.to(device), its.boxes.to(device), its.count, its.line, chunks)
 
 
 def node_counts(problem: Drawn, seed: int) -> Counts:
     rng = np.random.default_rng(seed)
-    shifts = torch.tensor(rng.choice([0, 1, 11, 12], size=problem.nodes.shape), dtype=torch.int32)
-    return Counts(counted.Tallies(shifts, int(shifts.amax(2).sum(1).max()) + 1), [], 0)
+    line = 4 * 2 + 1
+    lines, within = (torch.tensor(rng.integers(0, 3, problem.nodes.shape), dtype=torch.int32) for _ in range(2))
+    boxes = 1 + torch.stack([x.amax(2).cumsum(1) for x in (lines, within)], 2)
+    tallies = counted.Tallies(lines * line + within, boxes.int(), int(boxes[..., 0].max()) * line, line)
+    return Counts(tallies, [], 0)
 
 
 def chunk_counts(problem: Drawn, seed: int) -> Counts:
@@ -171,7 +175,9 @@ def chunk_counts(problem: Drawn, seed: int) -> Counts:
     bits = torch.tensor([sum(1 << to for s, to in pairs if s == state) for state in range(states)], dtype=torch.int32)
     shifts = torch.tensor([0, *[unit] * (states - 1)], dtype=torch.int32).expand(sentences, positions, -1).contiguous()
     chunks = counted.Chunks(marks, bits[:, None].contiguous(), torch.tensor(pairs, dtype=torch.int32))
-    return Counts(counted.Tallies(shifts, (positions + 1) * unit, chunks), truths, unit)
+    width = 1 + (marks[..., 0] >= 2).cumsum(1)
+    boxes = torch.stack([torch.arange(2, positions + 2).expand_as(width), width], 2).int()
+    return Counts(counted.Tallies(shifts, boxes, (positions + 1) * unit, unit, chunks), truths, unit)
 
 
 COUNTS = [(node_counts, case) for case in CASES] + [(chunk_counts, (*case[:1], 5, *case[2:])) for case in CASES[:4]]

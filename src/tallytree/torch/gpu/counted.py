@@ -1,13 +1,14 @@
 """Batches of chains with counts on a GPU: the best labelling by score and tally, and sums over all of each tally.
 
 A tally is a number below ``Tallies.count``, and what a state adds to it is a shift: several counts are numbered as the
-cells of a grid are. See ``kernels/counted.cuh`` for how the tables are laid out.
+cells of a grid are, line by line. See ``kernels/counted.cuh`` for how the tables are laid out.
 """
 
 from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -38,11 +39,28 @@ class Chunks:
 
 @dataclass(frozen=True)
 class Tallies:
-    """How many tallies there are, and what states add: ``shifts`` (B, T, C), int32 and not negative."""
+    """How many tallies there are, and what states add.
+
+    ``shifts`` (B, T, C) are int32 and not negative. ``line`` is the number of cells of a line of the grid; ``boxes``
+    (B, T, 2), int32, are the lines and cells of a line that are reached up to each position, at most.
+    """
 
     shifts: Tensor
+    boxes: Tensor
     count: int
+    line: int
     chunks: Chunks | None = None
+
+    @cached_property
+    def placed(self) -> Tensor:
+        """Boxes, and where each begins: after all columns of those before."""
+        sizes = self.boxes.prod(2)
+        return torch.stack([*self.boxes.unbind(2), sizes.cumsum(1) - sizes], 2).to(torch.int32).contiguous()
+
+    @cached_property
+    def columns(self) -> int:
+        """Columns of the tables of a sentence, at most."""
+        return int(self.boxes.prod(2).sum(1).max())
 
     @property
     def extra_rows(self) -> int:
@@ -69,8 +87,8 @@ class _Batch(ctypes.Structure):
     """What a kernel is given; see ``Batch`` in ``kernels/counted.cuh``."""
 
     _fields_ = [
-        *((name, ctypes.c_void_p) for name in ("nodes", "weights", "lengths", "shifts", "marks", "goes_on", "pairs")),
-        *((name, ctypes.c_int) for name in ("pair_count", "sentences", "positions", "tallies", "shared")),
+        *((name, ctypes.c_void_p) for name in ("nodes", "weights", "lengths", "shifts", "boxes", "marks", "goes_on", "pairs")),
+        *((name, ctypes.c_int) for name in ("pair_count", "sentences", "positions", "tallies", "shared", "line", "columns")),
     ]
 
 
@@ -88,17 +106,15 @@ class Run:
         return min(self.chains.shape[0], _BLOCKS * compiling.processors(self.chains.nodes.device))
 
     @property
-    def scratch_bytes(self) -> int:
-        """Bytes of the tables, masks and lists of one block."""
-        _, positions, states = self.chains.shape
-        stride = -(-self.tallies.count // 32) * 32
-        tables = (positions + 2) * (states + self.tallies.extra_rows) * stride * _REAL[self.real]
-        return -(-(tables + 4 * positions * (stride // 32 + stride + 1)) // 16) * 16
+    def columns(self) -> int:
+        """Columns of the tables of a block: of a sentence, and of two positions of a backward pass."""
+        return self.tallies.columns + 2 * self.tallies.count
 
     @property
     def bytes(self) -> int:
         """Device memory that a launch takes beside its inputs and answers."""
-        return self.blocks * self.scratch_bytes
+        rows = self.chains.shape[2] + self.tallies.extra_rows
+        return self.blocks * self.columns * rows * _REAL[self.real]
 
     @property
     def padded(self) -> int:
@@ -111,7 +127,7 @@ class Run:
     def block_memory(self) -> int:
         """Shared memory of a block."""
         real = _REAL[self.real]
-        exceptions = self.tallies.exceptions * (24 + 2 * real if real == 8 else 28)
+        exceptions = self.tallies.exceptions * (24 + 2 * real)
         return ((self.chains.shape[2] + 1) * self.padded + 4) * real + exceptions + 4 * self.padded + 16
 
     def launch(self, source: str, name: str, before: tuple[Tensor, ...], after: tuple[Tensor | None, ...], extra: int = 0) -> None:
@@ -119,16 +135,15 @@ class Run:
         batch = self._batch()
         run = self.chains.kernel(source, name, REAL=NAMES[self.real], CHUNKS=self.tallies.extra_rows)
         scratch = torch.empty(self.bytes, dtype=torch.uint8, device=self.chains.nodes.device)
-        memory = (scratch, ctypes.c_int64(self.scratch_bytes))
-        run(self.blocks, _THREADS, self.block_memory + extra, batch, *before, *memory, *after)
+        run(self.blocks, _THREADS, self.block_memory + extra, batch, *before, scratch, *after)
 
     def _batch(self) -> _Batch:
         chains, chunks = self.chains, self.tallies.chunks
         counted = (None, None, None) if chunks is None else (chunks.marks, chunks.goes_on, chunks.pairs)
-        tensors = (chains.nodes, chains.weights, chains.lengths, self.tallies.shifts, *counted)
+        tensors = (chains.nodes, chains.weights, chains.lengths, self.tallies.shifts, self.tallies.placed, *counted)
         pairs = 0 if chunks is None else len(chunks.pairs)
         addresses = (None if tensor is None else tensor.data_ptr() for tensor in tensors)
-        return _Batch(*addresses, pairs, *chains.shape[:2], self.tallies.count, chains.shared)
+        return _Batch(*addresses, pairs, *chains.shape[:2], self.tallies.count, chains.shared, self.tallies.line, self.columns)
 
 
 def best(run: Run, slopes: Tensor, offsets: Tensor, bases: Tensor, *, want_profiles: bool = False) -> Best:

@@ -3,26 +3,23 @@
 
 struct Largest {  // the best score of all ways to a cell
     static __device__ REAL weight(REAL given, REAL) { return given; }
-    static __device__ REAL none() { return forbidden(REAL(0)); }
 
-    // From one column before to kTile states.
-    static __device__ void advance(const Sentence &x, int t, int l, int base, const Work &work) {
+    // From a column before to kTile states.
+    static __device__ void advance(const Sentence &, int, const Column &column, int base, const Work &work) {
         asm volatile("" ::: "memory");  // weights are read again for each column: they do not fit in registers
-        const REAL *before = x.table(t - 1) + l;
         REAL sums[kTile];
 #pragma unroll
-        for (int j = 0; j < kTile; j++) sums[j] = none();
+        for (int j = 0; j < kTile; j++) sums[j] = forbidden(REAL(0));
 #pragma unroll
         for (int s = 0; s < C; s++) {
-            REAL score = before[s * x.stride];
+            REAL score = column.before[s * column.stride];
             const REAL *w = work.weights + s * kPadded + base;
 #pragma unroll
             for (int j = 0; j < kTile; j++) sums[j] = larger(sums[j], add_up(score, w[j]));
         }
-        REAL *after = x.table(t) + l;
 #pragma unroll
         for (int j = 0; j < kTile; j++)
-            if (base + j < C) after[work.places[base + j]] = add_up(sums[j], work.gains[base + j]);
+            if (base + j < C) column.after[work.places[base + j]] = add_up(sums[j], work.gains[base + j]);
     }
 
     static __device__ REAL through(REAL before, const Exception &e) { return add_up(add_up(before, e.weight), e.gain); }
@@ -31,11 +28,11 @@ struct Largest {  // the best score of all ways to a cell
 
 // The best score of a tally, and the row that has it.
 __device__ inline REAL final_score(const Sentence &x, int l, int &row) {
-    const REAL *table = x.table(x.length - 1);
+    int last = x.length - 1, size = x.box(last).size(), column = x.column(last, l);
     REAL most = forbidden(REAL(0));
     for (int r = 0; r < kRows; r++) {
-        int cell = r < C ? l : l - 1;  // the true chunk ends with the sentence: a true positive
-        REAL score = x.alive(x.length - 1, cell) ? table[r * x.stride + cell] : forbidden(REAL(0));
+        if (r == C) column = x.column(last, l - 1);  // the true chunk ends with the sentence: a true positive
+        REAL score = column < 0 ? forbidden(REAL(0)) : x.table(last)[r * size + column];
         if (score > most) most = score, row = r;
     }
     return most;
@@ -90,9 +87,9 @@ __device__ void walk(const Sentence &x, int l, int64 *labels) {
         int from = kRows;
         for (int r = lane; r < kRows; r += kWarp) {
             Step step = step_of(x, t, r, to);
-            int cell = l - step.shift;
-            if (step.label < 0 || step.row != row || !x.alive(t - 1, cell)) continue;
-            REAL score = add_up(x.table(t - 1)[r * x.stride + cell], real(x.step(t)[step.label * C + to]));
+            int column = x.column(t - 1, l - step.shift);
+            if (step.label < 0 || step.row != row || column < 0) continue;
+            REAL score = add_up(x.table(t - 1)[r * x.box(t - 1).size() + column], real(x.step(t)[step.label * C + to]));
             if (score > most) most = score, from = r;
         }
         best_of_warp(most, from);
@@ -102,14 +99,13 @@ __device__ void walk(const Sentence &x, int l, int64 *labels) {
     if (lane == 0) labels[0] = x.label(0, row);
 }
 
-extern "C" __global__ void best(Batch batch, const double *slopes, const double *offsets, const double *bases,
-                                unsigned char *scratch, int64 scratch_bytes, REAL *profiles, double *values, int *cells,
-                                int64 *labels) {
+extern "C" __global__ void best(const __grid_constant__ Batch batch, const double *slopes, const double *offsets, const double *bases,
+                                unsigned char *scratch, REAL *profiles, double *values, int *cells, int64 *labels) {
     BLOCK_MEMORY;
     Work work(memory, batch.pair_count);
     int tallies = batch.tallies;
     for (int64 b = blockIdx.x; b < batch.sentences; b += gridDim.x) {
-        Sentence x = sentence_of(batch, b, scratch + blockIdx.x * scratch_bytes);
+        Sentence x = sentence_of(batch, b, scratch);
         fill_tables<Largest>(x, work, b == blockIdx.x);
         Asked asked{slopes + b * tallies, offsets + b * tallies, bases[b], profiles ? profiles + b * tallies : nullptr, tallies};
         double value;

@@ -25,23 +25,26 @@ __device__ void load_weights(const Sentence &x, int t, Work &work) {
 }
 
 __device__ inline void load_states(const Sentence &x, int t, Work &work) {
+    Box box = x.box(t);
     for (int to = threadIdx.x; to < C; to += blockDim.x) {
-        int row = CHUNKS && x.begins(t) ? x.agreeing(t, to) : to;
-        work.places[to] = row * x.stride + x.shift(t, to);
+        int row = CHUNKS && x.begins(t) ? x.agreeing(t, to) : to, shift = x.shift(t, to), line = x.batch->line;
+        work.places[to] = row * box.size() + shift / line * box.width + shift % line;
         work.gains[to] = x.node(t, to);
     }
 }
 
 // Steps that go on with a chunk, and those of labellings that have agreed with the true chunk.
 __device__ inline void list_exceptions(const Sentence &x, int t, Work &work) {
+    const int *pairs = x.batch->pairs;
+    int line = x.batch->line;
     for (int i = threadIdx.x; i < work.exception_count; i += blockDim.x) {
-        int rest = i - x.pair_count;
-        int from = rest < 0 ? x.pairs[2 * i] : C + rest / C, to = rest < 0 ? x.pairs[2 * i + 1] : rest % C;
+        int rest = i - x.batch->pair_count;
+        int from = rest < 0 ? pairs[2 * i] : C + rest / C, to = rest < 0 ? pairs[2 * i + 1] : rest % C;
         Step step = step_of(x, t, from, to);
         bool some = step.label >= 0;
         int label = some ? step.label : 0;
-        work.exceptions[i] = {from * x.stride, step.row * x.stride, some ? step.shift : -1, label, to,
-                              real(x.step(t)[label * C + to]), x.node(t, to)};
+        work.exceptions[i] = {from, step.row, some ? step.shift / line : -1, step.shift % line,
+                              label, to, real(x.step(t)[label * C + to]), x.node(t, to)};
     }
 }
 
@@ -50,42 +53,40 @@ __device__ inline void load_step(const Sentence &x, int t, Work &work) {
     list_exceptions(x, t, work);
 }
 
-__device__ inline void first_table(const Sentence &x) {
-    REAL *table = x.table(0);
-    for (int i = threadIdx.x; i < kRows * x.reached(0); i += blockDim.x)
-        table[i % kRows * x.stride + x.list(0)[i / kRows]] = forbidden(REAL(0));
-    __syncthreads();
-    for (int s = threadIdx.x; s < C; s += blockDim.x)
-        table[(CHUNKS ? x.agreeing(0, s) : s) * x.stride + x.shift(0, s)] = x.node(0, s);
-    __syncthreads();
+struct Column {  // a column before, and where its cells go but for what states add
+    const REAL *before;
+    REAL *after;
+    int stride;  // between the rows before
+};
+
+__device__ inline void clear_table(const Sentence &x, int t) {
+    REAL *table = x.table(t);
+    for (int i = threadIdx.x; i < kRows * x.box(t).size(); i += blockDim.x) table[i] = forbidden(REAL(0));
 }
 
-// Cells of the columns in use that no ordinary step leads to.
-__device__ inline void clear_rest(const Sentence &x, int t, const Work &work) {
-    REAL *table = x.table(t);
-    for (int i = threadIdx.x; i < x.reached(t); i += blockDim.x) {
-        int l = x.list(t)[i];
-        for (int to = 0; to < C; to++) {
-            int shift = x.shift(t, to);
-            if (!x.alive(t - 1, l - shift)) table[work.places[to] - shift + l] = forbidden(REAL(0));
-        }
-        for (int row = C; row < kRows; row++) {  // of a label and of its agreement, the one that they do not reach
-            int free = x.begins(t) && x.label(t, row) >= 0 ? x.label(t, row) : row;
-            table[free * x.stride + l] = forbidden(REAL(0));
-        }
+__device__ inline void first_table(const Sentence &x) {
+    clear_table(x, 0);
+    __syncthreads();
+    for (int s = threadIdx.x; s < C; s += blockDim.x) {
+        int row = CHUNKS ? x.agreeing(0, s) : s;
+        x.table(0)[row * x.box(0).size() + x.column(0, x.shift(0, s))] = x.node(0, s);
     }
 }
 
+// A thread takes a column of the new table.
 template <class Algebra>
 __device__ void add_exceptions(const Sentence &x, int t, const Work &work) {
     const REAL *before = x.table(t - 1);
-    for (int i = threadIdx.x; i < x.reached(t); i += blockDim.x) {
-        int l = x.list(t)[i];
-        REAL *after = x.table(t) + l;
+    Box old = x.box(t - 1), box = x.box(t);
+    for (int i = threadIdx.x; i < box.size(); i += blockDim.x) {
+        int line = i / box.width, within = i % box.width;
+        REAL *after = x.table(t) + i;
         for (int n = 0; n < work.exception_count; n++) {
             Exception e = work.exceptions[n];
-            if (e.shift < 0 || !x.alive(t - 1, l - e.shift)) continue;
-            after[e.after] = Algebra::both(after[e.after], Algebra::through(before[e.before + l - e.shift], e));
+            int column = old.column(line - e.lines, within - e.within);
+            if (e.lines < 0 || column < 0) continue;
+            REAL score = Algebra::through(before[e.before * old.size() + column], e), *cell = after + e.after * box.size();
+            *cell = Algebra::both(*cell, score);
         }
     }
 }
@@ -93,19 +94,23 @@ __device__ void add_exceptions(const Sentence &x, int t, const Work &work) {
 // All tables; `first`: the block has no weights yet.
 template <class Algebra>
 __device__ void fill_tables(const Sentence &x, Work &work, bool first) {
-    find_columns(x);
-    if (x.shared && first) load_weights<Algebra>(x, 1, work);
+    if (x.batch->shared && first) load_weights<Algebra>(x, 1, work);
     first_table(x);
+    if (x.length > 1) clear_table(x, 1);
     for (int t = 1; t < x.length; t++) {
-        if (!x.shared) load_weights<Algebra>(x, t, work);
+        if (!x.batch->shared) load_weights<Algebra>(x, t, work);
         load_step(x, t, work);
         __syncthreads();
-        clear_rest(x, t, work);
-        for (int i = threadIdx.x; i < x.reached(t - 1); i += blockDim.x)
-            for (int base = 0; base < C; base += kTile) Algebra::advance(x, t, x.list(t - 1)[i], base, work);
+        Box old = x.box(t - 1), box = x.box(t);
+        for (int i = threadIdx.x; i < old.size(); i += blockDim.x) {
+            Column c{x.table(t - 1) + i, x.table(t) + i / old.width * box.width + i % old.width, old.size()};
+            for (int base = 0; base < C; base += kTile) Algebra::advance(x, t, c, base, work);
+        }
+        if (t + 1 < x.length) clear_table(x, t + 1);
         __syncthreads();
         if (!CHUNKS) continue;
         add_exceptions<Algebra>(x, t, work);
         __syncthreads();
     }
+    __syncthreads();
 }

@@ -11,39 +11,37 @@ __device__ inline REAL largest_of_column(const REAL *column, int stride) {
 }
 
 // log of the sum over s of exp(before[s] + w[s, to]), each term relative to the largest.
-__device__ inline REAL careful_sum(const Sentence &x, int t, int l, int to) {
-    const REAL *before = x.table(t - 1) + l;
+__device__ inline REAL careful_sum(const Sentence &x, int t, const REAL *before, int stride, int to) {
     const SCORE *w = x.step(t);
     REAL most = forbidden(REAL(0)), sum = 0;
     for (int s = 0; s < C; s++)
-        if (!CHUNKS || !x.continues(s, to)) most = larger(most, before[s * x.stride] + real(w[s * C + to]));
+        if (!CHUNKS || !x.continues(s, to)) most = larger(most, before[s * stride] + real(w[s * C + to]));
     if (!(most > forbidden(REAL(0)))) return most;
     for (int s = 0; s < C; s++)
-        if (!CHUNKS || !x.continues(s, to)) sum += exp(before[s * x.stride] + real(w[s * C + to]) - most);
+        if (!CHUNKS || !x.continues(s, to)) sum += exp(before[s * stride] + real(w[s * C + to]) - most);
     return log(sum) + most;
 }
 
 struct Sums {  // the logarithm of the sum of all ways to a cell
     static __device__ REAL weight(REAL given, REAL most) { return exp(given - most); }
 
-    static __device__ void advance(const Sentence &x, int t, int l, int base, const Work &work) {
-        const REAL *before = x.table(t - 1) + l;
-        REAL most = largest_of_column(before, x.stride), sums[kTile];
+    static __device__ void advance(const Sentence &x, int t, const Column &column, int base, const Work &work) {
+        REAL most = largest_of_column(column.before, column.stride), sums[kTile];
 #pragma unroll
         for (int j = 0; j < kTile; j++) sums[j] = 0;
-        if (most > forbidden(REAL(0)))
-            for (int s = 0; s < C; s++) {
-                REAL power = exp(before[s * x.stride] - most);
-                const REAL *w = work.weights + s * kPadded + base;
+        if (!(most > forbidden(REAL(0)))) return;  // the new table is empty there already
+        for (int s = 0; s < C; s++) {
+            REAL power = exp(column.before[s * column.stride] - most);
+            const REAL *w = work.weights + s * kPadded + base;
 #pragma unroll
-                for (int j = 0; j < kTile; j++) sums[j] += power * w[j];
-            }
-        REAL *after = x.table(t) + l;
+            for (int j = 0; j < kTile; j++) sums[j] += power * w[j];
+        }
 #pragma unroll
         for (int j = 0; j < kTile; j++) {
-            if (base + j >= C) continue;
-            REAL arrived = sums[j] > kTiny ? log(sums[j]) + most + *work.most : careful_sum(x, t, l, base + j);
-            after[work.places[base + j]] = arrived + work.gains[base + j];
+            int to = base + j;
+            if (to >= C) continue;
+            REAL arrived = sums[j] > kTiny ? log(sums[j]) + most + *work.most : careful_sum(x, t, column.before, column.stride, to);
+            column.after[work.places[to]] = arrived + work.gains[to];
         }
     }
 
@@ -57,8 +55,8 @@ struct Sums {  // the logarithm of the sum of all ways to a cell
 
 // The cell of the last table that ends row r with tally l, or -1: a true chunk ends with the sentence.
 __device__ inline int last_cell(const Sentence &x, int r, int l) {
-    int column = r < C ? l : l - 1;
-    return x.alive(x.length - 1, column) ? r * x.stride + column : -1;
+    int last = x.length - 1, column = x.column(last, r < C ? l : l - 1);
+    return column < 0 ? -1 : r * x.box(last).size() + column;
 }
 
 __device__ inline REAL log_tally(const Sentence &x, int l) {
@@ -72,11 +70,11 @@ __device__ inline REAL log_tally(const Sentence &x, int l) {
     return log(sum) + most;
 }
 
-extern "C" __global__ void log_tallies(Batch batch, unsigned char *scratch, int64 scratch_bytes, double *answers) {
+extern "C" __global__ void log_tallies(const __grid_constant__ Batch batch, unsigned char *scratch, double *answers) {
     BLOCK_MEMORY;
     Work work(memory, batch.pair_count);
     for (int64 b = blockIdx.x; b < batch.sentences; b += gridDim.x) {
-        Sentence x = sentence_of(batch, b, scratch + blockIdx.x * scratch_bytes);
+        Sentence x = sentence_of(batch, b, scratch);
         fill_tables<Sums>(x, work, b == blockIdx.x);
         for (int l = threadIdx.x; l < batch.tallies; l += blockDim.x) answers[b * batch.tallies + l] = log_tally(x, l);
         __syncthreads();
@@ -95,13 +93,22 @@ struct Staged {  // shared memory of a warp: for 32 columns, exponentials of wha
     }
 };
 
+struct Masses {  // of two positions in turns: what each cell contributes to the weighted sum
+    REAL *tables;
+    int cells;
+
+    __device__ Masses(const Sentence &x)
+        : tables(x.tables + int64(x.batch->columns - 2 * x.batch->tallies) * kRows), cells(x.batch->tallies * kRows) {}
+    __device__ REAL *at(int t) const { return tables + t % 2 * int64(cells); }
+};
+
 // The weight of each tally, split among the cells of the last table.
-__device__ void last_masses(const Sentence &x, const double *upstream, int tallies) {
+__device__ void last_masses(const Sentence &x, const double *upstream) {
     int t = x.length - 1;
-    REAL *mass = x.mass(t);
-    for (int i = threadIdx.x; i < kRows * x.reached(t); i += blockDim.x) mass[i % kRows * x.stride + x.list(t)[i / kRows]] = 0;
+    REAL *mass = Masses(x).at(t);
+    for (int i = threadIdx.x; i < kRows * x.box(t).size(); i += blockDim.x) mass[i] = 0;
     __syncthreads();
-    for (int l = threadIdx.x; l < tallies; l += blockDim.x) {
+    for (int l = threadIdx.x; l < x.batch->tallies; l += blockDim.x) {
         REAL total = log_tally(x, l);
         for (int r = 0; total > forbidden(REAL(0)) && upstream[l] != 0 && r < kRows; r++) {
             int cell = last_cell(x, r, l);
@@ -113,65 +120,72 @@ __device__ void last_masses(const Sentence &x, const double *upstream, int talli
 
 // Expected entries of the nodes of a position: the masses of its states.
 __device__ void sum_nodes(const Sentence &x, int t, double *nodes) {
-    const REAL *mass = x.mass(t);
-    int lane = threadIdx.x % kWarp;
+    const REAL *mass = Masses(x).at(t);
+    int lane = threadIdx.x % kWarp, size = x.box(t).size();
     for (int s = threadIdx.x / kWarp; s < C; s += blockDim.x / kWarp) {
         double sum = 0;
         int twin = CHUNKS ? x.agreeing(t, s) : s;
-        for (int i = lane; i < x.reached(t); i += kWarp) {
-            int l = x.list(t)[i];
-            sum += mass[s * x.stride + l] + (twin != s ? mass[twin * x.stride + l] : REAL(0));
-        }
+        for (int i = lane; i < size; i += kWarp) sum += mass[s * size + i] + (twin != s ? mass[twin * size + i] : REAL(0));
         sum = sum_of_warp(sum);
         if (lane == 0) nodes[t * C + s] = sum;
     }
 }
 
-// A cell whose sum left the range of numbers: its mass is split term by term, by all lanes.
-__device__ void split_carefully(const Sentence &x, int t, int l, int to, const Work &work, double *edges, int lane) {
-    int cell = work.places[to] + l;
-    REAL mass = x.mass(t)[cell], arrived = x.table(t)[cell];
-    for (int s = lane; s < C; s += kWarp) {
-        if (CHUNKS && x.continues(s, to)) continue;
-        REAL share = mass * exp(x.table(t - 1)[s * x.stride + l] + real(x.step(t)[s * C + to]) + work.gains[to] - arrived);
-        x.mass(t - 1)[s * x.stride + l] += share;
-        edges[s * C + to] += share;
+struct Split {  // one column before, and the cells it leads to
+    const Sentence &x;
+    const Work &work;
+    int t, size, i, base;  // columns before, the column, where its cells go but for what states add
+    const REAL *before, *after, *mass_after;
+    REAL *mass_before, most;
+    int lane;
+    bool active;
+
+    __device__ Split(const Sentence &x, const Work &work, int t, int first)
+        : x(x), work(work), t(t), lane(threadIdx.x % kWarp) {
+        Box old = x.box(t - 1), box = x.box(t);
+        size = old.size();
+        active = first + lane < size;
+        i = active ? first + lane : first;
+        base = i / old.width * box.width + i % old.width;
+        before = x.table(t - 1) + i;
+        after = x.table(t) + base;
+        mass_after = Masses(x).at(t) + base;
+        mass_before = Masses(x).at(t - 1) + i;
+        most = active ? largest_of_column(before, size) : forbidden(REAL(0));
     }
-    __syncwarp();
-}
 
-// Mass over what arrived, for a lane's column; 0 where it must be split with care, which `odd` tells.
-__device__ inline REAL rate_of(const Sentence &x, int t, int l, int to, REAL most, const Work &work, bool &odd) {
-    int cell = work.places[to] + l;
-    REAL mass = x.mass(t)[cell];
-    if (mass == 0) return 0;
-    REAL exponent = most + *work.most + work.gains[to] - x.table(t)[cell];
-    odd = !(exponent < kHuge);
-    return odd ? 0 : mass * exp(exponent);
-}
+    __device__ bool some() const { return most > forbidden(REAL(0)); }
 
-__device__ void stage(const Sentence &x, int t, int l, bool active, const Work &work, Staged &staged, int lane) {
-    const REAL *before = x.table(t - 1) + l;
-    REAL most = active ? largest_of_column(before, x.stride) : REAL(0);
-    bool some = active && most > forbidden(REAL(0));
-    for (int s = 0; s < C; s++) staged.powers[s * Staged::kStride + lane] = some ? exp(before[s * x.stride] - most) : REAL(0);
+    // Mass over what arrived, for a state after; 0 where it must be split with care, which `odd` tells.
+    __device__ REAL rate(int to, bool &odd) const {
+        REAL mass = mass_after[work.places[to]];
+        if (mass == 0) return 0;
+        REAL exponent = most + *work.most + work.gains[to] - after[work.places[to]];
+        odd = !(exponent < kHuge);
+        return odd ? REAL(0) : mass * exp(exponent);
+    }
+};
+
+__device__ void stage(const Split &split, Staged &staged) {
+    for (int s = 0; s < C; s++)
+        staged.powers[s * Staged::kStride + split.lane] = split.some() ? exp(split.before[s * split.size] - split.most) : REAL(0);
     for (int to = 0; to < kPadded; to++) {
         bool odd = false;
-        staged.rates[to * Staged::kStride + lane] = some && to < C ? rate_of(x, t, l, to, most, work, odd) : REAL(0);
+        staged.rates[to * Staged::kStride + split.lane] = split.some() && to < C ? split.rate(to, odd) : REAL(0);
     }
     __syncwarp();
 }
 
 // The masses of the column before, from ordinary steps.
-__device__ void split_column(const Sentence &x, int t, int l, const Work &work, const Staged &staged, int lane) {
-    REAL *mass = x.mass(t - 1) + l;
+__device__ void split_column(const Split &split, const Staged &staged) {
     for (int s = 0; s < C; s++) {
         REAL sum = 0;
 #pragma unroll
-        for (int to = 0; to < kPadded; to++) sum += work.weights[s * kPadded + to] * staged.rates[to * Staged::kStride + lane];
-        mass[s * x.stride] = sum * staged.powers[s * Staged::kStride + lane];
+        for (int to = 0; to < kPadded; to++)
+            sum += split.work.weights[s * kPadded + to] * staged.rates[to * Staged::kStride + split.lane];
+        split.mass_before[s * split.size] = sum * staged.powers[s * Staged::kStride + split.lane];
     }
-    for (int row = C; row < kRows; row++) mass[row * x.stride] = 0;
+    for (int row = C; row < kRows; row++) split.mass_before[row * split.size] = 0;
 }
 
 // Expected entries of the weights over a warp's columns: a lane takes a state after.
@@ -190,28 +204,43 @@ __device__ void sum_edges(const Work &work, const Staged &staged, double *edges,
     __syncwarp();
 }
 
-__device__ void split_odd(const Sentence &x, int t, int l, bool active, const Work &work, double *edges, int lane) {
-    REAL most = active ? largest_of_column(x.table(t - 1) + l, x.stride) : forbidden(REAL(0));
-    for (int to = 0; to < C; to++) {
-        bool odd = false;
-        if (most > forbidden(REAL(0))) rate_of(x, t, l, to, most, work, odd);
-        for (unsigned rest = __ballot_sync(~0u, odd); rest; rest &= rest - 1)
-            split_carefully(x, t, __shfl_sync(~0u, l, __ffs(rest) - 1), to, work, edges, lane);
+// A cell whose sum left the range of numbers: its mass is split term by term, in its lane.
+__device__ void split_carefully(const Split &split, int to, double *edges) {
+    const Sentence &x = split.x;
+    int place = split.work.places[to];
+    for (int s = 0; s < C; s++) {
+        if (CHUNKS && x.continues(s, to)) continue;
+        REAL score = split.before[s * split.size] + real(x.step(split.t)[s * C + to]) + split.work.gains[to];
+        REAL share = split.mass_after[place] * exp(score - split.after[place]);
+        split.mass_before[s * split.size] += share;
+        edges[s * C + to] += share;
     }
 }
 
-__device__ void split_exceptions(const Sentence &x, int t, int l, bool active, const Work &work, double *edges, int lane) {
-    for (int n = 0; n < work.exception_count; n++) {
-        Exception e = work.exceptions[n];
+__device__ void split_odd(const Split &split, double *edges) {
+    for (int to = 0; to < C; to++) {
+        bool odd = false;
+        if (split.some()) split.rate(to, odd);
+        for (unsigned rest = __ballot_sync(~0u, odd); rest; rest &= rest - 1) {  // one lane after the other
+            if (split.lane == __ffs(rest) - 1) split_carefully(split, to, edges);
+            __syncwarp();
+        }
+    }
+}
+
+__device__ void split_exceptions(const Split &split, double *edges) {
+    Box box = split.x.box(split.t);
+    for (int n = 0; n < split.work.exception_count; n++) {
+        Exception e = split.work.exceptions[n];
         double share = 0;
-        if (active && e.shift >= 0) {
-            int cell = e.after + l + e.shift;
-            REAL mass = x.mass(t)[cell], score = x.table(t - 1)[e.before + l];
-            if (mass != 0 && score > forbidden(REAL(0))) share = mass * exp(Sums::through(score, e) - x.table(t)[cell]);
-            x.mass(t - 1)[e.before + l] += REAL(share);
+        if (split.active && e.lines >= 0) {
+            int cell = e.after * box.size() + e.lines * box.width + e.within;
+            REAL mass = split.mass_after[cell], score = split.before[e.before * split.size];
+            if (mass != 0 && score > forbidden(REAL(0))) share = mass * exp(Sums::through(score, e) - split.after[cell]);
+            split.mass_before[e.before * split.size] += REAL(share);
         }
         share = sum_of_warp(share);
-        if (lane == 0) edges[e.label * C + e.to] += share;
+        if (split.lane == 0) edges[e.label * C + e.to] += share;
     }
     __syncwarp();
 }
@@ -219,15 +248,14 @@ __device__ void split_exceptions(const Sentence &x, int t, int l, bool active, c
 // From the masses of position t to those of the position before.
 __device__ void split_masses(const Sentence &x, int t, const Work &work, double *edges) {
     Staged staged(work);
-    int lane = threadIdx.x % kWarp, reached = x.reached(t - 1);
-    for (int base = threadIdx.x / kWarp * kWarp; base < reached; base += blockDim.x) {
-        bool active = base + lane < reached;
-        int l = x.list(t - 1)[active ? base + lane : base];
-        stage(x, t, l, active, work, staged, lane);
-        if (active) split_column(x, t, l, work, staged, lane);
-        sum_edges(work, staged, edges, lane);
-        split_odd(x, t, l, active, work, edges, lane);
-        if (CHUNKS) split_exceptions(x, t, l, active, work, edges, lane);
+    int size = x.box(t - 1).size();
+    for (int first = threadIdx.x / kWarp * kWarp; first < size; first += blockDim.x) {
+        Split split(x, work, t, first);
+        stage(split, staged);
+        if (split.active) split_column(split, staged);
+        sum_edges(work, staged, edges, split.lane);
+        split_odd(split, edges);
+        if (CHUNKS) split_exceptions(split, edges);
     }
     __syncthreads();
 }
@@ -243,20 +271,20 @@ __device__ void gather_edges(double *tables, double *step) {
 }
 
 // `nodes`: zeros; `tables`: zeros, one C x C table for each warp; `steps`: one for each step, where steps differ, or null.
-extern "C" __global__ void tally_expectations(Batch batch, const double *upstream, unsigned char *scratch, int64 scratch_bytes,
-                                              double *nodes, double *tables, double *steps) {
+extern "C" __global__ void tally_expectations(const __grid_constant__ Batch batch, const double *upstream, unsigned char *scratch, double *nodes,
+                                              double *tables, double *steps) {
     BLOCK_MEMORY;
     Work work(memory, batch.pair_count);
     double *block = tables + int64(blockIdx.x) * (blockDim.x / kWarp) * C * C, *own = block + threadIdx.x / kWarp * C * C;
     for (int64 b = blockIdx.x; b < batch.sentences; b += gridDim.x) {
-        Sentence x = sentence_of(batch, b, scratch + blockIdx.x * scratch_bytes);
+        Sentence x = sentence_of(batch, b, scratch);
         fill_tables<Sums>(x, work, b == blockIdx.x);
-        last_masses(x, upstream + b * batch.tallies, batch.tallies);
+        last_masses(x, upstream + b * batch.tallies);
         double *its = nodes + b * batch.positions * C;
         for (int t = x.length - 1;; t--) {
             sum_nodes(x, t, its);
             if (t == 0) break;
-            if (!x.shared) load_weights<Sums>(x, t, work);
+            if (!batch.shared) load_weights<Sums>(x, t, work);
             load_step(x, t, work);
             __syncthreads();
             split_masses(x, t, work, own);
