@@ -299,9 +299,19 @@ def chain_sums(
     emissions: NDArray[np.float64],
     links: NDArray[np.float64],
     starts: NDArray[np.int64],
+    lengths: NDArray[np.int64],
     importance: NDArray[np.float64],
+    truths: NDArray[np.int64] | None,
     threads: int,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]] | None: ...
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.uint8]]: ...
+def chain_draws(
+    emissions: NDArray[np.float64],
+    links: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    uniforms: NDArray[np.float64],
+    threads: int,
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]: ...
 def chunks_of_least_loss(
     emissions: NDArray[np.float64],
     links: NDArray[np.float64],

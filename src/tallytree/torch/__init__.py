@@ -1,0 +1,28 @@
+"""Layers for PyTorch: exact structured distributions, losses and decoders, with gradients.
+
+It needs more than the rest of the library: ``pip install "tallytree[torch]"``.
+
+>>> import torch
+>>> import tallytree.torch as ttt
+>>> emissions = torch.zeros(2, 3, 2, requires_grad=True)  # sentences, positions, tags
+>>> chain = ttt.Chain(emissions, torch.zeros(2, 2), lengths=[3, 2])
+>>> chain.log_partition.exp()
+tensor([8.0000, 4.0000], grad_fn=<ExpBackward0>)
+"""
+
+try:
+    import torch as _torch  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        f"tallytree.torch needs {error.name}: install the extra, pip install 'tallytree[torch]'",
+        name=error.name,
+    ) from error
+
+from tallytree.torch.chain import Chain, TopK
+from tallytree.torch.crf import CRF
+
+__all__ = [
+    "CRF",
+    "Chain",
+    "TopK",
+]

@@ -1,0 +1,253 @@
+"""Distributions over the taggings of sentences: ``p(y) ∝ exp F(y)``, scores given by tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from tallytree.errors import ModelError
+from tallytree.kbest import k_best
+from tallytree.statistics.constraints import Constraint
+from tallytree.torch.backends import backend_of
+from tallytree.torch.cpu import laid
+from tallytree.torch.eager import eager
+from tallytree.torch.functions import Given, Scores, computed
+from tallytree.torch.inputs import Lengths, checked_chain, checked_lengths, checked_tags, mask_of
+
+
+class TopK(NamedTuple):
+    """The best labellings of each sentence, the best first.
+
+    Attributes
+    ----------
+    labels : int64 tensor of shape (k, B, T)
+        0 in the padding, and where there are fewer than k.
+    scores : tensor of shape (k, B)
+        Their scores, part of the graph; -inf where there are fewer than k.
+    """
+
+    labels: Tensor
+    scores: Tensor
+
+
+class Chain:
+    """The distribution over the taggings of each sentence of a batch.
+
+    The score of a tagging is ``F(y) = Σ emissions[t, y[t]] + Σ transitions[y[t], y[t + 1]]``, and its
+    probability is proportional to ``exp F(y)``. Everything is exact and computed in float64; answers have the
+    dtype and the device of the scores.
+
+    Parameters
+    ----------
+    emissions : tensor of shape (B, T, C)
+        The scores of C tags at T positions of B sentences; -inf forbids a tag.
+    transitions : tensor of shape (C, C) or (B, T - 1, C, C)
+        The scores of a tag followed by another, from row to column: one table for all, or one for each two
+        neighbouring positions.
+    lengths : tensor or list of B int, optional
+        How many positions each sentence has, from 1; by default T. What lies beyond is never looked at.
+    mask : bool tensor of shape (B, T), optional
+        The same, as ones followed by zeros.
+    states : sequence of str, optional
+        The names of the tags, by which statistics may speak of them.
+
+    Examples
+    --------
+    >>> emissions = torch.tensor([[[0.0, 1.0], [0.0, 2.0], [0.0, 4.0]]])
+    >>> chain = Chain(emissions, torch.zeros(2, 2))
+    >>> chain.argmax
+    tensor([[1, 1, 1]])
+    >>> chain.log_prob(chain.argmax).exp()
+    tensor([0.6323])
+    """
+
+    @eager
+    def __init__(
+        self,
+        emissions: Tensor,
+        transitions: Tensor,
+        lengths: Lengths | None = None,
+        *,
+        mask: Tensor | None = None,
+        states: Sequence[str] | None = None,
+    ) -> None:
+        self.emissions, self.transitions = checked_chain(emissions, transitions)
+        batch, longest, self.tags = self.emissions.shape
+        self.lengths = checked_lengths(lengths, mask, batch, longest)
+        if states is not None and len(states) != self.tags:
+            raise ModelError(f"there are {self.tags} tags, but states has {len(states)} names")
+        self.states = None if states is None else tuple(states)
+
+    @cached_property
+    def mask(self) -> Tensor:
+        """Which positions are those of sentences, as a tensor (B, T)."""
+        longest = self.emissions.shape[1]
+        return mask_of(self.lengths, longest).to(self.emissions.device)
+
+    @property
+    def _given(self) -> Given:
+        return Given(self.emissions, self.transitions)
+
+    # --- sums ----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def log_partition(self) -> Tensor:
+        """``log Σ_y exp F(y)`` of each sentence, of shape (B,), with gradient."""
+        return computed(lambda backend, scores: backend.log_partition(scores), self.lengths, self._given)
+
+    @eager
+    def score(self, tags: Tensor) -> Tensor:
+        """Return ``F(tags)`` of each sentence, with gradient; further dimensions may come first."""
+        known = checked_tags(tags, self.mask, self.tags, leading=True)
+        return _score(self._given, known, self.mask).to(self._given.dtype)
+
+    @eager
+    def log_prob(self, tags: Tensor) -> Tensor:
+        """Return ``log p(tags)`` of each sentence, with gradient.
+
+        Parameters
+        ----------
+        tags : int tensor of shape (B, T), or (..., B, T)
+            Tags from 0; those in the padding are not looked at.
+
+        Returns
+        -------
+        tensor of shape (B,), or (..., B)
+            -inf for a tagging that is forbidden: all derivatives are then 0.
+        """
+        if tags.ndim == 2:
+            known = checked_tags(tags, self.mask, self.tags)
+            return log_prob(self._given, self.lengths, known)
+        return self.score(tags) - self.log_partition
+
+    @cached_property
+    def marginals(self) -> Tensor:
+        """The probability of each tag at each position, of shape (B, T, C); 0 in the padding; no gradient."""
+        return self._slopes[0]
+
+    @cached_property
+    def pair_marginals(self) -> Tensor:
+        """The expected number of each two neighbouring tags; no gradient.
+
+        Of shape (B, T - 1, C, C), the probabilities at each place, where transitions have that shape;
+        otherwise summed over all of them, of shape (C, C).
+        """
+        return self._slopes[1]
+
+    @cached_property
+    @eager
+    def _slopes(self) -> tuple[Tensor, ...]:
+        given = self._given.detached()
+        with torch.enable_grad():
+            tensors = given.emissions.requires_grad_(), given.transitions.requires_grad_()
+            total = Chain(*tensors, self.lengths).log_partition.sum()
+        return torch.autograd.grad(total, tensors)
+
+    # --- labellings ----------------------------------------------------------------------------------------
+
+    def _prepared(self) -> tuple[Any, Scores]:
+        backend = backend_of(self.emissions.device)
+        return backend.functions, self._given.scores(self.lengths, backend)
+
+    @cached_property
+    @eager
+    def argmax(self) -> Tensor:
+        """The tags of the highest score, of shape (B, T); 0 in the padding."""
+        functions, scores = self._prepared()
+        found: Tensor = functions.viterbi(scores)
+        return found.to(self.emissions.device)
+
+    @property
+    def max(self) -> Tensor:
+        """The highest score of each sentence, with gradient."""
+        return self.score(self.argmax)
+
+    @eager
+    def sample(self, sample_shape: Sequence[int] = (), generator: torch.Generator | None = None) -> Tensor:
+        """Draw taggings exactly.
+
+        Parameters
+        ----------
+        sample_shape : tuple of int
+            How many: ``sample((n,))`` is of shape (n, B, T), ``sample()`` of shape (B, T).
+        generator : torch.Generator, optional
+            The source of randomness, on the CPU; by default PyTorch's own.
+        """
+        shape = torch.Size(sample_shape)
+        size = shape.numel(), *self.emissions.shape[:2]
+        uniforms = torch.rand(size, dtype=torch.float64, generator=generator)
+        functions, scores = self._prepared()
+        drawn: Tensor = functions.sample(scores, uniforms.to(scores.emissions.device))
+        return drawn.to(self.emissions.device).reshape(*shape, *size[1:])
+
+    @eager
+    def topk(self, k: int, where: Constraint | None = None) -> TopK:
+        """Find the k taggings of the highest scores, exactly, among those that satisfy a constraint.
+
+        Parameters
+        ----------
+        k : int
+            How many.
+        where : Constraint, optional
+            What taggings must satisfy, as for :func:`tallytree.solve`.
+
+        Examples
+        --------
+        >>> import tallytree as tt
+        >>> chain = Chain(torch.tensor([[[0.0, 1.0], [0.0, 2.0]]]), torch.zeros(2, 2))
+        >>> chain.topk(2, where=tt.count(state=1) <= 1)
+        TopK(labels=tensor([[[0, 1]],
+        <BLANKLINE>
+                [[1, 0]]]), scores=tensor([[2.],
+                [1.]]))
+        """
+        batch, longest, _ = self.emissions.shape
+        labels, found = (
+            torch.zeros(k, batch, longest, dtype=torch.int64),
+            torch.zeros(k, batch, dtype=torch.bool),
+        )
+        for number, model in enumerate(self.models()):
+            for rank, one in enumerate(k_best(model, k, where=where)):
+                labels[rank, number, : len(model)] = torch.from_numpy(one.assignment.copy())
+                found[rank, number] = True
+        device = self.emissions.device
+        labels, found = labels.to(device), found.to(device)
+        return TopK(labels, self.score(labels).masked_fill(~found, -torch.inf))
+
+    def models(self) -> list[Any]:
+        """Return the sentences as models, for all that the library can do with one (:class:`Model`)."""
+        chains = laid(self._prepared()[1])
+        return [chains.model(number, self.states) for number in range(len(self.lengths))]
+
+    def __repr__(self) -> str:
+        batch, longest, tags = self.emissions.shape
+        return f"Chain({batch} sentences, up to {longest} positions, {tags} tags)"
+
+
+def log_prob(given: Given, lengths: Tensor, tags: Tensor) -> Tensor:
+    """Return ``log p(tags)``; tags are checked, and allowed ones in the padding, too."""
+
+    def compute(backend: Any, scores: Scores) -> Any:
+        return backend.surprise(scores, tags.to(scores.emissions.device))
+
+    return -computed(compute, lengths, given)
+
+
+def _score(given: Given, tags: Tensor, inside: Tensor) -> Tensor:
+    """Add up the scores of taggings, in float64."""
+    emissions, transitions = given.emissions, given.transitions
+    shape = (*tags.shape, emissions.shape[-1])
+    local = emissions.expand(shape).gather(-1, tags.unsqueeze(-1)).squeeze(-1).double()
+    total = local.masked_fill(~inside, 0.0).sum(-1)
+    before, after = tags[..., :-1], tags[..., 1:]
+    if transitions.ndim == 2:
+        linked = transitions[before, after]
+    else:
+        batch = torch.arange(inside.shape[0], device=tags.device).unsqueeze(1)
+        places = torch.arange(inside.shape[1] - 1, device=tags.device)
+        linked = transitions[batch, places, before, after]
+    return total + linked.double().masked_fill(~inside[:, 1:], 0.0).sum(-1)

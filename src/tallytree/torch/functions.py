@@ -1,0 +1,141 @@
+"""How answers become part of PyTorch's graphs: values with their first derivatives.
+
+A backend computes values and returns, with them, a function that takes what a loss gains with each value to
+what it gains with each score. One autograd function serves all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from tallytree.torch.backends import Backend, backend_of
+from tallytree.torch.eager import eager
+
+
+class Scores(NamedTuple):
+    """What a backend takes: float64 tensors on its device.
+
+    Attributes
+    ----------
+    emissions : tensor of shape (B, T, C)
+        The scores of tags at all positions.
+    transitions : tensor of shape (C, C) or (B, T - 1, C, C)
+        The scores of a tag followed by another, from row to column.
+    lengths : int64 tensor of shape (B,)
+        How many positions each sentence has.
+    """
+
+    emissions: Tensor
+    transitions: Tensor
+    lengths: Tensor
+
+
+Slopes = tuple[Tensor, Tensor]
+"""Derivatives by emissions and by transitions."""
+
+Pull = Callable[[Tensor], Slopes]
+"""Derivatives by scores, of what has given derivatives by values."""
+
+Compute = Callable[[Any, Scores], tuple[Tensor, Pull]]
+"""Computes values by a backend's functions."""
+
+
+class Given(NamedTuple):
+    """The scores as users have them, of any floating-point dtype and on any device; parts may be left out."""
+
+    emissions: Tensor
+    transitions: Tensor
+    start: Tensor | None = None  # (C,): added to the first emissions
+    end: Tensor | None = None  # (C,): added to the last ones
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype of answers: that of the scores."""
+        return torch.promote_types(self.emissions.dtype, self.transitions.dtype)
+
+    def detached(self) -> Given:
+        """Return the scores without their history."""
+        start, end = (None if one is None else one.detach() for one in self[2:])
+        return Given(self.emissions.detach(), self.transitions.detach(), start, end)
+
+    def scores(self, lengths: Tensor, backend: Backend) -> Scores:
+        """Return what a backend takes."""
+        emissions, transitions, start, end = (_double(one, backend) for one in self.detached())
+        assert emissions is not None and transitions is not None
+        lengths = lengths.to(backend.device)
+        if start is not None or end is not None:
+            emissions = emissions.clone() if emissions.data_ptr() == self.emissions.data_ptr() else emissions
+            if start is not None:
+                emissions[:, 0] += start
+            if end is not None:
+                emissions[torch.arange(len(emissions)), lengths - 1] += end
+        return Scores(emissions, transitions, lengths)
+
+
+def _double(tensor: Tensor | None, backend: Backend) -> Tensor | None:
+    return None if tensor is None else tensor.to(backend.device, torch.float64).contiguous()
+
+
+class _Computed(torch.autograd.Function):
+    """Values computed by a backend."""
+
+    @staticmethod
+    def forward(ctx: Any, compute: Compute, lengths: Tensor, *tensors: Tensor | None) -> Tensor:
+        given = Given(*tensors)  # type: ignore[arg-type]
+        backend = backend_of(given.emissions.device)
+        scores = given.scores(lengths, backend)
+        values, ctx.pull = compute(backend.functions, scores)
+        ctx.ends, ctx.backend = scores.lengths - 1, backend
+        ctx.save_for_backward(*tensors)
+        return values.to(given.emissions.device, given.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, *gains: Tensor) -> Any:
+        tensors = ctx.saved_tensors
+        with torch.no_grad():
+            slopes = _shared_out(ctx, gains[0])
+        if not torch.is_grad_enabled():
+            return None, None, *slopes
+        once: Any = _Once.apply
+        return None, None, *once(len(slopes), *slopes, gains[0], *tensors)
+
+
+def _shared_out(ctx: Any, gain: Tensor) -> list[Tensor | None]:
+    """Return derivatives by what was given, from those by what the backend took."""
+    by_emissions, by_transitions = ctx.pull(gain.to(ctx.backend.device, torch.float64))
+    slopes: list[Tensor | None] = [by_emissions, by_transitions, None, None]
+    if ctx.saved_tensors[2] is not None:
+        slopes[2] = by_emissions[:, 0].sum(0)
+    if ctx.saved_tensors[3] is not None:
+        slopes[3] = by_emissions[torch.arange(len(by_emissions)), ctx.ends].sum(0)
+    return [
+        None if slope is None else slope.to(given.device, given.dtype)
+        for slope, given in zip(slopes, ctx.saved_tensors, strict=True)
+    ]
+
+
+class _Once(torch.autograd.Function):
+    """Derivatives that cannot be differentiated."""
+
+    @staticmethod
+    def forward(ctx: Any, count: int, *tensors: Tensor | None) -> tuple[Tensor | None, ...]:
+        return tuple(None if one is None else one.view_as(one) for one in tensors[:count])
+
+    @staticmethod
+    def backward(ctx: Any, *gains: Tensor) -> Any:
+        raise NotImplementedError(
+            "tallytree.torch has first derivatives alone, and a second one was asked for; call backward() "
+            "without create_graph=True, or detach what is differentiated again"
+        )
+
+
+@eager
+def computed(compute: Compute, lengths: Tensor, given: Given) -> Tensor:
+    """Return values that a backend computes, as a part of the graph that the scores belong to."""
+    apply: Any = _Computed.apply
+    found: Tensor = apply(compute, lengths, *given)
+    return found
