@@ -117,9 +117,9 @@ void run_batch(PyBatch &self, std::int64_t threads, nb::object choose) {
 }
 
 // Keeps the last tables, and decodes nothing.
-void profile_batch(PyBatch &self, std::int64_t threads) {
+void profile_batch(PyBatch &self, std::int64_t threads, AlgebraKind algebra) {
     nb::gil_scoped_release release;
-    self.answers = self.batch.run(threads, chosen_kernels, {}, kPoll, inside_python);
+    self.answers = self.batch.run(threads, chosen_kernels, {false, {}, algebra}, kPoll, inside_python);
 }
 
 // The derivatives by all arrays that items point into, in the order in which these were given.
@@ -180,20 +180,16 @@ class Gradients {
     std::vector<Index> first_;  // of the arrays of each item
 };
 
-// The objective of each item, and the derivatives of their sum, weighted by importance, by all scores.
-auto expect(PyBatch &self, Objective objective, Doubles importance, std::int64_t threads) {
-    const Index size = self.batch.size();
-    require(static_cast<Index>(importance.size()) == size, "one number per item is needed");
+// The values of all items, and the derivatives of their sum, weighted by importance, by all scores.
+nb::tuple expected(PyBatch &self, Expecting what, std::int64_t threads) {
     double shared = 0;
     for (const Kept &kept : self.kept)
         if (kept.links.is_valid()) shared += 8 * static_cast<double>(kept.links.size());
-    for (Index i = 0; i < size; i++)
-        require(objective == Objective::Likelihood || self.batch.item(i).losses, "an item has no losses");
-    const Index groups = group_count(size, shared);
-    Gradients gradients(self, groups);
-    Expecting what{
-        objective, as_span(importance), groups,
-        [&](Index item, Index group, std::vector<double *> &entries) { gradients.places(item, group, entries); }};
+    what.groups = group_count(self.batch.size(), shared);
+    Gradients gradients(self, what.groups);
+    what.places = [&](Index item, Index group, std::vector<double *> &entries) {
+        gradients.places(item, group, entries);
+    };
     std::vector<Expectation> found;
     {
         nb::gil_scoped_release release;
@@ -207,6 +203,30 @@ auto expect(PyBatch &self, Objective objective, Doubles importance, std::int64_t
         values.push_back(found[i].value);
     }
     return nb::make_tuple(to_numpy(std::move(values)), gradients.arrays());
+}
+
+auto expect(PyBatch &self, Objective objective, Doubles importance, std::int64_t threads) {
+    const Index size = self.batch.size();
+    require(static_cast<Index>(importance.size()) == size, "one number per item is needed");
+    require(objective != Objective::Given, "what is gained with each tally is given to differentiate()");
+    for (Index i = 0; i < size; i++)
+        require(objective == Objective::Likelihood || self.batch.item(i).losses, "an item has no losses");
+    return expected(self, {objective, {}, as_span(importance), 1, {}}, threads);
+}
+
+// The derivatives of a function of all sums, given what it gains with each row of the roots, which lie one after the
+// other: those of item i from starts[i] on.
+nb::object differentiate(PyBatch &self, Doubles gains, Ints starts, std::int64_t threads) {
+    require(static_cast<Index>(starts.size()) == self.batch.size() + 1, "one start per item is needed, and the end");
+    for (std::size_t i = 1; i < starts.size(); i++)
+        require(starts.data()[i - 1] >= 0 && starts.data()[i - 1] <= starts.data()[i] &&
+                    starts.data()[i] <= static_cast<std::int64_t>(gains.size()),
+                "gains are not in order");
+    const std::vector<double> ones(self.batch.size(), 1.0);
+    const auto rows = [&](Index i) {
+        return as_span(gains).subspan(starts.data()[i], starts.data()[i + 1] - starts.data()[i]);
+    };
+    return expected(self, {Objective::Given, rows, ones, 1, {}}, threads)[1];
 }
 
 template <class T>
@@ -317,8 +337,9 @@ void bind_batch(nb::module_ &m) {
         .def("add_chains", &add_chains, "skeletons"_a, "emissions"_a.noconvert(), "links"_a.noconvert(),
              "truths"_a.none())
         .def("run", &run_batch, "threads"_a, "choose"_a.none() = nb::none())
-        .def("profile", &profile_batch, "threads"_a)
+        .def("profile", &profile_batch, "threads"_a, "algebra"_a = AlgebraKind::MaxPlus)
         .def("expect", &expect, "objective"_a, "importance"_a.noconvert(), "threads"_a)
+        .def("differentiate", &differentiate, "gains"_a.noconvert(), "starts"_a.noconvert(), "threads"_a)
         .def_prop_ro("refused", &refused)
         .def("roots", &roots)
         .def("labellings", &labellings);

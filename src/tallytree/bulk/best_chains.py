@@ -34,6 +34,7 @@ def best_laid_chains(chains: LaidChains, threads: int) -> Integers:
     array([1, 0])
     """
     numbers = np.arange(len(chains.lengths))
+    check_scores(chains, numbers)
     batch = native.Batch(native.TallyMode.AUTO, default_memory_limit())
     add_laid_chains(batch, chains, numbers)
     batch.run(threads)
@@ -45,7 +46,6 @@ def best_laid_chains(chains: LaidChains, threads: int) -> Integers:
     found.certify()
     missing = np.setdiff1d(numbers, found.known["item"])
     if len(missing):
-        check_scores(chains, missing)
         raise InfeasibleError(f"every labelling of chain {missing[0]} is forbidden by a score of -inf")
     labels = np.zeros(len(chains.emissions), dtype=np.int64)
     labels[chains.positions(numbers)] = found.labels

@@ -133,7 +133,7 @@ def _add_logarithms(
         found.labels[chains.positions(numbers)] = slopes[0]
         found.links[:] += slopes[1]
     else:
-        _put(chains, numbers, slopes, found)
+        put_slopes(chains, numbers, slopes, found)
     for number, weight in zip(numbers.tolist(), weights.tolist(), strict=True):
         if truths is not None:
             at, pairs = _entries(chains, truths, number)
@@ -152,9 +152,12 @@ def add_laid_chains(batch: native.Batch, chains: LaidChains, numbers: Integers) 
 
 
 def check_scores(chains: LaidChains, numbers: Integers) -> None:
-    """Refuse scores that mean nothing."""
+    """Refuse scores that mean nothing; padding may."""
+    every = chains.emissions, chains.links
+    if all((table < np.inf).all() for table in every):
+        return
     for number in numbers.tolist():
-        emissions, links = _scores(chains, number)
+        emissions, links = scores_of(chains, number)
         for noun, table in (("emissions", emissions), ("transitions", links)):
             if np.isnan(table).any() or np.isposinf(table).any():
                 raise ModelError(
@@ -163,7 +166,8 @@ def check_scores(chains: LaidChains, numbers: Integers) -> None:
                 )
 
 
-def _scores(chains: LaidChains, number: int) -> tuple[Floats, Floats]:
+def scores_of(chains: LaidChains, number: int) -> tuple[Floats, Floats]:
+    """Return the scores of a chain, as the blocks of its model have them: a table of links may serve all."""
     start, length = int(chains.starts[number]), int(chains.lengths[number])
     links = chains.links[np.newaxis] if chains.links.ndim == 2 else chains.links[chains.tables(number)]
     return chains.emissions[start : start + length], links[: max(length - 1, 0)]
@@ -171,17 +175,19 @@ def _scores(chains: LaidChains, number: int) -> tuple[Floats, Floats]:
 
 def _tables(chains: LaidChains, numbers: Integers) -> list[Floats]:
     """Return the tables of the models of some chains; one of a single position has no links."""
-    each = (_scores(chains, number) for number in numbers.tolist())
+    each = (scores_of(chains, number) for number in numbers.tolist())
     return [table for emissions, links in each for table in (emissions, links)[: len(emissions)]]
 
 
-def _put(chains: LaidChains, numbers: Integers, slopes: list[Floats], found: ChainSums) -> None:
-    """Put the derivatives of some chains, which have links of their own, where they belong."""
+def put_slopes(chains: LaidChains, numbers: Integers, slopes: list[Floats], found: ChainSums) -> None:
+    """Put the derivatives by the tables of some chains where they belong."""
     rest = iter(slopes)
     for number in numbers.tolist():
         start, length = int(chains.starts[number]), int(chains.lengths[number])
         found.labels[start : start + length] = next(rest)
-        if length > 1:
+        if length > 1 and chains.links.ndim == 2:
+            found.links[:] += next(rest)[0]
+        elif length > 1:
             found.links[chains.tables(number)] = next(rest)
 
 

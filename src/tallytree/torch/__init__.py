@@ -19,10 +19,14 @@ except ImportError as error:
     ) from error
 
 from tallytree.torch.chain import Chain, TopK
+from tallytree.torch.conditioned import ConditionedChain
 from tallytree.torch.crf import CRF
+from tallytree.torch.tally import Tally
 
 __all__ = [
     "CRF",
     "Chain",
+    "ConditionedChain",
+    "Tally",
     "TopK",
 ]

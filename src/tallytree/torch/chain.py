@@ -9,14 +9,25 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from tallytree.bulk.tallied_chains import bound_on
 from tallytree.errors import ModelError
 from tallytree.kbest import k_best
 from tallytree.statistics.constraints import Constraint
+from tallytree.statistics.statistic import Statistic
 from tallytree.torch.backends import backend_of
+from tallytree.torch.conditioned import ConditionedChain
 from tallytree.torch.cpu import laid
 from tallytree.torch.eager import eager
 from tallytree.torch.functions import Given, Scores, computed
-from tallytree.torch.inputs import Lengths, checked_chain, checked_lengths, checked_tags, mask_of
+from tallytree.torch.inputs import (
+    Lengths,
+    checked_chain,
+    checked_lengths,
+    checked_statistics,
+    checked_tags,
+    mask_of,
+)
+from tallytree.torch.tally import Tally
 
 
 class TopK(NamedTuple):
@@ -141,11 +152,60 @@ class Chain:
     @cached_property
     @eager
     def _slopes(self) -> tuple[Tensor, ...]:
-        given = self._given.detached()
+        chain = self.detached()
         with torch.enable_grad():
-            tensors = given.emissions.requires_grad_(), given.transitions.requires_grad_()
-            total = Chain(*tensors, self.lengths).log_partition.sum()
-        return torch.autograd.grad(total, tensors)
+            total = chain.log_partition.sum()
+        return torch.autograd.grad(total, (chain.emissions, chain.transitions))
+
+    # --- tallies -------------------------------------------------------------------------------------------
+
+    @eager
+    def tally(self, *statistics: Any) -> Tally:
+        """Return the distribution of tallies: ``log Σ exp F(y)`` of each, with gradient.
+
+        Parameters
+        ----------
+        *statistics : Statistic or Recipe
+            What is counted, as in ``tt.count(state=1)``; several are counted together.
+
+        Examples
+        --------
+        How likely it is that two of three tags are 1:
+
+        >>> import tallytree as tt
+        >>> chain = Chain(torch.zeros(1, 3, 2), torch.zeros(2, 2))
+        >>> chain.tally(tt.count(state=1)).log_prob(2).exp()
+        tensor([0.3750])
+        """
+        counted, low = checked_statistics(statistics), []
+
+        def compute(backend: Any, scores: Scores) -> Any:
+            values, pull, least = backend.tallied(scores, counted, self.states)
+            low.extend(least)
+            return values, pull
+
+        logits = computed(compute, self.lengths, self._given)
+        return Tally(counted, logits, tuple(low))
+
+    def given(self, condition: Constraint) -> ConditionedChain:
+        """Return the distribution over the taggings that satisfy a condition on tallies.
+
+        Parameters
+        ----------
+        condition : Constraint
+            As in ``chain.given(tt.count(state=1) <= 3)``, or with a tally, ``t == 3``; several are joined by
+            ``&`` and ``|``.
+        """
+        return ConditionedChain(self, condition)
+
+    def bound(self, statistics: tuple[Any, ...], length: int) -> tuple[Statistic, ...]:
+        """Return statistics bound to sentences of some length."""
+        return bound_on(statistics, length, self.tags, self.states).statistics
+
+    def detached(self) -> Chain:
+        """Return the same distribution with scores that are the leaves of a graph of their own."""
+        emissions, transitions = (one.detach().requires_grad_() for one in (self.emissions, self.transitions))
+        return Chain(emissions, transitions, self.lengths, states=self.states)
 
     # --- labellings ----------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from tallytree.bulk.best_chains import best_laid_chains
 from tallytree.bulk.chain_sums import ChainSums, LaidChains, draw_laid_chains, sum_laid_chains
+from tallytree.bulk.tallied_chains import Counted, Names, TalliedChains
 
 if TYPE_CHECKING:
     from tallytree.torch.functions import Pull, Scores, Slopes
@@ -56,6 +57,16 @@ def _slopes(scores: Scores, found: ChainSums) -> Slopes:
         torch.from_numpy(found.labels).view(scores.emissions.shape),
         torch.from_numpy(found.links).view(scores.transitions.shape),
     )
+
+
+def tallied(scores: Scores, statistics: Counted, names: Names) -> tuple[Tensor, Pull, tuple[int, ...]]:
+    """Return the log-partition of every tally of each sentence, and the least tally of each statistic."""
+    found = TalliedChains(laid(scores), statistics, names, torch.get_num_threads())
+
+    def pull(gain: Tensor) -> Slopes:
+        return _slopes(scores, found.slopes(gain.numpy()))
+
+    return torch.from_numpy(found.sums), pull, found.low
 
 
 def viterbi(scores: Scores) -> Tensor:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from tallytree.errors import ModelError
+from tallytree.statistics.statistic import Recipe, Statistic
 
 Lengths = Tensor | Sequence[int]
 
@@ -134,3 +135,13 @@ def checked_tags(tags: Any, inside: Tensor, count: int, leading: bool = False) -
         wrong = known.min() if int(known.min()) < 0 else known.max()
         raise ModelError(f"tags go from 0 to {count - 1}, but there is a {int(wrong)} among them")
     return known
+
+
+def checked_statistics(statistics: Sequence[Any]) -> tuple[Statistic | Recipe, ...]:
+    """Return what is counted, or say what is wrong with it."""
+    for one in statistics:
+        if not isinstance(one, (Statistic, Recipe)):
+            raise ModelError(f"what is counted is a statistic, as in tt.count(state=1), got {one!r}")
+    if not statistics:
+        raise ModelError("a tally is of one statistic or more, as in tally(tt.count(state=1)), got none")
+    return tuple(statistics)
