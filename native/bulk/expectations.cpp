@@ -61,7 +61,7 @@ class ItemExpectation {
         space_.of_links.assign(item_.scores.size() > 1 ? space_.links.size() : 0, 0.0);
         double *const own[] = {space_.of_unary.data(), space_.of_links.data()};
         run.differentiate(weights, std::span(own).first(item_.scores.size()), space_.shares, poll_);
-        item_.truth.add_entries(space_.of_unary, space_.of_links, item_.scores[0].size, entries);
+        item_.truth.add_entries(space_.of_unary, space_.of_links, item_.scores, entries);
     }
 
     const BatchItem &item_;

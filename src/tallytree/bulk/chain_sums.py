@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.bulk.chains import plain_chain
+from tallytree.bulk.chains import Chains, plain_chain
 from tallytree.bulk.truth_tables import Integers
 from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
@@ -75,6 +75,20 @@ class LaidChains(NamedTuple):
         first = self.starts[numbers] - np.concatenate(([0], np.cumsum(lengths)[:-1]))
         return np.repeat(first, lengths) + np.arange(lengths.sum())
 
+    def places(self, numbers: Integers) -> Integers:
+        """Return which tables of links some of the chains have, where they have their own."""
+        links = self._replace(starts=self.starts - np.arange(len(self.starts)), lengths=self.lengths - 1)
+        return links.positions(numbers)
+
+    def packed(self, numbers: Integers, names: tuple[str, ...] | None = None) -> Chains:
+        """Return some of the chains, one after the other."""
+        at = self.positions(numbers)
+        emissions = self.emissions if len(at) == len(self.emissions) else self.emissions[at]
+        links = self.links
+        if links.ndim == 3 and len(places := self.places(numbers)) != len(links):
+            links = links[places]
+        return Chains(emissions, links, self.lengths[numbers].tolist(), names)
+
     def tables(self, number: int) -> slice:
         """Return which tables of links are those of a chain, where it has its own."""
         first = int(self.starts[number]) - number
@@ -129,11 +143,7 @@ def _add_logarithms(
     values, slopes = batch.expect(native.Objective.LIKELIHOOD, weights, threads)
     check_refused(batch, numbers)
     found.values[numbers] = np.where(scores == -np.inf, np.inf, values - scores)
-    if chains.links.ndim == 2:
-        found.labels[chains.positions(numbers)] = slopes[0]
-        found.links[:] += slopes[1]
-    else:
-        put_slopes(chains, numbers, slopes, found)
+    put_packed(chains, numbers, (slopes[0], slopes[1]), found)
     for number, weight in zip(numbers.tolist(), weights.tolist(), strict=True):
         if truths is not None:
             at, pairs = _entries(chains, truths, number)
@@ -143,12 +153,9 @@ def _add_logarithms(
 
 def add_laid_chains(batch: native.Batch, chains: LaidChains, numbers: Integers) -> None:
     """Add some of the chains, none of which is empty, to a native batch."""
-    width = chains.emissions.shape[1]
-    skeletons = [plain_chain(length, width) for length in chains.lengths[numbers].tolist()]
-    if chains.links.ndim == 2:
-        batch.add_chains(skeletons, chains.emissions[chains.positions(numbers)], chains.links, None)
-    else:
-        batch.add_models(skeletons, _tables(chains, numbers), None)
+    some = chains.packed(numbers)
+    skeletons = [plain_chain(length, some.emissions.shape[1]) for length in some.lengths]
+    batch.add_chains(skeletons, some.emissions, some.links, None)
 
 
 def check_scores(chains: LaidChains, numbers: Integers) -> None:
@@ -173,10 +180,15 @@ def scores_of(chains: LaidChains, number: int) -> tuple[Floats, Floats]:
     return chains.emissions[start : start + length], links[: max(length - 1, 0)]
 
 
-def _tables(chains: LaidChains, numbers: Integers) -> list[Floats]:
-    """Return the tables of the models of some chains; one of a single position has no links."""
-    each = (scores_of(chains, number) for number in numbers.tolist())
-    return [table for emissions, links in each for table in (emissions, links)[: len(emissions)]]
+def put_packed(
+    chains: LaidChains, numbers: Integers, slopes: tuple[Floats, Floats], found: ChainSums
+) -> None:
+    """Put the derivatives by packed chains where they belong."""
+    found.labels[chains.positions(numbers)] = slopes[0]
+    if chains.links.ndim == 2:
+        found.links[:] += slopes[1]
+    else:
+        found.links[chains.places(numbers)] = slopes[1]
 
 
 def put_slopes(chains: LaidChains, numbers: Integers, slopes: list[Floats], found: ChainSums) -> None:

@@ -21,12 +21,17 @@ except ImportError as error:
 from tallytree.torch.chain import Chain, TopK
 from tallytree.torch.conditioned import ConditionedChain
 from tallytree.torch.crf import CRF
+from tallytree.torch.losses import ExpectedLoss, SoftmaxMargin, StructuredHinge, StructuredLoss
 from tallytree.torch.tally import Tally
 
 __all__ = [
     "CRF",
     "Chain",
     "ConditionedChain",
+    "ExpectedLoss",
+    "SoftmaxMargin",
+    "StructuredHinge",
+    "StructuredLoss",
     "Tally",
     "TopK",
 ]

@@ -18,7 +18,7 @@ from tallytree.torch.backends import backend_of
 from tallytree.torch.conditioned import ConditionedChain
 from tallytree.torch.cpu import laid
 from tallytree.torch.eager import eager
-from tallytree.torch.functions import Given, Scores, computed
+from tallytree.torch.functions import Given, Scores, computed, score_of
 from tallytree.torch.inputs import (
     Lengths,
     checked_chain,
@@ -114,7 +114,7 @@ class Chain:
     def score(self, tags: Tensor) -> Tensor:
         """Return ``F(tags)`` of each sentence, with gradient; further dimensions may come first."""
         known = checked_tags(tags, self.mask, self.tags, leading=True)
-        return _score(self._given, known, self.mask).to(self._given.dtype)
+        return score_of(self.emissions, self.transitions, known, self.mask).to(self._given.dtype)
 
     @eager
     def log_prob(self, tags: Tensor) -> Tensor:
@@ -295,19 +295,3 @@ def log_prob(given: Given, lengths: Tensor, tags: Tensor) -> Tensor:
         return backend.surprise(scores, tags.to(scores.emissions.device))
 
     return -computed(compute, lengths, given)
-
-
-def _score(given: Given, tags: Tensor, inside: Tensor) -> Tensor:
-    """Add up the scores of taggings, in float64."""
-    emissions, transitions = given.emissions, given.transitions
-    shape = (*tags.shape, emissions.shape[-1])
-    local = emissions.expand(shape).gather(-1, tags.unsqueeze(-1)).squeeze(-1).double()
-    total = local.masked_fill(~inside, 0.0).sum(-1)
-    before, after = tags[..., :-1], tags[..., 1:]
-    if transitions.ndim == 2:
-        linked = transitions[before, after]
-    else:
-        batch = torch.arange(inside.shape[0], device=tags.device).unsqueeze(1)
-        places = torch.arange(inside.shape[1] - 1, device=tags.device)
-        linked = transitions[batch, places, before, after]
-    return total + linked.double().masked_fill(~inside[:, 1:], 0.0).sum(-1)

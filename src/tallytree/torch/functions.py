@@ -139,3 +139,18 @@ def computed(compute: Compute, lengths: Tensor, given: Given) -> Tensor:
     apply: Any = _Computed.apply
     found: Tensor = apply(compute, lengths, *given)
     return found
+
+
+def score_of(emissions: Tensor, transitions: Tensor, tags: Tensor, inside: Tensor) -> Tensor:
+    """Add up the scores of taggings, in float64; `inside` says which positions are those of sentences."""
+    shape = (*tags.shape, emissions.shape[-1])
+    local = emissions.expand(shape).gather(-1, tags.unsqueeze(-1)).squeeze(-1).double()
+    total = local.masked_fill(~inside, 0.0).sum(-1)
+    before, after = tags[..., :-1], tags[..., 1:]
+    if transitions.ndim == 2:
+        linked = transitions[before, after]
+    else:
+        batch = torch.arange(inside.shape[0], device=tags.device).unsqueeze(1)
+        places = torch.arange(inside.shape[1] - 1, device=tags.device)
+        linked = transitions[batch, places, before, after]
+    return total + linked.double().masked_fill(~inside[:, 1:], 0.0).sum(-1)
