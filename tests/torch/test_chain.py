@@ -82,6 +82,9 @@ def test_marginals(seed, own, forbidden, scale, device):
             wanted[number, t].index_add_(0, tags[:, t], shares)
     close(chain.marginals, wanted, scale)
     assert not chain.marginals.requires_grad
+    shares = [torch.log_softmax(scores, 0) for _, scores in enumerated(emissions, transitions, lengths)]
+    entropies = [-torch.where(one > -torch.inf, one.exp() * one, 0.0).sum() for one in shares]
+    close(chain.entropy(), torch.stack(entropies), scale * scale)
     close(chain.pair_marginals.sum(), (lengths - 1).sum().double().to(device), scale)
 
 

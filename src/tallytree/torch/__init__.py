@@ -18,18 +18,22 @@ except ImportError as error:
         name=error.name,
     ) from error
 
-from tallytree.torch.chain import Chain, TopK
-from tallytree.torch.conditioned import ConditionedChain
+from tallytree.torch.chain import Chain
+from tallytree.torch.chart import Chart
+from tallytree.torch.conditioned import Conditioned
 from tallytree.torch.crf import CRF
 from tallytree.torch.losses import ExpectedLoss, SoftmaxMargin, StructuredHinge, StructuredLoss
+from tallytree.torch.structured import Structured, TopK
 from tallytree.torch.tally import Tally
 
 __all__ = [
     "CRF",
     "Chain",
-    "ConditionedChain",
+    "Chart",
+    "Conditioned",
     "ExpectedLoss",
     "SoftmaxMargin",
+    "Structured",
     "StructuredHinge",
     "StructuredLoss",
     "Tally",

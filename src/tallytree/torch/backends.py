@@ -23,7 +23,7 @@ class Backend(NamedTuple):
     device: torch.device
 
 
-_CPU = Backend(cpu, torch.device("cpu"))
+CPU = Backend(cpu, torch.device("cpu"))
 
 
 def backend_of(device: torch.device) -> Backend:
@@ -34,4 +34,4 @@ def backend_of(device: torch.device) -> Backend:
             PerformanceWarning,
             stacklevel=2,
         )
-    return _CPU
+    return CPU

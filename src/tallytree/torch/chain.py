@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from tallytree.answers.solution import Solution
 from tallytree.bulk.tallied_chains import bound_on
 from tallytree.errors import ModelError
-from tallytree.kbest import k_best
-from tallytree.statistics.constraints import Constraint
-from tallytree.statistics.statistic import Statistic
-from tallytree.torch.backends import backend_of
-from tallytree.torch.conditioned import ConditionedChain
+from tallytree.torch.backends import CPU, backend_of
 from tallytree.torch.cpu import laid
 from tallytree.torch.eager import eager
 from tallytree.torch.functions import Given, Scores, computed, score_of
@@ -27,25 +24,11 @@ from tallytree.torch.inputs import (
     checked_tags,
     mask_of,
 )
+from tallytree.torch.structured import Structured
 from tallytree.torch.tally import Tally
 
 
-class TopK(NamedTuple):
-    """The best labellings of each sentence, the best first.
-
-    Attributes
-    ----------
-    labels : int64 tensor of shape (k, B, T)
-        0 in the padding, and where there are fewer than k.
-    scores : tensor of shape (k, B)
-        Their scores, part of the graph; -inf where there are fewer than k.
-    """
-
-    labels: Tensor
-    scores: Tensor
-
-
-class Chain:
+class Chain(Structured):
     """The distribution over the taggings of each sentence of a batch.
 
     The score of a tagging is ``F(y) = Σ emissions[t, y[t]] + Σ transitions[y[t], y[t + 1]]``, and its
@@ -136,11 +119,6 @@ class Chain:
         return self.score(tags) - self.log_partition
 
     @cached_property
-    def marginals(self) -> Tensor:
-        """The probability of each tag at each position, of shape (B, T, C); 0 in the padding; no gradient."""
-        return self._slopes[0]
-
-    @cached_property
     def pair_marginals(self) -> Tensor:
         """The expected number of each two neighbouring tags; no gradient.
 
@@ -149,13 +127,13 @@ class Chain:
         """
         return self._slopes[1]
 
-    @cached_property
-    @eager
-    def _slopes(self) -> tuple[Tensor, ...]:
-        chain = self.detached()
-        with torch.enable_grad():
-            total = chain.log_partition.sum()
-        return torch.autograd.grad(total, (chain.emissions, chain.transitions))
+    def _each_slopes(self) -> tuple[Tensor, ...]:
+        """Return marginals of tags and of pairs, sentence by sentence."""
+        if self.transitions.ndim == 4:
+            return self._slopes
+        batch, longest, tags = self.emissions.shape
+        own = self.transitions.detach().expand(batch, longest - 1, tags, tags)
+        return Chain(self.emissions.detach(), own, self.lengths)._slopes
 
     # --- tallies -------------------------------------------------------------------------------------------
 
@@ -187,26 +165,6 @@ class Chain:
         logits = computed(compute, self.lengths, self._given)
         return Tally(counted, logits, tuple(low))
 
-    def given(self, condition: Constraint) -> ConditionedChain:
-        """Return the distribution over the taggings that satisfy a condition on tallies.
-
-        Parameters
-        ----------
-        condition : Constraint
-            As in ``chain.given(tt.count(state=1) <= 3)``, or with a tally, ``t == 3``; several are joined by
-            ``&`` and ``|``.
-        """
-        return ConditionedChain(self, condition)
-
-    def bound(self, statistics: tuple[Any, ...], length: int) -> tuple[Statistic, ...]:
-        """Return statistics bound to sentences of some length."""
-        return bound_on(statistics, length, self.tags, self.states).statistics
-
-    def detached(self) -> Chain:
-        """Return the same distribution with scores that are the leaves of a graph of their own."""
-        emissions, transitions = (one.detach().requires_grad_() for one in (self.emissions, self.transitions))
-        return Chain(emissions, transitions, self.lengths, states=self.states)
-
     # --- labellings ----------------------------------------------------------------------------------------
 
     def _prepared(self) -> tuple[Any, Scores]:
@@ -220,11 +178,6 @@ class Chain:
         functions, scores = self._prepared()
         found: Tensor = functions.viterbi(scores)
         return found.to(self.emissions.device)
-
-    @property
-    def max(self) -> Tensor:
-        """The highest score of each sentence, with gradient."""
-        return self.score(self.argmax)
 
     @eager
     def sample(self, sample_shape: Sequence[int] = (), generator: torch.Generator | None = None) -> Tensor:
@@ -244,44 +197,38 @@ class Chain:
         drawn: Tensor = functions.sample(scores, uniforms.to(scores.emissions.device))
         return drawn.to(self.emissions.device).reshape(*shape, *size[1:])
 
-    @eager
-    def topk(self, k: int, where: Constraint | None = None) -> TopK:
-        """Find the k taggings of the highest scores, exactly, among those that satisfy a constraint.
+    # --- what the verbs of all structures take --------------------------------------------------------------
 
-        Parameters
-        ----------
-        k : int
-            How many.
-        where : Constraint, optional
-            What taggings must satisfy, as for :func:`tallytree.solve`.
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The scores."""
+        return self.emissions, self.transitions
 
-        Examples
-        --------
-        >>> import tallytree as tt
-        >>> chain = Chain(torch.tensor([[[0.0, 1.0], [0.0, 2.0]]]), torch.zeros(2, 2))
-        >>> chain.topk(2, where=tt.count(state=1) <= 1)
-        TopK(labels=tensor([[[0, 1]],
-        <BLANKLINE>
-                [[1, 0]]]), scores=tensor([[2.],
-                [1.]]))
-        """
-        batch, longest, _ = self.emissions.shape
-        labels, found = (
-            torch.zeros(k, batch, longest, dtype=torch.int64),
-            torch.zeros(k, batch, dtype=torch.bool),
-        )
-        for number, model in enumerate(self.models()):
-            for rank, one in enumerate(k_best(model, k, where=where)):
-                labels[rank, number, : len(model)] = torch.from_numpy(one.assignment.copy())
-                found[rank, number] = True
-        device = self.emissions.device
-        labels, found = labels.to(device), found.to(device)
-        return TopK(labels, self.score(labels).masked_fill(~found, -torch.inf))
+    def with_tensors(self, *tensors: Tensor) -> Chain:
+        """Return the same distribution with other scores."""
+        emissions, transitions = tensors
+        return Chain(emissions, transitions, self.lengths, states=self.states)
 
-    def models(self) -> list[Any]:
+    def subjects(self) -> list[Any]:
         """Return the sentences as models, for all that the library can do with one (:class:`Model`)."""
-        chains = laid(self._prepared()[1])
+        chains = laid(self._given.scores(self.lengths, CPU))
         return [chains.model(number, self.states) for number in range(len(self.lengths))]
+
+    @property
+    def event_shape(self) -> torch.Size:
+        """The shape of a tagging."""
+        return self.emissions.shape[1:2]
+
+    def _written(self, answer: Any, number: int) -> Tensor:
+        tags = torch.zeros(self.event_shape, dtype=torch.int64)
+        found = answer.assignment if isinstance(answer, Solution) else answer
+        tags[: len(found)] = torch.from_numpy(found.copy())
+        return tags
+
+    def _counted(self, labels: Tensor, number: int, statistics: tuple[Any, ...]) -> list[int]:
+        length = int(self.lengths[number])
+        bound = bound_on(statistics, length, self.tags, self.states).statistics
+        return [statistic.tally(labels[:length].numpy()) for statistic in bound]
 
     def __repr__(self) -> str:
         batch, longest, tags = self.emissions.shape

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from tallytree.errors import InfeasibleError, ModelError
-from tallytree.solving import distribution
 from tallytree.statistics.constraints import Constraint
 from tallytree.torch.eager import eager
+from tallytree.torch.structured import Structured, TopK
 from tallytree.torch.tally import Tally
-
-if TYPE_CHECKING:
-    from tallytree.torch.chain import Chain, TopK
 
 
 def checked_condition(condition: Any) -> Constraint:
@@ -33,14 +29,14 @@ def checked_condition(condition: Any) -> Constraint:
     return condition
 
 
-class ConditionedChain:
-    """The distribution over the taggings that satisfy a condition, made by :meth:`Chain.given`.
+class Conditioned:
+    """The distribution over the structures that satisfy a condition, made by :meth:`Chain.given`.
 
-    It has the verbs of :class:`Chain`.
+    It has the verbs of :class:`Chain` and :class:`Chart`.
 
     Attributes
     ----------
-    chain : Chain
+    whole : Chain or Chart
         The distribution without the condition.
     condition : Constraint
         What holds.
@@ -54,8 +50,8 @@ class ConditionedChain:
     tensor([0.7500, 0.2500])
     """
 
-    def __init__(self, chain: Chain, condition: Constraint) -> None:
-        self.chain, self.condition = chain, checked_condition(condition)
+    def __init__(self, whole: Structured, condition: Constraint) -> None:
+        self.whole, self.condition = whole, checked_condition(condition)
 
     @cached_property
     def _statistics(self) -> tuple[Any, ...]:
@@ -76,7 +72,7 @@ class ConditionedChain:
     def tally(self, *statistics: Any) -> Tally:
         """Return the distribution of tallies given the condition, as :meth:`Chain.tally` does."""
         more = [one for one in statistics if one not in self._statistics]
-        joint = self.chain.tally(*self._statistics, *more)
+        joint = self.whole.tally(*self._statistics, *more)
         masked = joint.logits.masked_fill(~self._allowed(joint), -torch.inf)
         kept = [(*self._statistics, *more).index(one) for one in statistics]
         left = [axis for axis in range(len(joint.low)) if axis not in kept]
@@ -86,78 +82,59 @@ class ConditionedChain:
 
     @cached_property
     def log_partition(self) -> Tensor:
-        """``log Σ exp F(y)`` over the taggings that satisfy the condition, with gradient."""
+        """``log Σ exp F(y)`` over what satisfies the condition, with gradient."""
         return logsumexp(self._tally.logits.flatten(1), 1)
 
     @property
     def log_condition(self) -> Tensor:
         """The log-probability of the condition itself, for each sentence, with gradient."""
-        return self.log_partition - self.chain.log_partition
+        return self.log_partition - self.whole.log_partition
 
     @eager
-    def log_prob(self, tags: Tensor) -> Tensor:
-        """Return the log-probability of taggings given the condition; -inf for those that violate it."""
-        scores = self.chain.score(tags)
-        flat = tags.detach().cpu().reshape(-1, *tags.shape[-2:]).numpy()
-        held = torch.from_numpy(np.array([self._holds(rows) for rows in flat]))
+    def log_prob(self, labels: Tensor) -> Tensor:
+        """Return the log-probability of structures given the condition; -inf for those that violate it."""
+        scores = self.whole.score(labels)
+        flat = labels.detach().cpu().reshape(-1, *self.whole.event_shape)
+        batch = len(self.whole.lengths)
+        held = torch.tensor([self._holds(one, i % batch) for i, one in enumerate(flat)])
         possible = held.view(scores.shape).to(scores.device)
         return (scores - self.log_partition).masked_fill(~possible, -torch.inf)
 
-    def _holds(self, tags: Any) -> list[bool]:
-        """Return whether the tagging of each sentence satisfies the condition."""
-        held = []
-        for row, length in zip(tags, self.chain.lengths.tolist(), strict=True):
-            bound = self.chain.bound(self._statistics, length)
-            counted = [statistic.tally(row[:length]) for statistic in bound]
-            held.append(bool(self.condition.holds(dict(zip(self._statistics, counted, strict=True)))))
-        return held
+    def _holds(self, labels: Tensor, number: int) -> bool:
+        """Return whether a structure of a sentence satisfies the condition."""
+        counted = self.whole._counted(labels, number, self._statistics)
+        return bool(self.condition.holds(dict(zip(self._statistics, counted, strict=True))))
 
     @cached_property
     @eager
     def marginals(self) -> Tensor:
-        """The probability of each tag at each position, given the condition; no gradient."""
-        chain = self.chain.detached()
+        """How likely each part is, given the condition, of the shape of the scores; no gradient."""
+        leaves = [one.detach().requires_grad_() for one in self.whole.tensors]
         with torch.enable_grad():
-            total = ConditionedChain(chain, self.condition).log_partition.sum()
-        return torch.autograd.grad(total, chain.emissions)[0]
+            total = Conditioned(self.whole.with_tensors(*leaves), self.condition).log_partition.sum()
+        return torch.autograd.grad(total, leaves[0])[0]
 
     @cached_property
     @eager
     def argmax(self) -> Tensor:
-        """The tags of the highest score among those that satisfy the condition."""
-        found = self.chain.topk(1, self.condition)
+        """The structure of the highest score among those that satisfy the condition."""
+        found = self.whole.topk(1, self.condition)
         missing = torch.nonzero(found.scores[0] == -torch.inf)
         if len(missing):
-            raise InfeasibleError(f"no tagging of sentence {int(missing[0])} satisfies '{self.condition}'")
+            raise InfeasibleError(f"nothing in sentence {int(missing[0])} satisfies '{self.condition}'")
         return found.labels[0]
 
     def topk(self, k: int) -> TopK:
-        """Find the k best taggings that satisfy the condition, as :meth:`Chain.topk` does."""
-        return self.chain.topk(k, self.condition)
+        """Find the k best structures that satisfy the condition, as :meth:`Chain.topk` does."""
+        return self.whole.topk(k, self.condition)
 
     @eager
     def sample(self, sample_shape: Sequence[int] = (), generator: torch.Generator | None = None) -> Tensor:
-        """Draw taggings that satisfy the condition, as :meth:`Chain.sample` does."""
-        shape = torch.Size(sample_shape)
-        batch, longest, _ = self.chain.emissions.shape
-        drawn = torch.zeros(shape.numel(), batch, longest, dtype=torch.int64)
-        probabilities = self._tally.probs.detach().flatten(1).cpu()
-        for number, model in enumerate(self.chain.models()):
-            if not probabilities[number].isfinite().all():
-                raise InfeasibleError(f"no tagging of sentence {number} satisfies '{self.condition}'")
-            seeds = torch.randint(2**62, (2,), generator=generator).tolist()
-            given = distribution(model, self._statistics)
-            rng = np.random.default_rng(seeds)
-            shares = probabilities[number].double().numpy()
-            cells = rng.choice(len(shares), size=len(drawn), p=shares / shares.sum())
-            for cell in np.unique(cells):
-                tally = np.unravel_index(cell, self._tally.logits.shape[1:]) + np.array(self._tally.low)
-                some = given.sample(int((cells == cell).sum()), tally=tally.tolist(), rng=rng)
-                drawn[torch.from_numpy(cells == cell), number, : len(model)] = torch.from_numpy(some)
-        return drawn.to(self.chain.emissions.device).reshape(*shape, batch, longest)
+        """Draw structures that satisfy the condition, as :meth:`Chain.sample` does."""
+        return self.whole.draw(sample_shape, generator, self._statistics, self._tally)
 
     def __repr__(self) -> str:
-        return f"{self.chain!r} given {self.condition}"
+        return f"{self.whole!r} given {self.condition}"
 
 
 def logsumexp(logits: Tensor, dimension: int) -> Tensor:

@@ -6,7 +6,8 @@ what it gains with each score. One autograd function serves all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 import torch
@@ -80,42 +81,35 @@ def _double(tensor: Tensor | None, backend: Backend) -> Tensor | None:
     return None if tensor is None else tensor.to(backend.device, torch.float64).contiguous()
 
 
+Shares = Callable[[Tensor], Sequence[Tensor | None]]
+"""Derivatives by tensors, of what has given derivatives by values."""
+
+
 class _Computed(torch.autograd.Function):
-    """Values computed by a backend."""
+    """Values, with what they gain with tensors."""
 
     @staticmethod
-    def forward(ctx: Any, compute: Compute, lengths: Tensor, *tensors: Tensor | None) -> Tensor:
-        given = Given(*tensors)  # type: ignore[arg-type]
-        backend = backend_of(given.emissions.device)
-        scores = given.scores(lengths, backend)
-        values, ctx.pull = compute(backend.functions, scores)
-        ctx.ends, ctx.backend = scores.lengths - 1, backend
+    def forward(ctx: Any, evaluate: Callable[[], tuple[Tensor, Shares]], *tensors: Tensor | None) -> Tensor:
+        values, ctx.shares = evaluate()
+        ctx.device = values.device
         ctx.save_for_backward(*tensors)
-        return values.to(given.emissions.device, given.dtype)
+        given = [one for one in tensors if one is not None]
+        dtype = reduce(torch.promote_types, (one.dtype for one in given))
+        return values.to(given[0].device, dtype)
 
     @staticmethod
     def backward(ctx: Any, *gains: Tensor) -> Any:
         tensors = ctx.saved_tensors
         with torch.no_grad():
-            slopes = _shared_out(ctx, gains[0])
+            found = ctx.shares(gains[0].to(ctx.device, torch.float64))
+            slopes = [
+                None if slope is None or given is None else slope.to(given.device, given.dtype)
+                for slope, given in zip(found, tensors, strict=True)
+            ]
         if not torch.is_grad_enabled():
-            return None, None, *slopes
+            return None, *slopes
         once: Any = _Once.apply
-        return None, None, *once(len(slopes), *slopes, gains[0], *tensors)
-
-
-def _shared_out(ctx: Any, gain: Tensor) -> list[Tensor | None]:
-    """Return derivatives by what was given, from those by what the backend took."""
-    by_emissions, by_transitions = ctx.pull(gain.to(ctx.backend.device, torch.float64))
-    slopes: list[Tensor | None] = [by_emissions, by_transitions, None, None]
-    if ctx.saved_tensors[2] is not None:
-        slopes[2] = by_emissions[:, 0].sum(0)
-    if ctx.saved_tensors[3] is not None:
-        slopes[3] = by_emissions[torch.arange(len(by_emissions)), ctx.ends].sum(0)
-    return [
-        None if slope is None else slope.to(given.device, given.dtype)
-        for slope, given in zip(slopes, ctx.saved_tensors, strict=True)
-    ]
+        return None, *once(len(slopes), *slopes, gains[0], *tensors)
 
 
 class _Once(torch.autograd.Function):
@@ -134,11 +128,32 @@ class _Once(torch.autograd.Function):
 
 
 @eager
-def computed(compute: Compute, lengths: Tensor, given: Given) -> Tensor:
-    """Return values that a backend computes, as a part of the graph that the scores belong to."""
+def attached(evaluate: Callable[[], tuple[Tensor, Shares]], *tensors: Tensor | None) -> Tensor:
+    """Return float64 values as a part of the graph that tensors belong to, in their dtype, where they are."""
     apply: Any = _Computed.apply
-    found: Tensor = apply(compute, lengths, *given)
+    found: Tensor = apply(evaluate, *tensors)
     return found
+
+
+@eager
+def computed(compute: Compute, lengths: Tensor, given: Given) -> Tensor:
+    """Return values that a backend computes from the scores of chains, as a part of their graph."""
+
+    def evaluate() -> tuple[Tensor, Shares]:
+        backend = backend_of(given.emissions.device)
+        scores = given.scores(lengths, backend)
+        values, pull = compute(backend.functions, scores)
+
+        def shares(gain: Tensor) -> list[Tensor | None]:
+            by_emissions, by_transitions = pull(gain)
+            rows = torch.arange(len(by_emissions), device=by_emissions.device)
+            start = None if given.start is None else by_emissions[:, 0].sum(0)
+            end = None if given.end is None else by_emissions[rows, scores.lengths - 1].sum(0)
+            return [by_emissions, by_transitions, start, end]
+
+        return values, shares
+
+    return attached(evaluate, *given)
 
 
 def score_of(emissions: Tensor, transitions: Tensor, tags: Tensor, inside: Tensor) -> Tensor:
