@@ -7,14 +7,24 @@
 namespace tallytree {
 namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 struct Spread {
-    double low = std::numeric_limits<double>::infinity(), high = kNegativeInfinity;
+    double low = kInfinity, high = kNegativeInfinity;  // of the finite scores
+    bool forbids = false, broken = false;              // whether some are -inf, or no scores at all
     void take(std::span<const double> scores) {
         for (const double score : scores) {
+            if (score == kNegativeInfinity) {
+                forbids = true;
+                continue;
+            }
+            broken |= !(score < kInfinity);
             low = std::min(low, score);
             high = std::max(high, score);
         }
     }
+    double top() const { return high == kNegativeInfinity ? 0 : high; }
+    double width() const { return broken ? kInfinity : high == kNegativeInfinity ? 0 : high - low; }
 };
 
 // What one thread needs for one chain after the other. Rows have room for whole vectors, and zeros beyond the labels.
@@ -22,35 +32,48 @@ class ChainSummer {
   public:
     ChainSummer(const ChainBatch &chains, const MaxPlusKernels *kernels)
         : chains_(chains), kernels_(*kernels), labels_(chains.labels), width_(round_up(chains.labels)) {
-        links_.assign(width_ * width_, 0.0);
-        turned_ = links_;
-        Spread spread;
-        spread.take({chains.links, static_cast<std::size_t>(labels_ * labels_)});
-        top_ = spread.high;
-        for (Index i = 0; i < labels_; i++)
-            kernels_.exponentials(chains.links + i * labels_, top_, links_.data() + i * width_, labels_);
-        for (Index i = 0; i < labels_; i++)
-            for (Index j = 0; j < labels_; j++) turned_[j * width_ + i] = links_[i * width_ + j];
+        if (!chains_.own_links) take_links(chains.links, 1);
     }
 
-    // `pairs` takes sums without the scores of links themselves, which are put in at the end.
-    void sum(Index chain, const ChainSums &sums, std::vector<double> &pairs) {
-        first_ = chains_.starts[chain];
-        length_ = chains_.starts[chain + 1] - first_;
-        if (length_ == 0) {
-            sums.log_sums[chain] = 0;
-            return;
-        }
-        sums.log_sums[chain] = forward();
-        backward();
+    // `pairs` takes sums without the scores of links themselves, which are put in at the end. False where the scores
+    // lie too far apart.
+    bool sum(Index chain, const ChainSums &sums, std::vector<double> &pairs) {
+        sums.log_sums[chain] = 0;
+        if (!start(chain)) return true;
+        if (!forward() || (log_sum_ != kNegativeInfinity && !backward())) return false;
+        const double truth = sums.truths.empty() ? 0 : truth_score(sums.truths);
+        sums.log_sums[chain] = truth == kNegativeInfinity ? -truth : log_sum_ - truth;
+        if (truth == kNegativeInfinity || log_sum_ == kNegativeInfinity) return true;
         const double importance = sums.importance[chain];
         for (Index m = 0; m < length_; m++)
             for (Index j = 0; j < labels_; j++)
                 sums.marginals[(first_ + m) * labels_ + j] = importance * at(ahead_, m)[j] * at(behind_, m)[j];
         for (Index m = 1; m < length_; m++)
             for (Index j = 0; j < labels_; j++) at(weighted_, m)[j] *= importance / scales_[m];
-        kernels_.matrices.add_outer(at(ahead_, 0), at(weighted_, 1), length_ - 1, labels_, width_, pairs.data(),
-                                    labels_);
+        if (chains_.own_links) take_pairs(sums.pairs);
+        else
+            kernels_.matrices.add_outer(at(ahead_, 0), at(weighted_, 1), length_ - 1, labels_, width_, pairs.data(),
+                                        labels_);
+        if (!sums.truths.empty()) subtract_truth(sums, importance);
+        return true;
+    }
+
+    // False where the scores lie too far apart, or nothing is allowed.
+    bool draw(Index chain, const ChainDraws &draws) {
+        if (!start(chain)) return true;
+        if (!forward() || log_sum_ == kNegativeInfinity) return false;
+        Rows shares(labels_);
+        for (Index n = 0; n < draws.draws; n++) {
+            const double *uniforms = draws.uniforms.data() + n * draws.positions + first_;
+            std::int64_t *to = draws.labels.data() + n * draws.positions + first_;
+            to[length_ - 1] = chosen(at(ahead_, length_ - 1), uniforms[length_ - 1]);
+            for (Index m = length_ - 1; m > 0; m--) {
+                const double *before = at(ahead_, m - 1), *link = turned(m) + to[m] * width_;
+                for (Index i = 0; i < labels_; i++) shares[i] = before[i] * link[i];
+                to[m - 1] = chosen(shares.data(), uniforms[m - 1]);
+            }
+        }
+        return true;
     }
 
     Index width() const { return width_; }
@@ -59,45 +82,190 @@ class ChainSummer {
   private:
     using Rows = std::vector<double>;
     double *at(Rows &rows, Index m) const { return rows.data() + m * width_; }
+    const double *table(const Rows &rows, Index m) const {
+        return rows.data() + (chains_.own_links ? (m - 1) * width_ * width_ : 0);
+    }
+    const double *turned(Index m) const { return table(turned_, m); }
 
-    double forward() {
-        for (auto *rows : {&emitted_, &ahead_, &behind_, &weighted_}) rows->assign((length_ + 1) * width_, 0.0);
-        scales_.assign(length_, 0.0);
-        double log_sum = top_ * static_cast<double>(length_ - 1);
-        for (Index m = 0; m < length_; m++) {
-            const double *scores = chains_.emissions + (first_ + m) * labels_;
-            const double top = *std::max_element(scores, scores + labels_);
-            double *emitted = at(emitted_, m), *ahead = at(ahead_, m);
-            kernels_.exponentials(scores, top, emitted, labels_);
-            if (m) kernels_.matrices.row_times(at(ahead_, m - 1), labels_, links_.data(), width_, ahead, labels_);
-            double sum = 0;
-            for (Index j = 0; j < labels_; j++) sum += ahead[j] = m ? ahead[j] * emitted[j] : emitted[j];
-            for (Index j = 0; j < labels_; j++) ahead[j] /= sum;
-            scales_[m] = sum;
-            log_sum += top + std::log(sum);
+    // The exponentials of tables of links, relative to the largest score of each.
+    void take_links(const double *tables, Index count) {
+        const Index square = labels_ * labels_;
+        links_.assign(count * width_ * width_, 0.0);
+        turned_ = links_;
+        tops_.assign(count, 0.0);
+        link_width_ = 0;
+        links_forbid_ = false;
+        for (Index k = 0; k < count; k++) {
+            Spread spread;
+            spread.take({tables + k * square, static_cast<std::size_t>(square)});
+            link_width_ = std::max(link_width_, spread.width());
+            links_forbid_ |= spread.forbids;
+            tops_[k] = spread.top();
+            double *to = links_.data() + k * width_ * width_, *turned = turned_.data() + k * width_ * width_;
+            for (Index i = 0; i < labels_; i++)
+                kernels_.exponentials(tables + k * square + i * labels_, tops_[k], to + i * width_, labels_);
+            for (Index i = 0; i < labels_; i++)
+                for (Index j = 0; j < labels_; j++) turned[j * width_ + i] = to[i * width_ + j];
         }
-        return log_sum;
     }
 
-    void backward() {
+    // False for an empty chain.
+    bool start(Index chain) {
+        chain_ = chain;
+        first_ = chains_.starts[chain];
+        length_ = chains_.lengths[chain];
+        if (length_ > 0 && chains_.own_links) take_links(chains_.link(chain, 1), length_ - 1);
+        return length_ > 0;
+    }
+
+    // Whether the scores are such that nothing underflows, as far as can be told beforehand.
+    bool level() {
+        Spread all;
+        emitted_tops_.assign(length_, 0.0);
+        double widest = 0;
+        for (Index m = 0; m < length_; m++) {
+            Spread row;
+            row.take({chains_.emissions + (first_ + m) * labels_, static_cast<std::size_t>(labels_)});
+            emitted_tops_[m] = row.top();
+            if (!(row.width() <= widest)) widest = row.width();
+            all.forbids |= row.forbids;
+        }
+        forbids_ = all.forbids || links_forbid_;
+        least_ = std::exp(link_width_ + widest - 650);
+        return link_width_ + widest <= kWidest;
+    }
+
+    // With -inf scores, whatever is not 0 must be large enough that what follows from it is not 0 either.
+    bool is_safe(const double *row) const {
+        for (Index j = 0; forbids_ && j < labels_; j++)
+            if (row[j] != 0 && row[j] < least_) return false;
+        return true;
+    }
+
+    bool forward() {
+        for (auto *rows : {&emitted_, &ahead_, &behind_, &weighted_}) rows->assign((length_ + 1) * width_, 0.0);
+        scales_.assign(length_, 0.0);
+        if (!level()) return false;
+        log_sum_ = 0;
+        for (Index m = 0; m < length_; m++) {
+            const double *scores = chains_.emissions + (first_ + m) * labels_;
+            double *emitted = at(emitted_, m), *ahead = at(ahead_, m);
+            kernels_.exponentials(scores, emitted_tops_[m], emitted, labels_);
+            if (m) kernels_.matrices.row_times(at(ahead_, m - 1), labels_, table(links_, m), width_, ahead, labels_);
+            double sum = 0;
+            for (Index j = 0; j < labels_; j++) sum += ahead[j] = m ? ahead[j] * emitted[j] : emitted[j];
+            if (sum == 0) {
+                log_sum_ = kNegativeInfinity;
+                return true;
+            }
+            for (Index j = 0; j < labels_; j++) ahead[j] /= sum;
+            scales_[m] = sum;
+            log_sum_ += emitted_tops_[m] + std::log(sum) + (m ? tops_[chains_.own_links ? m - 1 : 0] : 0);
+            if (!is_safe(ahead)) return false;
+        }
+        return std::isfinite(log_sum_);
+    }
+
+    bool backward() {
         std::fill_n(at(behind_, length_ - 1), labels_, 1.0);
         for (Index m = length_ - 1; m > 0; m--) {
             double *weighted = at(weighted_, m), *before = at(behind_, m - 1);
             for (Index j = 0; j < labels_; j++) weighted[j] = at(emitted_, m)[j] * at(behind_, m)[j];
-            kernels_.matrices.row_times(weighted, labels_, turned_.data(), width_, before, labels_);
+            kernels_.matrices.row_times(weighted, labels_, turned(m), width_, before, labels_);
             for (Index i = 0; i < labels_; i++) before[i] /= scales_[m];
+            for (Index i = 0; forbids_ && i < labels_; i++)
+                if (at(ahead_, m - 1)[i] == 0) before[i] = 0;  // nothing leads there, and it may grow beyond all bounds
+            if (!is_safe(before)) return false;
         }
+        return true;
+    }
+
+    void take_pairs(std::span<double> pairs) {
+        for (Index m = 1; m < length_; m++) {
+            double *to = pairs.data() + chains_.link_offset(chain_, m);
+            const double *link = table(links_, m), *weighted = at(weighted_, m);
+            for (Index i = 0; i < labels_; i++)
+                for (Index j = 0; j < labels_; j++) *to++ = at(ahead_, m - 1)[i] * link[i * width_ + j] * weighted[j];
+        }
+    }
+
+    double truth_score(std::span<const std::int64_t> truths) const {
+        const std::int64_t *y = truths.data() + first_;
+        double score = 0;
+        for (Index m = 0; m < length_; m++) {
+            score += chains_.emissions[(first_ + m) * labels_ + y[m]];
+            if (m) score += chains_.link(chain_, m)[y[m - 1] * labels_ + y[m]];
+        }
+        return score;
+    }
+
+    // Pairs of labels that share their scores are subtracted at the end.
+    void subtract_truth(const ChainSums &sums, double importance) const {
+        const std::int64_t *y = sums.truths.data() + first_;
+        for (Index m = 0; m < length_; m++) {
+            sums.marginals[(first_ + m) * labels_ + y[m]] -= importance;
+            if (m && chains_.own_links)
+                sums.pairs[chains_.link_offset(chain_, m) + y[m - 1] * labels_ + y[m]] -= importance;
+        }
+    }
+
+    Index chosen(const double *shares, double uniform) const {
+        double left = uniform * std::accumulate(shares, shares + labels_, 0.0);
+        Index last = 0;
+        for (Index i = 0; i < labels_; i++) {
+            if (shares[i] == 0) continue;
+            last = i;
+            if ((left -= shares[i]) < 0) break;
+        }
+        return last;
     }
 
     const ChainBatch &chains_;
     const MaxPlusKernels &kernels_;
     const Index labels_, width_;
-    double top_ = 0;  // of the scores of links
-    Rows links_, turned_;
-    Index first_ = 0, length_ = 0;  // of the chain at hand
-    Rows emitted_, ahead_, behind_, weighted_;
-    std::vector<double> scales_;
+    Rows tops_, links_, turned_;  // of tables of links
+    double link_width_ = 0;
+    bool links_forbid_ = false;
+    Index chain_ = 0, first_ = 0, length_ = 0;  // the chain at hand
+    double least_ = 0, log_sum_ = 0;
+    bool forbids_ = false;
+    Rows emitted_tops_, emitted_, ahead_, behind_, weighted_, scales_;
 };
+
+using EachChain = std::function<void(ChainSummer &summer, Index chain, Index group)>;
+
+// Chains in so many groups, those of a group by one thread and in order.
+void each_chain(const ChainBatch &chains, const ChainSummer &model, Index groups, double work_each, Index threads,
+                const Poll &poll, const Inside &inside, const EachChain &body) {
+    std::vector<ChainSummer> summers(std::max<Index>(threads, 1), model);
+    const Work work = [&](Worker &worker, Index group) {
+        Meter meter(worker.poll);
+        const Index first = group * chains.size() / groups, last = (group + 1) * chains.size() / groups;
+        for (Index i = first; i < last; i++) {
+            body(summers[worker.number], i, group);
+            meter.spend(static_cast<double>(chains.lengths[i]) * work_each);
+        }
+    };
+    std::vector<Index> order(groups);
+    std::iota(order.begin(), order.end(), 0);
+    share_out(order, threads, work, poll, inside);
+}
+
+void add_up(const ChainBatch &chains, const ChainSums &sums, const ChainSummer &model,
+            const std::vector<std::vector<double>> &parts) {
+    const Index labels = chains.labels, width = model.width();
+    for (const auto &part : parts)
+        for (Index i = 0; i < labels; i++)
+            for (Index j = 0; j < labels; j++) sums.pairs[i * labels + j] += part[i * width + j];
+    for (Index i = 0; i < labels; i++)
+        for (Index j = 0; j < labels; j++) sums.pairs[i * labels + j] *= model.link(i, j);
+    if (sums.truths.empty()) return;
+    for (Index c = 0; c < chains.size(); c++) {
+        const std::int64_t *y = sums.truths.data() + chains.starts[c];
+        if (sums.left_out[c] || !std::isfinite(sums.log_sums[c])) continue;
+        for (Index m = 1; m < chains.lengths[c]; m++) sums.pairs[y[m - 1] * labels + y[m]] -= sums.importance[c];
+    }
+}
 
 }  // namespace
 
@@ -106,40 +274,38 @@ bool are_level(const ChainBatch &chains) {
     Spread links;
     links.take({chains.links, labels * labels});
     double widest = 0;
-    for (Index m = 0; m < chains.starts.back(); m++) {
-        Spread row;
-        row.take({chains.emissions + m * chains.labels, labels});
-        if (!(row.high - row.low <= widest)) widest = row.high - row.low;
-        if (!std::isfinite(widest)) return false;
-    }
-    return links.high - links.low + widest <= kWidest && std::isfinite(links.high);
+    bool forbids = links.forbids;
+    for (Index c = 0; c < chains.size(); c++)
+        for (Index m = 0; m < chains.lengths[c]; m++) {
+            Spread row;
+            row.take({chains.emissions + (chains.starts[c] + m) * chains.labels, labels});
+            if (!(row.width() <= widest)) widest = row.width();
+            forbids |= row.forbids;
+        }
+    return !forbids && links.width() + widest <= kWidest && std::isfinite(links.high);
 }
 
 void sum_chains(const ChainBatch &chains, const ChainSums &sums, Index threads, const MaxPlusKernels *kernels,
                 const Poll &poll, const Inside &inside) {
     const ChainSummer model(chains, kernels);
-    const Index labels = chains.labels, width = model.width();
-    const Index groups = group_count(chains.size(), 8 * static_cast<double>(width * width));
+    const Index square = chains.own_links ? 0 : model.width() * model.width();
+    const Index groups = group_count(chains.size(), 8 * static_cast<double>(std::max<Index>(square, 1)));
     std::vector<std::vector<double>> pairs(groups);
-    std::vector<ChainSummer> summers(std::max<Index>(threads, 1), model);
-    const Work work = [&](Worker &worker, Index group) {
-        Meter meter(worker.poll);
-        pairs[group].assign(width * width, 0.0);
-        const Index first = group * chains.size() / groups, last = (group + 1) * chains.size() / groups;
-        for (Index i = first; i < last; i++) {
-            summers[worker.number].sum(i, sums, pairs[group]);
-            meter.spend(static_cast<double>((chains.starts[i + 1] - chains.starts[i]) * labels * labels) / 2);
-        }
-    };
-    std::vector<Index> order(groups);
-    std::iota(order.begin(), order.end(), 0);
-    share_out(order, threads, work, poll, inside);
-    std::fill(sums.pairs.begin(), sums.pairs.end(), 0.0);
-    for (const auto &part : pairs)
-        for (Index i = 0; i < labels; i++)
-            for (Index j = 0; j < labels; j++) sums.pairs[i * labels + j] += part[i * width + j];
-    for (Index i = 0; i < labels; i++)
-        for (Index j = 0; j < labels; j++) sums.pairs[i * labels + j] *= model.link(i, j);
+    for (auto &part : pairs) part.assign(square, 0.0);
+    const auto work = static_cast<double>(chains.labels * chains.labels) / 2;
+    each_chain(chains, model, groups, work, threads, poll, inside, [&](ChainSummer &summer, Index i, Index group) {
+        sums.left_out[i] = !summer.sum(i, sums, pairs[group]);
+    });
+    if (!chains.own_links) add_up(chains, sums, model, pairs);
+}
+
+void draw_chains(const ChainBatch &chains, const ChainDraws &draws, Index threads, const MaxPlusKernels *kernels,
+                 const Poll &poll, const Inside &inside) {
+    const ChainSummer model(chains, kernels);
+    const Index groups = group_count(chains.size(), 8);
+    const auto work = static_cast<double>(chains.labels * (chains.labels + draws.draws)) / 2;
+    each_chain(chains, model, groups, work, threads, poll, inside,
+               [&](ChainSummer &summer, Index i, Index) { draws.left_out[i] = !summer.draw(i, draws); });
 }
 
 }  // namespace tallytree
