@@ -194,7 +194,10 @@ def test_best(device: str, counts: object, case: tuple, real: torch.dtype) -> No
     offsets = torch.tensor(rng.choice([0.0, 1.0, -INF], shape, p=[0.5, 0.3, 0.2]))
     bases = torch.tensor(rng.normal(size=4))
     run = counted.Run(problem.chains(device), tally.on(device), real)
-    got = counted.best(run, slopes.to(device), offsets.to(device), bases.to(device), want_profiles=True)
+    which = torch.tensor([3, 0, 2, 0], dtype=torch.int32)
+    asked = counted.Values(*(x.to(device) for x in (slopes, offsets, which, bases)))
+    got = counted.best(run, asked, want_profiles=True)
+    slopes, offsets = slopes[which], offsets[which]
     scale = 1 + sum(float(x[torch.isfinite(x)].abs().max()) for x in (problem.nodes, problem.weights))
     slack = scale * (1e-13 if real == torch.float64 else 1e-5)
     for b in range(4):
@@ -245,3 +248,24 @@ def test_sums(device: str, counts: object, case: tuple) -> None:
     tolerance = 1e-11 if problem.nodes.dtype == torch.float64 else 1e-6
     torch.testing.assert_close(got_nodes.cpu(), by_nodes.double(), rtol=tolerance, atol=tolerance)
     torch.testing.assert_close(got_weights.cpu(), by_weights.double(), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_draws_have_the_right_frequencies(device: str, shared: bool) -> None:
+    problem = drawn(7, 3, shared, torch.float64, 0.4, True)
+    problem.nodes[2, 0] = 0.0
+    count = 4000
+    uniforms = torch.tensor(np.random.default_rng(0).random((count, 4, 4)))
+    labels = plain.draw(problem.chains(device), uniforms.to(device)).cpu()
+    for b in range(4):
+        length = int(problem.lengths[b])
+        scores = torch.stack([problem.score(b, y) for y in problem.labellings(b)])
+        expected = count * torch.softmax(scores, 0)
+        places = 3 ** torch.arange(length - 1, -1, -1)
+        seen = torch.bincount((labels[:, b, :length] * places).sum(1), minlength=len(scores))
+        assert not seen[scores == -INF].any()
+        some = expected > 0
+        chi_square = float(((seen - expected)[some] ** 2 / expected[some]).sum())
+        freedom = int(some.sum()) - 1
+        assert chi_square < freedom + 6 * (2 * max(freedom, 1)) ** 0.5
+        assert not labels[:, b, length:].any()

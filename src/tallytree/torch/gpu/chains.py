@@ -42,7 +42,7 @@ class Chains:
         score = NAMES[self.nodes.dtype]
         return compiling.kernel(source, name, self.nodes.device, STATES=self.shape[2], SCORE=score, **settings)
 
-    def _plain(self, name: str, *tensors: Tensor | None) -> None:
+    def launch(self, name: str, *arguments: Tensor | int) -> None:
         """Launch a kernel that takes a warp for each sentence."""
         sentences, positions, states = self.shape
         memory = 8 * (self.shared * states * states + _WARPS * 3 * states)
@@ -50,7 +50,7 @@ class Chains:
             self.blocks,
             _WARPS * 32,
             memory,
-            *(self.nodes, self.weights, self.lengths, *tensors),
+            *(self.nodes, self.weights, self.lengths, *arguments),
             *(sentences, positions, self.shared),
         )
 
@@ -63,7 +63,7 @@ class Chains:
 def log_partition(chains: Chains) -> Tensor:
     """Return log Z of each sentence, float64."""
     answers = torch.empty(chains.shape[0], dtype=torch.float64, device=chains.nodes.device)
-    chains._plain("log_partition", answers)
+    chains.launch("log_partition", answers)
     return answers
 
 
@@ -72,7 +72,7 @@ def expectations(chains: Chains, upstream: Tensor) -> tuple[Tensor, Tensor]:
     nodes = torch.zeros(chains.shape, dtype=torch.float64, device=chains.nodes.device)
     tables = (chains.blocks * _WARPS,) if chains.shared else ()
     edges = nodes.new_zeros(*tables, *chains.weights.shape)
-    chains._plain("expectations", upstream.to(torch.float64).contiguous(), nodes, edges)
+    chains.launch("expectations", upstream.to(torch.float64).contiguous(), nodes, edges)
     return nodes, edges.sum(0) if chains.shared else edges
 
 
@@ -81,5 +81,13 @@ def viterbi(chains: Chains) -> tuple[Tensor, Tensor]:
     scores = torch.empty(chains.shape[0], dtype=torch.float64, device=chains.nodes.device)
     choices = torch.empty(chains.shape, dtype=torch.int32, device=scores.device)
     labels = torch.zeros(chains.shape[:2], dtype=torch.int64, device=scores.device)
-    chains._plain("viterbi", scores, choices, labels)
+    chains.launch("viterbi", scores, choices, labels)
     return scores, labels
+
+
+def draw(chains: Chains, uniforms: Tensor) -> Tensor:
+    """Return labels drawn by uniform numbers (draws, B, T), float64; 0 beyond the end of a sentence."""
+    kept = torch.empty(chains.shape, dtype=torch.float64, device=chains.nodes.device)
+    labels = torch.zeros(uniforms.shape, dtype=torch.int64, device=kept.device)
+    chains.launch("draw", uniforms, kept, labels, len(uniforms))
+    return labels

@@ -146,11 +146,24 @@ class Run:
         return _Batch(*addresses, pairs, *chains.shape[:2], self.tallies.count, chains.shared, self.tallies.line, self.columns)
 
 
-def best(run: Run, slopes: Tensor, offsets: Tensor, bases: Tensor, *, want_profiles: bool = False) -> Best:
-    """Maximise ``slope[tally] * (score + base) + offset[tally]`` over the labellings of each sentence.
+@dataclass(frozen=True)
+class Values:
+    """What a score is worth with each tally: ``slope * (score + base) + offset``.
 
-    ``slopes`` and ``offsets`` are (B, count), ``bases`` (B,), all float64; an offset of -inf forbids a tally. In single
-    precision values and profiles are upper bounds: sums are rounded up.
+    ``slopes`` and ``offsets`` (rows, count) serve several sentences: ``which`` (B,), int32, is the row of each; bases are
+    (B,), and all but ``which`` float64. An offset of -inf forbids a tally.
+    """
+
+    slopes: Tensor
+    offsets: Tensor
+    which: Tensor
+    bases: Tensor
+
+
+def best(run: Run, asked: Values, *, want_profiles: bool = False) -> Best:
+    """Maximise the value over the labellings of each sentence.
+
+    In single precision values and profiles are upper bounds: sums are rounded up.
     """
     sentences, positions, _ = run.chains.shape
     device = run.chains.nodes.device
@@ -158,7 +171,8 @@ def best(run: Run, slopes: Tensor, offsets: Tensor, bases: Tensor, *, want_profi
     values = torch.empty(sentences, dtype=torch.float64, device=device)
     cells = torch.empty(sentences, dtype=torch.int32, device=device)
     labels = torch.zeros(sentences, positions, dtype=torch.int64, device=device)
-    run.launch("best.cu", "best", (slopes, offsets, bases), (profiles, values, cells, labels))
+    inputs = asked.slopes, asked.offsets, asked.which, asked.bases
+    run.launch("best.cu", "best", inputs, (profiles, values, cells, labels))
     return Best(values, cells, labels, profiles)
 
 

@@ -99,15 +99,17 @@ __device__ void walk(const Sentence &x, int l, int64 *labels) {
     if (lane == 0) labels[0] = x.label(0, row);
 }
 
-extern "C" __global__ void best(const __grid_constant__ Batch batch, const double *slopes, const double *offsets, const double *bases,
-                                unsigned char *scratch, REAL *profiles, double *values, int *cells, int64 *labels) {
+// `which`: the row of `slopes` and `offsets` for each sentence.
+extern "C" __global__ void best(const __grid_constant__ Batch batch, const double *slopes, const double *offsets,
+                                const int *which, const double *bases, unsigned char *scratch, REAL *profiles, double *values, int *cells, int64 *labels) {
     BLOCK_MEMORY;
     Work work(memory, batch.pair_count);
     int tallies = batch.tallies;
     for (int64 b = blockIdx.x; b < batch.sentences; b += gridDim.x) {
         Sentence x = sentence_of(batch, b, scratch);
         fill_tables<Largest>(x, work, b == blockIdx.x);
-        Asked asked{slopes + b * tallies, offsets + b * tallies, bases[b], profiles ? profiles + b * tallies : nullptr, tallies};
+        int64 row = int64(which[b]) * tallies;
+        Asked asked{slopes + row, offsets + row, bases[b], profiles ? profiles + b * tallies : nullptr, tallies};
         double value;
         int cell = choose(x, asked, value);
         if (threadIdx.x == 0) values[b] = value, cells[b] = cell < tallies ? cell : -1;
