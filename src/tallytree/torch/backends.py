@@ -1,7 +1,7 @@
 """Which code answers for tensors on a device.
 
-A backend is a module with the functions that :mod:`tallytree.torch.cpu` has, on float64 tensors of one
-device. Devices without one are answered for on the CPU, and the results are moved back.
+A backend is a module with the functions that :mod:`tallytree.torch.cpu` has, on tensors of one device.
+Devices without one are answered for on the CPU, and the results are moved back.
 """
 
 from __future__ import annotations
@@ -17,10 +17,15 @@ from tallytree.torch import cpu
 
 
 class Backend(NamedTuple):
-    """The functions that answer, and the device that they take tensors on."""
+    """The functions that answer, the device that they take tensors on, and whether they take float32."""
 
     functions: ModuleType
     device: torch.device
+    single: bool = False
+
+    def number(self, dtype: torch.dtype) -> torch.dtype:
+        """Return the dtype of scores for those of a dtype."""
+        return torch.float32 if self.single and dtype != torch.float64 else torch.float64
 
 
 CPU = Backend(cpu, torch.device("cpu"))
@@ -28,6 +33,10 @@ CPU = Backend(cpu, torch.device("cpu"))
 
 def backend_of(device: torch.device) -> Backend:
     """Return what answers for tensors on a device."""
+    if device.type == "cuda" and torch.version.cuda is not None:
+        from tallytree.torch.gpu import backend  # compiles kernels: only where there is such a device
+
+        return Backend(backend, device, single=True)
     if device.type != "cpu":
         warnings.warn(
             f"tensors on {device} are moved to the CPU, where answers are computed, and results back",

@@ -38,6 +38,11 @@ def laid(scores: Scores) -> LaidChains:
     return LaidChains.padded(scores.emissions.numpy(), scores.transitions.numpy(), scores.lengths.numpy())
 
 
+def check(scores: Scores) -> None:
+    """Refuse scores that mean nothing; padding may."""
+    check_scores(laid(scores), np.arange(len(scores.lengths)))
+
+
 def log_partition(scores: Scores) -> tuple[Tensor, Pull]:
     """Return ``log Σ_y exp F(y)`` of each sentence."""
     return _summed(scores, None)

@@ -18,7 +18,7 @@ from tallytree.torch.eager import eager
 
 
 class Scores(NamedTuple):
-    """What a backend takes: float64 tensors on its device.
+    """What a backend takes: tensors on its device, float64 or as it takes them.
 
     Attributes
     ----------
@@ -65,7 +65,8 @@ class Given(NamedTuple):
 
     def scores(self, lengths: Tensor, backend: Backend) -> Scores:
         """Return what a backend takes."""
-        emissions, transitions, start, end = (_double(one, backend) for one in self.detached())
+        dtype = backend.number(self.dtype)
+        emissions, transitions, start, end = (_moved(one, backend.device, dtype) for one in self.detached())
         assert emissions is not None and transitions is not None
         lengths = lengths.to(backend.device)
         if start is not None or end is not None:
@@ -73,12 +74,12 @@ class Given(NamedTuple):
             if start is not None:
                 emissions[:, 0] += start
             if end is not None:
-                emissions[torch.arange(len(emissions)), lengths - 1] += end
+                emissions[torch.arange(len(emissions), device=lengths.device), lengths - 1] += end
         return Scores(emissions, transitions, lengths)
 
 
-def _double(tensor: Tensor | None, backend: Backend) -> Tensor | None:
-    return None if tensor is None else tensor.to(backend.device, torch.float64).contiguous()
+def _moved(tensor: Tensor | None, device: torch.device, dtype: torch.dtype) -> Tensor | None:
+    return None if tensor is None else tensor.to(device, dtype).contiguous()
 
 
 Shares = Callable[[Tensor], Sequence[Tensor | None]]

@@ -129,7 +129,10 @@ class StructuredHinge(StructuredLoss):
             def pull(gain: Tensor) -> Slopes:
                 weights = gain * losses if slack else gain
                 shares = torch.where(here, weights.unsqueeze(1), 0.0)
-                slopes = torch.zeros_like(scores.emissions), torch.zeros_like(scores.transitions)
+                slopes = (
+                    torch.zeros_like(scores.emissions, dtype=torch.float64),
+                    torch.zeros_like(scores.transitions, dtype=torch.float64),
+                )
                 add_indicators(slopes, found, shares)
                 add_indicators(slopes, right, -shares)
                 return slopes

@@ -18,9 +18,6 @@ import kernel_emulator  # noqa: E402
 INF = float("inf")
 
 
-@pytest.fixture(scope="session")
-def emulator(tmp_path_factory: pytest.TempPathFactory) -> kernel_emulator.Emulator:
-    return kernel_emulator.Emulator(tmp_path_factory.mktemp("kernels"))
 
 
 @pytest.fixture(params=["emulated", pytest.param("cuda", marks=pytest.mark.gpu)])
