@@ -41,6 +41,7 @@ NAMES = (
     "bounds",
     "sentences",
     "parsing",
+    "torch_layers",
 )
 
 

@@ -13,6 +13,23 @@ struct Spread {
     double low = kInfinity, high = kNegativeInfinity;  // of the finite scores
     bool forbids = false, broken = false;              // whether some are -inf, or no scores at all
     void take(std::span<const double> scores) {
+        constexpr std::size_t kLanesHere = 4;
+        double least[kLanesHere], most[kLanesHere], poison[kLanesHere] = {};  // the last is nan unless all are finite
+        std::fill_n(least, kLanesHere, kInfinity);
+        std::fill_n(most, kLanesHere, kNegativeInfinity);
+        const std::size_t whole = scores.size() / kLanesHere * kLanesHere;
+        for (std::size_t i = 0; i < whole; i += kLanesHere)
+            for (std::size_t l = 0; l < kLanesHere; l++) {
+                const double score = scores[i + l];
+                least[l] = score < least[l] ? score : least[l];
+                most[l] = score > most[l] ? score : most[l];
+                poison[l] += score * 0;
+            }
+        if (poison[0] + poison[1] + poison[2] + poison[3] == 0) {
+            low = std::min(low, *std::min_element(least, least + kLanesHere));
+            high = std::max(high, *std::max_element(most, most + kLanesHere));
+            scores = scores.subspan(whole);
+        }
         for (const double score : scores) {
             if (score == kNegativeInfinity) {
                 forbids = true;
@@ -48,8 +65,7 @@ class ChainSummer {
         for (Index m = 0; m < length_; m++)
             for (Index j = 0; j < labels_; j++)
                 sums.marginals[(first_ + m) * labels_ + j] = importance * at(ahead_, m)[j] * at(behind_, m)[j];
-        for (Index m = 1; m < length_; m++)
-            for (Index j = 0; j < labels_; j++) at(weighted_, m)[j] *= importance / scales_[m];
+        for (Index m = 1; m < length_; m++) scale_row(at(weighted_, m), importance / scales_[m]);
         if (chains_.own_links) take_pairs(sums.pairs);
         else
             kernels_.matrices.add_outer(at(ahead_, 0), at(weighted_, 1), length_ - 1, labels_, width_, pairs.data(),
@@ -81,6 +97,9 @@ class ChainSummer {
 
   private:
     using Rows = std::vector<double>;
+    void scale_row(double *row, double by) const {
+        for (Index j = 0; j < labels_; j++) row[j] *= by;
+    }
     double *at(Rows &rows, Index m) const { return rows.data() + m * width_; }
     const double *table(const Rows &rows, Index m) const {
         return rows.data() + (chains_.own_links ? (m - 1) * width_ * width_ : 0);
@@ -158,7 +177,7 @@ class ChainSummer {
                 log_sum_ = kNegativeInfinity;
                 return true;
             }
-            for (Index j = 0; j < labels_; j++) ahead[j] /= sum;
+            scale_row(ahead, 1 / sum);
             scales_[m] = sum;
             log_sum_ += emitted_tops_[m] + std::log(sum) + (m ? tops_[chains_.own_links ? m - 1 : 0] : 0);
             if (!is_safe(ahead)) return false;
@@ -172,7 +191,7 @@ class ChainSummer {
             double *weighted = at(weighted_, m), *before = at(behind_, m - 1);
             for (Index j = 0; j < labels_; j++) weighted[j] = at(emitted_, m)[j] * at(behind_, m)[j];
             kernels_.matrices.row_times(weighted, labels_, turned(m), width_, before, labels_);
-            for (Index i = 0; i < labels_; i++) before[i] /= scales_[m];
+            scale_row(before, 1 / scales_[m]);
             for (Index i = 0; forbids_ && i < labels_; i++)
                 if (at(ahead_, m - 1)[i] == 0) before[i] = 0;  // nothing leads there, and it may grow beyond all bounds
             if (!is_safe(before)) return false;

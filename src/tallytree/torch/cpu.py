@@ -81,7 +81,7 @@ def _pulled(
             return put(again(weights))
         by_emissions, by_transitions = put(first)
         if scores.transitions.ndim == 2:
-            return by_emissions * weights[0], by_transitions * weights[0]
+            return by_emissions * float(weights[0]), by_transitions * float(weights[0])
         return by_emissions * gain[:, None, None], by_transitions * gain[:, None, None, None]
 
     return pull

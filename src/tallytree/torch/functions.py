@@ -72,10 +72,16 @@ class Given(NamedTuple):
         if start is not None or end is not None:
             emissions = emissions.clone() if emissions.data_ptr() == self.emissions.data_ptr() else emissions
             if start is not None:
-                emissions[:, 0] += start
+                emissions.select(1, 0).add_(start)
             if end is not None:
-                emissions[torch.arange(len(emissions), device=lengths.device), lengths - 1] += end
+                emissions.flatten(0, 1).index_add_(0, _last(emissions, lengths), end.expand(len(lengths), -1))
         return Scores(emissions, transitions, lengths)
+
+
+def _last(emissions: Tensor, lengths: Tensor) -> Tensor:
+    """Return the numbers of the last positions of sentences, all positions numbered one after the other."""
+    batch, longest = emissions.shape[:2]
+    return torch.arange(-1, batch * longest - 1, longest, device=lengths.device) + lengths
 
 
 def _moved(tensor: Tensor | None, device: torch.device, dtype: torch.dtype) -> Tensor | None:
@@ -147,9 +153,12 @@ def computed(compute: Compute, lengths: Tensor, given: Given) -> Tensor:
 
         def shares(gain: Tensor) -> list[Tensor | None]:
             by_emissions, by_transitions = pull(gain)
-            rows = torch.arange(len(by_emissions), device=by_emissions.device)
-            start = None if given.start is None else by_emissions[:, 0].sum(0)
-            end = None if given.end is None else by_emissions[rows, scores.lengths - 1].sum(0)
+            start = end = None
+            if given.start is not None:
+                start = by_emissions.select(1, 0).sum(0)
+            if given.end is not None:
+                rows = by_emissions.flatten(0, 1)
+                end = rows.index_select(0, _last(by_emissions, scores.lengths)).sum(0)
             return [by_emissions, by_transitions, start, end]
 
         return values, shares

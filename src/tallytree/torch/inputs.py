@@ -82,9 +82,9 @@ def _tensor(lengths: object) -> Tensor:
 
 
 def _check_range(lengths: Tensor, longest: int, name: str) -> None:
-    wrong = torch.nonzero((lengths < 1) | (lengths > longest))
-    if len(wrong):
-        number = int(wrong[0])
+    low, high = torch.aminmax(lengths)
+    if int(low) < 1 or int(high) > longest:
+        number = int(torch.nonzero((lengths < 1) | (lengths > longest))[0])
         hint = "; leave sentences without positions out" if lengths[number] == 0 else ""
         raise ModelError(
             f"{name}: sentence {number} has length {int(lengths[number])}, but lengths go from 1 to "
@@ -100,11 +100,11 @@ def _lengths_of_mask(mask: Any, batch: int, longest: int) -> Tensor:
         raise ModelError(f"mask is to be of dtype torch.bool, got {mask.dtype}; use mask.bool()")
     here = mask.detach().cpu().bool()
     lengths = here.sum(1)
-    holes = torch.nonzero((here != mask_of(lengths, longest)).any(1))
-    if len(holes):
+    if longest > 1 and bool((here[:, 1:] & ~here[:, :-1]).any()):
+        number = int(torch.nonzero((here != mask_of(lengths, longest)).any(1))[0])
         raise ModelError(
-            f"the mask of sentence {int(holes[0])} has a hole: its ones are to come first and its zeros "
-            "after them; move what is left of the sentence together"
+            f"the mask of sentence {number} has a hole: its ones are to come first and its zeros after them; "
+            "move what is left of the sentence together"
         )
     _check_range(lengths, longest, "mask")
     return lengths
@@ -131,9 +131,11 @@ def checked_tags(tags: Any, inside: Tensor, count: int, leading: bool = False) -
         )
     check_devices(emissions=inside, tags=tags)
     known = tags.long().masked_fill(~inside, 0)
-    if known.numel() and (int(known.min()) < 0 or int(known.max()) >= count):
-        wrong = known.min() if int(known.min()) < 0 else known.max()
-        raise ModelError(f"tags go from 0 to {count - 1}, but there is a {int(wrong)} among them")
+    if known.numel():
+        low, high = map(int, torch.aminmax(known))
+        if low < 0 or high >= count:
+            wrong = low if low < 0 else high
+            raise ModelError(f"tags go from 0 to {count - 1}, but there is a {wrong} among them")
     return known
 
 
