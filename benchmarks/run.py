@@ -42,6 +42,7 @@ NAMES = (
     "sentences",
     "parsing",
     "torch_layers",
+    "torch_gpu",
 )
 
 

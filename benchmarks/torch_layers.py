@@ -35,7 +35,9 @@ def truths(batch: int, torch: Any) -> Any:
     return torch.tensor(rows)
 
 
-def contenders(batch: int, sharp: float, theirs: Any) -> dict[str, Callable[[], object]]:
+def contenders(
+    batch: int, sharp: float, theirs: Any, device: str = "cpu"
+) -> dict[str, Callable[[], object]]:
     """Return what is compared for one batch; scores are raised by `sharp` where tags are right."""
     import torch
 
@@ -47,8 +49,9 @@ def contenders(batch: int, sharp: float, theirs: Any) -> dict[str, Callable[[], 
     mask = torch.arange(POSITIONS) < lengths[:, None]
     emissions = torch.randn(batch, POSITIONS, len(LABELS))
     emissions.scatter_add_(2, tags[..., None], torch.full((*tags.shape, 1), sharp))
+    emissions, tags, mask = (tensor.to(device) for tensor in (emissions, tags, mask))
     emissions.requires_grad_()
-    ours = ttt.CRF(len(LABELS), batch_first=True)
+    ours = ttt.CRF(len(LABELS), batch_first=True).to(device)
     losses = {
         "chunk-F1 hinge": ttt.StructuredHinge(tt.losses.ChunkFBeta(LABELS), scaling="slack"),
         "token-F1 hinge": ttt.StructuredHinge(tt.losses.FBeta(background=0), scaling="slack"),
@@ -70,7 +73,7 @@ def contenders(batch: int, sharp: float, theirs: Any) -> dict[str, Callable[[], 
     found |= {name: trained(loss) for name, loss in losses.items()}
     found |= {"a count": counted, "decoding": lambda: ours.decode(emissions, mask)}
     if theirs is not None:
-        other = theirs.CRF(len(LABELS), batch_first=True)
+        other = theirs.CRF(len(LABELS), batch_first=True).to(device)
         other.load_state_dict(ours.state_dict())
         found |= {
             "pytorch-crf": likelihood(other),

@@ -54,13 +54,18 @@ def packed(argument: Any) -> Any:
     return ctypes.c_int(argument) if isinstance(argument, int) else argument
 
 
+def real(number: float, kind: str) -> Any:
+    """Return a number for a kernel, ``"float"`` or ``"double"``."""
+    return ctypes.c_float(number) if kind == "float" else ctypes.c_double(number)
+
+
 def _checked(status: int, what: str) -> None:
     if status:
         raise TallytreeError(f"the GPU's driver refused {what} with status {status}; see the CUDA driver's list")
 
 
 def kernel(source: str, name: str, device: torch.device, **settings: Any) -> Kernel:
-    """Return the kernel `name` of a source file for a device, compiled with settings as macros."""
+    """Return the kernel `name` of a source file, or of a source, for a device; settings are macros."""
     return _loaded(source, name, torch.device(device).index or 0, tuple(sorted(settings.items())))
 
 
@@ -91,8 +96,8 @@ def _compiled(source: str, capability: tuple[int, int], settings: tuple[tuple[st
     count = len(_HEADERS)
     compiler.nvrtcCreateProgram(
         ctypes.byref(program),
-        (files / source).read_bytes(),
-        source.encode(),
+        source.encode() if "\n" in source else (files / source).read_bytes(),
+        b"kernels.cu",
         count,
         (ctypes.c_char_p * count)(*texts),
         (ctypes.c_char_p * count)(*(header.encode() for header in _HEADERS)),
@@ -101,7 +106,7 @@ def _compiled(source: str, capability: tuple[int, int], settings: tuple[tuple[st
     options += [f"-D{key}={value}" for key, value in settings]
     packed = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
     if compiler.nvrtcCompileProgram(program, len(options), packed):
-        raise TallytreeError(f"{source} does not compile for this GPU:\n{_text(compiler, program, 'ProgramLog')}")
+        raise TallytreeError(f"kernels do not compile for this GPU:\n{_text(compiler, program, 'ProgramLog')}")
     return _text(compiler, program, "CUBIN")
 
 
