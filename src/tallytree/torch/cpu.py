@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from tallytree.bulk.best_chains import best_laid_chains
+from tallytree.bulk.chain_bends import bend_laid_chains, directions_of, entropies_of
 from tallytree.bulk.chain_sums import (
     ChainSums,
     Floats,
@@ -87,6 +88,31 @@ def _slopes(scores: Scores, found: ChainSums) -> Slopes:
         torch.from_numpy(found.labels).view(scores.emissions.shape),
         torch.from_numpy(found.links).view(scores.transitions.shape),
     )
+
+
+def entropy(scores: Scores) -> tuple[Tensor, Pull]:
+    """Return the entropy of each sentence."""
+    chains, threads = laid(scores), torch.get_num_threads()
+
+    def pull(gain: Tensor) -> Slopes:
+        moved = bend_laid_chains(chains, *directions_of(chains), -gain.contiguous().numpy(), threads)
+        return _slopes(scores, moved)
+
+    return torch.from_numpy(entropies_of(chains, threads)), pull
+
+
+def marginals(scores: Scores) -> tuple[Tensor, Pull]:
+    """Return the probability of each tag at each position."""
+    chains, threads = laid(scores), torch.get_num_threads()
+    ones = np.ones(len(chains.lengths))
+    found = sum_laid_chains(chains, ones, threads)
+
+    def pull(gain: Tensor) -> Slopes:
+        by_labels = gain.contiguous().numpy().reshape(chains.emissions.shape)
+        still = np.zeros_like(chains.links)
+        return _slopes(scores, bend_laid_chains(chains, by_labels, still, ones, threads))
+
+    return _slopes(scores, found)[0], pull
 
 
 def tallied(scores: Scores, statistics: Counted, names: Names) -> tuple[Tensor, Pull, tuple[int, ...]]:
