@@ -65,6 +65,27 @@ auto chain_sums(Doubles2 emissions, Tables links, Ints starts, Ints lengths, Dou
                           to_numpy(std::move(pairs), shape_of(links)), to_numpy(std::move(left_out)));
 }
 
+// How log sums, marginals and pairs move with scores, and which chains are left out.
+auto chain_bends(Doubles2 emissions, Tables links, Ints starts, Ints lengths, Doubles2 by_emissions, Tables by_links,
+                 Doubles importance, std::int64_t threads) {
+    const ChainBatch chains = checked_chains(emissions, links, starts, lengths);
+    require(importance.size() == starts.size(), "one number per chain is needed");
+    require(by_emissions.shape(0) == emissions.shape(0) && by_emissions.shape(1) == emissions.shape(1) &&
+                shape_of(by_links) == shape_of(links),
+            "a direction has the shapes of the scores");
+    std::vector<double> means(importance.size()), marginals(emissions.size()), pairs(links.size());
+    std::vector<std::uint8_t> left_out(importance.size());
+    {
+        nb::gil_scoped_release release;
+        bend_chains(chains,
+                    {by_emissions.data(), by_links.data(), as_span(importance), means, marginals, pairs, left_out},
+                    threads, chosen_kernels, kPoll, kPlainly);
+    }
+    return nb::make_tuple(to_numpy(std::move(means)),
+                          to_numpy(std::move(marginals), {emissions.shape(0), emissions.shape(1)}),
+                          to_numpy(std::move(pairs), shape_of(links)), to_numpy(std::move(left_out)));
+}
+
 // Labellings of all chains, drawn by uniform numbers, and which chains are left out.
 auto chain_draws(Doubles2 emissions, Tables links, Ints starts, Ints lengths, Doubles2 uniforms, std::int64_t threads) {
     const ChainBatch chains = checked_chains(emissions, links, starts, lengths);
@@ -175,6 +196,9 @@ nb::object chunks_above(Doubles2 emissions, Doubles2 links, Ints starts, Ints32 
 void bind_crf(nb::module_ &m) {
     m.def("chain_sums", &chain_sums, "emissions"_a.noconvert(), "links"_a.noconvert(), "starts"_a.noconvert(),
           "lengths"_a.noconvert(), "importance"_a.noconvert(), "truths"_a.none(), "threads"_a);
+    m.def("chain_bends", &chain_bends, "emissions"_a.noconvert(), "links"_a.noconvert(), "starts"_a.noconvert(),
+          "lengths"_a.noconvert(), "by_emissions"_a.noconvert(), "by_links"_a.noconvert(), "importance"_a.noconvert(),
+          "threads"_a);
     m.def("chain_draws", &chain_draws, "emissions"_a.noconvert(), "links"_a.noconvert(), "starts"_a.noconvert(),
           "lengths"_a.noconvert(), "uniforms"_a.noconvert(), "threads"_a);
     m.def("chunks_of_least_loss", &chunks_of_least_loss, "emissions"_a.noconvert(), "links"_a.noconvert(),

@@ -45,6 +45,18 @@ struct ChainSums {
 void sum_chains(const ChainBatch &chains, const ChainSums &sums, Index threads, const MaxPlusKernels *kernels,
                 const Poll &poll, const Inside &inside);
 
+struct ChainBends {
+    const double *emissions, *links;     // how scores move, laid out as they are
+    std::span<const double> importance;  // of each chain
+    std::span<double> means;             // of each chain: how its log sum moves
+    std::span<double> marginals, pairs;  // how these move, times the importance; pairs added up where scores are shared
+    std::span<std::uint8_t> left_out;    // whether a chain's scores lie too far apart: it counts nowhere
+};
+
+// How log sums, marginals and pairs move when scores do: second derivatives times a direction.
+void bend_chains(const ChainBatch &chains, const ChainBends &bends, Index threads, const MaxPlusKernels *kernels,
+                 const Poll &poll, const Inside &inside);
+
 struct ChainDraws {
     std::span<const double> uniforms;  // [draw][position], from 0 to 1
     std::span<std::int64_t> labels;    // [draw][position]; what is no position of a chain stays as it is

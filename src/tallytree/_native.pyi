@@ -307,6 +307,16 @@ def chain_sums(
     truths: NDArray[np.int64] | None,
     threads: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.uint8]]: ...
+def chain_bends(
+    emissions: NDArray[np.float64],
+    links: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    by_emissions: NDArray[np.float64],
+    by_links: NDArray[np.float64],
+    importance: NDArray[np.float64],
+    threads: int,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.uint8]]: ...
 def chain_draws(
     emissions: NDArray[np.float64],
     links: NDArray[np.float64],

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import tallytree as tt
 from tallytree.bulk.best_chains import best_laid_chains
+from tallytree.bulk.chain_bends import bend_laid_chains, entropies_of
 from tallytree.bulk.chain_sums import LaidChains, draw_laid_chains, sum_laid_chains
 from tallytree.kernels import native
 
@@ -87,6 +88,27 @@ def test_draws_follow_their_numbers(chains, seed):
     for i, (start, length) in enumerate(zip(chains.starts, chains.lengths, strict=True)):
         model = chains.model(i)
         assert all(model.score(row) > -np.inf for row in found[0][:, start : start + length])
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_how_sums_move(own):
+    rng = np.random.default_rng(0)
+    scores, lengths = rng.normal(size=(3, 4, 3)), np.array([4, 1, 3])
+    links = rng.normal(size=(3, 3, 3, 3) if own else (3, 3))
+    scores[0, 1, 2] = links[..., 0, 1] = -np.inf
+    moves = rng.normal(size=scores.shape), rng.normal(size=links.shape)
+    ones, step, ends = np.ones(3), 1e-5, []
+    for sign in (1, -1):
+        moved = [table + sign * step * move for table, move in zip((scores, links), moves, strict=True)]
+        ends.append(sum_laid_chains(LaidChains.padded(*moved, lengths), ones, 1))
+    laid = LaidChains.padded(scores, links, lengths)
+    found = bend_laid_chains(laid, moves[0].reshape(-1, 3), moves[1].reshape(laid.links.shape), ones, 2)
+    for one, ahead, behind in zip(found, *ends, strict=True):
+        np.testing.assert_allclose(one, (ahead - behind) / (2 * step), atol=1e-8)
+    for i, entropy in enumerate(entropies_of(laid, 2)):
+        _, values = enumerated(laid, i)
+        shares = np.exp(values - np.logaddexp.reduce(values))
+        assert entropy == pytest.approx(-sum(p * np.log(p) for p in shares if p > 0))
 
 
 def test_forbidden_labels_stay_with_plain_products():

@@ -32,7 +32,7 @@ def leaves(*tensors):
 
 
 def slopes(value, tensors):
-    found = torch.autograd.grad(value, tensors, allow_unused=True)
+    found = torch.autograd.grad(value, tensors, allow_unused=True, retain_graph=True)
     return [torch.zeros_like(t) if g is None else clean(g) for g, t in zip(found, tensors, strict=True)]
 
 
@@ -81,11 +81,46 @@ def test_marginals(seed, own, forbidden, scale, device):
         for t in range(tags.shape[1]):
             wanted[number, t].index_add_(0, tags[:, t], shares)
     close(chain.marginals, wanted, scale)
-    assert not chain.marginals.requires_grad
+    assert not chain.pair_marginals.requires_grad
     shares = [torch.log_softmax(scores, 0) for _, scores in enumerated(emissions, transitions, lengths)]
     entropies = [-torch.where(one > -torch.inf, one.exp() * one, 0.0).sum() for one in shares]
     close(chain.entropy(), torch.stack(entropies), scale * scale)
     close(chain.pair_marginals.sum(), (lengths - 1).sum().double().to(device), scale)
+
+
+@pytest.mark.parametrize("forbidden", [0.0, 0.3])
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("seed", range(8))
+def test_derivatives_of_marginals_and_entropies(seed, own, forbidden, device):
+    emissions, transitions, lengths = random_chain(seed, device, own, forbidden)
+    ours, theirs = leaves(emissions, transitions), leaves(emissions, transitions)
+    chain, total = ttt.Chain(*ours, lengths), 0.0
+    gains = torch.randn(emissions.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    gains, entropies = gains.to(device), []
+    for number, (tags, scores) in enumerate(enumerated(*theirs, lengths)):
+        possible = scores > -torch.inf
+        tags, shares = tags[possible], torch.softmax(scores[possible], 0)
+        for t in range(tags.shape[1]):
+            total = total + shares @ gains[number, t, tags[:, t]]
+        entropies.append(-(shares * shares.log()).sum())
+    inside = chain.mask.unsqueeze(-1)
+    found = torch.autograd.grad((chain.marginals * gains.masked_fill(~inside, 0.0)).sum(), ours)
+    for one, other in zip(found, slopes(total, theirs), strict=True):
+        close(one, other)
+    weights = torch.tensor([1.0, -0.5, 2.0], dtype=torch.float64, device=device)
+    close(chain.entropy(), torch.stack(entropies))
+    found = torch.autograd.grad(chain.entropy() @ weights, ours)
+    for one, other in zip(found, slopes(torch.stack(entropies) @ weights, theirs), strict=True):
+        close(one, other)
+
+
+def test_scores_too_far_apart_for_second_derivatives(device):
+    emissions = torch.tensor([[[0.0, 2000.0], [3000.0, 0.0]]], dtype=torch.float64, device=device)
+    chain = ttt.Chain(emissions.requires_grad_(), torch.zeros(2, 2, dtype=torch.float64, device=device))
+    entropy = chain.entropy()
+    assert entropy.item() == pytest.approx(0.0, abs=1e-9)
+    with pytest.raises(tt.ModelError, match="chain 0 lie too far apart"):
+        entropy.sum().backward()
 
 
 @cases
@@ -149,6 +184,8 @@ def test_gradcheck(own, device):
     tensors = leaves(emissions, transitions)
     assert torch.autograd.gradcheck(lambda *t: ttt.Chain(*t, lengths).log_partition, tensors)
     assert torch.autograd.gradcheck(lambda *t: ttt.Chain(*t, lengths).log_prob(tags), tensors)
+    assert torch.autograd.gradcheck(lambda *t: ttt.Chain(*t, lengths).marginals, tensors)
+    assert torch.autograd.gradcheck(lambda *t: ttt.Chain(*t, lengths).entropy(), tensors)
 
 
 def test_second_derivatives_are_refused_in_words(device):
@@ -207,7 +244,7 @@ def test_nothing_that_is_allowed(device):
     assert chain.log_partition.tolist() == pytest.approx([1.3862944, -float("inf")])
     by_emissions, by_transitions = torch.autograd.grad(chain.log_partition.sum(), ours)
     assert by_emissions[1].abs().sum() == 0
-    assert by_transitions.sum() == pytest.approx(1.0)
+    assert float(by_transitions.sum()) == pytest.approx(1.0)
     with pytest.raises(tt.InfeasibleError, match="chain 1"):
         _ = chain.argmax
     with pytest.raises(tt.InfeasibleError):

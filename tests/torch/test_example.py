@@ -16,3 +16,12 @@ def test_the_tagger_learns_with_every_objective(capsys, device):
     assert set(found) == {"likelihood", "hinge", "risk"}
     assert min(found.values()) > 0.2
     assert "at most three chunks" in capsys.readouterr().out
+
+
+def test_the_notebook_runs():
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    notebook = nbformat.read(SCRIPT.with_suffix(".ipynb"), as_version=4)
+    resources = {"metadata": {"path": str(SCRIPT.parent)}}
+    nbclient.NotebookClient(notebook, timeout=300, resources=resources).execute()
+    printed = [o.get("text", "") for cell in notebook.cells for o in cell.get("outputs", [])]
+    assert any("risk" in text for text in printed)

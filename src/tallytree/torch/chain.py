@@ -119,6 +119,21 @@ class Chain(Structured):
         return self.score(tags) - self.log_partition
 
     @cached_property
+    def marginals(self) -> Tensor:
+        """The probability of each tag at each position, of shape (B, T, C), with gradient; 0 in padding."""
+        return computed(lambda backend, scores: backend.marginals(scores), self.lengths, self._given)
+
+    def entropy(self) -> Tensor:
+        """Return the entropy ``−Σ p log p`` of each sentence, in nats, with gradient.
+
+        Examples
+        --------
+        >>> Chain(torch.zeros(1, 3, 2), torch.zeros(2, 2)).entropy().exp()
+        tensor([8.0000])
+        """
+        return computed(lambda backend, scores: backend.entropy(scores), self.lengths, self._given)
+
+    @cached_property
     def pair_marginals(self) -> Tensor:
         """The expected number of each two neighbouring tags; no gradient.
 
@@ -126,14 +141,6 @@ class Chain(Structured):
         otherwise summed over all of them, of shape (C, C).
         """
         return self._slopes[1]
-
-    def _each_slopes(self) -> tuple[Tensor, ...]:
-        """Return marginals of tags and of pairs, sentence by sentence."""
-        if self.transitions.ndim == 4:
-            return self._slopes
-        batch, longest, tags = self.emissions.shape
-        own = self.transitions.detach().expand(batch, longest - 1, tags, tags)
-        return Chain(self.emissions.detach(), own, self.lengths)._slopes
 
     # --- tallies -------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from tallytree.bulk.best_chains import best_laid_chains
+from tallytree.bulk.chain_bends import bend_laid_chains, directions_of, entropies_of
 from tallytree.bulk.chain_sums import (
     ChainSums,
     Floats,
@@ -28,6 +29,7 @@ from tallytree.bulk.expectations import LossObjective, objective_of_chains
 from tallytree.bulk.tallied_chains import Counted, Names, TalliedChains
 from tallytree.losses.base import Loss
 from tallytree.losses.scaling import Scaling
+from tallytree.torch.inputs import mask_of
 
 if TYPE_CHECKING:
     from tallytree.torch.functions import Pull, Scores, Slopes
@@ -46,6 +48,28 @@ def check(scores: Scores) -> None:
 def log_partition(scores: Scores) -> tuple[Tensor, Pull]:
     """Return ``log Σ_y exp F(y)`` of each sentence."""
     return _summed(scores, None)
+
+
+def score(scores: Scores, tags: Tensor) -> Tensor:
+    """Return the scores of given tags, float64."""
+    from tallytree.torch.functions import score_of
+
+    inside = mask_of(scores.lengths, tags.shape[1])
+    return score_of(scores.emissions, scores.transitions, tags, inside)
+
+
+def indicators(scores: Scores, *shares: tuple[Tensor, Tensor]) -> Slopes:
+    """Return what a sum of scores of taggings gains with all scores: tags, and how much each sentence counts."""
+    by_emissions, by_transitions = torch.zeros_like(scores.emissions), torch.zeros_like(scores.transitions)
+    for tags, weights in shares:
+        inside = mask_of(scores.lengths, tags.shape[1])
+        each = torch.where(inside, weights.unsqueeze(1), 0.0)
+        by_emissions.scatter_add_(2, tags.unsqueeze(2), each.unsqueeze(2))
+        pairs: tuple[Tensor, ...] = tags[:, :-1], tags[:, 1:]
+        if by_transitions.ndim == 4:
+            pairs = *torch.meshgrid(*map(torch.arange, pairs[0].shape), indexing="ij"), *pairs
+        by_transitions.index_put_(pairs, each[:, 1:], accumulate=True)
+    return by_emissions, by_transitions
 
 
 def surprise(scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
@@ -92,6 +116,31 @@ def _slopes(scores: Scores, found: ChainSums) -> Slopes:
         torch.from_numpy(found.labels).view(scores.emissions.shape),
         torch.from_numpy(found.links).view(scores.transitions.shape),
     )
+
+
+def entropy(scores: Scores) -> tuple[Tensor, Pull]:
+    """Return the entropy of each sentence."""
+    chains, threads = laid(scores), torch.get_num_threads()
+
+    def pull(gain: Tensor) -> Slopes:
+        moved = bend_laid_chains(chains, *directions_of(chains), -gain.contiguous().numpy(), threads)
+        return _slopes(scores, moved)
+
+    return torch.from_numpy(entropies_of(chains, threads)), pull
+
+
+def marginals(scores: Scores) -> tuple[Tensor, Pull]:
+    """Return the probability of each tag at each position."""
+    chains, threads = laid(scores), torch.get_num_threads()
+    ones = np.ones(len(chains.lengths))
+    found = sum_laid_chains(chains, ones, threads)
+
+    def pull(gain: Tensor) -> Slopes:
+        by_labels = gain.contiguous().numpy().reshape(chains.emissions.shape)
+        still = np.zeros_like(chains.links)
+        return _slopes(scores, bend_laid_chains(chains, by_labels, still, ones, threads))
+
+    return _slopes(scores, found)[0], pull
 
 
 def tallied(scores: Scores, statistics: Counted, names: Names) -> tuple[Tensor, Pull, tuple[int, ...]]:

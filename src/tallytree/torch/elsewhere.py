@@ -25,7 +25,7 @@ def on_cpu(function: Callable[..., Any], scores: Scores, what: str, *arguments: 
     """Call a function of the CPU's with scores of another device, and move its answers there."""
     device = scores.emissions.device
     warnings.warn(
-        f"{what} cannot be counted on {device}: scores are moved to the CPU, and results back",
+        f"there is no kernel for {what} on {device}: scores are moved to the CPU, and results back",
         PerformanceWarning,
         stacklevel=2,
     )

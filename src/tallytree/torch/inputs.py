@@ -98,10 +98,12 @@ def _lengths_of_mask(mask: Any, batch: int, longest: int) -> Tensor:
         raise ModelError(f"mask is to be a tensor of shape ({batch}, {longest}), as emissions is, got {got}")
     if mask.dtype not in (torch.bool, torch.uint8):
         raise ModelError(f"mask is to be of dtype torch.bool, got {mask.dtype}; use mask.bool()")
-    here = mask.detach().cpu().bool()
-    lengths = here.sum(1)
-    if longest > 1 and bool((here[:, 1:] & ~here[:, :-1]).any()):
-        number = int(torch.nonzero((here != mask_of(lengths, longest)).any(1))[0])
+    here = mask.detach().bool()
+    holes = here[:, 1:] & ~here[:, :-1]  # looked at where the mask is, and fetched with the lengths
+    *found, broken = torch.cat([here.sum(1), holes.any().long().unsqueeze(0)]).tolist()
+    lengths = torch.tensor(found, dtype=torch.int64)
+    if broken:
+        number = int(torch.nonzero(holes.any(1))[0])
         raise ModelError(
             f"the mask of sentence {number} has a hole: its ones are to come first and its zeros after them; "
             "move what is left of the sentence together"

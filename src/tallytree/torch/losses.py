@@ -23,7 +23,7 @@ from tallytree.losses import as_loss
 from tallytree.losses.base import Loss
 from tallytree.losses.scaling import Scaling, checked_scaling
 from tallytree.torch.eager import eager
-from tallytree.torch.functions import Given, Pull, Scores, Slopes, computed, score_of
+from tallytree.torch.functions import Given, Pull, Scores, Slopes, computed
 from tallytree.torch.inputs import checked_chain, checked_lengths, checked_tags, mask_of
 
 Reduction = Literal["mean", "sum", "none"]
@@ -74,11 +74,11 @@ class StructuredLoss(nn.Module):
             raise ModelError(f"there are {count} tags, but labels has {len(self.labels)} names")
         lengths = checked_lengths(None, mask, batch, longest)
         inside = mask_of(lengths, longest).to(given.emissions.device)
-        found = self._values(given, lengths, checked_tags(tags, inside, count), inside)
+        found = self._values(given, lengths, checked_tags(tags, inside, count))
         return found if self.reduction == "none" else getattr(found, self.reduction)()
 
     @abstractmethod
-    def _values(self, given: Given, lengths: Tensor, tags: Tensor, inside: Tensor) -> Tensor:
+    def _values(self, given: Given, lengths: Tensor, tags: Tensor) -> Tensor:
         """Return the loss of each sentence."""
 
     def extra_repr(self) -> str:
@@ -117,24 +117,18 @@ class StructuredHinge(StructuredLoss):
         checked_scaling(scaling, self.loss)
         self.scaling: Scaling = scaling
 
-    def _values(self, given: Given, lengths: Tensor, tags: Tensor, inside: Tensor) -> Tensor:
+    def _values(self, given: Given, lengths: Tensor, tags: Tensor) -> Tensor:
         def compute(backend: Any, scores: Scores) -> tuple[Tensor, Pull]:
-            right, here = tags.to(scores.emissions.device), inside.to(scores.emissions.device)
-            score = score_of(scores.emissions, scores.transitions, right, here)
+            right = tags.to(scores.emissions.device)
+            score = backend.score(scores, right)
             _check_possible(score)
             found, losses = backend.most_violated(scores, self.loss, self.labels, right, self.scaling)
-            ahead = score_of(scores.emissions, scores.transitions, found, here) - score
+            ahead = backend.score(scores, found) - score
             slack = self.scaling == "slack"
 
             def pull(gain: Tensor) -> Slopes:
                 weights = gain * losses if slack else gain
-                shares = torch.where(here, weights.unsqueeze(1), 0.0)
-                slopes = (
-                    torch.zeros_like(scores.emissions, dtype=torch.float64),
-                    torch.zeros_like(scores.transitions, dtype=torch.float64),
-                )
-                add_indicators(slopes, found, shares)
-                add_indicators(slopes, right, -shares)
+                slopes: Slopes = backend.indicators(scores, (found, weights), (right, -weights))
                 return slopes
 
             return losses * (1 + ahead) if slack else losses + ahead, pull
@@ -149,17 +143,6 @@ def _check_possible(scores: Tensor) -> None:
             f"the tags of sentence {int(wrong[0])} are forbidden by a score of -inf: all others beat them "
             "by an infinite margin; allow them, or leave the sentence out"
         )
-
-
-def add_indicators(slopes: Slopes, tags: Tensor, shares: Tensor) -> None:
-    """Add what a sum of scores of taggings gains with all scores, `shares` of it at each position."""
-    by_emissions, by_transitions = slopes
-    by_emissions.scatter_add_(2, tags.unsqueeze(2), shares.unsqueeze(2))
-    pairs: tuple[Tensor, ...] = tags[:, :-1], tags[:, 1:]
-    if by_transitions.ndim == 4:
-        sizes = (torch.arange(size, device=tags.device) for size in pairs[0].shape)
-        pairs = *torch.meshgrid(*sizes, indexing="ij"), *pairs
-    by_transitions.index_put_(pairs, shares[:, 1:], accumulate=True)
 
 
 class SoftmaxMargin(StructuredLoss):
@@ -178,17 +161,17 @@ class SoftmaxMargin(StructuredLoss):
     tensor(2.6265)
     """
 
-    def _values(self, given: Given, lengths: Tensor, tags: Tensor, inside: Tensor) -> Tensor:
+    def _values(self, given: Given, lengths: Tensor, tags: Tensor) -> Tensor:
         def compute(backend: Any, scores: Scores) -> tuple[Tensor, Pull]:
-            right, here = tags.to(scores.emissions.device), inside.to(scores.emissions.device)
-            score = score_of(scores.emissions, scores.transitions, right, here)
+            right = tags.to(scores.emissions.device)
+            score = backend.score(scores, right)
             _check_possible(score)
             values, pulled = backend.objective(scores, self.loss, self.labels, right, "softmax-margin")
 
             def pull(gain: Tensor) -> Slopes:
-                slopes: Slopes = pulled(gain)
-                add_indicators(slopes, right, torch.where(here, -gain.unsqueeze(1), 0.0))
-                return slopes
+                by_emissions, by_transitions = backend.indicators(scores, (right, -gain))
+                more: Slopes = pulled(gain)
+                return by_emissions + more[0], by_transitions + more[1]
 
             return values - score, pull
 
@@ -211,7 +194,7 @@ class ExpectedLoss(StructuredLoss):
     tensor(1.)
     """
 
-    def _values(self, given: Given, lengths: Tensor, tags: Tensor, inside: Tensor) -> Tensor:
+    def _values(self, given: Given, lengths: Tensor, tags: Tensor) -> Tensor:
         def compute(backend: Any, scores: Scores) -> tuple[Tensor, Pull]:
             right = tags.to(scores.emissions.device)
             found: tuple[Tensor, Pull] = backend.objective(scores, self.loss, self.labels, right, "risk")

@@ -121,12 +121,8 @@ class Structured(ABC):
 
     def _expected_score(self) -> Tensor:
         """Return the mean of ``F`` of each sentence."""
-        parts = [_mean(t.detach(), s) for t, s in zip(self.tensors, self._each_slopes(), strict=True)]
+        parts = [_mean(t.detach(), s) for t, s in zip(self.tensors, self._slopes, strict=True)]
         return torch.stack(parts).sum(0)
-
-    def _each_slopes(self) -> tuple[Tensor, ...]:
-        """Return marginals of all scores, sentence by sentence."""
-        return self._slopes
 
     @property
     @abstractmethod

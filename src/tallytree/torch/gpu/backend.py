@@ -16,17 +16,19 @@ from tallytree.losses.base import Loss
 from tallytree.losses.scaling import Scaling
 from tallytree.torch import cpu
 from tallytree.torch.elsewhere import moved, on_cpu
-from tallytree.torch.functions import Pull, Scores, Slopes, score_of
+from tallytree.torch.functions import Pull, Scores, Slopes
 from tallytree.torch.gpu import chains as plain
 from tallytree.torch.gpu import counted, counting
-from tallytree.torch.inputs import mask_of
-from tallytree.torch.losses import add_indicators
 
 
 def _chains(scores: Scores) -> plain.Chains:
     """Return scores as kernels take them, or refuse those that mean nothing."""
     if not torch.stack([(one < torch.inf).all() for one in scores[:2]]).all():
         cpu.check(moved(scores))  # padding may have anything
+    return _unchecked(scores)
+
+
+def _unchecked(scores: Scores) -> plain.Chains:
     return plain.Chains(scores.emissions, scores.transitions, scores.lengths.to(torch.int32))
 
 
@@ -36,20 +38,51 @@ def log_partition(scores: Scores) -> tuple[Tensor, Pull]:
     return plain.log_partition(chains), lambda gain: plain.expectations(chains, gain)
 
 
-def surprise(scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
-    """Return ``−log p(tags)`` of each sentence; where they are forbidden it is inf, and has no slope."""
-    inside = mask_of(scores.lengths, tags.shape[1])
-    partition, pulled = log_partition(scores)
-    score = score_of(scores.emissions, scores.transitions, tags, inside)
-    possible = score > -torch.inf
+def entropy(scores: Scores) -> tuple[Tensor, Pull]:
+    """Return the entropy of each sentence."""
+    return on_cpu(cpu.entropy, scores, "entropies")
+
+
+def marginals(scores: Scores) -> tuple[Tensor, Pull]:
+    """Return the probability of each tag at each position; their derivatives are found on the CPU."""
+    found, _ = plain.expectations(_chains(scores), scores.emissions.new_ones(len(scores.lengths)))
 
     def pull(gain: Tensor) -> Slopes:
-        shares = torch.where(possible, gain, 0.0)
-        slopes = pulled(shares)
-        add_indicators(slopes, tags, torch.where(inside, -shares.unsqueeze(1), 0.0))
-        return slopes
+        _, pulled = on_cpu(cpu.marginals, scores, "derivatives of marginals")
+        return pulled(gain)
 
-    return torch.where(possible, partition - score, torch.inf), pull
+    return found, pull
+
+
+def score(scores: Scores, tags: Tensor) -> Tensor:
+    """Return the scores of given tags, float64."""
+    return plain.labelling_scores(_unchecked(scores), tags.contiguous())
+
+
+def indicators(scores: Scores, *shares: tuple[Tensor, Tensor]) -> Slopes:
+    """Return what a sum of scores of taggings gains with all scores: tags, and how much each sentence counts."""
+    chains = _unchecked(scores)
+    nodes, edges = plain.empty_slopes(chains)
+    for tags, weights in shares:
+        plain.add_labellings(chains, tags.contiguous(), weights, (nodes, edges))
+    return nodes, plain.gathered(chains, edges)
+
+
+def surprise(scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
+    """Return ``−log p(tags)`` of each sentence; where they are forbidden it is inf, and has no slope."""
+    partition, pulled = log_partition(scores)
+    right = score(scores, tags)
+    possible = right > -torch.inf
+
+    def pull(gain: Tensor) -> Slopes:
+        weights = torch.where(possible, gain, 0.0)
+        return _sum(pulled(weights), indicators(scores, (tags, -weights)))
+
+    return torch.where(possible, partition - right, torch.inf), pull
+
+
+def _sum(one: Slopes, other: Slopes) -> Slopes:
+    return one[0].add_(other[0]), one[1].add_(other[1])
 
 
 def tallied(scores: Scores, statistics: Counted, names: Names) -> tuple[Tensor, Pull, tuple[int, ...]]:
@@ -101,8 +134,7 @@ def most_violated(
     found = counting.losses_of(loss, names, tags, scores.lengths, scores.emissions.shape[2])
     if found is None:
         return on_cpu(cpu.most_violated, scores, "this loss", loss, names, tags, scaling)
-    inside = mask_of(scores.lengths, tags.shape[1])
-    right = score_of(scores.emissions, scores.transitions, tags, inside)
+    right = score(scores, tags)
     ones, zeros = torch.ones_like(found.losses), torch.zeros_like(found.losses)
     slopes, offsets = (ones, found.losses) if scaling == "margin" else (found.losses, zeros)
     asked = counted.Values(slopes, offsets, found.which, float(scaling == "slack") - right)

@@ -42,11 +42,11 @@ class Chains:
         score = NAMES[self.nodes.dtype]
         return compiling.kernel(source, name, self.nodes.device, STATES=self.shape[2], SCORE=score, **settings)
 
-    def launch(self, name: str, *arguments: Tensor | int) -> None:
+    def launch(self, source: str, name: str, *arguments: Tensor | int) -> None:
         """Launch a kernel that takes a warp for each sentence."""
         sentences, positions, states = self.shape
         memory = 8 * (self.shared * states * states + _WARPS * 3 * states)
-        self.kernel("plain.cu", name)(
+        self.kernel(source, name)(
             self.blocks,
             _WARPS * 32,
             memory,
@@ -63,17 +63,39 @@ class Chains:
 def log_partition(chains: Chains) -> Tensor:
     """Return log Z of each sentence, float64."""
     answers = torch.empty(chains.shape[0], dtype=torch.float64, device=chains.nodes.device)
-    chains.launch("log_partition", answers)
+    chains.launch("plain.cu", "log_partition", answers)
     return answers
 
 
 def expectations(chains: Chains, upstream: Tensor) -> tuple[Tensor, Tensor]:
     """Return the gradient of ``sum(upstream * log_partition)`` by nodes and by weights."""
+    nodes, edges = empty_slopes(chains)
+    chains.launch("plain.cu", "expectations", upstream.to(torch.float64).contiguous(), nodes, edges)
+    return nodes, gathered(chains, edges)
+
+
+def empty_slopes(chains: Chains) -> tuple[Tensor, Tensor]:
+    """Return zeros for derivatives by nodes, and by weights: as these are, or a table of them for each warp."""
     nodes = torch.zeros(chains.shape, dtype=torch.float64, device=chains.nodes.device)
     tables = (chains.blocks * _WARPS,) if chains.shared else ()
-    edges = nodes.new_zeros(*tables, *chains.weights.shape)
-    chains.launch("expectations", upstream.to(torch.float64).contiguous(), nodes, edges)
-    return nodes, edges.sum(0) if chains.shared else edges
+    return nodes, nodes.new_zeros(*tables, *chains.weights.shape)
+
+
+def gathered(chains: Chains, edges: Tensor) -> Tensor:
+    """Return derivatives by weights in the shape of these."""
+    return edges.sum(0) if chains.shared else edges
+
+
+def labelling_scores(chains: Chains, labels: Tensor) -> Tensor:
+    """Return the scores of given labels (B, T), float64."""
+    scores = torch.empty(chains.shape[0], dtype=torch.float64, device=chains.nodes.device)
+    chains.launch("labellings.cu", "labelling_scores", labels, scores)
+    return scores
+
+
+def add_labellings(chains: Chains, labels: Tensor, shares: Tensor, slopes: tuple[Tensor, Tensor]) -> None:
+    """Add shares (B,), float64, at the entries of labels; slopes are those of :func:`empty_slopes`."""
+    chains.launch("labellings.cu", "add_labellings", labels, shares.contiguous(), *slopes)
 
 
 def viterbi(chains: Chains) -> tuple[Tensor, Tensor]:
@@ -81,7 +103,7 @@ def viterbi(chains: Chains) -> tuple[Tensor, Tensor]:
     scores = torch.empty(chains.shape[0], dtype=torch.float64, device=chains.nodes.device)
     choices = torch.empty(chains.shape, dtype=torch.int32, device=scores.device)
     labels = torch.zeros(chains.shape[:2], dtype=torch.int64, device=scores.device)
-    chains.launch("viterbi", scores, choices, labels)
+    chains.launch("plain.cu", "viterbi", scores, choices, labels)
     return scores, labels
 
 
@@ -89,5 +111,5 @@ def draw(chains: Chains, uniforms: Tensor) -> Tensor:
     """Return labels drawn by uniform numbers (draws, B, T), float64; 0 beyond the end of a sentence."""
     kept = torch.empty(chains.shape, dtype=torch.float64, device=chains.nodes.device)
     labels = torch.zeros(uniforms.shape, dtype=torch.int64, device=kept.device)
-    chains.launch("draw", uniforms, kept, labels, len(uniforms))
+    chains.launch("draws.cu", "draw", uniforms, kept, labels, len(uniforms))
     return labels

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from tallytree.errors import TallytreeError
 
-_HEADERS = ("numbers.cuh", "counted.cuh", "filling.cuh")
+_HEADERS = ("numbers.cuh", "counted.cuh", "filling.cuh", "plain.cu")
 
 
 class Kernel:
