@@ -80,7 +80,7 @@ class Chain(Structured):
     def mask(self) -> Tensor:
         """Which positions are those of sentences, as a tensor (B, T)."""
         longest = self.emissions.shape[1]
-        return mask_of(self.lengths, longest).to(self.emissions.device)
+        return mask_of(self.lengths.to(self.emissions.device), longest)
 
     @property
     def _given(self) -> Given:

@@ -130,7 +130,7 @@ class CRF(nn.Module):
         if isinstance(ends, Tensor) and not ends[:, 0].all():
             raise ModelError("mask of the first timestep must all be on; leave empty sentences out")
         lengths = checked_lengths(None, ends, *given.shape[:2])
-        inside = mask_of(lengths, given.shape[1]).to(given.device)
+        inside = mask_of(lengths.to(given.device), given.shape[1])
         return Given(given, links, self.start_transitions, self.end_transitions), lengths, inside
 
     def _turned(self, tensor: Tensor) -> Tensor:

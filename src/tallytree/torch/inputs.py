@@ -100,9 +100,9 @@ def _lengths_of_mask(mask: Any, batch: int, longest: int) -> Tensor:
         raise ModelError(f"mask is to be of dtype torch.bool, got {mask.dtype}; use mask.bool()")
     here = mask.detach().bool()
     holes = here[:, 1:] & ~here[:, :-1]  # looked at where the mask is, and fetched with the lengths
-    *found, broken = torch.cat([here.sum(1), holes.any().long().unsqueeze(0)]).tolist()
-    lengths = torch.tensor(found, dtype=torch.int64)
-    if broken:
+    found = torch.cat([here.sum(1), holes.any().long().unsqueeze(0)]).cpu()
+    lengths = found[:-1]
+    if found[-1]:
         number = int(torch.nonzero(holes.any(1))[0])
         raise ModelError(
             f"the mask of sentence {number} has a hole: its ones are to come first and its zeros after them; "
@@ -134,7 +134,7 @@ def checked_tags(tags: Any, inside: Tensor, count: int, leading: bool = False) -
     check_devices(emissions=inside, tags=tags)
     known = tags.long().masked_fill(~inside, 0)
     if known.numel():
-        low, high = map(int, torch.aminmax(known))
+        low, high = torch.stack(torch.aminmax(known)).tolist()
         if low < 0 or high >= count:
             wrong = low if low < 0 else high
             raise ModelError(f"tags go from 0 to {count - 1}, but there is a {wrong} among them")

@@ -73,7 +73,7 @@ class StructuredLoss(nn.Module):
         if self.labels is not None and len(self.labels) != count:
             raise ModelError(f"there are {count} tags, but labels has {len(self.labels)} names")
         lengths = checked_lengths(None, mask, batch, longest)
-        inside = mask_of(lengths, longest).to(given.emissions.device)
+        inside = mask_of(lengths.to(given.emissions.device), longest)
         found = self._values(given, lengths, checked_tags(tags, inside, count))
         return found if self.reduction == "none" else getattr(found, self.reduction)()
 
