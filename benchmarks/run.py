@@ -41,6 +41,8 @@ NAMES = (
     "bounds",
     "sentences",
     "parsing",
+    "torch_layers",
+    "torch_gpu",
 )
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import tallytree as tt
 
-LAZY = ("explorer", "learning", "plot", "testing")
+LAZY = ("explorer", "learning", "plot", "testing", "torch")
 
 
 def test_heavy_packages_are_reached_but_not_imported_with_the_core():

@@ -44,7 +44,7 @@ def rewritten(text: str, folder: Path, others: set[Path]) -> str:
     return LINK.sub(target, text)
 
 
-PACKAGES = ("io", "losses", "learning", "parsing", "bounds", "plot", "explorer", "testing")
+PACKAGES = ("io", "losses", "learning", "parsing", "bounds", "plot", "explorer", "testing", "torch")
 
 
 def references() -> dict[str, str]:

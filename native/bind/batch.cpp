@@ -1,26 +1,8 @@
 // Batches at the border to Python: many problems go in one by one, and come out as a few long arrays.
-#include "bind/truths.h"
-#include "bulk/expectations.h"
+#include "bind/gradients.h"
 
 namespace tallytree {
 namespace {
-
-using Numbers = std::vector<std::int64_t>;
-
-struct Kept {  // what an item points into
-    std::vector<IntTables> shifts, shown;
-    std::vector<Tables> tables;
-    std::vector<Scopes> shown_scopes;
-    Tables emissions, links;
-    std::optional<PyTruths> truths;
-    Index items = 1;
-};
-
-struct PyBatch {
-    std::vector<Kept> kept;
-    Batch batch;
-    std::vector<BatchAnswer> answers;
-};
 
 void add_item(PyBatch &self, const PySkeleton &skeleton, std::vector<IntTables> shifts, const Numbers &caps,
               const Numbers &low, const Numbers &high, std::vector<Tables> tables, std::vector<Scopes> shown_scopes,
@@ -88,12 +70,14 @@ void add_models(PyBatch &self, const std::vector<PySkeleton> &skeletons, std::ve
     add_items(self, std::move(items), {{}, {}, std::move(tables), {}, {}, {}, std::move(truths), 0});
 }
 
-// Chains over one set of labels, one after the other in a long array of scores of labels. Where a truth has states of
+// Chains over one set of labels, one after the other in a long array of scores of labels; links are one table, or one
+// for each two neighbours. Where a truth has states of
 // its own, the tables of the skeleton are made from these, and checked with the truth.
-void add_chains(PyBatch &self, const std::vector<PySkeleton> &skeletons, Doubles2 emissions, Doubles2 links,
+void add_chains(PyBatch &self, const std::vector<PySkeleton> &skeletons, Doubles2 emissions, Tables links,
                 std::optional<PyTruths> truths) {
     const auto labels = static_cast<Index>(emissions.shape(1)), positions = static_cast<Index>(emissions.shape(0));
-    require(links.shape(0) == emissions.shape(1) && links.shape(1) == emissions.shape(1),
+    const bool own_links = links.ndim() == 3;
+    require((own_links || links.ndim() == 2) && links.size() == (own_links ? links.shape(0) : 1) * labels * labels,
             "links go from label to label");
     const bool own_states = truths && truths->tables->links;
     for (auto label : own_states ? std::span(truths->tables->labels) : std::span<const std::int32_t>())
@@ -105,12 +89,16 @@ void add_chains(PyBatch &self, const std::vector<PySkeleton> &skeletons, Doubles
         const auto size = static_cast<Index>(skeleton.cardinalities.size());
         require(size > 0 && size <= positions - first, "one row of scores per position is needed");
         items[i].scores = {{emissions.data() + first * labels, size, labels}};
-        if (size > 1) items[i].scores.push_back({links.data(), 1, labels * labels});
+        const Index link = own_links ? first - static_cast<Index>(i) : 0;
+        require(!own_links || link + size - 1 <= static_cast<Index>(links.shape(0)), "one table per two neighbours");
+        if (size > 1)
+            items[i].scores.push_back(
+                {links.data() + link * labels * labels, own_links ? size - 1 : 1, labels * labels});
         if (!own_states) check_tables(skeleton, skeleton.score_scopes.blocks, items[i].scores);
         first += size;
     }
     require(first == positions, "one row of scores per position is needed");
-    add_items(self, std::move(items), {{}, {}, {}, {}, Tables(emissions), Tables(links), std::move(truths), 0});
+    add_items(self, std::move(items), {{}, {}, {}, {}, Tables(emissions), links, std::move(truths), 0});
 }
 
 // A Python thread state of its own for a thread that calls back, made once.
@@ -136,83 +124,21 @@ void run_batch(PyBatch &self, std::int64_t threads, nb::object choose) {
 }
 
 // Keeps the last tables, and decodes nothing.
-void profile_batch(PyBatch &self, std::int64_t threads) {
+void profile_batch(PyBatch &self, std::int64_t threads, AlgebraKind algebra) {
     nb::gil_scoped_release release;
-    self.answers = self.batch.run(threads, chosen_kernels, {}, kPoll, inside_python);
+    self.answers = self.batch.run(threads, chosen_kernels, {false, {}, algebra}, kPoll, inside_python);
 }
 
-// The derivatives by all arrays that items point into, in the order in which these were given.
-class Gradients {
-  public:
-    Gradients(const PyBatch &batch, Index groups) : batch_(batch.batch) {
-        for (const Kept &kept : batch.kept) {
-            const bool chains = kept.emissions.is_valid();
-            auto first = static_cast<Index>(arrays_.size());
-            for (Index i = 0; i < kept.items; i++) {
-                first_.push_back(first);
-                const auto number = static_cast<Index>(first_.size()) - 1;
-                if (!chains) first += static_cast<Index>(batch_.item(number).scores.size());
-            }
-            for (const Tables &table : kept.tables) add(table, 0);
-            if (!chains) continue;
-            add(kept.emissions, 0);
-            add(kept.links, groups);
-        }
-    }
-
-    void places(Index item, Index group, std::vector<double *> &entries) {
-        const auto &scores = batch_.item(item).scores;
-        entries.clear();
-        for (std::size_t b = 0; b < scores.size(); b++) {
-            Array &array = arrays_[first_[item] + b];
-            auto &to = array.groups.empty() ? array.sum : array.groups[group];
-            entries.push_back(to.data() + (scores[b].data - array.from));
-        }
-    }
-
-    nb::list arrays() {
-        nb::list found;
-        for (Array &array : arrays_) {
-            for (const auto &part : array.groups)
-                for (std::size_t i = 0; i < part.size(); i++) array.sum[i] += part[i];
-            found.append(to_numpy(std::move(array.sum), array.shape));
-        }
-        return found;
-    }
-
-  private:
-    struct Array {
-        const double *from;
-        std::vector<std::size_t> shape;
-        std::vector<double> sum;
-        std::vector<std::vector<double>> groups;  // where items share its tables
-    };
-    void add(const Tables &table, Index groups) {
-        std::vector<std::size_t> shape;
-        for (std::size_t i = 0; i < table.ndim(); i++) shape.push_back(table.shape(i));
-        const std::vector<double> nothing(table.size(), 0.0);
-        arrays_.push_back({table.data(), shape, nothing, std::vector<std::vector<double>>(groups, nothing)});
-    }
-
-    const Batch &batch_;
-    std::vector<Array> arrays_;
-    std::vector<Index> first_;  // of the arrays of each item
-};
-
-// The objective of each item, and the derivatives of their sum, weighted by importance, by all scores.
-auto expect(PyBatch &self, Objective objective, Doubles importance, std::int64_t threads) {
-    const Index size = self.batch.size();
-    require(static_cast<Index>(importance.size()) == size, "one number per item is needed");
+// The values of all items, and the derivatives of their sum, weighted by importance, by all scores.
+nb::tuple expected(PyBatch &self, Expecting what, std::int64_t threads) {
     double shared = 0;
     for (const Kept &kept : self.kept)
-        if (kept.links.is_valid()) shared += 8 * static_cast<double>(kept.links.size());
-    for (Index i = 0; i < size; i++)
-        require(objective == Objective::Likelihood || self.batch.item(i).losses, "an item has no losses");
-    const Index groups = group_count(size, shared);
-    Gradients gradients(self, groups);
-    Expecting what{
-        objective, as_span(importance), groups,
-        [&](Index item, Index group, std::vector<double *> &entries) { gradients.places(item, group, entries); }};
+        if (kept.links.is_valid() && kept.links.ndim() == 2) shared += 8 * static_cast<double>(kept.links.size());
+    what.groups = group_count(self.batch.size(), shared);
+    Gradients gradients(self, what.groups);
+    what.places = [&](Index item, Index group, std::vector<double *> &entries) {
+        gradients.places(item, group, entries);
+    };
     std::vector<Expectation> found;
     {
         nb::gil_scoped_release release;
@@ -226,6 +152,30 @@ auto expect(PyBatch &self, Objective objective, Doubles importance, std::int64_t
         values.push_back(found[i].value);
     }
     return nb::make_tuple(to_numpy(std::move(values)), gradients.arrays());
+}
+
+auto expect(PyBatch &self, Objective objective, Doubles importance, std::int64_t threads) {
+    const Index size = self.batch.size();
+    require(static_cast<Index>(importance.size()) == size, "one number per item is needed");
+    require(objective != Objective::Given, "what is gained with each tally is given to differentiate()");
+    for (Index i = 0; i < size; i++)
+        require(objective == Objective::Likelihood || self.batch.item(i).losses, "an item has no losses");
+    return expected(self, {objective, {}, as_span(importance), 1, {}}, threads);
+}
+
+// The derivatives of a function of all sums, given what it gains with each row of the roots, which lie one after the
+// other: those of item i from starts[i] on.
+nb::object differentiate(PyBatch &self, Doubles gains, Ints starts, std::int64_t threads) {
+    require(static_cast<Index>(starts.size()) == self.batch.size() + 1, "one start per item is needed, and the end");
+    for (std::size_t i = 1; i < starts.size(); i++)
+        require(starts.data()[i - 1] >= 0 && starts.data()[i - 1] <= starts.data()[i] &&
+                    starts.data()[i] <= static_cast<std::int64_t>(gains.size()),
+                "gains are not in order");
+    const std::vector<double> ones(self.batch.size(), 1.0);
+    const auto rows = [&](Index i) {
+        return as_span(gains).subspan(starts.data()[i], starts.data()[i + 1] - starts.data()[i]);
+    };
+    return expected(self, {Objective::Given, rows, ones, 1, {}}, threads)[1];
 }
 
 template <class T>
@@ -328,8 +278,9 @@ void bind_batch(nb::module_ &m) {
         .def("add_chains", &add_chains, "skeletons"_a, "emissions"_a.noconvert(), "links"_a.noconvert(),
              "truths"_a.none())
         .def("run", &run_batch, "threads"_a, "choose"_a.none() = nb::none())
-        .def("profile", &profile_batch, "threads"_a)
+        .def("profile", &profile_batch, "threads"_a, "algebra"_a = AlgebraKind::MaxPlus)
         .def("expect", &expect, "objective"_a, "importance"_a.noconvert(), "threads"_a)
+        .def("differentiate", &differentiate, "gains"_a.noconvert(), "starts"_a.noconvert(), "threads"_a)
         .def_prop_ro("refused", &refused)
         .def("take_root", &take_root, "item"_a)
         .def("labellings", &labellings);

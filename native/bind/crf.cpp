@@ -18,25 +18,88 @@ void check_increasing(std::span<const std::int64_t> starts, std::size_t end) {
     for (std::size_t i = 1; i < starts.size(); i++) require(starts[i - 1] <= starts[i], "a part has a negative size");
 }
 
-// Log sums, marginals and expected pairs, or nothing where scores lie too far apart for plain products.
-nb::object chain_sums(Doubles2 emissions, Doubles2 links, Ints starts, Doubles importance, std::int64_t threads) {
-    const std::size_t labels = emissions.shape(1);
-    require(labels > 0 && links.shape(0) == labels && links.shape(1) == labels, "links go from label to label");
-    check_increasing(as_span(starts), emissions.shape(0));
-    require(importance.size() + 1 == starts.size(), "one number per chain is needed");
-    const ChainBatch chains{emissions.data(), links.data(), as_span(starts), static_cast<Index>(labels)};
+// Chains anywhere in an array of positions, one behind the other.
+ChainBatch checked_chains(const Doubles2 &emissions, const Tables &links, const Ints &starts, const Ints &lengths) {
+    const std::size_t labels = emissions.shape(1), last = links.ndim() - 1;
+    const bool own = links.ndim() == 3;
+    require(labels > 0 && (own || links.ndim() == 2) && links.shape(last - 1) == labels && links.shape(last) == labels,
+            "links go from label to label");
+    require(starts.size() == lengths.size(), "a chain has a start and a length");
+    Index end = 0, tables = 0;
+    for (std::size_t i = 0; i < starts.size(); i++) {
+        require(starts.data()[i] >= end && lengths.data()[i] >= 0, "chains lie one behind the other");
+        end = starts.data()[i] + lengths.data()[i];
+        tables = end - static_cast<Index>(i) - 1;
+        require(!own || lengths.data()[i] > 0, "an empty chain has no links");
+    }
+    require(end <= static_cast<Index>(emissions.shape(0)), "a chain goes beyond the scores");
+    require(!own || tables <= static_cast<Index>(links.shape(0)), "one table of links per two neighbours is needed");
+    return {emissions.data(), links.data(), as_span(starts), as_span(lengths), static_cast<Index>(labels), own};
+}
+
+std::vector<std::size_t> shape_of(const Tables &array) {
+    std::vector<std::size_t> shape;
+    for (std::size_t i = 0; i < array.ndim(); i++) shape.push_back(array.shape(i));
+    return shape;
+}
+
+// Log sums, marginals and expected pairs, and which chains are left out because their scores lie too far apart for
+// plain products. With truths, all of it less what is theirs.
+auto chain_sums(Doubles2 emissions, Tables links, Ints starts, Ints lengths, Doubles importance,
+                std::optional<Ints> truths, std::int64_t threads) {
+    const ChainBatch chains = checked_chains(emissions, links, starts, lengths);
+    require(importance.size() == starts.size(), "one number per chain is needed");
+    require(!truths || truths->size() == emissions.shape(0), "one label per position is needed");
+    for (auto label : truths ? as_span(*truths) : std::span<const std::int64_t>())
+        require(label >= 0 && label < chains.labels, "a label is out of range");
     std::vector<double> log_sums(importance.size()), marginals(emissions.size()), pairs(links.size());
-    bool level = false;
+    std::vector<std::uint8_t> left_out(importance.size());
     {
         nb::gil_scoped_release release;
-        level = are_level(chains);
-        if (level)
-            sum_chains(chains, {log_sums, marginals, pairs, as_span(importance)}, threads, chosen_kernels, kPoll,
-                       kPlainly);
+        const auto given = truths ? as_span(*truths) : std::span<const std::int64_t>();
+        sum_chains(chains, {log_sums, marginals, pairs, as_span(importance), left_out, given}, threads, chosen_kernels,
+                   kPoll, kPlainly);
     }
-    if (!level) return nb::none();
-    return nb::make_tuple(to_numpy(std::move(log_sums)), to_numpy(std::move(marginals), {emissions.shape(0), labels}),
-                          to_numpy(std::move(pairs), {labels, labels}));
+    return nb::make_tuple(to_numpy(std::move(log_sums)),
+                          to_numpy(std::move(marginals), {emissions.shape(0), emissions.shape(1)}),
+                          to_numpy(std::move(pairs), shape_of(links)), to_numpy(std::move(left_out)));
+}
+
+// How log sums, marginals and pairs move with scores, and which chains are left out.
+auto chain_bends(Doubles2 emissions, Tables links, Ints starts, Ints lengths, Doubles2 by_emissions, Tables by_links,
+                 Doubles importance, std::int64_t threads) {
+    const ChainBatch chains = checked_chains(emissions, links, starts, lengths);
+    require(importance.size() == starts.size(), "one number per chain is needed");
+    require(by_emissions.shape(0) == emissions.shape(0) && by_emissions.shape(1) == emissions.shape(1) &&
+                shape_of(by_links) == shape_of(links),
+            "a direction has the shapes of the scores");
+    std::vector<double> means(importance.size()), marginals(emissions.size()), pairs(links.size());
+    std::vector<std::uint8_t> left_out(importance.size());
+    {
+        nb::gil_scoped_release release;
+        bend_chains(chains,
+                    {by_emissions.data(), by_links.data(), as_span(importance), means, marginals, pairs, left_out},
+                    threads, chosen_kernels, kPoll, kPlainly);
+    }
+    return nb::make_tuple(to_numpy(std::move(means)),
+                          to_numpy(std::move(marginals), {emissions.shape(0), emissions.shape(1)}),
+                          to_numpy(std::move(pairs), shape_of(links)), to_numpy(std::move(left_out)));
+}
+
+// Labellings of all chains, drawn by uniform numbers, and which chains are left out.
+auto chain_draws(Doubles2 emissions, Tables links, Ints starts, Ints lengths, Doubles2 uniforms, std::int64_t threads) {
+    const ChainBatch chains = checked_chains(emissions, links, starts, lengths);
+    require(uniforms.shape(1) == emissions.shape(0), "one number per draw and position is needed");
+    std::vector<std::int64_t> labels(uniforms.size());
+    std::vector<std::uint8_t> left_out(starts.size());
+    {
+        nb::gil_scoped_release release;
+        const auto draws = static_cast<Index>(uniforms.shape(0)), positions = static_cast<Index>(uniforms.shape(1));
+        draw_chains(chains, {{uniforms.data(), uniforms.size()}, labels, draws, positions, left_out}, threads,
+                    chosen_kernels, kPoll, kPlainly);
+    }
+    return nb::make_tuple(to_numpy(std::move(labels), {uniforms.shape(0), uniforms.shape(1)}),
+                          to_numpy(std::move(left_out)));
 }
 
 auto times(Ints starts, Ints32 columns, Doubles values, Doubles2 table, std::int64_t threads) {
@@ -56,6 +119,7 @@ auto times(Ints starts, Ints32 columns, Doubles values, Doubles2 table, std::int
 
 // Chains, and what their labels say of chunks; checked.
 struct PyChunks {
+    std::vector<std::int64_t> lengths;
     ChainBatch chains;
     ChunkScheme scheme;
 
@@ -71,7 +135,9 @@ struct PyChunks {
             require(type >= -1 && static_cast<std::size_t>(type + 1) <= labels, "there are more types than labels");
             most = std::max(most, type);
         }
-        chains = {emissions.data(), links.data(), as_span(starts), static_cast<Index>(labels)};
+        for (std::size_t i = 1; i < starts.size(); i++) lengths.push_back(starts.data()[i] - starts.data()[i - 1]);
+        chains = {emissions.data(), links.data(), as_span(starts).first(lengths.size()), lengths,
+                  static_cast<Index>(labels)};
         scheme = {
             as_span(types), {reinterpret_cast<const std::uint8_t *>(boundaries.data()), boundaries.size()}, most + 1};
     }
@@ -129,7 +195,12 @@ nb::object chunks_above(Doubles2 emissions, Doubles2 links, Ints starts, Ints32 
 
 void bind_crf(nb::module_ &m) {
     m.def("chain_sums", &chain_sums, "emissions"_a.noconvert(), "links"_a.noconvert(), "starts"_a.noconvert(),
-          "importance"_a.noconvert(), "threads"_a);
+          "lengths"_a.noconvert(), "importance"_a.noconvert(), "truths"_a.none(), "threads"_a);
+    m.def("chain_bends", &chain_bends, "emissions"_a.noconvert(), "links"_a.noconvert(), "starts"_a.noconvert(),
+          "lengths"_a.noconvert(), "by_emissions"_a.noconvert(), "by_links"_a.noconvert(), "importance"_a.noconvert(),
+          "threads"_a);
+    m.def("chain_draws", &chain_draws, "emissions"_a.noconvert(), "links"_a.noconvert(), "starts"_a.noconvert(),
+          "lengths"_a.noconvert(), "uniforms"_a.noconvert(), "threads"_a);
     m.def("chunks_of_least_loss", &chunks_of_least_loss, "emissions"_a.noconvert(), "links"_a.noconvert(),
           "starts"_a.noconvert(), "types"_a.noconvert(), "boundaries"_a.noconvert(), "base"_a.noconvert(),
           "gain"_a.noconvert(), "threads"_a);

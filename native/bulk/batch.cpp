@@ -37,10 +37,11 @@ class ItemSolver {
         }
         const Pass pass(gate, bytes_of(*space_.layout), request_.memory_limit, poll_);
         tables_ = item_.truth ? item_.truth.scores(item_.scores, space_) : item_.scores;
-        space_.run(tables_, kernels, poll_, [&](Run &run) {
+        const auto use = [&](Run &run) {
             if (decoding.wanted) decode_all(run, decoding.choose, answer.labellings);
             else answer.root = run.root();
-        });
+        };
+        space_.run(tables_, kernels, poll_, use, decoding.algebra);
         gate.keep(8 * static_cast<double>(answer.root.cells.size() * (2 + skeleton_.statistics)));
     }
 

@@ -50,7 +50,8 @@ class Batch {
     using Choose = std::function<std::vector<Index>(Index item, const Run::Root &root)>;
     struct Decoding {
         bool wanted = false;  // or else roots are kept
-        Choose choose;
+        Choose choose = {};
+        AlgebraKind algebra = AlgebraKind::MaxPlus;
     };
 
     Batch(Mode mode, double memory_limit) : mode(mode), memory_limit_(memory_limit) {}

@@ -12,12 +12,13 @@ class ItemExpectation {
   public:
     ItemExpectation(const Batch &batch, Index number, Workspace &space, const Poll &poll)
         : item_(batch.item(number)),
+          number_(number),
           space_(space),
           poll_(poll),
           limit_(batch.memory_limit()),
           request_(item_.truth ? item_.truth.request(batch.mode, limit_ / 2, space) : halved(item_.request)) {}
 
-    Expectation find(Gate &gate, const MaxPlusKernels *kernels, Objective objective, double importance,
+    Expectation find(Gate &gate, const MaxPlusKernels *kernels, const Expecting &what,
                      std::span<double *const> entries) {
         Expectation found;
         try {
@@ -29,7 +30,9 @@ class ItemExpectation {
         const auto &tables = item_.truth ? item_.truth.scores(item_.scores, space_) : item_.scores;
         const auto use = [&](Run &run) {
             std::vector<double> weights;
-            found.value = root_objective(objective, run, item_.losses.get(), weights);
+            if (what.objective == Objective::Given) weights = by_cells(run, what.gains(number_));
+            else found.value = root_objective(what.objective, run, item_.losses.get(), weights);
+            const double importance = what.importance[number_];
             for (auto &weight : weights) weight *= importance;
             if (importance != 0) differentiate(run, weights, entries);
         };
@@ -44,16 +47,25 @@ class ItemExpectation {
         return request;
     }
 
+    static std::vector<double> by_cells(const Run &run, std::span<const double> gains) {
+        const Run::Root root = run.root();
+        std::vector<double> weights(run.root_values().size(), 0.0);
+        for (std::size_t row = 0; row < std::min(gains.size(), root.cells.size()); row++)
+            weights[root.cells[row]] = gains[row];
+        return weights;
+    }
+
     void differentiate(Run &run, std::span<const double> weights, std::span<double *const> entries) {
         if (!item_.truth || !item_.truth.has_states()) return run.differentiate(weights, entries, space_.shares, poll_);
         space_.of_unary.assign(space_.unary.size(), 0.0);
         space_.of_links.assign(item_.scores.size() > 1 ? space_.links.size() : 0, 0.0);
         double *const own[] = {space_.of_unary.data(), space_.of_links.data()};
         run.differentiate(weights, std::span(own).first(item_.scores.size()), space_.shares, poll_);
-        item_.truth.add_entries(space_.of_unary, space_.of_links, item_.scores[0].size, entries);
+        item_.truth.add_entries(space_.of_unary, space_.of_links, item_.scores, entries);
     }
 
     const BatchItem &item_;
+    const Index number_;
     Workspace &space_;
     const Poll &poll_;
     const double limit_;
@@ -76,7 +88,7 @@ std::vector<Expectation> expectations(const Batch &batch, const Expecting &what,
         for (Index i = first; i < last; i++) {
             what.places(i, group, entries);
             ItemExpectation item(batch, i, workspaces[worker.number], worker.poll);
-            found[i] = item.find(gate, kernels, what.objective, what.importance[i], entries);
+            found[i] = item.find(gate, kernels, what, entries);
             workspaces[worker.number].trim(share);
         }
     };

@@ -10,6 +10,7 @@ enum class Objective : int {
     SoftmaxMargin = 1,  // the same, each with its loss added
     Risk = 2,           // the mean of the losses
     Evidence = 3,       // the log of the sum over all tallies, less that over those without a loss
+    Given = 4,          // any: what it gains with each tally is given, and its value is not asked for
 };
 
 // The value for the last table of a run over log-sum-exp; -inf where all labellings are forbidden. `weights` takes the

@@ -67,18 +67,20 @@ void Truth::make_links(const TableBlock<double> &of_labels, Index labels, std::v
     }
 }
 
-void Truth::add_entries(std::span<const double> unary, std::span<const double> links, Index labels,
-                        std::span<double *const> to) const {
-    const Index states = tables_->states;
+void Truth::add_entries(std::span<const double> unary, std::span<const double> links,
+                        const std::vector<TableBlock<double>> &of_labels, std::span<double *const> to) const {
+    const Index states = tables_->states, labels = of_labels[0].size;
     const double *from = unary.data();
     for (Index m = 0; m < size(); m++)
         for (Index s = 0; s < states; s++, from++)
             if (const Index label = labels_at(m)[s]; label >= 0) to[0][m * labels + label] += *from;
     from = links.data();
-    for (Index m = 1; m < size(); m++)
+    for (Index m = 1; m < size(); m++) {
+        double *table = to[1] + (of_labels[1].row(m - 1) - of_labels[1].data);
         for (Index s = 0; s < states; s++)
             for (Index t = 0; t < states; t++, from++)
-                if (*from != 0) to[1][labels_at(m - 1)[s] * labels + labels_at(m)[t]] += *from;
+                if (*from != 0) table[labels_at(m - 1)[s] * labels + labels_at(m)[t]] += *from;
+    }
 }
 
 std::vector<std::int64_t> Truth::tally(std::span<const std::int64_t> states) const {

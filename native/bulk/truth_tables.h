@@ -48,8 +48,8 @@ class Truth {
     // Whether the tables of scores are made here, over states of its own.
     bool has_states() const { return tables_->links > 0; }
     // Adds what was found for the entries of these tables to those of labels: the places of each of their blocks.
-    void add_entries(std::span<const double> unary, std::span<const double> links, Index labels,
-                     std::span<double *const> to) const;
+    void add_entries(std::span<const double> unary, std::span<const double> links,
+                     const std::vector<TableBlock<double>> &of_labels, std::span<double *const> to) const;
     // What the statistics count in a labelling.
     std::vector<std::int64_t> tally(std::span<const std::int64_t> states) const;
     // Puts labels in the places of states.

@@ -25,7 +25,7 @@ class ExpectedCounts {
 
     ChartExpectations from(std::span<const double> probabilities) {
         for (std::size_t cell = 0; cell < probabilities.size(); cell++)
-            if (probabilities[cell] > 0)
+            if (probabilities[cell] != 0)
                 mass_[choices_.address(choices_.root(static_cast<Index>(cell)))] += probabilities[cell];
         for (auto t = static_cast<std::int32_t>(layout_.tables.size()) - 1; t >= 0; t--) {
             if (skeleton_.steps[t].verb != Verb::Unary)
@@ -46,7 +46,7 @@ class ExpectedCounts {
             for (Index c = 0; c < stretches.length[r]; c++) {
                 const Cell at{t, {state, r, c}};
                 const Index address = choices_.address(at);
-                if (mass_[address] > 0) share(at, symbol, mass_[address], run_.memory()[address]);
+                if (mass_[address] != 0) share(at, symbol, mass_[address], run_.memory()[address]);
             }
     }
 

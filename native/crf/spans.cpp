@@ -19,7 +19,7 @@ class ChunkChooser {
 
     double choose(Index chain, std::vector<ChosenChunk> &to, Meter &meter) {
         first_ = chains_.starts[chain];
-        length_ = chains_.starts[chain + 1] - first_;
+        length_ = chains_.lengths[chain];
         sizes_ = length_ + 1;
         counting_ = 1;
         meter_ = &meter;
@@ -33,7 +33,7 @@ class ChunkChooser {
     // All chunks that are more likely than `least`, without counting any.
     void list(Index chain, double least, std::vector<ChosenChunk> &to, Meter &meter) {
         first_ = chains_.starts[chain];
-        length_ = chains_.starts[chain + 1] - first_;
+        length_ = chains_.lengths[chain];
         sizes_ = 1;
         counting_ = 0;
         meter_ = &meter;

@@ -119,7 +119,7 @@ __all__ = [
     "valid_bioes",
 ]
 
-_LAZY = ("explorer", "learning", "plot", "testing")
+_LAZY = ("explorer", "learning", "plot", "testing", "torch")
 """Packages that take time to import: on first use."""
 
 if TYPE_CHECKING:
@@ -127,6 +127,7 @@ if TYPE_CHECKING:
     from tallytree import learning as learning
     from tallytree import plot as plot
     from tallytree import testing as testing
+    from tallytree import torch as torch
 else:  # a type checker is to know the new names alone
     __getattr__ = renamed(__name__, {"AugmentedModel": "ExplicitModel", "augment": "explicit_model"}, _LAZY)
 

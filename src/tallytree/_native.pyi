@@ -225,10 +225,13 @@ class Batch:
         threads: int,
         choose: Callable[[int, NDArray[np.int64], NDArray[np.float64]], Sequence[int]] | None = None,
     ) -> None: ...
-    def profile(self, threads: int) -> None: ...
+    def profile(self, threads: int, algebra: Algebra = ...) -> None: ...
     def expect(
         self, objective: Objective, importance: NDArray[np.float64], threads: int
     ) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]: ...
+    def differentiate(
+        self, gains: NDArray[np.float64], starts: NDArray[np.int64], threads: int
+    ) -> list[NDArray[np.float64]]: ...
     @property
     def refused(self) -> NDArray[np.void]: ...
     def take_root(self, item: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]: ...
@@ -300,9 +303,29 @@ def chain_sums(
     emissions: NDArray[np.float64],
     links: NDArray[np.float64],
     starts: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    importance: NDArray[np.float64],
+    truths: NDArray[np.int64] | None,
+    threads: int,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.uint8]]: ...
+def chain_bends(
+    emissions: NDArray[np.float64],
+    links: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    by_emissions: NDArray[np.float64],
+    by_links: NDArray[np.float64],
     importance: NDArray[np.float64],
     threads: int,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]] | None: ...
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.uint8]]: ...
+def chain_draws(
+    emissions: NDArray[np.float64],
+    links: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    uniforms: NDArray[np.float64],
+    threads: int,
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]: ...
 def chunks_of_least_loss(
     emissions: NDArray[np.float64],
     links: NDArray[np.float64],

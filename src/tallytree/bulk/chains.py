@@ -36,7 +36,8 @@ class Chains(NamedTuple):
     """Chains over one set of labels."""
 
     emissions: NDArray[np.float64]  # (T, N): the scores of labels at all positions, one chain after the other
-    links: NDArray[np.float64]  # (N, N): the scores of a label followed by another
+    # (N, N): the scores of a label followed by another; or (L, N, N): those of each two neighbours, in order
+    links: NDArray[np.float64]
     lengths: Sequence[int]  # the lengths of the chains
     names: tuple[str, ...] | None  # the labels
 
@@ -50,7 +51,10 @@ class Chains(NamedTuple):
         """Return the score of a labelling of each chain; labels are one chain after the other."""
         count = len(self.lengths)
         owners = np.repeat(np.arange(count), self.lengths)
-        linked = np.where(owners[1:] == owners[:-1], self.links[labels[:-1], labels[1:]], 0.0)
+        same = owners[1:] == owners[:-1]
+        pairs = labels[:-1][same], labels[1:][same]
+        linked = np.zeros(len(same))
+        linked[same] = self.links[pairs if self.links.ndim == 2 else (np.arange(len(pairs[0])), *pairs)]
         given = self.emissions[np.arange(len(labels)), labels]
         counted = np.bincount(owners, given, count) + np.bincount(owners[1:], linked, count)
         return np.asarray(counted, dtype=np.float64)
@@ -62,15 +66,15 @@ class Chains(NamedTuple):
     def part(self, first: int, last: int) -> Chains:
         """Return some of them."""
         begin, end = sum(self.lengths[:first]), sum(self.lengths[:last])
-        return self._replace(emissions=self.emissions[begin:end], lengths=self.lengths[first:last])
+        links = self.links if self.links.ndim == 2 else self.links[begin - first : end - last]
+        return self._replace(
+            emissions=self.emissions[begin:end], links=links, lengths=self.lengths[first:last]
+        )
 
     def at(self, numbers: Sequence[int]) -> list[Model]:
         """Return some of the chains as models."""
-        ends = np.cumsum(self.lengths)
-        return [
-            Model.chain(self.emissions[ends[i] - self.lengths[i] : ends[i]], self.links, states=self.names)
-            for i in numbers
-        ]
+        each = (self.part(i, i + 1) for i in numbers)
+        return [Model.chain(one.emissions, one.links, states=one.names) for one in each]
 
 
 def best_of_chains(

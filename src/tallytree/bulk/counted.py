@@ -11,8 +11,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from tallytree.bulk.chain_sums import ChainSums, Floats, check_refused
 from tallytree.bulk.chains import Chains
-from tallytree.bulk.expectations import ChainSums, Floats, check_refused
 from tallytree.bulk.truth_tables import Integers, KindTables, TruthTables
 from tallytree.kernels import native
 from tallytree.losses.base import Loss

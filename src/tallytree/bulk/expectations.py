@@ -13,14 +13,15 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.bulk.chains import Chains, plain_chain
+from tallytree.bulk.chain_sums import ChainSums, LaidChains, check_refused, sum_laid_chains
+from tallytree.bulk.chains import Chains
 from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.truth_tables import Integers, TruthTables
-from tallytree.errors import BudgetError, ModelError
+from tallytree.errors import ModelError
 from tallytree.kernels import native
 from tallytree.losses.base import Loss
 from tallytree.model.model import Model
-from tallytree.planning.budget import default_memory_limit, readable_bytes, thread_count
+from tallytree.planning.budget import default_memory_limit, thread_count
 from tallytree.planning.orders import skeleton
 
 Floats = NDArray[np.float64]
@@ -28,25 +29,6 @@ Floats = NDArray[np.float64]
 LossObjective = Literal["softmax-margin", "risk"]
 
 _OBJECTIVES = {"softmax-margin": native.Objective.SOFTMAX_MARGIN, "risk": native.Objective.RISK}
-
-
-class ChainSums(NamedTuple):
-    """What is known of all labellings of chains together.
-
-    Attributes
-    ----------
-    values : array with one number for each chain
-        ``log Σ_y exp F(y)``, or another objective.
-    labels : array of shape (T, N)
-        The derivatives of the sum of the values, each times the importance of its chain, by the scores of
-        labels: of log-partitions, the probability of each label at each position.
-    links : array of shape (N, N)
-        The derivatives by the scores of neighbours: of log-partitions, how often each two are expected.
-    """
-
-    values: Floats
-    labels: Floats
-    links: Floats
 
 
 class SparseRows(NamedTuple):
@@ -88,26 +70,13 @@ def sum_chains(chains: Chains, importance: Floats | None = None, threads: int | 
            [0.5 , 0.5 ]]))
     """
     weights = _importance(importance, len(chains.lengths))
+    return sum_laid_chains(laid_chains(chains), weights, thread_count(threads))
+
+
+def laid_chains(chains: Chains) -> LaidChains:
+    """Return chains that come one after the other by where they begin."""
     starts = np.cumsum([0, *chains.lengths], dtype=np.int64)
-    threads = thread_count(threads)
-    found = native.chain_sums(chains.emissions, chains.links, starts, weights, threads)
-    if found is not None:
-        return ChainSums(*found)
-    return _in_logarithms(chains, weights, threads)
-
-
-def _in_logarithms(chains: Chains, importance: Floats, threads: int) -> ChainSums:
-    """Sum where scores lie too far apart for plain products, or some are -inf."""
-    some = np.flatnonzero(chains.lengths)
-    batch = native.Batch(native.TallyMode.AUTO, default_memory_limit())
-    labels = chains.emissions.shape[1]
-    skeletons = [plain_chain(length, labels) for length in chains.lengths if length]
-    batch.add_chains(skeletons, chains.emissions, chains.links, None)
-    values, (by_labels, by_links) = batch.expect(native.Objective.LIKELIHOOD, importance[some], threads)
-    check_refused(batch, some)
-    everyone = np.zeros(len(chains.lengths))
-    everyone[some] = values
-    return ChainSums(everyone, by_labels, by_links)
+    return LaidChains(chains.emissions, chains.links, starts[:-1], np.diff(starts))
 
 
 def objective_of_chains(
@@ -264,12 +233,3 @@ def _folded(lengths: Sequence[int], tables: TruthTables, truths: Integers) -> tu
 
 def _importance(given: Floats | None, count: int) -> Floats:
     return np.ones(count) if given is None else np.ascontiguousarray(given, dtype=np.float64)
-
-
-def check_refused(batch: native.Batch, numbers: Sequence[int] | Integers, noun: str = "chain") -> None:
-    """Raise the error of the first item that does not fit the memory limit."""
-    for item, needed in batch.refused[:1].tolist():
-        raise BudgetError(
-            f"the tables of {noun} {numbers[item]} and their derivatives need {readable_bytes(needed)} or "
-            f"more, which does not fit the memory limit; cut the {noun}, or take a loss that counts less"
-        )

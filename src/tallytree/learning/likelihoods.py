@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from tallytree.bulk.chain_sums import ChainSums
 from tallytree.bulk.chains import Chains
 from tallytree.bulk.counted import Counts, evidence_of_counts
-from tallytree.bulk.expectations import ChainSums, SparseRows, objective_of_chains, sum_chains
+from tallytree.bulk.expectations import SparseRows, objective_of_chains, sum_chains
 from tallytree.errors import ModelError
 from tallytree.learning.planes import Floats, Integers
 from tallytree.learning.sequences import SequenceProblem

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tallytree.algebra import LogSumExp
 from tallytree.answers.distribution import TallyProbabilities, draws, generator_of
@@ -126,6 +126,26 @@ class TreeDistribution(TallyProbabilities):
         >>> found.expectations(tally=[0]).constituents[0, 2]  # M, N
         array([0. , 0.5])
         """
+        if tally is None:
+            return self.gradient(self.probabilities)
+        chosen = np.zeros(len(self.tallies))
+        chosen[self._row(tally)] = 1.0
+        return self.gradient(chosen)
+
+    def gradient(self, weights: ArrayLike) -> Expectations:
+        """Return the derivatives of a function of ``log_partitions`` by all scores, as expected counts.
+
+        Parameters
+        ----------
+        weights : array of shape (S,)
+            The derivative of the function by the log-partition of each tally; any sign. With probabilities,
+            the counts are those that are expected.
+
+        Raises
+        ------
+        BudgetError
+            A second table of the chart's size does not fit the memory limit.
+        """
         arena = self.plan.layout.arena_bytes
         if self.plan.peak_bytes + arena > self.plan.limit:
             raise BudgetError(
@@ -134,10 +154,7 @@ class TreeDistribution(TallyProbabilities):
             )
         run = self._loaded()
         cells = np.zeros(len(run.values))
-        if tally is None:
-            cells[self._cells] = self.probabilities
-        else:
-            cells[self._cells[self._row(tally)]] = 1.0
+        cells[self._cells] = np.asarray(weights, dtype=np.float64)
         counts = run.expectations(cells)
         return expectations_of(self.forest.compiled, _without_levels(counts, self.plan.compiled.levels))
 

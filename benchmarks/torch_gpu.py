@@ -1,0 +1,122 @@
+"""The layers for PyTorch on a GPU: losses with their gradients from Python, and kernels beside the device's peak.
+
+Emissions are on the device, and losses and gradients stay there. A rate counts steps of the form max(a, b + c): for every
+position, every two tags and every tally in reach. The peak is that of such steps in registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from common import Row, interleaved, show
+from torch_layers import LABELS, POSITIONS, contenders, truths
+
+import tallytree as tt
+
+PEAK = """
+#include "numbers.cuh"
+extern "C" __global__ void peak(REAL *out, REAL step) {
+    REAL x[16];
+    for (int i = 0; i < 16; i++) x[i] = REAL(i + threadIdx.x);
+    for (int round = 0; round < 4096; round++, step += REAL(1)) {
+#pragma unroll
+        for (int i = 0; i < 16; i++) x[i] = larger(x[i], x[(i + 1) % 16] + step);
+    }
+    REAL sum = 0;
+    for (int i = 0; i < 16; i++) sum += x[i];
+    out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+"""
+
+
+def finished(run: Callable[[], object], torch: Any) -> Callable[[], object]:
+    """Return a contender that waits for the device."""
+
+    def waited() -> None:
+        run()
+        torch.cuda.synchronize()
+
+    return waited
+
+
+def peak(torch: Any, real: str) -> float:
+    """Return the steps a second of dependent chains in registers."""
+    from tallytree.torch.gpu import compiling
+
+    device = torch.device("cuda")
+    kernel = compiling.kernel(PEAK, "peak", device, REAL=real, STATES=1)
+    blocks = 8 * compiling.processors(device)
+    out = torch.empty(blocks * 256, dtype=torch.float64, device=device)
+    number = compiling.real(0.5, real)
+    times = interleaved({"": finished(lambda: kernel(blocks, 256, 0, out, number), torch)})
+    return blocks * 256 * 16 * 4096 / times[""]
+
+
+def layers(torch: Any, theirs: Any) -> list[Row]:
+    """Return one row for each batch and each thing that is done with it."""
+    found = []
+    for batch in (64, 512, 4096):
+        runs = contenders(batch, 4.0, theirs, "cuda")
+        times = interleaved({name: finished(run, torch) for name, run in runs.items()}, budget=4.0)
+        found += [{"batch": batch, "what": name, "ms": 1000 * time} for name, time in times.items()]
+    return found
+
+
+def searched(torch: Any, loss: Any, names: Any, real: Any) -> tuple[Callable[[], object], int, int]:
+    """Return the search for the most violated tags of 4,096 sentences, its steps and its bytes."""
+    from tallytree.torch.gpu import chains, counted, counting
+
+    tags = truths(256, torch).repeat(16, 1).cuda()
+    states, positions = len(LABELS), torch.full((len(tags),), POSITIONS, device="cuda")
+    scores = torch.randn(*tags.shape, states, device="cuda", dtype=real)
+    links = torch.randn(states, states, device="cuda", dtype=real)
+    found = counting.losses_of(loss, names, tags, positions, states)
+    assert found is not None
+    run = counted.Run(chains.Chains(scores, links, positions.int()), found.tallies, real)
+    asked = counted.Values(
+        found.losses, torch.zeros_like(found.losses), found.which, torch.zeros(len(tags)).double().cuda()
+    )
+    steps = int(found.tallies.boxes[:, :-1].long().prod(2).sum()) * states**2
+    return lambda: counted.best(run, asked), steps, run.bytes
+
+
+def rates(torch: Any) -> list[Row]:
+    """Return what kernels reach of the peak, and the memory that they take beside what was forecast."""
+    found = []
+    for real, name in ((torch.float32, "float"), (torch.float64, "double")):
+        most = peak(torch, name)
+        for what, loss in (("token F1", tt.losses.FBeta(background=0)), ("chunk F1", tt.losses.ChunkFBeta())):
+            run, steps, forecast = searched(torch, loss, tuple(LABELS), real)
+            seconds = interleaved({"": finished(run, torch)})[""]
+            torch.cuda.reset_peak_memory_stats()
+            before = torch.cuda.memory_allocated()
+            finished(run, torch)()
+            taken = torch.cuda.max_memory_allocated() - before
+            row: Row = {"numbers": name, "what": what, "ms": 1000 * seconds, "Top/s": steps / seconds / 1e12}
+            found.append(row | {"of the peak": steps / seconds / most, "MB": taken / 1e6, "forecast": forecast / 1e6})
+    return found
+
+
+def main(quick: bool = False) -> dict[str, list[Row]]:
+    """Measure batches of 64 to 4,096 sentences."""
+    try:
+        import torch
+    except ImportError:
+        torch = None  # type: ignore[assignment]
+    if torch is None or not torch.cuda.is_available():
+        print("the layers for PyTorch on a GPU: skipped, there is none\n")
+        return {}
+    try:
+        import torchcrf as theirs
+    except ImportError:
+        theirs = None
+    note = f"{POSITIONS} positions, {len(LABELS)} tags, {torch.cuda.get_device_name()}, PyTorch {torch.__version__}"
+    tables = {"torch_gpu": layers(torch, theirs), "torch_gpu_rates": rates(torch)}
+    show("Layers for PyTorch on a GPU, with gradients", tables["torch_gpu"], note)
+    show("Searches of 4,096 sentences by tables", tables["torch_gpu_rates"], note)
+    return tables
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,251 @@
+"""Distributions over the taggings of sentences: ``p(y) ∝ exp F(y)``, scores given by tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tallytree.answers.solution import Solution
+from tallytree.bulk.tallied_chains import bound_on
+from tallytree.errors import ModelError
+from tallytree.torch.backends import CPU, backend_of
+from tallytree.torch.cpu import laid
+from tallytree.torch.eager import eager
+from tallytree.torch.functions import Given, Scores, computed, score_of
+from tallytree.torch.inputs import (
+    Lengths,
+    checked_chain,
+    checked_lengths,
+    checked_statistics,
+    checked_tags,
+    mask_of,
+)
+from tallytree.torch.structured import Structured
+from tallytree.torch.tally import Tally
+
+
+class Chain(Structured):
+    """The distribution over the taggings of each sentence of a batch.
+
+    The score of a tagging is ``F(y) = Σ emissions[t, y[t]] + Σ transitions[y[t], y[t + 1]]``, and its
+    probability is proportional to ``exp F(y)``. Everything is exact and computed in float64; answers have the
+    dtype and the device of the scores.
+
+    Parameters
+    ----------
+    emissions : tensor of shape (B, T, C)
+        The scores of C tags at T positions of B sentences; -inf forbids a tag.
+    transitions : tensor of shape (C, C) or (B, T - 1, C, C)
+        The scores of a tag followed by another, from row to column: one table for all, or one for each two
+        neighbouring positions.
+    lengths : tensor or list of B int, optional
+        How many positions each sentence has, from 1; by default T. What lies beyond is never looked at.
+    mask : bool tensor of shape (B, T), optional
+        The same, as ones followed by zeros.
+    states : sequence of str, optional
+        The names of the tags, by which statistics may speak of them.
+
+    Examples
+    --------
+    >>> emissions = torch.tensor([[[0.0, 1.0], [0.0, 2.0], [0.0, 4.0]]])
+    >>> chain = Chain(emissions, torch.zeros(2, 2))
+    >>> chain.argmax
+    tensor([[1, 1, 1]])
+    >>> chain.log_prob(chain.argmax).exp()
+    tensor([0.6323])
+    """
+
+    @eager
+    def __init__(
+        self,
+        emissions: Tensor,
+        transitions: Tensor,
+        lengths: Lengths | None = None,
+        *,
+        mask: Tensor | None = None,
+        states: Sequence[str] | None = None,
+    ) -> None:
+        self.emissions, self.transitions = checked_chain(emissions, transitions)
+        batch, longest, self.tags = self.emissions.shape
+        self.lengths = checked_lengths(lengths, mask, batch, longest)
+        if states is not None and len(states) != self.tags:
+            raise ModelError(f"there are {self.tags} tags, but states has {len(states)} names")
+        self.states = None if states is None else tuple(states)
+
+    @cached_property
+    def mask(self) -> Tensor:
+        """Which positions are those of sentences, as a tensor (B, T)."""
+        longest = self.emissions.shape[1]
+        return mask_of(self.lengths.to(self.emissions.device), longest)
+
+    @property
+    def _given(self) -> Given:
+        return Given(self.emissions, self.transitions)
+
+    # --- sums ----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def log_partition(self) -> Tensor:
+        """``log Σ_y exp F(y)`` of each sentence, of shape (B,), with gradient."""
+        return computed(lambda backend, scores: backend.log_partition(scores), self.lengths, self._given)
+
+    @eager
+    def score(self, tags: Tensor) -> Tensor:
+        """Return ``F(tags)`` of each sentence, with gradient; further dimensions may come first."""
+        known = checked_tags(tags, self.mask, self.tags, leading=True)
+        return score_of(self.emissions, self.transitions, known, self.mask).to(self._given.dtype)
+
+    @eager
+    def log_prob(self, tags: Tensor) -> Tensor:
+        """Return ``log p(tags)`` of each sentence, with gradient.
+
+        Parameters
+        ----------
+        tags : int tensor of shape (B, T), or (..., B, T)
+            Tags from 0; those in the padding are not looked at.
+
+        Returns
+        -------
+        tensor of shape (B,), or (..., B)
+            -inf for a tagging that is forbidden: all derivatives are then 0.
+        """
+        if tags.ndim == 2:
+            known = checked_tags(tags, self.mask, self.tags)
+            return log_prob(self._given, self.lengths, known)
+        return self.score(tags) - self.log_partition
+
+    @cached_property
+    def marginals(self) -> Tensor:
+        """The probability of each tag at each position, of shape (B, T, C), with gradient; 0 in padding."""
+        return computed(lambda backend, scores: backend.marginals(scores), self.lengths, self._given)
+
+    def entropy(self) -> Tensor:
+        """Return the entropy ``−Σ p log p`` of each sentence, in nats, with gradient.
+
+        Examples
+        --------
+        >>> Chain(torch.zeros(1, 3, 2), torch.zeros(2, 2)).entropy().exp()
+        tensor([8.0000])
+        """
+        return computed(lambda backend, scores: backend.entropy(scores), self.lengths, self._given)
+
+    @cached_property
+    def pair_marginals(self) -> Tensor:
+        """The expected number of each two neighbouring tags; no gradient.
+
+        Of shape (B, T - 1, C, C), the probabilities at each place, where transitions have that shape;
+        otherwise summed over all of them, of shape (C, C).
+        """
+        return self._slopes[1]
+
+    # --- tallies -------------------------------------------------------------------------------------------
+
+    @eager
+    def tally(self, *statistics: Any) -> Tally:
+        """Return the distribution of tallies: ``log Σ exp F(y)`` of each, with gradient.
+
+        Parameters
+        ----------
+        *statistics : Statistic or Recipe
+            What is counted, as in ``tt.count(state=1)``; several are counted together.
+
+        Examples
+        --------
+        How likely it is that two of three tags are 1:
+
+        >>> import tallytree as tt
+        >>> chain = Chain(torch.zeros(1, 3, 2), torch.zeros(2, 2))
+        >>> chain.tally(tt.count(state=1)).log_prob(2).exp()
+        tensor([0.3750])
+        """
+        counted, low = checked_statistics(statistics), []
+
+        def compute(backend: Any, scores: Scores) -> Any:
+            values, pull, least = backend.tallied(scores, counted, self.states)
+            low.extend(least)
+            return values, pull
+
+        logits = computed(compute, self.lengths, self._given)
+        return Tally(counted, logits, tuple(low))
+
+    # --- labellings ----------------------------------------------------------------------------------------
+
+    def _prepared(self) -> tuple[Any, Scores]:
+        backend = backend_of(self.emissions.device)
+        return backend.functions, self._given.scores(self.lengths, backend)
+
+    @cached_property
+    @eager
+    def argmax(self) -> Tensor:
+        """The tags of the highest score, of shape (B, T); 0 in the padding."""
+        functions, scores = self._prepared()
+        found: Tensor = functions.viterbi(scores)
+        return found.to(self.emissions.device)
+
+    @eager
+    def sample(self, sample_shape: Sequence[int] = (), generator: torch.Generator | None = None) -> Tensor:
+        """Draw taggings exactly.
+
+        Parameters
+        ----------
+        sample_shape : tuple of int
+            How many: ``sample((n,))`` is of shape (n, B, T), ``sample()`` of shape (B, T).
+        generator : torch.Generator, optional
+            The source of randomness, on the CPU; by default PyTorch's own.
+        """
+        shape = torch.Size(sample_shape)
+        size = shape.numel(), *self.emissions.shape[:2]
+        uniforms = torch.rand(size, dtype=torch.float64, generator=generator)
+        functions, scores = self._prepared()
+        drawn: Tensor = functions.sample(scores, uniforms.to(scores.emissions.device))
+        return drawn.to(self.emissions.device).reshape(*shape, *size[1:])
+
+    # --- what the verbs of all structures take --------------------------------------------------------------
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The scores."""
+        return self.emissions, self.transitions
+
+    def with_tensors(self, *tensors: Tensor) -> Chain:
+        """Return the same distribution with other scores."""
+        emissions, transitions = tensors
+        return Chain(emissions, transitions, self.lengths, states=self.states)
+
+    def subjects(self) -> list[Any]:
+        """Return the sentences as models, for all that the library can do with one (:class:`Model`)."""
+        chains = laid(self._given.scores(self.lengths, CPU))
+        return [chains.model(number, self.states) for number in range(len(self.lengths))]
+
+    @property
+    def event_shape(self) -> torch.Size:
+        """The shape of a tagging."""
+        return self.emissions.shape[1:2]
+
+    def _written(self, answer: Any, number: int) -> Tensor:
+        tags = torch.zeros(self.event_shape, dtype=torch.int64)
+        found = answer.assignment if isinstance(answer, Solution) else answer
+        tags[: len(found)] = torch.from_numpy(found.copy())
+        return tags
+
+    def _counted(self, labels: Tensor, number: int, statistics: tuple[Any, ...]) -> list[int]:
+        length = int(self.lengths[number])
+        bound = bound_on(statistics, length, self.tags, self.states).statistics
+        return [statistic.tally(labels[:length].numpy()) for statistic in bound]
+
+    def __repr__(self) -> str:
+        batch, longest, tags = self.emissions.shape
+        return f"Chain({batch} sentences, up to {longest} positions, {tags} tags)"
+
+
+def log_prob(given: Given, lengths: Tensor, tags: Tensor) -> Tensor:
+    """Return ``log p(tags)``; tags are checked, and allowed ones in the padding, too."""
+
+    def compute(backend: Any, scores: Scores) -> Any:
+        return backend.surprise(scores, tags.to(scores.emissions.device))
+
+    return -computed(compute, lengths, given)

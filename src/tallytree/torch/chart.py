@@ -1,0 +1,286 @@
+"""Distributions over the binary trees of sentences, with a score for each span."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tallytree.errors import InfeasibleError, ModelError
+from tallytree.parsing.expected import expectations_of
+from tallytree.parsing.forest import Forest
+from tallytree.parsing.grammar import Grammar
+from tallytree.parsing.parse import Parse
+from tallytree.parsing.statistics import TreeStatistic
+from tallytree.solving import distribution
+from tallytree.torch.backends import backend_of
+from tallytree.torch.eager import eager
+from tallytree.torch.functions import Shares, attached
+from tallytree.torch.inputs import Lengths, check_devices, checked_floats, checked_lengths, shape_of
+from tallytree.torch.structured import Structured
+from tallytree.torch.tally import Tally
+from tallytree.trees import Tree
+
+_SPAN, _WORD, _LETTER = "@span", "·word", "w"
+
+
+@lru_cache(maxsize=64)
+def _grammar(labels: tuple[str, ...]) -> Grammar:
+    """Return the grammar of all binary trees whose constituents, words included, have one label each."""
+    return Grammar(
+        {(label, _SPAN, _SPAN): 0.0 for label in labels},
+        {**{(label, _WORD): 0.0 for label in labels}, **{(_SPAN, label): 0.0 for label in labels}},
+        {_WORD: {_LETTER: 0.0}},
+        root=_SPAN,
+        max_chain=1,
+    )
+
+
+class Chart(Structured):
+    """The distribution over the binary trees of each sentence of a batch.
+
+    A tree over T words has 2T - 1 constituents: one for each word, and T - 1 that consist of two others. Its
+    score is the sum of the scores of their spans and labels, and its probability is proportional to the
+    exponential of that.
+
+    Parameters
+    ----------
+    scores : tensor of shape (B, T, T), or (B, T, T, C)
+        ``scores[b, i, j, c]`` is that of a constituent from word i to word j, both included, with label c; of
+        others, with ``j < i``, nothing is looked at. -inf forbids a constituent.
+    lengths : tensor or list of B int, optional
+        How many words each sentence has; by default T.
+    mask : bool tensor of shape (B, T), optional
+        The same, as ones followed by zeros.
+    labels : sequence of str, optional
+        The names of the C labels, by which statistics such as ``tt.parsing.count("NP")`` speak of them; by
+        default their numbers, ``"0"``, ``"1"``, ….
+
+    Examples
+    --------
+    >>> chart = Chart(torch.zeros(1, 4, 4))
+    >>> chart.log_partition.exp()  # 5 binary trees over 4 words
+    tensor([5.0000])
+    >>> chart.marginals[0, 0]
+    tensor([1.0000, 0.4000, 0.4000, 1.0000])
+    """
+
+    @eager
+    def __init__(
+        self,
+        scores: Tensor,
+        lengths: Lengths | None = None,
+        *,
+        mask: Tensor | None = None,
+        labels: Sequence[str] | None = None,
+    ) -> None:
+        self.scores = checked_floats(scores, "scores", "(batch, words, words[, labels])", (3, 4))
+        batch, words, others = scores.shape[:3]
+        if words != others:
+            raise ModelError(f"scores have one row and one column for each word, got {shape_of(scores)}")
+        self.lengths = checked_lengths(lengths, mask, batch, words)
+        count = scores.shape[3] if scores.ndim == 4 else 1
+        names = tuple(map(str, range(count))) if labels is None else tuple(labels)
+        if len(names) != count or len(set(names)) != count:
+            raise ModelError(f"there are {count} labels, so labels has as many different names, got {names}")
+        self.labels, self._rules = names, _grammar(names)
+
+    # --- sums ----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def log_partition(self) -> Tensor:
+        """``log Σ exp F(tree)`` of each sentence, of shape (B,), with gradient."""
+
+        def evaluate() -> tuple[Tensor, Shares]:
+            sums = [_summed(forest) for forest in self.subjects()]
+            values = torch.tensor([value for value, _ in sums], dtype=torch.float64)
+            return values, lambda gain: [self._gathered(gain.tolist(), [slopes for _, slopes in sums])]
+
+        return attached(evaluate, self.scores)
+
+    def _gathered(self, gains: Sequence[float], slopes: Sequence[Any]) -> Tensor:
+        """Return derivatives by scores, from those of each sentence by those of its forest."""
+        whole = np.zeros(self._full_shape)
+        for number, (gain, slope) in enumerate(zip(gains, slopes, strict=True)):
+            length = len(slope) - 1
+            whole[number, :length, :length] = gain * slope[:-1, 1:][..., self._order]
+        return torch.from_numpy(whole).view(self.scores.shape)
+
+    @property
+    def _full_shape(self) -> tuple[int, ...]:
+        return (*self.scores.shape[:3], len(self.labels))
+
+    @cached_property
+    def _order(self) -> list[int]:
+        """The places of the labels in the grammar's order."""
+        return [self._rules.labels.index(label) for label in self.labels]
+
+    @eager
+    def tally(self, *statistics: Any) -> Tally:
+        """Return the distribution of tallies: ``log Σ exp F(tree)`` of each, with gradient.
+
+        Parameters
+        ----------
+        *statistics : TreeStatistic
+            What is counted, as in ``tt.parsing.count("NP")``; several are counted together.
+
+        Examples
+        --------
+        How many constituents of the second of two labels are expected:
+
+        >>> import tallytree as tt
+        >>> chart = Chart(torch.zeros(1, 3, 3, 2))
+        >>> chart.tally(tt.parsing.count("1")).expect()
+        tensor([2.5000])
+        """
+        for one in statistics:
+            if not isinstance(one, TreeStatistic):
+                raise ModelError(f"what is counted in trees is as in tt.parsing.count('NP'), got {one!r}")
+        if not statistics:
+            raise ModelError("a tally is of one statistic or more, as in tally(tt.parsing.count('NP'))")
+        known = [distribution(forest, statistics) for forest in self.subjects()]
+        tallies = np.concatenate([one.tallies for one in known])
+        low, high = tallies.min(axis=0), tallies.max(axis=0)
+
+        def evaluate() -> tuple[Tensor, Shares]:
+            table = np.full((len(known), *(high - low + 1)), -np.inf)
+            places = [tuple((one.tallies - low).T) for one in known]
+            for row, place, one in zip(table, places, known, strict=True):
+                row[place] = one.log_partitions
+
+            def shares(gain: Tensor) -> list[Tensor | None]:
+                each = zip(gain.numpy(), places, known, strict=True)
+                slopes = [one.gradient(row[place]).constituents for row, place, one in each]
+                return [self._gathered([1.0] * len(slopes), slopes)]
+
+            return torch.from_numpy(table), shares
+
+        return Tally(statistics, attached(evaluate, self.scores), tuple(low.tolist()))
+
+    # --- trees ---------------------------------------------------------------------------------------------
+
+    def score(self, trees: Tensor) -> Tensor:
+        """Return the scores of trees, with gradient.
+
+        Parameters
+        ----------
+        trees : int tensor of shape (..., B, T, T[, C])
+            Ones where there are constituents. Whether they make up a tree is not looked at.
+        """
+        if not isinstance(trees, Tensor) or trees.shape[-self.scores.ndim :] != self.scores.shape:
+            got = shape_of(trees) if isinstance(trees, Tensor) else type(trees).__name__
+            raise ModelError(f"trees are ones in tensors of shape {shape_of(self.scores)}, got {got}")
+        check_devices(scores=self.scores, trees=trees)
+        chosen = torch.where(trees != 0, self.scores.double(), 0.0)
+        return chosen.flatten(1 - self.scores.ndim).sum(-1).to(self.scores.dtype)
+
+    @cached_property
+    @eager
+    def argmax(self) -> Tensor:
+        """The tree of the highest score of each sentence: ones where it has constituents."""
+        best = [self._written(forest.best(), number) for number, forest in enumerate(self.subjects())]
+        return torch.stack(best).to(self.device)
+
+    @eager
+    def sample(self, sample_shape: Sequence[int] = (), generator: torch.Generator | None = None) -> Tensor:
+        """Draw trees exactly.
+
+        Parameters
+        ----------
+        sample_shape : tuple of int
+            How many: ``sample((n,))`` is of shape (n, B, T, T[, C]).
+        generator : torch.Generator, optional
+            The source of randomness, on the CPU; by default PyTorch's own.
+        """
+        return self.draw(sample_shape, generator)
+
+    def trees(self, indicators: Tensor) -> list[Tree]:
+        """Return a tree of each sentence, given as ones in a tensor, as trees of the library.
+
+        Examples
+        --------
+        >>> chart = Chart(torch.zeros(1, 2, 2), labels=["X"])
+        >>> chart.trees(chart.argmax)
+        [Tree('(X (X (·word w)) (X (·word w)))')]
+        """
+        found = indicators.detach().cpu().reshape(self._full_shape)
+        return [self._read(one, int(length)) for one, length in zip(found, self.lengths, strict=True)]
+
+    def _read(self, indicators: Tensor, length: int) -> Tree:
+        chosen = {(i, j): self.labels[c] for i, j, c in indicators[:length, :length].nonzero().tolist()}
+
+        def made(first: int, last: int) -> Tree:
+            if first == last:
+                return Tree(chosen[first, last], [Tree(_WORD, _LETTER)])
+            split = next(k for k in range(last - 1, first - 1, -1) if (first, k) in chosen)
+            return Tree(chosen[first, last], [made(first, split), made(split + 1, last)])
+
+        try:
+            return made(0, length - 1)
+        except (KeyError, StopIteration):
+            raise ModelError(
+                "the ones are not those of a binary tree: all words, the sentence, and two parts of each "
+                "constituent that is longer than a word"
+            ) from None
+
+    # --- what the verbs of all structures take --------------------------------------------------------------
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The scores."""
+        return (self.scores,)
+
+    def with_tensors(self, *tensors: Tensor) -> Chart:
+        """Return the same distribution with other scores."""
+        return Chart(tensors[0], self.lengths, labels=self.labels)
+
+    def subjects(self) -> list[Any]:
+        """Return the sentences as forests, for all that the library can do with one (:class:`Forest`)."""
+        return self._forests
+
+    @cached_property
+    def _forests(self) -> list[Forest]:
+        backend = backend_of(self.scores.device)
+        scores = (
+            self.scores.detach().to(backend.device, torch.float64).cpu().numpy().reshape(self._full_shape)
+        )
+        forests = []
+        for table, length in zip(scores, self.lengths.tolist(), strict=True):
+            spans = np.zeros((length + 1, length + 1, len(self.labels)))
+            spans[:-1, 1:][..., self._order] = table[:length, :length]
+            forests.append(Forest(self._rules, [_LETTER] * length, span_scores=spans))
+        return forests
+
+    @property
+    def event_shape(self) -> torch.Size:
+        """The shape of a tree."""
+        return self.scores.shape[1:]
+
+    def _written(self, answer: Any, number: int) -> Tensor:
+        tree = answer.tree if isinstance(answer, Parse) else answer
+        ones = torch.zeros(self._full_shape[1:], dtype=torch.int64)
+        for label, start, end in tree.constituents():
+            ones[start, end - 1, self.labels.index(label)] = 1
+        return ones.view(self.event_shape)
+
+    def _counted(self, labels: Tensor, number: int, statistics: tuple[Any, ...]) -> list[int]:
+        tree = self._read(labels.reshape(self._full_shape[1:]), int(self.lengths[number]))
+        return [statistic.tally(tree) for statistic in statistics]
+
+    def __repr__(self) -> str:
+        batch, words = self.scores.shape[:2]
+        return f"Chart({batch} sentences, up to {words} words, {len(self.labels)} labels)"
+
+
+def _summed(forest: Forest) -> tuple[float, Any]:
+    """Return the log-partition of a forest and expected constituents; -inf and none where it has no tree."""
+    try:
+        value, counts = forest.sums()
+    except InfeasibleError:
+        size = len(forest) + 1
+        return -np.inf, np.zeros((size, size, len(forest.grammar.labels)))
+    return value, expectations_of(forest.compiled, counts).constituents

@@ -1,0 +1,141 @@
+"""A conditional random field as a module, with the signature of pytorch-crf's."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from tallytree.errors import ModelError
+from tallytree.torch.backends import backend_of
+from tallytree.torch.chain import Chain, log_prob
+from tallytree.torch.eager import eager
+from tallytree.torch.functions import Given
+from tallytree.torch.inputs import checked_chain, checked_lengths, checked_tags, mask_of
+
+Reduction = Literal["none", "sum", "mean", "token_mean"]
+
+
+class CRF(nn.Module):
+    """A linear-chain CRF: scores of transitions, of first and of last tags, which are learned.
+
+    It takes the place of ``torchcrf.CRF``: the same arguments, the same parameters (so that saved weights can
+    be loaded), the same defaults.
+
+    Parameters
+    ----------
+    num_tags : int
+        The number of tags.
+    batch_first : bool
+        Whether the sentences are the first dimension of tensors, or the second one (the default).
+
+    Attributes
+    ----------
+    start_transitions, end_transitions : Parameter of shape (num_tags,)
+        Scores of the first and of the last tag.
+    transitions : Parameter of shape (num_tags, num_tags)
+        Scores of a tag followed by another, from row to column.
+
+    Examples
+    --------
+    >>> crf = CRF(3, batch_first=True)
+    >>> emissions, tags = torch.zeros(2, 4, 3), torch.zeros(2, 4, dtype=torch.long)
+    >>> (-crf(emissions, tags, reduction="mean")).backward()
+    >>> len(crf.decode(emissions)[0])
+    4
+    """
+
+    def __init__(self, num_tags: int, batch_first: bool = False) -> None:
+        if isinstance(num_tags, bool) or not isinstance(num_tags, int) or num_tags <= 0:
+            raise ValueError(f"invalid number of tags: {num_tags}")
+        super().__init__()
+        self.num_tags, self.batch_first = num_tags, batch_first
+        self.start_transitions = nn.Parameter(torch.empty(num_tags))
+        self.end_transitions = nn.Parameter(torch.empty(num_tags))
+        self.transitions = nn.Parameter(torch.empty(num_tags, num_tags))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw all parameters from a uniform distribution between -0.1 and 0.1."""
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -0.1, 0.1)
+
+    @eager
+    def forward(
+        self, emissions: Tensor, tags: Tensor, mask: Tensor | None = None, reduction: Reduction = "sum"
+    ) -> Tensor:
+        """Return the log-likelihood of tags.
+
+        Parameters
+        ----------
+        emissions : tensor of shape (T, B, num_tags), or (B, T, num_tags) with ``batch_first``
+            The scores of tags at all positions.
+        tags : int64 tensor of shape (T, B), or (B, T)
+            What is right.
+        mask : bool tensor of the same shape, optional
+            Which positions are those of sentences: ones followed by zeros.
+        reduction : {"sum", "mean", "token_mean", "none"}
+            Over sentences; ``"token_mean"`` is the sum divided by the number of positions.
+        """
+        if reduction not in ("none", "sum", "mean", "token_mean"):
+            raise ValueError(f"invalid reduction: {reduction}; use 'none', 'sum', 'mean' or 'token_mean'")
+        given, lengths, inside = self._checked(emissions, mask, tags)
+        found = log_prob(given, lengths, checked_tags(self._turned(tags), inside, self.num_tags))
+        if reduction == "none":
+            return found
+        if reduction == "mean":
+            return found.mean()
+        total = found.sum()
+        return total / int(lengths.sum()) if reduction == "token_mean" else total
+
+    @eager
+    def decode(self, emissions: Tensor, mask: Tensor | None = None) -> list[list[int]]:
+        """Return the tags of the highest score, as lists of the lengths of the sentences."""
+        given, lengths, _ = self._checked(emissions, mask)
+        backend = backend_of(given.emissions.device)
+        found = backend.functions.viterbi(given.scores(lengths, backend)).tolist()
+        return [tags[:length] for tags, length in zip(found, lengths.tolist(), strict=True)]
+
+    @eager
+    def distribution(self, emissions: Tensor, mask: Tensor | None = None) -> Chain:
+        """Return the distribution over taggings, with all that a :class:`Chain` can be asked."""
+        given, lengths, inside = self._checked(emissions, mask)
+        first = torch.zeros_like(inside)
+        first[:, 0] = True
+        last = torch.zeros_like(inside)
+        last[torch.arange(len(lengths)), (lengths - 1).to(last.device)] = True
+        added = first.unsqueeze(-1) * self.start_transitions + last.unsqueeze(-1) * self.end_transitions
+        return Chain(given.emissions + added, self.transitions, lengths)
+
+    def _checked(
+        self, emissions: Tensor, mask: Tensor | None, tags: Tensor | None = None
+    ) -> tuple[Given, Tensor, Tensor]:
+        if not isinstance(emissions, Tensor) or emissions.ndim != 3:
+            got = emissions.ndim if isinstance(emissions, Tensor) else type(emissions).__name__
+            raise ModelError(f"emissions must have dimension of 3, got {got}")
+        if emissions.shape[2] != self.num_tags:
+            raise ModelError(
+                f"expected last dimension of emissions is {self.num_tags}, got {emissions.shape[2]}"
+            )
+        for name, other in (("tags", tags), ("mask", mask)):
+            if isinstance(other, Tensor) and other.shape != emissions.shape[:2]:
+                sizes = f"{tuple(emissions.shape[:2])} and {tuple(other.shape)}"
+                raise ModelError(
+                    f"the first two dimensions of emissions and {name} must match, got {sizes}; batch_first "
+                    f"is {self.batch_first}"
+                )
+        given, links = checked_chain(self._turned(emissions), self.transitions)
+        ends = None if mask is None else self._turned(mask)
+        if isinstance(ends, Tensor) and not ends[:, 0].all():
+            raise ModelError("mask of the first timestep must all be on; leave empty sentences out")
+        lengths = checked_lengths(None, ends, *given.shape[:2])
+        inside = mask_of(lengths.to(given.device), given.shape[1])
+        return Given(given, links, self.start_transitions, self.end_transitions), lengths, inside
+
+    def _turned(self, tensor: Tensor) -> Tensor:
+        """Return a tensor with the sentences first."""
+        return tensor if self.batch_first or not isinstance(tensor, Tensor) else tensor.transpose(0, 1)
+
+    def __repr__(self) -> str:
+        return f"CRF(num_tags={self.num_tags})"

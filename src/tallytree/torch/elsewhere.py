@@ -1,0 +1,41 @@
+"""Answers for tensors of one device that are computed on the CPU."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from tallytree.errors import PerformanceWarning
+
+if TYPE_CHECKING:
+    from tallytree.torch.functions import Scores
+
+
+def moved(scores: Scores) -> Scores:
+    """Return scores on the CPU, in float64."""
+    emissions, transitions = (one.to("cpu", torch.float64) for one in scores[:2])
+    return scores._replace(emissions=emissions, transitions=transitions, lengths=scores.lengths.cpu())
+
+
+def on_cpu(function: Callable[..., Any], scores: Scores, what: str, *arguments: Any) -> Any:
+    """Call a function of the CPU's with scores of another device, and move its answers there."""
+    device = scores.emissions.device
+    warnings.warn(
+        f"there is no kernel for {what} on {device}: scores are moved to the CPU, and results back",
+        PerformanceWarning,
+        stacklevel=2,
+    )
+    found = function(moved(scores), *(one.cpu() if isinstance(one, Tensor) else one for one in arguments))
+    return tuple(_returned(one, device) for one in found)
+
+
+def _returned(answer: Any, device: torch.device) -> Any:
+    if isinstance(answer, Tensor):
+        return answer.to(device)
+    if callable(answer):
+        return lambda gain: tuple(slope.to(device) for slope in answer(gain.cpu()))
+    return answer

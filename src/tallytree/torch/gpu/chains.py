@@ -1,0 +1,115 @@
+"""Batches of chains on a GPU: each question is one launch.
+
+Tensors are on one CUDA device; scores are float32 or float64 and contiguous, lengths int32 and positive, transitions
+either one (C, C) table for all steps or (B, T - 1, C, C).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tallytree.torch.gpu import compiling
+
+NAMES = {torch.float32: "float", torch.float64: "double"}
+_WARPS = 4
+"""Warps of a block that takes a sentence for each warp."""
+
+
+@dataclass(frozen=True)
+class Chains:
+    """A padded batch."""
+
+    nodes: Tensor
+    weights: Tensor
+    lengths: Tensor
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Sentences, positions, states."""
+        sentences, positions, states = self.nodes.shape
+        return sentences, positions, states
+
+    @property
+    def shared(self) -> int:
+        """1 where all steps share one table of weights."""
+        return int(self.weights.dim() == 2)
+
+    def kernel(self, source: str, name: str, **settings: object) -> compiling.Kernel:
+        """Return a kernel for this number of states and this kind of scores."""
+        score = NAMES[self.nodes.dtype]
+        return compiling.kernel(source, name, self.nodes.device, STATES=self.shape[2], SCORE=score, **settings)
+
+    def launch(self, source: str, name: str, *arguments: Tensor | int) -> None:
+        """Launch a kernel that takes a warp for each sentence."""
+        sentences, positions, states = self.shape
+        memory = 8 * (self.shared * states * states + _WARPS * 3 * states)
+        self.kernel(source, name)(
+            self.blocks,
+            _WARPS * 32,
+            memory,
+            *(self.nodes, self.weights, self.lengths, *arguments),
+            *(sentences, positions, self.shared),
+        )
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of a launch that takes a warp for each sentence."""
+        return min(-(-self.shape[0] // _WARPS), 16 * compiling.processors(self.nodes.device))
+
+
+def log_partition(chains: Chains) -> Tensor:
+    """Return log Z of each sentence, float64."""
+    answers = torch.empty(chains.shape[0], dtype=torch.float64, device=chains.nodes.device)
+    chains.launch("plain.cu", "log_partition", answers)
+    return answers
+
+
+def expectations(chains: Chains, upstream: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the gradient of ``sum(upstream * log_partition)`` by nodes and by weights."""
+    nodes, edges = empty_slopes(chains)
+    chains.launch("plain.cu", "expectations", upstream.to(torch.float64).contiguous(), nodes, edges)
+    return nodes, gathered(chains, edges)
+
+
+def empty_slopes(chains: Chains) -> tuple[Tensor, Tensor]:
+    """Return zeros for derivatives by nodes, and by weights: as these are, or a table of them for each warp."""
+    nodes = torch.zeros(chains.shape, dtype=torch.float64, device=chains.nodes.device)
+    tables = (chains.blocks * _WARPS,) if chains.shared else ()
+    return nodes, nodes.new_zeros(*tables, *chains.weights.shape)
+
+
+def gathered(chains: Chains, edges: Tensor) -> Tensor:
+    """Return derivatives by weights in the shape of these."""
+    return edges.sum(0) if chains.shared else edges
+
+
+def labelling_scores(chains: Chains, labels: Tensor) -> Tensor:
+    """Return the scores of given labels (B, T), float64."""
+    scores = torch.empty(chains.shape[0], dtype=torch.float64, device=chains.nodes.device)
+    chains.launch("labellings.cu", "labelling_scores", labels, scores)
+    return scores
+
+
+def add_labellings(chains: Chains, labels: Tensor, shares: Tensor, slopes: tuple[Tensor, Tensor]) -> None:
+    """Add shares (B,), float64, at the entries of labels; slopes are those of :func:`empty_slopes`."""
+    chains.launch("labellings.cu", "add_labellings", labels, shares.contiguous(), *slopes)
+
+
+def viterbi(chains: Chains) -> tuple[Tensor, Tensor]:
+    """Return the best scores, float64, and labels; 0 beyond the end of a sentence."""
+    scores = torch.empty(chains.shape[0], dtype=torch.float64, device=chains.nodes.device)
+    choices = torch.empty(chains.shape, dtype=torch.int32, device=scores.device)
+    labels = torch.zeros(chains.shape[:2], dtype=torch.int64, device=scores.device)
+    chains.launch("plain.cu", "viterbi", scores, choices, labels)
+    return scores, labels
+
+
+def draw(chains: Chains, uniforms: Tensor) -> Tensor:
+    """Return labels drawn by uniform numbers (draws, B, T), float64; 0 beyond the end of a sentence."""
+    kept = torch.empty(chains.shape, dtype=torch.float64, device=chains.nodes.device)
+    labels = torch.zeros(uniforms.shape, dtype=torch.int64, device=kept.device)
+    chains.launch("draws.cu", "draw", uniforms, kept, labels, len(uniforms))
+    return labels

@@ -1,0 +1,135 @@
+"""Kernels in CUDA C++, compiled when they are first needed, by the compiler library that comes with PyTorch.
+
+A user needs no compiler of their own: PyTorch's builds for NVIDIA devices bring NVRTC. A kernel is compiled for the
+number of states and the kind of numbers that it meets, and kept for the life of the process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tallytree.errors import TallytreeError
+
+_HEADERS = ("numbers.cuh", "counted.cuh", "filling.cuh", "plain.cu")
+
+
+class Kernel:
+    """A function on the device, and how to call it."""
+
+    def __init__(self, driver: ctypes.CDLL, function: ctypes.c_void_p, module: ctypes.c_void_p) -> None:
+        self._driver = driver
+        self._function = function
+        self._module = module  # keeps the code loaded
+        self._memory = 48 << 10
+
+    def __call__(self, blocks: int, threads: int, memory: int, *arguments: Any) -> None:
+        """Launch on the current stream, with values that :func:`packed` takes."""
+        if memory > self._memory:  # more than a block has without asking
+            _checked(self._driver.cuFuncSetAttribute(self._function, 8, memory), "cuFuncSetAttribute")
+            self._memory = memory
+        values = [packed(argument) for argument in arguments]
+        addresses = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        _checked(
+            self._driver.cuLaunchKernel(
+                self._function, blocks, 1, 1, threads, 1, 1, memory, stream, addresses, None
+            ),
+            "cuLaunchKernel",
+        )
+
+
+def packed(argument: Any) -> Any:
+    """Return an argument as C has it: tensors as addresses, None as no address, integers as int."""
+    if isinstance(argument, Tensor):
+        return ctypes.c_void_p(argument.data_ptr())
+    if argument is None:
+        return ctypes.c_void_p(None)
+    return ctypes.c_int(argument) if isinstance(argument, int) else argument
+
+
+def real(number: float, kind: str) -> Any:
+    """Return a number for a kernel, ``"float"`` or ``"double"``."""
+    return ctypes.c_float(number) if kind == "float" else ctypes.c_double(number)
+
+
+def _checked(status: int, what: str) -> None:
+    if status:
+        raise TallytreeError(f"the GPU's driver refused {what} with status {status}; see the CUDA driver's list")
+
+
+def kernel(source: str, name: str, device: torch.device, **settings: Any) -> Kernel:
+    """Return the kernel `name` of a source file, or of a source, for a device; settings are macros."""
+    return _loaded(source, name, torch.device(device).index or 0, tuple(sorted(settings.items())))
+
+
+@functools.cache
+def processors(device: torch.device) -> int:
+    """Return the number of multiprocessors of a device."""
+    return torch.cuda.get_device_properties(device).multi_processor_count
+
+
+@functools.cache
+def _loaded(source: str, name: str, device: int, settings: tuple[tuple[str, Any], ...]) -> Kernel:
+    code = _compiled(source, torch.cuda.get_device_capability(device), settings)
+    driver = ctypes.CDLL("libcuda.so.1")
+    module, function = ctypes.c_void_p(), ctypes.c_void_p()
+    with torch.cuda.device(device):
+        torch.cuda.current_stream().synchronize()  # there is a context from here on
+        _checked(driver.cuModuleLoadData(ctypes.byref(module), code), "cuModuleLoadData")
+        _checked(driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode()), "cuModuleGetFunction")
+    return Kernel(driver, function, module)
+
+
+@functools.cache
+def _compiled(source: str, capability: tuple[int, int], settings: tuple[tuple[str, Any], ...]) -> bytes:
+    compiler = _nvrtc()
+    files = resources.files(__package__) / "kernels"
+    texts = [(files / header).read_bytes() for header in _HEADERS]
+    program = ctypes.c_void_p()
+    count = len(_HEADERS)
+    compiler.nvrtcCreateProgram(
+        ctypes.byref(program),
+        source.encode() if "\n" in source else (files / source).read_bytes(),
+        b"kernels.cu",
+        count,
+        (ctypes.c_char_p * count)(*texts),
+        (ctypes.c_char_p * count)(*(header.encode() for header in _HEADERS)),
+    )
+    options = [f"--gpu-architecture=sm_{capability[0]}{capability[1]}", "-std=c++17"]
+    options += [f"-D{key}={value}" for key, value in settings]
+    packed = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+    if compiler.nvrtcCompileProgram(program, len(options), packed):
+        raise TallytreeError(f"kernels do not compile for this GPU:\n{_text(compiler, program, 'ProgramLog')}")
+    return _text(compiler, program, "CUBIN")
+
+
+def _text(compiler: ctypes.CDLL, program: ctypes.c_void_p, what: str) -> bytes:
+    size = ctypes.c_size_t()
+    getattr(compiler, f"nvrtcGet{what}Size")(program, ctypes.byref(size))
+    text = ctypes.create_string_buffer(size.value)
+    getattr(compiler, f"nvrtcGet{what}")(program, text)
+    return text.raw
+
+
+@functools.cache
+def _nvrtc() -> ctypes.CDLL:
+    """Load the compiler library: the one beside PyTorch, or the system's."""
+    major = (torch.version.cuda or "").partition(".")[0]
+    name = f"libnvrtc.so.{major}"
+    beside = sorted(Path(torch.__file__).parent.parent.glob(f"nvidia/**/{name}"))
+    for candidate in [*map(str, beside), name]:
+        try:
+            return ctypes.CDLL(candidate)
+        except OSError:
+            continue
+    raise TallytreeError(
+        f"{name}, which compiles kernels for the GPU, was not found beside PyTorch {torch.__version__} nor on the "
+        "system; install PyTorch's CUDA build with pip, which brings it, or move the tensors to the CPU"
+    )

@@ -1,0 +1,119 @@
+// The best labelling of each sentence, by score and tally: value = slope[tally] * (score + base) + offset[tally].
+#include "filling.cuh"
+
+struct Largest {  // the best score of all ways to a cell
+    static __device__ REAL weight(REAL given, REAL) { return given; }
+
+    // From a column before to kTile states.
+    static __device__ void advance(const Sentence &, int, const Column &column, int base, const Work &work) {
+        asm volatile("" ::: "memory");  // weights are read again for each column: they do not fit in registers
+        REAL sums[kTile];
+#pragma unroll
+        for (int j = 0; j < kTile; j++) sums[j] = forbidden(REAL(0));
+#pragma unroll
+        for (int s = 0; s < C; s++) {
+            REAL score = column.before[s * column.stride];
+            const REAL *w = work.weights + s * kPadded + base;
+#pragma unroll
+            for (int j = 0; j < kTile; j++) sums[j] = larger(sums[j], add_up(score, w[j]));
+        }
+#pragma unroll
+        for (int j = 0; j < kTile; j++)
+            if (base + j < C) column.after[work.places[base + j]] = add_up(sums[j], work.gains[base + j]);
+    }
+
+    static __device__ REAL through(REAL before, const Exception &e) { return add_up(add_up(before, e.weight), e.gain); }
+    static __device__ REAL both(REAL a, REAL b) { return larger(a, b); }
+};
+
+// The best score of a tally, and the row that has it.
+__device__ inline REAL final_score(const Sentence &x, int l, int &row) {
+    int last = x.length - 1, size = x.box(last).size(), column = x.column(last, l);
+    REAL most = forbidden(REAL(0));
+    for (int r = 0; r < kRows; r++) {
+        if (r == C) column = x.column(last, l - 1);  // the true chunk ends with the sentence: a true positive
+        REAL score = column < 0 ? forbidden(REAL(0)) : x.table(last)[r * size + column];
+        if (score > most) most = score, row = r;
+    }
+    return most;
+}
+
+struct Asked {  // how tallies are valued
+    const double *slopes, *offsets;
+    double base;
+    REAL *profile;  // or null
+    int tallies;
+
+    __device__ double value(REAL score, int l) const {
+        double most = forbidden(0.0);
+        if (!(score > forbidden(REAL(0))) || !(offsets[l] > most)) return most;
+        return slopes[l] * (double(score) + base) + offsets[l];
+    }
+};
+
+// The best tally of a block's sentence; of equal values the first one.
+__device__ int choose(const Sentence &x, const Asked &asked, double &value) {
+    __shared__ double values[32];
+    __shared__ int cells[32];
+    double most = forbidden(0.0);
+    int best = asked.tallies, row = 0;
+    for (int l = threadIdx.x; l < asked.tallies; l += blockDim.x) {
+        REAL score = final_score(x, l, row);
+        if (asked.profile) asked.profile[l] = score;
+        double its = asked.value(score, l);
+        if (its > most) most = its, best = l;
+    }
+    best_of_warp(most, best);
+    if (threadIdx.x % kWarp == 0) values[threadIdx.x / kWarp] = most, cells[threadIdx.x / kWarp] = best;
+    __syncthreads();
+    int warps = blockDim.x / kWarp, lane = threadIdx.x % kWarp;
+    most = lane < warps ? values[lane] : forbidden(0.0);
+    best = lane < warps ? cells[lane] : asked.tallies;
+    best_of_warp(most, best);
+    __syncthreads();
+    value = most;
+    return best;
+}
+
+// From the last cell back to the first: the first of the rows that give a cell its score.
+__device__ void walk(const Sentence &x, int l, int64 *labels) {
+    int lane = threadIdx.x, row = 0;
+    final_score(x, l, row);
+    if (row >= C) l--;
+    for (int t = x.length - 1; t > 0; t--) {
+        int to = x.label(t, row);
+        if (lane == 0) labels[t] = to;
+        REAL most = forbidden(REAL(0));
+        int from = kRows;
+        for (int r = lane; r < kRows; r += kWarp) {
+            Step step = step_of(x, t, r, to);
+            int column = x.column(t - 1, l - step.shift);
+            if (step.label < 0 || step.row != row || column < 0) continue;
+            REAL score = add_up(x.table(t - 1)[r * x.box(t - 1).size() + column], real(x.step(t)[step.label * C + to]));
+            if (score > most) most = score, from = r;
+        }
+        best_of_warp(most, from);
+        l -= step_of(x, t, from, to).shift;
+        row = from;
+    }
+    if (lane == 0) labels[0] = x.label(0, row);
+}
+
+// `which`: the row of `slopes` and `offsets` for each sentence.
+extern "C" __global__ void best(const __grid_constant__ Batch batch, const double *slopes, const double *offsets,
+                                const int *which, const double *bases, unsigned char *scratch, REAL *profiles, double *values, int *cells, int64 *labels) {
+    BLOCK_MEMORY;
+    Work work(memory, batch.pair_count);
+    int tallies = batch.tallies;
+    for (int64 b = blockIdx.x; b < batch.sentences; b += gridDim.x) {
+        Sentence x = sentence_of(batch, b, scratch);
+        fill_tables<Largest>(x, work, b == blockIdx.x);
+        int64 row = int64(which[b]) * tallies;
+        Asked asked{slopes + row, offsets + row, bases[b], profiles ? profiles + b * tallies : nullptr, tallies};
+        double value;
+        int cell = choose(x, asked, value);
+        if (threadIdx.x == 0) values[b] = value, cells[b] = cell < tallies ? cell : -1;
+        if (threadIdx.x < kWarp && cell < tallies) walk(x, cell, labels + b * batch.positions);
+        __syncthreads();
+    }
+}

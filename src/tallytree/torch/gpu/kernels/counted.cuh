@@ -1,0 +1,114 @@
+// Chains with counts: a table for each position, with a row for each state and a column for each tally.
+//
+// Tallies are numbered as the cells of a grid, line by line, so that what a state adds is one shift of the column: by lines
+// and within the line. At each position a box of the grid is in use: the first cells of the first lines. One block takes
+// a sentence at a time; its tables lie in memory that it uses again for its next one. A thread takes a column at a time,
+// so that the sums over states stay in registers.
+//
+// With CHUNKS, whole chunks are counted. What a state adds then depends on the state before: a label "begins" a chunk,
+// which is one shift, unless it "goes on" with the chunk of the label before, which is none. CHUNKS more rows stand for
+// labellings that have agreed with the true chunk from its first position on: one for each label of its type.
+#pragma once
+#include "numbers.cuh"
+
+constexpr int kRows = C + CHUNKS;
+constexpr int kTiles = (C + 23) / 24;                           // states after are taken in turns, ...
+constexpr int kTile = ((C + kTiles - 1) / kTiles + 3) / 4 * 4;  // ... so many at once, in registers
+constexpr int kPadded = kTiles * kTile;                         // weights of a row in shared memory
+
+__device__ inline REAL real(SCORE score) {
+    REAL number;
+    convert(score, number);
+    return number;
+}
+
+struct Batch {  // what a kernel is given: addresses of all sentences
+    const SCORE *nodes, *weights;
+    const int *lengths, *shifts;  // what each state adds, for each position
+    const int *boxes;             // the `Box` of each position
+    const int *marks;             // CHUNKS: 1: a true chunk begins, 2: one ended just before; the labels of its type or -1
+    const unsigned *goes_on;      // CHUNKS: bit `to` of row s: `to` after s goes on with the chunk
+    const int *pairs;             // CHUNKS: those labels before and after
+    int pair_count, sentences, positions, tallies, shared;
+    int line;     // cells of a line of the grid
+    int columns;  // of all tables of a block
+};
+
+struct Box {  // columns in use: the first `width` cells of the first `lines` lines of the grid, kept without gaps
+    int lines, width, start;  // start: columns of the tables before
+
+    __device__ int size() const { return lines * width; }
+    __device__ bool holds(int line, int within) const {
+        return unsigned(line) < unsigned(lines) && unsigned(within) < unsigned(width);
+    }
+    __device__ int column(int line, int within) const { return holds(line, within) ? line * width + within : -1; }
+};
+
+struct Sentence {
+    const Batch *batch;
+    const SCORE *nodes;
+    const int *shifts, *boxes, *marks;
+    int length;
+    int64 number;
+    REAL *tables;
+
+    __device__ Box box(int t) const { return {boxes[3 * t], boxes[3 * t + 1], boxes[3 * t + 2]}; }
+    __device__ REAL *table(int t) const { return tables + int64(boxes[3 * t + 2]) * kRows; }
+    __device__ int column(int t, int tally) const { return tally < 0 ? -1 : box(t).column(tally / batch->line, tally % batch->line); }
+    __device__ const SCORE *step(int t) const {
+        return step_weights(batch->weights, batch->shared, number, t, batch->positions);
+    }
+    __device__ int shift(int t, int s) const { return shifts[t * C + s]; }
+    __device__ REAL node(int t, int s) const { return real(nodes[t * C + s]); }
+
+    __device__ bool begins(int t) const { return marks[t * (1 + CHUNKS)] & 1; }
+    __device__ bool ended(int t) const { return marks[t * (1 + CHUNKS)] & 2; }
+    __device__ int label(int t, int row) const { return row < C ? row : marks[t * (1 + CHUNKS) + 1 + row - C]; }
+    __device__ int agreeing(int t, int s) const {  // the row of a label that agrees with the true chunk, or its own
+        for (int row = C; row < kRows; row++)
+            if (label(t, row) == s) return row;
+        return s;
+    }
+    __device__ bool continues(int s, int to) const { return batch->goes_on[s * ((C + 31) / 32) + to / 32] >> to % 32 & 1; }
+};
+
+// Sentence b, with the block's tables.
+__device__ inline Sentence sentence_of(const Batch &batch, int64 b, unsigned char *scratch) {
+    int64 first = b * batch.positions;
+    return {&batch, batch.nodes + first * C, batch.shifts + first * C, batch.boxes + first * 3,
+            batch.marks + first * (1 + CHUNKS), batch.lengths[b], b,
+            reinterpret_cast<REAL *>(scratch) + int64(blockIdx.x) * batch.columns * kRows};
+}
+
+struct Step {  // from a row to a state: the label before, what is added, and the row it leads to
+    int label, shift, row;
+};
+
+// How row `from` goes on to state `to` at position t.
+__device__ inline Step step_of(const Sentence &x, int t, int from, int to) {
+    if (!CHUNKS) return {from, x.shift(t, to), to};
+    int label = x.label(t - 1, from);
+    bool on = label >= 0 && x.continues(label, to), agreed = from >= C;
+    int complete = agreed && !on && x.ended(t);  // a true positive
+    bool agrees = x.begins(t) ? !on : on && agreed;
+    return {label, (on ? 0 : x.shift(t, to)) + complete, agrees ? x.agreeing(t, to) : to};
+}
+
+struct Exception {  // a step with a shift of its own, from a row to a row; no such step: -1 lines
+    int before, after, lines, within;
+    int label, to;
+    REAL weight, gain;
+};
+
+struct Work {  // shared memory of a block: the weights of a step and their largest; where states go, and their scores
+    REAL *weights, *gains, *most;
+    Exception *exceptions;
+    int *places;
+    int exception_count;
+
+    __device__ Work(unsigned char *memory, int pair_count)
+        : weights(reinterpret_cast<REAL *>(memory)), gains(weights + C * kPadded), most(gains + kPadded),
+          exceptions(reinterpret_cast<Exception *>(most + 4)), exception_count(CHUNKS ? pair_count + CHUNKS * C : 0) {
+        places = reinterpret_cast<int *>(exceptions + exception_count);
+    }
+};

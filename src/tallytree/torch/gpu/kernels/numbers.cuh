@@ -1,0 +1,54 @@
+// Numbers: scores as they come, sums as they are added.
+//
+// Compiled at run time with STATES, SCORE (float or double) and, for tables with counts, REAL (float or double) and
+// CHUNKS (labels of a type of chunk, 0 where no chunks are counted).
+#pragma once
+
+typedef long long int64;
+
+__device__ constexpr int C = STATES;
+
+#ifndef WARP  // the tests run kernels as plain C++, in warps of 1
+#define WARP 32
+#define BLOCK_MEMORY extern __shared__ __align__(16) unsigned char memory[]
+#endif
+__device__ constexpr int kWarp = WARP;
+
+__device__ inline double forbidden(double) { return __longlong_as_double(0xfff0000000000000LL); }
+__device__ inline float forbidden(float) { return __int_as_float(0xff800000); }
+
+// A sum that is never too small: in single precision every entry of a table is an upper bound.
+__device__ inline float add_up(float a, float b) { return __fadd_ru(a, b); }
+__device__ inline double add_up(double a, double b) { return a + b; }
+
+__device__ inline float larger(float a, float b) { return fmaxf(a, b); }
+__device__ inline double larger(double a, double b) { return a < b ? b : a; }  // there is no instruction for it
+
+// A score as a number of a table, never too small.
+__device__ inline void convert(float score, float &number) { number = score; }
+__device__ inline void convert(double score, float &number) { number = __double2float_ru(score); }
+template <class T>
+__device__ inline void convert(T score, double &number) {
+    number = score;
+}
+
+// Where the weights of the step into position t begin: one table for all, or one for each position and sentence.
+template <class T>
+__device__ inline const T *step_weights(const T *weights, int shared, int64 sentence, int t, int length) {
+    return shared ? weights : weights + (sentence * (length - 1) + t - 1) * C * C;
+}
+
+// The best of a warp's candidates; of equal ones the one with the smallest index.
+template <class T>
+__device__ inline void best_of_warp(T &value, int &index) {
+    for (int offset = kWarp / 2; offset; offset /= 2) {
+        T other = __shfl_xor_sync(~0u, value, offset);
+        int its = __shfl_xor_sync(~0u, index, offset);
+        if (other > value || (other == value && its < index)) value = other, index = its;
+    }
+}
+
+__device__ inline double sum_of_warp(double value) {
+    for (int offset = kWarp / 2; offset; offset /= 2) value += __shfl_xor_sync(~0u, value, offset);
+    return value;
+}

@@ -1,0 +1,295 @@
+// log Z of every tally of each sentence, and the expected entries of any weighting of the tallies.
+#include "filling.cuh"
+
+constexpr REAL kTiny = sizeof(REAL) == 8 ? REAL(1e-250) : REAL(1e-30);  // smaller sums are added again with care
+constexpr REAL kHuge = sizeof(REAL) == 8 ? REAL(575) : REAL(69);        // the exponent that goes with it
+
+__device__ inline REAL largest_of_column(const REAL *column, int stride) {
+    REAL most = forbidden(REAL(0));
+    for (int s = 0; s < C; s++) most = larger(most, column[s * stride]);
+    return most;
+}
+
+// log of the sum over s of exp(before[s] + w[s, to]), each term relative to the largest.
+__device__ inline REAL careful_sum(const Sentence &x, int t, const REAL *before, int stride, int to) {
+    const SCORE *w = x.step(t);
+    REAL most = forbidden(REAL(0)), sum = 0;
+    for (int s = 0; s < C; s++)
+        if (!CHUNKS || !x.continues(s, to)) most = larger(most, before[s * stride] + real(w[s * C + to]));
+    if (!(most > forbidden(REAL(0)))) return most;
+    for (int s = 0; s < C; s++)
+        if (!CHUNKS || !x.continues(s, to)) sum += exp(before[s * stride] + real(w[s * C + to]) - most);
+    return log(sum) + most;
+}
+
+struct Sums {  // the logarithm of the sum of all ways to a cell
+    static __device__ REAL weight(REAL given, REAL most) { return exp(given - most); }
+
+    static __device__ void advance(const Sentence &x, int t, const Column &column, int base, const Work &work) {
+        REAL most = largest_of_column(column.before, column.stride), sums[kTile];
+#pragma unroll
+        for (int j = 0; j < kTile; j++) sums[j] = 0;
+        if (!(most > forbidden(REAL(0)))) return;  // the new table is empty there already
+        for (int s = 0; s < C; s++) {
+            REAL power = exp(column.before[s * column.stride] - most);
+            const REAL *w = work.weights + s * kPadded + base;
+#pragma unroll
+            for (int j = 0; j < kTile; j++) sums[j] += power * w[j];
+        }
+#pragma unroll
+        for (int j = 0; j < kTile; j++) {
+            int to = base + j;
+            if (to >= C) continue;
+            REAL arrived = sums[j] > kTiny ? log(sums[j]) + most + *work.most : careful_sum(x, t, column.before, column.stride, to);
+            column.after[work.places[to]] = arrived + work.gains[to];
+        }
+    }
+
+    static __device__ REAL through(REAL before, const Exception &e) { return before + e.weight + e.gain; }
+
+    static __device__ REAL both(REAL a, REAL b) {
+        REAL most = larger(a, b), least = a < b ? a : b;
+        return least > forbidden(REAL(0)) ? most + log1p(exp(least - most)) : most;
+    }
+};
+
+// The cell of the last table that ends row r with tally l, or -1: a true chunk ends with the sentence.
+__device__ inline int last_cell(const Sentence &x, int r, int l) {
+    int last = x.length - 1, column = x.column(last, r < C ? l : l - 1);
+    return column < 0 ? -1 : r * x.box(last).size() + column;
+}
+
+__device__ inline REAL log_tally(const Sentence &x, int l) {
+    const REAL *table = x.table(x.length - 1);
+    REAL most = forbidden(REAL(0)), sum = 0;
+    for (int r = 0; r < kRows; r++)
+        if (last_cell(x, r, l) >= 0) most = larger(most, table[last_cell(x, r, l)]);
+    if (!(most > forbidden(REAL(0)))) return most;
+    for (int r = 0; r < kRows; r++)
+        if (last_cell(x, r, l) >= 0) sum += exp(table[last_cell(x, r, l)] - most);
+    return log(sum) + most;
+}
+
+extern "C" __global__ void log_tallies(const __grid_constant__ Batch batch, unsigned char *scratch, double *answers) {
+    BLOCK_MEMORY;
+    Work work(memory, batch.pair_count);
+    for (int64 b = blockIdx.x; b < batch.sentences; b += gridDim.x) {
+        Sentence x = sentence_of(batch, b, scratch);
+        fill_tables<Sums>(x, work, b == blockIdx.x);
+        for (int l = threadIdx.x; l < batch.tallies; l += blockDim.x) answers[b * batch.tallies + l] = log_tally(x, l);
+        __syncthreads();
+    }
+}
+
+struct Staged {  // shared memory of a warp: for 32 columns, exponentials of what was before, and mass over what arrived
+    REAL *powers, *rates;
+    static constexpr int kStride = kWarp + 1;
+
+    __device__ explicit Staged(const Work &work) {
+        int64 end = reinterpret_cast<int64>(work.places + kPadded);
+        REAL *first = reinterpret_cast<REAL *>((end + 15) / 16 * 16);
+        powers = first + threadIdx.x / kWarp * (C + kPadded) * kStride;
+        rates = powers + C * kStride;
+    }
+};
+
+struct Masses {  // of two positions in turns: what each cell contributes to the weighted sum
+    REAL *tables;
+    int cells;
+
+    __device__ Masses(const Sentence &x)
+        : tables(x.tables + int64(x.batch->columns - 2 * x.batch->tallies) * kRows), cells(x.batch->tallies * kRows) {}
+    __device__ REAL *at(int t) const { return tables + t % 2 * int64(cells); }
+};
+
+// The weight of each tally, split among the cells of the last table.
+__device__ void last_masses(const Sentence &x, const double *upstream) {
+    int t = x.length - 1;
+    REAL *mass = Masses(x).at(t);
+    for (int i = threadIdx.x; i < kRows * x.box(t).size(); i += blockDim.x) mass[i] = 0;
+    __syncthreads();
+    for (int l = threadIdx.x; l < x.batch->tallies; l += blockDim.x) {
+        REAL total = log_tally(x, l);
+        for (int r = 0; total > forbidden(REAL(0)) && upstream[l] != 0 && r < kRows; r++) {
+            int cell = last_cell(x, r, l);
+            if (cell >= 0) mass[cell] = REAL(upstream[l]) * exp(x.table(t)[cell] - total);
+        }
+    }
+    __syncthreads();
+}
+
+// Expected entries of the nodes of a position: the masses of its states.
+__device__ void sum_nodes(const Sentence &x, int t, double *nodes) {
+    const REAL *mass = Masses(x).at(t);
+    int lane = threadIdx.x % kWarp, size = x.box(t).size();
+    for (int s = threadIdx.x / kWarp; s < C; s += blockDim.x / kWarp) {
+        double sum = 0;
+        int twin = CHUNKS ? x.agreeing(t, s) : s;
+        for (int i = lane; i < size; i += kWarp) sum += mass[s * size + i] + (twin != s ? mass[twin * size + i] : REAL(0));
+        sum = sum_of_warp(sum);
+        if (lane == 0) nodes[t * C + s] = sum;
+    }
+}
+
+struct Split {  // one column before, and the cells it leads to
+    const Sentence &x;
+    const Work &work;
+    int t, size, i, base;  // columns before, the column, where its cells go but for what states add
+    const REAL *before, *after, *mass_after;
+    REAL *mass_before, most;
+    int lane;
+    bool active;
+
+    __device__ Split(const Sentence &x, const Work &work, int t, int first)
+        : x(x), work(work), t(t), lane(threadIdx.x % kWarp) {
+        Box old = x.box(t - 1), box = x.box(t);
+        size = old.size();
+        active = first + lane < size;
+        i = active ? first + lane : first;
+        base = i / old.width * box.width + i % old.width;
+        before = x.table(t - 1) + i;
+        after = x.table(t) + base;
+        mass_after = Masses(x).at(t) + base;
+        mass_before = Masses(x).at(t - 1) + i;
+        most = active ? largest_of_column(before, size) : forbidden(REAL(0));
+    }
+
+    __device__ bool some() const { return most > forbidden(REAL(0)); }
+
+    // Mass over what arrived, for a state after; 0 where it must be split with care, which `odd` tells.
+    __device__ REAL rate(int to, bool &odd) const {
+        REAL mass = mass_after[work.places[to]];
+        if (mass == 0) return 0;
+        REAL exponent = most + *work.most + work.gains[to] - after[work.places[to]];
+        odd = !(exponent < kHuge);
+        return odd ? REAL(0) : mass * exp(exponent);
+    }
+};
+
+__device__ void stage(const Split &split, Staged &staged) {
+    for (int s = 0; s < C; s++)
+        staged.powers[s * Staged::kStride + split.lane] = split.some() ? exp(split.before[s * split.size] - split.most) : REAL(0);
+    for (int to = 0; to < kPadded; to++) {
+        bool odd = false;
+        staged.rates[to * Staged::kStride + split.lane] = split.some() && to < C ? split.rate(to, odd) : REAL(0);
+    }
+    __syncwarp();
+}
+
+// The masses of the column before, from ordinary steps.
+__device__ void split_column(const Split &split, const Staged &staged) {
+    for (int s = 0; s < C; s++) {
+        REAL sum = 0;
+#pragma unroll
+        for (int to = 0; to < kPadded; to++)
+            sum += split.work.weights[s * kPadded + to] * staged.rates[to * Staged::kStride + split.lane];
+        split.mass_before[s * split.size] = sum * staged.powers[s * Staged::kStride + split.lane];
+    }
+    for (int row = C; row < kRows; row++) split.mass_before[row * split.size] = 0;
+}
+
+// Expected entries of the weights over a warp's columns: a lane takes a state after.
+__device__ void sum_edges(const Work &work, const Staged &staged, double *edges, int lane) {
+    for (int to = lane; to < C; to += kWarp) {
+        REAL rates[kWarp];
+#pragma unroll
+        for (int c = 0; c < kWarp; c++) rates[c] = staged.rates[to * Staged::kStride + c];
+        for (int s = 0; s < C; s++) {
+            REAL sum = 0;
+#pragma unroll
+            for (int c = 0; c < kWarp; c++) sum += staged.powers[s * Staged::kStride + c] * rates[c];
+            edges[s * C + to] += sum * work.weights[s * kPadded + to];
+        }
+    }
+    __syncwarp();
+}
+
+// A cell whose sum left the range of numbers: its mass is split term by term, in its lane.
+__device__ void split_carefully(const Split &split, int to, double *edges) {
+    const Sentence &x = split.x;
+    int place = split.work.places[to];
+    for (int s = 0; s < C; s++) {
+        if (CHUNKS && x.continues(s, to)) continue;
+        REAL score = split.before[s * split.size] + real(x.step(split.t)[s * C + to]) + split.work.gains[to];
+        REAL share = split.mass_after[place] * exp(score - split.after[place]);
+        split.mass_before[s * split.size] += share;
+        edges[s * C + to] += share;
+    }
+}
+
+__device__ void split_odd(const Split &split, double *edges) {
+    for (int to = 0; to < C; to++) {
+        bool odd = false;
+        if (split.some()) split.rate(to, odd);
+        for (unsigned rest = __ballot_sync(~0u, odd); rest; rest &= rest - 1) {  // one lane after the other
+            if (split.lane == __ffs(rest) - 1) split_carefully(split, to, edges);
+            __syncwarp();
+        }
+    }
+}
+
+__device__ void split_exceptions(const Split &split, double *edges) {
+    Box box = split.x.box(split.t);
+    for (int n = 0; n < split.work.exception_count; n++) {
+        Exception e = split.work.exceptions[n];
+        double share = 0;
+        if (split.active && e.lines >= 0) {
+            int cell = e.after * box.size() + e.lines * box.width + e.within;
+            REAL mass = split.mass_after[cell], score = split.before[e.before * split.size];
+            if (mass != 0 && score > forbidden(REAL(0))) share = mass * exp(Sums::through(score, e) - split.after[cell]);
+            split.mass_before[e.before * split.size] += REAL(share);
+        }
+        share = sum_of_warp(share);
+        if (split.lane == 0) edges[e.label * C + e.to] += share;
+    }
+    __syncwarp();
+}
+
+// From the masses of position t to those of the position before.
+__device__ void split_masses(const Sentence &x, int t, const Work &work, double *edges) {
+    Staged staged(work);
+    int size = x.box(t - 1).size();
+    for (int first = threadIdx.x / kWarp * kWarp; first < size; first += blockDim.x) {
+        Split split(x, work, t, first);
+        stage(split, staged);
+        if (split.active) split_column(split, staged);
+        sum_edges(work, staged, edges, split.lane);
+        split_odd(split, edges);
+        if (CHUNKS) split_exceptions(split, edges);
+    }
+    __syncthreads();
+}
+
+// One table for each warp becomes the table of a step; they begin at 0 again.
+__device__ void gather_edges(double *tables, double *step) {
+    for (int i = threadIdx.x; i < C * C; i += blockDim.x) {
+        double sum = 0;
+        for (int warp = 0; warp < blockDim.x / kWarp; warp++) sum += tables[warp * C * C + i], tables[warp * C * C + i] = 0;
+        step[i] = sum;
+    }
+    __syncthreads();
+}
+
+// `nodes`: zeros; `tables`: zeros, one C x C table for each warp; `steps`: one for each step, where steps differ, or null.
+extern "C" __global__ void tally_expectations(const __grid_constant__ Batch batch, const double *upstream, unsigned char *scratch, double *nodes,
+                                              double *tables, double *steps) {
+    BLOCK_MEMORY;
+    Work work(memory, batch.pair_count);
+    double *block = tables + int64(blockIdx.x) * (blockDim.x / kWarp) * C * C, *own = block + threadIdx.x / kWarp * C * C;
+    for (int64 b = blockIdx.x; b < batch.sentences; b += gridDim.x) {
+        Sentence x = sentence_of(batch, b, scratch);
+        fill_tables<Sums>(x, work, b == blockIdx.x);
+        last_masses(x, upstream + b * batch.tallies);
+        double *its = nodes + b * batch.positions * C;
+        for (int t = x.length - 1;; t--) {
+            sum_nodes(x, t, its);
+            if (t == 0) break;
+            if (!batch.shared) load_weights<Sums>(x, t, work);
+            load_step(x, t, work);
+            __syncthreads();
+            split_masses(x, t, work, own);
+            if (steps) gather_edges(block, steps + (b * (batch.positions - 1) + t - 1) * C * C);
+        }
+        __syncthreads();
+    }
+}

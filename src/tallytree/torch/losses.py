@@ -1,0 +1,203 @@
+"""Losses for training: modules that compare all taggings of a sentence with the right one, exactly.
+
+With ``F`` the score of a tagging, ``y*`` the right one and ``Δ`` a loss of the library, such as the
+F-measure of chunks:
+
+* :class:`StructuredHinge`: ``max_y Δ(y) + F(y) − F(y*)`` (margin scaling), or
+  ``max_y Δ(y) (1 + F(y) − F(y*))`` (slack scaling);
+* :class:`SoftmaxMargin`: ``log Σ_y exp(F(y) + Δ(y)) − F(y*)``;
+* :class:`ExpectedLoss`: ``Σ_y p(y) Δ(y)``.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+import torch
+from torch import Tensor, nn
+
+from tallytree.errors import ModelError
+from tallytree.losses import as_loss
+from tallytree.losses.base import Loss
+from tallytree.losses.scaling import Scaling, checked_scaling
+from tallytree.torch.eager import eager
+from tallytree.torch.functions import Given, Pull, Scores, Slopes, computed
+from tallytree.torch.inputs import checked_chain, checked_lengths, checked_tags, mask_of
+
+Reduction = Literal["mean", "sum", "none"]
+
+
+class StructuredLoss(nn.Module):
+    """A loss of scores and right tags.
+
+    Parameters
+    ----------
+    loss : Loss or str
+        What a wrong tagging costs: a recipe, as ``tt.losses.FBeta(background=0)``, or one by its name. For
+        losses of chunks the tags need names: give ``labels``, or the loss them, as in
+        ``tt.losses.ChunkFBeta(labels)``.
+    labels : sequence of str, optional
+        The names of the tags, in the order of their numbers.
+    reduction : {"mean", "sum", "none"}
+        Over sentences.
+    """
+
+    def __init__(
+        self, loss: Loss | str, *, labels: Sequence[str] | None = None, reduction: Reduction = "mean"
+    ) -> None:
+        super().__init__()
+        recipe = as_loss(loss)
+        names = recipe.truth if labels is None else labels
+        if reduction not in get_args(Reduction):
+            raise ModelError(f"reduction is 'mean', 'sum' or 'none', got {reduction!r}")
+        self.loss, self.reduction = recipe.replace(truth=None), reduction
+        self.labels = None if names is None else tuple(names)
+
+    @eager
+    def forward(
+        self, emissions: Tensor, transitions: Tensor, tags: Tensor, mask: Tensor | None = None
+    ) -> Tensor:
+        """Return the loss of a batch.
+
+        Parameters
+        ----------
+        emissions, transitions, mask
+            As for :class:`Chain`.
+        tags : int tensor of shape (B, T)
+            What is right.
+        """
+        given = Given(*checked_chain(emissions, transitions))
+        batch, longest, count = given.emissions.shape
+        if self.labels is not None and len(self.labels) != count:
+            raise ModelError(f"there are {count} tags, but labels has {len(self.labels)} names")
+        lengths = checked_lengths(None, mask, batch, longest)
+        inside = mask_of(lengths.to(given.emissions.device), longest)
+        found = self._values(given, lengths, checked_tags(tags, inside, count))
+        return found if self.reduction == "none" else getattr(found, self.reduction)()
+
+    @abstractmethod
+    def _values(self, given: Given, lengths: Tensor, tags: Tensor) -> Tensor:
+        """Return the loss of each sentence."""
+
+    def extra_repr(self) -> str:
+        """Say which loss it is."""
+        return f"{self.loss}, reduction={self.reduction!r}"
+
+
+class StructuredHinge(StructuredLoss):
+    """The structured hinge loss: a wrong tagging is to score less than the right one, by what it costs.
+
+    Parameters
+    ----------
+    loss, labels, reduction
+        As for :class:`StructuredLoss`.
+    scaling : {"margin", "slack"}
+        Whether the loss is the margin, or multiplies a margin of 1.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> labels = ["O", "B-NP", "I-NP"]
+    >>> hinge = StructuredHinge(tt.losses.ChunkFBeta(labels), scaling="slack")
+    >>> hinge(torch.zeros(1, 4, 3), torch.zeros(3, 3), torch.tensor([[0, 1, 2, 0]]))
+    tensor(1.)
+    """
+
+    def __init__(
+        self,
+        loss: Loss | str,
+        *,
+        scaling: Scaling = "margin",
+        labels: Sequence[str] | None = None,
+        reduction: Reduction = "mean",
+    ) -> None:
+        super().__init__(loss, labels=labels, reduction=reduction)
+        checked_scaling(scaling, self.loss)
+        self.scaling: Scaling = scaling
+
+    def _values(self, given: Given, lengths: Tensor, tags: Tensor) -> Tensor:
+        def compute(backend: Any, scores: Scores) -> tuple[Tensor, Pull]:
+            right = tags.to(scores.emissions.device)
+            score = backend.score(scores, right)
+            _check_possible(score)
+            found, losses = backend.most_violated(scores, self.loss, self.labels, right, self.scaling)
+            ahead = backend.score(scores, found) - score
+            slack = self.scaling == "slack"
+
+            def pull(gain: Tensor) -> Slopes:
+                weights = gain * losses if slack else gain
+                slopes: Slopes = backend.indicators(scores, (found, weights), (right, -weights))
+                return slopes
+
+            return losses * (1 + ahead) if slack else losses + ahead, pull
+
+        return computed(compute, lengths, given)
+
+
+def _check_possible(scores: Tensor) -> None:
+    wrong = torch.nonzero(scores == -torch.inf)
+    if len(wrong):
+        raise ModelError(
+            f"the tags of sentence {int(wrong[0])} are forbidden by a score of -inf: all others beat them "
+            "by an infinite margin; allow them, or leave the sentence out"
+        )
+
+
+class SoftmaxMargin(StructuredLoss):
+    """The softmax margin: the negative log-likelihood, with the loss of each tagging added to its score.
+
+    Parameters
+    ----------
+    loss, labels, reduction
+        As for :class:`StructuredLoss`.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> soft = SoftmaxMargin(tt.losses.HammingDistance())
+    >>> soft(torch.zeros(1, 2, 2), torch.zeros(2, 2), torch.tensor([[0, 1]]))
+    tensor(2.6265)
+    """
+
+    def _values(self, given: Given, lengths: Tensor, tags: Tensor) -> Tensor:
+        def compute(backend: Any, scores: Scores) -> tuple[Tensor, Pull]:
+            right = tags.to(scores.emissions.device)
+            score = backend.score(scores, right)
+            _check_possible(score)
+            values, pulled = backend.objective(scores, self.loss, self.labels, right, "softmax-margin")
+
+            def pull(gain: Tensor) -> Slopes:
+                by_emissions, by_transitions = backend.indicators(scores, (right, -gain))
+                more: Slopes = pulled(gain)
+                return by_emissions + more[0], by_transitions + more[1]
+
+            return values - score, pull
+
+        return computed(compute, lengths, given)
+
+
+class ExpectedLoss(StructuredLoss):
+    """The expected loss of a tagging that is drawn: the risk itself, summed over all taggings exactly.
+
+    Parameters
+    ----------
+    loss, labels, reduction
+        As for :class:`StructuredLoss`.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> risk = ExpectedLoss(tt.losses.HammingDistance())
+    >>> risk(torch.zeros(1, 2, 2), torch.zeros(2, 2), torch.tensor([[0, 1]]))
+    tensor(1.)
+    """
+
+    def _values(self, given: Given, lengths: Tensor, tags: Tensor) -> Tensor:
+        def compute(backend: Any, scores: Scores) -> tuple[Tensor, Pull]:
+            right = tags.to(scores.emissions.device)
+            found: tuple[Tensor, Pull] = backend.objective(scores, self.loss, self.labels, right, "risk")
+            return found
+
+        return computed(compute, lengths, given)

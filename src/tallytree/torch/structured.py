@@ -1,0 +1,244 @@
+"""What all distributions over structures have in common: the verbs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tallytree.errors import InfeasibleError, ModelError
+from tallytree.kbest import k_best
+from tallytree.model.inputs import whole_number
+from tallytree.solving import distribution
+from tallytree.statistics.constraints import Constraint
+from tallytree.torch.eager import eager
+from tallytree.torch.functions import attached
+
+if TYPE_CHECKING:
+    from tallytree.torch.conditioned import Conditioned
+    from tallytree.torch.tally import Tally
+
+
+class TopK(NamedTuple):
+    """The best structures of each sentence, the best first.
+
+    Attributes
+    ----------
+    labels : int64 tensor of shape (k, B, …)
+        Of chains the tags, (k, B, T); of charts ones where there are constituents. 0 in the padding, and
+        where there are fewer than k.
+    scores : tensor of shape (k, B)
+        Their scores, part of the graph; -inf where there are fewer than k.
+    """
+
+    labels: Tensor
+    scores: Tensor
+
+
+class Structured(ABC):
+    """A distribution ``p(y) ∝ exp F(y)`` over the structures of each sentence of a batch."""
+
+    lengths: Tensor
+
+    # --- what kinds of structures differ in ----------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The scores; marginals are those of the first."""
+
+    @property
+    @abstractmethod
+    def log_partition(self) -> Tensor:
+        """``log Σ_y exp F(y)`` of each sentence, of shape (B,), with gradient."""
+
+    @abstractmethod
+    def score(self, labels: Tensor) -> Tensor:
+        """Return ``F`` of structures, with gradient; further dimensions may come first."""
+
+    @abstractmethod
+    def tally(self, *statistics: Any) -> Tally:
+        """Return the distribution of tallies, with gradient."""
+
+    @abstractmethod
+    def with_tensors(self, *tensors: Tensor) -> Self:
+        """Return the same distribution with other scores."""
+
+    @abstractmethod
+    def subjects(self) -> list[Any]:
+        """Return the sentences as models or forests, for all that the library can do with one."""
+
+    @property
+    @abstractmethod
+    def event_shape(self) -> torch.Size:
+        """The shape of a structure."""
+
+    @abstractmethod
+    def _written(self, answer: Any, number: int) -> Tensor:
+        """Return a structure of a sentence, as the library's verbs have it, as a tensor."""
+
+    @abstractmethod
+    def _counted(self, labels: Any, number: int, statistics: tuple[Any, ...]) -> list[int]:
+        """Return the tallies of a structure of a sentence."""
+
+    # --- the verbs -----------------------------------------------------------------------------------------
+
+    @property
+    def device(self) -> torch.device:
+        """Where scores and answers are."""
+        return self.tensors[0].device
+
+    def log_prob(self, labels: Tensor) -> Tensor:
+        """Return ``log p`` of structures, with gradient; -inf for one that is forbidden."""
+        return self.score(labels) - self.log_partition
+
+    @cached_property
+    def marginals(self) -> Tensor:
+        """How likely each part is, of the shape of the scores; 0 in the padding; no gradient."""
+        return self._slopes[0]
+
+    @cached_property
+    @eager
+    def _slopes(self) -> tuple[Tensor, ...]:
+        leaves = [one.detach().requires_grad_() for one in self.tensors]
+        with torch.enable_grad():
+            total = self.with_tensors(*leaves).log_partition.sum()
+        return torch.autograd.grad(total, leaves)
+
+    @eager
+    def entropy(self) -> Tensor:
+        """Return the entropy ``−Σ p log p`` of each sentence, in nats; no gradient."""
+        with torch.no_grad():
+            log_partition, expected = self.log_partition.double(), self._expected_score()
+            found = torch.where(log_partition == -torch.inf, 0.0, log_partition - expected)
+            values = found.clamp(min=0.0)
+        return attached(lambda: (values, _no_slopes), *self.tensors)
+
+    def _expected_score(self) -> Tensor:
+        """Return the mean of ``F`` of each sentence."""
+        parts = [_mean(t.detach(), s) for t, s in zip(self.tensors, self._slopes, strict=True)]
+        return torch.stack(parts).sum(0)
+
+    @property
+    @abstractmethod
+    def argmax(self) -> Tensor:
+        """The structure of the highest score of each sentence; 0 in the padding."""
+
+    @property
+    def max(self) -> Tensor:
+        """The highest score of each sentence, with gradient."""
+        return self.score(self.argmax)
+
+    def given(self, condition: Constraint) -> Conditioned:
+        """Return the distribution over the structures that satisfy a condition on tallies.
+
+        Parameters
+        ----------
+        condition : Constraint
+            As in ``chain.given(tt.count(state=1) <= 3)``, or with a tally, ``t == 3``; several are joined by
+            ``&`` and ``|``.
+        """
+        from tallytree.torch.conditioned import Conditioned
+
+        return Conditioned(self, condition)
+
+    @eager
+    def topk(self, k: int, where: Constraint | None = None) -> TopK:
+        """Find the k structures of the highest scores, exactly, among those that satisfy a constraint.
+
+        Parameters
+        ----------
+        k : int
+            How many.
+        where : Constraint, optional
+            What they must satisfy, as for :func:`tallytree.solve`.
+
+        Examples
+        --------
+        >>> import tallytree as tt
+        >>> from tallytree.torch import Chain
+        >>> chain = Chain(torch.tensor([[[0.0, 1.0], [0.0, 2.0]]]), torch.zeros(2, 2))
+        >>> found = chain.topk(2, where=tt.count(state=1) <= 1)
+        >>> found.labels[:, 0], found.scores[:, 0]
+        (tensor([[0, 1],
+                [1, 0]]), tensor([2., 1.]))
+        """
+        count, batch = whole_number(k, "k", least=1), len(self.lengths)
+        labels = torch.zeros(count, batch, *self.event_shape, dtype=torch.int64)
+        found = torch.zeros(count, batch, dtype=torch.bool)
+        for number, subject in enumerate(self.subjects()):
+            for rank, one in enumerate(k_best(subject, count, where=where)):
+                labels[rank, number] = self._written(one, number)
+                found[rank, number] = True
+        labels, found = labels.to(self.device), found.to(self.device)
+        scores = self.score(labels.masked_fill(~_spread(found, labels), 0))
+        return TopK(labels, scores.masked_fill(~found, -torch.inf))
+
+    @abstractmethod
+    def sample(self, sample_shape: Sequence[int] = (), generator: torch.Generator | None = None) -> Tensor:
+        """Draw structures exactly.
+
+        Parameters
+        ----------
+        sample_shape : tuple of int
+            How many: ``sample((n,))`` has a first dimension of n more than ``sample()``.
+        generator : torch.Generator, optional
+            The source of randomness, on the CPU; by default PyTorch's own.
+        """
+
+    def draw(
+        self,
+        sample_shape: Sequence[int],
+        generator: torch.Generator | None,
+        statistics: tuple[Any, ...] = (),
+        tallies: Tally | None = None,
+    ) -> Tensor:
+        """Draw structures one sentence after the other, with tallies as likely as they are given."""
+        shape = torch.Size(sample_shape)
+        drawn = torch.zeros(shape.numel(), len(self.lengths), *self.event_shape, dtype=torch.int64)
+        for number, subject in enumerate(self.subjects()):
+            rng = np.random.default_rng(torch.randint(2**62, (2,), generator=generator).tolist())
+            known = distribution(subject, statistics)
+            for rows, tally in _drawn_tallies(tallies, number, len(drawn), rng):
+                some = known.sample(len(rows), tally=tally, rng=rng)
+                for row, one in zip(rows.tolist(), some, strict=True):
+                    drawn[row, number] = self._written(one, number)
+        return drawn.to(self.device).reshape(*shape, *drawn.shape[1:])
+
+
+def _drawn_tallies(
+    tallies: Tally | None, number: int, count: int, rng: np.random.Generator
+) -> list[tuple[Any, list[int] | None]]:
+    """Return which draws are to have which tally."""
+    if tallies is None:
+        return [(np.arange(count), None)]
+    shares = torch.softmax(tallies.logits[number].detach().flatten().double(), 0).cpu().numpy()
+    if not np.isfinite(shares).all():
+        raise InfeasibleError(f"nothing in sentence {number} satisfies the condition: none can be drawn")
+    cells = rng.choice(len(shares), size=count, p=shares / shares.sum())
+    low, sizes = np.array(tallies.low), tallies.logits.shape[1:]
+    return [
+        (np.flatnonzero(cells == cell), (np.array(np.unravel_index(cell, sizes)) + low).tolist())
+        for cell in np.unique(cells)
+    ]
+
+
+def _spread(found: Tensor, labels: Tensor) -> Tensor:
+    return found.reshape(*found.shape, *(1 for _ in labels.shape[2:])).expand(labels.shape)
+
+
+def _mean(scores: Tensor, marginals: Tensor) -> Tensor:
+    """Return what scores add to the mean, sentence by sentence; what is forbidden adds nothing."""
+    weighted = torch.where(marginals == 0, 0.0, scores.double() * marginals.double())
+    return weighted.flatten(1).sum(1)
+
+
+def _no_slopes(gain: Tensor) -> Any:
+    raise ModelError(
+        "entropy() has no gradient: use it to watch training; log_prob, log_partition and tallies have one"
+    )

@@ -1,0 +1,65 @@
+"""Kernels of the GPU as plain C++: what they compute is tested where there is no GPU.
+
+A kernel is compiled with the machine's compiler for one block of one thread (``kernel_emulator.h``), so it takes the same steps
+in order. What it cannot show, races and speed, is tested on a GPU.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import shutil
+import subprocess
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tallytree.torch.gpu import compiling
+
+KERNELS = resources.files("tallytree.torch.gpu") / "kernels"
+
+
+class Emulated:
+    """A kernel that runs here."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def __call__(self, blocks: int, threads: int, memory: int, *arguments: Any) -> None:
+        """Run the kernel."""
+        assert blocks > 0 and threads > 0 and memory <= 227 << 10
+        self.function(*map(compiling.packed, arguments))
+
+
+class Emulator:
+    """Compiles kernels into a folder and keeps them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.libraries: dict[str, ctypes.CDLL] = {}
+
+    def kernel(self, source: str, name: str, _device: Any, **settings: Any) -> Emulated:
+        """Stand in for :func:`tallytree.torch.gpu.compiling.kernel`."""
+        macros = "".join(f"#define {key} {value}\n" for key, value in sorted(settings.items()))
+        key = hashlib.sha256((source + macros).encode()).hexdigest()[:16]
+        if key not in self.libraries:
+            self.libraries[key] = self._built(key, source, macros)
+        return Emulated(getattr(self.libraries[key], name))
+
+    def _built(self, key: str, source: str, macros: str) -> ctypes.CDLL:
+        here = Path(__file__).with_name("kernel_emulator.h")
+        text = self.folder / f"{key}.cpp"
+        text.write_text(f'#include "{here}"\n{macros}#include "{source}"\n')
+        library = self.folder / f"{key}.so"
+        compiler = shutil.which("c++") or pytest.skip("there is no C++ compiler here")
+        options = ["-std=c++17", "-O1", "-shared", "-fPIC", f"-I{KERNELS}", "-o", str(library), str(text)]
+        subprocess.run([compiler, *options], check=True)
+        return ctypes.CDLL(str(library))
+
+
+def install(monkeypatch: pytest.MonkeyPatch, emulator: Emulator) -> None:
+    """Let the functions of the GPU take tensors of the CPU."""
+    monkeypatch.setattr(compiling, "kernel", emulator.kernel)
+    monkeypatch.setattr(compiling, "processors", lambda _: 1)

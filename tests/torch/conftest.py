@@ -1,0 +1,51 @@
+"""The device of these tests, by default the CPU.
+
+``TALLYTREE_TORCH_DEVICE=cuda pytest tests/torch`` runs them on a GPU, ``=emulated`` on the CPU with the kernels of the GPU
+as plain C++.
+"""
+
+import os
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+NAME = os.environ.get("TALLYTREE_TORCH_DEVICE", "cpu")
+
+
+@pytest.fixture(scope="session")
+def emulator(tmp_path_factory):
+    import kernel_emulator
+
+    return kernel_emulator.Emulator(tmp_path_factory.mktemp("kernels"))
+
+
+@pytest.fixture(scope="session")
+def device():
+    return torch.device("cpu" if NAME == "emulated" else NAME)
+
+
+@pytest.fixture
+def emulated_gpu(monkeypatch, emulator):
+    """Let the GPU's backend answer for tensors on the CPU."""
+    import kernel_emulator
+
+    from tallytree.torch import backends, chain, crf, functions
+    from tallytree.torch.gpu import backend
+
+    kernel_emulator.install(monkeypatch, emulator)
+    whole = backends.Backend(backend, torch.device("cpu"), single=True)
+    for module in (chain, crf, functions):
+        monkeypatch.setattr(module, "backend_of", lambda _: whole)
+
+
+@pytest.fixture(autouse=NAME == "emulated")
+def _emulated(emulated_gpu):
+    pass
+
+
+def pytest_collection_modifyitems(items):
+    """What a device has no kernels for is answered on the CPU, with a warning that is no error there."""
+    if NAME != "cpu":
+        for item in items:
+            item.add_marker(pytest.mark.filterwarnings("ignore::tallytree.PerformanceWarning"))

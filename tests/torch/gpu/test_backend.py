@@ -1,0 +1,80 @@
+"""The GPU's answers beside the CPU's, on drawn batches with padding, forbidden scores and all kinds of losses."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import tallytree as tt  # noqa: E402
+from tallytree.torch import cpu  # noqa: E402
+from tallytree.torch.functions import Scores  # noqa: E402
+from tallytree.torch.gpu import backend  # noqa: E402
+
+NAMES = ("O", "B-x", "I-x", "B-y", "I-y")
+LOSSES = [
+    tt.losses.HammingDistance(),
+    tt.losses.HammingLoss(),
+    tt.losses.FBeta(background="O"),
+    tt.losses.FBeta(beta=2.0),
+    tt.losses.Precision(background="O"),
+    tt.losses.Recall(background="O"),
+    tt.losses.FalsePositives(background="O"),
+    tt.losses.IntersectionOverUnion(background="O"),
+    tt.losses.ChunkFBeta(),
+    tt.losses.ChunkFBeta(scheme="IO", background="O", beta=0.5),
+]
+
+
+def batch(seed, shared=True, positions=7):
+    source = torch.Generator().manual_seed(seed)
+    states = len(NAMES)
+    shape = (states, states) if shared else (5, positions - 1, states, states)
+    emissions = torch.randn(5, positions, states, generator=source, dtype=torch.float64)
+    transitions = torch.randn(shape, generator=source, dtype=torch.float64)
+    transitions[..., 0, 2] = -torch.inf
+    tags = torch.randint(0, 2, (5, positions), generator=source) * 3
+    return Scores(emissions, transitions, torch.tensor([positions, 1, 4, 2, positions])), tags
+
+
+def names_of(loss):
+    io = isinstance(loss, tt.losses.ChunkFBeta) and loss.scheme == "IO"
+    return ("O", "a", "b", "c", "d") if io else NAMES
+
+
+def same(one, other):
+    torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_losses(emulated_gpu, loss, shared):
+    scores, tags = batch(3, shared)
+    names, gain = names_of(loss), torch.linspace(-1.0, 2.0, 5, dtype=torch.float64)
+    for kind in ("risk", "softmax-margin"):
+        ours, theirs = (one.objective(scores, loss, names, tags, kind) for one in (backend, cpu))
+        same(ours[0], theirs[0])
+        for mine, its in zip(ours[1](gain), theirs[1](gain), strict=True):
+            same(mine, its)
+    for scaling in ("margin", "slack"):
+        ours, theirs = (one.most_violated(scores, loss, names, tags, scaling) for one in (backend, cpu))
+        assert torch.equal(ours[0], theirs[0])
+        same(ours[1], theirs[1])
+
+
+def test_a_loss_without_tables_is_answered_on_the_cpu(emulated_gpu):
+    scores, tags = batch(4)
+    loss = tt.losses.ZeroOne()
+    with pytest.warns(tt.PerformanceWarning, match="no kernel for this loss"):
+        ours = backend.most_violated(scores, loss, NAMES, tags, "margin")
+    assert torch.equal(ours[0], cpu.most_violated(scores, loss, NAMES, tags, "margin")[0])
+
+
+def test_statistics(emulated_gpu):
+    scores, _ = batch(5)
+    chunks, outside = tt.count(state="B-x"), tt.count(state="O")
+    for statistics in ((chunks,), (chunks, outside), (outside, chunks, tt.count(state=4))):
+        ours, theirs = (one.tallied(scores, statistics, NAMES) for one in (backend, cpu))
+        same(ours[0], theirs[0])
+        assert ours[2] == theirs[2]
+        gain = torch.randn(ours[0].shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+        for mine, its in zip(ours[1](gain), theirs[1](gain), strict=True):
+            same(mine, its)

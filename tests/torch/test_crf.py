@@ -1,0 +1,109 @@
+"""The module, against enumeration, and as it is used."""
+
+import copy
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch_chains import enumerated, padded, random_chain  # noqa: E402
+
+import tallytree.torch as ttt  # noqa: E402
+
+
+def made(seed, device):
+    """A module, emissions, a mask, tags; and the log-likelihoods of the tags by enumeration."""
+    emissions, transitions, lengths = random_chain(seed, device)
+    crf = ttt.CRF(emissions.shape[2], batch_first=True).double().to(device)
+    with torch.no_grad():
+        crf.transitions.copy_(transitions)
+        crf.start_transitions.normal_()
+        crf.end_transitions.normal_()
+    whole, rows = emissions.clone(), torch.arange(3)
+    whole[:, 0] += crf.start_transitions.detach()
+    whole[rows, lengths - 1] += crf.end_transitions.detach()
+    every = enumerated(whole, transitions, lengths)
+    tags = padded([tags[len(tags) // 2] for tags, _ in every], emissions.shape[1])
+    wanted = torch.stack([s[len(s) // 2] - torch.logsumexp(s, 0) for _, s in every])
+    mask = (torch.arange(emissions.shape[1]) < lengths[:, None]).to(device)
+    return crf, emissions, mask, tags, wanted, every
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_likelihoods_and_decoding(seed, device):
+    crf, emissions, mask, tags, wanted, every = made(seed, device)
+    for first in (True, False):
+        crf.batch_first = first
+        given = [emissions, tags, mask] if first else [one.transpose(0, 1) for one in (emissions, tags, mask)]
+        torch.testing.assert_close(crf(*given, reduction="none"), wanted)
+        torch.testing.assert_close(crf(*given), wanted.sum())
+        torch.testing.assert_close(crf(*given, reduction="mean"), wanted.mean())
+        torch.testing.assert_close(crf(*given, reduction="token_mean"), wanted.sum() / mask.sum())
+        best = [tags[scores.argmax()].tolist() for tags, scores in every]
+        assert crf.decode(given[0], given[2]) == best
+    assert crf.batch_first is False
+    chain = crf.distribution(given[0], given[2])
+    torch.testing.assert_close(chain.log_partition, torch.stack([torch.logsumexp(s, 0) for _, s in every]))
+    assert repr(crf) == f"CRF(num_tags={emissions.shape[2]})"
+
+
+def test_gradients_by_all_parameters(device):
+    crf, emissions, mask, tags, _, _ = made(1, device)
+    emissions = torch.nan_to_num(emissions).requires_grad_()
+
+    def likelihood(scores, *parameters):
+        names = dict(zip(dict(crf.named_parameters()), parameters, strict=True))
+        return torch.func.functional_call(crf, names, (scores, tags, mask), {"reduction": "none"})
+
+    parameters = [one.detach().clone().requires_grad_() for one in crf.parameters()]
+    assert torch.autograd.gradcheck(likelihood, [emissions, *parameters])
+
+
+def test_without_a_mask_all_positions_count(device):
+    crf, emissions, mask, _, _, _ = made(2, device)
+    emissions, tags = torch.nan_to_num(emissions), torch.zeros(mask.shape, dtype=torch.int64, device=device)
+    assert torch.equal(crf(emissions, tags), crf(emissions, tags, torch.ones_like(mask)))
+
+
+def test_a_copy_and_its_weights(device):
+    crf = made(0, device)[0]
+    other = ttt.CRF(crf.num_tags).double().to(device)
+    other.load_state_dict(copy.deepcopy(crf).state_dict())
+    assert all(torch.equal(a, b) for a, b in zip(crf.parameters(), other.parameters(), strict=True))
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute")  # PyTorch hides it from itself, but not as an error
+def test_a_compiled_model_gives_the_same(device):
+    crf, emissions, mask, tags, wanted, _ = made(3, device)
+    layer = torch.nn.Linear(emissions.shape[2], emissions.shape[2]).double().to(device)
+
+    def loss(scores):
+        return -crf(layer(scores), tags, mask, reduction="mean")
+
+    given = torch.nan_to_num(emissions)
+    plain = loss(given)
+    plain.backward()
+    slope = layer.weight.grad.clone()
+    layer.zero_grad()
+    compiled = torch.compile(loss, backend="aot_eager")(given)
+    compiled.backward()
+    torch.testing.assert_close(compiled, plain)
+    torch.testing.assert_close(layer.weight.grad, slope)
+    assert wanted.isfinite().all()
+
+
+class Sentences(torch.utils.data.Dataset):
+    """Worker processes ask for answers themselves."""
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, number):
+        emissions = torch.full((1, 3, 2), float(number))
+        return ttt.Chain(emissions, torch.zeros(2, 2)).log_partition[0]
+
+
+def test_workers_of_a_loader():
+    loader = torch.utils.data.DataLoader(Sentences(), batch_size=2, num_workers=2)
+    found = torch.cat(list(loader))
+    torch.testing.assert_close(found, 3 * (torch.arange(4.0) + torch.log(torch.tensor(2.0))))
