@@ -8,8 +8,8 @@ import tallytree as tt
 from tallytree import _native
 from tallytree.planning import orders
 from tallytree.planning.budget import Budget
+from tallytree.planning.graphs import plan_graph
 from tallytree.planning.options import PlanOptions
-from tallytree.planning.plan import plan_graph
 from tallytree.solving import ask
 
 SLACK = 4e6  # what the allocator and the interpreter take besides

@@ -7,8 +7,8 @@ import pytest
 
 import tallytree as tt
 from tallytree import _native
+from tallytree.planning.graphs import plan_graph
 from tallytree.planning.options import PlanOptions
-from tallytree.planning.plan import plan_graph
 from tallytree.solving import ask
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from tallytree.answers.distribution import Distribution
 from tallytree.answers.profile import Profile
 from tallytree.model.model import Model
-from tallytree.planning.plan import plan_graph
+from tallytree.planning.graphs import plan_graph
 from tallytree.planning.query import Query, graph_query
 from tallytree.reductions.reduction import Reduction, as_reduction
 from tallytree.running.engine import Engine

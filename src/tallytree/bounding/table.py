@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.answers.certificate import Claim
+from tallytree.answers.certificate import BEST, Claim
 from tallytree.answers.ranking import Ranked
 from tallytree.answers.solution import Decoded, Solution, certified, kept_bytes
 from tallytree.answers.tally_table import TallyTable
 from tallytree.bounding.certificate import BoundsEvidence, Part
+from tallytree.bounding.question import Question
 from tallytree.errors import CertificateError, ModelError
 from tallytree.planning.budget import Budget
 from tallytree.planning.query import Query
@@ -32,9 +33,35 @@ class BoundedTable(TallyTable[Solution]):
 
     def __init__(self, query: Query[Statistic], counted: tuple[Statistic, ...], found: Found) -> None:
         self.counted, self.found = counted, found
+        self.bound, self.value = found.bound, found.value
         caps = [np.iinfo(np.int64).max if s.cap is None else s.cap for s in query.carried]
         tallies = np.minimum(found.tallies, np.array(caps, dtype=np.int64))
-        super().__init__(query, None, root=(np.arange(len(tallies)), tallies, found.scores))
+        rows = _best_of_each(tallies, found.scores)
+        super().__init__(query, None, root=(rows, tallies[rows], found.scores[rows]))
+
+    @property
+    def finished(self) -> bool:
+        """Whether the search came to its end: otherwise it holds what was met, and not the best of all."""
+        return self.found.finished
+
+    @property
+    def ended(self) -> bool:
+        """Whether it was ended by a limit, of work or of memory."""
+        return self.found.ended
+
+    def knowing(self, bound: float, value: float) -> BoundedTable:
+        """Return the same with another bound and best value: those of an objective."""
+        self.bound, self.value = bound, value
+        return self
+
+    def best_known(self, question: Question) -> Solution | None:
+        """Return the best labelling that an unfinished search has met, with its gap."""
+        if self.value == -np.inf or not len(self):
+            return None
+        values = question.values(self.scores, self.tallies, len(self.query.read))
+        row = int(values.argmax())
+        found = self._answer(row, Claim(BEST, self.query.where, "value", optimal=False))
+        return found.bounded(float(values[row]), max(self.bound - float(values[row]), 0.0))
 
     def _fill(self, values: NDArray[np.float64]) -> None:
         self.scores = values  # of tallies that the constraint allows
@@ -62,7 +89,7 @@ class BoundedTable(TallyTable[Solution]):
         return kept_bytes(answer.assignment.nbytes, len(answer.tally))
 
     def _decoded(self, row: int) -> NDArray[np.int64]:
-        return self.found.labelling(row)
+        return self.found.labelling(int(self._cells[row]))
 
     def _certified(
         self, row: int, decoded: Any, score: float, claim: Claim, value: float | None = None
@@ -81,3 +108,12 @@ class BoundedTable(TallyTable[Solution]):
                 f"which does not satisfy '{constraint}'. This is a bug in tallytree; please report it with "
                 "the model"
             )
+
+
+def _best_of_each(tallies: NDArray[np.int64], scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return a row for each tally, that of the best score: caps make one tally of several."""
+    order = np.lexsort((-scores, *tallies.T[::-1]))
+    ordered = tallies[order]
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    return order[new]

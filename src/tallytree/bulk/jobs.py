@@ -27,9 +27,10 @@ from tallytree.errors import ModelError, PerformanceWarning, TallytreeError
 from tallytree.kernels import native
 from tallytree.model.model import Model
 from tallytree.planning.budget import Budget, thread_count
+from tallytree.planning.graphs import plan_graph
 from tallytree.planning.options import PlanOptions, read_options
 from tallytree.planning.orders import skeleton
-from tallytree.planning.plan import MODES, plan_graph, tally_limits
+from tallytree.planning.plan import MODES, tally_limits
 from tallytree.planning.query import Query, graph_query
 from tallytree.reductions.reduction import Reduction
 from tallytree.running.engine import Root

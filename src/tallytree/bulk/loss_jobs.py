@@ -34,7 +34,8 @@ from tallytree.model.blocks import unary_scopes
 from tallytree.model.inputs import numbers_of
 from tallytree.model.model import Model, checked_model
 from tallytree.model.restriction import Allowed, Fixed
-from tallytree.planning.plan import Plan, plan_graph
+from tallytree.planning.graphs import plan_graph
+from tallytree.planning.plan import Plan
 from tallytree.planning.query import Query
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import read_only

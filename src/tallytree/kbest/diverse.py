@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.answers.solution import Solution
+from tallytree.bounding.answering import answered
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.model.inputs import whole_number
 from tallytree.model.model import Model, checked_model
 from tallytree.model.restriction import Allowed, Fixed
 from tallytree.planning.options import Keywords, read_options
-from tallytree.solving import answered, ask
+from tallytree.solving import ask
 from tallytree.statistics.constraints import all_of
 from tallytree.statistics.recipes import mismatches
 from tallytree.statistics.statistic import Recipe, Statistic

@@ -13,13 +13,14 @@ from typing import Any, Unpack, overload
 from tallytree.answers.objective import Objective
 from tallytree.answers.solution import Solution
 from tallytree.answers.tally_table import Where
+from tallytree.bounding.answering import answered
 from tallytree.errors import InfeasibleError
 from tallytree.model.inputs import whole_number
 from tallytree.model.model import Model
 from tallytree.model.restriction import Allowed, Fixed
 from tallytree.planning.options import Keywords, read_options
 from tallytree.reductions.reduction import Reduction
-from tallytree.solving import answered, ask
+from tallytree.solving import ask
 from tallytree.statistics.statistic import Recipe, Statistic
 
 

@@ -21,6 +21,7 @@ from tallytree.answers.objective import Objective
 from tallytree.answers.solution import Solution, lifted
 from tallytree.answers.tallies import tally_type, unique_names
 from tallytree.answers.tally_table import TallyTable, Where
+from tallytree.bounding.answering import answered
 from tallytree.bounding.question import Question
 from tallytree.bounding.strategy import known_so_far
 from tallytree.errors import BudgetError, ModelError
@@ -36,7 +37,7 @@ from tallytree.planning.options import Options
 from tallytree.planning.query import Query, graph_query
 from tallytree.reductions.folding import folded
 from tallytree.reductions.reduction import Reduction
-from tallytree.solving import answered, best_of
+from tallytree.solving import best_of
 from tallytree.statistics.statistic import Statistic, read_by
 
 Augmented = TypeVar("Augmented")
