@@ -13,7 +13,7 @@ from functools import cached_property, singledispatch
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from tallytree.answers.certificate import BEST
 from tallytree.answers.certification import certify_loss
@@ -155,11 +155,15 @@ class GraphLossQuery(LossQuery[AugmentedSolution]):
         except BudgetError as error:
             raise BudgetError(f"{error}. {self.loss.remedy}" if self.loss.remedy else str(error)) from None
 
+    @property
+    def start(self) -> NDArray[np.int64] | None:
+        """The truth, where the model that is solved is the one that was asked about."""
+        trivial = self.query.reduction is not None and self.query.reduction.trivial
+        return self.model.encode(self._compared) if trivial else None
+
     def question(self, scaling: Scaling, margin: float) -> Question:
         """Ask for the best at one margin; the truth is a labelling to start from."""
-        trivial = self.query.reduction is not None and self.query.reduction.trivial
-        start = self.model.encode(self._compared) if trivial else None
-        return Question(scaling, margin, self.truth_score, self.loss.value, quotient(self.loss), start)
+        return Question(scaling, margin, self.truth_score, self.loss.value, quotient(self.loss), self.start)
 
     def searched(self, scaling: Scaling, margin: float, options: Options) -> AugmentedSolution | None:
         """Search for the best sentence; one that takes long gives way to a table, if there can be one."""
