@@ -21,7 +21,7 @@ from tallytree.model.model import Model, checked_model
 from tallytree.model.restriction import Allowed, Fixed, checked_mapping, restricted_blocks
 from tallytree.statistics.constraints import Constraint, as_constraint, local_part
 from tallytree.statistics.statistic import Recipe, Statistic
-from tallytree.values import Frozen, owned, read_only, set_once
+from tallytree.values import Frozen, Once, owned, read_only, set_once
 
 
 @final
@@ -269,19 +269,31 @@ def _common(tables: Sequence[NDArray[np.int64]]) -> NDArray[np.int64] | None:
 def _pairs(
     block: Block, sources: NDArray[np.int32], emissions: Sequence[NDArray[np.int64]]
 ) -> Iterator[tuple[tuple[int, ...], NDArray[Any]]]:
-    tables = np.broadcast_to(block.tables, (len(block), *block.tables.shape[1:]))
-    for scope, table in zip(block.scopes.tolist(), tables, strict=True):
-        entries = table
-        for axis, v in enumerate(scope):
-            entries = entries.take(emissions[v], axis=axis)
-        yield tuple(sources[scope].tolist()), entries
+    shared = len(block.tables) == 1
+    read = Once(_taken)
+    scopes, places = block.scopes.tolist(), sources[block.scopes].tolist()
+    for k, (scope, place) in enumerate(zip(scopes, places, strict=True)):
+        each = [emissions[v] for v in scope]
+        yield tuple(place), read(block.tables, *each) if shared else _taken(block.tables[k : k + 1], *each)
+
+
+def _taken(tables: NDArray[Any], *emissions: NDArray[np.int64]) -> NDArray[Any]:
+    """Return the first of some tables, over the states that those of its axes are read off."""
+    entries = tables[0]
+    for axis, emission in enumerate(emissions):
+        entries = entries.take(emission, axis=axis)
+    return entries
 
 
 def _shared(emissions: Sequence[ArrayLike]) -> tuple[NDArray[np.int64], ...]:
     """Return the tables as owned arrays; equal ones are one object, so that it shows."""
     known: dict[bytes, NDArray[np.int64]] = {}
-    tables = (owned(np.asarray(table), np.int64) for table in emissions)
-    return tuple(known.setdefault(table.tobytes(), table) for table in tables)
+
+    def first(given: ArrayLike) -> NDArray[np.int64]:
+        table = owned(np.asarray(given), np.int64)
+        return known.setdefault(table.tobytes(), table)
+
+    return tuple(map(Once(first), emissions))
 
 
 def _check(
@@ -294,14 +306,16 @@ def _check(
         )
     if len(np.unique(sources)) < len(sources):
         raise ModelError(f"two original variables are read off the same one: sources are {sources.tolist()}")
+    states, labels = model.cardinalities.tolist(), original.cardinalities.tolist()
+    ends = Once(lambda table: (int(table.min(initial=0)), int(table.max(initial=0))))
     for v, (source, table) in enumerate(zip(sources.tolist(), emissions, strict=True)):
-        if table.shape != (model.cardinalities[source],):
+        if table.shape != (states[source],):
             raise ModelError(
-                f"variable {v} is read off variable {source}, which has {model.cardinalities[source]} "
+                f"variable {v} is read off variable {source}, which has {states[source]} "
                 f"states, through a table of shape {table.shape}"
             )
-        if table.min(initial=0) < 0 or table.max(initial=0) >= original.cardinalities[v]:
+        least, most = ends(table)
+        if least < 0 or most >= labels[v]:
             raise ModelError(
-                f"variable {v} has states 0 to {original.cardinalities[v] - 1}; its emissions are "
-                f"{table.tolist()[:8]}"
+                f"variable {v} has states 0 to {labels[v] - 1}; its emissions are {table.tolist()[:8]}"
             )
