@@ -123,7 +123,13 @@ class Question(NamedTuple):
 def all_tallies(asked: Wanted, query: Query[Statistic]) -> Tallies:
     """Return all tallies of a box."""
     axes = np.indices([b - a + 1 for a, b in zip(asked.low, asked.high, strict=True)])
-    sums = np.stack([axis.reshape(-1) + a for axis, a in zip(axes, asked.low, strict=True)], axis=1)
+    return as_seen(
+        np.stack([axis.reshape(-1) + a for axis, a in zip(axes, asked.low, strict=True)], axis=1), query
+    )
+
+
+def as_seen(sums: NDArray[np.int64], query: Query[Statistic]) -> Tallies:
+    """Return uncapped sums as objectives see them, and whether the constraint allows them."""
     caps = [NO_LIMIT if s.cap is None else s.cap for s in query.carried]
     seen = np.minimum(sums, np.array(caps, dtype=np.int64))
     allowed = np.ones(len(sums), dtype=bool)

@@ -14,7 +14,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.answers.objective import Objective
 from tallytree.answers.solution import Solution
 from tallytree.bounding.objectives import ObjectiveSearch
 from tallytree.bounding.question import Question, all_tallies
@@ -67,9 +66,9 @@ def bounded(
     counted, wanted = asked
     ask = _Asking(query.subject, counted, options, most_work)
     if question.objective is not None:
-        return _by_function(query, counted, wanted, question.objective, ask)
+        return _by_function(query, counted, (question, wanted), ask)
     found = ask(wanted, [] if question.start is None else [question.start], None)
-    return None if found is None else BoundedTable(query, counted, found)
+    return None if found is None else BoundedTable(query, counted, found, (question, wanted))
 
 
 class _Asking:
@@ -79,6 +78,7 @@ class _Asking:
         self, model: Model, counted: tuple[Statistic, ...], options: Options, most_work: float
     ) -> None:
         self.model, self.counted, self.options, self.left = model, counted, options, most_work
+        self.all: list[Found] = []
 
     def __call__(
         self, wanted: Wanted, starts: list[NDArray[np.int64]], prices: NDArray[np.float64] | None
@@ -96,20 +96,24 @@ class _Asking:
         )
         if found is not None:
             self.left -= found.work
+            self.all.append(found)
         return found
 
 
 def _by_function(
-    query: Query[Any], counted: tuple[Statistic, ...], wanted: Wanted, objective: Objective, ask: _Asking
+    query: Query[Any], counted: tuple[Statistic, ...], asked: tuple[Question, Wanted], ask: _Asking
 ) -> BoundedTable | None:
     """Search for the best value of an objective that is given as a function."""
-    names, lowest = tuple(s.name for s in query.read), lowest_score(query.subject.blocks)
-    search = ObjectiveSearch(objective, names, wanted, all_tallies(wanted, query), lowest)
+    (question, wanted), lowest = asked, lowest_score(query.subject.blocks)
+    assert question.objective is not None
+    names = tuple(s.name for s in query.read)
+    search = ObjectiveSearch(question.objective, names, wanted, all_tallies(wanted, query), lowest)
     found = search.run(ask)
     if found is None:
         return None
-    table = BoundedTable(query, counted, found)
-    return table if found.finished else table.knowing(search.bound(found), search.value)
+    bound = search.value if found.finished else search.bound(found)
+    passes = [(tuple(prices), most) for one in ask.all for prices, most in one.passes]
+    return BoundedTable(query, counted, found, asked).knowing(bound, search.value, passes)
 
 
 def known_so_far(error: BudgetError | None, found: Known, best: Solution | None = None) -> BudgetError:

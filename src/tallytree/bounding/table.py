@@ -6,7 +6,7 @@ the best of all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from tallytree.bounding.question import Question
 from tallytree.errors import CertificateError, ModelError
 from tallytree.planning.budget import Budget
 from tallytree.planning.query import Query
-from tallytree.running.bounds import Found
+from tallytree.running.bounds import Found, Wanted
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.statistic import Statistic
 
@@ -31,8 +31,15 @@ class BoundedTable(TallyTable[Solution]):
 
     _none_left = "no labelling is left"
 
-    def __init__(self, query: Query[Statistic], counted: tuple[Statistic, ...], found: Found) -> None:
-        self.counted, self.found = counted, found
+    def __init__(
+        self,
+        query: Query[Statistic],
+        counted: tuple[Statistic, ...],
+        found: Found,
+        asked: tuple[Question, Wanted],
+    ) -> None:
+        self.counted, self.found, self.asked = counted, found, asked
+        self.passes = tuple((tuple(prices), most) for prices, most in found.passes)
         self.bound, self.value = found.bound, found.value
         caps = [np.iinfo(np.int64).max if s.cap is None else s.cap for s in query.carried]
         tallies = np.minimum(found.tallies, np.array(caps, dtype=np.int64))
@@ -49,16 +56,18 @@ class BoundedTable(TallyTable[Solution]):
         """Whether it was ended by a limit, of work or of memory."""
         return self.found.ended
 
-    def knowing(self, bound: float, value: float) -> BoundedTable:
-        """Return the same with another bound and best value: those of an objective."""
-        self.bound, self.value = bound, value
+    def knowing(
+        self, bound: float, value: float, passes: Sequence[tuple[tuple[float, ...], float]]
+    ) -> BoundedTable:
+        """Return the same with bound and best value of an objective, and the passes of all its searches."""
+        self.bound, self.value, self.passes = bound, value, tuple(passes)
         return self
 
     def best_known(self, question: Question) -> Solution | None:
         """Return the best labelling that an unfinished search has met, with its gap."""
         if self.value == -np.inf or not len(self):
             return None
-        values = question.values(self.scores, self.tallies, len(self.query.read))
+        values = self._values(question)
         row = int(values.argmax())
         found = self._answer(row, Claim(BEST, self.query.where, "value", optimal=False))
         return found.bounded(float(values[row]), max(self.bound - float(values[row]), 0.0))
@@ -76,8 +85,11 @@ class BoundedTable(TallyTable[Solution]):
             Part(tuple(prices), most, tuple(low), tuple(high), budget, cells)
             for prices, most, low, high, budget, cells in self.found.proven
         )
-        passes = tuple((tuple(prices), most) for prices, most in self.found.passes)
-        return BoundsEvidence(self.query.subject, self.counted, self._names, parts, passes)
+        value = float(self._values(self.asked[0]).max(initial=-np.inf))
+        return BoundsEvidence(self.query, self.counted, self._names, parts, self.passes, self.asked, value)
+
+    def _values(self, question: Question) -> NDArray[np.float64]:
+        return question.values(self.scores, self.tallies, len(self.query.read))
 
     def _bound(self, where: Constraint) -> Constraint:
         raise ModelError("a search by bounds answers one question; ask profile for a table")

@@ -279,7 +279,7 @@ def _pairs(
 
 def _taken(tables: NDArray[Any], *emissions: NDArray[np.int64]) -> NDArray[Any]:
     """Return the first of some tables, over the states that those of its axes are read off."""
-    entries = tables[0]
+    entries: NDArray[Any] = tables[0]
     for axis, emission in enumerate(emissions):
         entries = entries.take(emission, axis=axis)
     return entries
