@@ -47,6 +47,11 @@ class BoundedTable(TallyTable[Solution]):
         super().__init__(query, None, root=(rows, tallies[rows], found.scores[rows]))
 
     @property
+    def cells(self) -> NDArray[np.int64]:
+        """For each row, which of the search's candidates it is."""
+        return self._cells
+
+    @property
     def finished(self) -> bool:
         """Whether the search came to its end: otherwise it holds what was met, and not the best of all."""
         return self.found.finished

@@ -9,7 +9,7 @@ So a statistic of the original is a statistic of the other model, over scopes as
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -232,6 +232,47 @@ def meet(reduction: Reduction, where: Constraint | None) -> tuple[Reduction, Con
         reduction = part.reduce(reduction)
     rest = local_part(constraint)
     return reduction, None if rest is None else reduction.pull(rest)
+
+
+def restricted_states(
+    reduction: Reduction, kept: Sequence[NDArray[np.int64]], statistics: Iterable[Statistic] = ()
+) -> tuple[Reduction, Callable[[Statistic], Statistic]]:
+    """Leave states of the variables that are solved out.
+
+    Parameters
+    ----------
+    reduction : Reduction
+    kept : sequence of int arrays
+        For each variable of its model the states that are kept, in order.
+    statistics : iterable of Statistic
+        Of that model.
+
+    Returns
+    -------
+    (Reduction, callable)
+        The callable gives each of the statistics, said of the smaller model.
+    """
+    model, places = reduction.model, np.arange(len(kept), dtype=np.int32)
+    sizes = np.array([len(states) for states in kept], dtype=np.int32)
+
+    def smaller(statistic: Statistic) -> Statistic:
+        blocks = read_through(statistic.blocks, places, kept)
+        return Statistic.from_blocks(blocks, statistic.name, statistic.cap, sizes)
+
+    known = {statistic: smaller(statistic) for statistic in (*reduction.statistics, *statistics)}
+    sources = places if reduction.sources is None else reduction.sources
+    emissions = [
+        kept[source] if reduction.emissions is None else reduction.emissions[v][kept[source]]
+        for v, source in enumerate(sources.tolist())
+    ]
+    solved = Model.from_blocks(sizes, read_through(model.blocks, places, kept))
+    own = [known[statistic] for statistic in reduction.statistics]
+    made = Reduction(reduction.original, solved, own, sources, emissions, after=reduction)
+    for statistic, now in known.items():
+        origin = reduction.origin(statistic)
+        if origin is not None:
+            made._origins[now] = origin
+    return made, lambda statistic: known[statistic]
 
 
 # --- factors, read through the emissions --------------------------------------------------------------------
