@@ -21,7 +21,7 @@ def answered(query: Query[Any], options: Options, question: Question | None = No
     if question is None or options.strategy == "full":
         return _in_full(query, options, question)
     auto = options.strategy == "auto"
-    most_work = _first_work(query, options) if auto else work_limit(options)
+    most_work = _first_work(query, options, question) if auto else work_limit(options)
     found = bounded(query, question, options, most_work) if most_work else None
     if found is not None and found.finished:
         return found
@@ -33,10 +33,12 @@ def answered(query: Query[Any], options: Options, question: Question | None = No
         return _within_limits(query, question, options, error)
 
 
-def _first_work(query: Query[Any], options: Options) -> float:
+def _first_work(query: Query[Any], options: Options, question: Question) -> float:
     """Return how much work a search may take before the whole table is made."""
     price = price_of(query, options)
-    return 0.0 if price is None else min(price.allowance, work_limit(options))
+    if price is None or price.table_operations < question.least_table(query, price):
+        return 0.0
+    return min(price.allowance, work_limit(options))
 
 
 def _in_full(query: Query[Any], options: Options, question: Question | None) -> TallyTable[Any]:

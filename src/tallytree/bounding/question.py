@@ -18,12 +18,15 @@ from tallytree.answers.objective import Objective
 from tallytree.bounding.objectives import Tallies
 from tallytree.kernels.limits import NO_LIMIT
 from tallytree.planning.query import Query
-from tallytree.planning.search_price import MOST_STATISTICS
+from tallytree.planning.search_price import MOST_STATISTICS, SearchPrice
 from tallytree.running.bounds import Wanted
 from tallytree.statistics.statistic import Statistic
 
 MOST_TALLIES = 1 << 22
 """The largest table of a box."""
+
+_EVALUATED = 8000  # operations of a table that take as long as a function of one tally, in all
+_SEARCHES = 8  # for the best value of a function, at most as a rule
 
 Line = tuple[float, tuple[float, ...]]
 
@@ -79,6 +82,16 @@ class Question(NamedTuple):
         if asked.tallies > MOST_TALLIES:
             return None
         return counted, asked._replace(losses=self._table(asked, query))
+
+    def least_table(self, query: Query[Statistic], price: SearchPrice) -> float:
+        """Return how large a table has to be, in operations, to be worth avoiding for this question.
+
+        A function takes several searches, and is evaluated some hundred times for every tally of the box.
+        """
+        asked = None if self.objective is None else self.wanted(query)
+        if asked is None:
+            return 0.0
+        return max(_EVALUATED * asked[1].tallies, _SEARCHES * price.operations)
 
     def _quotient(self, asked: Wanted, read: int) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """Return both lines over all statistics; None where a few tallies show that the loss is another."""
