@@ -187,3 +187,23 @@ def test_no_vertex_is_left_out(rng, size, count, parts):
         values = scores + everything @ multipliers
         for k in range(parts):
             assert values[kept][part[kept] == k].max() == pytest.approx(values[part == k].max())
+
+
+@settings(max_examples=30)
+@given(rng=generators(), sizes=st.lists(st.integers(1, 5), min_size=1, max_size=5), bioes=st.booleans())
+def test_chunks_of_sentences_one_after_the_other(rng, sizes, bioes):
+    """As one document: no chunk goes on from one sentence to the next, whatever labels they begin with."""
+    labels = ["O", "B-X", "I-X", "E-X", "S-X", "I-Y"] if bioes else ["O", "B-X", "I-X", "B-Y", "I-Y"]
+    n = len(labels)
+    parts = [tt.Model.chain(rng.normal(size=(m, n)), rng.normal(size=(n, n)), states=labels) for m in sizes]
+    truths = [rng.choice(labels, m).tolist() for m in sizes]
+    loss = tt.losses.ChunkFBeta(scheme="BIOES" if bioes else "BIO")
+    for scaling, margin in (("margin", 3.0), ("slack", 1.0)):
+        found, joined = (asked(j, parts, truths, loss, scaling, margin=margin) for j in (False, True))
+        assert found.value == pytest.approx(joined.value) and found.tally == joined.tally
+        every = zip(found.solutions, truths, strict=True)
+        losses = [loss.against(truth)(solution.labels) for solution, truth in every]
+        assert [solution.loss for solution in found.solutions] == pytest.approx(losses)
+        assert np.array([tuple(solution.tally) for solution in found.solutions]).sum(axis=0).tolist() == list(
+            found.tally
+        )

@@ -48,7 +48,7 @@ class Union(NamedTuple):
         return [read_only(part) for part in np.split(labelling, self.starts[1:-1])]
 
 
-def union(models: Sequence[Model], statistics: Iterable[Statistic] = ()) -> Union:
+def union(models: Sequence[Model], statistics: Iterable[Statistic] = (), states: Any = None) -> Union:
     """Put models side by side.
 
     Parameters
@@ -56,6 +56,8 @@ def union(models: Sequence[Model], statistics: Iterable[Statistic] = ()) -> Unio
     models : sequence of Model
     statistics : iterable of Statistic
         Of any of them: a chain whose statistics reach further than from one variable to the next is none.
+    states : optional
+        The names of the states.
 
     Examples
     --------
@@ -73,7 +75,7 @@ def union(models: Sequence[Model], statistics: Iterable[Statistic] = ()) -> Unio
         _neighbours(block) for statistic in statistics for block in statistic.blocks
     )
     links = _links(cardinalities, blocks) if along else []
-    return Union(Model.from_blocks(cardinalities, (*blocks, *links)), starts, along)
+    return Union(Model.from_blocks(cardinalities, (*blocks, *links), states=states), starts, along)
 
 
 def _side_by_side(parts: Iterable[tuple[Iterable[Block], int]]) -> list[Block]:
