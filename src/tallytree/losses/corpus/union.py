@@ -125,7 +125,8 @@ def _document(parts: Sequence[GraphLossQuery]) -> tuple[Union, Query[Statistic]]
     whole = union([part.model for part in parts], states=model.states)
     if not whole.linked:
         return None
-    reduction = loss.reduce_all(whole.model, [part.loss.right for part in parts])
+    truths: list[Any] = [part.loss for part in parts]
+    reduction = loss.reduce_all(whole.model, [truth.right for truth in truths])
     return whole, graph_query(reduction, reduction.statistics)
 
 
