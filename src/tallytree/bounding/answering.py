@@ -20,6 +20,10 @@ def answered(query: Query[Any], options: Options, question: Question | None = No
     """
     if question is None or options.strategy == "full":
         return _in_full(query, options, question)
+    own = engine_of(query.subject).search
+    table: TallyTable[Any] | None = None if own is None else own(query, question, options)
+    if table is not None:
+        return table
     auto = options.strategy == "auto"
     most_work = _first_work(query, options, question) if auto else work_limit(options)
     found = bounded(query, question, options, most_work) if most_work else None
