@@ -9,19 +9,19 @@ So a statistic of the original is a statistic of the other model, over scopes as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallytree.errors import ModelError
-from tallytree.model.blocks import Block, stacked
 from tallytree.model.model import Model, checked_model
 from tallytree.model.restriction import Allowed, Fixed, checked_mapping, restricted_blocks
+from tallytree.reductions.reading import read_through
 from tallytree.statistics.constraints import Constraint, as_constraint, local_part
 from tallytree.statistics.statistic import Recipe, Statistic
-from tallytree.values import Frozen, Once, owned, read_only, set_once
+from tallytree.values import Frozen, Once, owned, set_once
 
 
 @final
@@ -273,57 +273,6 @@ def restricted_states(
         if origin is not None:
             made._origins[now] = origin
     return made, lambda statistic: known[statistic]
-
-
-# --- factors, read through the emissions --------------------------------------------------------------------
-
-
-def read_through(
-    blocks: Iterable[Block],
-    sources: NDArray[np.int32],
-    emissions: Sequence[NDArray[np.int64]],
-) -> tuple[Block, ...]:
-    """Return the factors over the variables and states that the original ones are read off."""
-    return tuple(part for block in blocks for part in _read_block(block, sources, emissions))
-
-
-def _read_block(
-    block: Block,
-    sources: NDArray[np.int32],
-    emissions: Sequence[NDArray[np.int64]],
-) -> tuple[Block, ...]:
-    common = [_common([emissions[v] for v in variables]) for variables in block.scopes.T.tolist()]
-    tables = [table for table in common if table is not None]
-    if len(tables) == block.arity:
-        entries = block.tables
-        for axis, table in enumerate(tables, start=1):
-            entries = entries.take(table, axis=axis)
-        return (Block(sources[block.scopes], read_only(np.ascontiguousarray(entries))),)
-    return stacked(_pairs(block, sources, emissions))
-
-
-def _common(tables: Sequence[NDArray[np.int64]]) -> NDArray[np.int64] | None:
-    """Return the table that they all are, None if they are not."""
-    return tables[0] if all(table is tables[0] for table in tables) else None
-
-
-def _pairs(
-    block: Block, sources: NDArray[np.int32], emissions: Sequence[NDArray[np.int64]]
-) -> Iterator[tuple[tuple[int, ...], NDArray[Any]]]:
-    shared = len(block.tables) == 1
-    read = Once(_taken)
-    scopes, places = block.scopes.tolist(), sources[block.scopes].tolist()
-    for k, (scope, place) in enumerate(zip(scopes, places, strict=True)):
-        each = [emissions[v] for v in scope]
-        yield tuple(place), read(block.tables, *each) if shared else _taken(block.tables[k : k + 1], *each)
-
-
-def _taken(tables: NDArray[Any], *emissions: NDArray[np.int64]) -> NDArray[Any]:
-    """Return the first of some tables, over the states that those of its axes are read off."""
-    entries: NDArray[Any] = tables[0]
-    for axis, emission in enumerate(emissions):
-        entries = entries.take(emission, axis=axis)
-    return entries
 
 
 def _shared(emissions: Sequence[ArrayLike]) -> tuple[NDArray[np.int64], ...]:

@@ -29,7 +29,7 @@ from tallytree.bounding.sentences import SentenceEvidence
 from tallytree.model.model import Model
 from tallytree.model.rounding import lowest_score, rounding
 from tallytree.reductions.folding import folded
-from tallytree.reductions.reduction import read_through
+from tallytree.reductions.reading import read_through
 from tallytree.running.bounds import Wanted
 from tallytree.solving import profile, solve
 from tallytree.statistics.statistic import Statistic

@@ -27,7 +27,8 @@ from tallytree.errors import BudgetError, InfeasibleError, ModelError
 from tallytree.model.blocks import stacked
 from tallytree.model.model import Model
 from tallytree.planning.budget import default_memory_limit
-from tallytree.reductions.reduction import Reduction, read_through
+from tallytree.reductions.reading import read_through
+from tallytree.reductions.reduction import Reduction
 from tallytree.statistics.statistic import Statistic
 from tallytree.transducers.machine import Machine
 from tallytree.transducers.trellis import Alphabet, Layer, Trellis
