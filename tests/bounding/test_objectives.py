@@ -140,3 +140,15 @@ def test_of_sums_beyond_a_cap_the_best_score():
             for strategy in ("full", "bounds")
         ]
         assert answers[0].score == pytest.approx(answers[1].score) and answers[0].tally == answers[1].tally
+
+
+def test_tables_of_tallies_count_towards_the_memory():
+    model = chain(9, 300)
+    read = [tt.count(model, state=1), tt.count(model, state=2)]
+
+    def objective(score, k, m):
+        return score - np.abs(k - m)
+
+    assert isinstance(tt.solve(model, read, objective, strategy="bounds").certificate, BoundsCertificate)
+    with pytest.raises(tt.BudgetError):
+        tt.solve(model, read, objective, strategy="bounds", memory_limit=4e6)

@@ -9,6 +9,7 @@ functions, become a table over the box, as long as it has few enough tallies.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ MOST_TALLIES = 1 << 22
 """The largest table of a box."""
 
 _EVALUATED = 8000  # operations of a table that take as long as a function of one tally, in all
+_TALLY_BYTES = 160  # of one tally of a box, besides the tally itself
 _SEARCHES = 8  # for the best value of a function, at most as a rule
 
 Line = tuple[float, tuple[float, ...]]
@@ -62,8 +64,13 @@ class Question(NamedTuple):
     objective: Objective | None = None
     row_operations: float = 0.0
 
-    def wanted(self, query: Query[Statistic]) -> tuple[tuple[Statistic, ...], Wanted] | None:
-        """Return the statistics to count, uncapped, and what is wanted; None where that is beyond it."""
+    def wanted(
+        self, query: Query[Statistic], room: float = inf
+    ) -> tuple[tuple[Statistic, ...], Wanted] | None:
+        """Return the statistics to count, uncapped, and what is wanted; None where that is beyond it.
+
+        A table over the box has to fit into so many bytes.
+        """
         windowed = query.windowed
         if not 0 < len(query.carried) <= MOST_STATISTICS or not len(query.subject):
             return None
@@ -72,14 +79,15 @@ class Question(NamedTuple):
         asked = Wanted(low, high, self.scaling, self.margin, self.truth_score)
         if asked.tallies == 0:
             return None
+        most = min(MOST_TALLIES, room / (_TALLY_BYTES + 24 * len(counted)))
         if self.objective is not None:
-            return (counted, asked) if asked.tallies <= MOST_TALLIES / 4 else None
+            return (counted, asked) if asked.tallies <= min(most, MOST_TALLIES / 4) else None
         if windowed and self.scaling == "none":
             return counted, asked
         straight = windowed and self.quotient is not None and all(s.cap is None for s in query.read)
         if straight and (pair := self._quotient(asked, len(query.read))):
             return counted, asked._replace(quotient=pair)
-        if asked.tallies > MOST_TALLIES:
+        if asked.tallies > most:
             return None
         return counted, asked._replace(losses=self._table(asked, query))
 

@@ -60,7 +60,8 @@ def bounded(
     Where the work or the memory came to an end before the search, the table holds what is known.
     """
     plain = options.run.backend == "native" and options.plan.precision == "double"
-    asked = question.wanted(query) if plain and isinstance(query.subject, Model) else None
+    room = options.plan.limit - options.plan.beside
+    asked = question.wanted(query, room) if plain and isinstance(query.subject, Model) else None
     if asked is None:
         return None
     counted, wanted = asked

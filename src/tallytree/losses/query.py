@@ -171,13 +171,16 @@ class GraphLossQuery(LossQuery[AugmentedSolution]):
             return None
         truth = self.model.encode(self._compared)
         search = SentenceSearch(self.model, self.loss, truth, self.truth_score, scaling, margin)
-        found = search.run(options, everything=options.strategy == "bounds")
+        only = options.strategy == "bounds" or options.operation_limit is not None  # no machine is compiled
+        found = search.run(options, everything=only)
         if not isinstance(found, Unfinished):
             return found
+        if only:
+            raise known_so_far(None, found)
         try:
             table = self.table(options._replace(strategy="full"), scaling, [margin])
         except BudgetError as error:
-            found = found if options.strategy == "bounds" else search.run(options, everything=True)
+            found = search.run(options, everything=True)
             if isinstance(found, Unfinished):
                 raise known_so_far(error, found) from None
             return found
