@@ -94,7 +94,9 @@ def rates(torch: Any) -> list[Row]:
             finished(run, torch)()
             taken = torch.cuda.max_memory_allocated() - before
             row: Row = {"numbers": name, "what": what, "ms": 1000 * seconds, "Top/s": steps / seconds / 1e12}
-            found.append(row | {"of the peak": steps / seconds / most, "MB": taken / 1e6, "forecast": forecast / 1e6})
+            found.append(
+                row | {"of the peak": steps / seconds / most, "MB": taken / 1e6, "forecast": forecast / 1e6}
+            )
     return found
 
 

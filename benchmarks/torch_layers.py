@@ -35,9 +35,7 @@ def truths(batch: int, torch: Any) -> Any:
     return torch.tensor(rows)
 
 
-def contenders(
-    batch: int, sharp: float, theirs: Any, device: str = "cpu"
-) -> dict[str, Callable[[], object]]:
+def contenders(batch: int, sharp: float, theirs: Any, device: str = "cpu") -> dict[str, Callable[[], object]]:
     """Return what is compared for one batch; scores are raised by `sharp` where tags are right."""
     import torch
 

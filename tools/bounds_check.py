@@ -141,6 +141,52 @@ def loss_problem(rng, most):
     return model, ask, f"{loss} {scaling} {margin} where {where}", 0 if folds else 1
 
 
+def function_of(rng, at):
+    """Return an objective as a function: smooth, stepped, with plateaus, or with tallies that it refuses."""
+    weight = float(rng.choice([0.1, 1.0, 7.0]))
+    shape = rng.normal(size=8)
+
+    def distance(tallies):
+        return sum((np.abs(t - a) for t, a in zip(tallies, at, strict=True)), np.zeros(()))
+
+    def table(tallies):
+        return shape[sum(tallies, np.zeros((), np.int64)) % 8]
+
+    kinds = [
+        lambda score, *tallies: score - weight * distance(tallies),
+        lambda score, *tallies: score - 0.1 * weight * distance(tallies) ** 2,
+        lambda score, *tallies: score + weight * table(tallies),
+        lambda score, *tallies: score * np.exp(table(tallies)),
+        lambda score, *tallies: np.where(distance(tallies) <= 1, score, -np.inf),
+        lambda score, *tallies: np.floor(score / weight) - 0.01 * distance(tallies),
+        lambda score, *tallies: np.minimum(score, weight) + table(tallies),
+        lambda score, *tallies: np.arctan(score) * (2 + np.tanh(table(tallies))),
+        lambda score, *tallies: np.where(score > weight * distance(tallies), score, -np.inf),
+    ]
+    number = int(rng.integers(len(kinds)))
+    return kinds[number], f"function {number}, {weight}, {at}"
+
+
+def function_problem(rng, most):
+    model = model_of(rng, most)
+    statistics = random_statistics(rng, model, int(rng.integers(1, 4)), local=True)
+    if rng.random() < 0.2:
+        statistics = (statistics[0].capped(int(rng.integers(1, 4))), *statistics[1:])
+    profile = tt.profile(model, statistics)
+    if not len(profile):
+        return None
+    at = [int(x) for x in profile.tallies[rng.integers(len(profile.tallies))]]
+    uncapped = [s for s in statistics if s.cap is None]
+    where = uncapped[0] <= at[statistics.index(uncapped[0])] if uncapped and rng.random() < 0.3 else None
+    read = len(statistics) if rng.random() < 0.7 else 1
+    objective, words = function_of(rng, at[:read])
+
+    def ask(strategy):
+        return tt.solve(model, statistics[:read], objective, where=where, strategy=strategy)
+
+    return model, ask, f"{words} where {where}", read
+
+
 def answer(ask, strategy):
     try:
         return ask(strategy)
@@ -150,7 +196,7 @@ def answer(ask, strategy):
 
 def check(seed, most, tally):
     rng = np.random.default_rng(seed)
-    problem = (solve_problem if rng.random() < 0.5 else loss_problem)(rng, most)
+    problem = rng.choice([solve_problem, loss_problem, function_problem])(rng, most)
     if problem is None:
         tally["skipped"] += 1
         return ""

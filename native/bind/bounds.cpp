@@ -55,12 +55,13 @@ struct PyNeed {
 };
 
 PyNeed make_need(Scaling scaling, double margin, double truth, Doubles numerator, Doubles denominator, Doubles losses,
-                 Ints low, Ints high) {
+                 Ints low, Ints high, double top) {
     const auto statistics = static_cast<Index>(low.size());
     PyNeed made{{}, statistics};
     made.need.scaling = scaling;
     made.need.margin = margin;
     made.need.truth = truth;
+    made.need.top = top;
     made.need.box = box_of(as_span(low), as_span(high), statistics);
     made.need.losses.assign(losses.data(), losses.data() + losses.size());
     if (losses.size() == 0 && scaling != Scaling::None) {
@@ -68,6 +69,13 @@ PyNeed make_need(Scaling scaling, double margin, double truth, Doubles numerator
         made.need.denominator = linear_of(as_span(denominator), statistics);
     }
     return made;
+}
+
+// Of a plain pass over a program: operations, and bytes with what all passes share.
+auto pass_price(const PySkeleton &skeleton) {
+    const Skeleton &program = *skeleton.skeleton;
+    return nb::make_tuple(LocalTables::operations(program),
+                          LocalTables::bytes(program) + GraphMessages::bytes(program));
 }
 
 struct PyOutcome {
@@ -95,12 +103,12 @@ std::optional<PyOutcome> search(const PySkeleton &skeleton, const std::vector<Ta
     memory_limit -= LocalTables::bytes(program);
     if (memory_limit < 0) return {};
     const LocalTables tables(program, std::move(score_tables), std::move(count_tables));
-    if (!tables.fits() || GraphMessages::bytes(tables) > memory_limit || !need.prepare()) return {};
+    if (!tables.fits() || GraphMessages::bytes(program) > memory_limit || !need.prepare()) return {};
     const bool chain = ChainMessages::fits(tables, memory_limit);
     std::unique_ptr<Messages> messages;
     if (chain) messages = std::make_unique<ChainMessages>(tables, chosen_kernels->chains);
     else messages = std::make_unique<GraphMessages>(tables);
-    const double used = chain ? ChainMessages::bytes(tables) : GraphMessages::bytes(tables);
+    const double used = chain ? ChainMessages::bytes(tables) : GraphMessages::bytes(program);
     constexpr double kBytes = 80;  // of one operation of a band, at most
     Search search(*messages, tables, need, most_work, (memory_limit - used) / kBytes, kPoll);
     for (const auto &labelling : labellings) search.offer(labelling);
@@ -159,13 +167,14 @@ void bind_bounds(nb::module_ &m) {
     nb::class_<PyNeed>(m, "Need").def(
         "__init__",
         [](PyNeed *self, Scaling scaling, double margin, double truth, Doubles numerator, Doubles denominator,
-           Doubles losses, Ints low, Ints high) {
-            new (self) PyNeed(make_need(scaling, margin, truth, numerator, denominator, losses, low, high));
+           Doubles losses, Ints low, Ints high, double top) {
+            new (self) PyNeed(make_need(scaling, margin, truth, numerator, denominator, losses, low, high, top));
         },
         "scaling"_a, "margin"_a, "truth"_a, "numerator"_a.noconvert(), "denominator"_a.noconvert(),
-        "losses"_a.noconvert(), "low"_a.noconvert(), "high"_a.noconvert());
+        "losses"_a.noconvert(), "low"_a.noconvert(), "high"_a.noconvert(), "top"_a = kInfinity);
     nb::class_<PyOutcome>(m, "BoundsOutcome")
         .def_prop_ro("finished", [](const PyOutcome &o) { return o.outcome.finished; })
+        .def_prop_ro("ended", [](const PyOutcome &o) { return o.outcome.ended; })
         .def_prop_ro("value", [](const PyOutcome &o) { return o.outcome.value; })
         .def_prop_ro("bound", [](const PyOutcome &o) { return o.outcome.bound; })
         .def_prop_ro("bands", [](const PyOutcome &o) { return o.outcome.bands; })
@@ -176,6 +185,7 @@ void bind_bounds(nb::module_ &m) {
         .def_prop_ro("proven", &proven)
         .def_prop_ro("passes", &passes)
         .def("labelling", &found_labelling, "row"_a);
+    m.def("pass_price", &pass_price, "skeleton"_a);
     m.def("search_by_bounds", &search, "skeleton"_a, "scores"_a.noconvert(), "counts"_a.noconvert(), "need"_a,
           "starts"_a.noconvert(), "prices"_a.none(), "most_work"_a, "memory_limit"_a);
 }

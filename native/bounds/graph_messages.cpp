@@ -26,9 +26,9 @@ GraphMessages::GraphMessages(const LocalTables &tables)
     labelling_.assign(skeleton_.cardinalities.size(), 0);
 }
 
-double GraphMessages::bytes(const LocalTables &tables) {
+double GraphMessages::bytes(const Skeleton &skeleton) {
     double states = 0;
-    for (const double n : tables.skeleton().states) states += n;
+    for (const double n : skeleton.states) states += n;
     return states * (sizeof(double) + sizeof(std::int32_t));
 }
 

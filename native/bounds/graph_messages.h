@@ -18,7 +18,7 @@ class GraphMessages : public Messages {
     Index cells() const override { return static_cast<Index>(cells_.size()); }
 
     // What it keeps for each state of each table.
-    static double bytes(const LocalTables &tables);
+    static double bytes(const Skeleton &skeleton);
 
   private:
     // One way to make a state of a table, within the budget.

@@ -17,6 +17,7 @@ LocalTables::LocalTables(const Skeleton &skeleton, std::vector<TableBlock<double
     : skeleton_(skeleton), scores_(std::move(scores)), counts_(std::move(counts)) {
     const auto size = static_cast<Index>(skeleton_.steps.size());
     steps_.resize(size);
+    operations_ = operations(skeleton_);
     fits_ = statistics() <= kMostStatistics && !skeleton_.chart;
     if (!fits_) return;
     for (Index t = 0; t < size; t++) {
@@ -36,9 +37,17 @@ double LocalTables::bytes(const Skeleton &skeleton) {
     return sum;
 }
 
+double LocalTables::operations(const Skeleton &skeleton) {
+    double sum = 0;
+    for (std::size_t t = 0; t < skeleton.steps.size(); t++) {
+        const Step &step = skeleton.steps[t];
+        sum += skeleton.states[t] * (step.verb == Verb::Eliminate ? static_cast<double>(step.gone.count) : 1);
+    }
+    return sum;
+}
+
 void LocalTables::add_step(Index t) {
     const Step &step = skeleton_.steps[t];
-    operations_ += skeleton_.states[t] * (step.verb == Verb::Eliminate ? static_cast<double>(step.gone.count) : 1);
     if (step.verb != Verb::Eliminate) return;
     LocalStep &local = steps_[t];
     add_scores(t, local);

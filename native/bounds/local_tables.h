@@ -30,6 +30,8 @@ class LocalTables {
 
     // What it and the program take, at most.
     static double bytes(const Skeleton &skeleton);
+    // How many sums of local scores and messages a pass over a program makes.
+    static double operations(const Skeleton &skeleton);
 
     const Skeleton &skeleton() const { return skeleton_; }
     Index statistics() const { return skeleton_.statistics; }
@@ -42,7 +44,6 @@ class LocalTables {
     const Box &range() const { return range_; }
     // The sum of the largest sizes of all scores.
     double magnitude() const { return magnitude_; }
-    // How many sums of local scores and messages a pass makes.
     double operations() const { return operations_; }
     // Whether counts and tallies fit the numbers that the search has for them.
     bool fits() const { return fits_; }

@@ -153,10 +153,10 @@ bool Need::prepare() {
 double Need::value(double score, const Tally &tally) const {
     if (!box.holds(tally)) return kNegativeInfinity;
     if (scaling == Scaling::None)
-        return losses.empty() || !std::isnan(losses[place(tally)]) ? score : kNegativeInfinity;
+        return losses.empty() || !std::isnan(losses[place(tally)]) ? std::min(score, top) : kNegativeInfinity;
     const double x = loss(tally);
     if (std::isnan(x)) return kNegativeInfinity;
-    return scaling == Scaling::Slack ? x * (margin + (score - truth)) : margin * x + (score - truth);
+    return std::min(top, scaling == Scaling::Slack ? x * (margin + (score - truth)) : margin * x + (score - truth));
 }
 
 double Need::at(double value, const Tally &tally) const {
@@ -230,7 +230,7 @@ double Need::ceiling(double most, const Prices &prices, const Box &part) const {
     const double none = scaling == Scaling::Slack && lossless_ ? 0.0 : kNegativeInfinity;
     if (scaling != Scaling::Slack) {
         const Least one = least(0.0, prices, part);
-        return one.value == kInfinity ? none : most - one.value;
+        return one.value == kInfinity ? none : std::min(most - one.value, top);
     }
     double low = -1, high = 1;  // need rises with the value, so that the largest one is found by halving
     const auto reached = [&](double value) { return most >= least(value, prices, part).value; };
@@ -240,7 +240,7 @@ double Need::ceiling(double most, const Prices &prices, const Box &part) const {
         const double middle = low + (high - low) / 2;
         (reached(middle) ? low : high) = middle;
     }
-    return std::max(high, none);
+    return std::min(std::max(high, none), top);
 }
 
 std::optional<Prices> Need::slope(double value, const Tally &tally) const {

@@ -39,6 +39,7 @@ class Need {
   public:
     Scaling scaling = Scaling::None;
     double margin = 1, truth = 0;
+    double top = kInfinity;         // larger values are no better than this one: all tallies that reach it are found
     Linear numerator, denominator;  // of the loss, where there is no table
     // Over `box`, the last statistic fastest; nan where a tally is not allowed. Empty: there is no table.
     std::vector<double> losses;

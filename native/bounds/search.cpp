@@ -37,8 +37,9 @@ void Search::offer(const std::vector<std::int64_t> &labelling, const Evaluated &
         value_tally_ = found.tally;
     }
     auto &kept = outcome_.candidates;
-    if (kept.size() > 64) {  // those that are worse by far have gone soon
+    if (kept.size() > most_kept_) {  // those that are worse by far have gone soon
         std::erase_if(kept, [&](const auto &one) { return one.second.score < need_.at(value_, one.first) - scale_; });
+        most_kept_ = std::max<std::size_t>(64, 2 * kept.size());
     }
     if (value < value_ && found.score < need_.at(value_, found.tally) - scale_) return;
     Candidate &one = kept[found.tally];
@@ -119,6 +120,7 @@ Search::State Search::first_value(Part &part) {
     for (double tried = std::min(16.0 / span_, 0.1) * scale_; value_ == kNegativeInfinity;) {
         bool within = false;
         const Pass found = passes_[last_];
+        outcome_.ended |= spent();
         if (spent() || tried > 1e6 * tables_.magnitude() + 1e6) return State::Spent;
         if (look(found, tried, kInfinity, within) == State::Spent) return State::Spent;
         // The band may have been large enough for all that reach the value that was found.
@@ -137,6 +139,7 @@ Search::State Search::look(Pass from, double budget, double most_work, bool &wit
     const Pass at = passes_[last_];
     const double slack = 2 * tolerance(at) + kUnit * std::abs(budget) * static_cast<double>(tables_.operations());
     const double left = std::min((most_work_ - work_) / kCell, most_band_);
+    outcome_.ended |= left < 0;
     if (left < 0) return State::Spent;
     within = messages_.band(std::max(budget, 0.0) + 2 * slack, std::min(most_work, left), meter_);
     work_ += messages_.work() * kCell;
@@ -145,6 +148,7 @@ Search::State Search::look(Pass from, double budget, double most_work, bool &wit
     outcome_.cells += last_cells_;
     if (within) keep_candidates(at);
     const bool over = !within && left <= most_work;
+    outcome_.ended |= over || spent();
     return over || spent() ? State::Spent : State::Done;
 }
 
@@ -202,6 +206,7 @@ bool Search::settle_lossless() {
         if (tally == need_.corner()) inside.offer(one.labelling);
     const Outcome found = inside.run({});
     work_ += found.work;
+    outcome_.ended |= found.ended;
     if (!found.finished) return false;
     for (const auto &[tally, one] : found.candidates) offer(one.labelling);
     outcome_.proven.insert(outcome_.proven.end(), found.proven.begin(), found.proven.end());

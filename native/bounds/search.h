@@ -31,7 +31,7 @@ struct Proven {
 };
 
 struct Outcome {
-    bool finished = false;
+    bool finished = false, ended = false;   // ended: by a limit, of work or of memory
     std::map<Tally, Candidate> candidates;  // by lexicographic tally
     double value = kNegativeInfinity, bound = kInfinity;
     std::vector<Proven> proven;
@@ -104,12 +104,13 @@ class Search {
     std::size_t last_ = 0;    // the pass whose messages are there
     std::size_t shrunk_ = 0;  // the box at hand has been cut by the passes before this one, for `shrunk_value_`
     double shrunk_value_ = kNegativeInfinity;
-    double span_ = 1;       // how many tallies a statistic can have
-    double bend_ = 1;       // how far the tally moves when a price does
-    double wide_ = 1;       // the largest that may be thought to be
-    double good_ = 0;       // a budget whose band is small
-    double scale_ = 1;      // about how large scores are
-    Index last_cells_ = 0;  // of the last band
+    double span_ = 1;             // how many tallies a statistic can have
+    double bend_ = 1;             // how far the tally moves when a price does
+    double wide_ = 1;             // the largest that may be thought to be
+    double good_ = 0;             // a budget whose band is small
+    double scale_ = 1;            // about how large scores are
+    Index last_cells_ = 0;        // of the last band
+    std::size_t most_kept_ = 64;  // candidates, before they are looked through
     Outcome outcome_;
 };
 

@@ -255,9 +255,12 @@ class Need:
         losses: NDArray[np.float64],
         low: NDArray[np.int64],
         high: NDArray[np.int64],
+        top: float = ...,
     ) -> None: ...
 
 class BoundsOutcome:
+    @property
+    def ended(self) -> bool: ...
     @property
     def finished(self) -> bool: ...
     @property
@@ -280,6 +283,7 @@ class BoundsOutcome:
     def passes(self) -> list[tuple[list[float], float]]: ...
     def labelling(self, row: int) -> NDArray[np.int64]: ...
 
+def pass_price(skeleton: Skeleton) -> tuple[float, float]: ...
 def search_by_bounds(
     skeleton: Skeleton,
     scores: Sequence[NDArray[np.float64]],

@@ -4,7 +4,7 @@ Each error carries one text that says what was wrong, what was got and what to d
 so that it can come back from a worker process.
 """
 
-from typing import Self
+from typing import Any, Self
 
 
 class TallytreeError(Exception):
@@ -31,7 +31,18 @@ class InfeasibleError(TallytreeError):
 
 
 class BudgetError(TallytreeError, MemoryError):
-    """The plan needs more memory than its limit allows; raised before anything is allocated."""
+    """The plan needs more memory or operations than a limit allows; raised before anything is allocated.
+
+    Attributes
+    ----------
+    bound : float or None
+        Where a search by bounds was ended: no labelling has a higher value.
+    best : Solution or None
+        The best labelling that it had met, with its gap.
+    """
+
+    bound: float | None = None
+    best: Any = None
 
 
 class ObjectiveError(TallytreeError, ValueError):

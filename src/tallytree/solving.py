@@ -6,8 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from math import inf
+from collections.abc import Iterable
 from typing import Any, Unpack, overload
 
 from tallytree.answers.distribution import Distribution
@@ -17,10 +16,9 @@ from tallytree.answers.objective import Objective
 from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution
 from tallytree.answers.tally_table import TallyTable, Where
+from tallytree.bounding.answering import answered
 from tallytree.bounding.question import Question
-from tallytree.bounding.strategy import allowance, bounded, known_so_far
-from tallytree.bounding.table import BoundedTable
-from tallytree.errors import BudgetError, InfeasibleError
+from tallytree.errors import InfeasibleError
 from tallytree.model.model import Model
 from tallytree.model.restriction import Allowed, Fixed
 from tallytree.planning.options import Keywords, Options, read_options
@@ -80,9 +78,11 @@ def solve(
     strategy : {"auto", "full", "bounds"}
         ``"full"`` computes the best score for every tally. ``"bounds"`` rules out nearly all tallies by
         bounds and computes only the others. It is exact as well, and much faster on large problems, but
-        supports only one to three statistics and no objective; other questions are solved in full.
-        ``"auto"`` uses bounds if the tables do not fit in memory, and tries them first if the tables would
-        take long.
+        supports only one to three statistics; other questions are solved in full. ``"auto"`` uses bounds
+        if the tables do not fit in memory, and tries them first if the tables would take long.
+    operation_limit : float, optional
+        The maximum number of add-max operations, for tables and for a search by bounds. By default there is
+        none.
 
     Returns
     -------
@@ -93,6 +93,9 @@ def solve(
     ------
     InfeasibleError
         No labelling satisfies the constraint. The message names the nearest attainable tallies.
+    BudgetError
+        The tables do not fit the memory, or take too many operations. If a search by bounds was ended by a
+        limit, the error has its ``bound``, and ``best``, the best labelling found.
 
     Examples
     --------
@@ -106,7 +109,7 @@ def solve(
     """
     query = ask(model, statistics, where, fixed, allowed)
     chosen = read_options(options, "solve", one=True)
-    return best_of(answered(query, chosen, Question if objective is None else None), objective)
+    return best_of(answered(query, chosen, Question(objective=objective)), objective)
 
 
 def ask(
@@ -120,43 +123,6 @@ def ask(
     if fixed or allowed:
         return engine_of(model).query(model, statistics, where, fixed=fixed, allowed=allowed)
     return engine_of(model).query(model, statistics, where)
-
-
-def answered(
-    query: Query[Any], options: Options, question: Callable[[], Question] | None = None
-) -> TallyTable[Any]:
-    """Plan a query and run the plan: the best score for every tally that is of use.
-
-    Where one question is all that will be asked of the table, it may hold nothing but the answer.
-    """
-    if question is None or options.strategy == "full":
-        return _in_full(query, options)
-    most_work = allowance(query, options) if options.strategy == "auto" else inf
-    found = bounded(query, question(), options, most_work) if most_work else None
-    if isinstance(found, BoundedTable):
-        return found
-    try:
-        return _in_full(query, options)
-    except BudgetError as error:
-        return _within_memory(query, question(), options, error)
-
-
-def _in_full(query: Query[Any], options: Options) -> TallyTable[Any]:
-    engine = engine_of(query.subject)
-    table: TallyTable[Any] = engine.profile(query, engine.plan(query, options.plan), options.run)
-    return table
-
-
-def _within_memory(
-    query: Query[Any], question: Question, options: Options, error: BudgetError
-) -> TallyTable[Any]:
-    """Answer a question whose tables do not fit the memory, or say what is known."""
-    found = bounded(query, question, options)
-    if found is None:
-        raise error
-    if isinstance(found, BoundedTable):
-        return found
-    raise known_so_far(error, found) from None
 
 
 def best_of(table: TallyTable[Any], objective: Objective | None = None) -> Any:

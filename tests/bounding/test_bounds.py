@@ -96,8 +96,8 @@ def test_explanation_is_an_argument():
 def test_what_cannot_be_asked_is_answered_in_full():
     model = chain(np.random.default_rng(1), 5)
     ones = tt.count(model, state=1)
-    objective = tt.solve(model, [ones], lambda score, k: score - k, strategy="bounds")
-    assert not isinstance(objective.certificate, BoundsCertificate)
+    undefined = tt.solve(model, [ones], lambda score, k: np.log(score) - k, strategy="bounds")
+    assert not isinstance(undefined.certificate, BoundsCertificate)
     assert tt.solve(model, strategy="bounds").value == tt.solve(model).value
     with pytest.raises(tt.InfeasibleError):
         tt.solve(model, where=ones >= 7, strategy="bounds")
@@ -136,6 +136,48 @@ def test_a_verifier_finds_a_wrong_certificate():
     evidence.parts = tuple(part._replace(most=part.most - 1) for part in evidence.parts)
     with pytest.raises(AssertionError, match="the certificate says"):
         check_bounds(found)
+
+
+def wrong_certificates(found):
+    """Change one number of a certificate at a time, so that it no longer proves anything."""
+    evidence = found.proof.plan
+    parts, box = evidence.parts, evidence.box
+    changes = {
+        "regret|beyond the budget": {"parts": tuple(p._replace(budget=p.budget - 0.5) for p in parts)},
+        "outside all boxes": {"parts": tuple(p._replace(low=p.high) for p in parts)},
+        "was not looked at|above|the value": {"value": evidence.value - 0.1},
+    }
+    for words, change in changes.items():
+        before = {name: getattr(evidence, name) for name in change}
+        vars(evidence).update(change)
+        yield words
+        vars(evidence).update(before)
+    assert evidence.parts is parts and evidence.box is box
+
+
+def test_a_verifier_checks_the_proof():
+    rng = np.random.default_rng(6)
+    model = chain(rng, 40)
+    loss = tt.losses.FBeta(rng.integers(0, 3, 40), background=0)
+    found = tt.loss_augmented(model, loss, margin=8.0, strategy="bounds")
+    assert any(part.low != part.high for part in found.certificate.parts)
+    for words in wrong_certificates(found):
+        with pytest.raises(AssertionError, match=words):
+            check_bounds(found)
+    check_bounds(found)
+
+
+def test_a_labelling_that_was_missed_is_found():
+    """A budget of the right size around another labelling than the best."""
+    model = tt.Model.chain(np.array([[0.0, 1.0], [0.0, 0.9], [0.0, 0.5]]), np.zeros((2, 2)))
+    found = tt.solve(model, where=tt.count(model, state=1) == 1, strategy="bounds")
+    second = tt.k_best(model, 2, where=tt.count(model, state=1) == 1)[1]
+    evidence = found.proof.plan
+    evidence.value = second.score
+    evidence.parts = tuple(part._replace(budget=part.budget + 0.1) for part in evidence.parts)
+    missed = tt.Solution(second.score, second.score, second.tally, second.assignment, model, found.proof)
+    with pytest.raises(AssertionError, match="was not looked at"):
+        check_bounds(missed)
 
 
 def test_a_loss_that_computes_its_value_in_another_way_is_another_loss():

@@ -34,6 +34,27 @@ def test_solve_for_machines(files, capsys):
     }
 
 
+def test_solve_by_bounds(files, capsys):
+    """A problem beyond the memory is solved by bounds; --strategy full refuses it."""
+    rng = np.random.default_rng(0)
+    model = tt.Model.chain(rng.normal(size=(600, 3)), rng.normal(size=(3, 3)))
+    ones, twos = tt.count(state=1, name="ones"), tt.count(state=2, name="twos")
+    write_problem(ProblemFile(model, [ones, twos], where="ones == 150 and twos == 250"), "long.json")
+    small = ("long.json", "--memory", "9M", "--quiet")
+    best = read_problem("long.json").solve(strategy="bounds")
+    found = json.loads(said(capsys, "solve", *small, "--json"))
+    assert found["score"] == best.score and found["tally"] == {"ones": 150, "twos": 250}
+    assert found["bounds"]["passes"] > 0 and found["bounds"]["counted"] == ["ones", "twos"]
+    assert "optimal by bounds: " in said(capsys, "solve", *small)
+    assert "a plain pass" in said(capsys, "solve", *small, "--explain", "--strategy", "bounds")
+    assert run("solve", *small, "--strategy", "full") == Exit.BUDGET
+    assert run("solve", *small, "--strategy", "bounds", "--operations", "1K") == Exit.BUDGET
+    assert "no labelling has a value above" in capsys.readouterr().err
+    assert "one question by bounds" in said(capsys, "plan", *small).lower()
+    told = json.loads(said(capsys, "plan", *small, "--json"))
+    assert "limit" in told["error"] and told["bounds"]["passes"] > 0
+
+
 def test_solve_in_single_precision(files, capsys):
     tenths = tt.Model.chain([[0.0, 0.1], [0.0, 0.7]], [[0.0, -0.3], [0.0, 0.2]])
     write_problem(ProblemFile(tenths), "tenths.json")

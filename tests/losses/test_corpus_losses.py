@@ -1,7 +1,9 @@
 """Losses of a whole corpus: equal to the best of all combinations of labellings, and to a plain join."""
 
 from collections import Counter
+from contextlib import nullcontext
 from itertools import product
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from strategies import generators, models
 import tallytree as tt
 from tallytree.losses.corpus.pool import without_chords
 from tallytree.losses.corpus.search import minimise
+from tallytree.losses.corpus.union import Corpus
 from tallytree.testing import brute_force
 
 KINDS = [
@@ -21,6 +24,12 @@ KINDS = [
     tt.losses.IntersectionOverUnion,
     tt.losses.FalsePositives,
 ]
+
+
+def asked(joined, *arguments, **keywords):
+    """Ask in the usual way, by bounds where they can be asked; or by joining profiles."""
+    with patch.object(Corpus, "search", lambda *_: None) if joined else nullcontext():
+        return tt.loss_augmented_corpus(*arguments, **keywords)
 
 
 def pooled(loss, truths, labellings):
@@ -35,8 +44,13 @@ def pooled(loss, truths, labellings):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("background", [None, 0])
-@given(data=st.data(), scaling=st.sampled_from(["margin", "slack"]), margin=st.sampled_from([0.0, 1.0, 5.0]))
-def test_the_best_of_all_combinations_is_found(kind, background, data, scaling, margin):
+@given(
+    data=st.data(),
+    scaling=st.sampled_from(["margin", "slack"]),
+    margin=st.sampled_from([0.0, 1.0, 5.0]),
+    joined=st.booleans(),
+)
+def test_the_best_of_all_combinations_is_found(kind, background, data, scaling, margin, joined):
     loss = kind(background=background)
     parts = [data.draw(models(largest=2, states=3)) for _ in range(data.draw(st.integers(1, 3)))]
     everything = [brute_force(model, []) for model in parts]
@@ -52,7 +66,7 @@ def test_the_best_of_all_combinations_is_found(kind, background, data, scaling, 
         )
         for ys in product(*possible)
     ]
-    found = tt.loss_augmented_corpus(parts, truths, loss, scaling, margin=margin)
+    found = asked(joined, parts, truths, loss, scaling, margin=margin)
     assert found.value == pytest.approx(max(values), abs=1e-9)
     labellings = [solution.assignment.tolist() for solution in found.solutions]
     assert found.loss == pytest.approx(pooled(loss, truths, labellings))
@@ -63,14 +77,14 @@ def test_the_best_of_all_combinations_is_found(kind, background, data, scaling, 
 @pytest.mark.parametrize("scaling", ["margin", "slack"])
 @pytest.mark.parametrize("margin", [1.0, 20.0])
 @settings(max_examples=25)
-@given(rng=generators(), count=st.integers(5, 12), fine=st.booleans())
-def test_a_plain_join_finds_the_same(scaling, margin, rng, count, fine):
+@given(rng=generators(), count=st.integers(5, 12), fine=st.booleans(), by_profiles=st.booleans())
+def test_a_plain_join_finds_the_same(scaling, margin, rng, count, fine, by_profiles):
     sizes = rng.integers(3, 8, count).tolist()
     draw = rng.normal if fine else lambda size: rng.integers(-2, 3, size) / 2
     parts = [tt.Model.chain(draw(size=(m, 3)), draw(size=(3, 3))) for m in sizes]
     truths = [rng.integers(0, 3, m).tolist() for m in sizes]
     loss = tt.losses.FBeta(background=0)
-    found = tt.loss_augmented_corpus(parts, truths, loss, scaling, margin=margin)
+    found = asked(by_profiles, parts, truths, loss, scaling, margin=margin)
     tables = [
         tt.losses.LossProfile(model, loss.against(y)).table() for model, y in zip(parts, truths, strict=True)
     ]
@@ -94,14 +108,43 @@ def test_few_tallies_survive_the_bound():
     sizes = rng.integers(5, 20, 60).tolist()
     parts = [tt.Model.chain(rng.normal(size=(m, 4)), rng.normal(size=(4, 4))) for m in sizes]
     truths = [rng.integers(0, 4, m).tolist() for m in sizes]
-    lines: list[str] = []
-    found = tt.loss_augmented_corpus(
-        parts, truths, tt.losses.FBeta(background=0), margin=60.0, progress=lines.append
-    )
-    assert found.report.tallies > 100_000
-    assert found.report.joined < found.report.tallies / 100
-    assert "survived the bound" in str(found.report)
-    assert any("bound" in line for line in lines)
+    values = []
+    for joined in (False, True):
+        lines: list[str] = []
+        loss = tt.losses.FBeta(background=0)
+        found = asked(joined, parts, truths, loss, margin=60.0, progress=lines.append)
+        assert found.report.tallies > 100_000
+        assert found.report.joined < found.report.tallies / 100
+        assert "survived the bound" in str(found.report)
+        assert any("bound" in line for line in lines)
+        assert (found.certificate is None) == joined
+        values.append(found.value)
+    assert values[0] == pytest.approx(values[1])
+
+
+def test_a_corpus_beyond_any_table():
+    """Thousands of variables, of several numbers of states: the labellings are those of the best prices."""
+    rng = np.random.default_rng(1)
+    sizes = rng.integers(1, 30, 200).tolist()
+    parts = [
+        tt.Model.chain(rng.normal(size=(m, 3 + m % 2)), rng.normal(size=(3 + m % 2,) * 2)) for m in sizes
+    ]
+    truths = [rng.integers(0, 3, m).tolist() for m in sizes]
+    found = tt.loss_augmented_corpus(parts, truths, tt.losses.FBeta(background=0), "slack", margin=5.0)
+    assert found.certificate.optimal and found.report.tallies > 1_000_000
+    assert "no labellings of all models together" in str(found.certificate)
+    assert found.solutions[0].certificate.claim == found.certificate.claim
+    more = asked(True, parts[:40], truths[:40], tt.losses.FBeta(background=0), "slack", margin=5.0)
+    less = asked(False, parts[:40], truths[:40], tt.losses.FBeta(background=0), "slack", margin=5.0)
+    assert more.value == pytest.approx(less.value) and more.tally == less.tally
+
+
+def test_memory_that_ends_says_what_is_known():
+    rng = np.random.default_rng(1)
+    parts = [tt.Model.chain(np.zeros((20, 3)), np.zeros((3, 3))) for _ in range(40)]
+    truths = [rng.integers(0, 3, 20).tolist() for _ in parts]
+    with pytest.raises(tt.BudgetError):
+        tt.loss_augmented_corpus(parts, truths, tt.losses.FBeta(background=0), memory_limit=1e6)
 
 
 def test_what_is_no_corpus_is_refused():
@@ -144,3 +187,23 @@ def test_no_vertex_is_left_out(rng, size, count, parts):
         values = scores + everything @ multipliers
         for k in range(parts):
             assert values[kept][part[kept] == k].max() == pytest.approx(values[part == k].max())
+
+
+@settings(max_examples=30)
+@given(rng=generators(), sizes=st.lists(st.integers(1, 5), min_size=1, max_size=5), bioes=st.booleans())
+def test_chunks_of_sentences_one_after_the_other(rng, sizes, bioes):
+    """As one document: no chunk goes on from one sentence to the next, whatever labels they begin with."""
+    labels = ["O", "B-X", "I-X", "E-X", "S-X", "I-Y"] if bioes else ["O", "B-X", "I-X", "B-Y", "I-Y"]
+    n = len(labels)
+    parts = [tt.Model.chain(rng.normal(size=(m, n)), rng.normal(size=(n, n)), states=labels) for m in sizes]
+    truths = [rng.choice(labels, m).tolist() for m in sizes]
+    loss = tt.losses.ChunkFBeta(scheme="BIOES" if bioes else "BIO")
+    for scaling, margin in (("margin", 3.0), ("slack", 1.0)):
+        found, joined = (asked(j, parts, truths, loss, scaling, margin=margin) for j in (False, True))
+        assert found.value == pytest.approx(joined.value) and found.tally == joined.tally
+        every = zip(found.solutions, truths, strict=True)
+        losses = [loss.against(truth)(solution.labels) for solution, truth in every]
+        assert [solution.loss for solution in found.solutions] == pytest.approx(losses)
+        assert np.array([tuple(solution.tally) for solution in found.solutions]).sum(axis=0).tolist() == list(
+            found.tally
+        )

@@ -234,3 +234,15 @@ def test_interrupts_are_heard():
     native.interrupt_at(3, 1e4)
     with pytest.raises(KeyboardInterrupt):
         tt.loss_augmented(model, tt.losses.Bleu(reference), margin=10.0)
+
+
+def test_a_limit_of_operations_ends_the_search() -> None:
+    rng = np.random.default_rng(0)
+    reference = rng.integers(0, 20, 20).tolist()
+    model = tt.Model.chain(rng.normal(size=(20, 20)), 0.5 * rng.normal(size=(20, 20)))
+    loss = tt.losses.RougeN(reference, 1)
+    best = tt.loss_augmented(model, loss, "slack", margin=10.0).value
+    for strategy in ("bounds", "auto"):
+        with pytest.raises(tt.BudgetError, match="has reached its limit") as told:
+            tt.loss_augmented(model, loss, "slack", margin=10.0, operation_limit=2e3, strategy=strategy)
+        assert told.value.bound >= best - 1e-9

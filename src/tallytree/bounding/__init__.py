@@ -1,8 +1,18 @@
 """Exact answers without whole tables: prices, a budget, and the few tallies that are left."""
 
+from tallytree.bounding.answering import answered, check_operations
 from tallytree.bounding.certificate import BoundsCertificate, Part
 from tallytree.bounding.question import Question
-from tallytree.bounding.strategy import bounded
+from tallytree.bounding.strategy import bounded, price_of
 from tallytree.bounding.table import BoundedTable
 
-__all__ = ["BoundedTable", "BoundsCertificate", "Part", "Question", "bounded"]
+__all__ = [
+    "BoundedTable",
+    "BoundsCertificate",
+    "Part",
+    "Question",
+    "answered",
+    "bounded",
+    "check_operations",
+    "price_of",
+]

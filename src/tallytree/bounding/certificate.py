@@ -13,8 +13,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tallytree.answers.certificate import AnyCertificate, Evidence, Proof
+from tallytree.bounding.question import Question
 from tallytree.model.model import Model
 from tallytree.model.rounding import rounding
+from tallytree.planning.budget import readable_count
+from tallytree.planning.query import Query
+from tallytree.planning.search_price import SearchPrice, search_price
+from tallytree.running.bounds import Wanted
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import counted
 
@@ -54,47 +59,66 @@ class BoundsEvidence(Evidence):
 
     Attributes
     ----------
-    model : Model
-        The one that was solved.
+    query : Query
+        What was asked, about the model that was solved.
     statistics : tuple of Statistic
         What was counted: what has prices.
     names : tuple of str
         What they are called.
     parts : tuple of Part
     passes : tuple of (prices, most)
+    question : Question
+        What was maximised.
+    box : Wanted
+        The tallies that could be of use.
+    value : float
+        The best value, in the terms of the question.
     """
 
     def __init__(
         self,
-        model: Model,
+        query: Query[Statistic],
         statistics: tuple[Statistic, ...],
         names: tuple[str, ...],
         parts: tuple[Part, ...],
         passes: tuple[tuple[tuple[float, ...], float], ...],
+        asked: tuple[Question, Wanted],
+        value: float,
     ) -> None:
-        self.model, self.statistics, self.names = model, statistics, names
+        self.query, self.statistics, self.names = query, statistics, names
         self.parts, self.passes = parts, passes
+        (self.question, self.box), self.value = asked, value
+
+    @property
+    def model(self) -> Model:
+        """The model that was solved."""
+        model: Model = self.query.subject
+        return model
 
     def certificate(self, proof: Proof, model: Model, score: float, tally: Any) -> BoundsCertificate:
         """Put the certificate of a labelling together."""
+        query = self.query
+        held = content(proof, model, score, dict(zip(tally._fields, tally, strict=True)))
         return BoundsCertificate(
-            **self.content(proof, model, score, dict(zip(tally._fields, tally, strict=True)))
+            **held,
+            counted=self.names,
+            parts=self.parts,
+            passes=self.passes,
+            price=search_price(query.subject, query.carried, query.window),
         )
 
-    def content(self, proof: Proof, model: Model, score: float, tally: dict[str, int]) -> dict[str, Any]:
-        """Return what a certificate holds."""
-        return {
-            "optimal": proof.claim.optimal and proof.gap == 0.0,
-            "gap": proof.gap,
-            "claim": proof.claim.words("labelling"),
-            "score": score,
-            "promised": proof.promised,
-            "allowance": rounding(model.blocks),
-            "tally": tally,
-            "counted": self.names,
-            "parts": self.parts,
-            "passes": self.passes,
-        }
+
+def content(proof: Proof, model: Model, score: float, tally: dict[str, int]) -> dict[str, Any]:
+    """Return what every certificate holds."""
+    return {
+        "optimal": proof.claim.optimal and proof.gap == 0.0,
+        "gap": proof.gap,
+        "claim": proof.claim.words("labelling"),
+        "score": score,
+        "promised": proof.promised,
+        "allowance": rounding(model.blocks),
+        "tally": tally,
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,11 +135,14 @@ class BoundsCertificate(AnyCertificate):
         Boxes of tallies, and what was looked at in each.
     passes : tuple of (prices, most)
         All plain passes. Tallies outside the boxes are ruled out by one of them.
+    price : SearchPrice or None
+        What a pass and the whole table cost.
     """
 
     counted: tuple[str, ...]
     parts: tuple[Part, ...]
     passes: tuple[tuple[tuple[float, ...], float], ...]
+    price: SearchPrice | None = None
 
     @property
     def cells(self) -> int:
@@ -132,6 +159,11 @@ class BoundsCertificate(AnyCertificate):
             f"  tallies outside cannot be as good: their scores are bounded by {len(self.passes)} plain pass"
             f"{'' if len(self.passes) == 1 else 'es'}"
         )
+        if self.price is not None:
+            lines.append(
+                f"  of {readable_count(self.price.pass_operations)} operations each; a whole table takes "
+                f"about {readable_count(self.price.table_operations)}"
+            )
         return "\n".join(lines)
 
     def _argument(self, part: Part) -> list[str]:

@@ -9,18 +9,26 @@ functions, become a table over the box, as long as it has few enough tallies.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.answers.objective import Objective
+from tallytree.bounding.objectives import Tallies
 from tallytree.kernels.limits import NO_LIMIT
 from tallytree.planning.query import Query
-from tallytree.running.bounds import MOST_STATISTICS, Wanted
+from tallytree.planning.search_price import MOST_STATISTICS, SearchPrice
+from tallytree.running.bounds import Wanted
 from tallytree.statistics.statistic import Statistic
 
 MOST_TALLIES = 1 << 22
 """The largest table of a box."""
+
+_EVALUATED = 8000  # operations of a table that take as long as a function of one tally, in all
+_TALLY_BYTES = 160  # of one tally of a box, besides the tally itself
+_SEARCHES = 8  # for the best value of a function, at most as a rule
 
 Line = tuple[float, tuple[float, ...]]
 
@@ -41,6 +49,10 @@ class Question(NamedTuple):
         The same as a quotient of linear functions.
     start : labelling, optional
         One that is known, such as the truth.
+    objective : callable, optional
+        ``H(score, *tallies)`` instead of all these.
+    row_operations : float
+        What the objective takes for one tally, in operations.
     """
 
     scaling: Literal["none", "margin", "slack"] = "none"
@@ -49,9 +61,16 @@ class Question(NamedTuple):
     loss: Callable[..., NDArray[np.float64]] | None = None
     quotient: tuple[Line, Line] | None = None
     start: NDArray[np.int64] | None = None
+    objective: Objective | None = None
+    row_operations: float = 0.0
 
-    def wanted(self, query: Query[Statistic]) -> tuple[tuple[Statistic, ...], Wanted] | None:
-        """Return the statistics to count, uncapped, and what is wanted; None where that is beyond it."""
+    def wanted(
+        self, query: Query[Statistic], room: float = inf
+    ) -> tuple[tuple[Statistic, ...], Wanted] | None:
+        """Return the statistics to count, uncapped, and what is wanted; None where that is beyond it.
+
+        A table over the box has to fit into so many bytes.
+        """
         windowed = query.windowed
         if not 0 < len(query.carried) <= MOST_STATISTICS or not len(query.subject):
             return None
@@ -60,14 +79,27 @@ class Question(NamedTuple):
         asked = Wanted(low, high, self.scaling, self.margin, self.truth_score)
         if asked.tallies == 0:
             return None
+        most = min(MOST_TALLIES, room / (_TALLY_BYTES + 24 * len(counted)))
+        if self.objective is not None:
+            return (counted, asked) if asked.tallies <= min(most, MOST_TALLIES / 4) else None
         if windowed and self.scaling == "none":
             return counted, asked
         straight = windowed and self.quotient is not None and all(s.cap is None for s in query.read)
         if straight and (pair := self._quotient(asked, len(query.read))):
             return counted, asked._replace(quotient=pair)
-        if asked.tallies > MOST_TALLIES:
+        if asked.tallies > most:
             return None
         return counted, asked._replace(losses=self._table(asked, query))
+
+    def least_table(self, query: Query[Statistic], price: SearchPrice) -> float:
+        """Return how large a table has to be, in operations, to be worth avoiding for this question.
+
+        A function takes several searches, and is evaluated some hundred times for every tally of the box.
+        """
+        asked = None if self.objective is None else self.wanted(query)
+        if asked is None:
+            return 0.0
+        return max(_EVALUATED * asked[1].tallies, _SEARCHES * price.operations)
 
     def _quotient(self, asked: Wanted, read: int) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """Return both lines over all statistics; None where a few tallies show that the loss is another."""
@@ -87,18 +119,45 @@ class Question(NamedTuple):
         return (above, below) if np.allclose(lines[0] / lines[1], known, rtol=1e-9, atol=1e-12) else None
 
     def _table(self, asked: Wanted, query: Query[Statistic]) -> NDArray[np.float64]:
-        axes = np.indices([b - a + 1 for a, b in zip(asked.low, asked.high, strict=True)])
-        tallies = [
-            np.minimum(axis.reshape(-1) + a, NO_LIMIT if s.cap is None else s.cap)
-            for axis, a, s in zip(axes, asked.low, query.carried, strict=True)
-        ]
+        tallies = all_tallies(asked, query)
         losses = np.zeros(asked.tallies)
         if self.loss is not None:
-            losses[:] = self.loss(*tallies[: len(query.read)])
-        if not query.windowed and query.remaining is not None:
-            columns: dict[Any, Any] = dict(zip(query.carried, tallies, strict=True))
-            losses[~np.asarray(query.remaining.holds(columns))] = np.nan
+            losses[:] = self.loss(*tallies.seen.T[: len(query.read)])
+        losses[~tallies.allowed] = np.nan
         return losses
+
+    def values(
+        self, scores: NDArray[np.float64], tallies: NDArray[np.int64], read: int
+    ) -> NDArray[np.float64]:
+        """Return what is maximised, for scores and what is read of tallies."""
+        columns = tallies.T[:read]
+        if self.objective is not None:
+            return np.asarray(self.objective(scores, *columns), dtype=np.float64)
+        if self.scaling == "none" or self.loss is None:
+            return scores
+        losses, above = self.loss(*columns), scores - self.truth_score
+        return np.asarray(
+            self.margin * losses + above if self.scaling == "margin" else losses * (self.margin + above)
+        )
+
+
+def all_tallies(asked: Wanted, query: Query[Statistic]) -> Tallies:
+    """Return all tallies of a box."""
+    axes = np.indices([b - a + 1 for a, b in zip(asked.low, asked.high, strict=True)])
+    return as_seen(
+        np.stack([axis.reshape(-1) + a for axis, a in zip(axes, asked.low, strict=True)], axis=1), query
+    )
+
+
+def as_seen(sums: NDArray[np.int64], query: Query[Statistic]) -> Tallies:
+    """Return uncapped sums as objectives see them, and whether the constraint allows them."""
+    caps = [NO_LIMIT if s.cap is None else s.cap for s in query.carried]
+    seen = np.minimum(sums, np.array(caps, dtype=np.int64))
+    allowed = np.ones(len(sums), dtype=bool)
+    if not query.windowed and query.remaining is not None:
+        columns: dict[Any, Any] = dict(zip(query.carried, seen.T, strict=True))
+        allowed[:] = query.remaining.holds(columns)
+    return Tallies(sums, seen, allowed)
 
 
 def _box(counted: Sequence[Statistic], query: Query[Statistic]) -> tuple[list[int], list[int]]:

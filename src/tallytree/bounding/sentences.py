@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.answers.certificate import Evidence, Proof
-from tallytree.bounding.certificate import BoundsCertificate, BoundsEvidence, Part
+from tallytree.bounding.certificate import BoundsCertificate, Part, content
 from tallytree.model.model import Model
 from tallytree.running.sentences import Found, Measured
 from tallytree.values import counted
@@ -73,15 +73,13 @@ class SentenceEvidence(Evidence):
 
     def certificate(self, proof: Proof, model: Model, score: float, tally: Any) -> SentenceCertificate:
         """Put the certificate of a labelling together."""
-        bounds = BoundsEvidence(
-            model,
-            (),
-            _names(self.measured),
-            tuple(one.part for one in self.parts),
-            tuple((one.part.prices, one.part.most) for one in self.passes),
+        return SentenceCertificate(
+            **content(proof, model, score, self.reached),
+            counted=_names(self.measured),
+            parts=tuple(one.part for one in self.parts),
+            passes=tuple((one.part.prices, one.part.most) for one in self.passes),
+            lengths=tuple(one.length for one in self.parts),
         )
-        known = bounds.content(proof, model, score, self.reached)
-        return SentenceCertificate(**known, lengths=tuple(one.length for one in self.parts))
 
 
 def _part(numbers: Any) -> SentencePart:

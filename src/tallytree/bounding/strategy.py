@@ -12,18 +12,22 @@ from functools import partial
 from math import inf
 from typing import Any, Protocol
 
-from tallytree.bounding.question import Question
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.answers.solution import Solution
+from tallytree.bounding.objectives import ObjectiveSearch
+from tallytree.bounding.question import Question, all_tallies
 from tallytree.bounding.table import BoundedTable
 from tallytree.errors import BudgetError
 from tallytree.model.model import Model
+from tallytree.model.rounding import lowest_score
 from tallytree.planning.options import Options
 from tallytree.planning.plan import check_size
 from tallytree.planning.query import Query
-from tallytree.running.bounds import Found, program_for, search
-
-_WORTH_TRYING = 1e7  # operations of a whole table by the cost model: a millisecond or two
-_JOINED = 4  # the cost model takes the tables of small parts, which are joined, for larger than they are
-_SHARE = 1 / 40  # a quarter of the time: one operation of a search takes as long as 10 of a table
+from tallytree.planning.search_price import SLOWER, SearchPrice, search_price
+from tallytree.running.bounds import Found, Wanted, search
+from tallytree.statistics.statistic import Statistic
 
 
 class Known(Protocol):
@@ -38,63 +42,87 @@ class Known(Protocol):
         """What none exceeds."""
 
 
-def allowance(query: Query[Any], options: Options) -> float:
-    """Return how much work a search may take before the whole table is made; 0: none, the table is small."""
-    if not query.carried or not isinstance(query.subject, Model):
-        return 0.0
+def price_of(query: Query[Any], options: Options) -> SearchPrice | None:
+    """Return what a search for the answer to a query is expected to cost; None where there is none."""
+    if not isinstance(query.subject, Model):
+        return None
     check = partial(check_size, options.plan)
-    program = program_for(query.subject, query.carried, options.plan.order, check, draft=True)
-    cost = program.cost / (_JOINED if program.step_count > len(query.subject) + 1 else 1)
-    if cost >= _WORTH_TRYING and query.window:
-        cost *= _within_window(query)
-    return cost * _SHARE if cost >= _WORTH_TRYING else 0.0
+    return search_price(query.subject, query.carried, query.window, options.plan.order, check)
 
 
-def _within_window(query: Query[Any]) -> float:
-    """Return about which share of the tallies lies on a way into the window."""
-    share = 1.0
-    for number, (above, below) in query.window.items():
-        low, high = query.carried[number].capped(None).extent
-        reach = min(high - low, inf if below is None else below - low, inf if above is None else high - above)
-        share *= (max(reach, 0) + 1) / (high - low + 1)
-    return share
+def work_limit(options: Options) -> float:
+    """Return how much work a search may take in all."""
+    return inf if options.operation_limit is None else options.operation_limit / SLOWER
 
 
 def bounded(
     query: Query[Any], question: Question, options: Options, most_work: float = inf
-) -> BoundedTable | Found | None:
-    """Answer a question about a query by bounds.
+) -> BoundedTable | None:
+    """Answer a question about a query by bounds; None where it cannot be asked in this way.
 
-    Returns
-    -------
-    BoundedTable, Found or None
-        The tallies that are left; what is known, where the work was too much; None where the question cannot
-        be asked in this way.
+    Where the work or the memory came to an end before the search, the table holds what is known.
     """
     plain = options.run.backend == "native" and options.plan.precision == "double"
-    if not plain or not isinstance(query.subject, Model):
-        return None
-    asked = question.wanted(query)
+    room = options.plan.limit - options.plan.beside
+    asked = question.wanted(query, room) if plain and isinstance(query.subject, Model) else None
     if asked is None:
         return None
     counted, wanted = asked
-    found = search(
-        query.subject,
-        counted,
-        wanted,
-        order=options.plan.order,
-        check=partial(check_size, options.plan),
-        starts=() if question.start is None else (question.start,),
-        most_work=most_work,
-        memory_limit=options.plan.limit - options.plan.beside,
-    )
-    if found is None or not found.finished:
+    ask = _Asking(query.subject, counted, options, most_work)
+    if question.objective is not None:
+        return _by_function(query, counted, (question, wanted), ask)
+    found = ask(wanted, [] if question.start is None else [question.start], None)
+    return None if found is None else BoundedTable(query, counted, found, (question, wanted))
+
+
+class _Asking:
+    """Searches about one model, which share what they may take."""
+
+    def __init__(
+        self, model: Model, counted: tuple[Statistic, ...], options: Options, most_work: float
+    ) -> None:
+        self.model, self.counted, self.options, self.left = model, counted, options, most_work
+        self.all: list[Found] = []
+
+    def __call__(
+        self, wanted: Wanted, starts: list[NDArray[np.int64]], prices: NDArray[np.float64] | None
+    ) -> Found | None:
+        plan = self.options.plan
+        found = search(
+            self.model,
+            self.counted,
+            wanted,
+            order=plan.order,
+            check=partial(check_size, plan),
+            starts=starts,
+            prices=prices,
+            most_work=self.left,
+            memory_limit=plan.limit - plan.beside,
+        )
+        if found is not None:
+            self.left -= found.work
+            self.all.append(found)
         return found
-    return BoundedTable(query, counted, found)
 
 
-def known_so_far(error: BudgetError, found: Known) -> BudgetError:
-    """Say what a search by bounds knows where neither it nor the whole table fits the memory."""
+def _by_function(
+    query: Query[Any], counted: tuple[Statistic, ...], asked: tuple[Question, Wanted], ask: _Asking
+) -> BoundedTable | None:
+    """Search for the best value of an objective that is given as a function."""
+    (question, wanted), lowest = asked, lowest_score(query.subject.blocks)
+    assert question.objective is not None
+    names = tuple(s.name for s in query.read)
+    search = ObjectiveSearch(question.objective, names, wanted, all_tallies(wanted, query), lowest)
+    found = search.run(ask)
+    if found is None:
+        return None
+    bound = search.value if found.finished else search.bound(found)
+    passes = [(tuple(prices), most) for one in ask.all for prices, most in one.passes]
+    return BoundedTable(query, counted, found, asked).knowing(bound, search.value, passes)
+
+
+def known_so_far(error: BudgetError | None, found: Known, best: Solution | None = None) -> BudgetError:
+    """Say what a search by bounds knows where it was ended, and no whole table fits the memory."""
     if found.value == float("-inf"):
         known = f"no labelling has a value above {found.bound:.10g}, and none that is allowed was met"
     else:
@@ -102,4 +130,10 @@ def known_so_far(error: BudgetError, found: Known) -> BudgetError:
             f"no labelling has a value above {found.bound:.10g}, and one of value {found.value:.10g} was "
             f"found: a gap of {found.bound - found.value:.4g}"
         )
-    return BudgetError(f"{error}. A search by bounds ended with the memory, too: {known}")
+    if error is None:
+        text = f"the search by bounds has reached its limit: {known}. Raise operation_limit= or memory_limit="
+    else:
+        text = f"{error}. A search by bounds ended as well: {known}"
+    told = BudgetError(text)
+    told.bound, told.best = found.bound, best
+    return told

@@ -6,21 +6,22 @@ the best of all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.answers.certificate import Claim
+from tallytree.answers.certificate import BEST, Claim
 from tallytree.answers.ranking import Ranked
 from tallytree.answers.solution import Certifier, Decoded, Solution, kept_bytes
 from tallytree.answers.tally_table import TallyTable
 from tallytree.bounding.certificate import BoundsEvidence, Part
+from tallytree.bounding.question import Question
 from tallytree.errors import CertificateError, ModelError
 from tallytree.planning.budget import Budget
 from tallytree.planning.query import Query
-from tallytree.running.bounds import Found
+from tallytree.running.bounds import Found, Wanted
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.statistic import Statistic
 
@@ -30,11 +31,51 @@ class BoundedTable(TallyTable[Solution]):
 
     _none_left = "no labelling is left"
 
-    def __init__(self, query: Query[Statistic], counted: tuple[Statistic, ...], found: Found) -> None:
-        self.counted, self.found = counted, found
+    def __init__(
+        self,
+        query: Query[Statistic],
+        counted: tuple[Statistic, ...],
+        found: Found,
+        asked: tuple[Question, Wanted],
+    ) -> None:
+        self.counted, self.found, self.asked = counted, found, asked
+        self.passes = tuple((tuple(prices), most) for prices, most in found.passes)
+        self.bound, self.value = found.bound, found.value
         caps = [np.iinfo(np.int64).max if s.cap is None else s.cap for s in query.carried]
         tallies = np.minimum(found.tallies, np.array(caps, dtype=np.int64))
-        super().__init__(query, None, root=(np.arange(len(tallies)), tallies, found.scores))
+        rows = _best_of_each(tallies, found.scores)
+        super().__init__(query, None, root=(rows, tallies[rows], found.scores[rows]))
+
+    @property
+    def cells(self) -> NDArray[np.int64]:
+        """For each row, which of the search's candidates it is."""
+        return self._cells
+
+    @property
+    def finished(self) -> bool:
+        """Whether the search came to its end: otherwise it holds what was met, and not the best of all."""
+        return self.found.finished
+
+    @property
+    def ended(self) -> bool:
+        """Whether it was ended by a limit, of work or of memory."""
+        return self.found.ended
+
+    def knowing(
+        self, bound: float, value: float, passes: Sequence[tuple[tuple[float, ...], float]]
+    ) -> BoundedTable:
+        """Return the same with bound and best value of an objective, and the passes of all its searches."""
+        self.bound, self.value, self.passes = bound, value, tuple(passes)
+        return self
+
+    def best_known(self, question: Question) -> Solution | None:
+        """Return the best labelling that an unfinished search has met, with its gap."""
+        if self.value == -np.inf or not len(self):
+            return None
+        values = self._values(question)
+        row = int(values.argmax())
+        found = self._answer(row, Claim(BEST, self.query.where, "value", optimal=False))
+        return found.bounded(float(values[row]), max(self.bound - float(values[row]), 0.0))
 
     def _fill(self, values: NDArray[np.float64]) -> None:
         self.scores = values  # of tallies that the constraint allows
@@ -49,8 +90,11 @@ class BoundedTable(TallyTable[Solution]):
             Part(tuple(prices), most, tuple(low), tuple(high), budget, cells)
             for prices, most, low, high, budget, cells in self.found.proven
         )
-        passes = tuple((tuple(prices), most) for prices, most in self.found.passes)
-        return BoundsEvidence(self.query.subject, self.counted, self._names, parts, passes)
+        value = float(self._values(self.asked[0]).max(initial=-np.inf))
+        return BoundsEvidence(self.query, self.counted, self._names, parts, self.passes, self.asked, value)
+
+    def _values(self, question: Question) -> NDArray[np.float64]:
+        return question.values(self.scores, self.tallies, len(self.query.read))
 
     def _bound(self, where: Constraint) -> Constraint:
         raise ModelError("a search by bounds answers one question; ask profile for a table")
@@ -62,7 +106,7 @@ class BoundedTable(TallyTable[Solution]):
         return kept_bytes(answer.assignment.nbytes, len(answer.tally))
 
     def _decoded(self, row: int) -> NDArray[np.int64]:
-        return self.found.labelling(row)
+        return self.found.labelling(int(self._cells[row]))
 
     def _certified(
         self, row: int, decoded: Any, score: float, claim: Claim, value: float | None = None
@@ -81,3 +125,12 @@ class BoundedTable(TallyTable[Solution]):
                 f"which does not satisfy '{constraint}'. This is a bug in tallytree; please report it with "
                 "the model"
             )
+
+
+def _best_of_each(tallies: NDArray[np.int64], scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return a row for each tally, that of the best score: caps make one tally of several."""
+    order = np.lexsort((-scores, *tallies.T[::-1]))
+    ordered = tallies[order]
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    return order[new]

@@ -15,6 +15,7 @@ from typing import Any, Unpack
 
 from tallytree.answers.objective import Objective
 from tallytree.answers.tally_table import Where
+from tallytree.bounding.answering import answered
 from tallytree.bulk.jobs import Batch, BatchOptions, Errors, solution_of
 from tallytree.errors import ModelError
 from tallytree.model.model import Model
@@ -22,7 +23,7 @@ from tallytree.model.restriction import Allowed, Fixed
 from tallytree.planning.options import Keywords, Options
 from tallytree.planning.query import Query
 from tallytree.reductions.reduction import Reduction, as_reduction
-from tallytree.solving import answered, ask, best_of
+from tallytree.solving import ask, best_of
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.statistic import Recipe, Statistic
 

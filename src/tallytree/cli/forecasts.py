@@ -39,17 +39,15 @@ def add(commands: Commands) -> None:
 
 def _plan(options: Namespace) -> int:
     problem = problem_of(options)
-    solving = problem.plan(operation_limit=None, precision=options.precision, **memory(options))
+    solving = _solve_plan(problem, options)
     whole = _profile_plan(problem, solving, options)
     rate = _rate()
     if options.json:
-        document = reports.plan_json(solving, rate)
+        document = _json(solving, rate)
+        if isinstance(solving, BudgetError):
+            document["bounds"] = reports.search_json(problem.search_price(order=options.order), rate)
         if whole is not None:
-            document["profile"] = (
-                reports.plan_json(whole, rate)
-                if isinstance(whole, Plan)
-                else {"error": in_options(str(whole))}
-            )
+            document["profile"] = _json(whole, rate)
         print(reports.as_json(document))
     else:
         print("\n".join(_lines("solve", solving, rate)))
@@ -58,9 +56,27 @@ def _plan(options: Namespace) -> int:
     return Exit.OK
 
 
-def _profile_plan(problem: ProblemFile, solving: Plan, options: Namespace) -> Plan | BudgetError | None:
+def _json(found: Plan | BudgetError, rate: float) -> dict[str, Any]:
+    if isinstance(found, BudgetError):
+        return {"error": in_options(str(found))}
+    return reports.plan_json(found, rate)
+
+
+def _solve_plan(problem: ProblemFile, options: Namespace) -> Plan | BudgetError:
+    """Return the plan of the tables, or why there is none, where bounds can answer without them."""
+    try:
+        return problem.plan(operation_limit=None, precision=options.precision, **memory(options))
+    except BudgetError as error:
+        if options.precision == "single" or problem.search_price(order=options.order) is None:
+            raise
+        return error
+
+
+def _profile_plan(
+    problem: ProblemFile, solving: Plan | BudgetError, options: Namespace
+) -> Plan | BudgetError | None:
     """Return the plan of the whole profile, or why there is none; None where solving needs the same."""
-    if solving.statistics == problem.statistics and not solving.window:
+    if isinstance(solving, Plan) and solving.statistics == problem.statistics and not solving.window:
         return None
     try:
         whole: Plan = plan_of(problem.model, problem.statistics, **memory(options))
@@ -74,7 +90,10 @@ def _lines(command: str, found: Plan | BudgetError, rate: float) -> Iterator[str
         yield f"{command}: {visible_lines(in_options(str(found)))}"
         return
     yield f"{command}: {visible_lines(found)}"
-    yield f"  about {_seconds(found.operations / rate)}, at {rate / 1e9:.2g} Gop/s as measured just now"
+    seconds = f"about {_seconds(found.operations / rate)}"
+    if found.search is not None:
+        seconds += f" for the tables, {_seconds(found.search.operations / rate)} by bounds"
+    yield f"  {seconds}, at {rate / 1e9:.2g} Gop/s as measured just now"
 
 
 def _seconds(seconds: float) -> str:

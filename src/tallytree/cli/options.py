@@ -9,11 +9,12 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, get_args
 
 from tallytree.cli.inputs import FORMATS
 from tallytree.errors import ModelError
 from tallytree.io.problems import MOST_OPERATIONS
+from tallytree.planning.options import Strategy
 from tallytree.planning.orders import METHODS
 
 Command = Callable[[Namespace], int]
@@ -128,6 +129,16 @@ def precision_option(command: ArgumentParser) -> None:
         choices=("double", "single"),
         default="double",
         help="single uses half the memory; the answer is optimal up to a reported gap",
+    )
+
+
+def strategy_option(command: ArgumentParser) -> None:
+    """Take the way to one answer."""
+    command.add_argument(
+        "--strategy",
+        choices=get_args(Strategy),
+        default="auto",
+        help="full computes whole tables, bounds rules out most tallies first; auto chooses (default)",
     )
 
 

@@ -19,6 +19,7 @@ from tallytree.cli.options import (
     precision_option,
     print_lines,
     shown,
+    strategy_option,
     terminal_width,
 )
 from tallytree.cli.text import progress, visible_lines
@@ -64,6 +65,7 @@ def _add_own(
 ) -> None:
     """Declare the options that one command has."""
     precision_option(solve)
+    strategy_option(solve)
     solve.add_argument("--explain", action="store_true", help="explain why the answer is optimal")
     profile.add_argument(
         "--limit",
@@ -93,14 +95,16 @@ def _add_own(
 def _solve(options: Namespace) -> int:
     problem = problem_of(options)
     with progress("solving", shown=shown(options)):
-        solution = problem.solve(**budget(options), precision=options.precision)
+        solution = problem.solve(**budget(options), precision=options.precision, strategy=options.strategy)
     if options.json:
         told: dict[str, object] = {"gap": solution.gap} if options.precision == "single" else {}
+        told.update(reports.proof_json(solution))
         if options.explain:
             told["explanation"] = solution.explain()
         print(reports.as_json({**reports.solution_json(problem, solution), **told}))
     else:
         print_lines(reports.solution_lines(problem, solution, terminal_width()))
+        print_lines(reports.proof_lines(solution))
         if options.explain:
             print_lines(["", visible_lines(solution.explain())])
     return Exit.OK

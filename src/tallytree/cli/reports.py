@@ -16,9 +16,11 @@ from tallytree.answers.distribution import Distribution
 from tallytree.answers.objective import evaluate_objective
 from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution
+from tallytree.bounding import BoundsCertificate
 from tallytree.cli.text import visible
 from tallytree.io import ProblemFile
 from tallytree.planning.plan import Plan
+from tallytree.planning.search_price import SearchPrice
 
 MOST_ROWS = 40
 _BAR = 30  # characters of the longest bar
@@ -80,6 +82,23 @@ def solution_lines(problem: ProblemFile, solution: Solution, width: int) -> Iter
         yield "tally  " + ", ".join(f"{visible(name)} = {number}" for name, number in tally)
     yield ""
     yield from _labelling(solution, width)
+
+
+def proof_json(solution: Solution) -> dict[str, Any]:
+    """Return what a solution by bounds rests on as plain data."""
+    found = solution.certificate
+    if not isinstance(found, BoundsCertificate):
+        return {}
+    parts = [part._asdict() for part in found.parts]
+    return {"bounds": {"counted": list(found.counted), "passes": len(found.passes), "parts": parts}}
+
+
+def proof_lines(solution: Solution) -> Iterator[str]:
+    """Say in a line what a solution by bounds rests on."""
+    found = solution.certificate
+    if isinstance(found, BoundsCertificate):
+        yield ""
+        yield f"optimal by bounds: {len(found.passes)} plain passes, {found.cells:,} cells"
 
 
 def _labelling(solution: Solution, width: int) -> Iterator[str]:
@@ -263,4 +282,12 @@ def plan_json(plan: Plan, rate: float) -> dict[str, Any]:
         "segments": plan.segments,
         "precision": plan.precision,
         "order": plan.order.tolist(),
+        "bounds": search_json(plan.search, rate),
     }
+
+
+def search_json(price: SearchPrice | None, rate: float) -> dict[str, Any] | None:
+    """Return what one question is expected to cost by bounds as plain data."""
+    if price is None:
+        return None
+    return {**price._asdict(), "seconds": price.operations / rate, "tried": price.tried}

@@ -18,18 +18,21 @@ from tallytree.answers.objective import Objective
 from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution
 from tallytree.answers.tallies import tally_type
-from tallytree.errors import BudgetError, ModelError
+from tallytree.bounding import Question, answered, check_operations, price_of
+from tallytree.errors import ModelError
 from tallytree.io.constraints import as_constraint_of, as_text
 from tallytree.io.formulas import Formula
 from tallytree.io.problem_parts import Parameter, as_parameter, check_names, checked_formula
 from tallytree.kbest import diverse_k_best, k_best
 from tallytree.model.model import Model, checked_model
+from tallytree.planning.options import Options, PlanOptions, Strategy
 from tallytree.planning.orders import Order
 from tallytree.planning.plan import Plan
 from tallytree.planning.precision import Precision
 from tallytree.planning.query import bind
+from tallytree.planning.search_price import SearchPrice
 from tallytree.relaxation import Relaxation, relax
-from tallytree.solving import distribution, plan, profile, solve
+from tallytree.solving import ask, best_of, distribution, plan, profile
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.statistic import Recipe, Statistic
 
@@ -174,15 +177,12 @@ class ProblemFile:
         BudgetError
             One of the limits is passed. Nothing has been run.
         """
-        made = plan(
-            self.model,
-            self.read,
-            where=self.constraint,
-            memory_limit=memory_limit,
-            precision=precision,
-            order=order,
-        )
-        return self._affordable(made, operation_limit)
+        limits: dict[str, Any] = {"memory_limit": memory_limit, "precision": precision, "order": order}
+        return self._affordable(plan(self.model, self.read, where=self.constraint, **limits), operation_limit)
+
+    def search_price(self, *, order: Order | None = None) -> SearchPrice | None:
+        """Return what :meth:`solve` is expected to cost by bounds; None where it cannot go that way."""
+        return price_of(ask(self.model, self.read, self.constraint), Options(PlanOptions(order=order)))
 
     def solve(
         self,
@@ -191,6 +191,7 @@ class ProblemFile:
         operation_limit: float | None = MOST_OPERATIONS,
         precision: Precision = "double",
         order: Order | None = None,
+        strategy: Strategy = "auto",
     ) -> Solution:
         """Find the best labelling; its tally has all statistics of the problem.
 
@@ -198,6 +199,9 @@ class ProblemFile:
         ----------
         memory_limit, operation_limit, precision, order
             As for :meth:`plan`.
+        strategy : {"auto", "full", "bounds"}
+            As for :func:`tallytree.solve`. A problem whose tables are beyond the limits is solved by bounds,
+            unless it is ``"full"``.
 
         Raises
         ------
@@ -206,19 +210,15 @@ class ProblemFile:
         BudgetError
             One of the limits is passed.
         """
-        self.plan(
-            memory_limit=memory_limit, operation_limit=operation_limit, precision=precision, order=order
+        options = Options(
+            PlanOptions(memory_limit=memory_limit, precision=precision, order=order),
+            strategy=strategy,
+            operation_limit=operation_limit,
         )
-        found = solve(
-            self.model,
-            self.read,
-            self.function(self.read),
-            where=self.constraint,
-            memory_limit=memory_limit,
-            precision=precision,
-            order=order,
-        )
-        return self._tallied(found)
+        objective = self.function(self.read)
+        question = Question(objective=objective, row_operations=self._row_operations)
+        query = ask(self.model, self.read, self.constraint)
+        return self._tallied(best_of(answered(query, options, question), objective))
 
     def profile(
         self,
@@ -324,13 +324,13 @@ class ProblemFile:
     def _formula(self, given: str | Formula, what: Literal["objective", "where"]) -> Formula:
         return checked_formula(given, what, {*self.names, *self.parameters})
 
+    @property
+    def _row_operations(self) -> int:
+        """What the objective takes for one tally."""
+        return 0 if self.objective is None else len(self.objective.code)
+
     def _affordable(self, made: Plan, limit: float | None) -> Plan:
-        formula = 0 if self.objective is None else len(self.objective.code) * made.tallies
-        if limit is not None and made.operations + formula > limit:
-            raise BudgetError(
-                f"the plan takes {made.operations + formula:.3g} operations, and operation_limit is "
-                f"{limit:.3g}; allow more if you have the time, cap a statistic, or use fewer\n{made}"
-            )
+        check_operations(made, limit, self._row_operations)
         return made
 
     def _tallied(self, solution: Solution) -> Solution:

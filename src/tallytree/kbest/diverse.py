@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.answers.solution import Solution
+from tallytree.bounding.answering import answered
+from tallytree.bounding.question import Question
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.model.inputs import whole_number
 from tallytree.model.model import Model, checked_model
 from tallytree.model.restriction import Allowed, Fixed
 from tallytree.planning.options import Keywords, read_options
-from tallytree.solving import answered, ask
+from tallytree.solving import ask
 from tallytree.statistics.constraints import all_of
 from tallytree.statistics.recipes import mismatches
 from tallytree.statistics.statistic import Recipe, Statistic
@@ -53,7 +55,8 @@ def diverse_k_best(
         As for :func:`solve`.
     **options
         ``order``, ``memory_limit``, ``layout`` and ``threads``, as for :func:`profile`. The i-th
-        labelling needs a table of up to ``(distance + 1)**(i - 1)`` tallies.
+        labelling needs a table of up to ``(distance + 1)**(i - 1)`` tallies. ``strategy``, as for
+        :func:`solve`: up to the fourth labelling, tables that are large are avoided by bounds.
 
     Returns
     -------
@@ -74,14 +77,14 @@ def diverse_k_best(
     model = checked_model(model).restricted(fixed, allowed)
     count = whole_number(k, "k", least=0)
     least = _distances(distance, count)
-    chosen = read_options(options, "diverse_k_best", single=False)
+    chosen = read_options(options, "diverse_k_best", single=False, one=True)
     measure = statistic or (lambda labelling: mismatches(model, labelling))
     found: list[Solution] = []
     away: list[Statistic] = []
     try:
         for rank in range(count):
             constraint = all_of([one >= least[rank - 1] for one in away])
-            found.append(answered(ask(model, (), constraint), chosen).best())
+            found.append(answered(ask(model, (), constraint), chosen, Question()).best())
             away.append(measure(found[-1].assignment).on(model).named(f"distance_{rank + 1}"))
     except InfeasibleError:
         pass

@@ -17,13 +17,14 @@ from tallytree.answers.objective import Objective
 from tallytree.answers.solution import Solution
 from tallytree.answers.tallies import tally_type
 from tallytree.answers.tally_table import Where
+from tallytree.bounding.answering import answered
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.model.model import Model
 from tallytree.model.restriction import Allowed, Fixed
 from tallytree.planning.budget import Budget
 from tallytree.planning.options import Keywords, Options, read_options
 from tallytree.reductions.reduction import Reduction, as_reduction
-from tallytree.solving import answered, ask
+from tallytree.solving import ask
 from tallytree.statistics.constraints import all_of, as_constraint
 from tallytree.statistics.recipes import mismatches
 from tallytree.statistics.statistic import Recipe, Statistic, read_by

@@ -13,13 +13,15 @@ from typing import Any, Unpack, overload
 from tallytree.answers.objective import Objective
 from tallytree.answers.solution import Solution
 from tallytree.answers.tally_table import Where
+from tallytree.bounding.answering import answered
 from tallytree.errors import InfeasibleError
+from tallytree.kbest.bounded import best_by_bounds
 from tallytree.model.inputs import whole_number
 from tallytree.model.model import Model
 from tallytree.model.restriction import Allowed, Fixed
 from tallytree.planning.options import Keywords, read_options
 from tallytree.reductions.reduction import Reduction
-from tallytree.solving import answered, ask
+from tallytree.solving import ask
 from tallytree.statistics.statistic import Recipe, Statistic
 
 
@@ -152,7 +154,9 @@ def k_best(
     k : int, optional
         The number of labellings; all of them by default.
     statistics, objective, where, fixed, allowed, **options
-        As for :func:`iter_best`. The list counts towards the memory limit.
+        As for :func:`iter_best`. The list counts towards the memory limit. With a constraint and without an
+        objective, ``strategy``, as for :func:`solve`: where the tables would be large, bounds leave out the
+        states that none of the k best can have.
 
     Examples
     --------
@@ -165,10 +169,14 @@ def k_best(
     8
     """
     count = None if k is None else whole_number(k, "k", least=0)
+    chosen = read_options(options, "k_best", single=False, one=True)
+    query = ask(model, statistics, where, fixed, allowed)
+    if count is not None and objective is None and where is not None:
+        found = best_by_bounds(query, count, chosen)
+        if found is not None:
+            return found
     try:
-        best = ranked(
-            model, statistics, objective, where=where, fixed=fixed, allowed=allowed, keep=True, **options
-        )
+        best = answered(query, chosen).ranked(objective, keep=True)
     except InfeasibleError:
         return []
     return list(islice(best, count))

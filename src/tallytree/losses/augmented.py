@@ -227,6 +227,8 @@ def loss_augmented(
         what the answer costs.
     strategy : {"auto", "full", "bounds"}
         As for :func:`solve`. Losses of sentences are searched for by bounds, unless it is ``"full"``.
+    operation_limit : float, optional
+        As for :func:`solve`.
     **options
         ``order``, ``memory_limit``, ``layout`` and ``threads``, as for :func:`profile`.
 

@@ -121,6 +121,20 @@ class ChunkFBeta(FBeta):
         )
         return transduced(Reduction.identity(model), machine)
 
+    def reduce_all(self, model: Model, truths: Sequence[Sequence[Hashable]]) -> Reduction:
+        """Count true and false positives of many sentences, which a model has one after the other.
+
+        No chunk goes on from one sentence to the next.
+        """
+        starts = np.cumsum([0, *map(len, truths)]).tolist()
+        gold = tuple(
+            Chunk(chunk.type, at + chunk.first, at + chunk.last)
+            for at, truth in zip(starts, truths, strict=False)
+            for chunk in chunks_of(truth, self.scheme, self.background)
+        )
+        machine = ChunkMatches(gold, self.scheme, self.background, frozenset(starts))
+        return transduced(Reduction.identity(model), machine)
+
     def linear(self) -> Line | None:
         """Return nothing: it is not linear."""
         return None
@@ -129,11 +143,13 @@ class ChunkFBeta(FBeta):
 class Place(NamedTuple):
     """What the machine sees of a position.
 
-    The type of the chunk of the truth that begins there, if one does, and whether one ended right before it.
+    The type of the chunk of the truth that begins there, if one does, whether one ended right before it, and
+    whether a sentence begins there.
     """
 
     begins: str | None
     ended: bool
+    fresh: bool = False
 
 
 @final
@@ -148,6 +164,7 @@ class ChunkMatches(Machine):
     gold: tuple[Chunk, ...]
     scheme: Scheme
     outside: str
+    sentences: frozenset[int] = frozenset()  # where they begin, if there are several
 
     outputs = ("tp", "fp")
     start = (Tag("O", None), False)
@@ -162,7 +179,7 @@ class ChunkMatches(Machine):
 
     def at(self, position: int) -> Hashable:
         """Return what of the truth begins at a position, and whether something ended before it."""
-        return Place(self._begins.get(position), position in self._ended)
+        return Place(self._begins.get(position), position in self._ended, position in self.sentences)
 
     def step(self, state: State, label: Hashable, at: Hashable) -> Move | None:
         """Close a chunk, right or wrong, and open one."""
@@ -192,7 +209,7 @@ def _split(state: State) -> tuple[Tag, bool]:
 def _moved(state: State, tag: Tag, at: Hashable) -> Move:
     (last, matching), tp, fp = _split(state), 0, 0
     assert isinstance(at, Place)
-    boundary = last.boundary(tag)
+    boundary = at.fresh or last.boundary(tag)
     if matching and boundary:
         tp, fp = int(at.ended), int(not at.ended)
     elif matching and at.ended:

@@ -13,7 +13,7 @@ from functools import cached_property, partial, singledispatch
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from tallytree.answers.certificate import BEST
 from tallytree.answers.certification import certify_loss
@@ -21,6 +21,7 @@ from tallytree.answers.objective import Objective
 from tallytree.answers.solution import Solution, lifted
 from tallytree.answers.tallies import tally_type, unique_names
 from tallytree.answers.tally_table import TallyTable, Where
+from tallytree.bounding.answering import answered
 from tallytree.bounding.question import Question
 from tallytree.bounding.strategy import known_so_far
 from tallytree.errors import BudgetError, ModelError
@@ -36,7 +37,7 @@ from tallytree.planning.options import Options
 from tallytree.planning.query import Query, graph_query
 from tallytree.reductions.folding import folded
 from tallytree.reductions.reduction import Reduction
-from tallytree.solving import answered, best_of
+from tallytree.solving import best_of
 from tallytree.statistics.statistic import Statistic, read_by
 
 Augmented = TypeVar("Augmented")
@@ -156,11 +157,15 @@ class GraphLossQuery(LossQuery[AugmentedSolution]):
         except BudgetError as error:
             raise BudgetError(f"{error}. {self.loss.remedy}" if self.loss.remedy else str(error)) from None
 
+    @property
+    def start(self) -> NDArray[np.int64] | None:
+        """The truth, where the model that is solved is the one that was asked about."""
+        trivial = self.query.reduction is not None and self.query.reduction.trivial
+        return self.model.encode(self._compared) if trivial else None
+
     def question(self, scaling: Scaling, margin: float) -> Question:
         """Ask for the best at one margin; the truth is a labelling to start from."""
-        trivial = self.query.reduction is not None and self.query.reduction.trivial
-        start = self.model.encode(self._compared) if trivial else None
-        return Question(scaling, margin, self.truth_score, self.loss.value, quotient(self.loss), start)
+        return Question(scaling, margin, self.truth_score, self.loss.value, quotient(self.loss), self.start)
 
     def searched(self, scaling: Scaling, margin: float, options: Options) -> AugmentedSolution | None:
         """Search for the best sentence; one that takes long gives way to a table, if there can be one."""
@@ -168,13 +173,16 @@ class GraphLossQuery(LossQuery[AugmentedSolution]):
             return None
         truth = self.model.encode(self._compared)
         search = SentenceSearch(self.model, self.loss, truth, self.truth_score, scaling, margin)
-        found = search.run(options, everything=options.strategy == "bounds")
+        only = options.strategy == "bounds" or options.operation_limit is not None  # no machine is compiled
+        found = search.run(options, everything=only)
         if not isinstance(found, Unfinished):
             return found
+        if only:
+            raise known_so_far(None, found)
         try:
             table = self.table(options._replace(strategy="full"), scaling, [margin])
         except BudgetError as error:
-            found = found if options.strategy == "bounds" else search.run(options, everything=True)
+            found = search.run(options, everything=True)
             if isinstance(found, Unfinished):
                 raise known_so_far(error, found) from None
             return found

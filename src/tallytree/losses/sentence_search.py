@@ -17,6 +17,7 @@ from tallytree.answers.certification import certify, certify_value
 from tallytree.answers.solution import Solution
 from tallytree.answers.tallies import tally_type, unique_names
 from tallytree.bounding.sentences import SentenceEvidence
+from tallytree.bounding.strategy import work_limit
 from tallytree.losses.scaling import Scaling, scaled
 from tallytree.losses.sequences import SequenceLoss
 from tallytree.losses.solution import AugmentedSolution
@@ -27,6 +28,7 @@ from tallytree.running.sentences import Found, Measured, Searched, chain_tables,
 from tallytree.transducers.encodings import alphabets_of
 
 _TRIED = 2_000_000  # cells: about two seconds, before a whole table is tried
+_WORK = 16  # of a cell, in operations of a plain pass
 _BYTES = 32  # of a cell, so that the memory limit is a limit of the work as well
 
 
@@ -72,7 +74,8 @@ class SentenceSearch(NamedTuple):
         tables = chain_tables(self.model) if plain and measured is not None and len(self.model) else None
         if tables is None or measured is None or not measured.searchable(len(self.model)):
             return None
-        cells = limit / _BYTES if everything else min(limit / _BYTES, _TRIED)
+        most = min(limit / _BYTES, work_limit(options) / _WORK)
+        cells = most if everything else min(most, _TRIED)
         allowed = self.model.score(self.truth) > -np.inf
         starts = (self.truth,) if allowed else ()
         asked = Searched(self.scaling, self.margin, self.truth_score, starts, cells, limit)

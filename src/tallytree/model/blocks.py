@@ -20,6 +20,9 @@ LARGEST_INTEGER = 2**40
 """Entries of statistics stay below this in magnitude."""
 
 
+_SHARED = 16  # so many scopes for each table make tables shared
+
+
 @final
 class Block(Frozen):
     """One kind of factor over many scopes.
@@ -118,16 +121,31 @@ def _block_sum(block: Block, y: NDArray[np.int64]) -> Any:
 
 
 def stacked(tables: Iterable[tuple[Sequence[int], NDArray[Any]]]) -> tuple[Block, ...]:
-    """Put (scope, table) pairs of our own, which are known to be well formed, together by shape."""
+    """Put (scope, table) pairs of our own, which are known to be well formed, together by shape.
+
+    A few tables that come again and again, as the same objects, are shared.
+    """
     groups: dict[tuple[int, ...], tuple[list[Sequence[int]], list[NDArray[Any]]]] = {}
     for scope, table in tables:
         scopes, same = groups.setdefault(table.shape, ([], []))
         scopes.append(scope)
         same.append(table)
     return tuple(
-        Block(
-            read_only(np.array(scopes, dtype=np.int32).reshape(len(scopes), len(shape))),
-            read_only(np.stack(same) if len(same) > 1 else np.ascontiguousarray(same[0])[np.newaxis]),
-        )
+        block
         for shape, (scopes, same) in groups.items()
+        for block in _blocks(np.array(scopes, dtype=np.int32).reshape(len(scopes), len(shape)), same)
     )
+
+
+def _blocks(scopes: NDArray[np.int32], tables: Sequence[NDArray[Any]]) -> list[Block]:
+    """Return a block with a table for each scope, or one for each table where there are few."""
+    distinct = {id(table): table for table in tables}
+    if len(distinct) * _SHARED > len(tables):
+        every = np.stack(tables) if len(tables) > 1 else np.ascontiguousarray(tables[0])[np.newaxis]
+        return [Block(read_only(scopes), read_only(every))]
+    numbers = {one: number for number, one in enumerate(distinct)}
+    which = np.array([numbers[id(table)] for table in tables])
+    return [
+        Block(read_only(scopes[which == number]), read_only(np.ascontiguousarray(table)[np.newaxis]))
+        for number, table in enumerate(distinct.values())
+    ]

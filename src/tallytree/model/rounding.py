@@ -54,6 +54,25 @@ def magnitude(blocks: Iterable[Block]) -> float:
     return sum(map(_magnitude, blocks), 0.0)
 
 
+def lowest_score(blocks: Iterable[Block]) -> float:
+    """Return what no labelling that is allowed scores less than: the least entries of all factors.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> lowest_score(tt.Model([2], [((0,), [-4.0, -np.inf])]).blocks) < -4.0
+    True
+    """
+    parts = list(blocks)
+    return sum(map(_least, parts), 0.0) - rounding(parts)
+
+
+def _least(block: Block) -> float:
+    """Sum the least scores of the tables."""
+    tables = np.where(np.isneginf(block.tables), np.inf, block.tables).reshape(len(block.tables), -1)
+    return float(tables.min(axis=1).sum()) * _repeats(block)
+
+
 def _magnitude(block: Block) -> float:
     """Sum the largest magnitudes of the tables; -inf is exact, whatever is added to it."""
     tables = block.tables.reshape(len(block.tables), -1)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tallytree.errors import ModelError
+from tallytree.parsing.bounded import searched_trees
 from tallytree.parsing.distribution import TreeDistribution
 from tallytree.parsing.forest import Forest
 from tallytree.parsing.plan import plan_trees
@@ -29,7 +30,7 @@ def _query(
     return Query(subject, read, where, constraint)
 
 
-CHARTS = Engine(_query, plan_trees, TreeProfile, TreeDistribution)
+CHARTS = Engine(_query, plan_trees, TreeProfile, TreeDistribution, searched_trees)
 """Queries about the trees of a sentence."""
 
 register_engine(CHARTS, Forest)

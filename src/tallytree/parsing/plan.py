@@ -23,11 +23,10 @@ from tallytree.parsing.forest import Forest
 from tallytree.parsing.items import ChartShape, Items, live_items
 from tallytree.parsing.parse import ChartPrice
 from tallytree.parsing.statistics import TreeStatistic
-from tallytree.planning.budget import readable_bytes, readable_count
+from tallytree.planning.budget import listed, readable_bytes, readable_count
 from tallytree.planning.carried import Window, window_ends
 from tallytree.planning.charts import ChartLayout, ChartTallies
 from tallytree.planning.options import Backend, PlanOptions
-from tallytree.planning.plan import listed
 from tallytree.planning.program import Step
 from tallytree.planning.query import Query
 from tallytree.running.charts import ChartMessages, Scores, run_chart

@@ -48,7 +48,7 @@ def pruned_plan(
     need = Need(question, scaling, margins)
     need.add(start.tree, start.score)
     largest = _largest_loss(question)
-    plans = _Plans.of(query, options)
+    plans = ChartPlans.of(query, options)
     plan = plans.above(need.floor(np.array([largest])))
     for _ in range(_ROUNDS):
         left = float(np.max(_losses(question, plan), initial=0.0))
@@ -100,7 +100,7 @@ def _largest_loss(question: TreeLossQuery) -> float:
 
 
 @dataclass(frozen=True)
-class _Plans:
+class ChartPlans:
     """Plans of one question, with the items that are left above a floor."""
 
     shape: ChartShape
@@ -110,14 +110,14 @@ class _Plans:
     marginals: Marginals
 
     @classmethod
-    def of(cls, query: Query[TreeStatistic], options: PlanOptions) -> _Plans:
+    def of(cls, query: Query[TreeStatistic], options: PlanOptions) -> ChartPlans:
         """Find the best tree with each item, where nothing is paid for."""
         forest = query.subject
         shape = ChartShape.of(forest.grammar, len(forest), query.carried)
         scores = shape.compiled.levelled(forest.scores)
         return cls(shape, scores, query.window, options, max_marginals(shape, scores, options.limit))
 
-    def at_prices(self, prices: tuple[float, ...]) -> _Plans:
+    def at_prices(self, prices: tuple[float, ...]) -> ChartPlans:
         """Return the plans where what a tree counts is taken off its score."""
         return replace(self, marginals=max_marginals(self.shape, self.scores, self.options.limit, prices))
 
@@ -134,7 +134,7 @@ class _Market:
         self._question, self._query = question, question.query
         self._need, self._free = need, free
 
-    def priced(self, plan: TreePlan, plans: _Plans) -> TreePlan:
+    def priced(self, plan: TreePlan, plans: ChartPlans) -> TreePlan:
         """Return the plan without the items that are too dear."""
         losses, tallies = self._losses_and_tallies(plan)
         found = find_prices(tallies, lambda: self._need(losses), self._best)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from tallytree.answers.certificate import BEST, Claim
 from tallytree.answers.tallies import tally_type, unique_names
 from tallytree.answers.tally_table import Where
+from tallytree.bounding.answering import answered
 from tallytree.errors import InfeasibleError
 from tallytree.kbest import ranked
 from tallytree.model.inputs import whole_number
@@ -15,7 +16,7 @@ from tallytree.parsing.forest import Forest
 from tallytree.parsing.parse import Parse
 from tallytree.parsing.statistics import checked_statistics
 from tallytree.planning.options import Options, PlanOptions
-from tallytree.solving import answered, ask
+from tallytree.solving import ask
 from tallytree.statistics.constraints import Constraint, as_constraint
 from tallytree.trees import Tree
 

@@ -122,6 +122,12 @@ def readable_count(number: float) -> str:
     return f"{number:.0f}"
 
 
+def listed(names: tuple[str, ...]) -> str:
+    """Return how many statistics there are, and what they are called."""
+    shown = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
+    return f"{len(names)} statistic{'' if len(names) == 1 else 's'}" + (f" ({shown})" if names else "")
+
+
 LARGE = 5e7
 """Add-max operations from which on one problem is given all processors: some 20 ms on one of them."""
 

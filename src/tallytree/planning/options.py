@@ -67,11 +67,21 @@ class RunOptions(NamedTuple):
 
 
 class Options(NamedTuple):
-    """How to plan, how to run, and which way to go where one answer is all that is asked."""
+    """How to plan, how to run, and which way to go where one answer is all that is asked.
+
+    Attributes
+    ----------
+    plan : PlanOptions
+    run : RunOptions
+    strategy : {"auto", "full", "bounds"}
+    operation_limit : float, optional
+        The most add-max operations of one answer; by default any number.
+    """
 
     plan: PlanOptions = PlanOptions()
     run: RunOptions = RunOptions()
     strategy: Strategy = "auto"
+    operation_limit: float | None = None
 
 
 _DEFAULTS = Options()
@@ -87,6 +97,7 @@ class Keywords(TypedDict, total=False):
     backend: Backend
     threads: int | None
     strategy: Strategy
+    operation_limit: float | None
     tallies: LayoutName  # the old name of layout
 
 
@@ -122,7 +133,7 @@ def read_options(
     if not keywords:
         return _DEFAULTS
     given = _renamed(keywords)
-    known = (*(_ALL if single else _DOUBLE_ONLY), *(("strategy",) if one else ()))
+    known = (*(_ALL if single else _DOUBLE_ONLY), *(("strategy", "operation_limit") if one else ()))
     for name in given:
         if name not in known:
             options = ", ".join(known)
@@ -135,9 +146,17 @@ def read_options(
     if isinstance(given.get("order"), (list, np.ndarray)):  # a plan keeps it
         given["order"] = tuple(np.asarray(given["order"]).tolist())
     _check_choice(given, "strategy", Strategy)
-    strategy = given.pop("strategy", "auto")
+    strategy, most = given.pop("strategy", "auto"), _operation_limit(given.pop("operation_limit", None))
     run = {name: given.pop(name) for name in RunOptions._fields if name in given}
-    return Options(PlanOptions(**given), RunOptions(**run), strategy)
+    return Options(PlanOptions(**given), RunOptions(**run), strategy, most)
+
+
+def _operation_limit(given: Any) -> float | None:
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, (int, float, np.number)) or not given > 0:
+        raise ModelError(f"operation_limit must be a positive number or None, got {given!r}")
+    return float(given)
 
 
 def _renamed(keywords: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,13 +19,20 @@ from tallytree import html
 from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
 from tallytree.model.model import Model
-from tallytree.planning.budget import advice, readable_bytes, readable_count, threads_for
+from tallytree.planning.budget import (
+    advice,
+    listed,
+    readable_bytes,
+    readable_count,
+    threads_for,
+)
 from tallytree.planning.carried import Window, window_ends
 from tallytree.planning.options import PlanOptions
 from tallytree.planning.orders import skeleton
 from tallytree.planning.precision import Precision
 from tallytree.planning.price import Price, Shape
 from tallytree.planning.program import Step, step_at, steps
+from tallytree.planning.search_price import SearchPrice, search_price
 from tallytree.statistics.statistic import Statistic
 
 _DEFAULTS = PlanOptions()
@@ -60,6 +67,9 @@ class Plan:
         checkpoints while decoding.
     precision : {"double", "single"}
         Of the tables' numbers.
+    search : SearchPrice or None
+        What one question is expected to cost by bounds, without these tables; None where there are no
+        statistics or more than three.
     """
 
     __slots__ = (
@@ -186,6 +196,11 @@ class Plan:
             self._price = Price(s.variables, s.width, s.degree, size, layout.operations, peak, self.precision)
         return self._price
 
+    @cached_property
+    def search(self) -> SearchPrice | None:
+        """What one question is expected to cost by bounds instead; None where it cannot be asked so."""
+        return search_price(self._shape.model(), self.statistics, self.window, self.options.order)
+
     @property
     def segments(self) -> int:
         """1: all tables are kept; more: pieces computed again from checkpoints while decoding."""
@@ -266,6 +281,8 @@ class Plan:
                 f"  costliest step: {step}: {states:,} states x {tallies:,} tallies, "
                 f"{share:.0%} of the operations"
             )
+        if self.search is not None:
+            lines.append(f"  one question by bounds: {self.search}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -284,6 +301,7 @@ class Plan:
                 ),
                 ("decoding keeps", self.kept),
                 ("precision", self.precision),
+                *([] if self.search is None else [("one question by bounds", str(self.search))]),
             ],
         )
 
@@ -312,9 +330,3 @@ def tally_limits(statistics: Sequence[Statistic], window: Window) -> tuple[list[
 
 def _restored(shape: Shape, statistics: Sequence[Statistic], options: PlanOptions, window: Window) -> Plan:
     return Plan(shape.model(), statistics, options, window)
-
-
-def listed(names: tuple[str, ...]) -> str:
-    """Return how many statistics there are, and what they are called."""
-    shown = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
-    return f"{len(names)} statistic{'' if len(names) == 1 else 's'}" + (f" ({shown})" if names else "")

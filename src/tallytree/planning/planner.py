@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from tallytree.errors import BudgetError
 from tallytree.model.model import Model
 from tallytree.planning.budget import without_tallies
 from tallytree.planning.options import PlanOptions
-from tallytree.planning.plan import Plan
+from tallytree.planning.plan import Plan, check_size
 from tallytree.planning.query import Query
 from tallytree.planning.recent import Recent
+from tallytree.planning.search_price import search_price
 from tallytree.statistics.statistic import Statistic
 
 _DEFAULTS = PlanOptions()
@@ -40,7 +43,17 @@ def _planned(query: Query[Statistic], options: PlanOptions) -> Plan:
     except BudgetError as error:
         if not query.carried or not _plain_fits(query.subject, options):
             raise
-        raise BudgetError(f"{error}. {without_tallies(query)}") from None
+        raise BudgetError(f"{error}. {without_tallies(query)}{_offer(query, options)}") from None
+
+
+def _offer(query: Query[Statistic], options: PlanOptions) -> str:
+    """Say what a search by bounds would take, where its program fits the memory."""
+    try:
+        check = partial(check_size, options)
+        price = search_price(query.subject, query.carried, query.window, options.order, check)
+    except BudgetError:
+        return ""
+    return "" if price is None else f". {price.offer}"
 
 
 def _plain_fits(model: Model, options: PlanOptions) -> bool:

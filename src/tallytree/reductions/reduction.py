@@ -9,19 +9,19 @@ So a statistic of the original is a statistic of the other model, over scopes as
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallytree.errors import ModelError
-from tallytree.model.blocks import Block, stacked
 from tallytree.model.model import Model, checked_model
 from tallytree.model.restriction import Allowed, Fixed, checked_mapping, restricted_blocks
+from tallytree.reductions.reading import read_through
 from tallytree.statistics.constraints import Constraint, as_constraint, local_part
 from tallytree.statistics.statistic import Recipe, Statistic
-from tallytree.values import Frozen, owned, read_only, set_once
+from tallytree.values import Frozen, Once, owned, set_once
 
 
 @final
@@ -235,54 +235,56 @@ def meet(reduction: Reduction, where: Constraint | None) -> tuple[Reduction, Con
     return reduction, None if rest is None else reduction.pull(rest)
 
 
-# --- factors, read through the emissions --------------------------------------------------------------------
+def restricted_states(
+    reduction: Reduction, kept: Sequence[NDArray[np.int64]], statistics: Iterable[Statistic] = ()
+) -> tuple[Reduction, Callable[[Statistic], Statistic]]:
+    """Leave states of the variables that are solved out.
 
+    Parameters
+    ----------
+    reduction : Reduction
+    kept : sequence of int arrays
+        For each variable of its model the states that are kept, in order.
+    statistics : iterable of Statistic
+        Of that model.
 
-def read_through(
-    blocks: Iterable[Block],
-    sources: NDArray[np.int32],
-    emissions: Sequence[NDArray[np.int64]],
-) -> tuple[Block, ...]:
-    """Return the factors over the variables and states that the original ones are read off."""
-    return tuple(part for block in blocks for part in _read_block(block, sources, emissions))
+    Returns
+    -------
+    (Reduction, callable)
+        The callable gives each of the statistics, said of the smaller model.
+    """
+    model, places = reduction.model, np.arange(len(kept), dtype=np.int32)
+    sizes = np.array([len(states) for states in kept], dtype=np.int32)
 
+    def smaller(statistic: Statistic) -> Statistic:
+        blocks = read_through(statistic.blocks, places, kept)
+        return Statistic.from_blocks(blocks, statistic.name, statistic.cap, sizes)
 
-def _read_block(
-    block: Block,
-    sources: NDArray[np.int32],
-    emissions: Sequence[NDArray[np.int64]],
-) -> tuple[Block, ...]:
-    common = [_common([emissions[v] for v in variables]) for variables in block.scopes.T.tolist()]
-    tables = [table for table in common if table is not None]
-    if len(tables) == block.arity:
-        entries = block.tables
-        for axis, table in enumerate(tables, start=1):
-            entries = entries.take(table, axis=axis)
-        return (Block(sources[block.scopes], read_only(np.ascontiguousarray(entries))),)
-    return stacked(_pairs(block, sources, emissions))
-
-
-def _common(tables: Sequence[NDArray[np.int64]]) -> NDArray[np.int64] | None:
-    """Return the table that they all are, None if they are not."""
-    return tables[0] if all(table is tables[0] for table in tables) else None
-
-
-def _pairs(
-    block: Block, sources: NDArray[np.int32], emissions: Sequence[NDArray[np.int64]]
-) -> Iterator[tuple[tuple[int, ...], NDArray[Any]]]:
-    tables = np.broadcast_to(block.tables, (len(block), *block.tables.shape[1:]))
-    for scope, table in zip(block.scopes.tolist(), tables, strict=True):
-        entries = table
-        for axis, v in enumerate(scope):
-            entries = entries.take(emissions[v], axis=axis)
-        yield tuple(sources[scope].tolist()), entries
+    known = {statistic: smaller(statistic) for statistic in (*reduction.statistics, *statistics)}
+    sources = places if reduction.sources is None else reduction.sources
+    emissions = [
+        kept[source] if reduction.emissions is None else reduction.emissions[v][kept[source]]
+        for v, source in enumerate(sources.tolist())
+    ]
+    solved = Model.from_blocks(sizes, read_through(model.blocks, places, kept))
+    own = [known[statistic] for statistic in reduction.statistics]
+    made = Reduction(reduction.original, solved, own, sources, emissions, after=reduction)
+    for statistic, now in known.items():
+        origin = reduction.origin(statistic)
+        if origin is not None:
+            made._origins[now] = origin
+    return made, lambda statistic: known[statistic]
 
 
 def _shared(emissions: Sequence[ArrayLike]) -> tuple[NDArray[np.int64], ...]:
     """Return the tables as owned arrays; equal ones are one object, so that it shows."""
     known: dict[bytes, NDArray[np.int64]] = {}
-    tables = (owned(np.asarray(table), np.int64) for table in emissions)
-    return tuple(known.setdefault(table.tobytes(), table) for table in tables)
+
+    def first(given: ArrayLike) -> NDArray[np.int64]:
+        table = owned(np.asarray(given), np.int64)
+        return known.setdefault(table.tobytes(), table)
+
+    return tuple(map(Once(first), emissions))
 
 
 def _check(
@@ -295,14 +297,16 @@ def _check(
         )
     if len(np.unique(sources)) < len(sources):
         raise ModelError(f"two original variables are read off the same one: sources are {sources.tolist()}")
+    states, labels = model.cardinalities.tolist(), original.cardinalities.tolist()
+    ends = Once(lambda table: (int(table.min(initial=0)), int(table.max(initial=0))))
     for v, (source, table) in enumerate(zip(sources.tolist(), emissions, strict=True)):
-        if table.shape != (model.cardinalities[source],):
+        if table.shape != (states[source],):
             raise ModelError(
-                f"variable {v} is read off variable {source}, which has {model.cardinalities[source]} "
+                f"variable {v} is read off variable {source}, which has {states[source]} "
                 f"states, through a table of shape {table.shape}"
             )
-        if table.min(initial=0) < 0 or table.max(initial=0) >= original.cardinalities[v]:
+        least, most = ends(table)
+        if least < 0 or most >= labels[v]:
             raise ModelError(
-                f"variable {v} has states 0 to {original.cardinalities[v] - 1}; its emissions are "
-                f"{table.tolist()[:8]}"
+                f"variable {v} has states 0 to {labels[v] - 1}; its emissions are {table.tolist()[:8]}"
             )

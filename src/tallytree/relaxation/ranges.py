@@ -86,9 +86,3 @@ def folded(
 def flat(block: Block) -> Block:
     """Keep what is forbidden, and give everything else the score 0."""
     return block.with_tables(read_only(np.where(np.isneginf(block.tables), -inf, 0.0)))
-
-
-def least_sum(block: Block) -> float:
-    """Sum the least scores of the tables."""
-    tables = np.where(np.isneginf(block.tables), inf, block.tables).reshape(len(block.tables), -1)
-    return float(tables.min(axis=1).sum()) * (len(block) if len(tables) == 1 else 1)

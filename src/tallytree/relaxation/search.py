@@ -18,9 +18,9 @@ from tallytree.answers.tallies import tally_type, unique_names
 from tallytree.errors import BudgetError, InfeasibleError
 from tallytree.model.blocks import Block, evaluate
 from tallytree.model.model import Model
-from tallytree.model.rounding import rounding
+from tallytree.model.rounding import lowest_score, rounding
 from tallytree.planning.plan import Plan
-from tallytree.relaxation.ranges import Floats, Range, flat, folded, least_sum
+from tallytree.relaxation.ranges import Floats, Range, flat, folded
 from tallytree.statistics.statistic import Statistic
 
 
@@ -104,7 +104,7 @@ class Search:
         self.model, self.shown, self.ranges = model, shown, ranges
         self.plan, self.limits, self.progress = plan, limits, progress
         self.rounding = rounding(model.blocks)
-        self.lowest = sum(map(least_sum, model.blocks)) - self.rounding  # no labelling scores less
+        self.lowest = lowest_score(model.blocks)
         self.bound, self.allowance = inf, 0.0
         self.best: Point | None = None
         self.solution: Solution | None = None

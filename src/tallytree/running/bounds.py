@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from tallytree.kernels import native
 from tallytree.model.model import Model
-from tallytree.planning.orders import Check, Order, skeleton
+from tallytree.planning.orders import Check, Order
+from tallytree.planning.search_price import program_for
 from tallytree.statistics.statistic import Statistic
 
-MOST_STATISTICS = 3
 Found = native.BoundsOutcome
 _NOTHING = np.zeros(0)
 SCALINGS = {
@@ -43,6 +43,8 @@ class Wanted(NamedTuple):
         The loss as a quotient of linear functions: for each the constant, then the coefficients.
     losses : float array, optional
         The loss of every tally of the box, nan where it is not allowed; for "none" any number.
+    top : float
+        Larger values are no better than this one: all tallies that reach it are found.
     """
 
     low: Sequence[int]
@@ -52,6 +54,7 @@ class Wanted(NamedTuple):
     truth: float = 0.0
     quotient: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
     losses: NDArray[np.float64] | None = None
+    top: float = np.inf
 
     @property
     def tallies(self) -> int:
@@ -64,23 +67,9 @@ class Wanted(NamedTuple):
         losses = _NOTHING if self.losses is None else np.ascontiguousarray(self.losses, dtype=np.float64)
         low, high = (np.array(ends, dtype=np.int64) for ends in (self.low, self.high))
         kind = SCALINGS[self.scaling]
-        return native.Need(kind, self.margin, self.truth, above, below, losses.reshape(-1), low, high)
-
-
-def program_for(
-    model: Model,
-    statistics: Sequence[Statistic],
-    order: Order | None,
-    check: Check | None = None,
-    *,
-    draft: bool = False,
-) -> native.Skeleton:
-    """Return a program for plain passes; a chain in its own order needs no search for one."""
-    if order is None:
-        found = skeleton(model, statistics, "natural", check, draft=draft)
-        if found.width <= 1 and found.step_count <= len(model) + 1:
-            return found
-    return skeleton(model, statistics, order, check, draft=draft)
+        return native.Need(
+            kind, self.margin, self.truth, above, below, losses.reshape(-1), low, high, self.top
+        )
 
 
 def search(

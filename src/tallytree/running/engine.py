@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
 from tallytree.planning.budget import Budget
-from tallytree.planning.options import PlanOptions, RunOptions
+from tallytree.planning.options import Options, PlanOptions, RunOptions
 from tallytree.planning.query import Query
 
 Root = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
@@ -32,6 +32,8 @@ class Engine:
     plan: Callable[[Query[Any], PlanOptions], Any]  # decides what will be run; no score is looked at
     profile: Callable[[Query[Any], Any, RunOptions], Any]  # runs a plan: the best for every tally
     distribution: Callable[[Query[Any], Any, RunOptions], Any]  # runs a plan: the sum for every tally
+    # answers one question without a whole table, in a way of its own; None where it does not
+    search: Callable[[Query[Any], Any, Options], Any] | None = None
 
 
 _ENGINES: dict[type, Engine] = {}

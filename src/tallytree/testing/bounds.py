@@ -1,25 +1,50 @@
-"""The certificate of a search by bounds, verified: one plain pass at each of its prices."""
+"""The certificate of a search by bounds, verified: a proof from the definitions that nothing is better.
+
+Let ``v`` be the value of the answer, and ``y`` a labelling with the tally ``l``. At the prices ``λ`` of a
+part, ``y`` has ``F(y) + λ·l = A - regret(y)``. So
+
+- where ``l`` lies in the box of no part, ``F(y) <= A - λ·l`` for every pass, and with a score of the least of
+  these the tally must not be better than ``v``;
+- where it lies in the box of a part and the regret is above the budget ``D``, a score of ``A - D - λ·l`` must
+  not be better than ``v``;
+  Neither has to be asked of scores that are below the sum of the least entries of all factors;
+- where it lies in the box and the regret is within the budget, each state of ``y`` has a max-marginal of at
+  least ``A - D`` at the prices. A model with no other states has ``y`` among its labellings, and the whole
+  table of that model must have nothing better than ``v``.
+
+Every ``A`` is computed again, by plain inference with the prices in the scores. Nothing here looks at how the
+search went.
+"""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tallytree.answers.certificate import Proof
 from tallytree.answers.solution import Solution
 from tallytree.bounding.certificate import BoundsEvidence, Part
+from tallytree.bounding.question import as_seen
 from tallytree.bounding.sentences import SentenceEvidence
-from tallytree.model.rounding import rounding
+from tallytree.model.model import Model
+from tallytree.model.rounding import lowest_score, rounding
 from tallytree.reductions.folding import folded
-from tallytree.solving import solve
+from tallytree.reductions.reading import read_through
+from tallytree.running.bounds import Wanted
+from tallytree.solving import profile, solve
 from tallytree.statistics.statistic import Statistic
 from tallytree.testing.sentences import check_sentences
+
+MOST_TALLIES = 1 << 21
+"""Of larger boxes, so many tallies are drawn."""
 
 
 def check_bounds(solution: Solution) -> None:
     """Verify what a solution by bounds rests on, by plain inference on models with prices in their scores.
 
-    At the prices of each part no labelling may have more than the certificate says, and the solution itself
-    must be within the budget of it where its tally lies in the box.
+    The numbers of the certificate are computed again, and so is the proof: tallies outside the boxes cannot
+    be better, nor labellings beyond the budgets, and those within a budget are gone through by a whole table
+    over the few states that they can have. Of boxes with more than two million tallies, so many are drawn.
 
     Parameters
     ----------
@@ -30,6 +55,8 @@ def check_bounds(solution: Solution) -> None:
     ------
     AssertionError
         With the numbers that do not agree.
+    BudgetError
+        The budget leaves too many states for a whole table.
 
     Examples
     --------
@@ -44,32 +71,138 @@ def check_bounds(solution: Solution) -> None:
     assert isinstance(solution.proof, Proof) and isinstance(solution.proof.plan, BoundsEvidence), (
         "this solution was not found by bounds"
     )
-    evidence = solution.proof.plan
-    assert evidence.parts, "the certificate has no part"
-    for part in evidence.parts:
-        _check_part(solution, evidence, part)
+    checker = _Checker(solution, solution.proof.plan)
+    checker.check_passes()
+    checker.check_outside()
+    for part in checker.evidence.parts:
+        checker.check_attained(part)
+        checker.check_beyond(part)
+        checker.check_within(part)
 
 
-def _check_part(solution: Solution, evidence: BoundsEvidence, part: Part) -> None:
-    terms = list(zip(evidence.statistics, part.prices, strict=True))
-    priced = folded(evidence.model, terms)
-    reach = sum(abs(price) * _reach(statistic) for statistic, price in terms)
-    allowance = 4 * rounding(priced.blocks) + 1e-12 * (abs(part.most) + abs(solution.value))
-    allowance += 8 * np.finfo(float).eps * reach  # what adding prices to small scores loses
-    most = solve(priced, strategy="full").score
-    assert abs(most - part.most) <= allowance, (
-        f"at the prices {part.prices} a labelling has {most!r}, the certificate says {part.most!r}"
-    )
-    if evidence.model.key != solution.model.key:
-        return  # the labelling was brought back to another model
-    score = evidence.model.score(solution.assignment)  # with the loss in it, where that is folded
-    tally = [statistic.tally(solution.assignment) for statistic in evidence.statistics]
-    regret = part.most - score - sum(p * t for p, t in zip(part.prices, tally, strict=True))
-    assert regret >= -allowance, f"the solution is {-regret!r} above what the certificate says is the most"
-    inside = all(a <= t <= b for a, t, b in zip(part.low, tally, part.high, strict=True))
-    assert not inside or regret <= part.budget + allowance, (
-        f"the solution has the regret {regret!r}, beyond the budget {part.budget!r}"
-    )
+class _Checker:
+    def __init__(self, solution: Solution, evidence: BoundsEvidence) -> None:
+        self.solution, self.evidence = solution, evidence
+        assert evidence.parts, "the certificate has no part"
+        everything = [*evidence.passes, *((part.prices, part.most) for part in evidence.parts)]
+        self.passes = dict(everything)
+        largest = max(abs(most) for most in self.passes.values())
+        model = evidence.model
+        self.allowance = 4 * rounding(model.blocks) + 1e-12 * (largest + abs(solution.value))
+        for prices in self.passes:
+            reach = sum(abs(p) * _reach(s) for p, s in zip(prices, evidence.statistics, strict=True))
+            self.allowance = max(self.allowance, 4 * rounding(model.blocks, reach) + 1e-12 * largest)
+
+    # --- the numbers ----------------------------------------------------------------------------------------
+
+    def check_passes(self) -> None:
+        """Compute the most at all prices again."""
+        for prices, said in self.passes.items():
+            most = solve(self._priced(prices), strategy="full").score
+            assert abs(most - said) <= self.allowance, (
+                f"at the prices {prices} a labelling has {most!r}, the certificate says {said!r}"
+            )
+
+    def check_attained(self, part: Part) -> None:
+        """Hold the answer itself against the budget."""
+        evidence, labels = self.evidence, self.solution.assignment
+        if evidence.model.key != self.solution.model.key:
+            return
+        tally = [statistic.tally(labels) for statistic in evidence.statistics]
+        score = evidence.model.score(labels)
+        self._check_value(score, tally)
+        regret = part.most - score - float(np.dot(part.prices, tally))
+        assert regret >= -self.allowance, (
+            f"the solution is {-regret!r} above what the certificate says is the most"
+        )
+        inside = all(a <= t <= b for a, t, b in zip(part.low, tally, part.high, strict=True))
+        assert not inside or regret <= part.budget + self.allowance, (
+            f"the solution has the regret {regret!r}, beyond the budget {part.budget!r}"
+        )
+
+    def _check_value(self, score: float, tally: list[int]) -> None:
+        evidence = self.evidence
+        seen = as_seen(np.array([tally]), evidence.query).seen
+        (value,) = evidence.question.values(np.array([score]), seen, len(evidence.query.read)).tolist()
+        assert abs(value - evidence.value) <= 1e-9 * (1 + abs(value)) + self.allowance, (
+            f"the solution has the value {value!r}, the certificate says {evidence.value!r}"
+        )
+
+    # --- the proof ------------------------------------------------------------------------------------------
+
+    def check_outside(self) -> None:
+        """Tallies in no box of a part: the passes rule them out."""
+        box = self.evidence.box
+        sums = _drawn(box)
+        for part in self.evidence.parts:
+            inside = ((sums >= part.low) & (sums <= part.high)).all(axis=1)
+            sums = sums[~inside]
+        self._check_bounded(sums, self._most(sums), "lies outside all boxes")
+
+    def check_beyond(self, part: Part) -> None:
+        """Labellings in the box whose regret is above the budget: their scores are too low."""
+        sums = _drawn(Wanted(part.low, part.high))
+        scores = np.minimum(part.most - part.budget - sums @ np.array(part.prices), self._most(sums))
+        self._check_bounded(sums, scores, f"can lie beyond the budget {part.budget!r}")
+
+    def check_within(self, part: Part) -> None:
+        """Labellings within the budget: a whole table over the states that they can have."""
+        evidence = self.evidence
+        least = part.most - max(part.budget, 0.0) - 2 * self.allowance
+        marginals = profile(self._priced(part.prices)).max_marginals()
+        kept = [np.flatnonzero(table >= least) for table in marginals]
+        places = np.arange(len(kept), dtype=np.int32)
+        sizes = np.array([len(states) for states in kept], dtype=np.int32)
+        model = Model.from_blocks(sizes, read_through(evidence.model.blocks, places, kept))
+        counted = [
+            Statistic.from_blocks(read_through(s.blocks, places, kept), s.name, cardinalities=sizes)
+            for s in evidence.statistics
+        ]
+        table = profile(model, counted)
+        inside = ((table.tallies >= part.low) & (table.tallies <= part.high)).all(axis=1)
+        self._check_values(table.tallies[inside], table.scores[inside], "was not looked at")
+
+    def _most(self, sums: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return what no labelling with each tally scores more than, by all passes."""
+        scores = np.full(len(sums), np.inf)
+        for prices, most in self.passes.items():
+            np.minimum(scores, most - sums @ np.array(prices), out=scores)
+        return scores
+
+    def _priced(self, prices: tuple[float, ...]) -> Model:
+        return folded(self.evidence.model, list(zip(self.evidence.statistics, prices, strict=True)))
+
+    def _check_bounded(self, sums: NDArray[np.int64], scores: NDArray[np.float64], where: str) -> None:
+        """Check tallies whose scores are below bounds, and not below what all labellings score."""
+        possible = scores - 2 * self.allowance >= lowest_score(self.evidence.model.blocks)
+        self._check_values(sums[possible], scores[possible], where)
+
+    def _check_values(self, sums: NDArray[np.int64], scores: NDArray[np.float64], where: str) -> None:
+        """No tally may be better than the answer with so large a score, up to rounding."""
+        query, question = self.evidence.query, self.evidence.question
+        tallies = as_seen(sums, query)
+        rows = np.flatnonzero(tallies.allowed & (scores > -np.inf))
+        if not len(rows):
+            return
+        lowered = scores[rows] - 2 * self.allowance
+        values = question.values(lowered, tallies.seen[rows], len(query.read))
+        values = np.broadcast_to(values, lowered.shape)
+        worst = int(values.argmax())
+        slack = 1e-9 * (1 + abs(self.evidence.value)) + self.allowance
+        assert values[worst] <= self.evidence.value + slack, (
+            f"the tally {sums[rows[worst]].tolist()} {where}, and with the score {scores[rows[worst]]!r} its "
+            f"value is {values[worst]!r}, above {self.evidence.value!r}"
+        )
+
+
+def _drawn(box: Wanted) -> NDArray[np.int64]:
+    """Return all tallies of a box, or some of a large one."""
+    low, high = np.array(box.low), np.array(box.high)
+    if box.tallies > MOST_TALLIES:
+        return np.random.default_rng(0).integers(low, high + 1, size=(MOST_TALLIES, len(low)))
+    axes = np.indices(tuple((high - low + 1).tolist()))
+    every: NDArray[np.int64] = np.stack([axis.reshape(-1) for axis in axes], axis=1) + low
+    return every
 
 
 def _reach(statistic: Statistic) -> int:

@@ -27,10 +27,12 @@ from tallytree.errors import BudgetError, InfeasibleError, ModelError
 from tallytree.model.blocks import stacked
 from tallytree.model.model import Model
 from tallytree.planning.budget import default_memory_limit
-from tallytree.reductions.reduction import Reduction, read_through
+from tallytree.reductions.reading import read_through
+from tallytree.reductions.reduction import Reduction
 from tallytree.statistics.statistic import Statistic
 from tallytree.transducers.machine import Machine
 from tallytree.transducers.trellis import Alphabet, Layer, Trellis
+from tallytree.values import Once
 
 EncodingName = Literal["pairs", "split"]
 Integers = NDArray[np.int64]
@@ -121,10 +123,8 @@ def _read(trellis: Trellis, reduction: Reduction) -> list[Layer]:
     """Return the layers over the states that the labels are read off."""
     if reduction.trivial:
         return list(trellis.layers)
-    return [
-        Layer(layer.moves[:, emission], layer.outputs[:, emission])
-        for layer, emission in zip(trellis.layers, _emissions(reduction), strict=True)
-    ]
+    read = Once(lambda layer, emission: Layer(layer.moves[:, emission], layer.outputs[:, emission]))
+    return [read(*both) for both in zip(trellis.layers, _emissions(reduction), strict=True)]
 
 
 def _after(layers: Sequence[Layer], final: int) -> list[int]:
@@ -136,9 +136,11 @@ def _forbidding(allowed: NDArray[np.bool_]) -> NDArray[np.float64]:
     return np.where(allowed, 0.0, -np.inf)
 
 
-def _least_where_forbidden(outputs: Integers, allowed: NDArray[np.bool_]) -> Integers:
-    """Let no forbidden move widen the range of a statistic."""
-    return outputs if allowed.all() else np.where(allowed, outputs, outputs[allowed].min())
+def _given(outputs: Integers, allowed: NDArray[np.bool_] | None = None) -> Integers | None:
+    """Return a table of outputs; None where it has nothing. No forbidden move widens its range."""
+    if allowed is not None and not allowed.all():
+        outputs = np.where(allowed, outputs, outputs[allowed].min())
+    return outputs if outputs.any() else None
 
 
 class _Split:
@@ -189,19 +191,21 @@ class _Split:
         return (self.first + position - 1, label) if position else (label,)
 
     def _structure(self) -> Iterator[Table]:
+        tied = Once(lambda moves, after: _forbidding(moves[..., np.newaxis] == np.arange(after)))
         for i, (layer, (_, _, after)) in enumerate(zip(self.layers, self._sizes, strict=True)):
             moves = layer.moves if i else layer.moves[0]
             if i + 1 < len(self.layers):
-                fits = moves[..., np.newaxis] == np.arange(after)
-                yield (*self._scope(i), self.first + i), _forbidding(fits)
+                yield (*self._scope(i), self.first + i), tied(moves, after)
             elif (moves < 0).any():
                 yield self._scope(i), _forbidding(moves >= 0)
 
     def outputs(self, p: int) -> Iterator[Table]:
-        """Yield what is given out at each position."""
+        """Yield what is given out at each position, where it is anything."""
+        given = Once(lambda layer: _given(layer.outputs[..., p], layer.moves >= 0))
         for i, layer in enumerate(self.layers):
-            given = _least_where_forbidden(layer.outputs[..., p], layer.moves >= 0)
-            yield self._scope(i), given if i else given[0]
+            table = given(layer)
+            if table is not None:
+                yield self._scope(i), table if i else table[0]
 
 
 class _Column(NamedTuple):
@@ -218,7 +222,8 @@ class _Pairs:
 
     def __init__(self, reduction: Reduction, layers: Sequence[Layer], final: int) -> None:
         self.old, self.layers = reduction, layers
-        self.columns = [_column(layer, n) for layer, n in zip(layers, _after(layers, final), strict=True)]
+        column = Once(_column)
+        self.columns = [column(layer, n) for layer, n in zip(layers, _after(layers, final), strict=True)]
 
     @property
     def cost(self) -> int:
@@ -250,7 +255,8 @@ class _Pairs:
             for s in old.statistics
         ]
         new = _statistics(self, names, constants, model)
-        emissions = [emission[labels] for emission, labels in zip(_emissions(old), inner, strict=True)]
+        emitted = Once(lambda emission, labels: emission[labels])
+        emissions = [emitted(*both) for both in zip(_emissions(old), inner, strict=True)]
         return Reduction(old.original, model, [*kept, *new], places, emissions, after=old)
 
     def _before(self, position: int) -> Integers:
@@ -260,24 +266,34 @@ class _Pairs:
     @cached_property
     def _fits(self) -> list[NDArray[np.bool_]]:
         """For each position, which pairs may follow which."""
+        fits = Once(
+            lambda layer, before, column: layer.moves[before[:, np.newaxis], column.labels] == column.states
+        )
         return [
-            layer.moves[self._before(i)[:, np.newaxis], column.labels] == column.states
+            fits(layer, self._before(i), column)
             for i, (layer, column) in enumerate(zip(self.layers, self.columns, strict=True))
         ]
 
     def _structure(self) -> Iterator[Table]:
+        forbidding = Once(lambda fits: None if fits.all() else _forbidding(fits))
         for i, fits in enumerate(self._fits):
-            if i and not fits.all():
-                yield (i - 1, i), _forbidding(fits)
+            table = forbidding(fits)
+            if i and table is not None:
+                yield (i - 1, i), table
 
     def outputs(self, p: int) -> Iterator[Table]:
-        """Yield what is given out at each position."""
+        """Yield what is given out at each position, where it is anything."""
+        settled = Once(lambda column: _given(column.given[:, p]))
+        moving = Once(
+            lambda layer, before, column, fits: _given(
+                layer.outputs[before[:, np.newaxis], column.labels, p], fits
+            )
+        )
         for i, (layer, column) in enumerate(zip(self.layers, self.columns, strict=True)):
-            if column.settled[p]:
-                yield (i,), column.given[:, p]
-            else:
-                given = layer.outputs[self._before(i)[:, np.newaxis], column.labels, p]
-                yield (i - 1, i), _least_where_forbidden(given, self._fits[i])
+            own = bool(column.settled[p])
+            table = settled(column) if own else moving(layer, self._before(i), column, self._fits[i])
+            if table is not None:
+                yield (i,) if own else (i - 1, i), table
 
 
 def _column(layer: Layer, after: int) -> _Column:
@@ -297,7 +313,7 @@ def _statistics(
     """Make one statistic of each output."""
     made = []
     for p, (name, constant) in enumerate(zip(names, constants, strict=True)):
-        tables: list[Table] = [(scope, given) for scope, given in encoding.outputs(p) if given.any()]
+        tables: list[Table] = list(encoding.outputs(p))
         if constant:
             tables.append(((), np.array(constant)))
         made.append(Statistic.from_blocks(stacked(tables), name, None, model.cardinalities))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tallytree.errors import BudgetError, ModelError
 from tallytree.model.blocks import LARGEST_INTEGER
+from tallytree.values import Once
 
 if TYPE_CHECKING:
     from tallytree.transducers.machine import Machine, Move, State
@@ -172,10 +173,11 @@ def trimmed(
     """
     if not layers:
         return Trellis((), 1, tuple(stops[start].tolist())) if accepting[start] else None
+    same = _Equal()
+    onward = Once(lambda layer, states: same.array(_after(layer, states)))
     reached = [np.array([start])]
     for layer in layers[:-1]:
-        after = layer.moves[reached[-1]]
-        reached.append(np.unique(after[after >= 0]))
+        reached.append(onward(layer, reached[-1]))
     kept: list[Layer] = []
     last = layers[-1]
     layers = [*layers[:-1], Layer(last.moves, last.outputs + stops[last.moves])]
@@ -184,10 +186,33 @@ def trimmed(
     numbers = np.full(len(accepting), -1)  # of the states of the layer after, as they will be
     numbers[ends] = 0 if merge else np.arange(len(ends))
     final = int(numbers.max()) + 1
+    renumbered = Once(lambda *arguments: same.layer(*_renumbered(*arguments)))
     for layer, states in zip(reversed(layers), reversed(reached), strict=True):
-        trimmed_layer, numbers = _renumbered(layer, states, numbers, merge)
+        trimmed_layer, numbers = renumbered(layer, states, numbers, merge)
         kept.append(trimmed_layer)
     return Trellis(tuple(reversed(kept)), final, (0,) * stops.shape[1]) if len(kept[-1].moves) else None
+
+
+class _Equal:
+    """Makes one object of what is equal, so that what follows from it is made once."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[tuple[Any, ...], NDArray[np.int64]] = {}
+        self._layers: dict[tuple[int, int], Layer] = {}
+
+    def array(self, array: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the first array that was equal."""
+        return self._arrays.setdefault((array.shape, array.tobytes()), array)
+
+    def layer(self, layer: Layer, numbers: NDArray[np.int64]) -> tuple[Layer, NDArray[np.int64]]:
+        """Return the first layer and the first numbers that were equal."""
+        parts = Layer(self.array(layer.moves), self.array(layer.outputs))
+        return self._layers.setdefault((id(parts.moves), id(parts.outputs)), parts), self.array(numbers)
+
+
+def _after(layer: Layer, states: NDArray[np.int64]) -> NDArray[np.int64]:
+    after = layer.moves[states]
+    return np.unique(after[after >= 0])
 
 
 def _renumbered(

@@ -11,17 +11,18 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import kernel_emulator  # noqa: E402
+
 from tallytree.torch.gpu import chains as plain  # noqa: E402
 from tallytree.torch.gpu import counted  # noqa: E402
-import kernel_emulator  # noqa: E402
 
 INF = float("inf")
 
 
-
-
 @pytest.fixture(params=["emulated", pytest.param("cuda", marks=pytest.mark.gpu)])
-def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, emulator: kernel_emulator.Emulator) -> Iterator[str]:
+def device(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, emulator: kernel_emulator.Emulator
+) -> Iterator[str]:
     if request.param == "cuda":
         if not torch.cuda.is_available():
             pytest.skip("there is no GPU here")
@@ -97,7 +98,9 @@ def test_plain(device: str, case: tuple[int, int, bool, torch.dtype, float, bool
         torch.testing.assert_close(partitions[b], exact.detach(), rtol=1e-12, atol=1e-12)
         wanted = wanted + upstream[b] * exact
         assert scores[b] == everything.max()
-        torch.testing.assert_close(problem.score(b, tuple(labels[b, : problem.lengths[b]].tolist())), everything.max())
+        torch.testing.assert_close(
+            problem.score(b, tuple(labels[b, : problem.lengths[b]].tolist())), everything.max()
+        )
         assert not labels[b, problem.lengths[b] :].any()
     by_nodes, by_weights = torch.autograd.grad(wanted, (problem.nodes, problem.weights))
     got_nodes, got_weights = plain.expectations(chains, upstream.to(device))
@@ -141,7 +144,9 @@ class Counts:
     def on(self, device: str) -> counted.Tallies:
         chunks = self.tallies.chunks
         if chunks is not None:
-            chunks = counted.Chunks(chunks.marks.to(device), chunks.goes_on.to(device), chunks.pairs.to(device))
+            chunks = counted.Chunks(
+                chunks.marks.to(device), chunks.goes_on.to(device), chunks.pairs.to(device)
+            )
         its = self.tallies
         return counted.Tallies(its.shifts.to(device), its.boxes.to(device), its.count, its.line, chunks)
 
@@ -149,7 +154,9 @@ class Counts:
 def node_counts(problem: Drawn, seed: int) -> Counts:
     rng = np.random.default_rng(seed)
     line = 4 * 2 + 1
-    lines, within = (torch.tensor(rng.integers(0, 3, problem.nodes.shape), dtype=torch.int32) for _ in range(2))
+    lines, within = (
+        torch.tensor(rng.integers(0, 3, problem.nodes.shape), dtype=torch.int32) for _ in range(2)
+    )
     boxes = 1 + torch.stack([x.amax(2).cumsum(1) for x in (lines, within)], 2)
     tallies = counted.Tallies(lines * line + within, boxes.int(), int(boxes[..., 0].max()) * line, line)
     return Counts(tallies, [], 0)
@@ -169,15 +176,23 @@ def chunk_counts(problem: Drawn, seed: int) -> Counts:
             if last + 1 < positions:
                 marks[b, last + 1, 0] += 2
     pairs = goes_on(states)
-    bits = torch.tensor([sum(1 << to for s, to in pairs if s == state) for state in range(states)], dtype=torch.int32)
-    shifts = torch.tensor([0, *[unit] * (states - 1)], dtype=torch.int32).expand(sentences, positions, -1).contiguous()
+    bits = torch.tensor(
+        [sum(1 << to for s, to in pairs if s == state) for state in range(states)], dtype=torch.int32
+    )
+    shifts = (
+        torch.tensor([0, *[unit] * (states - 1)], dtype=torch.int32)
+        .expand(sentences, positions, -1)
+        .contiguous()
+    )
     chunks = counted.Chunks(marks, bits[:, None].contiguous(), torch.tensor(pairs, dtype=torch.int32))
     width = 1 + (marks[..., 0] >= 2).cumsum(1)
     boxes = torch.stack([torch.arange(2, positions + 2).expand_as(width), width], 2).int()
     return Counts(counted.Tallies(shifts, boxes, (positions + 1) * unit, unit, chunks), truths, unit)
 
 
-COUNTS = [(node_counts, case) for case in CASES] + [(chunk_counts, (*case[:1], 5, *case[2:])) for case in CASES[:4]]
+COUNTS = [(node_counts, case) for case in CASES] + [
+    (chunk_counts, (*case[:1], 5, *case[2:])) for case in CASES[:4]
+]
 
 
 @pytest.mark.parametrize("real", [torch.float64, torch.float32], ids=str)
@@ -205,7 +220,9 @@ def test_best(device: str, counts: object, case: tuple, real: torch.dtype) -> No
         mine = got.profiles[b].cpu().double()
         assert torch.equal(torch.isfinite(mine), torch.isfinite(profile))
         some = torch.isfinite(profile)
-        assert bool(((mine - profile)[some] <= slack).all() and ((mine - profile)[some] >= -1e-13 * scale).all())
+        assert bool(
+            ((mine - profile)[some] <= slack).all() and ((mine - profile)[some] >= -1e-13 * scale).all()
+        )
         values = torch.where(some & (offsets[b] > -INF), slopes[b] * (profile + bases[b]) + offsets[b], -INF)
         if values.max() == -INF:
             assert got.cells[b] == -1

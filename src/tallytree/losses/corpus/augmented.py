@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.answers.certificate import AnyCertificate
 from tallytree.answers.certification import certify_loss
 from tallytree.errors import ModelError
 from tallytree.losses.augmented import LossProfile
 from tallytree.losses.corpus.pool import Choice, Pool
-from tallytree.losses.corpus.search import Question, Report, search
+from tallytree.losses.corpus.search import Question as SearchQuestion
+from tallytree.losses.corpus.search import Report, search
+from tallytree.losses.corpus.union import Corpus, Found
 from tallytree.losses.nodes import NodeLoss
-from tallytree.losses.query import loss_query
+from tallytree.losses.query import GraphLossQuery
 from tallytree.losses.scaling import Scaling, checked_margin, checked_scaling, scaled
 from tallytree.losses.solution import AugmentedSolution
 from tallytree.model.model import Model
@@ -47,6 +50,8 @@ class CorpusSolution:
         One for each model.
     report : Report
         How many tallies survived the bound, and what it took.
+    certificate : BoundsCertificate or None
+        Why no labellings of the models have a higher value together; None where profiles were joined.
     """
 
     value: float
@@ -56,6 +61,7 @@ class CorpusSolution:
     tally: tuple[int, ...]
     solutions: tuple[AugmentedSolution, ...]
     report: Report
+    certificate: AnyCertificate | None = None
 
     def __repr__(self) -> str:
         return (
@@ -113,16 +119,34 @@ def loss_augmented_corpus(
     (0.6666666666666667, (2, 5))
     """
     budget = Budget(PlanOptions(memory_limit=memory_limit).limit)
-    parts = _parts(models, truths, loss, budget, progress)
     checked_scaling(scaling, loss)
+    at = checked_margin(margin)
+    parts = _parts(models, truths, loss, budget)
+    corpus = Corpus(parts, budget)
+    if progress is not None:
+        progress(f"{len(parts):,} models, a bound on all of them together")
+    found = corpus.search(scaling, at, budget)
     whole = _Whole(loss, [part.loss for part in parts])
-    truth_score = float(sum(part.truth_score for part in parts))
-    question = Question(scaling, checked_margin(margin), truth_score, whole.loss, whole.largest_loss)
-    pool = _pool(parts, budget)
+    question = SearchQuestion(scaling, at, corpus.truth_score, whole.loss, whole.largest_loss)
+    if found is not None:
+        return whole.answer(question, found)
+    return whole.answer(question, _joined(parts, whole, question, budget, progress))
+
+
+def _joined(
+    parts: Sequence[GraphLossQuery],
+    whole: _Whole,
+    question: SearchQuestion,
+    budget: Budget,
+    progress: Progress | None,
+) -> Found:
+    """Join the profiles of all models, as far as bounds do not rule their tallies out."""
+    profiles = _profiles(parts, budget, progress)
+    pool = _pool(profiles, budget)
     choice, report = search(pool, question, whole.truths(pool), progress, budget)
     rows = (choice - pool.starts).tolist()
-    solutions = tuple(part.released().row(row) for part, row in zip(parts, rows, strict=True))
-    return whole.answer(question, solutions, pool.tallies[choice].sum(axis=0), report)
+    solutions = tuple(part.released().row(row) for part, row in zip(profiles, rows, strict=True))
+    return Found(solutions, pool.tallies[choice].sum(axis=0), report, None)
 
 
 def _pool(parts: Sequence[LossProfile], budget: Budget) -> Pool:
@@ -142,8 +166,8 @@ def _parts(
     truths: Iterable[Any],
     loss: NodeLoss,
     budget: Budget,
-    progress: Progress | None,
-) -> list[LossProfile]:
+) -> list[GraphLossQuery]:
+    """Ask about each model by itself."""
     if not isinstance(loss, NodeLoss):
         raise ModelError(
             "a loss of a corpus is counted in true and false positives, such as tallytree.losses.FBeta(); "
@@ -157,16 +181,24 @@ def _parts(
     pairs = list(zip(graphs, right, strict=True))
     if not pairs:
         raise ModelError("a corpus has at least one model, got none")
-    parts = []
-    for k, (model, truth) in enumerate(pairs):
+    budget.hold(len(pairs) * _PART_BYTES, f"the losses of {len(pairs):,} models")
+    return [GraphLossQuery(model, loss.against(truth), None, None, (None, None)) for model, truth in pairs]
+
+
+def _profiles(
+    parts: Sequence[GraphLossQuery], budget: Budget, progress: Progress | None
+) -> list[LossProfile]:
+    """Compute the profile of each model."""
+    profiles = []
+    for k, query in enumerate(parts):
         options = Options(PlanOptions(memory_limit=budget.limit, beside=budget.held))
-        part = LossProfile.of(loss_query(model, loss.against(truth)), options).released()
+        part = LossProfile.of(query, options).released()
         rows = len(part) * 8 * (2 + _columns(part))
-        budget.hold(_PART_BYTES + rows, f"the profiles of {k + 1:,} of {len(pairs):,} models")
-        parts.append(part)
+        budget.hold(rows, f"the profiles of {k + 1:,} of {len(parts):,} models")
+        profiles.append(part)
         if progress is not None and (k + 1) % 100 == 0:
-            progress(f"profiles of {k + 1} of {len(pairs)} models")
-    return parts
+            progress(f"profiles of {k + 1} of {len(parts)} models")
+    return profiles
 
 
 class _Whole:
@@ -194,21 +226,24 @@ class _Whole:
         rows = np.flatnonzero((pool.tallies == np.array(right)[pool.part]).all(axis=1))
         return read_only(rows)
 
-    def answer(
-        self,
-        question: Question,
-        solutions: tuple[AugmentedSolution, ...],
-        tally: NDArray[np.int64],
-        report: Report,
-    ) -> CorpusSolution:
+    def answer(self, question: SearchQuestion, found: Found) -> CorpusSolution:
         """Put the labellings together, and certify the loss by its definition."""
-        score = float(sum(solution.score for solution in solutions))
+        tally = found.tally
+        score = float(sum(solution.score for solution in found.solutions))
         loss = float(self.loss(tally[None])[0])
-        defined = self._recipe.compare(*self._nodes(solutions))
+        defined = self._recipe.compare(*self._nodes(found.solutions))
         certify_loss(loss, defined, source=f"the tally {tally.tolist()}", thing="the whole of the labellings")
         value = float(scaled(question.scaling, loss, score - question.truth_score, question.margin))
-        counts = tuple(tally.tolist())
-        return CorpusSolution(value, loss, score, question.truth_score, counts, solutions, report)
+        return CorpusSolution(
+            value,
+            loss,
+            score,
+            question.truth_score,
+            tuple(tally.tolist()),
+            found.solutions,
+            found.report,
+            found.certificate,
+        )
 
     def _nodes(self, solutions: tuple[AugmentedSolution, ...]) -> tuple[Any, Any]:
         """Return the nodes of all labellings and of all truths, each with the number of its model."""

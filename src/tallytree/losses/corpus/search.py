@@ -119,8 +119,14 @@ class Report:
     multipliers: int = 0  # how many vectors of multipliers the bound is made of
     joined: int = 0  # how many tallies survived the bound and were joined
     states: int = 0  # the largest number of partial tallies during a join
+    cells: int = 0  # how many tallies of parts of labellings were looked at, where nothing was joined
 
     def __str__(self) -> str:
+        if self.cells:
+            return (
+                f"{self.joined:,} of {self.tallies:,} tallies survived the bound, after {self.multipliers:,} "
+                f"plain passes and {self.cells:,} cells"
+            )
         return (
             f"{self.joined:,} of {self.tallies:,} tallies survived the bound, after {self.boxes:,} boxes and "
             f"{self.multipliers:,} multipliers; the joins held {self.states:,} partial tallies at most"

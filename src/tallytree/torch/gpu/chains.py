@@ -40,7 +40,9 @@ class Chains:
     def kernel(self, source: str, name: str, **settings: object) -> compiling.Kernel:
         """Return a kernel for this number of states and this kind of scores."""
         score = NAMES[self.nodes.dtype]
-        return compiling.kernel(source, name, self.nodes.device, STATES=self.shape[2], SCORE=score, **settings)
+        return compiling.kernel(
+            source, name, self.nodes.device, STATES=self.shape[2], SCORE=score, **settings
+        )
 
     def launch(self, source: str, name: str, *arguments: Tensor | int) -> None:
         """Launch a kernel that takes a warp for each sentence."""

@@ -61,7 +61,9 @@ def real(number: float, kind: str) -> Any:
 
 def _checked(status: int, what: str) -> None:
     if status:
-        raise TallytreeError(f"the GPU's driver refused {what} with status {status}; see the CUDA driver's list")
+        raise TallytreeError(
+            f"the GPU's driver refused {what} with status {status}; see the CUDA driver's list"
+        )
 
 
 def kernel(source: str, name: str, device: torch.device, **settings: Any) -> Kernel:
@@ -83,7 +85,9 @@ def _loaded(source: str, name: str, device: int, settings: tuple[tuple[str, Any]
     with torch.cuda.device(device):
         torch.cuda.current_stream().synchronize()  # there is a context from here on
         _checked(driver.cuModuleLoadData(ctypes.byref(module), code), "cuModuleLoadData")
-        _checked(driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode()), "cuModuleGetFunction")
+        _checked(
+            driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode()), "cuModuleGetFunction"
+        )
     return Kernel(driver, function, module)
 
 
@@ -106,7 +110,9 @@ def _compiled(source: str, capability: tuple[int, int], settings: tuple[tuple[st
     options += [f"-D{key}={value}" for key, value in settings]
     packed = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
     if compiler.nvrtcCompileProgram(program, len(options), packed):
-        raise TallytreeError(f"kernels do not compile for this GPU:\n{_text(compiler, program, 'ProgramLog')}")
+        raise TallytreeError(
+            f"kernels do not compile for this GPU:\n{_text(compiler, program, 'ProgramLog')}"
+        )
     return _text(compiler, program, "CUBIN")
 
 

@@ -87,8 +87,14 @@ class _Batch(ctypes.Structure):
     """What a kernel is given; see ``Batch`` in ``kernels/counted.cuh``."""
 
     _fields_ = [
-        *((name, ctypes.c_void_p) for name in ("nodes", "weights", "lengths", "shifts", "boxes", "marks", "goes_on", "pairs")),
-        *((name, ctypes.c_int) for name in ("pair_count", "sentences", "positions", "tallies", "shared", "line", "columns")),
+        *(
+            (name, ctypes.c_void_p)
+            for name in ("nodes", "weights", "lengths", "shifts", "boxes", "marks", "goes_on", "pairs")
+        ),
+        *(
+            (name, ctypes.c_int)
+            for name in ("pair_count", "sentences", "positions", "tallies", "shared", "line", "columns")
+        ),
     ]
 
 
@@ -130,7 +136,14 @@ class Run:
         exceptions = self.tallies.exceptions * (24 + 2 * real)
         return ((self.chains.shape[2] + 1) * self.padded + 4) * real + exceptions + 4 * self.padded + 16
 
-    def launch(self, source: str, name: str, before: tuple[Tensor, ...], after: tuple[Tensor | None, ...], extra: int = 0) -> None:
+    def launch(
+        self,
+        source: str,
+        name: str,
+        before: tuple[Tensor, ...],
+        after: tuple[Tensor | None, ...],
+        extra: int = 0,
+    ) -> None:
         """Launch a kernel with its inputs, then its memory, then its answers."""
         batch = self._batch()
         run = self.chains.kernel(source, name, REAL=NAMES[self.real], CHUNKS=self.tallies.extra_rows)
@@ -140,10 +153,25 @@ class Run:
     def _batch(self) -> _Batch:
         chains, chunks = self.chains, self.tallies.chunks
         counted = (None, None, None) if chunks is None else (chunks.marks, chunks.goes_on, chunks.pairs)
-        tensors = (chains.nodes, chains.weights, chains.lengths, self.tallies.shifts, self.tallies.placed, *counted)
+        tensors = (
+            chains.nodes,
+            chains.weights,
+            chains.lengths,
+            self.tallies.shifts,
+            self.tallies.placed,
+            *counted,
+        )
         pairs = 0 if chunks is None else len(chunks.pairs)
         addresses = (None if tensor is None else tensor.data_ptr() for tensor in tensors)
-        return _Batch(*addresses, pairs, *chains.shape[:2], self.tallies.count, chains.shared, self.tallies.line, self.columns)
+        return _Batch(
+            *addresses,
+            pairs,
+            *chains.shape[:2],
+            self.tallies.count,
+            chains.shared,
+            self.tallies.line,
+            self.columns,
+        )
 
 
 @dataclass(frozen=True)
@@ -167,7 +195,9 @@ def best(run: Run, asked: Values, *, want_profiles: bool = False) -> Best:
     """
     sentences, positions, _ = run.chains.shape
     device = run.chains.nodes.device
-    profiles = torch.empty(sentences, run.tallies.count, dtype=run.real, device=device) if want_profiles else None
+    profiles = (
+        torch.empty(sentences, run.tallies.count, dtype=run.real, device=device) if want_profiles else None
+    )
     values = torch.empty(sentences, dtype=torch.float64, device=device)
     cells = torch.empty(sentences, dtype=torch.int32, device=device)
     labels = torch.zeros(sentences, positions, dtype=torch.int64, device=device)

@@ -91,7 +91,9 @@ def _tables(statistics: Counted, length: int, states: int, names: Names, positio
     tables = [_node_table(statistic, length, states) for statistic in bound]
     if any(table is None for table in tables):
         return None
-    return np.stack([np.pad(table, ((0, positions - length), (0, 0))) for table in tables if table is not None])
+    return np.stack(
+        [np.pad(table, ((0, positions - length), (0, 0))) for table in tables if table is not None]
+    )
 
 
 # --- losses ------------------------------------------------------------------------------------------------

@@ -1,0 +1,77 @@
+"""From a query to the table that answers it: all of it, or what bounds leave of it for one question."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tallytree.answers.tally_table import TallyTable
+from tallytree.bounding.question import Question
+from tallytree.bounding.strategy import bounded, known_so_far, price_of, work_limit
+from tallytree.errors import BudgetError
+from tallytree.planning.options import Options
+from tallytree.planning.query import Query
+from tallytree.running.engine import engine_of
+
+
+def answered(query: Query[Any], options: Options, question: Question | None = None) -> TallyTable[Any]:
+    """Plan a query and run the plan: the best score for every tally that is of use.
+
+    Where one question is all that will be asked of the table, it may hold nothing but the answer.
+    """
+    if question is None or options.strategy == "full":
+        return _in_full(query, options, question)
+    own = engine_of(query.subject).search
+    table: TallyTable[Any] | None = None if own is None else own(query, question, options)
+    if table is not None:
+        return table
+    auto = options.strategy == "auto"
+    most_work = _first_work(query, options, question) if auto else work_limit(options)
+    found = bounded(query, question, options, most_work) if most_work else None
+    if found is not None and found.finished:
+        return found
+    if found is not None and found.ended and not auto:
+        raise known_so_far(None, found, found.best_known(question))
+    try:
+        return _in_full(query, options, question)
+    except BudgetError as error:
+        return _within_limits(query, question, options, error)
+
+
+def _first_work(query: Query[Any], options: Options, question: Question) -> float:
+    """Return how much work a search may take before the whole table is made."""
+    price = price_of(query, options)
+    if price is None or price.table_operations < question.least_table(query, price):
+        return 0.0
+    return min(price.allowance, work_limit(options))
+
+
+def _in_full(query: Query[Any], options: Options, question: Question | None) -> TallyTable[Any]:
+    engine = engine_of(query.subject)
+    plan = engine.plan(query, options.plan)
+    if options.operation_limit is not None:
+        each = 0.0 if question is None else question.row_operations
+        check_operations(plan, options.operation_limit, each)
+    table: TallyTable[Any] = engine.profile(query, plan, options.run)
+    return table
+
+
+def check_operations(plan: Any, limit: float | None, each: float = 0.0) -> None:
+    """Refuse a plan with more operations than a limit; `each`: those of an objective, for one tally."""
+    operations = plan.operations + each * plan.tallies
+    if limit is not None and operations > limit:
+        raise BudgetError(
+            f"the plan takes {operations:.3g} operations, and operation_limit is {limit:.3g}; allow more if "
+            f"you have the time, cap a statistic, or use fewer\n{plan}"
+        )
+
+
+def _within_limits(
+    query: Query[Any], question: Question, options: Options, error: BudgetError
+) -> TallyTable[Any]:
+    """Answer a question whose tables are beyond the limits by bounds, or say what is known."""
+    found = bounded(query, question, options, work_limit(options))
+    if found is None:
+        raise error
+    if found.finished:
+        return found
+    raise known_so_far(error, found, found.best_known(question)) from None

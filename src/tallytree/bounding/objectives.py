@@ -1,0 +1,219 @@
+"""Objectives that are given as functions: what a value takes, found by evaluating them.
+
+``need(l)``, the least score with which the tally ``l`` reaches a value, is found by halving: an objective
+does not fall with the score. The labelling whose score exceeds ``need`` by most is searched for as with a
+loss of ``-need``, and its value takes the place of the one before, as in Newton's method. In the end all
+tallies that reach the best value are searched for: they are told apart by the objective itself. Scores that
+are needed are rounded down, and a tally is left out only where a pass shows that it cannot reach the value,
+so that nothing is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.answers.objective import Objective, evaluate_objective
+from tallytree.errors import ObjectiveError
+from tallytree.running.bounds import Found, Wanted
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+Ask = Callable[[Wanted, list[NDArray[np.int64]], Floats | None], Found | None]
+"""Searches for what is wanted, from labellings and prices that are known."""
+
+_ROUNDS = 12
+_COARSE, _FINE = 6, 60
+"""How often what is needed is halved: while there may be a better value, and in the end."""
+
+
+class Tallies(NamedTuple):
+    """All tallies of a box, one in each row, the last statistic fastest.
+
+    Attributes
+    ----------
+    sums : (S, P) int64 array
+        Uncapped.
+    seen : (S, P) int64 array
+        As objectives and constraints see them.
+    allowed : (S,) bool array
+        By the constraint.
+    """
+
+    sums: NDArray[np.int64]
+    seen: NDArray[np.int64]
+    allowed: NDArray[np.bool_]
+
+
+class UnknownError(Exception):
+    """The objective cannot be evaluated where no labelling may be: only whole tables know where those are."""
+
+
+class ObjectiveSearch:
+    """The search for the best value of a function of the score and the tallies.
+
+    Parameters
+    ----------
+    objective : callable
+        ``H(score, *tallies)``.
+    names : tuple of str
+        Of the statistics that it reads, the first ones.
+    box : Wanted
+        The tallies that are of use.
+    tallies : Tallies
+        All of them.
+    lowest : float
+        No labelling scores less.
+
+    Attributes
+    ----------
+    value : float
+        The best value met.
+    """
+
+    def __init__(
+        self, objective: Objective, names: tuple[str, ...], box: Wanted, tallies: Tallies, lowest: float
+    ) -> None:
+        self.objective, self.names, self.box, self.lowest = objective, names, box, lowest
+        self.tallies, self.read = tallies, tallies.seen[:, : len(names)].T
+        self.alive = tallies.allowed.copy()
+        self.highest = np.full(len(self.alive), inf)  # what each tally can score, by all passes
+        self.value = -inf
+        self._start: list[NDArray[np.int64]] = []
+        self._prices: Floats | None = None
+
+    def run(self, ask: Ask) -> Found | None:
+        """Return all tallies that have the best value, and perhaps some that are worse; None: no way to.
+
+        What is not finished was ended; `value` and `bound` are known then.
+        """
+        try:
+            found = ask(self._first(), [], None)
+            for number in range(_ROUNDS):
+                if found is None or not found.finished:
+                    return found
+                before = self.value
+                self._learn(found)
+                if number == 0:
+                    self._spot_check()
+                if not self.alive.any() or (number and not self.value > before):
+                    break
+                found = ask(self._wanted(_COARSE), self._start, self._prices)
+            if self.value == -inf or not self.alive.any():
+                return None
+            return ask(self._wanted(_FINE)._replace(top=0.0), self._start, self._prices)
+        except UnknownError:
+            return None
+
+    def bound(self, found: Found) -> float:
+        """Return what no value exceeds."""
+        try:
+            self._learn(found)
+            rows = np.flatnonzero(self.alive & (self.highest < inf))
+            return max(self.value, float(self._at(self.highest[rows], rows).max(initial=-inf)))
+        except UnknownError:
+            return inf
+
+    # --- what is known --------------------------------------------------------------------------------------
+
+    def _first(self) -> Wanted:
+        losses = np.where(self.tallies.allowed, 0.0, np.nan)
+        return self.box if self.tallies.allowed.all() else self.box._replace(losses=losses)
+
+    def _learn(self, found: Found) -> None:
+        """Take over what a search has met, and what its passes say of all tallies."""
+        for prices, most in found.passes:
+            paid = self.tallies.sums @ np.array(prices)
+            slack = 1e-9 * (abs(most) + float(np.abs(paid).max(initial=0.0)) + abs(self.lowest))
+            np.minimum(self.highest, most + slack - paid, out=self.highest)
+        self._meet(found)
+        alive = np.flatnonzero(self.alive)
+        self.alive[alive] = self._reached(self.highest[alive], alive)
+        if found.proven:
+            self._prices = np.array(found.proven[-1][0])
+
+    def _meet(self, found: Found) -> None:
+        shape = [b - a + 1 for a, b in zip(self.box.low, self.box.high, strict=True)]
+        offsets = found.tallies - np.array(self.box.low)
+        rows = np.ravel_multi_index(tuple(offsets.T), shape).astype(np.int64)
+        some = np.flatnonzero(self.tallies.allowed[rows])
+        values = self._at(found.scores[some], rows[some])
+        if len(values) and values.max() > self.value:
+            best = int(values.argmax())
+            self.value, self._start = float(values[best]), [found.labelling(int(some[best]))]
+
+    # --- what is needed -------------------------------------------------------------------------------------
+
+    def _wanted(self, halvings: int) -> Wanted:
+        """Ask for the score that exceeds what is needed by most."""
+        losses = np.full(len(self.alive), np.nan)
+        rows = np.flatnonzero(self.alive)
+        losses[rows] = -self._needed(rows, halvings)
+        return self.box._replace(scaling="margin", losses=losses)
+
+    def _needed(self, rows: Rows, halvings: int) -> Floats:
+        """Return a score for each row that does not reach the value, or the least one of all."""
+        high = self.highest[rows]
+        low: Floats = np.minimum(self.lowest, high)
+        left = np.flatnonzero(~self._reached(low, rows))
+        for scores in self._guesses(low, high, rows, left):
+            self._halve(low, high, rows, left, scores)
+        for _ in range(halvings):
+            left = left[high[left] - low[left] > 1e-13 * (1 + np.abs(high[left]))]
+            if not len(left):
+                break
+            self._halve(low, high, rows, left, low[left] + (high[left] - low[left]) / 2)
+        return low
+
+    def _guesses(self, low: Floats, high: Floats, rows: Rows, left: Rows) -> list[Floats]:
+        """Return scores a little to each side of where a straight line reaches the value."""
+        if self.value == -inf or not len(left):
+            return []
+        below, above = (self._at(ends[left], rows[left]) for ends in (low, high))
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            share = (self.value - below) / (above - below)
+        share = np.where(np.isfinite(share), np.clip(share, 0, 1), 0.5)
+        ends = low[left], high[left]
+        at = ends[0] + share * (ends[1] - ends[0])
+        little = 1e-11 * (1 + np.abs(ends[0]) + np.abs(ends[1]))
+        return [np.clip(at + side * little, *ends) for side in (-1, 1)]
+
+    def _halve(self, low: Floats, high: Floats, rows: Rows, left: Rows, scores: Floats) -> None:
+        """Move one of the ends of what is left to these scores, where they lie between the two."""
+        reached = self._reached(scores, rows[left])
+        high[left] = np.where(reached, np.minimum(high[left], scores), high[left])
+        low[left] = np.where(reached, low[left], np.maximum(low[left], scores))
+
+    # --- the function ---------------------------------------------------------------------------------------
+
+    def _reached(self, scores: Floats, rows: Rows) -> NDArray[np.bool_]:
+        values = self._at(scores, rows)
+        return values > -inf if self.value == -inf else values >= self.value
+
+    def _at(self, scores: Floats, rows: Rows) -> Floats:
+        """Evaluate the objective, where perhaps no labelling is."""
+        if not len(rows):
+            return np.zeros(0)
+        try:
+            with np.errstate(all="ignore"):
+                values = np.asarray(self.objective(scores, *(column[rows] for column in self.read)))
+                values = np.broadcast_to(values.astype(np.float64), scores.shape)
+        except Exception as error:  # whatever a function raises outside of its domain
+            raise UnknownError from error
+        if np.isnan(values).any():
+            raise UnknownError
+        return values
+
+    def _spot_check(self) -> None:
+        """Hold a few rows against what an objective must be; whole tables say what is wrong."""
+        rows = np.flatnonzero(self.tallies.allowed)
+        rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), 32)).astype(np.int64)]
+        scores = self.lowest + np.linspace(0, 1, len(rows)) * np.maximum(self.highest[rows] - self.lowest, 0)
+        try:
+            evaluate_objective(self.objective, scores, self.read.T[rows], self.names)
+        except (ObjectiveError, ArithmeticError, ValueError, TypeError) as error:
+            raise UnknownError from error

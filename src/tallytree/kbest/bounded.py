@@ -1,0 +1,76 @@
+"""The k best labellings under a constraint, where a whole table would be large.
+
+The best one is found by bounds. At its prices, the states that only labellings of large regret have are left
+out, and the k best of the small model are found by tables. The score of the last of them says how large a
+regret can be at most: with all states within that, the list is complete.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+
+from tallytree.answers.certificate import Proof
+from tallytree.answers.profile import Profile
+from tallytree.answers.solution import Solution
+from tallytree.bounding import Question, bounded, price_of
+from tallytree.bounding.states import Ends, PrunedEvidence, regrets, without_states
+from tallytree.errors import BudgetError
+from tallytree.planning.options import Options
+from tallytree.planning.planner import plan_graph
+from tallytree.planning.query import Query
+from tallytree.statistics.statistic import Statistic
+
+_WORTH_TRYING = 1e8  # operations of a whole table: some 50 ms
+
+
+def best_by_bounds(query: Query[Statistic], count: int, options: Options) -> list[Solution] | None:
+    """Return the best labellings, in order; None where that is not cheaper, or cannot be asked."""
+    price = price_of(query, options)
+    if price is None or not count or options.strategy == "full":
+        return None
+    if options.strategy == "auto" and price.table_operations < _WORTH_TRYING:
+        return None
+    table = bounded(query, Question(), options)
+    if table is None or not table.finished:
+        return None
+    ends = regrets(table, options.plan)
+    budget = _first_budget(ends, float(table.scores.max()), count)
+    for _ in range(40):
+        try:
+            found = _within(query, ends, budget, count, options)
+        except BudgetError:
+            return None
+        complete = budget >= ends.largest
+        needed = ends.ceiling - found[-1].score if len(found) == count else 4 * budget + 1e-6
+        if complete or needed <= budget:
+            return found
+        budget = needed
+    return None
+
+
+def _first_budget(ends: Ends, best: float, count: int) -> float:
+    """Return a budget that leaves a few more states than there are labellings to find."""
+    gaps = np.sort(np.concatenate(ends.gaps))
+    free = len(ends.gaps) + 4 * count + 40
+    return max(ends.ceiling - best, 0.0) + float(gaps[min(free, len(gaps) - 1)])
+
+
+def _within(
+    query: Query[Statistic], ends: Ends, budget: float, count: int, options: Options
+) -> list[Solution]:
+    """Return the best labellings that have no other states than those within a budget."""
+    asked = without_states(query, ends.kept(budget))
+    plan = plan_graph(asked, options.plan)
+    names = tuple(statistic.name for statistic in query.reported)
+    evidence = PrunedEvidence(plan.price, ends, budget, names)
+    best = islice(Profile(asked, plan, options.run).ranked(keep=True), count)
+    return [_resting_on(evidence, solution) for solution in best]
+
+
+def _resting_on(evidence: PrunedEvidence, solution: Solution) -> Solution:
+    proof = solution.proof
+    assert isinstance(proof, Proof)
+    found = solution.value, solution.score, solution.tally, solution.assignment, solution.model
+    return Solution(*found, proof._replace(plan=evidence))

@@ -1,0 +1,156 @@
+"""A corpus as one model: its parts side by side, and a loss of what is counted over all of them.
+
+One question about it is answered by bounds, as one about a single model is: at given prices the best
+labelling of each part is found by itself, and few parts have more than one tally within the budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from functools import partial
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallytree.answers.certificate import AnyCertificate, Claim, Proof
+from tallytree.answers.solution import Solution
+from tallytree.answers.tallies import tally_type
+from tallytree.bounding import BoundedTable, Question, bounded
+from tallytree.bounding.certificate import BoundsEvidence
+from tallytree.bounding.strategy import known_so_far
+from tallytree.losses.chunks import ChunkFBeta
+from tallytree.losses.corpus.search import Report
+from tallytree.losses.nodes import NodeLoss
+from tallytree.losses.query import GraphLossQuery
+from tallytree.losses.quotients import quotient
+from tallytree.losses.scaling import Scaling
+from tallytree.losses.solution import AugmentedSolution
+from tallytree.model.model import Model
+from tallytree.planning.budget import Budget
+from tallytree.planning.options import Options, PlanOptions
+from tallytree.planning.orders import Order
+from tallytree.planning.query import Query, graph_query
+from tallytree.planning.search_price import program_for
+from tallytree.reductions.reduction import Reduction
+from tallytree.reductions.union import Union, union
+from tallytree.statistics.statistic import Statistic
+
+TOGETHER = "no labellings of all models together have a higher value"
+
+
+class Found(NamedTuple):
+    """The labellings of all parts, what they count together, and why they are the best."""
+
+    solutions: tuple[AugmentedSolution, ...]
+    tally: NDArray[np.int64]
+    report: Report
+    certificate: AnyCertificate | None
+
+
+class Corpus:
+    """Models with their truths, and a loss that is counted over all of them."""
+
+    def __init__(self, parts: Sequence[GraphLossQuery], budget: Budget) -> None:
+        self.parts = parts
+        self.truth_score = float(sum(part.truth_score for part in parts))
+        self._whole = whole_loss([part.loss for part in parts])
+        size = sum(_bytes(part.model) for part in parts)
+        budget.hold(2 * size, f"one model of the {len(parts):,} models")
+        self._union, self._query = _document(parts) or _side_by_side(parts)
+
+    def search(self, scaling: Scaling, margin: float, budget: Budget) -> Found | None:
+        """Find the best labellings by bounds; None where that cannot be asked.
+
+        Raises BudgetError: the memory came to an end; the text says what is known.
+        """
+        value, truth = self._whole.value, self._truth()
+        question = Question(scaling, margin, self.truth_score, value, quotient(self._whole), truth)
+        plan = PlanOptions(self._order(), budget.limit, beside=budget.held)
+        table = bounded(self._query, question, Options(plan))
+        if table is None or not len(table):
+            return None
+        if table.ended:
+            raise known_so_far(None, table)
+        # With several tallies that cost nothing the search does not say which of them is meant; any will do.
+        if not table.finished and not (scaling == "slack" and table.value >= 0):
+            return None
+        return self._answered(table, question)
+
+    def _order(self) -> Order | None:
+        """Return the orders of the parts, one after the other; a chain has its own."""
+        if self._union.linked:
+            return None
+        starts = self._union.starts.tolist()
+        orders = [program_for(part.query.subject, part.query.read, None).order for part in self.parts]
+        return tuple(np.concatenate([o + at for o, at in zip(orders, starts, strict=False)]).tolist())
+
+    def _truth(self) -> NDArray[np.int64] | None:
+        """Return the truths of all parts, where the parts are solved as they are."""
+        if self._query.reduction is None or not self._query.reduction.trivial:
+            return None
+        starts = [part.start for part in self.parts]
+        known = [start for start in starts if start is not None]
+        return np.concatenate(known) if len(known) == len(starts) else None
+
+    def _answered(self, table: BoundedTable, question: Question) -> Found:
+        values = question.values(table.scores, table.tallies, len(self._query.read))
+        best = table.row(int(values.argmax())).claiming(TOGETHER)
+        solutions = tuple(
+            map(partial(_solution, table.evidence), self.parts, self._union.split(best.assignment))
+        )
+        counted = prod(most - least + 1 for least, most in (s.extent for s in self._query.read))
+        found = table.found
+        report = Report(counted, len(found.proven), len(found.passes), len(table), cells=found.cells)
+        return Found(solutions, np.array(best.tally), report, best.certificate)
+
+
+def _side_by_side(parts: Sequence[GraphLossQuery]) -> tuple[Union, Query[Statistic]]:
+    """Ask about the models that are solved for each part, as one."""
+    whole = union([part.query.subject for part in parts], (s for part in parts for s in part.query.read))
+    counted = zip(*(part.query.read for part in parts), strict=True)
+    statistics = tuple(whole.statistic(each) for each in counted)
+    return whole, Query(whole.model, statistics, reduction=Reduction.identity(whole.model))
+
+
+def _document(parts: Sequence[GraphLossQuery]) -> tuple[Union, Query[Statistic]] | None:
+    """Ask about all sentences as one document, where a machine counts chunks: it is compiled once."""
+    loss, model = parts[0].loss, parts[0].model
+    if not isinstance(loss, ChunkFBeta) or type(loss).reduce is not ChunkFBeta.reduce or model.alike is None:
+        return None
+    if any(part.model.states != model.states or part.model.alike != model.alike for part in parts):
+        return None
+    whole = union([part.model for part in parts], states=model.states)
+    if not whole.linked:
+        return None
+    truths: list[Any] = [part.loss for part in parts]
+    reduction = loss.reduce_all(whole.model, [truth.right for truth in truths])
+    return whole, graph_query(reduction, reduction.statistics)
+
+
+def _solution(evidence: BoundsEvidence, part: GraphLossQuery, labels: NDArray[np.int64]) -> AugmentedSolution:
+    """Return the labelling of one part; what it counts is known from its nodes, by the definition."""
+    loss: Any = part.loss
+    nodes, score = loss.nodes(labels), part.model.score(labels)
+    right = (nodes & loss.gold).total()
+    counts = {"tp": right, "fp": nodes.total() - right}
+    tally = tally_type(loss.counted)(*(counts[name] for name in loss.counted))
+    value = float(loss.of_counts(np.array(right), np.array(counts["fp"]), loss.size))
+    together = value + score - part.truth_score
+    proof = Proof(evidence, score, Claim(TOGETHER))
+    return AugmentedSolution(
+        Solution(together, score, tally, labels, part.model, proof), value, part.truth_score
+    )
+
+
+def _bytes(model: Model) -> int:
+    return sum(block.tables.nbytes + block.scopes.nbytes for block in model.blocks)
+
+
+def whole_loss(losses: Sequence[Any]) -> NodeLoss:
+    """Return the loss of all truths together, in terms of summed tallies: that of one, with their size."""
+    whole: NodeLoss = copy(losses[0])
+    vars(whole)["size"] = sum(loss.size for loss in losses)
+    return whole

@@ -1,0 +1,131 @@
+"""What one question costs by bounds, beside the table that answers all of them.
+
+A search by bounds makes plain passes, whose cost is known from the program, and fills a band of tallies,
+whose size depends on the scores. Random chains, trees and grids of 100 to 100,000 variables took
+``4 + 2·log10(variables)`` passes, give or take half, and a band of at most two cells for each variable; where
+variables hold together strongly, bands are as large as tables. So these are expectations and no limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf, log10
+from typing import NamedTuple
+
+from tallytree.kernels import native
+from tallytree.model.model import Model
+from tallytree.planning.budget import readable_bytes, readable_count
+from tallytree.planning.carried import Window
+from tallytree.planning.orders import Check, Order, skeleton
+from tallytree.statistics.statistic import Statistic
+
+MOST_STATISTICS = 3
+SLOWER = 10
+"""So many operations of a table take as long as one of a search."""
+
+_CELL = 64  # operations of a search that a cell of a band takes, with the choices that are looked at for it
+_CELL_BYTES = 80
+_WORTH_TRYING = 1e7  # operations of a whole table by the cost model: a millisecond or two
+_SHARE = 1 / 4  # of the price of a table that a search may take before the table is made
+_JOINED = 4  # the cost model takes the tables of small parts, which are joined, for larger than they are
+
+
+class SearchPrice(NamedTuple):
+    """What a search by bounds is expected to cost.
+
+    Attributes
+    ----------
+    passes : int
+        How many plain passes.
+    pass_operations : float
+        The add-max operations of one of them.
+    cells : float
+        How many cells of tables are looked at.
+    peak_bytes : float
+    table_operations : float
+        What the whole table takes by the cost model, which lays no table out: what ``strategy="auto"`` goes
+        by.
+    """
+
+    passes: int
+    pass_operations: float
+    cells: float
+    peak_bytes: float
+    table_operations: float
+
+    @property
+    def operations(self) -> float:
+        """The operations of a table that take as long."""
+        return SLOWER * (self.passes * self.pass_operations + _CELL * self.cells)
+
+    @property
+    def tried(self) -> bool:
+        """Whether ``strategy="auto"`` tries bounds first."""
+        return self.table_operations >= _WORTH_TRYING and self.operations < self.table_operations
+
+    @property
+    def allowance(self) -> float:
+        """How much work ``strategy="auto"`` gives a search before it makes the table; 0: none."""
+        return self.table_operations * _SHARE / SLOWER if self.tried else 0.0
+
+    @property
+    def offer(self) -> str:
+        """Say what it is, where the table does not fit the memory."""
+        return f"One question by bounds, as solve asks it, is expected to take {self._words}"
+
+    @property
+    def _words(self) -> str:
+        return (
+            f"about {self.passes} plain passes of {readable_count(self.pass_operations)} operations and "
+            f"{readable_count(self.cells)} cells, {readable_bytes(self.peak_bytes)}"
+        )
+
+    def __str__(self) -> str:
+        first = "tries this first" if self.tried else "makes the table"
+        return f"{self._words}; strategy='auto' {first}"
+
+
+def program_for(
+    model: Model, statistics: Sequence[Statistic], order: Order | None, check: Check | None = None
+) -> native.Skeleton:
+    """Return a program for plain passes; a chain in its own order needs no search for one."""
+    if order is None:
+        found = skeleton(model, statistics, "natural", check)
+        if found.width <= 1 and found.step_count <= len(model) + 1:
+            return found
+    return skeleton(model, statistics, order, check)
+
+
+def search_price(
+    model: Model,
+    statistics: Sequence[Statistic],
+    window: Window,
+    order: Order | None = None,
+    check: Check | None = None,
+) -> SearchPrice | None:
+    """Return what one question about these statistics costs by bounds; None where it cannot be asked.
+
+    `order`, `check`: as for a plan.
+    """
+    if not 0 < len(statistics) <= MOST_STATISTICS or not len(model):
+        return None
+    program = program_for(model, statistics, order, check)
+    if not program.feasible:
+        return None
+    table = program.cost / (_JOINED if program.step_count > len(model) + 1 else 1)
+    if table >= _WORTH_TRYING and window:
+        table *= _within_window(statistics, window)
+    operations, size = native.pass_price(program)
+    cells = 2.0 * len(model)
+    passes = round(4 + 2 * log10(len(model)))
+    return SearchPrice(passes, operations, cells, size + _CELL_BYTES * cells, table)
+
+
+def _within_window(statistics: Sequence[Statistic], window: Window) -> float:
+    """Return about which share of the tallies lies on a way into the window."""
+    share = 1.0
+    for number, (above, below) in window.items():
+        low, high = statistics[number].capped(None).extent
+        reach = min(high - low, inf if below is None else below - low, inf if above is None else high - above)
+        share *= (max(reach, 0) + 1) / (high - low + 1)
+    return share

@@ -1,0 +1,154 @@
+"""Objectives that are given as functions, by bounds: the values of whole tables and of enumeration."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import models
+
+import tallytree as tt
+from tallytree.bounding import BoundsCertificate
+from tallytree.testing import brute_force, check_bounds, random_statistics
+
+FUNCTIONS = [
+    lambda score, k: score - 0.7 * np.abs(k - 2),
+    lambda score, k: score * (1 + 0.1 * np.abs(k)),
+    lambda score, k: np.where(k % 2 == 0, score, -np.inf),
+    lambda score, k: np.floor(score) + 0.01 * k,
+    lambda score, k: np.minimum(score, 1.0) - 0.001 * k,
+    lambda score, k: np.where(score > 0.5 * k, score, -np.inf),
+]
+
+
+@pytest.mark.sanitize
+@given(model=models(), number=st.integers(0, len(FUNCTIONS) - 1), seed=st.integers(0, 99))
+def test_functions_against_enumeration(model, number, seed):
+    (statistic,) = random_statistics(np.random.default_rng(seed), model, 1, local=True)
+    every = brute_force(model, [statistic])
+    real = every.scores > -np.inf
+    scores = np.where(real, every.scores, 0.0)
+    values = np.where(real, FUNCTIONS[number](scores, every.tallies[:, 0]), -np.inf)
+    if values.max() == -np.inf:
+        with pytest.raises(tt.InfeasibleError):
+            tt.solve(model, [statistic], FUNCTIONS[number], strategy="bounds")
+        return
+    found = tt.solve(model, [statistic], FUNCTIONS[number], strategy="bounds")
+    assert found.value == pytest.approx(values.max(), abs=1e-9)
+    if isinstance(found.certificate, BoundsCertificate):
+        check_bounds(found)
+
+
+def chain(seed, variables, states=3):
+    rng = np.random.default_rng(seed)
+    return tt.Model.chain(rng.normal(size=(variables, states)), rng.normal(size=(states, states)))
+
+
+def test_two_statistics_caps_and_constraints():
+    model = chain(3, 40)
+    ones, twos = tt.count(model, state=1, name="ones"), tt.count(model, state=2, name="twos")
+
+    def objective(score, k, m):
+        return score - 0.5 * np.abs(k - 2 * m)
+
+    for read in ((ones, twos), (ones, twos.capped(9))):
+        for where in (None, ones >= 20, (ones == 4) | (ones == 19), ones - twos <= 3):
+            full, found = (
+                tt.solve(model, read, objective, where=where, strategy=s) for s in ("full", "bounds")
+            )
+            assert isinstance(found.certificate, BoundsCertificate)
+            assert found.value == pytest.approx(full.value) and found.tally == full.tally
+            check_bounds(found)
+
+
+def test_a_function_of_a_long_chain():
+    model = chain(4, 3000, 5)
+    ones = tt.count(model, state=1)
+    found = tt.solve(model, [ones], lambda score, k: score - 0.2 * np.abs(k - 900))
+    assert isinstance(found.certificate, BoundsCertificate)
+    full = tt.solve(model, [ones], lambda score, k: score - 0.2 * np.abs(k - 900), strategy="full")
+    assert found.value == pytest.approx(full.value) and found.tally == full.tally
+
+
+def test_what_is_no_objective_is_refused_as_by_tables():
+    model = chain(5, 8)
+    ones = tt.count(model, state=1)
+    for wrong in (
+        lambda score, k: -score,
+        lambda score, k: score - score.max(),
+        lambda score, k: score * np.nan,
+    ):
+        with pytest.raises(tt.ObjectiveError):
+            tt.solve(model, [ones], wrong, strategy="bounds")
+
+
+def test_a_limit_of_operations_says_what_is_known():
+    model = chain(6, 60)
+    ones, twos = tt.count(model, state=1), tt.count(model, state=2)
+    best = tt.solve(model, where=(ones == 20) & (twos == 31), strategy="full")
+    for strategy in ("bounds", "auto", "full"):
+        with pytest.raises(tt.BudgetError) as told:
+            tt.solve(model, where=(ones == 20) & (twos == 31), strategy=strategy, operation_limit=2e4)
+        if strategy == "full":
+            assert told.value.bound is None and told.value.best is None
+            continue
+        assert told.value.bound >= best.value - 1e-9
+        if told.value.best is not None:
+            assert told.value.best.value <= best.value + 1e-9
+            assert told.value.best.gap == pytest.approx(told.value.bound - told.value.best.value)
+
+
+@pytest.mark.parametrize("limit", [3e4, 1e5, 3e5])
+def test_the_gap_of_a_function_holds_the_best(limit):
+    model = chain(7, 60)
+    ones, twos = tt.count(model, state=1), tt.count(model, state=2)
+
+    def objective(score, k, m):
+        return score - np.abs(k - m) ** 1.5
+
+    best = tt.solve(model, [ones, twos], objective, strategy="full").value
+    try:
+        found = tt.solve(model, [ones, twos], objective, strategy="bounds", operation_limit=limit)
+        assert found.value == pytest.approx(best)
+    except tt.BudgetError as told:
+        assert told.bound >= best - 1e-9
+        assert told.best is None or (told.best.value <= best + 1e-9 and not told.best.certificate.optimal)
+
+
+def test_limits_are_checked():
+    with pytest.raises(tt.ModelError, match="operation_limit must be"):
+        tt.solve(chain(1, 4), operation_limit=-1)
+
+
+def test_plans_tell_both_prices():
+    model = chain(8, 400, 2)
+    ones = tt.count(model, state=1)
+    price = tt.plan(model, [ones]).search
+    assert price.pass_operations == 400 * 4 and price.passes == 9
+    assert f"one question by bounds: {price}" in str(tt.plan(model, [ones]))
+    assert tt.plan(model, []).search is None
+    with pytest.raises(tt.BudgetError, match="One question by bounds"):
+        tt.plan(chain(8, 400), [tt.count(state=1), tt.count(state=2)], memory_limit=2e6)
+
+
+def test_of_sums_beyond_a_cap_the_best_score():
+    """They are one tally; on a plateau of the objective its best labelling is the one of the table."""
+    for seed in range(20):
+        model = chain(seed, 8)
+        capped = tt.count(model, state=1).capped(2)
+        answers = [
+            tt.solve(model, [capped], lambda score, k: np.minimum(score, 1.0) + k, strategy=strategy)
+            for strategy in ("full", "bounds")
+        ]
+        assert answers[0].score == pytest.approx(answers[1].score) and answers[0].tally == answers[1].tally
+
+
+def test_tables_of_tallies_count_towards_the_memory():
+    model = chain(9, 300)
+    read = [tt.count(model, state=1), tt.count(model, state=2)]
+
+    def objective(score, k, m):
+        return score - np.abs(k - m)
+
+    assert isinstance(tt.solve(model, read, objective, strategy="bounds").certificate, BoundsCertificate)
+    with pytest.raises(tt.BudgetError):
+        tt.solve(model, read, objective, strategy="bounds", memory_limit=4e6)
