@@ -15,14 +15,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.answers.certificate import BEST, SAME_TALLY, Claim, Proof
+from tallytree.answers.certificate import BEST, SAME_TALLY, Claim, Evidence, Proof
 from tallytree.answers.objective import Objective
 from tallytree.answers.solution import Decoded, Solution
 from tallytree.answers.tallies import tally_type
 from tallytree.answers.tally_table import Where
+from tallytree.bounding import BoundedTable, bounded
 from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.jobs import Batch, BatchOptions, Labellings, solution_of
-from tallytree.bulk.truth_tables import PositionTables
+from tallytree.bulk.truth_tables import PositionTables, Search
 from tallytree.errors import ModelError
 from tallytree.losses.augmented import LossProfile, loss_augmented
 from tallytree.losses.base import Loss
@@ -34,6 +35,7 @@ from tallytree.model.blocks import unary_scopes
 from tallytree.model.inputs import numbers_of
 from tallytree.model.model import Model, checked_model
 from tallytree.model.restriction import Allowed, Fixed
+from tallytree.planning.options import Options
 from tallytree.planning.plan import Plan, plan_graph
 from tallytree.planning.query import Query
 from tallytree.statistics.statistic import Statistic
@@ -188,7 +190,8 @@ class LossProblems:
             for key, model in examples.items()
         }
         scaling, margin, count = self.asked.scaling, self.asked.margin, self.asked.tallies
-        truths, _ = self.tables.truths(self.labels, self.lengths, scaling, margin, count, self.folds)
+        search = Search(batch.options.strategy)
+        truths, _ = self.tables.truths(self.labels, self.lengths, scaling, margin, count, self.folds, search)
         tables = [block.tables for model in self.models for block in model.blocks]
         batch.handle.add_models([shapes[key] for key in keys], tables, truths)
 
@@ -200,9 +203,9 @@ class LossProblems:
         for (index, *numbers), tally in zip(
             found.columns(*_TOLD), found.rows(len(counted._fields)), strict=True
         ):
-            at, end, promised, score, value, loss, truth_score = numbers
+            at, end, promised, score, value, loss, truth_score, bounded = numbers
             model, some = self.models[index], answers.setdefault(index, [])
-            plan = partial(self._plan, index, options)
+            plan = partial(self._shown if bounded else self._plan, index, options)
             solution = AugmentedSolution.complete(
                 value=value,
                 score=score,
@@ -243,10 +246,21 @@ class LossProblems:
 
     def _plan(self, index: int, options: BatchOptions) -> Plan:
         """Return the plan of one problem, for its certificate."""
+        model, loss = self.models[index], self._loss(index)
+        return plan_graph(Query(model, () if self.folds else loss.reduce(model).statistics), options.plan)
+
+    def _shown(self, index: int, options: BatchOptions) -> Plan | Evidence:
+        """Return what a search by bounds shows: it is made again, with what a certificate tells kept."""
+        asked = GraphLossQuery(self.models[index], self._loss(index), None, None, (None, None))
+        question = asked.question(self.asked.scaling, self.asked.margin)
+        table = bounded(asked.query, question, Options(options.plan))
+        return table.evidence if isinstance(table, BoundedTable) else self._plan(index, options)
+
+    def _loss(self, index: int) -> Loss:
+        """Return the loss of one problem."""
         assert self.labels is not None  # what truths were: by now their owner may have changed them
         begin, model = sum(self.lengths[:index]), self.models[index]
-        loss = self.recipes[index].against(self.labels[begin : begin + len(model)]).on(model)
-        return plan_graph(Query(model, () if self.folds else loss.reduce(model).statistics), options.plan)
+        return self.recipes[index].against(self.labels[begin : begin + len(model)]).on(model)
 
     def _labels(self) -> NDArray[np.int64] | None:
         """Return the states of all truths, one after the other; None if one is not as it should be."""
@@ -264,7 +278,7 @@ class LossProblems:
         return codes if codes is not None and codes.min() >= 0 and codes.max() < states else None
 
 
-_TOLD = ("item", "labels_begin", "labels_end", "promised", "score", "value", "loss", "truth_score")
+_TOLD = ("item", "labels_begin", "labels_end", "promised", "score", "value", "loss", "truth_score", "bounded")
 _BEST_VALUE, _SAME_TALLY = Claim(BEST, noun="value"), Claim(SAME_TALLY)
 
 

@@ -38,13 +38,11 @@ def check_bounds(solution: Solution) -> None:
     >>> model = tt.Model.chain(np.array([[0., 1], [0, 2], [0, 4]]), np.zeros((2, 2)))
     >>> check_bounds(tt.solve(model, where=tt.count(state=1) == 1, strategy="bounds"))
     """
-    if isinstance(solution.proof, Proof) and isinstance(solution.proof.plan, SentenceEvidence):
-        check_sentences(solution, solution.proof.plan)
+    evidence = solution.proof.rests_on() if isinstance(solution.proof, Proof) else None
+    if isinstance(evidence, SentenceEvidence):
+        check_sentences(solution, evidence)
         return
-    assert isinstance(solution.proof, Proof) and isinstance(solution.proof.plan, BoundsEvidence), (
-        "this solution was not found by bounds"
-    )
-    evidence = solution.proof.plan
+    assert isinstance(evidence, BoundsEvidence), "this solution was not found by bounds"
     assert evidence.parts, "the certificate has no part"
     for part in evidence.parts:
         _check_part(solution, evidence, part)
