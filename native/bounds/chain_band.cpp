@@ -14,17 +14,18 @@ bool ChainMessages::band(double budget, double most_work, Meter &meter) {
         const double before = work_;
         const auto here = static_cast<Index>(nodes_.size());
         first_[t] = here;
-        step_down(t, budget, first);
+        const bool within = step_down(t, budget, first, most_work);
         first = here;
         meter.spend(work_ - before);
-        if (work_ > most_work || cells_.size() > std::size_t{1} << 30) return false;
+        if (!within || cells_.size() > std::size_t{1} << 30) return false;
     }
     end_band();
     return true;
 }
 
-// The nodes of position t from those of the position behind it, which begin at `first`.
-bool ChainMessages::step_down(Index t, double budget, Index first) {
+// The nodes of position t from those of the position behind it, which begin at `first`; false where that takes more
+// work than it may.
+bool ChainMessages::step_down(Index t, double budget, Index first, double most_work) {
     const auto last = static_cast<Index>(nodes_.size());
     reached_.clear();
     for (Index k = first; k < last; k++) {
@@ -44,11 +45,14 @@ bool ChainMessages::step_down(Index t, double budget, Index first) {
         if (into_[s][0].key == best_key(t)) {
             into_[s].clear();
             nodes_.push_back({static_cast<std::int32_t>(s), true, before.begin, before.end, before.least});
-            return true;
+            return work_ <= most_work;
         }
     }
-    for (const Index s : reached_) fill(t, s, budget);
-    return true;
+    for (const Index s : reached_) {
+        if (work_ <= most_work) fill(t, s, budget);
+        into_[s].clear();
+    }
+    return work_ <= most_work;
 }
 
 void ChainMessages::fill(Index t, Index state, double budget) {
@@ -70,7 +74,6 @@ void ChainMessages::fill(Index t, Index state, double budget) {
             else cells_.push_back(cell);
         }
     }
-    edges.clear();
     const auto end = static_cast<Index>(cells_.size());
     double least = kInfinity;
     for (Index i = begin; i < end; i++) least = std::min(least, cells_[i].regret);

@@ -65,7 +65,7 @@ class ChainMessages : public Messages {
     void find_best(Pass &pass);
     Index next_best(Index t) const { return t + 1 < rows_.length ? kept_[current_].states[t + 1] : 0; }
     Index best_key(Index t) const { return key_of(t, kept_[current_].states[t], next_best(t)); }
-    bool step_down(Index t, double budget, Index first);
+    bool step_down(Index t, double budget, Index first, double most_work);
     void fill(Index t, Index state, double budget);
     void end_band();
 

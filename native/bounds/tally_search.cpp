@@ -4,7 +4,7 @@ namespace tallytree::bounds {
 
 namespace {
 
-constexpr double kCell = 16;  // a cell of a band takes as long as so many operations of a plain pass
+constexpr double kCell = 64;  // a cell of a band takes as long as so many operations of a whole table
 constexpr std::size_t kMostPasses = 16;
 constexpr std::size_t kMostCandidates = 64;
 constexpr double kFew = 8;  // states of a position: how many a band may look at before more passes are made
@@ -171,6 +171,7 @@ bool TallySearch::run(const LossBox &asked, std::optional<Prices> start, Limits 
     meter_ = &meter;
     most_work_ = limits.work;
     most_band_ = limits.band;
+    equals_ = limits.equals;
     if (!begin(asked)) return false;
     cold_ = !start;
     pass(start.value_or(Prices{}));
@@ -184,11 +185,12 @@ bool TallySearch::run(const LossBox &asked, std::optional<Prices> start, Limits 
         messages_.hold(prices_);
         const bool last = passes_.size() >= kMostPasses || work_ > most_work_;
         const double budget = spreads_[best_].budget;
-        const double small = std::max(scale_, 8 * tolerance(passes_[best_]));
-        if (last || (budget <= small && budget <= 0.5 * tried)) {
+        const double nothing = 8 * tolerance(passes_[best_]);  // a budget that no prices make smaller
+        if (last || (budget <= std::max(scale_, nothing) && budget <= 0.5 * tried)) {
             tried = budget;
-            if (look(last ? (most_work_ - work_) / kCell : few)) return keep_candidates(passes_[best_]);
-            if (last) return false;
+            if (!last && look(few)) return keep_candidates(passes_[best_]);
+            if (budget <= nothing && !equals_) return false;
+            if (last || budget <= nothing) return look((most_work_ - work_) / kCell) && keep_candidates(passes_[best_]);
             if (peek(0.25 * budget, few)) continue;
         }
         const auto next = next_prices();

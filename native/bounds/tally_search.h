@@ -36,8 +36,9 @@ class TallySearch {
         Index number;  // of the band
     };
     struct Limits {
-        double work;  // in operations of a plain pass
+        double work;  // in operations of a whole table
         double band;  // the work of one band, which needs memory in proportion
+        bool equals;  // whether to go on where many labellings are as good as each other
     };
     // Looks for the labellings that may be the best, up to rounding, from the rows of the messages. False where it has
     // not found them within the limits, or has no proof that there are no others.
@@ -99,6 +100,7 @@ class TallySearch {
     std::optional<Tally> bracketed_;
     double reach_ = 0, before_ = 0;
     int stalled_ = 0;
+    bool equals_ = false;
     bool stale_ = false;  // a larger value has been met since needs were computed
     std::vector<Pass> passes_;
     std::vector<Spread> spreads_;  // of the passes

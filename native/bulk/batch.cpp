@@ -20,6 +20,7 @@ std::vector<Index> costliest_first(const std::vector<BatchItem> &items) {
 constexpr double kWorthTrying = 2e4;  // operations of a whole table: some microseconds
 constexpr double kShare = 0.75;       // of the price of a whole table, which a search may take before one is made
 
+constexpr double kMostTables = 8;  // prices of a whole table, which it may take where it is asked for
 constexpr double kBandBytes = 80;  // of one operation of a band, at most
 
 // One item on one thread.
@@ -47,9 +48,9 @@ class ItemSolver {
         if (truth_score == kNegativeInfinity) return false;
         const Pass pass(gate, bytes, memory_limit_, poll_);
         Meter meter(poll_);
-        const double work = open ? bounds::kInfinity : kShare * skeleton_.cost;
+        const double work = (open ? kMostTables : kShare) * skeleton_.cost;
         const double band = (memory_limit_ - bytes) / kBandBytes;
-        if (!search.run(sentence, truth_score, item_.prices, {work, band}, meter)) return false;
+        if (!search.run(sentence, truth_score, item_.prices, {work, band, open}, meter)) return false;
         if (!open && !search.found().unique()) return false;  // the table tells equals apart
         answer.bounded = choose_labelling(search, truth_score, answer.labellings);
         return answer.bounded;

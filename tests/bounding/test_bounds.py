@@ -25,9 +25,20 @@ def chain(rng, variables, states=3):
 @pytest.mark.parametrize("part", range(6))
 def test_random_problems_of_every_shape(part):
     tally = Counter()
-    wrong = [CHECK["check"](10_000 * part + number, 10, tally) for number in range(60)]
+    kinds = ("solve", "loss")
+    wrong = [CHECK["check"](10_000 * part + number, 10, tally, kinds) for number in range(60)]
     assert [words for words in wrong if words] == []
     assert tally["by bounds"] > 30
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("part", range(4))
+def test_random_batches(part):
+    tally = Counter()
+    kinds = ("batch", "chains")
+    wrong = [CHECK["check"](10_000 * part + number, 14, tally, kinds) for number in range(30)]
+    assert [words for words in wrong if words] == []
+    assert tally["in a batch by bounds"] > 30 and tally["chains"] > 60
 
 
 @pytest.mark.parametrize("scaling", ["margin", "slack"])
