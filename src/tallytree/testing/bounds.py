@@ -51,7 +51,7 @@ def check_bounds(solution: Solution) -> None:
 
 
 def _check_part(solution: Solution, evidence: BoundsEvidence, part: Part) -> bool | None:
-    """Check the most that there is; return whether the solution is within the budget, None if it lies outside.
+    """Check the most that there is, and return whether the solution is within the budget; None: it is outside.
 
     Boxes overlap in one case alone: a tally without loss under slack scaling has a part of its own.
     """
@@ -71,7 +71,7 @@ def _check_part(solution: Solution, evidence: BoundsEvidence, part: Part) -> boo
     regret = part.most - score - sum(p * t for p, t in zip(part.prices, tally, strict=True))
     assert regret >= -allowance, f"the solution is {-regret!r} above what the certificate says is the most"
     inside = all(a <= t <= b for a, t, b in zip(part.low, tally, part.high, strict=True))
-    return regret <= part.budget + allowance if inside else None
+    return bool(regret <= part.budget + allowance) if inside else None
 
 
 def _reach(statistic: Statistic) -> int:
