@@ -51,7 +51,7 @@ def check_bounds(solution: Solution) -> None:
 
 
 def _check_part(solution: Solution, evidence: BoundsEvidence, part: Part) -> bool | None:
-    """Check the most that there is, and return whether the solution is within the budget; None: it is outside.
+    """Check the most that there is; return whether the solution is within the budget, None if outside.
 
     Boxes overlap in one case alone: a tally without loss under slack scaling has a part of its own.
     """
