@@ -28,7 +28,8 @@ std::optional<Prices> TallySearch::slope(const Tally &tally) const {
 
 // First the prices at which need is flat around the best that was met; after that, where the bounds so far meet.
 std::optional<Prices> TallySearch::next_prices() {
-    if ((cold_ || !asked_.slack) && value_tally_ && value_tally_ != followed_ && passes_.size() <= 3) {
+    const bool bent = asked_.slack && (!cold_ || (value_tally_ && 2 * loss_at(*value_tally_) < largest_loss_));
+    if (!bent && value_tally_ && value_tally_ != followed_ && passes_.size() <= 3) {
         followed_ = value_tally_;
         if (const auto wanted = slope(*value_tally_); wanted && *wanted != passes_[best_].prices) return wanted;
     }

@@ -7,7 +7,10 @@ namespace {
 constexpr double kCell = 64;  // a cell of a band takes as long as so many operations of a whole table
 constexpr std::size_t kMostPasses = 16;
 constexpr std::size_t kMostCandidates = 64;
-constexpr double kFew = 8;  // states of a position: how many a band may look at before more passes are made
+// How many times the states of all positions a band may look at before more passes are made: these cost more where
+// neighbours count, too.
+constexpr double kFew = 4, kFewOfNeighbours = 8;
+constexpr double kTry = 0.5;  // a budget of about so much of a score is worth a try
 
 }  // namespace
 
@@ -132,16 +135,21 @@ void TallySearch::cut(const Pass &pass) {
     keep_first(left);
 }
 
+// Among tallies that need as much the one that is nearest to the best labelling: at prices 0 there are many.
 TallySearch::Spread TallySearch::spread(const Pass &pass) const {
     Spread found;
     std::size_t at = 0;
+    const auto distance = [&](std::size_t i) {
+        double sum = 0;
+        for (Index p = 0; p <= last_; p++) sum += std::abs(count_[p][i] - static_cast<double>(pass.tally[p]));
+        return sum;
+    };
     for (std::size_t i = 0; i < loss_.size(); i++) {
         double left = pass.most - need_[i];
         for (Index p = 0; p <= last_; p++) left -= pass.prices[p] * count_[p][i];
-        if (left > found.budget) {
-            found.budget = left;
-            at = i;
-        }
+        if (left < found.budget || (left == found.budget && distance(i) >= distance(at))) continue;
+        found.budget = left;
+        at = i;
     }
     for (Index p = 0; p <= last_ && !loss_.empty(); p++) found.tally[p] = static_cast<Index>(count_[p][at]);
     return found;
@@ -177,7 +185,8 @@ bool TallySearch::run(const LossBox &asked, std::optional<Prices> start, Limits 
     pass(start.value_or(Prices{}));
     if (passes_[0].most == kNegativeInfinity || !std::isfinite(value_)) return false;
     const auto &rows = messages_.rows();
-    const double few = kFew * static_cast<double>(rows.length * rows.states);
+    const double few =
+        (rows.neighbours_count() ? kFewOfNeighbours : kFew) * static_cast<double>(rows.length * rows.states);
     double tried = kInfinity;
     while (true) {
         spread_all();
@@ -186,7 +195,7 @@ bool TallySearch::run(const LossBox &asked, std::optional<Prices> start, Limits 
         const bool last = passes_.size() >= kMostPasses || work_ > most_work_;
         const double budget = spreads_[best_].budget;
         const double nothing = 8 * tolerance(passes_[best_]);  // a budget that no prices make smaller
-        if (last || (budget <= std::max(scale_, nothing) && budget <= 0.5 * tried)) {
+        if (last || (budget <= std::max(kTry * scale_, nothing) && budget <= 0.5 * tried)) {
             tried = budget;
             if (!last && look(few)) return keep_candidates(passes_[best_]);
             if (budget <= nothing && !equals_) return false;
