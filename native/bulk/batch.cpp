@@ -20,7 +20,7 @@ std::vector<Index> costliest_first(const std::vector<BatchItem> &items) {
 constexpr double kWorthTrying = 2e4;  // operations of a whole table: some microseconds
 constexpr double kShare = 0.75;       // of the price of a whole table, which a search may take before one is made
 
-constexpr double kMostTables = 8;  // prices of a whole table, which it may take where it is asked for
+constexpr double kMostTables = 2;  // prices of a whole table, which it may take where it is asked for
 constexpr double kBandBytes = 80;  // of one operation of a band, at most
 
 // One item on one thread.
