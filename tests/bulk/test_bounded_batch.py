@@ -11,6 +11,7 @@ import tallytree as tt
 from tallytree.bounding import BoundsCertificate
 from tallytree.bulk.chains import Chains, best_of_chains
 from tallytree.bulk.truth_tables import Search
+from tallytree.kernels import native
 from tallytree.testing import check_bounds
 
 losses = tt.losses
@@ -206,3 +207,24 @@ def test_prices_are_kept_for_the_next_time():
     prices = np.full((2, 2), np.nan)
     best_of_chains(chains, losses.ChunkFBeta(), truths, "slack", search=Search("auto", prices))
     assert np.isfinite(prices).all() and np.abs(prices).max() > 0
+
+
+@pytest.mark.parametrize("name", native.instruction_sets())
+def test_the_same_bits_on_every_instruction_set(name):
+    """Prices in the end, too, which come from sums of passes."""
+    rng = np.random.default_rng(8)
+    chains, truths = chains_of(rng, "any", [9, 25, 30, 3, 17])
+    asked = [(losses.ChunkFBeta(), "slack"), (losses.FBeta(background="O"), "margin")]
+    found = {}
+    for instructions in ("baseline", name):
+        native.use_instruction_set(instructions)
+        try:
+            prices = [np.full((5, 2), np.nan) for _ in asked]
+            labels = [
+                [one.tolist() for ((one, _),) in best_of_chains(chains, loss, truths, scaling, search=search)]
+                for (loss, scaling), search in zip(asked, (Search("bounds", p) for p in prices), strict=True)
+            ]
+        finally:
+            native.use_instruction_set()
+        found[instructions] = labels, [p.tobytes() for p in prices]
+    assert found["baseline"] == found[name]
