@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import bounded_batches
 import numpy as np
 from common import LIMIT, Row, interleaved, show, slope
 
@@ -158,7 +159,10 @@ def main(quick: bool = False) -> dict[str, list[Row]]:
     show("where bounds do not help (auto / full should be at most 1.5)", worst)
     grown = growth(quick, budget)
     show("by length", grown)
-    return {"bounds": helped, "degenerate": worst, "growth": grown}
+    batches = bounded_batches.tables(quick)
+    for title, rows in batches.items():
+        show(f"{title} (microseconds of processor time each)", rows)
+    return {"bounds": helped, "degenerate": worst, "growth": grown, **batches}
 
 
 if __name__ == "__main__":

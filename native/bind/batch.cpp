@@ -198,7 +198,7 @@ struct Found {
     double magnitude;        // of the local scores, added up
     std::int64_t terms;      // their number
     double value, loss, truth_score;
-    bool certified;
+    bool certified, bounded;
 };
 
 nb::object to_found(std::vector<Found> found) {
@@ -216,7 +216,8 @@ nb::object to_found(std::vector<Found> found) {
                                          {"value", "f8", offsetof(Found, value)},
                                          {"loss", "f8", offsetof(Found, loss)},
                                          {"truth_score", "f8", offsetof(Found, truth_score)},
-                                         {"certified", "?", offsetof(Found, certified)}});
+                                         {"certified", "?", offsetof(Found, certified)},
+                                         {"bounded", "?", offsetof(Found, bounded)}});
 }
 
 // Labels, tallies and sums of all labellings, those of an item from the best on, and what is known of each.
@@ -243,6 +244,7 @@ auto labellings(const PyBatch &self) {
             to.loss = one.loss;
             to.truth_score = one.truth_score;
             to.certified = one.certified;
+            to.bounded = self.answers[i].bounded;
         }
     return nb::make_tuple(to_numpy(std::move(labels)), to_numpy(std::move(tallies)), to_numpy(std::move(sums)),
                           to_found(std::move(found)));

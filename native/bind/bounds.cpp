@@ -84,6 +84,13 @@ struct PyOutcome {
     std::size_t variables;
 };
 
+std::unique_ptr<Messages> chain_messages(const LocalTables &tables) {
+    auto messages = std::make_unique<ChainMessages>(chosen_kernels->chains);
+    messages->rows().load(tables);
+    messages->begin();
+    return messages;
+}
+
 std::optional<PyOutcome> search(const PySkeleton &skeleton, const std::vector<Tables> &scores,
                                 const std::vector<IntTables> &counts, const PyNeed &asked,
                                 const std::vector<Ints> &starts, std::optional<Doubles> prices, double most_work,
@@ -106,7 +113,7 @@ std::optional<PyOutcome> search(const PySkeleton &skeleton, const std::vector<Ta
     if (!tables.fits() || GraphMessages::bytes(program) > memory_limit || !need.prepare()) return {};
     const bool chain = ChainMessages::fits(tables, memory_limit);
     std::unique_ptr<Messages> messages;
-    if (chain) messages = std::make_unique<ChainMessages>(tables, chosen_kernels->chains);
+    if (chain) messages = chain_messages(tables);
     else messages = std::make_unique<GraphMessages>(tables);
     const double used = chain ? ChainMessages::bytes(tables) : GraphMessages::bytes(program);
     constexpr double kBytes = 80;  // of one operation of a band, at most

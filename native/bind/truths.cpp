@@ -1,5 +1,7 @@
 #include "bind/truths.h"
 
+#include <nanobind/stl/optional.h>
+
 namespace tallytree {
 namespace {
 
@@ -36,6 +38,7 @@ PyTruthTables make_tables(Labels labels, Given given, Labels pairs, Fits fits, M
     assign(tables.pairs, pairs);
     assign(tables.fits, fits);
     assign(tables.moved, moved);
+    tables.prepare();
     return {std::make_shared<const TruthTables>(std::move(tables))};
 }
 
@@ -50,18 +53,9 @@ PyLossTable make_losses(Tables losses, const std::vector<std::int64_t> &low, boo
     return {std::make_shared<const LossTable>(std::move(table))};
 }
 
-// Each variable by itself, in order; or, on a chain, each with the next.
-bool is_chain(const ScopeBlock &block, Index variables, Index arity) {
-    if (block.arity != arity || block.count != variables - arity + 1) return false;
-    for (Index k = 0; k < block.count; k++)
-        for (Index i = 0; i < arity; i++)
-            if (block.row(k)[i] != k + i) return false;
-    return true;
-}
-
 bool are_chains(const std::vector<ScopeBlock> &blocks, Index variables, std::size_t each) {
     for (std::size_t i = 0; i < blocks.size(); i++)
-        if (!is_chain(blocks[i], variables, static_cast<Index>(i % each) + 1)) return false;
+        if (!is_chain_block(blocks[i], variables, static_cast<Index>(i % each) + 1)) return false;
     return true;
 }
 
@@ -85,7 +79,7 @@ void check_skeleton(const BatchItem &item) {
 std::size_t unary_block(const Skeleton &skeleton) {
     const auto &scores = skeleton.score_scopes.blocks;
     for (std::size_t i = 0; i < scores.size(); i++)
-        if (is_chain(scores[i], static_cast<Index>(skeleton.cardinalities.size()), 1)) return i;
+        if (is_chain_block(scores[i], static_cast<Index>(skeleton.cardinalities.size()), 1)) return i;
     throw nb::value_error("there are no scores of single variables to fold a loss into");
 }
 
@@ -110,6 +104,8 @@ void PyTruths::attach(std::span<BatchItem> items) const {
     require(!fold || (folds.shape(0) == items.size() && folds.shape(1) == statistics && statistics > 0),
             "folds has one number per item and statistic");
     require(!fold || tables->links == 0, "only what positions count by themselves folds");
+    require(!prices || (prices->shape(0) == items.size() && prices->shape(1) == statistics),
+            "prices has one number per item and statistic");
     require(kinds.size() == labels.size(), "one kind per label is needed");
     std::size_t first = 0;
     for (std::size_t i = 0; i < items.size(); i++) {
@@ -121,6 +117,8 @@ void PyTruths::attach(std::span<BatchItem> items) const {
         item.losses = losses[i].table;
         item.chooser = fold ? Chooser::Score : Chooser::Losses;
         item.count = count;
+        item.strategy = strategy;
+        if (prices) item.prices = prices->data() + i * statistics;
         require(item.losses->low.size() == statistics, "a table of losses has one axis per statistic");
         check_skeleton(item);
         check_truth(item);
@@ -131,6 +129,10 @@ void PyTruths::attach(std::span<BatchItem> items) const {
 }
 
 void bind_truths(nb::module_ &m) {
+    nb::enum_<Strategy>(m, "Strategy")
+        .value("AUTO", Strategy::Auto)
+        .value("FULL", Strategy::Full)
+        .value("BOUNDS", Strategy::Bounds);
     nb::class_<PyLossTable>(m, "LossTable")
         .def(
             "__init__",
@@ -152,11 +154,12 @@ void bind_truths(nb::module_ &m) {
         .def(
             "__init__",
             [](PyTruths *self, const PyTruthTables &tables, Ints kinds, Ints labels, std::vector<PyLossTable> losses,
-               Doubles2 folds, std::int64_t count) {
+               Doubles2 folds, std::int64_t count, Strategy strategy, std::optional<Prices> prices) {
                 require(count > 0, "the number of tallies is not positive");
-                new (self) PyTruths{tables.tables, kinds, labels, std::move(losses), folds, count};
+                new (self) PyTruths{tables.tables, kinds, labels, std::move(losses), folds, count, strategy, prices};
             },
-            "tables"_a, "kinds"_a.noconvert(), "labels"_a.noconvert(), "losses"_a, "folds"_a.noconvert(), "count"_a);
+            "tables"_a, "kinds"_a.noconvert(), "labels"_a.noconvert(), "losses"_a, "folds"_a.noconvert(), "count"_a,
+            "strategy"_a = Strategy::Full, "prices"_a.noconvert().none() = nb::none());
 }
 
 }  // namespace tallytree

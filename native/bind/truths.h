@@ -10,6 +10,8 @@ inline void require(bool holds, const char *what) {
     if (!holds) throw nb::value_error(what);
 }
 
+using Prices = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
 // The truths of several items, one after the other in long arrays.
 struct PyTruths {
     std::shared_ptr<const TruthTables> tables;
@@ -17,6 +19,8 @@ struct PyTruths {
     std::vector<PyLossTable> losses;
     Doubles2 folds;  // what each statistic adds to the scores of each item; nothing where losses do not fold
     Index count;
+    Strategy strategy;
+    std::optional<Prices> prices;  // of each item: where bounds start, and where they ended
 
     // Gives items their truths, in order; all that is used as an index is checked.
     void attach(std::span<BatchItem> items) const;

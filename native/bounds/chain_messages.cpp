@@ -1,32 +1,9 @@
 #include "bounds/chain_messages.h"
 
-#include <unordered_map>
-
 namespace tallytree::bounds {
 
-namespace {
-
-constexpr Index kStretch = 64;  // positions between which messages are brought back to about 0
-
-// Whether each step takes the table of the one before, eliminates one variable and brings in the next.
-bool is_chain(const LocalTables &tables) {
-    const auto &steps = tables.skeleton().steps;
-    const auto size = static_cast<Index>(steps.size());
-    if (size < 3 || steps[0].verb != Verb::Unit) return false;
-    const Index states = steps[1].gone.count;
-    for (Index t = 1; t < size; t++) {
-        const Step &step = steps[t];
-        if (step.verb != Verb::Eliminate || step.a != t - 1 || step.kept_states != 1 || step.gone.count != states)
-            return false;
-        if (step.fresh != (t + 1 < size ? states : 1) || (step.shift_has_fresh && step.fresh > 1)) return false;
-    }
-    return states > 1 && states <= 512;
-}
-
-}  // namespace
-
 bool ChainMessages::fits(const LocalTables &tables, double memory_limit) {
-    return is_chain(tables) && bytes(tables) <= memory_limit;
+    return ChainRows::is_chain(tables) && bytes(tables) <= memory_limit;
 }
 
 double ChainMessages::bytes(const LocalTables &tables) {
@@ -38,106 +15,43 @@ double ChainMessages::bytes(const LocalTables &tables) {
     return row * static_cast<double>(steps.size()) * 9 + 2 * links * row * row / sizeof(double);
 }
 
-ChainMessages::ChainMessages(const LocalTables &tables, const ChainKernels &kernels)
-    : tables_(tables), kernels_(kernels), packing_(tables.statistics()), merger_(cells_) {
-    const Skeleton &skeleton = tables.skeleton();
-    length_ = static_cast<Index>(skeleton.steps.size()) - 1;
-    states_ = skeleton.steps[1].gone.count;
-    width_ = round_up(states_);
-    weighed_.assign(width_, 0);
-    into_.resize(states_);
-    copy_links();
-    copy_rows();
-    find_kinds();
-    sum_stretches();
-}
-
-// Tables that several positions share are copied once.
-void ChainMessages::copy_links() {
-    std::unordered_map<const double *, std::int32_t> known;
-    link_of_.resize(length_);
-    for (Index t = 0; t < length_; t++) {
-        const Step &step = tables_.skeleton().steps[t + 1];
-        const double *scores = tables_[t + 1].scores;
-        const auto [at, fresh] = known.try_emplace(scores, static_cast<std::int32_t>(forward_.size()));
-        link_of_[t] = at->second;
-        if (!fresh && t + 1 < length_) continue;
-        link_of_[t] = static_cast<std::int32_t>(forward_.size());
-        std::vector<double> there(states_ * width_, kNegativeInfinity), back(step.fresh * width_, kNegativeInfinity);
-        for (Index s = 0; s < states_; s++)
-            for (Index next = 0; next < step.fresh; next++)
-                there[s * width_ + next] = back[next * width_ + s] =
-                    scores[s * step.gone.score + next * step.fresh_score];
-        forward_.push_back(std::move(there));
-        backward_.push_back(std::move(back));
+void ChainMessages::begin() {
+    const Index row = rows_.length * rows_.width;
+    packing_ = Packing(rows_.statistics);
+    memory_ = Arena(row * static_cast<Index>(kept_.size()) * 8, std::move(memory_));
+    for (std::size_t i = 0; i < kept_.size(); i++) {
+        kept_[i].there = false;
+        kept_[i].priced = static_cast<double *>(memory_.data()) + row * static_cast<Index>(i);
     }
-    for (auto number : link_of_) {
-        links_.push_back(forward_[number].data());
-        back_links_.push_back(backward_[number].data());
-    }
-}
-
-void ChainMessages::copy_rows() {
-    const Index row = length_ * width_;
-    memory_ = Arena(row * static_cast<Index>(kept_.size() + 1) * 8);
-    late_ = static_cast<double *>(memory_.data());
-    for (std::size_t i = 0; i < kept_.size(); i++) kept_[i].priced = late_ + row * static_cast<Index>(i + 1);
-    std::fill_n(late_, row, 0.0);
-    for (Index t = 0; t < length_; t++) {
-        const Step &step = tables_.skeleton().steps[t + 1];
-        variable_.push_back(step.variable);
-        if (const double *late = tables_[t + 1].late) std::copy_n(late, step.fresh, late_ + t * width_);
-    }
-}
-
-void ChainMessages::find_kinds() {
-    const Index statistics = tables_.statistics(), size = statistics * width_;
-    const auto mixed = [](const std::vector<std::int32_t> &row) {
-        std::uint64_t sum = 0;
-        for (const auto x : row) sum = (sum ^ static_cast<std::uint32_t>(x)) * 0x9E3779B97F4A7C15u;
-        return static_cast<std::size_t>(sum >> 16);
-    };
-    std::unordered_map<std::vector<std::int32_t>, std::int32_t, decltype(mixed)> known(16, mixed);
-    std::vector<std::int32_t> row(size, 0);
-    for (Index t = 0; t < length_; t++) {
-        const Step &step = tables_.skeleton().steps[t + 1];
-        const std::int32_t *counts = tables_[t + 1].counts;
-        for (Index p = 0; p < statistics; p++)
-            for (Index s = 0; s < states_; s++)
-                row[p * width_ + s] = counts ? counts[p * step.shift_size + s * step.gone.shift] : 0;
-        const auto [at, fresh] = known.try_emplace(row, static_cast<std::int32_t>(known.size()));
-        kind_.push_back(at->second);
-        if (fresh) kind_counts_.insert(kind_counts_.end(), row.begin(), row.end());
-    }
-    kind_keys_.assign(known.size() * width_, 0);
-    kind_prices_.assign(known.size() * width_, 0);
-    for (std::size_t k = 0; k < known.size(); k++)
-        for (Index s = 0; s < states_; s++) {
-            Tally offset{};
-            for (Index p = 0; p < statistics; p++) offset[p] = kind_counts_[(k * statistics + p) * width_ + s];
-            kind_keys_[k * width_ + s] = packing_.pack(offset);
-        }
+    linked_.reset();
+    weighed_.assign(rows_.width, 0);
+    into_.resize(std::max(into_.size(), static_cast<std::size_t>(rows_.states)));
+    kind_prices_.resize(rows_.kinds() * rows_.width);
+    const Index table = rows_.states * rows_.width;
+    link_prices_.resize(rows_.link_kinds.size() * table);
+    for (std::size_t t = 0; t < rows_.link_kind.size(); t++)
+        rows_.links[t] = link_prices_.data() + rows_.link_kind[t] * table;
 }
 
 void ChainMessages::price_kinds(const Prices &prices) {
-    const Index statistics = tables_.statistics();
-    const auto kinds = static_cast<Index>(kind_prices_.size()) / width_;
-    for (Index k = 0; k < kinds; k++)
-        for (Index s = 0; s < width_; s++) {
+    const Index statistics = rows_.statistics, width = rows_.width;
+    for (Index k = 0; k < rows_.kinds(); k++)
+        for (Index s = 0; s < width; s++) {
             double sum = 0;
-            for (Index p = 0; p < statistics; p++) sum += prices[p] * kind_counts_[(k * statistics + p) * width_ + s];
-            kind_prices_[k * width_ + s] = sum;
+            for (Index p = 0; p < statistics; p++)
+                sum += prices[p] * rows_.kind_counts[(k * statistics + p) * width + s];
+            kind_prices_[k * width + s] = sum;
         }
 }
 
-void ChainMessages::sum_stretches() {
-    shares_.assign((length_ + kStretch - 1) / kStretch, {});
-    for (Index t = 0; t < length_; t++) {
-        const LocalStep &local = tables_[t + 1];
-        Share &share = shares_[t / kStretch];
-        share.largest += local.largest;
-        share.roundings += local.roundings;
-        for (Index p = 0; p < kMostStatistics; p++) share.reach[p] += local.reach[p];
+void ChainMessages::price_links(const Prices &prices) {
+    if (!rows_.neighbours_count() || linked_ == prices) return;
+    linked_ = prices;
+    const Index table = rows_.states * rows_.width;
+    for (std::size_t k = 0; k < rows_.link_kinds.size(); k++) {
+        const auto &kind = rows_.link_kinds[k];
+        kernels_.charge({table, rows_.statistics, kind.scores, kind.counts, prices.data(),
+                         link_prices_.data() + static_cast<Index>(k) * table});
     }
 }
 
@@ -145,43 +59,43 @@ Pass ChainMessages::pass(const Prices &prices, Meter &meter) {
     current_ = (current_ + 1) % kept_.size();
     if (kept_[current_].there && kept_[current_].prices == held_) current_ = (current_ + 1) % kept_.size();
     price_kinds(prices);
+    price_links(prices);
+    const Index length = rows_.length, states = rows_.states, width = rows_.width;
     Kept &kept = kept_[current_];
     kept.there = true;
     kept.prices = prices;
-    kept.states.resize(length_);
-    std::vector<double> message(width_, kNegativeInfinity);
-    std::fill_n(message.begin(), states_, 0.0);
-    const Index statistics = tables_.statistics();
-    ChainStretch stretch{0, states_, width_, nullptr, nullptr, nullptr, kind_prices_.data(), message.data(), nullptr};
+    kept.states.resize(length);
+    message_ = rows_.first;
+    ChainStretch stretch{0, states, width, nullptr, nullptr, nullptr, kind_prices_.data(), message_.data(), nullptr};
     Sum taken;
     double slips = 0, spread = 0;  // spread: how large values of the message are
-    for (Index t = 0; t < length_; t += kStretch) {
-        stretch.count = std::min(kStretch, length_ - t);
-        stretch.links = links_.data() + t;
-        stretch.late = late_ + t * width_;
-        stretch.kinds = kind_.data() + t;
-        stretch.priced = kept.priced + t * width_;
+    for (Index t = 0; t < length; t += kStretch) {
+        stretch.count = std::min(kStretch, length - t);
+        stretch.links = rows_.links.data() + t;
+        stretch.late = rows_.late + t * width;
+        stretch.kinds = rows_.kind.data() + t;
+        stretch.priced = kept.priced + t * width;
         kernels_.pass(stretch);
-        const Share &share = shares_[t / kStretch];
+        const ChainRows::Share &share = rows_.shares[t / kStretch];
         double largest = spread + share.largest;
-        for (Index p = 0; p < statistics; p++) largest += std::abs(prices[p]) * share.reach[p];
+        for (Index p = 0; p < rows_.statistics; p++) largest += std::abs(prices[p]) * share.reach[p];
         slips += (share.roundings + 4) * largest;
         double most = kNegativeInfinity, least = kInfinity;
-        for (Index s = 0; s < states_; s++) {
-            most = std::max(most, message[s]);
-            if (message[s] != kNegativeInfinity) least = std::min(least, message[s]);
+        for (Index s = 0; s < states; s++) {
+            most = std::max(most, message_[s]);
+            if (message_[s] != kNegativeInfinity) least = std::min(least, message_[s]);
         }
         if (most == kNegativeInfinity) return {prices, kNegativeInfinity};
-        for (Index s = 0; s < states_; s++) message[s] -= most;
+        for (Index s = 0; s < states; s++) message_[s] -= most;
         taken.add(most);
         spread = most - least;
-        meter.spend(static_cast<double>(stretch.count * states_ * width_) / 4);
+        meter.spend(static_cast<double>(stretch.count * states * width) / 4);
     }
-    taken.add(tables_.constant());
-    taken.add(paid(prices, tables_.constant_counts()));
+    taken.add(rows_.constant);
+    taken.add(paid(prices, rows_.constant_counts));
     Pass found{prices, taken.total()};
     if (found.most != kNegativeInfinity) find_best(found);
-    found.tolerance = kUnit * (slips + 16 * (std::abs(found.most) + tables_.range().reach(prices)));
+    found.tolerance = kUnit * (slips + 16 * (std::abs(found.most) + rows_.range.reach(prices)));
     return found;
 }
 
@@ -189,15 +103,24 @@ bool ChainMessages::recall(const Prices &prices) {
     for (std::size_t i = 0; i < kept_.size(); i++)
         if (kept_[i].there && kept_[i].prices == prices) {
             current_ = i;
+            price_links(prices);
             return true;
         }
     return false;
 }
 
 double ChainMessages::weigh(Index t, Index next) {
-    const double *x = row(t), *link = backward_[link_of_[t]].data() + next * width_;
+    const Index width = rows_.width;
+    const double *x = row(t);
     double *to = weighed_.data(), best[2] = {kNegativeInfinity, kNegativeInfinity};
-    for (Index s = 0; s < width_; s += 2)
+    if (rows_.neighbours_count()) {
+        const double *link = rows_.links[t] + next;
+        for (Index s = 0; s < rows_.states; s++) to[s] = x[s] + link[s * width];
+        for (Index s = 0; s < rows_.states; s++) best[0] = best[0] > to[s] ? best[0] : to[s];
+        return best[0];
+    }
+    const double *link = rows_.back_links[t] + next * width;
+    for (Index s = 0; s < width; s += 2)
         for (Index i = 0; i < 2; i++) {
             to[s + i] = x[s + i] + link[s + i];
             best[i] = best[i] > to[s + i] ? best[i] : to[s + i];
@@ -205,14 +128,47 @@ double ChainMessages::weigh(Index t, Index next) {
     return std::max(best[0], best[1]);
 }
 
+Index ChainMessages::count_of(Index t, Index p, Index state, Index next) const {
+    const Index width = rows_.width;
+    Index count = rows_.kind_counts[(rows_.kind[t] * rows_.statistics + p) * width + state];
+    if (t < static_cast<Index>(rows_.link_kind.size())) {
+        const double *counts = rows_.link_kinds[rows_.link_kind[t]].counts + p * rows_.states * width;
+        count += static_cast<Index>(counts[state * width + next]);
+    }
+    return count;
+}
+
+Index ChainMessages::key_of(Index t, Index state, Index next) const {
+    if (!rows_.neighbours_count()) return rows_.kind_keys[rows_.kind[t] * rows_.width + state];
+    Tally counts{};
+    for (Index p = 0; p < rows_.statistics; p++) counts[p] = count_of(t, p, state, next);
+    return packing_.pack(counts);
+}
+
+double ChainMessages::score_of(Index t, Index state, Index next) const {
+    const bool counted = t < static_cast<Index>(rows_.link_kind.size());
+    const double *link = counted ? rows_.link_kinds[rows_.link_kind[t]].scores : rows_.links[t];
+    return link[state * rows_.width + next];
+}
+
 void ChainMessages::find_best(Pass &pass) {
     std::int32_t *states = kept_[current_].states.data();
-    kernels_.back({length_, width_, row(0), back_links_.data(), 0, states});
-    pass.tally = tables_.constant_counts();
-    const Index statistics = tables_.statistics();
-    for (Index p = 0; p < statistics; p++) {
+    const Index length = rows_.length;
+    if (rows_.neighbours_count()) {
+        Index next = 0;
+        for (Index t = length; t-- > 0;) {
+            const double best = weigh(t, next);
+            next = 0;
+            while (weighed_[next] != best) next++;
+            states[t] = static_cast<std::int32_t>(next);
+        }
+    } else {
+        kernels_.back({length, rows_.width, row(0), rows_.back_links.data(), 0, states});
+    }
+    pass.tally = rows_.constant_counts;
+    for (Index p = 0; p < rows_.statistics; p++) {
         Index sum = 0;
-        for (Index t = 0; t < length_; t++) sum += kind_counts_[(kind_[t] * statistics + p) * width_ + states[t]];
+        for (Index t = 0; t < length; t++) sum += count_of(t, p, states[t], next_best(t));
         pass.tally[p] += sum;
     }
 }
@@ -220,12 +176,12 @@ void ChainMessages::find_best(Pass &pass) {
 double ChainMessages::best(std::int64_t *labelling) const {
     const std::int32_t *states = kept_[current_].states.data();
     Sum score;
-    score.add(tables_.constant());
-    for (Index t = 0; t < length_; t++) {
-        const Index next = t + 1 < length_ ? states[t + 1] : 0;
-        score.add(back_links_[t][next * width_ + states[t]]);
-        if (t > 0) score.add(late_[(t - 1) * width_ + states[t]]);
-        labelling[variable_[t]] = states[t];
+    score.add(rows_.constant);
+    score.add(rows_.first[states[0]]);
+    for (Index t = 0; t < rows_.length; t++) {
+        score.add(score_of(t, states[t], next_best(t)));
+        if (t > 0) score.add(rows_.late[(t - 1) * rows_.width + states[t]]);
+        labelling[rows_.variable[t]] = states[t];
     }
     return score.total();
 }

@@ -1,20 +1,23 @@
 // Passes and bands along a chain whose variables all have the same number of states: rows in order, no tables of steps.
 #pragma once
 
-#include "bounds/local_tables.h"
+#include "bounds/chain_rows.h"
 #include "bounds/messages.h"
 #include "kernels/chain_pass.h"
-#include "tables/run.h"
 
 namespace tallytree::bounds {
 
 class ChainMessages : public Messages {
   public:
-    ChainMessages(const LocalTables &tables, const ChainKernels &kernels);
+    explicit ChainMessages(const ChainKernels &kernels) : kernels_(kernels), merger_(cells_) {}
 
-    // Whether the program is that of such a chain, and rows and links fit the memory.
+    // Whether a program is that of such a chain, and rows and links fit the memory.
     static bool fits(const LocalTables &tables, double memory_limit);
     static double bytes(const LocalTables &tables);
+
+    // To be filled; then `begin`. The memory is used again for the next chain.
+    ChainRows &rows() { return rows_; }
+    void begin();
 
     Pass pass(const Prices &prices, Meter &meter) override;
     bool recall(const Prices &prices) override;
@@ -24,6 +27,10 @@ class ChainMessages : public Messages {
     std::span<const Cell> tallies() const override { return tallies_; }
     void decode(Index number, std::int64_t *labelling) const override;
     Index cells() const override { return static_cast<Index>(cells_.size()); }
+    // Two labellings with one tally are as good as each other if they are no further apart than this.
+    void set_near(double near) { merger_.near = near; }
+    // Whether there is another labelling with the tally of one of the band, as good as it.
+    bool tied(Index number) const { return ties_[number]; }
 
   private:
     // Going down the chain: the tally of what has been decided, and the cell before.
@@ -31,6 +38,7 @@ class ChainMessages : public Messages {
         Index key;
         double regret;
         std::int32_t from;
+        bool tied;  // with another way to the same tally
     };
     // The cells of one state at one position.
     struct Node {
@@ -42,32 +50,29 @@ class ChainMessages : public Messages {
     struct Edge {
         Index node;
         double regret;
+        Index key;
     };
 
-    void copy_links();
-    void copy_rows();
-    void find_kinds();
     void price_kinds(const Prices &prices);
-    void sum_stretches();
-    const double *row(Index t) const { return kept_[current_].priced + t * width_; }
+    void price_links(const Prices &prices);
+    const double *row(Index t) const { return kept_[current_].priced + t * rows_.width; }
     // What each state at a position would make of a state of the next one; returns the best.
     double weigh(Index t, Index next);
-    Index key_of(Index t, Index state) const { return kind_keys_[kind_[t] * width_ + state]; }
+    // What a state counts at a position, with the state of the next one.
+    Index key_of(Index t, Index state, Index next) const;
+    Index count_of(Index t, Index p, Index state, Index next) const;
+    double score_of(Index t, Index state, Index next) const;
     void find_best(Pass &pass);
-    Index best_key(Index t) const { return key_of(t, kept_[current_].states[t]); }
-    bool step_down(Index t, double budget, Index first);
+    Index next_best(Index t) const { return t + 1 < rows_.length ? kept_[current_].states[t + 1] : 0; }
+    Index best_key(Index t) const { return key_of(t, kept_[current_].states[t], next_best(t)); }
+    bool step_down(Index t, double budget, Index first, double most_work);
     void fill(Index t, Index state, double budget);
     void end_band();
 
-    const LocalTables &tables_;
+    ChainRows rows_;
     const ChainKernels &kernels_;
-    Packing packing_;
-    Index length_, states_, width_;
-    std::vector<std::vector<double>> forward_, backward_;  // links, and with the next position's state first
-    std::vector<std::int32_t> link_of_;
-    std::vector<const double *> links_, back_links_;
-    std::vector<std::int32_t> variable_;  // at each position
-    struct Kept {                         // of a pass
+    Packing packing_{1};
+    struct Kept {  // of a pass
         bool there = false;
         Prices prices{};
         double *priced = nullptr;          // messages with the prices of the position's counts
@@ -75,28 +80,22 @@ class ChainMessages : public Messages {
     };
     std::array<Kept, 4> kept_;  // the last few, in turns
     std::size_t current_ = 0;
-    Prices held_{};  // of the pass that is to stay
-    Arena memory_;   // of all rows: theirs, and the next one
-    double *late_ = nullptr;
-    // Positions with the same counts are of one kind, of which there are few as a rule.
-    std::vector<std::int32_t> kind_;
-    std::vector<std::int32_t> kind_counts_;  // for each kind and statistic: a row
-    std::vector<Index> kind_keys_;           // for each kind: a row, the counts in one number
-    std::vector<double> kind_prices_;        // for each kind: a row, at the prices of the last pass
-    struct Share {  // of a stretch: what its local numbers add to messages, and their roundings
-        double largest = 0, roundings = 0;
-        Prices reach{};
-    };
-    std::vector<Share> shares_;
-    std::vector<double> weighed_;
-    std::vector<Joined> cells_;
+    Prices held_{};                    // of the pass that is to stay
+    Arena memory_;                     // of all rows
+    std::vector<double> kind_prices_;  // for each kind: a row, at the prices of the last pass
+    std::vector<double> link_prices_;  // for each kind of neighbours: a table, at `linked_`
+    std::optional<Prices> linked_;
+    std::vector<double> message_, weighed_;
+    std::vector<Joined> cells_, ends_;
     std::vector<Node> nodes_;
     std::vector<Index> first_;  // node of each position; those of the last position come first
     std::vector<std::vector<Edge>> into_;
     std::vector<Index> reached_;
     std::vector<Cell> tallies_;
     std::vector<Index> origin_;  // of each of them, in cells_
+    std::vector<bool> ties_;     // for each of them
     Merger<Joined> merger_;
+    Merger<Joined> end_merger_{ends_};
 };
 
 }  // namespace tallytree::bounds

@@ -56,6 +56,8 @@ class Merger {
   public:
     explicit Merger(std::vector<Cell> &cells) : cells_(cells) {}
 
+    double near = 0;  // cells that are alike are tied where their regrets are no further apart
+
     // A new list begins at the end of the cells, of about so many.
     void begin(Index expected) {
         first_ = cells_.size();
@@ -71,8 +73,16 @@ class Merger {
         if (slot.list != list_) {
             slot = {cell.key, list_, static_cast<std::uint32_t>(cells_.size() - first_)};
             cells_.push_back(cell);
-        } else if (cell.regret < cells_[first_ + slot.cell].regret) {
-            cells_[first_ + slot.cell] = cell;
+            return;
+        }
+        Cell &kept = cells_[first_ + slot.cell];
+        const double less = kept.regret - cell.regret;
+        if constexpr (requires { kept.tied; }) {
+            const bool tied = std::abs(less) <= near || (less > 0 ? cell.tied : kept.tied);
+            if (less > 0) kept = cell;
+            kept.tied = tied;
+        } else if (less > 0) {
+            kept = cell;
         }
     }
 

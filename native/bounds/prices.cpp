@@ -1,21 +1,10 @@
 // Prices and boxes: how the budget is made small by plain passes.
-#include <numeric>
-
+#include "bounds/proximal.h"
 #include "bounds/search.h"
 
 namespace tallytree::bounds {
 
 namespace {
-
-double norm(const Prices &x) { return std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 0.0)); }
-
-Prices plus(const Prices &x, const Prices &y, double times = 1) {
-    Prices sum;
-    for (Index p = 0; p < kMostStatistics; p++) sum[p] = x[p] + times * y[p];
-    return sum;
-}
-
-double inner(const Prices &x, const Prices &y) { return std::inner_product(x.begin(), x.end(), y.begin(), 0.0); }
 
 double distance(const Tally &x, const Tally &y) {
     Prices gap;
@@ -232,35 +221,6 @@ bool Search::chords(Box &box) {
     }
     return shrink(box);
 }
-
-namespace {
-
-// The least of max_i (a_i + g_i·x) + |x|² / (2·tau): by weights of the cuts, moved from the worst to the best.
-Prices proximal(const std::vector<double> &a, const std::vector<Prices> &g, double tau) {
-    std::vector<double> weight(a.size(), 0.0);
-    const auto top = static_cast<std::size_t>(std::max_element(a.begin(), a.end()) - a.begin());
-    weight[top] = 1;
-    Prices sum = g[top];
-    for (int round = 0; round < 400; round++) {
-        std::size_t best = 0, worst = top;
-        double least = kInfinity, most = kNegativeInfinity;
-        for (std::size_t i = 0; i < a.size(); i++) {
-            const double slope = tau * inner(g[i], sum) - a[i];
-            if (slope < least) least = slope, best = i;
-            if (weight[i] > 0 && slope > most) most = slope, worst = i;
-        }
-        if (best == worst || most - least <= 1e-12 * (1 + std::abs(least))) break;
-        const Prices gap = plus(g[best], g[worst], -1);
-        const double bend = tau * inner(gap, gap);
-        const double moved = bend > 0 ? std::min((most - least) / bend, weight[worst]) : weight[worst];
-        weight[best] += moved;
-        weight[worst] -= moved;
-        sum = plus(sum, gap, moved);
-    }
-    return plus({}, sum, -tau);
-}
-
-}  // namespace
 
 // Several prices: steps to the least of the cuts so far, kept near the best prices.
 bool Search::bundle(Box &box) {

@@ -1,6 +1,7 @@
 #include "bulk/batch.h"
 
 #include <algorithm>
+#include <deque>
 #include <numeric>
 
 #include "bulk/gate.h"
@@ -16,6 +17,12 @@ std::vector<Index> costliest_first(const std::vector<BatchItem> &items) {
     return order;
 }
 
+constexpr double kWorthTrying = 2e4;  // operations of a whole table: some microseconds
+constexpr double kShare = 0.75;       // of the price of a whole table, which a search may take before one is made
+
+constexpr double kMostTables = 2;  // prices of a whole table, which it may take where it is asked for
+constexpr double kBandBytes = 80;  // of one operation of a band, at most
+
 // One item on one thread.
 class ItemSolver {
   public:
@@ -25,17 +32,40 @@ class ItemSolver {
           number_(number),
           space_(space),
           poll_(poll),
-          request_(item_.truth ? item_.truth.request(batch.mode, batch.memory_limit(), space) : item_.request) {}
+          mode_(batch.mode),
+          memory_limit_(batch.memory_limit()) {}
+
+    // By bounds; false where that cannot be done, or is not worth it.
+    bool solve_by_bounds(SentenceSearch &search, Gate &gate, BatchAnswer &answer) {
+        if (item_.strategy == Strategy::Full || item_.chooser != Chooser::Losses || item_.count != 1) return false;
+        const bool open = item_.strategy == Strategy::Bounds;
+        if ((!open && skeleton_.cost < kWorthTrying) || !SentenceSearch::suits(skeleton_, item_.scores, item_.truth))
+            return false;
+        const Sentence sentence{skeleton_, item_.scores, item_.truth, *item_.losses};
+        const double bytes = SentenceSearch::bytes(sentence);
+        if (bytes > memory_limit_) return false;
+        const double truth_score = scored(item_.truth.labels.data(), item_.scores).score;
+        if (truth_score == kNegativeInfinity) return false;
+        const Pass pass(gate, bytes, memory_limit_, poll_);
+        Meter meter(poll_);
+        const double work = (open ? kMostTables : kShare) * skeleton_.cost;
+        const double band = (memory_limit_ - bytes) / kBandBytes;
+        if (!search.run(sentence, truth_score, item_.prices, {work, band, open}, meter)) return false;
+        if (!open && !search.found().unique()) return false;  // the table tells equals apart
+        answer.bounded = choose_labelling(search, truth_score, answer.labellings);
+        return answer.bounded;
+    }
 
     void solve(Gate &gate, const MaxPlusKernels *kernels, const Batch::Decoding &decoding, BatchAnswer &answer) {
+        request_ = item_.truth ? &item_.truth.request(mode_, memory_limit_, space_) : &item_.request;
         try {
-            space_.lay_out(item_.skeleton, request_, poll_);
+            space_.lay_out(item_.skeleton, *request_, poll_);
         } catch (const BudgetExceeded &refusal) {
             answer.refused = true;
             answer.bytes = refusal.bytes;
             return;
         }
-        const Pass pass(gate, bytes_of(*space_.layout), request_.memory_limit, poll_);
+        const Pass pass(gate, bytes_of(*space_.layout), request_->memory_limit, poll_);
         tables_ = item_.truth ? item_.truth.scores(item_.scores, space_) : item_.scores;
         const auto use = [&](Run &run) {
             if (decoding.wanted) decode_all(run, decoding.choose, answer.labellings);
@@ -52,6 +82,39 @@ class ItemSolver {
         double score;
         std::vector<std::int64_t> tally;
     };
+
+    // Of labellings that are as good as each other up to rounding the best, and among equals the one of the first
+    // tally.
+    bool choose_labelling(const SentenceSearch &search, double truth_score, std::vector<Labelling> &to) {
+        Index first = 0;
+        for (const auto &one : search.found().candidates()) {
+            Labelling found;
+            found.tally.assign(one.tally.begin(), one.tally.begin() + skeleton_.statistics);
+            found.labels.assign(skeleton_.cardinalities.size(), 0);
+            search.decode(one.number, found.labels.data());
+            evaluate(found);
+            found.promised = found.evaluation.score;
+            const double apart = std::abs(found.evaluation.score - one.score);
+            found.certified = found.evaluation.sums == found.tally &&
+                              apart <= rounding_bound(found.evaluation) + search.found().tolerance();
+            if (!found.certified) {
+                to.assign(1, std::move(found));
+                return true;
+            }
+            add_loss(found, truth_score);
+            const Index place = item_.losses->place(found.tally.data());
+            if (!to.empty() && (found.value < to[0].value || (found.value == to[0].value && place > first))) continue;
+            to.assign(1, std::move(found));
+            first = place;
+        }
+        return !to.empty();
+    }
+
+    void add_loss(Labelling &answer, double truth_score) const {
+        answer.truth_score = truth_score;
+        answer.loss = item_.losses->at(answer.evaluation.sums.data());
+        answer.value = item_.losses->value(answer.loss, answer.evaluation.score - truth_score);
+    }
 
     void decode_all(Run &run, const Batch::Choose &choose, std::vector<Labelling> &labellings) {
         double truth_score = 0;
@@ -91,9 +154,7 @@ class ItemSolver {
         evaluate(answer);
         answer.certified = is_certified(answer, folded);
         if (!item_.losses || !answer.certified) return answer;
-        answer.truth_score = truth_score;
-        answer.loss = item_.losses->at(answer.evaluation.sums.data());
-        answer.value = item_.losses->value(answer.loss, answer.evaluation.score - truth_score);
+        add_loss(answer, truth_score);
         if (folded.terms) answer.promised = answer.evaluation.score + (answer.promised - folded.score);
         return answer;
     }
@@ -109,7 +170,7 @@ class ItemSolver {
         Evaluation &to = answer.evaluation = scored(answer.labels.data(), item_.scores);
         to.sums = std::move(tally);
         if (!item_.truth)
-            evaluate_shifts(cardinalities, answer.labels.data(), {skeleton_.shift_scopes.blocks, request_.shifts}, to);
+            evaluate_shifts(cardinalities, answer.labels.data(), {skeleton_.shift_scopes.blocks, request_->shifts}, to);
         evaluate_shifts(cardinalities, answer.labels.data(), {item_.shown_scopes, item_.shown}, to);
     }
 
@@ -136,7 +197,7 @@ class ItemSolver {
         if (item_.truth) return sums;
         std::vector<std::int64_t> totals(skeleton_.statistics, 0);
         for (std::size_t i = 0; i < skeleton_.statistic_of.size(); i++) totals[skeleton_.statistic_of[i]] += sums[i];
-        for (std::size_t i = 0; i < totals.size(); i++) totals[i] = std::min(totals[i], request_.caps[i]);
+        for (std::size_t i = 0; i < totals.size(); i++) totals[i] = std::min(totals[i], request_->caps[i]);
         return totals;
     }
 
@@ -145,7 +206,9 @@ class ItemSolver {
     const Index number_;
     Workspace &space_;
     const Poll &poll_;
-    const LayoutRequest &request_;
+    const Mode mode_;
+    const double memory_limit_;
+    const LayoutRequest *request_ = nullptr;
     std::span<const TableBlock<double>> tables_;  // of scores, as the messages have them
 };
 
@@ -158,9 +221,13 @@ std::vector<BatchAnswer> Batch::run(Index threads, const MaxPlusKernels *kernels
     Arena::trim(memory_limit_);
     threads = threads_within(memory_limit_, threads);
     std::vector<Workspace> workspaces(threads);
+    std::deque<SentenceSearch> searches;
+    for (Index i = 0; i < threads; i++) searches.emplace_back(kernels->chains);
     const Work work = [&](Worker &worker, Index i) {
         Workspace &space = workspaces[worker.number];
-        ItemSolver(*this, i, space, worker.poll).solve(gate, kernels, decoding, answers[i]);
+        ItemSolver solver(*this, i, space, worker.poll);
+        if (!decoding.wanted || !solver.solve_by_bounds(searches[worker.number], gate, answers[i]))
+            solver.solve(gate, kernels, decoding, answers[i]);
         space.trim(memory_limit_ / static_cast<double>(threads));
     };
     share_out(costliest_first(items_), threads, work, poll, inside);

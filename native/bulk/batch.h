@@ -3,6 +3,7 @@
 
 #include "bulk/loss_table.h"
 #include "bulk/thread_pool.h"
+#include "bulk/sentence_search.h"
 #include "bulk/truth_tables.h"
 #include "walk/evaluate.h"
 
@@ -12,6 +13,12 @@ enum class Chooser {
     Score,   // the best score
     Losses,  // the best score together with a loss of the tally
     Ask,     // whatever Batch::Choose says
+};
+
+enum class Strategy : int {
+    Auto = 0,    // by bounds where that is likely to be quicker, and gives what the whole table would
+    Full = 1,    // by whole tables
+    Bounds = 2,  // by bounds where that can be done
 };
 
 struct BatchItem {
@@ -24,6 +31,9 @@ struct BatchItem {
     Chooser chooser = Chooser::Score;
     std::shared_ptr<const LossTable> losses;  // of tallies, where there is a truth
     Index count = 1;                          // how many of the best tallies are decoded
+
+    Strategy strategy = Strategy::Full;
+    double *prices = nullptr;  // by bounds: where to start, and where it ended; or null
 
     std::vector<ScopeBlock> shown_scopes;  // further integer tables that are summed up for a labelling
     std::vector<TableBlock<std::int64_t>> shown;
@@ -42,6 +52,7 @@ struct BatchAnswer {
     double bytes = 0;                   // but needs so much, or more
     Run::Root root;                     // if nothing was to be chosen from it
     std::vector<Labelling> labellings;  // the best first
+    bool bounded = false;               // whether they were found by bounds
 };
 
 class Batch {

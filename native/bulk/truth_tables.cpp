@@ -4,6 +4,33 @@
 
 namespace tallytree {
 
+bool is_chain_block(const ScopeBlock &block, Index variables, Index arity) {
+    if (block.arity != arity || block.count != variables - arity + 1) return false;
+    for (Index k = 0; k < block.count; k++)
+        for (Index i = 0; i < arity; i++)
+            if (block.row(k)[i] != k + i) return false;
+    return true;
+}
+
+void TruthTables::prepare() {
+    const auto ranges = [](const std::vector<std::int64_t> &of, Index size, std::vector<Range> &to) {
+        for (auto from = of.begin(); from != of.end(); from += size) {
+            const auto [least, most] = std::minmax_element(from, from + size);
+            to.emplace_back(*least, *most);
+        }
+    };
+    const Index square = states * states, width = round_up(states);
+    ranges(given, states, given_range);
+    ranges(moved, square, moved_range);
+    link_counts.assign(links * statistics * states * width, 0.0);
+    double *to = link_counts.data();
+    for (Index l = 0; l < links; l++)
+        for (Index p = 0; p < statistics; p++) {
+            const auto *from = moved.data() + (p * links + l) * square;
+            for (Index s = 0; s < states; s++, from += states, to += width) std::copy_n(from, states, to);
+        }
+}
+
 const LayoutRequest &Truth::request(Mode mode, double memory_limit, Workspace &space) const {
     const Index states = tables_->states, square = states * states, count = fold.empty() ? tables_->statistics : 0;
     const bool linked = tables_->links && size() > 1;
@@ -33,12 +60,14 @@ const std::vector<TableBlock<double>> &Truth::scores(const std::vector<TableBloc
     const Index states = tables_->states;
     space.unary.resize(size() * states);
     double *to = space.unary.data();
-    for (Index m = 0; m < size(); m++)
-        for (Index s = 0; s < states; s++) *to++ = state_score(of_labels[unary], m, s);
+    for (Index m = 0; m < size(); m++, to += states) put_scores(of_labels[unary], m, to);
     space.scores = of_labels;
     space.scores[unary] = {space.unary.data(), size(), states};
     if (tables_->links && size() > 1) {
-        make_links(of_labels[1], of_labels[0].size, space.links);
+        space.links.resize((size() - 1) * states * states);
+        double *link = space.links.data();
+        for (Index m = 1; m < size(); m++, link += states * states)
+            put_links(of_labels[1], of_labels[0].size, m, link, states);
         space.scores[1] = {space.links.data(), size() - 1, states * states};
     }
     return space.scores;
@@ -53,17 +82,19 @@ double Truth::state_score(const TableBlock<double> &emissions, Index m, Index st
     return score;
 }
 
-void Truth::make_links(const TableBlock<double> &of_labels, Index labels, std::vector<double> &links) const {
+void Truth::put_scores(const TableBlock<double> &emissions, Index m, double *to) const {
+    if (!tables_->links && fold.empty()) std::copy_n(emissions.row(m), tables_->states, to);
+    else
+        for (Index s = 0; s < tables_->states; s++) to[s] = state_score(emissions, m, s);
+}
+
+void Truth::put_links(const TableBlock<double> &of_labels, Index labels, Index m, double *to, Index width) const {
     const Index states = tables_->states;
-    links.resize((size() - 1) * states * states);
-    double *to = links.data();
-    for (Index m = 1; m < size(); m++) {
-        const auto *before = labels_at(m - 1), *after = labels_at(m);
-        const auto *fits = tables_->fits.data() + table_at(m) * states * states;
-        for (Index s = 0; s < states; s++) {
-            const double *row = of_labels.row(m - 1) + std::max(before[s], 0) * labels;
-            for (Index t = 0; t < states; t++) *to++ = *fits++ ? row[std::max(after[t], 0)] : kNegativeInfinity;
-        }
+    const auto *before = labels_at(m - 1), *after = labels_at(m);
+    const auto *fits = tables_->fits.data() + table_at(m) * states * states;
+    for (Index s = 0; s < states; s++, to += width) {
+        const double *row = of_labels.row(m - 1) + std::max(before[s], 0) * labels;
+        for (Index t = 0; t < states; t++) to[t] = *fits++ ? row[std::max(after[t], 0)] : kNegativeInfinity;
     }
 }
 

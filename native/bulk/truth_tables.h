@@ -20,9 +20,17 @@ struct TruthTables {
     std::vector<std::int32_t> pairs;   // [kind][kind]: the table of two neighbours; -1 where they never are
     std::vector<std::uint8_t> fits;    // [table][state][state]
     std::vector<std::int64_t> moved;   // [statistic][table][state][state]
+    // What follows from these:
+    using Range = std::pair<std::int64_t, std::int64_t>;
+    std::vector<Range> given_range, moved_range;  // [statistic][kind], [statistic][table]: the least and the most
+    std::vector<double> link_counts;              // [table][statistic][state][state], rows rounded up
 
+    void prepare();
     std::int32_t pair(Index before, Index after) const { return pairs[before * kinds + after]; }
 };
+
+// Whether a block looks at each variable by itself, in order; or, on a chain, at each with the next.
+bool is_chain_block(const ScopeBlock &block, Index variables, Index arity);
 
 // The truth of an item, and what is made from it.
 class Truth {
@@ -45,6 +53,10 @@ class Truth {
     // The scores of states; those of labels where they are the same.
     const std::vector<TableBlock<double>> &scores(const std::vector<TableBlock<double>> &of_labels,
                                                   Workspace &space) const;
+    // The scores of the states at a position; and of those there after those at the position before, in rows of some
+    // width.
+    void put_scores(const TableBlock<double> &emissions, Index m, double *to) const;
+    void put_links(const TableBlock<double> &of_labels, Index labels, Index m, double *to, Index width) const;
     // Whether the tables of scores are made here, over states of its own.
     bool has_states() const { return tables_->links > 0; }
     // Adds what was found for the entries of these tables to those of labels: the places of each of their blocks.
@@ -66,7 +78,6 @@ class Truth {
     }
     Index size() const { return static_cast<Index>(kinds_.size()); }
     double state_score(const TableBlock<double> &emissions, Index m, Index state) const;
-    void make_links(const TableBlock<double> &of_labels, Index labels, std::vector<double> &links) const;
 
     std::shared_ptr<const TruthTables> tables_;
     std::span<const std::int64_t> kinds_;

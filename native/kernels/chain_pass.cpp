@@ -104,10 +104,18 @@ void back_rows(const ChainBack &c) {
 
 void back(const ChainBack &c) { return c.width == 8 ? back_rows<1>(c) : back_rows<0>(c); }
 
+void charge(const ChainCharge &c) {
+    for (Int i = 0; i < c.size; i += W) {
+        Vector sum = load(c.scores + i);
+        for (Int p = 0; p < c.statistics; p++) sum = sum + splat(c.prices[p]) * load(c.counts + p * c.size + i);
+        store(c.to + i, sum);
+    }
+}
+
 }  // namespace
 
 extern const ChainKernels chains;
-const ChainKernels chains{pass, back};
+const ChainKernels chains{pass, back, charge};
 
 }  // namespace TALLYTREE_ISA
 }  // namespace tallytree

@@ -26,11 +26,21 @@ struct ChainBack {
     std::int32_t *states;        // for each position; among equals the first
 };
 
+// Tables of scores of neighbours, with the prices of what they count.
+struct ChainCharge {
+    std::int64_t size, statistics;  // size: of a table
+    const double *scores, *counts;  // counts: a table for each statistic
+    const double *prices;           // for each statistic
+    double *to;
+};
+
 struct ChainKernels {
     // priced[t] = message + prices[kinds[t]]; message[s'] = late[t, s'] + max over s of priced[t, s] + links[t][s, s'].
     void (*pass)(const ChainStretch &stretch);
     // states[t] = the first s with the most of priced[t, s] + links[t][states[t + 1], s].
     void (*back)(const ChainBack &back);
+    // to = scores + prices[0] * counts[0] + …
+    void (*charge)(const ChainCharge &charge);
 };
 
 }  // namespace tallytree

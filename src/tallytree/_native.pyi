@@ -184,6 +184,11 @@ class TruthTables:
         moved: NDArray[np.int64],
     ) -> None: ...
 
+class Strategy(enum.Enum):
+    AUTO = 0
+    FULL = 1
+    BOUNDS = 2
+
 class Truths:
     def __init__(
         self,
@@ -193,6 +198,8 @@ class Truths:
         losses: Sequence[LossTable],
         folds: NDArray[np.float64],
         count: int,
+        strategy: Strategy = ...,
+        prices: NDArray[np.float64] | None = None,
     ) -> None: ...
 
 class Batch:

@@ -1,5 +1,6 @@
 """Answers by bounds are those of whole tables: value, tally and score."""
 
+import pickle
 import runpy
 from collections import Counter
 from dataclasses import dataclass
@@ -7,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tallytree as tt
 from tallytree.bounding import BoundedTable, BoundsCertificate, bounded
@@ -25,9 +28,20 @@ def chain(rng, variables, states=3):
 @pytest.mark.parametrize("part", range(6))
 def test_random_problems_of_every_shape(part):
     tally = Counter()
-    wrong = [CHECK["check"](10_000 * part + number, 10, tally) for number in range(60)]
+    kinds = ("solve", "loss")
+    wrong = [CHECK["check"](10_000 * part + number, 10, tally, kinds) for number in range(60)]
     assert [words for words in wrong if words] == []
     assert tally["by bounds"] > 30
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("part", range(4))
+def test_random_batches(part):
+    tally = Counter()
+    kinds = ("batch", "chains")
+    wrong = [CHECK["check"](10_000 * part + number, 14, tally, kinds) for number in range(30)]
+    assert [words for words in wrong if words] == []
+    assert tally["in a batch by bounds"] > 30 and tally["chains"] > 60
 
 
 @pytest.mark.parametrize("scaling", ["margin", "slack"])
@@ -228,3 +242,47 @@ def test_a_tally_that_the_constraint_does_not_allow_is_withheld(monkeypatch):
     monkeypatch.setattr("tallytree.bounding.question._box", lambda counted, query: ([0], [3]))
     with pytest.raises(tt.CertificateError, match="does not satisfy"):
         tt.solve(model, where=tt.count(model, state=1) >= 6, strategy="bounds")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(["margin", "slack"]),
+    st.sampled_from([(0.0, 1.0), (0.5, 5.0), (0.0, 50.0), (2.0, 2.0)]),
+)
+def test_paths_of_margins(seed, scaling, ends):
+    """By bounds there are the pieces of the whole table."""
+    rng = np.random.default_rng(seed)
+    variables, states = int(rng.integers(1, 12)), int(rng.integers(2, 4))
+    model, truth = chain(rng, variables, states), rng.integers(0, states, variables)
+    kinds = [
+        tt.losses.FBeta(truth, background=0),
+        tt.losses.IntersectionOverUnion(truth),
+        tt.losses.HammingLoss(truth),
+    ]
+    loss = kinds[int(rng.integers(3))]
+    full, bounds = (
+        tt.loss_augmented_path(model, loss, *ends, scaling, strategy=way) for way in ("full", "bounds")
+    )
+    np.testing.assert_allclose(bounds.breakpoints, full.breakpoints, atol=1e-7)
+    np.testing.assert_allclose(bounds.losses, full.losses, atol=1e-12)
+    for margin in np.linspace(*ends, 7):
+        one, other = full.at(margin), bounds.at(margin)
+        assert abs(one.value - other.value) < 1e-9
+        assert other.value == pytest.approx(float(bounds.value(margin)), abs=1e-9)
+        assert other.certificate.claim.startswith("no labelling with this tally")
+
+
+def test_a_path_without_end_needs_the_table():
+    model = chain(np.random.default_rng(1), 8)
+    loss = tt.losses.FBeta([0, 1, 2, 0, 1, 2, 0, 1], background=0)
+    ways = [tt.loss_augmented_path(model, loss, strategy=way) for way in ("full", "bounds")]
+    np.testing.assert_array_equal(ways[0].breakpoints, ways[1].breakpoints)
+
+
+def test_a_path_by_bounds_can_be_pickled():
+    model = chain(np.random.default_rng(2), 8)
+    path = tt.loss_augmented_path(model, tt.losses.FBeta([0, 1, 2, 0, 1, 2, 0, 1]), 0, 9, strategy="bounds")
+    again = pickle.loads(pickle.dumps(path))
+    np.testing.assert_array_equal(again.breakpoints, path.breakpoints)
+    assert again.at(3.0).value == path.at(3.0).value

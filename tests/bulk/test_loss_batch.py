@@ -56,7 +56,8 @@ def check(pairs, recipes, scaling, **options):
     batch = [model for model, _ in pairs]
     truths = [truth for _, truth in pairs]
     found = tt.loss_augmented_batch(batch, recipes, scaling, truths=truths, errors="return", **options)
-    options.pop("threads", None)
+    for name in ("threads", "strategy"):
+        options.pop(name, None)
     each = recipes if isinstance(recipes, list) else [recipes] * len(pairs)
     for answer, (model, truth), recipe in zip(found, pairs, each, strict=True):
         expected = alone(lambda m=model, r=recipe, t=truth: r.against(t))
@@ -181,7 +182,7 @@ def test_steps_are_known_again_whatever_comes_between():
         pairs.append((tt.Model.chain(unary, pair), rng.integers(0, 3, length)))
         one_tally, other = losses.HammingLoss(), losses.Precision(background=2)
         recipes.append([losses.FBeta(background=0), one_tally, other][(number % 7 == 3) + (number % 9 == 5)])
-    check(pairs, recipes, "slack", threads=1)
+    check(pairs, recipes, "slack", threads=1, strategy="full")
 
 
 @dataclass(frozen=True)

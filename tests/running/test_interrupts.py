@@ -10,6 +10,8 @@ from memory import little
 
 import tallytree as tt
 from tallytree import _native
+from tallytree.bulk.chunk_tables import truth_tables
+from tallytree.bulk.truth_tables import Search
 from tallytree.kernels import native
 from tallytree.planning.options import PlanOptions
 from tallytree.planning.plan import Plan
@@ -154,6 +156,25 @@ def batch():
     return made
 
 
+def bounded_batch():
+    rng = np.random.default_rng(1)
+    lengths, names = [5, 20, 12, 16], ("O", "B-X", "I-X")
+    labels = rng.integers(0, 3, sum(lengths))
+    tables = truth_tables(tt.losses.ChunkFBeta(), 3, names)
+    truths, _ = tables.truths(labels, lengths, "slack", search=Search("bounds"))
+    made = native.Batch(native.TallyMode.AUTO, 1e9)
+    skeletons = [tables.chain(length, True) for length in lengths]
+    made.add_chains(skeletons, rng.normal(size=(sum(lengths), 3)), rng.normal(size=(3, 3)), truths)
+    return made
+
+
+def bounded_answers(made, threads=1):
+    made.run(threads)
+    assignments, tallies, _, known = made.labellings()
+    assert known["bounded"].all()
+    return assignments, tallies, known["score"]
+
+
 def batch_answers(made, threads=1):
     made.run(threads, lambda item, tallies, scores: [int(scores.argmax())])
     assignments, tallies, _, known = made.labellings()
@@ -186,6 +207,8 @@ QUESTIONS = {
     "expectations of trees": (partial(chart, tt.parsing.distribution), expected_counts),
     "batch": (batch, batch_answers),
     "batch on two threads": (batch, partial(batch_answers, threads=2)),
+    "batch by bounds": (bounded_batch, bounded_answers),
+    "batch by bounds on two threads": (bounded_batch, partial(bounded_answers, threads=2)),
 }
 
 

@@ -74,16 +74,22 @@ class Evidence(ABC):
 class Proof(NamedTuple):
     """What a solution remembers of how it was found."""
 
-    plan: Price | Callable[[], Plan] | Evidence  # a plan itself would keep its lists in memory, too
+    # a plan itself would keep its lists in memory, too
+    plan: Price | Evidence | Callable[[], Plan | Evidence]
     promised: float  # the score that the messages hold
     claim: Claim
     gap: float = 0.0
 
+    def rests_on(self) -> Price | Plan | Evidence:
+        """Return what was passed or shown; where that was not kept, it is found again."""
+        return self.plan() if callable(self.plan) else self.plan
+
     def certificate(self, model: Model, score: float, tally: Any) -> AnyCertificate:
         """Put the certificate of a labelling together."""
-        if isinstance(self.plan, Evidence):
-            return self.plan.certificate(self, model, score, tally)
-        price = self.plan if isinstance(self.plan, Price) else self.plan().price
+        found = self.rests_on()
+        if isinstance(found, Evidence):
+            return found.certificate(self, model, score, tally)
+        price = found if isinstance(found, Price) else found.price
         return Certificate(
             optimal=self.claim.optimal and self.gap == 0.0,
             gap=self.gap,

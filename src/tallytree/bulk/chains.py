@@ -19,7 +19,7 @@ from tallytree.bulk.batch import solve_batch
 from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.jobs import Labellings
 from tallytree.bulk.loss_batch import most_violated
-from tallytree.bulk.truth_tables import Integers, TruthTables
+from tallytree.bulk.truth_tables import BY_ESTIMATE, Integers, Search, TruthTables
 from tallytree.errors import PerformanceWarning
 from tallytree.kernels import native
 from tallytree.losses.base import Loss
@@ -84,6 +84,7 @@ def best_of_chains(
     scaling: Scaling = "margin",
     count: int = 1,
     threads: int | None = None,
+    search: Search = BY_ESTIMATE,
 ) -> list[Found]:
     """Find the labellings of the highest score, or those that most violate the margin.
 
@@ -104,7 +105,7 @@ def best_of_chains(
     >>> best_of_chains(chains)
     [[(array([1, 1, 1]), 0.0)]]
     """
-    work = _Work(chains, loss, truths, scaling, count, threads)
+    work = _Work(chains, loss, truths, scaling, count, threads, search)
     if not chains.plain or (loss is not None and work.tables is None):
         return work.in_models(range(len(chains.lengths)))
     found, refused = work.in_batch()
@@ -130,6 +131,7 @@ class _Work(NamedTuple):
     scaling: Scaling
     tallies: int
     threads: int | None
+    search: Search
 
     @property
     def tables(self) -> TruthTables | None:
@@ -147,7 +149,9 @@ class _Work(NamedTuple):
         else:
             checked_scaling(self.scaling, tables.recipe)
             labels = np.concatenate(self.truths)
-            truths, folded = tables.truths(labels, lengths, self.scaling, count=self.tallies, folds=True)
+            truths, folded = tables.truths(
+                labels, lengths, self.scaling, count=self.tallies, folds=True, search=self.search
+            )
             skeletons = [tables.chain(length, not folded) for length in lengths]
         batch.add_chains(skeletons, emissions, links, truths)
         batch.run(thread_count(self.threads))

@@ -27,7 +27,7 @@ from tallytree.errors import ModelError, PerformanceWarning, TallytreeError
 from tallytree.kernels import native
 from tallytree.model.model import Model
 from tallytree.planning.budget import Budget, thread_count
-from tallytree.planning.options import PlanOptions, read_options
+from tallytree.planning.options import PlanOptions, Strategy, read_options
 from tallytree.planning.orders import skeleton
 from tallytree.planning.plan import MODES, tally_limits
 from tallytree.planning.planner import plan_graph
@@ -49,14 +49,17 @@ class BatchOptions(NamedTuple):
     plan: PlanOptions
     threads: int | None
     errors: Errors
+    strategy: Strategy = "auto"
 
     @classmethod
-    def read(cls, keywords: Mapping[str, Any], errors: Errors, function: str) -> BatchOptions:
+    def read(
+        cls, keywords: Mapping[str, Any], errors: Errors, function: str, one: bool = False
+    ) -> BatchOptions:
         """Read the keywords of a public function."""
         if errors not in ("raise", "return"):
             raise ModelError(f"errors must be 'raise' or 'return', got {errors!r}")
-        options = read_options(keywords, function, single=False)
-        return cls(options.plan, options.run.threads, errors)
+        options = read_options(keywords, function, single=False, one=one)
+        return cls(options.plan, options.run.threads, errors, options.strategy)
 
 
 class Labellings(NamedTuple):

@@ -47,13 +47,15 @@ def loss_augmented_batch(
     where, fixed, allowed : optional
         As for :func:`loss_augmented`, for all models or in a list with one per model.
     errors, **options
-        As for :func:`solve_batch`.
+        As for :func:`solve_batch`; and ``strategy``, for losses of positions on chains: "full" makes whole
+        tables, "bounds" searches without them, and "auto", the default, does what is likely to be quicker.
 
     Returns
     -------
     list of AugmentedSolution
-        Each as :func:`loss_augmented` would give it by ``strategy="full"``, bit for bit; with
-        ``errors="return"`` a :class:`TallytreeError` in the place of one that could not be had.
+        Each as :func:`loss_augmented` would give it by ``strategy="full"``, bit for bit; by "bounds" another
+        one may be found among those that are as good. With ``errors="return"`` there is a
+        :class:`TallytreeError` in the place of one that could not be had.
 
     Examples
     --------
@@ -68,7 +70,7 @@ def loss_augmented_batch(
     ['B', 'B'] 0.333 0.667
     ['B', 'B', 'B'] 0.5 2.0
     """
-    chosen = BatchOptions.read(options, errors, "loss_augmented_batch")
+    chosen = BatchOptions.read(options, errors, "loss_augmented_batch", one=True)
     every = list(models)
     size = len(every)
     asked = LossArguments(

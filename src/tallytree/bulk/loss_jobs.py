@@ -15,15 +15,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.answers.certificate import BEST, SAME_TALLY, Claim, Proof
+from tallytree.answers.certificate import BEST, SAME_TALLY, Claim, Evidence, Proof
 from tallytree.answers.certification import certify_loss
 from tallytree.answers.objective import Objective
 from tallytree.answers.solution import Decoded, Solution
 from tallytree.answers.tallies import tally_type
 from tallytree.answers.tally_table import Where
+from tallytree.bounding import bounded
 from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.jobs import Batch, BatchOptions, Labellings, solution_of
-from tallytree.bulk.truth_tables import PositionTables, TruthTables
+from tallytree.bulk.truth_tables import PositionTables, Search, TruthTables
 from tallytree.errors import ModelError
 from tallytree.kernels import native
 from tallytree.losses.augmented import LossProfile, loss_augmented
@@ -37,6 +38,7 @@ from tallytree.model.blocks import unary_scopes
 from tallytree.model.inputs import numbers_of
 from tallytree.model.model import Model, checked_model
 from tallytree.model.restriction import Allowed, Fixed
+from tallytree.planning.options import Options
 from tallytree.planning.plan import Plan
 from tallytree.planning.planner import plan_graph
 from tallytree.planning.query import Query
@@ -189,7 +191,8 @@ class LossProblems:
         examples = dict(zip(keys, self.models, strict=True))  # one of each shape
         shapes = {key: self._program(model, batch) for key, model in examples.items()}
         scaling, margin, count = self.asked.scaling, self.asked.margin, self.asked.tallies
-        truths, _ = self.tables.truths(self.labels, self.lengths, scaling, margin, count, self.folds)
+        search = Search(batch.options.strategy)
+        truths, _ = self.tables.truths(self.labels, self.lengths, scaling, margin, count, self.folds, search)
         tables = [block.tables for model in self.models for block in model.blocks]
         batch.handle.add_models([shapes[key] for key in keys], tables, truths)
 
@@ -206,9 +209,9 @@ class LossProblems:
         for (index, *numbers), tally in zip(
             found.columns(*_TOLD), found.rows(len(counted._fields)), strict=True
         ):
-            at, end, promised, score, value, loss, truth_score = numbers
+            at, end, promised, score, value, loss, truth_score, searched = numbers
             model, some = self.models[index], answers.setdefault(index, [])
-            plan = partial(self._plan, index, options)
+            plan = partial(self._shown if searched else self._plan, index, options)
             if self.tables.linked:
                 defined = self._bound(index)(model.labels(assignments[at:end]))
                 certify_loss(loss, defined, source="the table of chunks")
@@ -255,6 +258,14 @@ class LossProblems:
         reduction = self._bound(index).on(self.models[index]).reduce(self.models[index])
         return plan_graph(Query(reduction.model, () if self.folds else reduction.statistics), options.plan)
 
+    def _shown(self, index: int, options: BatchOptions) -> Plan | Evidence:
+        """Return what a search by bounds shows: it is made again, with what a certificate tells kept."""
+        model = self.models[index]
+        asked = GraphLossQuery(model, self._bound(index).on(model), None, None, (None, None))
+        question = asked.question(self.asked.scaling, self.asked.margin)
+        table = bounded(asked.query, question, Options(options.plan))
+        return table.evidence if table is not None and table.finished else self._plan(index, options)
+
     def _bound(self, index: int) -> Loss:
         """Return the loss of one problem, with what its truth was: its owner may have changed it."""
         assert self.labels is not None
@@ -277,7 +288,7 @@ class LossProblems:
         return codes if codes is not None and codes.min() >= 0 and codes.max() < states else None
 
 
-_TOLD = ("item", "labels_begin", "labels_end", "promised", "score", "value", "loss", "truth_score")
+_TOLD = ("item", "labels_begin", "labels_end", "promised", "score", "value", "loss", "truth_score", "bounded")
 _BEST_VALUE, _SAME_TALLY = Claim(BEST, noun="value"), Claim(SAME_TALLY)
 
 

@@ -24,6 +24,7 @@ from tallytree.losses.scaling import Scaling
 from tallytree.model.blocks import Block, unary_scopes
 from tallytree.model.inputs import code_in
 from tallytree.model.model import Model
+from tallytree.planning.options import Strategy
 from tallytree.planning.orders import skeleton
 from tallytree.statistics.statistic import Statistic
 
@@ -33,6 +34,24 @@ _MOST_LABELS = 512
 """Tables have an entry for each two labels: with more than these, statistics are made for each truth."""
 
 _NO_FOLDS = np.zeros((0, 0))
+
+
+_STRATEGIES = {
+    "auto": native.Strategy.AUTO,
+    "full": native.Strategy.FULL,
+    "bounds": native.Strategy.BOUNDS,
+}
+
+
+class Search(NamedTuple):
+    """Whether a problem with one answer is searched by bounds, and from where."""
+
+    strategy: Strategy = "auto"
+    # for each problem and statistic: where the search begins, if it is a number; then where it ended
+    prices: NDArray[np.float64] | None = None
+
+
+BY_ESTIMATE, WHOLE_TABLES = Search("auto"), Search("full")
 
 
 class KindTables(NamedTuple):
@@ -92,12 +111,14 @@ class TruthTables(ABC):
         margin: float = 1.0,
         count: int = 1,
         folds: bool = False,
+        search: Search = WHOLE_TABLES,
     ) -> tuple[native.Truths, bool]:
         """Return truths for a batch, and whether their losses fold into the scores.
 
         `labels`: the truths, one after the other. `lengths`: those of the truths. `scaling` and `margin`: how
         losses enter. `count`: how many of the best tallies are decoded. `folds`: whether to fold losses into
-        the scores where all of them are linear, and one tally is asked for.
+        the scores where all of them are linear, and one tally is asked for. `search`: whether to search by
+        bounds, and where to begin.
         """
         kinds, sizes = self.kinds(labels, lengths)
         losses = self.losses.each(labels, lengths, sizes, scaling, margin)
@@ -105,7 +126,9 @@ class TruthTables(ABC):
         folded = folds and count == 1 and scaling == "margin" and len(terms) == len(losses)
         factors = margin * np.array(terms).reshape(-1, len(self.statistics)) if folded else _NO_FOLDS
         tables = [one.table for one in losses]
-        return native.Truths(self.compiled, kinds, labels, tables, factors, count), folded
+        strategy = _STRATEGIES[search.strategy]
+        made = native.Truths(self.compiled, kinds, labels, tables, factors, count, strategy, search.prices)
+        return made, folded
 
     @property
     def linked(self) -> bool:

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 from tallytree.answers.solution import Solution
 from tallytree.bulk.batch import solve_batch
 from tallytree.bulk.chains import Chains, best_of_chains
+from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.loss_batch import most_violated
+from tallytree.bulk.truth_tables import Search
 from tallytree.errors import InfeasibleError, ModelError, TallytreeError
-from tallytree.learning.planes import Integers
+from tallytree.learning.planes import Floats, Integers
 from tallytree.losses import Loss
 from tallytree.model.model import Model
 from tallytree.statistics.constraints import And, Constraint
@@ -81,6 +83,15 @@ class Task(ABC):
             return [[*first, *more] for first, more in zip(found, others, strict=True)]
         return found
 
+    @property
+    def counted(self) -> int:
+        """How many prices a search by bounds has for each example; 0 where there is no such search."""
+        return 0
+
+    def starting_at(self, prices: Floats) -> Self:
+        """Return the task with prices for each example, where searches start, and which they replace."""
+        return self
+
     def pieces(self, size: int) -> list[Self]:
         """Cut the task into some of so many examples each."""
         return [self._part(first, first + size) for first in range(0, len(self), size)]
@@ -143,15 +154,28 @@ class ChainTask(Task):
     chains: Chains
     truths: Sequence[Integers]
     loss: Loss
+    prices: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.truths)
 
+    @property
+    def counted(self) -> int:
+        """How many statistics the loss has."""
+        tables = truth_tables(self.loss, self.chains.emissions.shape[1], self.chains.names)
+        return 0 if tables is None else len(tables.statistics)
+
+    def starting_at(self, prices: Floats) -> ChainTask:
+        """Return the task with prices."""
+        return replace(self, prices=prices)
+
     def _part(self, first: int, last: int) -> ChainTask:
-        return ChainTask(self.chains.part(first, last), self.truths[first:last], self.loss)
+        prices = None if self.prices is None else self.prices[first:last]
+        return ChainTask(self.chains.part(first, last), self.truths[first:last], self.loss, prices)
 
     def _top(self, count: int, scaling: Scaling, threads: int | None) -> list[Found]:
-        return best_of_chains(self.chains, self.loss, self.truths, scaling, count, threads)
+        search = Search("auto", self.prices)
+        return best_of_chains(self.chains, self.loss, self.truths, scaling, count, threads, search)
 
     def _diverse(self, count: int, distance: int, threads: int | None) -> list[Found]:
         return ModelTask(self.chains.models(), self.truths, self.loss)._diverse(count, distance, threads)

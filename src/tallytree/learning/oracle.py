@@ -80,6 +80,7 @@ class ExactOracle:
         self.problem, self.scaling, self.extra, self.n_jobs = problem, scaling, extra, n_jobs
         self.dimension = problem.dimension
         self.calls, self.seconds = 0, 0.0
+        self._prices: Floats | None = None  # of each example
 
     def __len__(self) -> int:
         """Return the number of examples."""
@@ -93,7 +94,7 @@ class ExactOracle:
     def planes(self, examples: Sequence[int], weights: Floats) -> list[list[Plane]]:
         """Return planes of each example, the most violated one first."""
         started = perf_counter()
-        found = self._found(self.problem.task(examples, weights))
+        found = self._found(self.problem.task(examples, weights), examples)
         self.calls += len(found)
         self.seconds += perf_counter() - started
         labelled = [(example, *one) for example, some in zip(examples, found, strict=True) for one in some]
@@ -110,14 +111,26 @@ class ExactOracle:
         for (example, y, cost), difference in zip(labelled, differences, strict=True):
             yield scaled_plane(difference, cost, self.scaling, self.problem.lead(example, y))
 
-    def _found(self, task: Task) -> list[Found]:
+    def _found(self, task: Task, examples: Sequence[int]) -> list[Found]:
         """Solve on native threads, or in joblib's workers."""
         if self.n_jobs in (None, 1):
-            return task.solved(self.scaling, self.extra, None)
+            return self._remembered(task, examples)
         answers = Parallel(n_jobs=self.n_jobs)(
             delayed(_solved)(piece, self.scaling, self.extra) for piece in task.pieces(_PIECE)
         )
         return [one for piece in answers for one in piece]
+
+    def _remembered(self, task: Task, examples: Sequence[int]) -> list[Found]:
+        """Solve from the prices of the last time on: weights have changed little since."""
+        if not task.counted:
+            return task.solved(self.scaling, self.extra, None)
+        if self._prices is None:
+            self._prices = np.full((len(self), task.counted), np.nan)
+        numbers = np.asarray(examples)
+        prices = self._prices[numbers]
+        found = task.starting_at(prices).solved(self.scaling, self.extra, None)
+        self._prices[numbers] = prices
+        return found
 
 
 def _solved(task: Task, scaling: Scaling, extra: Extra) -> list[Found]:

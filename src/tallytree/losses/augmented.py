@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from tallytree.answers.tally_table import TallyTable, Where
 from tallytree.losses.base import Loss
 from tallytree.losses.path import MarginPath, checked_range
+from tallytree.losses.path_search import searched_path
 from tallytree.losses.query import LossQuery, loss_query
 from tallytree.losses.scaling import Scaling, checked_margin, checked_scaling, scaled
 from tallytree.losses.solution import AugmentedSolution
@@ -303,7 +304,8 @@ def loss_augmented_path(
     Parameters
     ----------
     low, high : float
-        The range of margins; ``high`` may be infinite.
+        The range of margins; ``high`` may be infinite. A range that ends is searched by bounds where that is
+        likely to be quicker than a whole table; see ``strategy`` of :func:`loss_augmented`.
     model, loss, scaling, truth, where, fixed, allowed, prune, **options
         As for :func:`loss_augmented`.
 
@@ -318,8 +320,10 @@ def loss_augmented_path(
     >>> path.at(3.0).assignment
     array([0, 0, 1])
     """
-    chosen = read_options(options, "loss_augmented_path", single=False)
+    chosen = read_options(options, "loss_augmented_path", single=False, one=True)
     query = loss_query(model, loss, truth=truth, where=where, fixed=fixed, allowed=allowed)
     margins = checked_range(low, high)
     checked_scaling(scaling, query.loss)
+    if (path := searched_path(query, scaling, *margins, chosen)) is not None:
+        return path
     return LossProfile.of(query, chosen, scaling, margins if prune else None).path(low, high, scaling)

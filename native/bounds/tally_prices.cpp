@@ -1,0 +1,81 @@
+// Where the next pass along a short chain is made.
+#include "bounds/proximal.h"
+#include "bounds/tally_search.h"
+
+namespace tallytree::bounds {
+
+namespace {
+
+constexpr double kGain = 0.1;  // the least part of a budget that is worth a pass
+constexpr double kReach = 2;   // how far beyond the place where a budget would end, were all linear
+constexpr int kMostStalls = 2;
+
+}  // namespace
+
+// Minus the slope of need at a tally, from its neighbours.
+std::optional<Prices> TallySearch::slope(const Tally &tally) const {
+    Prices found{};
+    for (Index p = 0; p <= last_; p++) {
+        Tally below = tally, above = tally;
+        if (tally[p] > box_.low[p]) below[p]--;
+        if (tally[p] < box_.high[p]) above[p]++;
+        if (below == above) continue;
+        found[p] = (need_of(loss_at(below)) - need_of(loss_at(above))) / static_cast<double>(above[p] - below[p]);
+        if (!std::isfinite(found[p])) return {};
+    }
+    return found;
+}
+
+// First the prices at which need is flat around the best that was met; after that, where the bounds so far meet.
+std::optional<Prices> TallySearch::next_prices() {
+    const bool bent = asked_.slack && (!cold_ || (value_tally_ && 2 * loss_at(*value_tally_) < largest_loss_));
+    if (!bent && value_tally_ && value_tally_ != followed_ && passes_.size() <= 3) {
+        followed_ = value_tally_;
+        if (const auto wanted = slope(*value_tally_); wanted && *wanted != passes_[best_].prices) return wanted;
+    }
+    if (const auto next = bundle()) return next;
+    return bracket();
+}
+
+std::optional<Prices> TallySearch::bundle() const {
+    const Prices centre = passes_[best_].prices;
+    if (!(spreads_[best_].budget > 0)) return {};
+    std::vector<double> values;
+    std::vector<Prices> slopes;
+    double tau = 0;
+    for (std::size_t i = 0; i < passes_.size(); i++) {
+        Prices gap{};
+        double value = spreads_[i].budget;
+        for (Index p = 0; p <= last_; p++) {
+            gap[p] = static_cast<double>(passes_[i].tally[p] - spreads_[i].tally[p]);
+            value += gap[p] * (centre[p] - passes_[i].prices[p]);
+        }
+        values.push_back(value);
+        slopes.push_back(gap);
+        if (i == best_) tau = spreads_[i].budget / std::max(inner(gap, gap), 1.0);
+    }
+    const Prices move = proximal(values, slopes, tau);
+    double model = kNegativeInfinity;
+    for (std::size_t i = 0; i < values.size(); i++) model = std::max(model, values[i] + inner(slopes[i], move));
+    if (!(spreads_[best_].budget - model > kGain * spreads_[best_].budget)) return {};
+    if (!(norm(move) > 1e-6 * scale_ / static_cast<double>(messages_.rows().length))) return {};
+    return plus(centre, move);
+}
+
+// Prices that favour the tally that needs the budget: either its bound falls, or better prices lie there.
+std::optional<Prices> TallySearch::bracket() {
+    const Pass &at = passes_[best_];
+    const Spread &most = spreads_[best_];
+    Prices gap{};
+    for (Index p = 0; p <= last_; p++) gap[p] = static_cast<double>(most.tally[p] - at.tally[p]);
+    const double square = inner(gap, gap);
+    if (!(square > 0) || !(most.budget > 0)) return {};
+    reach_ = bracketed_ == most.tally ? 2 * reach_ : kReach;
+    bracketed_ = most.tally;
+    stalled_ = most.budget > 0.9 * before_ ? stalled_ + 1 : 0;
+    before_ = most.budget;
+    if (stalled_ > kMostStalls) return {};
+    return plus(at.prices, gap, reach_ * most.budget / square);
+}
+
+}  // namespace tallytree::bounds

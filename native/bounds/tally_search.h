@@ -1,0 +1,112 @@
+// The search for the labelling that most violates a margin, along a chain, where the losses of all tallies stand in a
+// table: sentences, by the thousand.
+//
+// It is the search of search.h with tallies one by one in the place of boxes: each plain pass bounds the score of every
+// tally, and a tally *lives* as long as no pass shows that it cannot reach the value of what was met. The budget of a
+// pass is the most that a labelling with a living tally can lose there.
+#pragma once
+
+#include <optional>
+
+#include "bounds/chain_messages.h"
+#include "bounds/need.h"
+
+namespace tallytree::bounds {
+
+// Losses over a box of tallies, the last statistic fastest, and how they go together with scores.
+struct LossBox {
+    const double *losses;
+    Tally low{}, extent{};  // of the table
+    Index statistics;
+    bool slack;
+    double margin, truth;
+
+    double value(double loss, double score) const {
+        return slack ? loss * (margin + (score - truth)) : margin * loss + (score - truth);
+    }
+};
+
+class TallySearch {
+  public:
+    explicit TallySearch(ChainMessages &messages) : messages_(messages) {}
+
+    struct Candidate {
+        Tally tally;
+        double score;  // up to rounding
+        Index number;  // of the band
+    };
+    struct Limits {
+        double work;  // in operations of a whole table
+        double band;  // the work of one band, which needs memory in proportion
+        bool equals;  // whether to go on where many labellings are as good as each other
+    };
+    // Looks for the labellings that may be the best, up to rounding, from the rows of the messages. False where it has
+    // not found them within the limits, or has no proof that there are no others.
+    bool run(const LossBox &asked, std::optional<Prices> start, Limits limits, Meter &meter);
+    std::span<const Candidate> candidates() const { return candidates_; }
+    // Whether there is one labelling alone that may be the best.
+    bool unique() const;
+    // Where the budget was least: a place to start from when the scores have changed a little.
+    const Prices &prices() const { return prices_; }
+    // How far the scores of candidates can be off.
+    double tolerance() const { return off_; }
+
+  private:
+    struct Spread {  // a budget, and the living tally that needs it
+        double budget = kNegativeInfinity;
+        Tally tally{};
+    };
+
+    bool begin(const LossBox &asked);
+    bool fill();
+    void keep_first(std::size_t count);
+    double need_of(double loss) const {
+        if (!asked_.slack) return value_ - asked_.margin * loss + asked_.truth;
+        return loss > 0 ? value_ / loss - asked_.margin + asked_.truth : kInfinity;
+    }
+    void pass(const Prices &prices);
+    void meet(double score, const Tally &tally, double slack);
+    void cut(const Pass &pass);
+    Spread spread(const Pass &pass) const;
+    void spread_all();
+    std::optional<Prices> slope(const Tally &tally) const;
+    std::optional<Prices> next_prices();
+    std::optional<Prices> bundle() const;
+    std::optional<Prices> bracket();
+    bool look(double most_work);
+    bool peek(double budget, double most_work);
+    template <class Use>
+    void each_cell(const Pass &at, Use use) const;
+    bool keep_candidates(const Pass &at);
+    bool settle_lossless();
+    std::optional<Tally> lossless() const;
+    double tolerance(const Pass &pass) const;
+    const double &loss_at(const Tally &tally) const;
+
+    ChainMessages &messages_;
+    LossBox asked_{};
+    Box box_;         // the tallies that there can be
+    Index last_ = 0;  // the last statistic
+    Meter *meter_ = nullptr;
+    double most_work_ = 0, most_band_ = 0, work_ = 0, scale_ = 1, off_ = 0;
+    double value_ = kNegativeInfinity, largest_loss_ = 0;
+    std::optional<Tally> value_tally_, followed_;  // of the value; whose slope was followed
+    // The tallies that live: their losses, the most that they score by the passes so far, the least that will do, and
+    // what they count.
+    std::vector<double> loss_, bound_, need_, paid_;
+    std::array<std::vector<double>, kMostStatistics> count_;
+    bool cold_ = true;  // there were no prices to start from
+    // The tally that prices favoured last, how much, and how often the budget has hardly changed since.
+    std::optional<Tally> bracketed_;
+    double reach_ = 0, before_ = 0;
+    int stalled_ = 0;
+    bool equals_ = false;
+    bool stale_ = false;  // a larger value has been met since needs were computed
+    std::vector<Pass> passes_;
+    std::vector<Spread> spreads_;  // of the passes
+    std::size_t best_ = 0;         // the pass of the least budget
+    Prices prices_{};
+    std::vector<Candidate> candidates_;
+};
+
+}  // namespace tallytree::bounds

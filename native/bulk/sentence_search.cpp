@@ -1,0 +1,197 @@
+#include "bulk/sentence_search.h"
+
+#include <algorithm>
+
+namespace tallytree {
+
+using bounds::ChainRows;
+using bounds::kMostStatistics;
+
+namespace {
+
+constexpr Index kMostKinds = 2048;
+
+double largest_of(const double *values, Index size) {
+    double largest = 0;
+    for (Index i = 0; i < size; i++) {
+        const double x = std::abs(values[i]);
+        largest = x > largest && x != bounds::kInfinity ? x : largest;
+    }
+    return largest;
+}
+
+}  // namespace
+
+bool SentenceSearch::suits(const Skeleton &skeleton, std::span<const TableBlock<double>> scores, const Truth &truth) {
+    const auto &tables = truth.tables();
+    const auto size = static_cast<Index>(skeleton.cardinalities.size());
+    const auto &scopes = skeleton.score_scopes.blocks;
+    return size > 1 && truth.fold.empty() && tables.statistics > 0 && tables.statistics <= kMostStatistics &&
+           tables.states > 1 && tables.states <= 512 && tables.kinds <= kMostKinds && scores.size() == 2 &&
+           is_chain_block(scopes[0], size, 1) && is_chain_block(scopes[1], size, 2) &&
+           !(tables.links && scores[1].count > 1);
+}
+
+double SentenceSearch::bytes(const Sentence &sentence) {
+    const auto length = static_cast<double>(sentence.skeleton.cardinalities.size());
+    const auto states = static_cast<double>(round_up(sentence.truth.tables().states));
+    const auto tables = static_cast<double>(sentence.scores[1].count > 1 || sentence.truth.has_states() ? length : 1);
+    return 8 * (12 * length * states + 4 * tables * states * states +
+                2 * static_cast<double>(sentence.losses.losses.size()));
+}
+
+bool SentenceSearch::run(const Sentence &sentence, double truth_score, double *prices,
+                         bounds::TallySearch::Limits limits, Meter &meter) {
+    load(sentence);
+    messages_.begin();
+    const LossTable &table = sentence.losses;
+    bounds::LossBox asked{table.losses.data(), {},           {},         sentence.truth.tables().statistics,
+                          table.slack,         table.margin, truth_score};
+    std::copy(table.low.begin(), table.low.end(), asked.low.begin());
+    std::copy(table.extent.begin(), table.extent.end(), asked.extent.begin());
+    std::optional<bounds::Prices> start;
+    if (prices) {
+        start = bounds::Prices{};
+        std::copy_n(prices, asked.statistics, start->begin());
+        for (const double price : *start)
+            if (!std::isfinite(price)) start.reset();
+    }
+    const bool found = search_.run(asked, start, limits, meter);
+    if (prices) std::copy_n(search_.prices().begin(), asked.statistics, prices);
+    return found;
+}
+
+// ---- rows ----------------------------------------------------------------------------------------------------------
+
+void SentenceSearch::load(const Sentence &sentence) {
+    ChainRows &rows = messages_.rows();
+    const auto size = static_cast<Index>(sentence.skeleton.cardinalities.size());
+    const TruthTables &tables = sentence.truth.tables();
+    rows.begin(size, tables.states, tables.statistics);
+    if (tables.links) load_neighbours(sentence);
+    else load_links(sentence);
+    for (Index m = 0; m < size; m++) {
+        double *row = m == 0 ? rows.first.data() : rows.late + (m - 1) * rows.width;
+        sentence.truth.put_scores(sentence.scores[0], m, row);
+        ChainRows::Share &share = rows.shares[m / bounds::kStretch];
+        share.largest += largest_of(row, rows.states);
+        share.roundings += 10 + 2 * static_cast<double>(rows.statistics);
+        rows.variable[m] = static_cast<std::int32_t>(m);
+    }
+    load_kinds(sentence);
+}
+
+const SentenceSearch::Links &SentenceSearch::links_of(const double *table, Index states, Index slot) {
+    while (static_cast<Index>(links_.size()) <= slot) links_.emplace_back();
+    Links &made = links_[slot];
+    if (made.from == table && made.states == states) return made;
+    const Index width = round_up(states);
+    made.from = table;
+    made.states = states;
+    made.largest = largest_of(table, states * states);
+    made.forward.assign(states * width, kNegativeInfinity);
+    made.backward.assign(states * width, kNegativeInfinity);
+    for (Index s = 0; s < states; s++)
+        for (Index next = 0; next < states; next++)
+            made.forward[s * width + next] = made.backward[next * width + s] = table[s * states + next];
+    return made;
+}
+
+void SentenceSearch::load_links(const Sentence &sentence) {
+    ChainRows &rows = messages_.rows();
+    rows.back_links.resize(rows.length);
+    const TableBlock<double> &links = sentence.scores[1];
+    for (Index m = 0; m + 1 < rows.length; m++) {
+        const Links &found = links_of(links.row(m), rows.states, links.count > 1 ? m : 0);
+        rows.links[m] = found.forward.data();
+        rows.back_links[m] = found.backward.data();
+        rows.shares[m / bounds::kStretch].largest += found.largest;
+    }
+    rows.links.back() = end_table();
+    rows.back_links.back() = back_end_.data();
+}
+
+// Behind the last position there is one state.
+const double *SentenceSearch::end_table() {
+    const ChainRows &rows = messages_.rows();
+    end_.assign(rows.states * rows.width, kNegativeInfinity);
+    back_end_.assign(rows.width, kNegativeInfinity);
+    for (Index s = 0; s < rows.states; s++) end_[s * rows.width] = back_end_[s] = 0;
+    return end_.data();
+}
+
+void SentenceSearch::load_neighbours(const Sentence &sentence) {
+    ChainRows &rows = messages_.rows();
+    const TruthTables &tables = sentence.truth.tables();
+    if (tables_ != &tables || of_labels_ != sentence.scores[1].data) {
+        tables_ = &tables;
+        of_labels_ = sentence.scores[1].data;
+        neighbours_.assign(tables.kinds * tables.kinds, -1);
+        made_.clear();
+    }
+    const auto size = static_cast<Index>(tables.states * rows.width);
+    for (Index m = 1; m < rows.length; m++) {
+        Neighbours &found = made_[neighbours(sentence, m)];
+        const std::int32_t table = tables.pair(sentence.truth.kinds()[m - 1], sentence.truth.kinds()[m]);
+        if (found.local < 0) {
+            found.local = static_cast<std::int32_t>(rows.link_kinds.size());
+            rows.link_kinds.push_back(
+                {found.scores.data(), tables.link_counts.data() + table * tables.statistics * size});
+        }
+        rows.link_kind.push_back(found.local);
+        ChainRows::Share &share = rows.shares[(m - 1) / bounds::kStretch];
+        share.largest += found.largest;
+        for (Index p = 0; p < tables.statistics; p++) {
+            const auto [low, high] = tables.moved_range[p * tables.links + table];
+            rows.range.low[p] += low;
+            rows.range.high[p] += high;
+            share.reach[p] += static_cast<double>(std::max(std::abs(low), std::abs(high)));
+        }
+    }
+    for (Index m = 1; m < rows.length; m++) made_[neighbours(sentence, m)].local = -1;
+    rows.links.back() = end_table();
+}
+
+// The scores of two neighbours at a position and the one before it.
+std::int32_t SentenceSearch::neighbours(const Sentence &sentence, Index m) {
+    const auto kinds = sentence.truth.kinds();
+    std::int32_t &number = neighbours_[kinds[m - 1] * tables_->kinds + kinds[m]];
+    if (number >= 0) return number;
+    number = static_cast<std::int32_t>(made_.size());
+    Neighbours &made = made_.emplace_back();
+    const Index states = tables_->states, width = round_up(states);
+    made.scores.assign(states * width, kNegativeInfinity);
+    sentence.truth.put_links(sentence.scores[1], sentence.scores[0].size, m, made.scores.data(), width);
+    made.largest = largest_of(made.scores.data(), states * width);
+    return number;
+}
+
+void SentenceSearch::load_kinds(const Sentence &sentence) {
+    ChainRows &rows = messages_.rows();
+    const TruthTables &tables = sentence.truth.tables();
+    const auto kinds = sentence.truth.kinds();
+    local_.assign(tables.kinds, -1);
+    for (Index m = 0; m < rows.length; m++) {
+        std::int32_t &number = local_[kinds[m]];
+        ChainRows::Share &share = rows.shares[m / bounds::kStretch];
+        for (Index p = 0; p < rows.statistics; p++) {
+            const auto [low, high] = tables.given_range[p * tables.kinds + kinds[m]];
+            rows.range.low[p] += low;
+            rows.range.high[p] += high;
+            share.reach[p] += static_cast<double>(std::max(std::abs(low), std::abs(high)));
+        }
+        if (number < 0) {
+            number = static_cast<std::int32_t>(rows.kind_counts.size()) /
+                     static_cast<std::int32_t>(rows.statistics * rows.width);
+            for (Index p = 0; p < rows.statistics; p++) {
+                const auto *given = tables.given.data() + (p * tables.kinds + kinds[m]) * tables.states;
+                for (Index s = 0; s < rows.width; s++)
+                    rows.kind_counts.push_back(s < rows.states ? static_cast<std::int32_t>(given[s]) : 0);
+            }
+        }
+        rows.kind[m] = number;
+    }
+    rows.pack_kinds();
+}
+
+}  // namespace tallytree

@@ -1,0 +1,107 @@
+"""The optimum for a range of margins by bounds: a search wherever two pieces could meet.
+
+The optimum is convex in the margin and made of straight pieces. Where the lines of two margins cross, a
+search either finds nothing above the crossing, so that the pieces meet there, or a line between them.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tallytree.answers.certificate import SAME_TALLY
+from tallytree.bounding import BoundedTable, bounded
+from tallytree.bounding.strategy import allowance
+from tallytree.losses.path import MarginPath
+from tallytree.losses.query import GraphLossQuery, LossQuery
+from tallytree.losses.scaling import Scaling, scaled
+from tallytree.losses.solution import AugmentedSolution
+from tallytree.model.rounding import rounding
+from tallytree.planning.options import Options
+from tallytree.solving import best_of
+
+_MOST_SEARCHES = 32
+"""With more pieces than half of these, a whole table has all of them at once."""
+
+
+class _Line(NamedTuple):
+    loss: float
+    constant: float
+    found: AugmentedSolution
+
+    def at(self, margin: float) -> float:
+        return self.loss * margin + self.constant
+
+
+class _GaveUpError(Exception):
+    """A whole table is the better way."""
+
+
+class _PathSearch:
+    """Searches at single margins, counted."""
+
+    def __init__(self, query: GraphLossQuery, scaling: Scaling, options: Options) -> None:
+        self.query, self.scaling, self.options = query, scaling, options
+        auto = options.strategy == "auto"
+        self._work = allowance(query.query, options) if auto else inf
+        self._left = _MOST_SEARCHES if auto else inf
+
+    def line(self, margin: float) -> _Line:
+        """Return the best line at a margin."""
+        self._left -= 1
+        if not self._work or self._left < 0:
+            raise _GaveUpError
+        query = self.query
+        table = bounded(query.query, query.question(self.scaling, margin), self.options, self._work)
+        if not isinstance(table, BoundedTable):
+            raise _GaveUpError
+        best = best_of(table, query.objective(self.scaling, margin))
+        found = query.augmented(best, self.scaling, margin)
+        ahead = found.score - query.truth_score
+        return _Line(found.loss, float(scaled(self.scaling, found.loss, ahead, 0.0)), found)
+
+    def lines(self, low: float, high: float) -> list[_Line]:
+        """Return the lines of all pieces, and perhaps some that touch them."""
+        known = [self.line(low), self.line(high)]
+        waiting = [(known[0], known[1], low, high)]
+        while waiting:
+            left, right, begin, end = waiting.pop()
+            if not right.loss > left.loss:
+                continue
+            crossing = (left.constant - right.constant) / (right.loss - left.loss)
+            if not begin < crossing < end:
+                continue
+            between = self.line(crossing)
+            if between.at(crossing) <= left.at(crossing) + self._rounding(left, crossing):
+                continue
+            known.append(between)
+            waiting += [(left, between, begin, crossing), (between, right, crossing, end)]
+        return known
+
+    def _rounding(self, line: _Line, margin: float) -> float:
+        """Return how far above a crossing is no higher."""
+        return 8 * max(line.loss, 1.0) * rounding(self.query.model.blocks) + 1e-12 * abs(line.at(margin))
+
+
+def searched_path(
+    query: LossQuery[Any], scaling: Scaling, low: float, high: float, options: Options
+) -> MarginPath[AugmentedSolution] | None:
+    """Return the path by bounds; None where that cannot be done, or a whole table is the better way."""
+    if options.strategy == "full" or high == inf or not isinstance(query, GraphLossQuery):
+        return None
+    try:
+        lines = _PathSearch(query, scaling, options).lines(low, high)
+    except _GaveUpError:
+        return None
+    losses, constants = (np.array([getattr(line, name) for line in lines]) for name in ("loss", "constant"))
+    return MarginPath(losses, constants, low, high, partial(_at_margin, query, scaling, lines))
+
+
+def _at_margin(
+    query: GraphLossQuery, scaling: Scaling, lines: list[_Line], line: int, margin: float
+) -> AugmentedSolution:
+    """Return the labelling of a line; what was shown at another margin holds for its tally."""
+    return query.augmented(lines[line].found.claiming(SAME_TALLY), scaling, margin)

@@ -1,0 +1,230 @@
+"""Batches by bounds: the answers of whole tables, on all that a batch can hold."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tallytree as tt
+from tallytree.bounding import BoundsCertificate
+from tallytree.bulk.chains import Chains, best_of_chains
+from tallytree.bulk.truth_tables import Search
+from tallytree.kernels import native
+from tallytree.testing import check_bounds
+
+losses = tt.losses
+NAMES = ("O", "B-X", "I-X", "B-Y", "I-Y")
+RECIPES = (
+    losses.FBeta(background=0),
+    losses.FBeta(),
+    losses.FBeta(background=1, beta=2.0),
+    losses.IntersectionOverUnion(background=0),
+    losses.Precision(background=0),
+    losses.Recall(background=0),
+    losses.HammingLoss(),
+)
+
+
+def scores_of(rng, shape, kind):
+    """Return scores: any, with ties, with forbidden entries, huge, or tiny."""
+    scores = rng.normal(size=shape)
+    if kind == "ties":
+        return np.round(scores)
+    if kind == "forbidden":
+        return np.where(rng.random(shape) < 0.15, -np.inf, scores)
+    return scores * {"huge": 1e6, "tiny": 1e-6, "strong": 8.0, "zero": 0.0}.get(kind, 1.0)
+
+
+def sentences(rng, kind, count, longest, states):
+    """Return models with truths that they allow."""
+    pairs = []
+    while len(pairs) < count:
+        length = int(rng.integers(1, longest + 1))
+        own = rng.random() < 0.3  # links of each position by itself
+        links = scores_of(rng, (length - 1, states, states) if own and length > 1 else (states, states), kind)
+        model = tt.Model.chain(scores_of(rng, (length, states), kind), links)
+        truth = np.where(rng.random(length) < 0.4, 0, rng.integers(0, states, length))
+        if model.score(truth) > -np.inf:
+            pairs.append((model, truth))
+    return pairs
+
+
+def ask(pairs, recipe, scaling, strategy, **options):
+    models, truths = zip(*pairs, strict=True)
+    return tt.loss_augmented_batch(models, recipe, scaling, truths=truths, strategy=strategy, **options)
+
+
+def allowance(found):
+    return 1e-9 * (1 + abs(found.value)) + 4 * tt.testing.score_tolerance(found.model)
+
+
+KINDS = st.sampled_from(["any", "ties", "forbidden", "huge", "tiny", "strong", "zero"])
+MARGINS = st.sampled_from([0.0, 0.1, 1.0, 10.0, 200.0])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, 2**32 - 1), KINDS, st.sampled_from(RECIPES), st.sampled_from(["margin", "slack"]), MARGINS
+)
+def test_values_are_those_of_whole_tables(seed, kind, recipe, scaling, margin):
+    rng = np.random.default_rng(seed)
+    pairs = sentences(rng, kind, 4, 9, int(rng.integers(2, 5)))
+    full = ask(pairs, recipe, scaling, "full", margin=margin)
+    for one, other in zip(full, ask(pairs, recipe, scaling, "bounds", margin=margin), strict=True):
+        assert abs(one.value - other.value) <= allowance(one)
+        assert other.model.score(other.assignment) == pytest.approx(other.score, rel=1e-12, abs=1e-12)
+        if isinstance(other.certificate, BoundsCertificate):
+            check_bounds(other)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(0, 2**32 - 1),
+    KINDS,
+    st.sampled_from(RECIPES[:4]),
+    st.sampled_from(["margin", "slack"]),
+    MARGINS,
+)
+def test_values_are_those_of_all_labellings(seed, kind, recipe, scaling, margin):
+    rng = np.random.default_rng(seed)
+    states = int(rng.integers(2, 4))
+    ((model, truth),) = pairs = sentences(rng, kind, 1, 5, states)
+    (found,) = ask(pairs, recipe, scaling, "bounds", margin=margin)
+    loss, right = recipe.against(truth).on(model), model.score(truth)
+    values = []
+    for labelling in product(range(states), repeat=len(model)):
+        cost, ahead = float(loss(labelling)), model.score(labelling) - right
+        if ahead > -np.inf:
+            values.append(cost * (margin + ahead) if scaling == "slack" else margin * cost + ahead)
+    assert abs(max(values) - found.value) <= allowance(found)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1), KINDS, st.sampled_from(RECIPES), st.sampled_from(["margin", "slack"]))
+def test_auto_gives_the_labelling_of_the_whole_table(seed, kind, recipe, scaling):
+    """Of labellings that are equals the same one, too: then the table is asked."""
+    pairs = sentences(np.random.default_rng(seed), kind, 3, 16, 6)
+    full = ask(pairs, recipe, scaling, "full")
+    for threads in (1, 2):
+        for one, other in zip(full, ask(pairs, recipe, scaling, "auto", threads=threads), strict=True):
+            assert (one.value, one.score, one.tally) == (other.value, other.score, other.tally)
+            np.testing.assert_array_equal(one.assignment, other.assignment)
+
+
+def test_auto_searches_where_it_is_worth_it():
+    rng = np.random.default_rng(3)
+    pairs = sentences(rng, "any", 6, 30, 8)
+    found = ask([pair for pair in pairs if len(pair[0]) > 15], RECIPES[0], "slack", "auto")
+    assert found and all(isinstance(one.certificate, BoundsCertificate) for one in found)
+    assert all("plain pass" in one.explain() for one in found)
+    short = ask([(tt.Model.chain(np.eye(2), np.eye(2)), [0, 1])], RECIPES[0], "slack", "auto")
+    assert not isinstance(short[0].certificate, BoundsCertificate)
+
+
+def test_a_truth_that_nothing_violates():
+    """Under slack scaling the value is 0, and the truth itself the answer."""
+    rng = np.random.default_rng(5)
+    truth = rng.integers(0, 5, 20)
+    model = tt.Model.chain(50.0 * np.eye(5)[truth], np.zeros((5, 5)))
+    for strategy in ("full", "auto", "bounds"):
+        (found,) = ask([(model, truth)], losses.FBeta(background=0), "slack", strategy)
+        assert found.value == 0.0 and found.loss == 0.0
+        np.testing.assert_array_equal(found.assignment, truth)
+
+
+def test_strategy_is_checked():
+    with pytest.raises(tt.ModelError, match="strategy must be"):
+        ask([(tt.Model.chain(np.eye(2), np.eye(2)), [0, 1])], RECIPES[0], "slack", "sideways")
+
+
+# --- chains for learning ------------------------------------------------------------------------------------
+
+
+def chains_of(rng, kind, lengths):
+    total, states = sum(lengths), len(NAMES)
+    scores = scores_of(rng, (total, states), kind), scores_of(rng, (states, states), kind)
+    return Chains(*scores, lengths, NAMES), [rng.integers(0, states, n) for n in lengths]
+
+
+def values_of(chains, loss, truths, found, scaling):
+    """Return what is maximised, from the definitions."""
+    found_scores = chains.scores(np.concatenate([labels for ((labels, _),) in found]))
+    ahead = found_scores - chains.scores(np.concatenate(truths))
+    costs = np.array(
+        [
+            float(loss.against([NAMES[i] for i in truth])([NAMES[i] for i in labels]))
+            for truth, ((labels, _),) in zip(truths, found, strict=True)
+        ]
+    )
+    np.testing.assert_allclose(costs, [cost for ((_, cost),) in found], atol=1e-12)
+    return costs * (1 + ahead) if scaling == "slack" else costs + ahead
+
+
+CHAIN_LOSSES = (losses.ChunkFBeta(), losses.ChunkFBeta(beta=0.5), losses.FBeta(background="O"))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(["any", "ties", "huge", "tiny", "strong", "zero"]),
+    st.sampled_from(CHAIN_LOSSES),
+    st.sampled_from(["margin", "slack"]),
+)
+def test_chains_have_the_values_of_whole_tables(seed, kind, loss, scaling):
+    rng = np.random.default_rng(seed)
+    chains, truths = chains_of(rng, kind, rng.integers(1, 9, 4).tolist())
+    ways = {
+        way: best_of_chains(chains, loss, truths, scaling, search=Search(way)) for way in ("full", "bounds")
+    }
+    full, bounds = (values_of(chains, loss, truths, found, scaling) for found in ways.values())
+    size = 1e-12 * (np.abs(chains.emissions).sum() + np.abs(chains.links).sum() * len(chains.emissions))
+    np.testing.assert_allclose(bounds, full, rtol=1e-9, atol=1e-11 + size)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(CHAIN_LOSSES), st.sampled_from(["margin", "slack"]))
+def test_prices_of_the_last_time_change_no_answer(seed, loss, scaling):
+    """From prices that were good before the scores changed a little, from any others, and from none."""
+    rng = np.random.default_rng(seed)
+    kind = str(rng.choice(["any", "ties"]))
+    chains, truths = chains_of(rng, kind, rng.integers(2, 20, 5).tolist())
+    prices = np.full((5, 2), np.nan)
+    best_of_chains(chains, loss, truths, scaling, search=Search("auto", prices))
+    moved = chains._replace(emissions=chains.emissions + 0.1 * scores_of(rng, chains.emissions.shape, kind))
+    full = best_of_chains(moved, loss, truths, scaling, search=Search("full"))
+    for start in (prices, 3 * rng.normal(size=(5, 2)), np.full((5, 2), np.inf)):
+        warm = best_of_chains(moved, loss, truths, scaling, search=Search("auto", start))
+        for ((one, cost),), ((other, other_cost),) in zip(full, warm, strict=True):
+            np.testing.assert_array_equal(one, other)
+            assert cost == other_cost
+
+
+def test_prices_are_kept_for_the_next_time():
+    rng = np.random.default_rng(2)
+    chains, truths = chains_of(rng, "any", [25, 30])
+    prices = np.full((2, 2), np.nan)
+    best_of_chains(chains, losses.ChunkFBeta(), truths, "slack", search=Search("auto", prices))
+    assert np.isfinite(prices).all() and np.abs(prices).max() > 0
+
+
+@pytest.mark.parametrize("name", native.instruction_sets())
+def test_the_same_bits_on_every_instruction_set(name):
+    """Prices in the end, too, which come from sums of passes."""
+    rng = np.random.default_rng(8)
+    chains, truths = chains_of(rng, "any", [9, 25, 30, 3, 17])
+    asked = [(losses.ChunkFBeta(), "slack"), (losses.FBeta(background="O"), "margin")]
+    found = {}
+    for instructions in ("baseline", name):
+        native.use_instruction_set(instructions)
+        try:
+            prices = [np.full((5, 2), np.nan) for _ in asked]
+            labels = [
+                [one.tolist() for ((one, _),) in best_of_chains(chains, loss, truths, scaling, search=search)]
+                for (loss, scaling), search in zip(asked, (Search("bounds", p) for p in prices), strict=True)
+            ]
+        finally:
+            native.use_instruction_set()
+        found[instructions] = labels, [p.tobytes() for p in prices]
+    assert found["baseline"] == found[name]
