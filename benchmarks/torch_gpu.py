@@ -1,7 +1,8 @@
-"""The layers for PyTorch on a GPU: losses with their gradients from Python, and kernels beside the device's peak.
+"""The layers for PyTorch on a GPU: losses with gradients from Python, and kernels beside the device's peak.
 
-Emissions are on the device, and losses and gradients stay there. A rate counts steps of the form max(a, b + c): for every
-position, every two tags and every tally in reach. The peak is that of such steps in registers.
+Emissions are on the device, and losses and gradients stay there. A rate counts steps of the form
+max(a, b + c): for every position, every two tags and every tally in reach. The peak is that of such steps in
+registers.
 """
 
 from __future__ import annotations
@@ -113,7 +114,8 @@ def main(quick: bool = False) -> dict[str, list[Row]]:
         import torchcrf as theirs
     except ImportError:
         theirs = None
-    note = f"{POSITIONS} positions, {len(LABELS)} tags, {torch.cuda.get_device_name()}, PyTorch {torch.__version__}"
+    machine = f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}"
+    note = f"{POSITIONS} positions, {len(LABELS)} tags, {machine}"
     tables = {"torch_gpu": layers(torch, theirs), "torch_gpu_rates": rates(torch)}
     show("Layers for PyTorch on a GPU, with gradients", tables["torch_gpu"], note)
     show("Searches of 4,096 sentences by tables", tables["torch_gpu_rates"], note)

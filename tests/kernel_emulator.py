@@ -1,7 +1,7 @@
 """Kernels of the GPU as plain C++: what they compute is tested where there is no GPU.
 
-A kernel is compiled with the machine's compiler for one block of one thread (``kernel_emulator.h``), so it takes the same steps
-in order. What it cannot show, races and speed, is tested on a GPU.
+A kernel is compiled with the machine's compiler for one block of one thread (``kernel_emulator.h``), so it
+takes the same steps in order. What that cannot show, races and speed, is tested on a GPU.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, Unpack, overload
 
 from tallytree.answers.distribution import Distribution
@@ -109,7 +110,7 @@ def solve(
     """
     query = ask(model, statistics, where, fixed, allowed)
     chosen = read_options(options, "solve", one=True)
-    return best_of(answered(query, chosen, Question(objective=objective)), objective)
+    return best_of(answered(query, chosen, partial(Question, objective=objective)), objective)
 
 
 def ask(

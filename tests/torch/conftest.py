@@ -1,7 +1,7 @@
 """The device of these tests, by default the CPU.
 
-``TALLYTREE_TORCH_DEVICE=cuda pytest tests/torch`` runs them on a GPU, ``=emulated`` on the CPU with the kernels of the GPU
-as plain C++.
+``TALLYTREE_TORCH_DEVICE=cuda pytest tests/torch`` runs them on a GPU, ``=emulated`` on the CPU with the
+kernels of the GPU as plain C++.
 """
 
 import os

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tallytree.answers.tally_table import TallyTable
@@ -12,44 +13,47 @@ from tallytree.planning.options import Options
 from tallytree.planning.query import Query
 from tallytree.running.engine import engine_of
 
+Ask = Callable[[], Question]
+"""Puts a question: where no search answers it, it need not be put."""
 
-def answered(query: Query[Any], options: Options, question: Question | None = None) -> TallyTable[Any]:
+
+def answered(query: Query[Any], options: Options, ask: Ask | None = None) -> TallyTable[Any]:
     """Plan a query and run the plan: the best score for every tally that is of use.
 
     Where one question is all that will be asked of the table, it may hold nothing but the answer.
     """
-    if question is None or options.strategy == "full":
-        return _in_full(query, options, question)
+    if ask is None or options.strategy == "full":
+        return _in_full(query, options, ask)
     own = engine_of(query.subject).search
-    table: TallyTable[Any] | None = None if own is None else own(query, question, options)
+    table: TallyTable[Any] | None = None if own is None else own(query, ask(), options)
     if table is not None:
         return table
     auto = options.strategy == "auto"
-    most_work = _first_work(query, options, question) if auto else work_limit(options)
-    found = bounded(query, question, options, most_work) if most_work else None
+    most_work = _first_work(query, options, ask) if auto else work_limit(options)
+    found = bounded(query, ask(), options, most_work) if most_work else None
     if found is not None and found.finished:
         return found
     if found is not None and found.ended and not auto:
-        raise known_so_far(None, found, found.best_known(question))
+        raise known_so_far(None, found, found.best_known(ask()))
     try:
-        return _in_full(query, options, question)
+        return _in_full(query, options, ask)
     except BudgetError as error:
-        return _within_limits(query, question, options, error)
+        return _within_limits(query, ask(), options, error)
 
 
-def _first_work(query: Query[Any], options: Options, question: Question) -> float:
+def _first_work(query: Query[Any], options: Options, ask: Ask) -> float:
     """Return how much work a search may take before the whole table is made."""
     price = price_of(query, options)
-    if price is None or price.table_operations < question.least_table(query, price):
+    if price is None or not price.allowance or price.table_operations < ask().least_table(query, price):
         return 0.0
     return min(price.allowance, work_limit(options))
 
 
-def _in_full(query: Query[Any], options: Options, question: Question | None) -> TallyTable[Any]:
+def _in_full(query: Query[Any], options: Options, ask: Ask | None) -> TallyTable[Any]:
     engine = engine_of(query.subject)
     plan = engine.plan(query, options.plan)
     if options.operation_limit is not None:
-        each = 0.0 if question is None else question.row_operations
+        each = 0.0 if ask is None else ask().row_operations
         check_operations(plan, options.operation_limit, each)
     table: TallyTable[Any] = engine.profile(query, plan, options.run)
     return table

@@ -94,7 +94,9 @@ class TalliedChains:
 
     def _tabulated(self) -> Floats:
         """Put the sums of all tallies into one table, and keep where they are."""
-        rows, _, tallies, sums = self._batch.roots()
+        roots = [self._batch.take_root(number) for number in range(len(self._chains.lengths))]
+        rows = [len(sums) for _, _, sums in roots]
+        tallies, sums = (np.concatenate([root[i] for root in roots]) for i in (1, 2))
         sizes = [high - low + 1 for low, high in zip(self.low, self.high, strict=True)]
         _check_size(len(rows) * float(np.prod(sizes, dtype=np.float64)))
         table = np.full((len(rows), *sizes), -np.inf)

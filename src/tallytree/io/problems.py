@@ -7,7 +7,7 @@ statistics, and in named parameters, which can be given other values later.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, final
 
 import numpy as np
@@ -216,7 +216,7 @@ class ProblemFile:
             operation_limit=operation_limit,
         )
         objective = self.function(self.read)
-        question = Question(objective=objective, row_operations=self._row_operations)
+        question = partial(Question, objective=objective, row_operations=self._row_operations)
         query = ask(self.model, self.read, self.constraint)
         return self._tallied(best_of(answered(query, options, question), objective))
 

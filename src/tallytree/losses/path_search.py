@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tallytree.answers.certificate import SAME_TALLY
-from tallytree.bounding import BoundedTable, bounded
-from tallytree.bounding.strategy import allowance
+from tallytree.bounding import bounded, price_of
+from tallytree.bounding.strategy import work_limit
 from tallytree.losses.path import MarginPath
 from tallytree.losses.query import GraphLossQuery, LossQuery
 from tallytree.losses.scaling import Scaling, scaled
@@ -46,7 +46,8 @@ class _PathSearch:
     def __init__(self, query: GraphLossQuery, scaling: Scaling, options: Options) -> None:
         self.query, self.scaling, self.options = query, scaling, options
         auto = options.strategy == "auto"
-        self._work = allowance(query.query, options) if auto else inf
+        price = price_of(query.query, options) if auto else None
+        self._work = work_limit(options) if not auto else 0.0 if price is None else price.allowance
         self._left = _MOST_SEARCHES if auto else inf
 
     def line(self, margin: float) -> _Line:
@@ -56,7 +57,7 @@ class _PathSearch:
             raise _GaveUpError
         query = self.query
         table = bounded(query.query, query.question(self.scaling, margin), self.options, self._work)
-        if not isinstance(table, BoundedTable):
+        if table is None or not table.finished:
             raise _GaveUpError
         best = best_of(table, query.objective(self.scaling, margin))
         found = query.augmented(best, self.scaling, margin)

@@ -76,13 +76,18 @@ def skeleton(
     """
     chosen = _checked_order(order, len(model))
     shapes = [(s.cap, s.scale, *[block.key for block in s.blocks]) for s in statistics]
-    draft = draft and _size(model, statistics) >= _MANY
+    draft = draft and drafted(model, statistics)
     key = (model.key, *shapes, draft, chosen)
     found = _RECENT.get(key)
     if found is None:
         found = _Search(model, statistics, key[:-1], check).run(chosen, draft)
         _RECENT.keep(key, found, found.bytes)
     return found
+
+
+def drafted(model: Model, statistics: Sequence[Statistic]) -> bool:
+    """Return whether a draft of a program has no steps: those of small models have them anyway."""
+    return _size(model, statistics) >= _MANY
 
 
 def _size(model: Model, statistics: Sequence[Statistic]) -> int:

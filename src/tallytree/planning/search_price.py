@@ -16,7 +16,7 @@ from tallytree.kernels import native
 from tallytree.model.model import Model
 from tallytree.planning.budget import readable_bytes, readable_count
 from tallytree.planning.carried import Window
-from tallytree.planning.orders import Check, Order, skeleton
+from tallytree.planning.orders import Check, Order, drafted, skeleton
 from tallytree.statistics.statistic import Statistic
 
 MOST_STATISTICS = 3
@@ -86,14 +86,19 @@ class SearchPrice(NamedTuple):
 
 
 def program_for(
-    model: Model, statistics: Sequence[Statistic], order: Order | None, check: Check | None = None
+    model: Model,
+    statistics: Sequence[Statistic],
+    order: Order | None,
+    check: Check | None = None,
+    *,
+    draft: bool = False,
 ) -> native.Skeleton:
     """Return a program for plain passes; a chain in its own order needs no search for one."""
     if order is None:
-        found = skeleton(model, statistics, "natural", check)
+        found = skeleton(model, statistics, "natural", check, draft=draft)
         if found.width <= 1 and found.step_count <= len(model) + 1:
             return found
-    return skeleton(model, statistics, order, check)
+    return skeleton(model, statistics, order, check, draft=draft)
 
 
 def search_price(
@@ -109,13 +114,17 @@ def search_price(
     """
     if not 0 < len(statistics) <= MOST_STATISTICS or not len(model):
         return None
-    program = program_for(model, statistics, order, check)
+    program = program_for(model, statistics, order, check, draft=True)
     if not program.feasible:
         return None
     table = program.cost / (_JOINED if program.step_count > len(model) + 1 else 1)
     if table >= _WORTH_TRYING and window:
         table *= _within_window(statistics, window)
-    operations, size = native.pass_price(program)
+    if drafted(model, statistics):
+        operations = program_for(model, (), order, check, draft=True).cost
+        size = 8 * operations
+    else:
+        operations, size = native.pass_price(program)
     cells = 2.0 * len(model)
     passes = round(4 + 2 * log10(len(model)))
     return SearchPrice(passes, operations, cells, size + _CELL_BYTES * cells, table)

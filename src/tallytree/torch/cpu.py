@@ -59,7 +59,7 @@ def score(scores: Scores, tags: Tensor) -> Tensor:
 
 
 def indicators(scores: Scores, *shares: tuple[Tensor, Tensor]) -> Slopes:
-    """Return what a sum of scores of taggings gains with all scores: tags, and how much each sentence counts."""
+    """Return what sums of scores of taggings gain with all scores: tags, and how much a sentence counts."""
     by_emissions, by_transitions = torch.zeros_like(scores.emissions), torch.zeros_like(scores.transitions)
     for tags, weights in shares:
         inside = mask_of(scores.lengths, tags.shape[1])

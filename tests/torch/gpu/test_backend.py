@@ -1,4 +1,4 @@
-"""The GPU's answers beside the CPU's, on drawn batches with padding, forbidden scores and all kinds of losses."""
+"""The GPU's answers beside the CPU's: batches with padding and forbidden scores, and all kinds of losses."""
 
 import pytest
 

@@ -1,8 +1,8 @@
-"""Answers for tensors on an NVIDIA device: the functions of :mod:`tallytree.torch.cpu`, without leaving the device.
+"""Answers for tensors on an NVIDIA device, where they are: the functions of :mod:`tallytree.torch.cpu`.
 
-Scores are float32 or float64. Sums are in float64. The best labelling by score and tally is searched for in tables of
-the scores' own kind: float32 tables are rounded up, so that the answer is optimal up to a gap that is told. What the
-kernels cannot count is answered for on the CPU, with a warning.
+Scores are float32 or float64. Sums are in float64. The best labelling by score and tally is searched for in
+tables of the scores' own kind: float32 tables are rounded up, so that none is better by more than the
+rounding of a sum. What the kernels cannot count is answered for on the CPU, with a warning.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def score(scores: Scores, tags: Tensor) -> Tensor:
 
 
 def indicators(scores: Scores, *shares: tuple[Tensor, Tensor]) -> Slopes:
-    """Return what a sum of scores of taggings gains with all scores: tags, and how much each sentence counts."""
+    """Return what sums of scores of taggings gain with all scores: tags, and how much a sentence counts."""
     chains = _unchecked(scores)
     nodes, edges = plain.empty_slopes(chains)
     for tags, weights in shares:

@@ -1,7 +1,7 @@
 """Batches of chains on a GPU: each question is one launch.
 
-Tensors are on one CUDA device; scores are float32 or float64 and contiguous, lengths int32 and positive, transitions
-either one (C, C) table for all steps or (B, T - 1, C, C).
+Tensors are on one CUDA device; scores are float32 or float64 and contiguous, lengths int32 and positive,
+transitions either one (C, C) table for all steps or (B, T - 1, C, C).
 """
 
 from __future__ import annotations

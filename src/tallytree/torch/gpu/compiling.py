@@ -1,7 +1,7 @@
 """Kernels in CUDA C++, compiled when they are first needed, by the compiler library that comes with PyTorch.
 
-A user needs no compiler of their own: PyTorch's builds for NVIDIA devices bring NVRTC. A kernel is compiled for the
-number of states and the kind of numbers that it meets, and kept for the life of the process.
+A user needs no compiler of their own: PyTorch's builds for NVIDIA devices bring NVRTC. A kernel is compiled
+for the number of states and the kind of numbers that it meets, and kept for the life of the process.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _compiled(source: str, capability: tuple[int, int], settings: tuple[tuple[st
     packed = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
     if compiler.nvrtcCompileProgram(program, len(options), packed):
         raise TallytreeError(
-            f"kernels do not compile for this GPU:\n{_text(compiler, program, 'ProgramLog')}"
+            f"kernels do not compile for this GPU:\n{_text(compiler, program, 'ProgramLog').decode()}"
         )
     return _text(compiler, program, "CUBIN")
 
@@ -136,6 +136,6 @@ def _nvrtc() -> ctypes.CDLL:
         except OSError:
             continue
     raise TallytreeError(
-        f"{name}, which compiles kernels for the GPU, was not found beside PyTorch {torch.__version__} nor on the "
-        "system; install PyTorch's CUDA build with pip, which brings it, or move the tensors to the CPU"
+        f"{name}, which compiles kernels for the GPU, was not found beside PyTorch {torch.__version__} nor "
+        "on the system; install PyTorch's CUDA build with pip, which brings it, or move the tensors to the CPU"
     )

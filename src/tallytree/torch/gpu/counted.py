@@ -1,7 +1,7 @@
-"""Batches of chains with counts on a GPU: the best labelling by score and tally, and sums over all of each tally.
+"""Chains with counts on a GPU: the best labelling by score and tally, and sums over all of each tally.
 
-A tally is a number below ``Tallies.count``, and what a state adds to it is a shift: several counts are numbered as the
-cells of a grid are, line by line. See ``kernels/counted.cuh`` for how the tables are laid out.
+A tally is a number below ``Tallies.count``, and what a state adds to it is a shift: several counts are
+numbered as the cells of a grid are, line by line. ``kernels/counted.cuh`` has the layout of the tables.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 from functools import cached_property
+from math import ceil
 
 import torch
 from torch import Tensor
@@ -27,9 +28,9 @@ _REAL = {torch.float32: 4, torch.float64: 8}
 class Chunks:
     """What is needed to count whole chunks.
 
-    ``marks`` (B, T, 1 + k) are for each position 1 where a true chunk begins plus 2 where one ended just before, then
-    the k labels of its type, -1 for none; ``goes_on`` (C, ceil(C / 32)) has bit ``to`` of row ``s`` where label ``to``
-    after ``s`` goes on with the same chunk; ``pairs`` lists those.
+    ``marks`` (B, T, 1 + k) are for each position 1 where a true chunk begins plus 2 where one ended just
+    before, then the k labels of its type, -1 for none; ``goes_on`` (C, ceil(C / 32)) has bit ``to`` of row
+    ``s`` where label ``to`` after ``s`` goes on with the same chunk; ``pairs`` lists those.
     """
 
     marks: Tensor
@@ -41,8 +42,8 @@ class Chunks:
 class Tallies:
     """How many tallies there are, and what states add.
 
-    ``shifts`` (B, T, C) are int32 and not negative. ``line`` is the number of cells of a line of the grid; ``boxes``
-    (B, T, 2), int32, are the lines and cells of a line that are reached up to each position, at most.
+    ``shifts`` (B, T, C) are int32 and not negative. ``line`` is the number of cells of a line of the grid;
+    ``boxes`` (B, T, 2), int32, are the lines and cells of a line that are reached up to each position.
     """
 
     shifts: Tensor
@@ -126,8 +127,8 @@ class Run:
     def padded(self) -> int:
         """States with those that fill up the last tile."""
         states = self.chains.shape[2]
-        tiles = -(-states // 24)
-        return tiles * (-(-(-(-states // tiles)) // 4) * 4)
+        tiles = ceil(states / 24)
+        return tiles * 4 * ceil(states / tiles / 4)
 
     @property
     def block_memory(self) -> int:
@@ -178,8 +179,8 @@ class Run:
 class Values:
     """What a score is worth with each tally: ``slope * (score + base) + offset``.
 
-    ``slopes`` and ``offsets`` (rows, count) serve several sentences: ``which`` (B,), int32, is the row of each; bases are
-    (B,), and all but ``which`` float64. An offset of -inf forbids a tally.
+    ``slopes`` and ``offsets`` (rows, count) serve several sentences: ``which`` (B,), int32, is the row of
+    each; bases are (B,), and all but ``which`` float64. An offset of -inf forbids a tally.
     """
 
     slopes: Tensor
@@ -215,7 +216,7 @@ def log_tallies(run: Run) -> Tensor:
 
 
 def tally_expectations(run: Run, upstream: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the gradient of ``sum(upstream * log_tallies)`` by nodes and by weights; upstream is (B, count), float64."""
+    """Return the gradient of ``sum(upstream * log_tallies)`` by nodes and weights; upstream is float64."""
     chains, states = run.chains, run.chains.shape[2]
     warps = _THREADS // 32
     nodes = torch.zeros(chains.shape, dtype=torch.float64, device=chains.nodes.device)

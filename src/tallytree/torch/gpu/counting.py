@@ -1,7 +1,7 @@
 """What is counted, as kernels take it: shifts of a grid of tallies, and the boxes of it that are in reach.
 
-Two counts are the lines of a grid and the places within a line; one count is all lines. What a state adds at a position
-is then one shift, and after each position a box of the grid is in reach.
+Two counts are the lines of a grid and the places within a line; one count is all lines. What a state adds
+at a position is then one shift, and after each position a box of the grid is in reach.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Integers = NDArray[np.int64]
 
 
 def _gridded(counts: Sequence[Tensor], sizes: Sequence[int]) -> Tallies:
-    """Number the tallies of counts (B, T, C), none negative, whose tallies are below `sizes`.
+    """Return numbers for the tallies of counts (B, T, C), none negative, whose tallies are below `sizes`.
 
     The first one counts lines, the others places within them.
     """
