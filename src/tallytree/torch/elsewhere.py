@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -14,6 +14,8 @@ from tallytree.errors import PerformanceWarning
 if TYPE_CHECKING:
     from tallytree.torch.functions import Scores
 
+R = TypeVar("R")
+
 
 def moved(scores: Scores) -> Scores:
     """Return scores on the CPU, in float64."""
@@ -21,7 +23,7 @@ def moved(scores: Scores) -> Scores:
     return scores._replace(emissions=emissions, transitions=transitions, lengths=scores.lengths.cpu())
 
 
-def on_cpu(function: Callable[..., Any], scores: Scores, what: str, *arguments: Any) -> Any:
+def on_cpu(function: Callable[..., R], scores: Scores, what: str, *arguments: Any) -> R:
     """Call a function of the CPU's with scores of another device, and move its answers there."""
     device = scores.emissions.device
     warnings.warn(
@@ -30,7 +32,8 @@ def on_cpu(function: Callable[..., Any], scores: Scores, what: str, *arguments: 
         stacklevel=2,
     )
     found = function(moved(scores), *(one.cpu() if isinstance(one, Tensor) else one for one in arguments))
-    return tuple(_returned(one, device) for one in found)
+    answers: Any = tuple(_returned(one, device) for one in cast(tuple[Any, ...], found))
+    return cast(R, answers)
 
 
 def _returned(answer: Any, device: torch.device) -> Any:

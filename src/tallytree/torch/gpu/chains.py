@@ -77,7 +77,7 @@ def expectations(chains: Chains, upstream: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def empty_slopes(chains: Chains) -> tuple[Tensor, Tensor]:
-    """Return zeros for derivatives by nodes, and by weights: as these are, or a table of them for each warp."""
+    """Return zeros for derivatives by nodes, and by weights: in their shape, or a table for each warp."""
     nodes = torch.zeros(chains.shape, dtype=torch.float64, device=chains.nodes.device)
     tables = (chains.blocks * _WARPS,) if chains.shared else ()
     return nodes, nodes.new_zeros(*tables, *chains.weights.shape)

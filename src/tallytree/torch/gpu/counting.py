@@ -71,9 +71,10 @@ def statistics_of(statistics: Counted, names: Names, nodes: Tensor, lengths: Seq
     """Return tallies of statistics on a batch; None where a kernel cannot count them."""
     _, positions, states = nodes.shape
     found = {length: _tables(statistics, length, states, names, positions) for length in {*lengths}}
-    if any(tables is None for tables in found.values()):
+    tables = [table for length in lengths if (table := found[length]) is not None]
+    if len(tables) < len(lengths):
         return None
-    each = np.stack([found[length] for length in lengths])  # (B, statistics, T, C)
+    each = np.stack(tables)  # (B, statistics, T, C)
     least, most = each.min(3).sum(2), each.max(3).sum(2)
     low, high = least.min(0), most.max(0)
     added = each - each.min(3, keepdims=True)
