@@ -77,6 +77,7 @@ def _ranges(comparison: Comparison, numbers: dict[Any, int]) -> list[Box] | None
     """Return the ranges of one statistic that satisfy a comparison; what a cap hides is open above."""
     if len(comparison.terms) != 1:
         return None
+    statistic: Any
     ((statistic, factor),) = comparison.terms
     if statistic not in numbers or factor < 1:
         return None
