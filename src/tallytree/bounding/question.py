@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.answers.objective import Objective
+from tallytree.bounding.alternatives import boxes
 from tallytree.bounding.objectives import Tallies
 from tallytree.kernels.limits import NO_LIMIT
 from tallytree.planning.query import Query
@@ -71,25 +72,53 @@ class Question(NamedTuple):
 
         A table over the box has to fit into so many bytes.
         """
-        windowed = query.windowed
-        if not 0 < len(query.carried) <= MOST_STATISTICS or not len(query.subject):
+        known = self._hull(query)
+        if known is None:
             return None
-        counted = tuple(s if s.cap is None else s.capped(None) for s in query.carried)
-        low, high = _box(counted, query)
-        asked = Wanted(low, high, self.scaling, self.margin, self.truth_score)
-        if asked.tallies == 0:
-            return None
+        windowed, (counted, asked) = query.windowed, known
         most = min(MOST_TALLIES, room / (_TALLY_BYTES + 24 * len(counted)))
         if self.objective is not None:
             return (counted, asked) if asked.tallies <= min(most, MOST_TALLIES / 4) else None
         if windowed and self.scaling == "none":
             return counted, asked
-        straight = windowed and self.quotient is not None and all(s.cap is None for s in query.read)
-        if straight and (pair := self._quotient(asked, len(query.read))):
+        if windowed and (pair := self._straight(asked, query)):
             return counted, asked._replace(quotient=pair)
         if asked.tallies > most:
             return None
         return counted, asked._replace(losses=self._table(asked, query))
+
+    def alternatives(
+        self, query: Query[Statistic]
+    ) -> tuple[tuple[Statistic, ...], Wanted, list[Wanted]] | None:
+        """Return the same where the constraint leaves several boxes: what holds all of them, and each."""
+        known = self._hull(query) if self.objective is None and not query.windowed else None
+        if known is None or query.remaining is None:
+            return None
+        counted, hull = known
+        if self.scaling != "none":
+            pair = self._straight(hull, query)
+            if pair is None:
+                return None
+            hull = hull._replace(quotient=pair)
+        left = boxes(query.remaining, query.carried, hull)
+        return (counted, hull, left) if left else None
+
+    def _hull(self, query: Query[Statistic]) -> tuple[tuple[Statistic, ...], Wanted] | None:
+        """Return the statistics to count, and the box that the window leaves of their ranges."""
+        if not 0 < len(query.carried) <= MOST_STATISTICS or not len(query.subject):
+            return None
+        counted = tuple(s if s.cap is None else s.capped(None) for s in query.carried)
+        low, high = _box(counted, query)
+        asked = Wanted(low, high, self.scaling, self.margin, self.truth_score)
+        return (counted, asked) if asked.tallies else None
+
+    def _straight(
+        self, asked: Wanted, query: Query[Statistic]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """Return the loss as a quotient, where it is one of uncapped statistics."""
+        if self.quotient is None or any(s.cap is not None for s in query.read):
+            return None
+        return self._quotient(asked, len(query.read))
 
     def least_table(self, query: Query[Statistic], price: SearchPrice) -> float:
         """Return how large a table has to be, in operations, to be worth avoiding for this question.

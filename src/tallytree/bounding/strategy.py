@@ -8,6 +8,7 @@ search goes on. A search that cannot be asked gives way to the table, too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from math import inf
 from typing import Any, Protocol
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.answers.solution import Solution
+from tallytree.bounding.alternatives import Several
 from tallytree.bounding.objectives import ObjectiveSearch
 from tallytree.bounding.question import Question, all_tallies
 from tallytree.bounding.table import BoundedTable
@@ -66,13 +68,32 @@ def bounded(
     room = options.plan.limit - options.plan.beside
     asked = question.wanted(query, room) if plain and isinstance(query.subject, Model) else None
     if asked is None:
-        return None
+        several = question.alternatives(query) if plain and isinstance(query.subject, Model) else None
+        return None if several is None else _by_boxes(query, question, *several, options, most_work)
     counted, wanted = asked
     ask = _Asking(query.subject, counted, options, most_work)
     if question.objective is not None:
         return _by_function(query, counted, (question, wanted), ask)
     found = ask(wanted, [] if question.start is None else [question.start], None)
     return None if found is None else BoundedTable(query, counted, found, (question, wanted))
+
+
+def _by_boxes(
+    query: Query[Any],
+    question: Question,
+    counted: tuple[Statistic, ...],
+    hull: Wanted,
+    boxes: Sequence[Wanted],
+    options: Options,
+    most_work: float,
+) -> BoundedTable | None:
+    """Search each of the boxes that a constraint leaves."""
+    ask = _Asking(query.subject, counted, options, most_work)
+    starts = [] if question.start is None else [question.start]
+    found = [one for one in (ask(box, starts, None) for box in boxes) if one is not None]
+    if not found or len(found) < len(boxes):
+        return None
+    return BoundedTable(query, counted, Several(found), (question, hull))
 
 
 class _Asking:

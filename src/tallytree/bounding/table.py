@@ -16,6 +16,7 @@ from tallytree.answers.certificate import BEST, Claim
 from tallytree.answers.ranking import Ranked
 from tallytree.answers.solution import Certifier, Decoded, Solution, kept_bytes
 from tallytree.answers.tally_table import TallyTable
+from tallytree.bounding.alternatives import Several
 from tallytree.bounding.certificate import BoundsEvidence, Part
 from tallytree.bounding.question import Question
 from tallytree.errors import CertificateError, ModelError
@@ -35,7 +36,7 @@ class BoundedTable(TallyTable[Solution]):
         self,
         query: Query[Statistic],
         counted: tuple[Statistic, ...],
-        found: Found,
+        found: Found | Several,
         asked: tuple[Question, Wanted],
     ) -> None:
         self.counted, self.found, self.asked = counted, found, asked

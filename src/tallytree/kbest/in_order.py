@@ -170,12 +170,12 @@ def k_best(
     """
     count = None if k is None else whole_number(k, "k", least=0)
     chosen = read_options(options, "k_best", single=False, one=True)
-    query = ask(model, statistics, where, fixed, allowed)
-    if count is not None and objective is None and where is not None:
-        found = best_by_bounds(query, count, chosen)
-        if found is not None:
-            return found
     try:
+        query = ask(model, statistics, where, fixed, allowed)
+        if count is not None and objective is None and where is not None:
+            found = best_by_bounds(query, count, chosen)
+            if found is not None:
+                return found
         best = answered(query, chosen).ranked(objective, keep=True)
     except InfeasibleError:
         return []
