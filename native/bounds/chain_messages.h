@@ -27,6 +27,8 @@ class ChainMessages : public Messages {
     std::span<const Cell> tallies() const override { return tallies_; }
     void decode(Index number, std::int64_t *labelling) const override;
     Index cells() const override { return static_cast<Index>(cells_.size()); }
+    // The memory that waits for the next band.
+    double kept() const { return static_cast<double>(cells_.capacity() * sizeof(Joined)); }
     // Two labellings with one tally are as good as each other if they are no further apart than this.
     void set_near(double near) { merger_.near = near; }
     // Whether there is another labelling with the tally of one of the band, as good as it.

@@ -1,7 +1,7 @@
 #include "bulk/batch.h"
 
 #include <algorithm>
-#include <deque>
+#include <memory>
 #include <numeric>
 
 #include "bulk/gate.h"
@@ -221,14 +221,17 @@ std::vector<BatchAnswer> Batch::run(Index threads, const MaxPlusKernels *kernels
     Arena::trim(memory_limit_);
     threads = threads_within(memory_limit_, threads);
     std::vector<Workspace> workspaces(threads);
-    std::deque<SentenceSearch> searches;
-    for (Index i = 0; i < threads; i++) searches.emplace_back(kernels->chains);
+    std::vector<std::unique_ptr<SentenceSearch>> searches(threads);
     const Work work = [&](Worker &worker, Index i) {
         Workspace &space = workspaces[worker.number];
+        auto &search = searches[worker.number];
+        if (!search) search = std::make_unique<SentenceSearch>(kernels->chains);
         ItemSolver solver(*this, i, space, worker.poll);
-        if (!decoding.wanted || !solver.solve_by_bounds(searches[worker.number], gate, answers[i]))
-            solver.solve(gate, kernels, decoding, answers[i]);
-        space.trim(memory_limit_ / static_cast<double>(threads));
+        const double share = memory_limit_ / static_cast<double>(threads);
+        const bool found = decoding.wanted && solver.solve_by_bounds(*search, gate, answers[i]);
+        if (search->kept() > share) search.reset();
+        if (!found) solver.solve(gate, kernels, decoding, answers[i]);
+        space.trim(share);
     };
     share_out(costliest_first(items_), threads, work, poll, inside);
     return answers;

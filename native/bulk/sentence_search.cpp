@@ -42,6 +42,7 @@ double SentenceSearch::bytes(const Sentence &sentence) {
 
 bool SentenceSearch::run(const Sentence &sentence, double truth_score, double *prices,
                          bounds::TallySearch::Limits limits, Meter &meter) {
+    largest_ = std::max(largest_, bytes(sentence));
     load(sentence);
     messages_.begin();
     const LossTable &table = sentence.losses;

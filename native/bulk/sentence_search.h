@@ -31,6 +31,8 @@ class alignas(64) SentenceSearch {
     // replaced by where it came to.
     bool run(const Sentence &sentence, double truth_score, double *prices, bounds::TallySearch::Limits limits,
              Meter &meter);
+    // The memory that waits for the next sentence, about.
+    double kept() const { return largest_ + messages_.kept(); }
     const bounds::TallySearch &found() const { return search_; }
     void decode(Index number, std::int64_t *states) const { messages_.decode(number, states); }
 
@@ -51,6 +53,7 @@ class alignas(64) SentenceSearch {
 
     bounds::ChainMessages messages_;
     bounds::TallySearch search_;
+    double largest_ = 0;       // of all sentences so far
     std::deque<Links> links_;  // of each position, or of all
     std::vector<double> end_, back_end_;
     // By two kinds, for one set of tables and one table of scores of neighbouring labels.
