@@ -15,7 +15,7 @@ from tallytree.errors import ModelError
 from tallytree.torch.backends import CPU, backend_of
 from tallytree.torch.cpu import laid
 from tallytree.torch.eager import eager
-from tallytree.torch.functions import Given, Scores, computed, score_of
+from tallytree.torch.functions import Given, Scores, computed, kept, score_of
 from tallytree.torch.inputs import (
     Lengths,
     checked_chain,
@@ -88,7 +88,7 @@ class Chain(Structured):
 
     # --- sums ----------------------------------------------------------------------------------------------
 
-    @cached_property
+    @kept
     def log_partition(self) -> Tensor:
         """``log Σ_y exp F(y)`` of each sentence, of shape (B,), with gradient."""
         return computed(lambda backend, scores: backend.log_partition(scores), self.lengths, self._given)
@@ -113,12 +113,12 @@ class Chain(Structured):
         tensor of shape (B,), or (..., B)
             -inf for a tagging that is forbidden: all derivatives are then 0.
         """
-        if tags.ndim == 2:
+        if not isinstance(tags, Tensor) or tags.ndim == 2:
             known = checked_tags(tags, self.mask, self.tags)
             return log_prob(self._given, self.lengths, known)
         return self.score(tags) - self.log_partition
 
-    @cached_property
+    @kept
     def marginals(self) -> Tensor:
         """The probability of each tag at each position, of shape (B, T, C), with gradient; 0 in padding."""
         return computed(lambda backend, scores: backend.marginals(scores), self.lengths, self._given)

@@ -7,8 +7,8 @@ what it gains with each score. One autograd function serves all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
-from typing import Any, NamedTuple
+from functools import reduce, wraps
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -131,6 +131,24 @@ class _Once(torch.autograd.Function):
             "tallytree.torch has first derivatives alone, and a second one was asked for; call backward() "
             "without create_graph=True, or detach what is differentiated again"
         )
+
+
+T = TypeVar("T")
+
+
+def kept(function: Callable[[Any], T]) -> T:
+    """Make a property that is computed once: once with gradients, and once where none are recorded."""
+    name = f"_kept_{function.__name__}"
+
+    @wraps(function)
+    def found(self: Any) -> T:
+        mode = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+        known: dict[tuple[bool, bool], T] = self.__dict__.setdefault(name, {})
+        if mode not in known:
+            known[mode] = function(self)
+        return known[mode]
+
+    return property(found)  # type: ignore[return-value]
 
 
 @eager
