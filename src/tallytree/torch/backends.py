@@ -1,7 +1,7 @@
 """Which code answers for tensors on a device.
 
-A backend is a module with the functions that :mod:`tallytree.torch.cpu` has, on float64 tensors of one
-device. Devices without one are answered for on the CPU, and the results are moved back.
+A backend is a module with functions of :mod:`tallytree.torch.cpu`, all or some of them, on float64 tensors of
+one kind of device. What it does not have is answered for on the CPU, and the results are moved back.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ import torch
 from tallytree.errors import PerformanceWarning
 from tallytree.torch import cpu
 
+MODULES: dict[str, ModuleType] = {"cpu": cpu}
+"""The backends, by the types of devices."""
+
 
 class Backend(NamedTuple):
     """The functions that answer, and the device that they take tensors on."""
@@ -26,12 +29,14 @@ class Backend(NamedTuple):
 CPU = Backend(cpu, torch.device("cpu"))
 
 
-def backend_of(device: torch.device) -> Backend:
-    """Return what answers for tensors on a device."""
-    if device.type != "cpu":
-        warnings.warn(
-            f"tensors on {device} are moved to the CPU, where answers are computed, and results back",
-            PerformanceWarning,
-            stacklevel=2,
-        )
+def backend_of(device: torch.device, function: str) -> Backend:
+    """Return what answers for tensors on a device, given the function that is needed."""
+    module = MODULES.get(device.type)
+    if module is not None and hasattr(module, function):
+        return Backend(module, device)
+    warnings.warn(
+        f"tensors on {device} are moved to the CPU, where {function} is computed, and results back",
+        PerformanceWarning,
+        stacklevel=2,
+    )
     return CPU

@@ -91,7 +91,9 @@ class Chain(Structured):
     @kept
     def log_partition(self) -> Tensor:
         """``log Σ_y exp F(y)`` of each sentence, of shape (B,), with gradient."""
-        return computed(lambda backend, scores: backend.log_partition(scores), self.lengths, self._given)
+        return computed(
+            "log_partition", lambda backend, scores: backend.log_partition(scores), self.lengths, self._given
+        )
 
     @eager
     def score(self, tags: Tensor) -> Tensor:
@@ -121,7 +123,9 @@ class Chain(Structured):
     @kept
     def marginals(self) -> Tensor:
         """The probability of each tag at each position, of shape (B, T, C), with gradient; 0 in padding."""
-        return computed(lambda backend, scores: backend.marginals(scores), self.lengths, self._given)
+        return computed(
+            "marginals", lambda backend, scores: backend.marginals(scores), self.lengths, self._given
+        )
 
     def entropy(self) -> Tensor:
         """Return the entropy ``−Σ p log p`` of each sentence, in nats, with gradient.
@@ -131,7 +135,7 @@ class Chain(Structured):
         >>> Chain(torch.zeros(1, 3, 2), torch.zeros(2, 2)).entropy().exp()
         tensor([8.0000])
         """
-        return computed(lambda backend, scores: backend.entropy(scores), self.lengths, self._given)
+        return computed("entropy", lambda backend, scores: backend.entropy(scores), self.lengths, self._given)
 
     @cached_property
     def pair_marginals(self) -> Tensor:
@@ -169,20 +173,20 @@ class Chain(Structured):
             low.extend(least)
             return values, pull
 
-        logits = computed(compute, self.lengths, self._given)
+        logits = computed("tallied", compute, self.lengths, self._given)
         return Tally(counted, logits, tuple(low))
 
     # --- labellings ----------------------------------------------------------------------------------------
 
-    def _prepared(self) -> tuple[Any, Scores]:
-        backend = backend_of(self.emissions.device)
+    def _prepared(self, function: str) -> tuple[Any, Scores]:
+        backend = backend_of(self.emissions.device, function)
         return backend.functions, self._given.scores(self.lengths, backend)
 
     @cached_property
     @eager
     def argmax(self) -> Tensor:
         """The tags of the highest score, of shape (B, T); 0 in the padding."""
-        functions, scores = self._prepared()
+        functions, scores = self._prepared("viterbi")
         found: Tensor = functions.viterbi(scores)
         return found.to(self.emissions.device)
 
@@ -200,7 +204,7 @@ class Chain(Structured):
         shape = torch.Size(sample_shape)
         size = shape.numel(), *self.emissions.shape[:2]
         uniforms = torch.rand(size, dtype=torch.float64, generator=generator)
-        functions, scores = self._prepared()
+        functions, scores = self._prepared("sample")
         drawn: Tensor = functions.sample(scores, uniforms.to(scores.emissions.device))
         return drawn.to(self.emissions.device).reshape(*shape, *size[1:])
 
@@ -248,4 +252,4 @@ def log_prob(given: Given, lengths: Tensor, tags: Tensor) -> Tensor:
     def compute(backend: Any, scores: Scores) -> Any:
         return backend.surprise(scores, tags.to(scores.emissions.device))
 
-    return -computed(compute, lengths, given)
+    return -computed("surprise", compute, lengths, given)

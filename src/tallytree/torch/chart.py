@@ -244,10 +244,8 @@ class Chart(Structured):
 
     @cached_property
     def _forests(self) -> list[Forest]:
-        backend = backend_of(self.scores.device)
-        scores = (
-            self.scores.detach().to(backend.device, torch.float64).cpu().numpy().reshape(self._full_shape)
-        )
+        backend = backend_of(self.scores.device, "charts")
+        scores = self.scores.detach().to(backend.device, torch.float64).numpy().reshape(self._full_shape)
         forests = []
         for table, length in zip(scores, self.lengths.tolist(), strict=True):
             spans = np.zeros((length + 1, length + 1, len(self.labels)))

@@ -160,11 +160,14 @@ def attached(evaluate: Callable[[], tuple[Tensor, Shares]], *tensors: Tensor | N
 
 
 @eager
-def computed(compute: Compute, lengths: Tensor, given: Given) -> Tensor:
-    """Return values that a backend computes from the scores of chains, as a part of their graph."""
+def computed(function: str, compute: Compute, lengths: Tensor, given: Given) -> Tensor:
+    """Return values that a backend computes from the scores of chains, as a part of their graph.
+
+    `function`: which of its functions is needed. `compute`: calls it.
+    """
 
     def evaluate() -> tuple[Tensor, Shares]:
-        backend = backend_of(given.emissions.device)
+        backend = backend_of(given.emissions.device, function)
         scores = given.scores(lengths, backend)
         values, pull = compute(backend.functions, scores)
 
