@@ -256,3 +256,17 @@ def test_names_of_states(device):
     chain = ttt.Chain(emissions, torch.zeros(2, 2, device=device), states=["O", "B"])
     assert chain.topk(1, where=tt.count(state="B") == 1).labels.tolist() == [[[0, 1]]]
     assert repr(chain) == "Chain(1 sentences, up to 2 positions, 2 tags)"
+
+
+def test_what_was_asked_without_gradients_has_them_later(device):
+    ours = leaves(torch.randn(2, 3, 2, device=device), torch.randn(2, 2, device=device))
+    chain = ttt.Chain(*ours)
+    given = chain.given(tt.count(state=1) == 1)
+    with torch.no_grad():
+        assert not chain.log_partition.requires_grad
+        assert not given.log_partition.requires_grad
+    with torch.inference_mode():
+        assert not chain.marginals.requires_grad
+    assert chain.log_partition is chain.log_partition
+    for value in (chain.log_partition, chain.marginals, given.log_partition):
+        assert torch.autograd.grad(value.sum(), ours[0])[0].shape == ours[0].shape

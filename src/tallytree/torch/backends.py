@@ -1,7 +1,7 @@
 """Which code answers for tensors on a device.
 
-A backend is a module with the functions that :mod:`tallytree.torch.cpu` has, on tensors of one device.
-Devices without one are answered for on the CPU, and the results are moved back.
+A backend is a module with functions of :mod:`tallytree.torch.cpu`, all or some of them, on tensors of one kind
+of device. What it does not have is answered for on the CPU, and the results are moved back.
 """
 
 from __future__ import annotations
@@ -31,16 +31,24 @@ class Backend(NamedTuple):
 CPU = Backend(cpu, torch.device("cpu"))
 
 
-def backend_of(device: torch.device) -> Backend:
-    """Return what answers for tensors on a device."""
-    if device.type == "cuda" and torch.version.cuda is not None:
-        from tallytree.torch.gpu import backend  # compiles kernels: only where there is such a device
-
-        return Backend(backend, device, single=True)
-    if device.type != "cpu":
-        warnings.warn(
-            f"tensors on {device} are moved to the CPU, where answers are computed, and results back",
-            PerformanceWarning,
-            stacklevel=2,
-        )
+def backend_of(device: torch.device, function: str) -> Backend:
+    """Return what answers for tensors on a device, given the function that is needed."""
+    module = _module(device)
+    if module is not None and hasattr(module, function):
+        return Backend(module, device, single=module is not cpu)
+    warnings.warn(
+        f"tensors on {device} are moved to the CPU, where {function} is computed, and results back",
+        PerformanceWarning,
+        stacklevel=2,
+    )
     return CPU
+
+
+def _module(device: torch.device) -> ModuleType | None:
+    if device.type == "cpu":
+        return cpu
+    if device.type == "cuda" and torch.version.cuda is not None:
+        from tallytree.torch.gpu import backend  # only where there is such a device
+
+        return backend
+    return None

@@ -15,7 +15,7 @@ from tallytree.errors import ModelError
 from tallytree.torch.backends import CPU, backend_of
 from tallytree.torch.cpu import laid
 from tallytree.torch.eager import eager
-from tallytree.torch.functions import Given, Scores, computed, score_of
+from tallytree.torch.functions import Given, Scores, computed, kept, score_of
 from tallytree.torch.inputs import (
     Lengths,
     checked_chain,
@@ -88,10 +88,12 @@ class Chain(Structured):
 
     # --- sums ----------------------------------------------------------------------------------------------
 
-    @cached_property
+    @kept
     def log_partition(self) -> Tensor:
         """``log Σ_y exp F(y)`` of each sentence, of shape (B,), with gradient."""
-        return computed(lambda backend, scores: backend.log_partition(scores), self.lengths, self._given)
+        return computed(
+            "log_partition", lambda backend, scores: backend.log_partition(scores), self.lengths, self._given
+        )
 
     @eager
     def score(self, tags: Tensor) -> Tensor:
@@ -113,15 +115,17 @@ class Chain(Structured):
         tensor of shape (B,), or (..., B)
             -inf for a tagging that is forbidden: all derivatives are then 0.
         """
-        if tags.ndim == 2:
+        if not isinstance(tags, Tensor) or tags.ndim == 2:
             known = checked_tags(tags, self.mask, self.tags)
             return log_prob(self._given, self.lengths, known)
         return self.score(tags) - self.log_partition
 
-    @cached_property
+    @kept
     def marginals(self) -> Tensor:
         """The probability of each tag at each position, of shape (B, T, C), with gradient; 0 in padding."""
-        return computed(lambda backend, scores: backend.marginals(scores), self.lengths, self._given)
+        return computed(
+            "marginals", lambda backend, scores: backend.marginals(scores), self.lengths, self._given
+        )
 
     def entropy(self) -> Tensor:
         """Return the entropy ``−Σ p log p`` of each sentence, in nats, with gradient.
@@ -131,7 +135,7 @@ class Chain(Structured):
         >>> Chain(torch.zeros(1, 3, 2), torch.zeros(2, 2)).entropy().exp()
         tensor([8.0000])
         """
-        return computed(lambda backend, scores: backend.entropy(scores), self.lengths, self._given)
+        return computed("entropy", lambda backend, scores: backend.entropy(scores), self.lengths, self._given)
 
     @cached_property
     def pair_marginals(self) -> Tensor:
@@ -169,20 +173,20 @@ class Chain(Structured):
             low.extend(least)
             return values, pull
 
-        logits = computed(compute, self.lengths, self._given)
+        logits = computed("tallied", compute, self.lengths, self._given)
         return Tally(counted, logits, tuple(low))
 
     # --- labellings ----------------------------------------------------------------------------------------
 
-    def _prepared(self) -> tuple[Any, Scores]:
-        backend = backend_of(self.emissions.device)
+    def _prepared(self, function: str) -> tuple[Any, Scores]:
+        backend = backend_of(self.emissions.device, function)
         return backend.functions, self._given.scores(self.lengths, backend)
 
     @cached_property
     @eager
     def argmax(self) -> Tensor:
         """The tags of the highest score, of shape (B, T); 0 in the padding."""
-        functions, scores = self._prepared()
+        functions, scores = self._prepared("viterbi")
         found: Tensor = functions.viterbi(scores)
         return found.to(self.emissions.device)
 
@@ -200,7 +204,7 @@ class Chain(Structured):
         shape = torch.Size(sample_shape)
         size = shape.numel(), *self.emissions.shape[:2]
         uniforms = torch.rand(size, dtype=torch.float64, generator=generator)
-        functions, scores = self._prepared()
+        functions, scores = self._prepared("sample")
         drawn: Tensor = functions.sample(scores, uniforms.to(scores.emissions.device))
         return drawn.to(self.emissions.device).reshape(*shape, *size[1:])
 
@@ -248,4 +252,4 @@ def log_prob(given: Given, lengths: Tensor, tags: Tensor) -> Tensor:
     def compute(backend: Any, scores: Scores) -> Any:
         return backend.surprise(scores, tags.to(scores.emissions.device))
 
-    return -computed(compute, lengths, given)
+    return -computed("surprise", compute, lengths, given)

@@ -19,7 +19,7 @@ from tallytree.parsing.statistics import TreeStatistic
 from tallytree.solving import distribution
 from tallytree.torch.backends import backend_of
 from tallytree.torch.eager import eager
-from tallytree.torch.functions import Shares, attached
+from tallytree.torch.functions import Shares, attached, kept
 from tallytree.torch.inputs import Lengths, check_devices, checked_floats, checked_lengths, shape_of
 from tallytree.torch.structured import Structured
 from tallytree.torch.tally import Tally
@@ -91,7 +91,7 @@ class Chart(Structured):
 
     # --- sums ----------------------------------------------------------------------------------------------
 
-    @cached_property
+    @kept
     def log_partition(self) -> Tensor:
         """``log Σ exp F(tree)`` of each sentence, of shape (B,), with gradient."""
 
@@ -244,10 +244,8 @@ class Chart(Structured):
 
     @cached_property
     def _forests(self) -> list[Forest]:
-        backend = backend_of(self.scores.device)
-        scores = (
-            self.scores.detach().to(backend.device, torch.float64).cpu().numpy().reshape(self._full_shape)
-        )
+        backend = backend_of(self.scores.device, "charts")
+        scores = self.scores.detach().to(backend.device, torch.float64).numpy().reshape(self._full_shape)
         forests = []
         for table, length in zip(scores, self.lengths.tolist(), strict=True):
             spans = np.zeros((length + 1, length + 1, len(self.labels)))

@@ -12,6 +12,7 @@ from torch import Tensor
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.statistics.constraints import Constraint
 from tallytree.torch.eager import eager
+from tallytree.torch.functions import kept
 from tallytree.torch.structured import Structured, TopK
 from tallytree.torch.tally import Tally
 
@@ -63,7 +64,7 @@ class Conditioned:
         held = self.condition.holds(dict(zip(self._statistics, grids, strict=False)))
         return torch.from_numpy(held).to(tally.logits.device)
 
-    @cached_property
+    @kept
     def _tally(self) -> Tally:
         """The tally of the condition's statistics, given the condition."""
         return self.tally(*self._statistics)
@@ -80,7 +81,7 @@ class Conditioned:
         summed = logsumexp(moved.flatten(len(kept) + 1), -1) if left else moved
         return Tally(tuple(statistics), summed, tuple(joint.low[axis] for axis in kept))
 
-    @cached_property
+    @kept
     def log_partition(self) -> Tensor:
         """``log Σ exp F(y)`` over what satisfies the condition, with gradient."""
         return logsumexp(self._tally.logits.flatten(1), 1)

@@ -201,3 +201,7 @@ def sample(scores: Scores, uniforms: Tensor) -> Tensor:
     return torch.from_numpy(draw_laid_chains(laid(scores), flat, torch.get_num_threads())).view(
         uniforms.shape
     )
+
+
+charts = True
+"""Charts are answered for by forests of the library, sentence by sentence."""

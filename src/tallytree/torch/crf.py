@@ -93,7 +93,7 @@ class CRF(nn.Module):
     def decode(self, emissions: Tensor, mask: Tensor | None = None) -> list[list[int]]:
         """Return the tags of the highest score, as lists of the lengths of the sentences."""
         given, lengths, _ = self._checked(emissions, mask)
-        backend = backend_of(given.emissions.device)
+        backend = backend_of(given.emissions.device, "viterbi")
         found = backend.functions.viterbi(given.scores(lengths, backend)).tolist()
         return [tags[:length] for tags, length in zip(found, lengths.tolist(), strict=True)]
 

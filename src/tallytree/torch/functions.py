@@ -7,8 +7,8 @@ what it gains with each score. One autograd function serves all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
-from typing import Any, NamedTuple
+from functools import reduce, wraps
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -134,6 +134,24 @@ class _Once(torch.autograd.Function):
         )
 
 
+T = TypeVar("T")
+
+
+def kept(function: Callable[[Any], T]) -> T:
+    """Make a property that is computed once: once with gradients, and once where none are recorded."""
+    name = f"_kept_{function.__name__}"
+
+    @wraps(function)
+    def found(self: Any) -> T:
+        mode = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+        known: dict[tuple[bool, bool], T] = self.__dict__.setdefault(name, {})
+        if mode not in known:
+            known[mode] = function(self)
+        return known[mode]
+
+    return property(found)  # type: ignore[return-value]
+
+
 @eager
 def attached(evaluate: Callable[[], tuple[Tensor, Shares]], *tensors: Tensor | None) -> Tensor:
     """Return float64 values as a part of the graph that tensors belong to, in their dtype, where they are."""
@@ -143,11 +161,14 @@ def attached(evaluate: Callable[[], tuple[Tensor, Shares]], *tensors: Tensor | N
 
 
 @eager
-def computed(compute: Compute, lengths: Tensor, given: Given) -> Tensor:
-    """Return values that a backend computes from the scores of chains, as a part of their graph."""
+def computed(function: str, compute: Compute, lengths: Tensor, given: Given) -> Tensor:
+    """Return values that a backend computes from the scores of chains, as a part of their graph.
+
+    `function`: which of its functions is needed. `compute`: calls it.
+    """
 
     def evaluate() -> tuple[Tensor, Shares]:
-        backend = backend_of(given.emissions.device)
+        backend = backend_of(given.emissions.device, function)
         scores = given.scores(lengths, backend)
         values, pull = compute(backend.functions, scores)
 

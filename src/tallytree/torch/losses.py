@@ -133,7 +133,7 @@ class StructuredHinge(StructuredLoss):
 
             return losses * (1 + ahead) if slack else losses + ahead, pull
 
-        return computed(compute, lengths, given)
+        return computed("most_violated", compute, lengths, given)
 
 
 def _check_possible(scores: Tensor) -> None:
@@ -175,7 +175,7 @@ class SoftmaxMargin(StructuredLoss):
 
             return values - score, pull
 
-        return computed(compute, lengths, given)
+        return computed("objective", compute, lengths, given)
 
 
 class ExpectedLoss(StructuredLoss):
@@ -200,4 +200,4 @@ class ExpectedLoss(StructuredLoss):
             found: tuple[Tensor, Pull] = backend.objective(scores, self.loss, self.labels, right, "risk")
             return found
 
-        return computed(compute, lengths, given)
+        return computed("objective", compute, lengths, given)

@@ -38,11 +38,6 @@ def log_partition(scores: Scores) -> tuple[Tensor, Pull]:
     return plain.log_partition(chains), lambda gain: plain.expectations(chains, gain)
 
 
-def entropy(scores: Scores) -> tuple[Tensor, Pull]:
-    """Return the entropy of each sentence."""
-    return on_cpu(cpu.entropy, scores, "entropies")
-
-
 def marginals(scores: Scores) -> tuple[Tensor, Pull]:
     """Return the probability of each tag at each position; their derivatives are found on the CPU."""
     found, _ = plain.expectations(_chains(scores), scores.emissions.new_ones(len(scores.lengths)))
