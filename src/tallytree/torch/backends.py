@@ -1,7 +1,7 @@
 """Which code answers for tensors on a device.
 
-A backend is a module with functions of :mod:`tallytree.torch.cpu`, all or some of them, on tensors of one kind
-of device. What it does not have is answered for on the CPU, and the results are moved back.
+A backend is a module with functions of :mod:`tallytree.torch.cpu`, all or some of them, on tensors of one
+kind of device. What it does not have is answered for on the CPU, and the results are moved back.
 """
 
 from __future__ import annotations

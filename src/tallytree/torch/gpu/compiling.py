@@ -136,6 +136,6 @@ def _nvrtc() -> ctypes.CDLL:
         except OSError:
             continue
     raise TallytreeError(
-        f"{name}, which compiles kernels for the GPU, is neither beside PyTorch {torch.__version__} nor on the "
-        "system; install PyTorch's CUDA build with pip, which brings it, or move the tensors to the CPU"
+        f"{name}, which compiles kernels for the GPU, is neither beside PyTorch {torch.__version__} nor on "
+        "the system; install PyTorch's CUDA build with pip, which brings it, or move the tensors to the CPU"
     )
