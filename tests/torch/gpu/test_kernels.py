@@ -19,6 +19,11 @@ from tallytree.torch.gpu import counted  # noqa: E402
 INF = float("inf")
 
 
+def named(value: object) -> str:
+    """A name for a parameter that is the same in every process."""
+    return getattr(value, "__name__", str(value))
+
+
 @pytest.fixture(params=["emulated", pytest.param("cuda", marks=pytest.mark.gpu)])
 def device(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, emulator: kernel_emulator.Emulator
@@ -79,7 +84,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", CASES, ids=named)
 def test_plain(device: str, case: tuple[int, int, bool, torch.dtype, float, bool]) -> None:
     problem = drawn(*case)
     problem.nodes.requires_grad_()
@@ -195,8 +200,8 @@ COUNTS = [(node_counts, case) for case in CASES] + [
 ]
 
 
-@pytest.mark.parametrize("real", [torch.float64, torch.float32], ids=str)
-@pytest.mark.parametrize(("counts", "case"), COUNTS, ids=str)
+@pytest.mark.parametrize("real", [torch.float64, torch.float32], ids=named)
+@pytest.mark.parametrize(("counts", "case"), COUNTS, ids=named)
 def test_best(device: str, counts: object, case: tuple, real: torch.dtype) -> None:
     problem = drawn(*case)
     tally = counts(problem, case[0])  # type: ignore[operator]
@@ -234,7 +239,7 @@ def test_best(device: str, counts: object, case: tuple, real: torch.dtype) -> No
         assert abs(float(problem.score(b, y)) - float(profile[got.cells[b]])) <= slack
 
 
-@pytest.mark.parametrize(("counts", "case"), COUNTS, ids=str)
+@pytest.mark.parametrize(("counts", "case"), COUNTS, ids=named)
 def test_sums(device: str, counts: object, case: tuple) -> None:
     problem = drawn(*case)
     tally = counts(problem, case[0])  # type: ignore[operator]
