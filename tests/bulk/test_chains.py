@@ -14,6 +14,7 @@ from tallytree.bulk.chains import Chains, best_of_chains
 from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.jobs import Labellings
 from tallytree.bulk.loss_batch import most_violated
+from tallytree.bulk.truth_tables import WHOLE_TABLES
 from tallytree.kernels import native
 
 pytestmark = pytest.mark.sanitize
@@ -318,7 +319,14 @@ def test_a_batch_of_chains_can_be_interrupted(threads):
     timer.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            best_of_chains(chains, tt.losses.FBeta(background="O"), truths * 300, "slack", threads=threads)
+            best_of_chains(
+                chains,
+                tt.losses.FBeta(background="O"),
+                truths * 300,
+                "slack",
+                threads=threads,
+                search=WHOLE_TABLES,
+            )
         timer.join()
     finally:
         signal.signal(signal.SIGINT, before)
