@@ -63,3 +63,4 @@ def install(monkeypatch: pytest.MonkeyPatch, emulator: Emulator) -> None:
     """Let the functions of the GPU take tensors of the CPU."""
     monkeypatch.setattr(compiling, "kernel", emulator.kernel)
     monkeypatch.setattr(compiling, "processors", lambda _: 1)
+    monkeypatch.setattr(compiling, "room", lambda _: 1 << 30)

@@ -22,6 +22,7 @@ from tallytree.errors import ModelError
 from tallytree.losses import as_loss
 from tallytree.losses.base import Loss
 from tallytree.losses.scaling import Scaling, checked_scaling
+from tallytree.torch.backends import backend_of
 from tallytree.torch.eager import eager
 from tallytree.torch.functions import Given, Pull, Scores, Slopes, computed
 from tallytree.torch.inputs import checked_chain, checked_lengths, checked_tags, mask_of
@@ -77,6 +78,21 @@ class StructuredLoss(nn.Module):
         found = self._values(given, lengths, checked_tags(tags, inside, count))
         return found if self.reduction == "none" else getattr(found, self.reduction)()
 
+    def device_bytes(
+        self, emissions: Tensor, transitions: Tensor, tags: Tensor, mask: Tensor | None = None
+    ) -> int:
+        """Return the memory that a call takes on a GPU for its tables, beside inputs and gradients.
+
+        Arguments are those of a call; nothing is computed. On the CPU, tables are made for one sentence at a
+        time, within the library's memory limit, and 0 is returned.
+        """
+        given = Given(*checked_chain(emissions, transitions))
+        lengths = checked_lengths(None, mask, *given.emissions.shape[:2])
+        backend = backend_of(given.emissions.device, "loss_bytes")
+        scores = given.scores(lengths, backend)
+        found: int = backend.functions.loss_bytes(scores, self.loss, self.labels, tags.to(backend.device))
+        return found
+
     @abstractmethod
     def _values(self, given: Given, lengths: Tensor, tags: Tensor) -> Tensor:
         """Return the loss of each sentence."""
@@ -95,6 +111,13 @@ class StructuredHinge(StructuredLoss):
         As for :class:`StructuredLoss`.
     scaling : {"margin", "slack"}
         Whether the loss is the margin, or multiplies a margin of 1.
+
+    Attributes
+    ----------
+    gap : tensor of shape (B,)
+        After a call: how far each value may be below the maximum. It is 0 on the CPU. On a GPU, tables of
+        float32 scores are rounded up, and the gap is what that amounts to, some millionths of the scores;
+        float64 scores have a gap of their rounding.
 
     Examples
     --------
@@ -116,22 +139,25 @@ class StructuredHinge(StructuredLoss):
         super().__init__(loss, labels=labels, reduction=reduction)
         checked_scaling(scaling, self.loss)
         self.scaling: Scaling = scaling
+        self.gap: Tensor = torch.zeros(0)
 
     def _values(self, given: Given, lengths: Tensor, tags: Tensor) -> Tensor:
         def compute(backend: Any, scores: Scores) -> tuple[Tensor, Pull]:
             right = tags.to(scores.emissions.device)
             score = backend.score(scores, right)
             _check_possible(score)
-            found, losses = backend.most_violated(scores, self.loss, self.labels, right, self.scaling)
+            found, losses, bounds = backend.most_violated(scores, self.loss, self.labels, right, self.scaling)
             ahead = backend.score(scores, found) - score
             slack = self.scaling == "slack"
+            values = losses * (1 + ahead) if slack else losses + ahead
+            self.gap = torch.zeros_like(values) if bounds is None else (bounds - values).clamp(min=0.0)
 
             def pull(gain: Tensor) -> Slopes:
                 weights = gain * losses if slack else gain
                 slopes: Slopes = backend.indicators(scores, (found, weights), (right, -weights))
                 return slopes
 
-            return losses * (1 + ahead) if slack else losses + ahead, pull
+            return values, pull
 
         return computed("most_violated", compute, lengths, given)
 

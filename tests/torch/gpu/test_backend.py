@@ -5,9 +5,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import tallytree as tt  # noqa: E402
+import tallytree.torch as ttt  # noqa: E402
 from tallytree.torch import cpu  # noqa: E402
 from tallytree.torch.functions import Scores  # noqa: E402
-from tallytree.torch.gpu import backend  # noqa: E402
+from tallytree.torch.gpu import backend, compiling  # noqa: E402
 
 NAMES = ("O", "B-x", "I-x", "B-y", "I-y")
 LOSSES = [
@@ -66,6 +67,39 @@ def test_a_loss_without_tables_is_answered_on_the_cpu(emulated_gpu):
     with pytest.warns(tt.PerformanceWarning, match="no kernel for this loss"):
         ours = backend.most_violated(scores, loss, NAMES, tags, "margin")
     assert torch.equal(ours[0], cpu.most_violated(scores, loss, NAMES, tags, "margin")[0])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_gap_of_a_hinge(emulated_gpu, dtype):
+    scores, tags = batch(8)
+    emissions, transitions = scores.emissions.to(dtype), scores.transitions.to(dtype)
+    tags[:, 1] = 0
+    hinge = ttt.StructuredHinge(tt.losses.ChunkFBeta(NAMES), scaling="slack", reduction="none")
+    values = hinge(emissions, transitions, tags)
+    best = hinge(emissions.double(), transitions.double(), tags)
+    assert bool((hinge.gap <= 1e-12).all())
+    assert bool((best - values.double() >= -1e-6).all())
+    hinge(emissions, transitions, tags)
+    assert bool((best <= values.double() + hinge.gap + 1e-6).all())
+    assert bool((hinge.gap <= (1e-4 if dtype == torch.float32 else 1e-12)).all())
+    assert hinge.device_bytes(emissions, transitions, tags) > 0
+
+
+def test_memory_is_told_and_kept_to(emulated_gpu, monkeypatch):
+    scores, tags = batch(6)
+    loss = tt.losses.FBeta(background="O")
+    expected = backend.most_violated(scores, loss, NAMES, tags, "slack")
+    need = backend.loss_bytes(scores, loss, NAMES, tags)
+    each = need // 5  # one block for each sentence, where the device has room
+    for room in (need, 2 * each, each):
+        monkeypatch.setattr(compiling, "room", lambda _, room=room: room)
+        monkeypatch.setattr(compiling, "processors", lambda _: 5)
+        assert backend.loss_bytes(scores, loss, NAMES, tags) <= room
+        found = backend.most_violated(scores, loss, NAMES, tags, "slack")
+        assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+    monkeypatch.setattr(compiling, "room", lambda _: each - 1)
+    with pytest.raises(tt.BudgetError, match="tables of one sentence need"):
+        backend.most_violated(scores, loss, NAMES, tags, "slack")
 
 
 def test_statistics(emulated_gpu):

@@ -124,8 +124,8 @@ def _softmax_margin(sums: Tensor, losses: Tensor) -> tuple[Tensor, Tensor]:
 
 def most_violated(
     scores: Scores, loss: Loss, names: Names, tags: Tensor, scaling: Scaling
-) -> tuple[Tensor, Tensor]:
-    """Return the tags of each sentence that most violate the margin, and their losses."""
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Return the tags that most violate the margin, their losses, and what no value of a sentence exceeds."""
     found = counting.losses_of(loss, names, tags, scores.lengths, scores.emissions.shape[2])
     if found is None:
         return on_cpu(cpu.most_violated, scores, "this loss", loss, names, tags, scaling)
@@ -134,7 +134,16 @@ def most_violated(
     slopes, offsets = (ones, found.losses) if scaling == "margin" else (found.losses, zeros)
     asked = counted.Values(slopes, offsets, found.which, float(scaling == "slack") - right)
     best = counted.best(counted.Run(_chains(scores), found.tallies, scores.emissions.dtype), asked)
-    return best.labels, found.losses[found.which.long(), best.cells.long()]
+    return best.labels, found.losses[found.which.long(), best.cells.long()], best.values
+
+
+def loss_bytes(scores: Scores, loss: Loss, names: Names, tags: Tensor) -> int:
+    """Return the device memory that :func:`most_violated` and :func:`objective` take for their tables."""
+    found = counting.losses_of(loss, names, tags, scores.lengths, scores.emissions.shape[2])
+    if found is None:
+        return 0
+    single = counted.Run(_unchecked(scores), found.tallies, scores.emissions.dtype)
+    return single.bytes
 
 
 def viterbi(scores: Scores) -> Tensor:

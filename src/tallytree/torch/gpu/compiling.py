@@ -77,6 +77,12 @@ def processors(device: torch.device) -> int:
     return torch.cuda.get_device_properties(device).multi_processor_count
 
 
+def room(device: torch.device) -> int:
+    """Return the bytes that tensors can still take on a device: free ones, and those that PyTorch keeps."""
+    free, _ = torch.cuda.mem_get_info(device)
+    return free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+
+
 @functools.cache
 def _loaded(source: str, name: str, device: int, settings: tuple[tuple[str, Any], ...]) -> Kernel:
     code = _compiled(source, torch.cuda.get_device_capability(device), settings)

@@ -14,6 +14,8 @@ from math import ceil
 import torch
 from torch import Tensor
 
+from tallytree.errors import BudgetError
+from tallytree.planning.budget import readable_bytes
 from tallytree.torch.gpu import compiling
 from tallytree.torch.gpu.chains import NAMES, Chains
 
@@ -107,10 +109,24 @@ class Run:
     tallies: Tallies
     real: torch.dtype
 
-    @property
+    @cached_property
     def blocks(self) -> int:
-        """Blocks of a launch."""
-        return min(self.chains.shape[0], _BLOCKS * compiling.processors(self.chains.nodes.device))
+        """Blocks of a launch: as many as the device has use for, and as fit its memory.
+
+        Raises
+        ------
+        BudgetError
+            The tables of one sentence do not fit.
+        """
+        device = self.chains.nodes.device
+        room, most = compiling.room(device), _BLOCKS * compiling.processors(device)
+        if self.block_bytes > room:
+            raise BudgetError(
+                f"the tables of one sentence need {readable_bytes(self.block_bytes)} on {device}, and "
+                f"{readable_bytes(room)} are free; use float32 scores, cut long sentences, count less, or "
+                "move the scores to the CPU, where searches need no whole tables"
+            )
+        return min(self.chains.shape[0], most, room // self.block_bytes)
 
     @property
     def columns(self) -> int:
@@ -118,10 +134,15 @@ class Run:
         return self.tallies.columns + 2 * self.tallies.count
 
     @property
+    def block_bytes(self) -> int:
+        """Bytes of the tables of a block, which takes one sentence after the other."""
+        rows = self.chains.shape[2] + self.tallies.extra_rows
+        return self.columns * rows * _REAL[self.real]
+
+    @property
     def bytes(self) -> int:
         """Device memory that a launch takes beside its inputs and answers."""
-        rows = self.chains.shape[2] + self.tallies.extra_rows
-        return self.blocks * self.columns * rows * _REAL[self.real]
+        return self.blocks * self.block_bytes
 
     @property
     def padded(self) -> int:
