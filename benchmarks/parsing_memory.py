@@ -25,14 +25,17 @@ def best_tree(forest: parsing.Forest, truth: parsing.Tree) -> Forecast:
     return forest.price.peak_bytes, forest.best
 
 
+def counted(forest: parsing.Forest, statistics: list[Any]) -> Forecast:
+    plan = parsing.plan(forest, statistics)
+    return plan.peak_bytes, lambda: parsing.profile(forest, statistics).best()
+
+
 def positives(forest: parsing.Forest, truth: parsing.Tree) -> Forecast:
-    plan = parsing.plan(forest, [parsing.true_positives(truth), parsing.false_positives(truth)])
-    return plan.peak_bytes, lambda: parsing.TreeProfile(plan).best()
+    return counted(forest, [parsing.true_positives(truth), parsing.false_positives(truth)])
 
 
 def tree_size(forest: parsing.Forest, truth: parsing.Tree) -> Forecast:
-    plan = parsing.plan(forest, [parsing.count()])
-    return plan.peak_bytes, lambda: parsing.TreeProfile(plan).best()
+    return counted(forest, [parsing.count()])
 
 
 CASES: dict[str, tuple[dict[str, Any], int, Callable[..., Forecast]]] = {

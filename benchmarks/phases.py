@@ -10,23 +10,25 @@ from typing import Any
 from cases import End
 from common import Row
 
-from tallytree.answers import graphs, profile, tally_table
-from tallytree.planning import orders, plan
+from tallytree.answers import profile, tally_table
+from tallytree.planning import orders, plan, planner
 
 # phase: the (object, attribute) that does it; the skeleton is inside the plan and is taken out of it
 CLOCKED: dict[str, tuple[Any, str]] = {
     "skeleton": (plan, "skeleton"),
-    "plan": (graphs, "plan_graph"),
+    "plan": (planner, "_planned"),
     "messages": (profile, "pass_upward"),
     "objective": (tally_table, "evaluate_objective"),
     "decode": (profile.Profile, "_decoded"),
-    "certify": (profile, "certified"),
+    "certify": (profile.Profile, "_certified"),
 }
 
 
 def forget() -> None:
-    """Empty the skeleton cache: what follows is a cold plan."""
-    orders._CACHE.clear()
+    """Forget programs and plans: what follows is a cold plan."""
+    for recent in (orders._RECENT, planner._RECENT):
+        for key in list(recent._values):
+            recent.forget(key)
 
 
 @contextmanager
