@@ -76,14 +76,14 @@ def solve(
         ``order``, ``memory_limit``, ``layout``, ``backend`` and ``threads``, as for :func:`profile`. With
         ``precision="single"``, tables take half the memory and about half the time; the solution is then
         optimal up to a proven :attr:`~Solution.gap`.
-    strategy : {"auto", "full", "bounds"}
-        ``"full"`` computes the best score for every tally. ``"bounds"`` rules out nearly all tallies by
-        bounds and computes only the others. It is exact as well, and much faster on large problems, but
-        supports only one to three statistics; other questions are solved in full. ``"auto"`` uses bounds
-        if the tables do not fit in memory, and tries them first if the tables would take long.
-    operation_limit : float, optional
-        The maximum number of add-max operations, for tables and for a search by bounds. By default there is
-        none.
+
+        ``strategy="full"`` computes the best score for every tally. ``"bounds"`` rules out nearly all tallies
+        by bounds and computes only the others. It is exact as well, and much faster on large problems, but
+        supports only one to three statistics; other questions are solved in full. ``"auto"``, the default,
+        uses bounds if the tables do not fit in memory, and tries them first if the tables would take long.
+
+        ``operation_limit`` is the maximum number of add-max operations, for tables and for a search by
+        bounds. By default there is none.
 
     Returns
     -------

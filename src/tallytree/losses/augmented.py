@@ -226,12 +226,10 @@ def loss_augmented(
     prune : bool
         Whether charts leave out items whose trees all score too little to be the answer. It changes only
         what the answer costs.
-    strategy : {"auto", "full", "bounds"}
-        As for :func:`solve`. Losses of sentences are searched for by bounds, unless it is ``"full"``.
-    operation_limit : float, optional
-        As for :func:`solve`.
     **options
-        ``order``, ``memory_limit``, ``layout`` and ``threads``, as for :func:`profile`.
+        ``order``, ``memory_limit``, ``layout`` and ``threads``, as for :func:`profile`; ``strategy`` and
+        ``operation_limit``, as for :func:`solve`. Losses of sentences are searched for by bounds, unless
+        ``strategy`` is ``"full"``.
 
     Returns
     -------
