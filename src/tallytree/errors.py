@@ -31,7 +31,7 @@ class InfeasibleError(TallytreeError):
 
 
 class BudgetError(TallytreeError, MemoryError):
-    """The plan needs more memory or operations than a limit allows; raised before anything is allocated.
+    """An answer needs more memory or operations than a limit allows; plans say so before they allocate.
 
     Attributes
     ----------

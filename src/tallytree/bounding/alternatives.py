@@ -116,11 +116,12 @@ class Several:
     def __init__(self, found: Sequence[Found]) -> None:
         self._found = found
         self._starts = [0, *accumulate(len(one.scores) for one in found)]
-        self.finished = all(one.finished for one in found)
-        self.ended = any(one.ended for one in found)
         self.value = max(one.value for one in found)
+        self.finished = all(one.finished or one.bound < self.value for one in found)
+        self.ended = any(one.ended for one in found)
         self.bound = max(one.bound for one in found)
         self.cells = sum(one.cells for one in found)
+        self.work = sum(one.work for one in found)
         self.tallies: NDArray[np.int64] = np.concatenate([one.tallies for one in found])
         self.scores: NDArray[np.float64] = np.concatenate([one.scores for one in found])
         self.proven = [part for one in found for part in one.proven]

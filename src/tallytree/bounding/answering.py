@@ -7,14 +7,14 @@ from typing import Any
 
 from tallytree.answers.tally_table import TallyTable
 from tallytree.bounding.question import Question
-from tallytree.bounding.strategy import bounded, known_so_far, price_of, work_limit
+from tallytree.bounding.strategy import bounded, first_work, known_so_far, price_of, work_limit
 from tallytree.errors import BudgetError
 from tallytree.planning.options import Options
 from tallytree.planning.query import Query
 from tallytree.running.engine import engine_of
 
 Ask = Callable[[], Question]
-"""Puts a question: where no search answers it, it need not be put."""
+"""Makes the question; called only if a search may answer it."""
 
 
 def answered(query: Query[Any], options: Options, ask: Ask | None = None) -> TallyTable[Any]:
@@ -28,12 +28,12 @@ def answered(query: Query[Any], options: Options, ask: Ask | None = None) -> Tal
     table: TallyTable[Any] | None = None if own is None else own(query, ask(), options)
     if table is not None:
         return table
-    auto = options.strategy == "auto"
-    most_work = _first_work(query, options, ask) if auto else work_limit(options)
+    most_work = _worth(query, options, ask) and first_work(query, options)
     found = bounded(query, ask(), options, most_work) if most_work else None
     if found is not None and found.finished:
         return found
-    if found is not None and found.ended and not auto:
+    limited = options.strategy != "auto" and options.operation_limit is not None
+    if found is not None and found.ended and limited:
         raise known_so_far(None, found, found.best_known(ask()))
     try:
         return _in_full(query, options, ask)
@@ -41,12 +41,12 @@ def answered(query: Query[Any], options: Options, ask: Ask | None = None) -> Tal
         return _within_limits(query, ask(), options, error)
 
 
-def _first_work(query: Query[Any], options: Options, ask: Ask) -> float:
-    """Return how much work a search may take before the whole table is made."""
+def _worth(query: Query[Any], options: Options, ask: Ask) -> bool:
+    """Return whether a search is tried before the whole table is made."""
+    if options.strategy != "auto":
+        return True
     price = price_of(query, options)
-    if price is None or not price.allowance or price.table_operations < ask().least_table(query, price):
-        return 0.0
-    return min(price.allowance, work_limit(options))
+    return bool(price and price.tried and price.table_operations >= ask().least_table(query, price))
 
 
 def _in_full(query: Query[Any], options: Options, ask: Ask | None) -> TallyTable[Any]:

@@ -52,6 +52,14 @@ def price_of(query: Query[Any], options: Options) -> SearchPrice | None:
     return search_price(query.subject, query.carried, query.window, options.plan.order, check)
 
 
+def first_work(query: Query[Any], options: Options) -> float:
+    """Return how much work a search may take, with ``strategy="auto"`` before the whole table is made."""
+    if options.strategy != "auto":
+        return work_limit(options)
+    price = price_of(query, options)
+    return 0.0 if price is None else min(price.allowance, work_limit(options))
+
+
 def work_limit(options: Options) -> float:
     """Return how much work a search may take in all."""
     return inf if options.operation_limit is None else options.operation_limit / SLOWER
@@ -142,7 +150,12 @@ def _by_function(
     return BoundedTable(query, counted, found, asked).knowing(bound, search.value, passes)
 
 
-def known_so_far(error: BudgetError | None, found: Known, best: Solution | None = None) -> BudgetError:
+def known_so_far(
+    error: BudgetError | None,
+    found: Known,
+    best: Solution | None = None,
+    remedy: str = "Raise operation_limit= or memory_limit=",
+) -> BudgetError:
     """Say what a search by bounds knows where it was ended, and no whole table fits the memory."""
     if found.value == float("-inf"):
         known = f"no labelling has a value above {found.bound:.10g}, and none that is allowed was met"
@@ -152,7 +165,7 @@ def known_so_far(error: BudgetError | None, found: Known, best: Solution | None 
             f"found: a gap of {found.bound - found.value:.4g}"
         )
     if error is None:
-        text = f"the search by bounds has reached its limit: {known}. Raise operation_limit= or memory_limit="
+        text = f"the search by bounds has reached its limit: {known}. {remedy}"
     else:
         text = f"{error}. A search by bounds ended as well: {known}"
     told = BudgetError(text)

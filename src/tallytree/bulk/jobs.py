@@ -58,6 +58,8 @@ class BatchOptions(NamedTuple):
         """Read the keywords of a public function."""
         if errors not in ("raise", "return"):
             raise ModelError(f"errors must be 'raise' or 'return', got {errors!r}")
+        if "operation_limit" in keywords:
+            raise TypeError(f"{function}() has no operation_limit=: a batch is limited by its memory alone")
         options = read_options(keywords, function, single=False, one=one)
         return cls(options.plan, options.run.threads, errors, options.strategy)
 

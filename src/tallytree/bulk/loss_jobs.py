@@ -132,6 +132,7 @@ class LossProblem:
         }
         if self.count > 1:
             return LossProfile(self.model, self.loss, **given).top(self.count, self.scaling, self.margin)
+        given["strategy"] = options.strategy
         return [loss_augmented(self.model, self.loss, self.scaling, margin=self.margin, **given)]
 
 

@@ -25,7 +25,7 @@ from tallytree.io.formulas import Formula
 from tallytree.io.problem_parts import Parameter, as_parameter, check_names, checked_formula
 from tallytree.kbest import diverse_k_best, k_best
 from tallytree.model.model import Model, checked_model
-from tallytree.planning.options import Options, PlanOptions, Strategy
+from tallytree.planning.options import Options, PlanOptions, Strategy, read_options
 from tallytree.planning.orders import Order
 from tallytree.planning.plan import Plan
 from tallytree.planning.precision import Precision
@@ -210,11 +210,9 @@ class ProblemFile:
         BudgetError
             One of the limits is passed.
         """
-        options = Options(
-            PlanOptions(memory_limit=memory_limit, precision=precision, order=order),
-            strategy=strategy,
-            operation_limit=operation_limit,
-        )
+        given = {"memory_limit": memory_limit, "precision": precision, "order": order}
+        limits = {"strategy": strategy, "operation_limit": operation_limit}
+        options = read_options(given | limits, "solve", one=True)
         objective = self.function(self.read)
         question = partial(Question, objective=objective, row_operations=self._row_operations)
         query = ask(self.model, self.read, self.constraint)

@@ -14,8 +14,9 @@ import numpy as np
 from tallytree.answers.certificate import Proof
 from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution
-from tallytree.bounding import Question, bounded, price_of
+from tallytree.bounding import Question, bounded, check_operations, price_of
 from tallytree.bounding.states import Ends, PrunedEvidence, regrets, without_states
+from tallytree.bounding.strategy import first_work
 from tallytree.errors import BudgetError
 from tallytree.planning.options import Options
 from tallytree.planning.planner import plan_graph
@@ -32,7 +33,8 @@ def best_by_bounds(query: Query[Statistic], count: int, options: Options) -> lis
         return None
     if options.strategy == "auto" and price.table_operations < _WORTH_TRYING:
         return None
-    table = bounded(query, Question(), options)
+    work = first_work(query, options)
+    table = bounded(query, Question(), options, work) if work else None
     if table is None or not table.finished:
         return None
     ends = regrets(table, options.plan)
@@ -63,6 +65,7 @@ def _within(
     """Return the best labellings that have no other states than those within a budget."""
     asked = without_states(query, ends.kept(budget))
     plan = plan_graph(asked, options.plan)
+    check_operations(plan, options.operation_limit)
     names = tuple(statistic.name for statistic in query.reported)
     evidence = PrunedEvidence(plan.price, ends, budget, names)
     best = islice(Profile(asked, plan, options.run).ranked(keep=True), count)

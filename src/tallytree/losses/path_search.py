@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tallytree.answers.certificate import SAME_TALLY
-from tallytree.bounding import bounded, price_of
-from tallytree.bounding.strategy import work_limit
+from tallytree.bounding import bounded
+from tallytree.bounding.strategy import first_work
 from tallytree.losses.path import MarginPath
 from tallytree.losses.query import GraphLossQuery, LossQuery
 from tallytree.losses.scaling import Scaling, scaled
@@ -46,19 +46,20 @@ class _PathSearch:
     def __init__(self, query: GraphLossQuery, scaling: Scaling, options: Options) -> None:
         self.query, self.scaling, self.options = query, scaling, options
         auto = options.strategy == "auto"
-        price = price_of(query.query, options) if auto else None
-        self._work = work_limit(options) if not auto else 0.0 if price is None else price.allowance
+        self._work = first_work(query.query, options)
         self._left = _MOST_SEARCHES if auto else inf
 
     def line(self, margin: float) -> _Line:
         """Return the best line at a margin."""
         self._left -= 1
-        if not self._work or self._left < 0:
+        if self._work <= 0 or self._left < 0:
             raise _GaveUpError
         query = self.query
         table = bounded(query.query, query.question(self.scaling, margin), self.options, self._work)
         if table is None or not table.finished:
             raise _GaveUpError
+        if self.options.operation_limit is not None:
+            self._work -= table.found.work
         best = best_of(table, query.objective(self.scaling, margin))
         found = query.augmented(best, self.scaling, margin)
         ahead = found.score - query.truth_score

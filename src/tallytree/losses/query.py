@@ -155,7 +155,11 @@ class GraphLossQuery(LossQuery[AugmentedSolution]):
         try:
             return answered(self.query, options, question)
         except BudgetError as error:
-            raise BudgetError(f"{error}. {self.loss.remedy}" if self.loss.remedy else str(error)) from None
+            if not self.loss.remedy:
+                raise
+            more = BudgetError(f"{error}. {self.loss.remedy}")
+            more.bound, more.best = error.bound, error.best
+            raise more from None
 
     @property
     def start(self) -> NDArray[np.int64] | None:

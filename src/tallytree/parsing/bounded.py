@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.bounding.answering import check_operations
 from tallytree.bounding.question import Question
 from tallytree.errors import BudgetError, InfeasibleError
 from tallytree.model.rounding import rounding_bound
@@ -44,6 +45,7 @@ def searched_trees(query: Query[TreeStatistic], question: Question, options: Opt
         except BudgetError:
             return _Search(query, options).run()
         if plan.operations <= _DEAR * query.subject.price.operations:
+            check_operations(plan, options.operation_limit)
             return TreeProfile(query, plan, options.run)
     return _Search(query, options).run()
 
@@ -80,7 +82,9 @@ class _Search:
 
     def _above(self, plans: ChartPlans, floor: float) -> tuple[TreeProfile, float]:
         """Return the profile of the chart above a floor, and the floor that its best tree asks for."""
-        found = TreeProfile(self.query, plans.above(floor), self.options.run)
+        plan = plans.above(floor)
+        check_operations(plan, self.options.operation_limit)
+        found = TreeProfile(self.query, plan, self.options.run)
         try:
             _, score = found.best_row()
         except InfeasibleError:

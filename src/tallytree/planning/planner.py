@@ -28,7 +28,7 @@ def plan_graph(query: Query[Statistic], options: PlanOptions = _DEFAULTS) -> Pla
     if options.order is not None:
         return _planned(query, options)
     places = tuple(map(id, query.carried)), tuple(query.window.items())
-    key = (query.subject.key, *places, options)
+    key = (query.subject.key, *places, options._replace(memory_limit=options.limit))
     found = _RECENT.get(key)
     if found is None:
         found = _planned(query, options)

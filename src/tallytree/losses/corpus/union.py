@@ -73,7 +73,7 @@ class Corpus:
         if table is None or not len(table):
             return None
         if table.ended:
-            raise known_so_far(None, table)
+            raise known_so_far(None, table, remedy="Raise memory_limit=")
         # With several tallies that cost nothing the search does not say which of them is meant; any will do.
         if not table.finished and not (scaling == "slack" and table.value >= 0):
             return None

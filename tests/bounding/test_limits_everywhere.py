@@ -1,0 +1,63 @@
+"""A limit of operations holds whichever way an answer is found, and what a search knew is told."""
+
+import numpy as np
+import pytest
+
+import tallytree as tt
+from tallytree.io import ProblemFile
+
+
+def chain(length, seed=0, states=3):
+    rng = np.random.default_rng(seed)
+    return tt.Model.chain(rng.normal(size=(length, states)), rng.normal(size=(states, states)))
+
+
+@pytest.mark.parametrize("strategy", ["auto", "full", "bounds"])
+def test_k_best(strategy):
+    model = chain(60)
+    with pytest.raises(tt.BudgetError):
+        tt.k_best(model, 3, where=tt.count(state=1) == 30, strategy=strategy, operation_limit=1)
+
+
+@pytest.mark.parametrize("strategy", ["auto", "full", "bounds"])
+def test_paths_of_margins(strategy):
+    model, truth = chain(60), np.zeros(60, dtype=int)
+    loss = tt.losses.FBeta(truth, background=1)
+    with pytest.raises(tt.BudgetError):
+        tt.loss_augmented_path(model, loss, high=50.0, strategy=strategy, operation_limit=1)
+
+
+def test_batches_have_no_such_limit():
+    with pytest.raises(TypeError, match="has no operation_limit"):
+        tt.loss_augmented_batch(
+            [chain(3)], tt.losses.FBeta(background=0), truths=[[0, 1, 2]], operation_limit=1
+        )
+
+
+def test_a_box_out_of_reach_does_not_spoil_the_answer():
+    """Twice a count is never odd: that alternative has no labelling, and the other has the answer."""
+    model = chain(2100)
+    twice = 2 * tt.count(model, state=1)
+    other = tt.count(model, state=2)
+    odd, even = (twice == 3) & (other == 2090), (twice == 4190) & (other == 3)
+    found = tt.solve(model, where=odd | even, memory_limit=1e9)
+    labels = found.assignment
+    assert (labels == 1).sum() == 2095 and (labels == 2).sum() == 3
+
+
+def test_what_a_search_for_a_loss_knew_is_told():
+    model, truth = chain(400), np.zeros(400, dtype=int)
+    with pytest.raises(tt.BudgetError, match="gap") as caught:
+        tt.loss_augmented(
+            model, tt.losses.FBeta(truth, background=1), strategy="bounds", operation_limit=3000
+        )
+    assert caught.value.bound is not None
+
+
+def test_a_problem_file_checks_its_options():
+    model = chain(4)
+    problem = ProblemFile(model, [tt.count(model, state=1)], "score")
+    with pytest.raises(tt.ModelError, match="strategy"):
+        problem.solve(strategy="bogus")
+    with pytest.raises(tt.ModelError, match="operation_limit"):
+        problem.solve(operation_limit=-1)
