@@ -104,7 +104,7 @@ def test_neither_fits_and_it_says_what_is_known():
 def test_explanation_is_an_argument():
     model = tt.Model.chain(np.array([[0.0, 1], [0, 2], [0, 4]]), np.zeros((2, 2)))
     text = tt.solve(model, where=tt.count(state=1) == 1, strategy="bounds").explain()
-    assert "a plain pass" in text and "all that are were looked at" in text
+    assert "a plain pass" in text and "all such labellings were examined" in text
 
 
 def test_what_cannot_be_asked_is_answered_in_full():

@@ -47,7 +47,9 @@ def test_a_list_that_no_table_fits():
     found = tt.k_best(model, 20, where=where, strategy="bounds", memory_limit=1e7)
     assert [s.score for s in found] == pytest.approx([s.score for s in full])
     certificate = found[3].certificate
-    assert isinstance(certificate, PrunedCertificate) and "states: labellings with others" in str(certificate)
+    assert isinstance(
+        certificate, PrunedCertificate
+    ) and "states: allowed labellings with any other state" in str(certificate)
     assert certificate.below <= found[-1].score and certificate.states[1] < certificate.states[0]
     assert "but the 3 before it" in certificate.claim
 

@@ -213,7 +213,7 @@ def test_it_reads_as_an_argument():
     for piece in (
         "right4 = 0 the loss is 1",
         "(a plain pass)",
-        "all that are were looked at",
+        "all such sentences were examined",
         "ruled out by",
     ):
         assert piece in text

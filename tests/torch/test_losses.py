@@ -138,3 +138,11 @@ def test_a_step_of_training_lowers_the_loss(device):
             optimiser.step()
             values.append(value.item())
         assert values[-1] < 0.9 * values[0], kind
+
+
+def test_a_risk_of_nothing_is_refused(device):
+    emissions = torch.zeros(2, 3, 2, device=device)
+    emissions[1, 1] = -torch.inf
+    risk = ttt.ExpectedLoss(tt.losses.HammingDistance())
+    with pytest.raises(tt.InfeasibleError, match="sentence 1"):
+        risk(emissions, torch.zeros(2, 2, device=device), torch.zeros(2, 3, dtype=torch.int64, device=device))

@@ -175,5 +175,6 @@ class BoundsCertificate(AnyCertificate):
             f"  no labelling has score {paid} above {part.most:.10g} (a plain pass);",
             f"  with {part.box(self.counted)}, one that is as good as this one is at most "
             f"{max(part.budget, 0.0):.6g}",
-            f"  below that, and all that are were looked at: {counted(part.cells, 'cell')} of the tables",
+            f"  below that, and all such labellings were examined: {counted(part.cells, 'cell')} of the "
+            "tables",
         ]

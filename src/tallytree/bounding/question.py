@@ -68,7 +68,7 @@ class Question(NamedTuple):
     def wanted(
         self, query: Query[Statistic], room: float = inf
     ) -> tuple[tuple[Statistic, ...], Wanted] | None:
-        """Return the statistics to count, uncapped, and what is wanted; None where that is beyond it.
+        """Return the statistics to count, uncapped, and what is wanted; None if bounds cannot answer it.
 
         A table over the box has to fit into so many bytes.
         """

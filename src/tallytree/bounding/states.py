@@ -133,7 +133,7 @@ class PrunedCertificate(Certificate):
         every, left = self.states
         return (
             f"{Certificate.__str__(self)}\n"
-            f"  over {left:,} of {every:,} states: labellings with others that are allowed score less than "
+            f"  over {left:,} of {every:,} states: allowed labellings with any other state score less than "
             f"{self.below:.10g}\n"
             f"  (max-marginals at the prices {', '.join(f'{price:.6g}' for price in self.prices)})"
         )

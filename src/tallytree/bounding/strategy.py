@@ -45,7 +45,7 @@ class Known(Protocol):
 
 
 def price_of(query: Query[Any], options: Options) -> SearchPrice | None:
-    """Return what a search for the answer to a query is expected to cost; None where there is none."""
+    """Return what a search for an answer is expected to cost; None if bounds do not support the query."""
     if not isinstance(query.subject, Model):
         return None
     check = partial(check_size, options.plan)

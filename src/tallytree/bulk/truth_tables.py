@@ -100,7 +100,7 @@ class TruthTables(ABC):
 
     @cached_property
     def compiled(self) -> native.TruthTables:
-        """The tables, on the other side."""
+        """The tables as a native object."""
         return native.TruthTables(*self.tables)
 
     def truths(

@@ -1,4 +1,4 @@
-"""What was made last, for when it is asked for again: plans of models that look alike are the same."""
+"""A small cache of recent results: plans of models that look alike are the same."""
 
 from __future__ import annotations
 

@@ -32,8 +32,10 @@ def on_cpu(function: Callable[..., R], scores: Scores, what: str, *arguments: An
         stacklevel=2,
     )
     found = function(moved(scores), *(one.cpu() if isinstance(one, Tensor) else one for one in arguments))
-    answers: Any = tuple(_returned(one, device) for one in cast(tuple[Any, ...], found))
-    return cast(R, answers)
+    several = isinstance(found, tuple)
+    answers: Any = found if several else (found,)
+    back = tuple(_returned(one, device) for one in answers)
+    return cast(R, back if several else back[0])
 
 
 def _returned(answer: Any, device: torch.device) -> Any:

@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from tallytree.errors import ModelError
+from tallytree.errors import InfeasibleError, ModelError
 from tallytree.losses import as_loss
 from tallytree.losses.base import Loss
 from tallytree.losses.scaling import Scaling, checked_scaling
@@ -69,13 +69,8 @@ class StructuredLoss(nn.Module):
         tags : int tensor of shape (B, T)
             What is right.
         """
-        given = Given(*checked_chain(emissions, transitions))
-        batch, longest, count = given.emissions.shape
-        if self.labels is not None and len(self.labels) != count:
-            raise ModelError(f"there are {count} tags, but labels has {len(self.labels)} names")
-        lengths = checked_lengths(None, mask, batch, longest)
-        inside = mask_of(lengths.to(given.emissions.device), longest)
-        found = self._values(given, lengths, checked_tags(tags, inside, count))
+        given, lengths, right = self._checked(emissions, transitions, tags, mask)
+        found = self._values(given, lengths, right)
         return found if self.reduction == "none" else getattr(found, self.reduction)()
 
     def device_bytes(
@@ -86,12 +81,24 @@ class StructuredLoss(nn.Module):
         Arguments are those of a call; nothing is computed. On the CPU, tables are made for one sentence at a
         time, within the library's memory limit, and 0 is returned.
         """
-        given = Given(*checked_chain(emissions, transitions))
-        lengths = checked_lengths(None, mask, *given.emissions.shape[:2])
+        given, lengths, right = self._checked(emissions, transitions, tags, mask)
         backend = backend_of(given.emissions.device, "loss_bytes")
-        scores = given.scores(lengths, backend)
-        found: int = backend.functions.loss_bytes(scores, self.loss, self.labels, tags.to(backend.device))
+        scores, known = given.scores(lengths, backend), right.to(backend.device)
+        found: int = backend.functions.loss_bytes(scores, self.loss, self.labels, known, self._summed)
         return found
+
+    _summed = True  # over all taggings, in float64
+
+    def _checked(
+        self, emissions: Tensor, transitions: Tensor, tags: Tensor, mask: Tensor | None
+    ) -> tuple[Given, Tensor, Tensor]:
+        given = Given(*checked_chain(emissions, transitions))
+        batch, longest, count = given.emissions.shape
+        if self.labels is not None and len(self.labels) != count:
+            raise ModelError(f"there are {count} tags, but labels has {len(self.labels)} names")
+        lengths = checked_lengths(None, mask, batch, longest)
+        inside = mask_of(lengths.to(given.emissions.device), longest)
+        return given, lengths, checked_tags(tags, inside, count)
 
     @abstractmethod
     def _values(self, given: Given, lengths: Tensor, tags: Tensor) -> Tensor:
@@ -140,6 +147,8 @@ class StructuredHinge(StructuredLoss):
         checked_scaling(scaling, self.loss)
         self.scaling: Scaling = scaling
         self.gap: Tensor = torch.zeros(0)
+
+    _summed = False
 
     def _values(self, given: Given, lengths: Tensor, tags: Tensor) -> Tensor:
         def compute(backend: Any, scores: Scores) -> tuple[Tensor, Pull]:
@@ -224,6 +233,9 @@ class ExpectedLoss(StructuredLoss):
         def compute(backend: Any, scores: Scores) -> tuple[Tensor, Pull]:
             right = tags.to(scores.emissions.device)
             found: tuple[Tensor, Pull] = backend.objective(scores, self.loss, self.labels, right, "risk")
+            wrong = torch.nonzero(~torch.isfinite(found[0]))
+            if len(wrong):
+                raise InfeasibleError(f"every tagging of sentence {int(wrong[0])} is forbidden by -inf")
             return found
 
         return computed("objective", compute, lengths, given)

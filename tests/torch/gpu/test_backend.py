@@ -89,17 +89,66 @@ def test_memory_is_told_and_kept_to(emulated_gpu, monkeypatch):
     scores, tags = batch(6)
     loss = tt.losses.FBeta(background="O")
     expected = backend.most_violated(scores, loss, NAMES, tags, "slack")
-    need = backend.loss_bytes(scores, loss, NAMES, tags)
+    need = backend.loss_bytes(scores, loss, NAMES, tags, False)
     each = need // 5  # one block for each sentence, where the device has room
     for room in (need, 2 * each, each):
         monkeypatch.setattr(compiling, "room", lambda _, room=room: room)
         monkeypatch.setattr(compiling, "processors", lambda _: 5)
-        assert backend.loss_bytes(scores, loss, NAMES, tags) <= room
+        assert backend.loss_bytes(scores, loss, NAMES, tags, False) <= room
         found = backend.most_violated(scores, loss, NAMES, tags, "slack")
         assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
     monkeypatch.setattr(compiling, "room", lambda _: each - 1)
     with pytest.raises(tt.BudgetError, match="tables of one sentence need"):
         backend.most_violated(scores, loss, NAMES, tags, "slack")
+
+
+@pytest.mark.parametrize("states", [27, 50])
+def test_more_tags_than_a_thread_takes_at_once(emulated_gpu, states):
+    source = torch.Generator().manual_seed(states)
+    emissions = torch.randn(3, 5, states, generator=source, dtype=torch.float64)
+    transitions = torch.randn(states, states, generator=source, dtype=torch.float64)
+    scores = Scores(emissions, transitions, torch.tensor([5, 2, 4]))
+    tags = torch.randint(0, states, (3, 5), generator=source)
+    loss, gain = tt.losses.FBeta(background=0), torch.ones(3, dtype=torch.float64)
+    ours, theirs = (one.objective(scores, loss, None, tags, "risk") for one in (backend, cpu))
+    for mine, its in zip((ours[0], *ours[1](gain)), (theirs[0], *theirs[1](gain)), strict=True):
+        same(mine, its)
+    ours, theirs = (one.most_violated(scores, loss, None, tags, "slack") for one in (backend, cpu))
+    assert torch.equal(ours[0], theirs[0])
+
+
+def test_more_tags_than_a_block_has_memory_for(emulated_gpu, monkeypatch):
+    """They are answered for on the CPU, and it is said when they are first asked about."""
+    scores, tags = batch(9)
+    monkeypatch.setattr(compiling, "block_memory", lambda _: 200)
+    loss, uniforms = tt.losses.FBeta(background="O"), torch.full((2, 5, 7), 0.5, dtype=torch.float64)
+    questions = {
+        "log_partition": (),
+        "marginals": (),
+        "sample": (uniforms,),
+        "tallied": ((tt.count(state="O"),), NAMES),
+        "objective": (loss, NAMES, tags, "risk"),
+        "most_violated": (loss, NAMES, tags, "slack"),
+    }
+    for name, arguments in questions.items():
+        with pytest.warns(tt.PerformanceWarning, match="there is no kernel for"):
+            ours = getattr(backend, name)(scores, *arguments)
+        theirs = getattr(cpu, name)(scores, *arguments)
+        first = [one[0] if isinstance(one, tuple) else one for one in (ours, theirs)]
+        assert torch.equal(*first)
+    assert torch.equal(backend.viterbi(scores), cpu.viterbi(scores))
+
+
+def test_memory_of_sums_is_that_of_float64(emulated_gpu):
+    scores, tags = batch(10)
+    emissions, transitions = scores.emissions.float(), scores.transitions.float()
+    mask = torch.ones(5, 7, dtype=torch.bool)
+    mask[1, 3:] = False
+    tags[1, 3:] = -100  # in the padding anything will do
+    hinge = ttt.StructuredHinge(tt.losses.FBeta(background=0))
+    risk = ttt.ExpectedLoss(tt.losses.FBeta(background=0))
+    asked = emissions, transitions, tags, mask
+    assert risk.device_bytes(*asked) == 2 * hinge.device_bytes(*asked) > 0
 
 
 def test_statistics(emulated_gpu):

@@ -20,6 +20,8 @@ from tallytree.torch.functions import Pull, Scores, Slopes
 from tallytree.torch.gpu import chains as plain
 from tallytree.torch.gpu import counted, counting
 
+_MANY = "sums with so many tags"
+
 
 def _chains(scores: Scores) -> plain.Chains:
     """Return scores as kernels take them, or refuse those that mean nothing."""
@@ -35,12 +37,17 @@ def _unchecked(scores: Scores) -> plain.Chains:
 def log_partition(scores: Scores) -> tuple[Tensor, Pull]:
     """Return ``log Σ_y exp F(y)`` of each sentence."""
     chains = _chains(scores)
+    if not chains.fits:
+        return on_cpu(cpu.log_partition, scores, _MANY)
     return plain.log_partition(chains), lambda gain: plain.expectations(chains, gain)
 
 
 def marginals(scores: Scores) -> tuple[Tensor, Pull]:
     """Return the probability of each tag at each position; their derivatives are found on the CPU."""
-    found, _ = plain.expectations(_chains(scores), scores.emissions.new_ones(len(scores.lengths)))
+    chains = _chains(scores)
+    if not chains.fits:
+        return on_cpu(cpu.marginals, scores, _MANY)
+    found, _ = plain.expectations(chains, scores.emissions.new_ones(len(scores.lengths)))
 
     def pull(gain: Tensor) -> Slopes:
         _, pulled = on_cpu(cpu.marginals, scores, "derivatives of marginals")
@@ -83,9 +90,9 @@ def _sum(one: Slopes, other: Slopes) -> Slopes:
 def tallied(scores: Scores, statistics: Counted, names: Names) -> tuple[Tensor, Pull, tuple[int, ...]]:
     """Return the log-partition of every tally of each sentence, and the least tally of each statistic."""
     found = counting.statistics_of(statistics, names, scores.emissions, scores.lengths.tolist())
-    if found is None:
+    run = None if found is None else counted.Run(_chains(scores), found.tallies, torch.float64)
+    if found is None or run is None or not run.fits(gradient=True):
         return on_cpu(cpu.tallied, scores, "these statistics", statistics, names)
-    run = counted.Run(_chains(scores), found.tallies, torch.float64)
     values = counted.log_tallies(run)
 
     def pull(gain: Tensor) -> Slopes:
@@ -100,9 +107,9 @@ def objective(
 ) -> tuple[Tensor, Pull]:
     """Return an objective of the losses of all taggings of each sentence, compared with given tags."""
     found = counting.losses_of(loss, names, tags, scores.lengths, scores.emissions.shape[2])
-    if found is None:
+    run = None if found is None else counted.Run(_chains(scores), found.tallies, torch.float64)
+    if found is None or run is None or not run.fits(gradient=True):
         return on_cpu(cpu.objective, scores, "this loss", loss, names, tags, kind)
-    run = counted.Run(_chains(scores), found.tallies, torch.float64)
     sums, losses = counted.log_tallies(run), found.losses[found.which.long()]
     values, slopes = _risk(sums, losses) if kind == "risk" else _softmax_margin(sums, losses)
 
@@ -127,23 +134,25 @@ def most_violated(
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """Return the tags that most violate the margin, their losses, and what no value of a sentence exceeds."""
     found = counting.losses_of(loss, names, tags, scores.lengths, scores.emissions.shape[2])
-    if found is None:
+    run = None if found is None else counted.Run(_chains(scores), found.tallies, scores.emissions.dtype)
+    if found is None or run is None or not run.fits():
         return on_cpu(cpu.most_violated, scores, "this loss", loss, names, tags, scaling)
     right = score(scores, tags)
     ones, zeros = torch.ones_like(found.losses), torch.zeros_like(found.losses)
     slopes, offsets = (ones, found.losses) if scaling == "margin" else (found.losses, zeros)
     asked = counted.Values(slopes, offsets, found.which, float(scaling == "slack") - right)
-    best = counted.best(counted.Run(_chains(scores), found.tallies, scores.emissions.dtype), asked)
+    best = counted.best(run, asked)
     return best.labels, found.losses[found.which.long(), best.cells.long()], best.values
 
 
-def loss_bytes(scores: Scores, loss: Loss, names: Names, tags: Tensor) -> int:
-    """Return the device memory that :func:`most_violated` and :func:`objective` take for their tables."""
+def loss_bytes(scores: Scores, loss: Loss, names: Names, tags: Tensor, summed: bool) -> int:
+    """Return the device memory that tables take: of :func:`objective` if summed, else of `most_violated`."""
     found = counting.losses_of(loss, names, tags, scores.lengths, scores.emissions.shape[2])
     if found is None:
         return 0
-    single = counted.Run(_unchecked(scores), found.tallies, scores.emissions.dtype)
-    return single.bytes
+    real = torch.float64 if summed else scores.emissions.dtype
+    run = counted.Run(_unchecked(scores), found.tallies, real)
+    return run.bytes if run.fits(gradient=summed) else 0
 
 
 def viterbi(scores: Scores) -> Tensor:
@@ -155,6 +164,8 @@ def viterbi(scores: Scores) -> Tensor:
 def sample(scores: Scores, uniforms: Tensor) -> Tensor:
     """Return tags drawn by uniform numbers (draws, B, T)."""
     chains = _chains(scores)
+    if not chains.fits:
+        return on_cpu(cpu.sample, scores, _MANY, uniforms)
     if not (plain.log_partition(chains) > -torch.inf).all():
         return cpu.sample(moved(scores), uniforms.cpu())  # which says what is wrong
     return plain.draw(chains, uniforms.contiguous())

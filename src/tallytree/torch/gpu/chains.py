@@ -44,14 +44,23 @@ class Chains:
             source, name, self.nodes.device, STATES=self.shape[2], SCORE=score, **settings
         )
 
-    def launch(self, source: str, name: str, *arguments: Tensor | int) -> None:
+    def memory(self, factors: bool) -> int:
+        """Return the shared memory of a block, with or without exponentials of shared weights."""
+        states = self.shape[2]
+        return 8 * (int(factors) * self.shared * states * states + _WARPS * 3 * states)
+
+    @property
+    def fits(self) -> bool:
+        """Whether a block has room for the exponentials of shared weights: not with too many states."""
+        return self.memory(True) <= compiling.block_memory(self.nodes.device)
+
+    def launch(self, source: str, name: str, *arguments: Tensor | int, factors: bool = True) -> None:
         """Launch a kernel that takes a warp for each sentence."""
-        sentences, positions, states = self.shape
-        memory = 8 * (self.shared * states * states + _WARPS * 3 * states)
+        sentences, positions, _ = self.shape
         self.kernel(source, name)(
             self.blocks,
             _WARPS * 32,
-            memory,
+            self.memory(factors),
             *(self.nodes, self.weights, self.lengths, *arguments),
             *(sentences, positions, self.shared),
         )
@@ -91,13 +100,13 @@ def gathered(chains: Chains, edges: Tensor) -> Tensor:
 def labelling_scores(chains: Chains, labels: Tensor) -> Tensor:
     """Return the scores of given labels (B, T), float64."""
     scores = torch.empty(chains.shape[0], dtype=torch.float64, device=chains.nodes.device)
-    chains.launch("labellings.cu", "labelling_scores", labels, scores)
+    chains.launch("labellings.cu", "labelling_scores", labels, scores, factors=False)
     return scores
 
 
 def add_labellings(chains: Chains, labels: Tensor, shares: Tensor, slopes: tuple[Tensor, Tensor]) -> None:
     """Add shares (B,), float64, at the entries of labels; slopes are those of :func:`empty_slopes`."""
-    chains.launch("labellings.cu", "add_labellings", labels, shares.contiguous(), *slopes)
+    chains.launch("labellings.cu", "add_labellings", labels, shares.contiguous(), *slopes, factors=False)
 
 
 def viterbi(chains: Chains) -> tuple[Tensor, Tensor]:
@@ -105,7 +114,7 @@ def viterbi(chains: Chains) -> tuple[Tensor, Tensor]:
     scores = torch.empty(chains.shape[0], dtype=torch.float64, device=chains.nodes.device)
     choices = torch.empty(chains.shape, dtype=torch.int32, device=scores.device)
     labels = torch.zeros(chains.shape[:2], dtype=torch.int64, device=scores.device)
-    chains.launch("plain.cu", "viterbi", scores, choices, labels)
+    chains.launch("plain.cu", "viterbi", scores, choices, labels, factors=False)
     return scores, labels
 
 

@@ -23,14 +23,20 @@ _HEADERS = ("numbers.cuh", "counted.cuh", "filling.cuh", "plain.cu")
 class Kernel:
     """A function on the device, and how to call it."""
 
-    def __init__(self, driver: ctypes.CDLL, function: ctypes.c_void_p, module: ctypes.c_void_p) -> None:
-        self._driver = driver
+    def __init__(
+        self, driver: ctypes.CDLL, device: int, function: ctypes.c_void_p, module: ctypes.c_void_p
+    ) -> None:
+        self._driver, self._device = driver, device
         self._function = function
         self._module = module  # keeps the code loaded
-        self._memory = 48 << 10
+        self._memory = 47 << 10  # of 48 KiB, which include what kernels declare themselves
 
     def __call__(self, blocks: int, threads: int, memory: int, *arguments: Any) -> None:
-        """Launch on the current stream, with values that :func:`packed` takes."""
+        """Launch on the current stream of the device, with values that :func:`packed` takes."""
+        with torch.cuda.device(self._device):
+            self._launch(blocks, threads, memory, arguments)
+
+    def _launch(self, blocks: int, threads: int, memory: int, arguments: tuple[Any, ...]) -> None:
         if memory > self._memory:  # more than a block has without asking
             _checked(self._driver.cuFuncSetAttribute(self._function, 8, memory), "cuFuncSetAttribute")
             self._memory = memory
@@ -77,6 +83,14 @@ def processors(device: torch.device) -> int:
     return torch.cuda.get_device_properties(device).multi_processor_count
 
 
+@functools.cache
+def block_memory(device: torch.device) -> int:
+    """Return the most shared memory that a block can have on a device."""
+    properties = torch.cuda.get_device_properties(device)
+    most: int = getattr(properties, "shared_memory_per_block_optin", 48 << 10)
+    return most - (1 << 10)
+
+
 def room(device: torch.device) -> int:
     """Return the bytes that tensors can still take on a device: free ones, and those that PyTorch keeps."""
     free, _ = torch.cuda.mem_get_info(device)
@@ -94,7 +108,7 @@ def _loaded(source: str, name: str, device: int, settings: tuple[tuple[str, Any]
         _checked(
             driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode()), "cuModuleGetFunction"
         )
-    return Kernel(driver, function, module)
+    return Kernel(driver, device, function, module)
 
 
 @functools.cache
@@ -104,7 +118,7 @@ def _compiled(source: str, capability: tuple[int, int], settings: tuple[tuple[st
     texts = [(files / header).read_bytes() for header in _HEADERS]
     program = ctypes.c_void_p()
     count = len(_HEADERS)
-    compiler.nvrtcCreateProgram(
+    status = compiler.nvrtcCreateProgram(
         ctypes.byref(program),
         source.encode() if "\n" in source else (files / source).read_bytes(),
         b"kernels.cu",
@@ -112,6 +126,7 @@ def _compiled(source: str, capability: tuple[int, int], settings: tuple[tuple[st
         (ctypes.c_char_p * count)(*texts),
         (ctypes.c_char_p * count)(*(header.encode() for header in _HEADERS)),
     )
+    _checked(status, "nvrtcCreateProgram")
     options = [f"--gpu-architecture=sm_{capability[0]}{capability[1]}", "-std=c++17"]
     options += [f"-D{key}={value}" for key, value in settings]
     packed = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))

@@ -109,9 +109,9 @@ class Run:
     tallies: Tallies
     real: torch.dtype
 
-    @cached_property
+    @property
     def blocks(self) -> int:
-        """Blocks of a launch: as many as the device has use for, and as fit its memory.
+        """Blocks of a launch: as many as the device has use for, and as fit the memory that is free now.
 
         Raises
         ------
@@ -123,10 +123,10 @@ class Run:
         if self.block_bytes > room:
             raise BudgetError(
                 f"the tables of one sentence need {readable_bytes(self.block_bytes)} on {device}, and "
-                f"{readable_bytes(room)} are free; use float32 scores, cut long sentences, count less, or "
-                "move the scores to the CPU, where searches need no whole tables"
+                f"{readable_bytes(room)} are free; cut long sentences, count less, or move the scores to the "
+                "CPU, where searches need no whole tables"
             )
-        return min(self.chains.shape[0], most, room // self.block_bytes)
+        return min(self.chains.shape[0], most, max(1, int(0.9 * room) // self.block_bytes))
 
     @property
     def columns(self) -> int:
@@ -143,6 +143,18 @@ class Run:
     def bytes(self) -> int:
         """Device memory that a launch takes beside its inputs and answers."""
         return self.blocks * self.block_bytes
+
+    def fits(self, gradient: bool = False) -> bool:
+        """Return whether numbers of columns fit 32 bits, and the weights of a step a block's memory."""
+        rows = self.chains.shape[2] + self.tallies.extra_rows
+        small = max(self.columns, rows * self.tallies.count) < 2**31
+        memory = self.block_memory + (self.staged if gradient else 0)
+        return small and memory <= compiling.block_memory(self.chains.nodes.device)
+
+    @property
+    def staged(self) -> int:
+        """Shared memory that a backward pass takes besides."""
+        return _THREADS // 32 * (self.chains.shape[2] + self.padded) * 33 * _REAL[self.real]
 
     @property
     def padded(self) -> int:
@@ -164,13 +176,16 @@ class Run:
         name: str,
         before: tuple[Tensor, ...],
         after: tuple[Tensor | None, ...],
+        *,
+        blocks: int = 0,
         extra: int = 0,
     ) -> None:
         """Launch a kernel with its inputs, then its memory, then its answers."""
-        batch = self._batch()
         run = self.chains.kernel(source, name, REAL=NAMES[self.real], CHUNKS=self.tallies.extra_rows)
-        scratch = torch.empty(self.bytes, dtype=torch.uint8, device=self.chains.nodes.device)
-        run(self.blocks, _THREADS, self.block_memory + extra, batch, *before, scratch, *after)
+        blocks = blocks or self.blocks
+        size = blocks * self.block_bytes
+        scratch = torch.empty(size, dtype=torch.uint8, device=self.chains.nodes.device)
+        run(blocks, _THREADS, self.block_memory + extra, self._batch(), *before, scratch, *after)
 
     def _batch(self) -> _Batch:
         chains, chunks = self.chains, self.tallies.chunks
@@ -238,11 +253,10 @@ def log_tallies(run: Run) -> Tensor:
 
 def tally_expectations(run: Run, upstream: Tensor) -> tuple[Tensor, Tensor]:
     """Return the gradient of ``sum(upstream * log_tallies)`` by nodes and weights; upstream is float64."""
-    chains, states = run.chains, run.chains.shape[2]
-    warps = _THREADS // 32
+    chains, states, blocks = run.chains, run.chains.shape[2], run.blocks
     nodes = torch.zeros(chains.shape, dtype=torch.float64, device=chains.nodes.device)
-    tables = nodes.new_zeros(run.blocks * warps, states, states)
+    tables = nodes.new_zeros(blocks * (_THREADS // 32), states, states)
     steps = None if chains.shared else nodes.new_zeros(chains.weights.shape)
-    staged = warps * (states + run.padded) * 33 * _REAL[run.real]
-    run.launch("sums.cu", "tally_expectations", (upstream,), (nodes, tables, steps), staged)
+    answers = nodes, tables, steps
+    run.launch("sums.cu", "tally_expectations", (upstream,), answers, blocks=blocks, extra=run.staged)
     return nodes, tables.sum(0) if steps is None else steps

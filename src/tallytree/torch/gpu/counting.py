@@ -134,7 +134,7 @@ def _positions(tables: PositionTables, tags: Tensor, inside: Tensor) -> LossCoun
     return _looked_up(tallies, keys, lambda key: _position_losses(tables, key, by_size, longest))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=256)
 def _position_losses(tables: PositionTables, key: int, by_size: bool, longest: int) -> NDArray[np.float64]:
     """Return the losses of all tallies for truths of some size and length."""
     size, length = (key, max(key, 1)) if by_size else divmod(key, longest)
@@ -210,7 +210,7 @@ def _chunk_counts(loss: ChunkFBeta, alphabet: _Alphabet, marks: Tensor, sizes: T
     return _looked_up(tallies, sizes, lambda size: _chunk_losses(loss, size, longest))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=256)
 def _chunk_losses(loss: ChunkFBeta, size: int, longest: int) -> NDArray[np.float64]:
     found, right = np.indices((longest, longest)).reshape(2, -1)
     return loss.of_counts(right, np.maximum(found - right, 0), size)

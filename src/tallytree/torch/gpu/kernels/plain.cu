@@ -244,6 +244,7 @@ extern "C" __global__ void expectations(const SCORE *nodes, const SCORE *weights
         if (forward(chain, shares, its, lane) > forbidden(0.0)) {
             backward(chain, upstream[b], shares, its, sums, lane);
         } else {  // no labelling is allowed: nothing to gain from any entry
+            __syncwarp();
             for (int i = lane; i < positions * C; i += kWarp) its[i] = 0;
         }
     }
