@@ -8,7 +8,7 @@ import tallytree as tt  # noqa: E402
 import tallytree.torch as ttt  # noqa: E402
 from tallytree.torch import cpu  # noqa: E402
 from tallytree.torch.functions import Scores  # noqa: E402
-from tallytree.torch.gpu import backend, compiling  # noqa: E402
+from tallytree.torch.gpu import backend, compiling, counting  # noqa: E402
 
 NAMES = ("O", "B-x", "I-x", "B-y", "I-y")
 LOSSES = [
@@ -137,6 +137,13 @@ def test_more_tags_than_a_block_has_memory_for(emulated_gpu, monkeypatch):
         first = [one[0] if isinstance(one, tuple) else one for one in (ours, theirs)]
         assert torch.equal(*first)
     assert torch.equal(backend.viterbi(scores), cpu.viterbi(scores))
+
+
+def test_very_long_sentences_are_answered_on_the_cpu():
+    """Before a table of all their tallies, of some gigabytes, is made."""
+    tags, lengths = torch.zeros(1, 60_000, dtype=torch.int64), torch.tensor([60_000])
+    for loss in (tt.losses.FBeta(background="O"), tt.losses.ChunkFBeta()):
+        assert counting.losses_of(loss, NAMES, tags, lengths, len(NAMES)) is None
 
 
 def test_memory_of_sums_is_that_of_float64(emulated_gpu):

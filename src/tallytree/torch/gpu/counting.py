@@ -80,7 +80,7 @@ def statistics_of(statistics: Counted, names: Names, nodes: Tensor, lengths: Seq
     added = each - each.min(3, keepdims=True)
     added[:, :, 0] += (least - low)[:, :, None]  # sentences of other lengths have other least tallies
     sizes = tuple((high - low + 1).tolist())
-    if np.prod(sizes, dtype=np.float64) * positions * states >= 2**31:
+    if _too_many(float(np.prod(sizes, dtype=np.float64)) * positions, states):
         return None
     counts = [torch.from_numpy(np.ascontiguousarray(added[:, i])).to(nodes.device) for i in range(len(sizes))]
     return Counts(_gridded(counts, sizes), tuple(low.tolist()), sizes)
@@ -114,11 +114,18 @@ class LossCounts:
 
 def losses_of(loss: Loss, names: Names, tags: Tensor, lengths: Tensor, states: int) -> LossCounts | None:
     """Return what a loss counts against given tags; None where a kernel cannot count it."""
-    inside = mask_of(lengths, tags.shape[1])
+    inside, longest = mask_of(lengths, tags.shape[1]), tags.shape[1] + 1
     if type(loss) is ChunkFBeta and names is not None:
-        return _chunks(loss, names, tags, inside)
+        return None if _too_many(longest**2, states) else _chunks(loss, names, tags, inside)
     tables = truth_tables(loss, states, names)
-    return _positions(tables, tags, inside) if isinstance(tables, PositionTables) else None
+    if not isinstance(tables, PositionTables) or _too_many(longest ** len(tables.statistics), states):
+        return None
+    return _positions(tables, tags, inside)
+
+
+def _too_many(tallies: float, states: int) -> bool:
+    """Return whether cells of a table cannot be numbered by 32 bits: of very long sentences."""
+    return tallies * states >= 2**31
 
 
 def _positions(tables: PositionTables, tags: Tensor, inside: Tensor) -> LossCounts:
