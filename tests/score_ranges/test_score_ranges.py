@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from strategies import generators, models
 
 import tallytree as tt
+from tallytree.answers.profile import Profile
 from tallytree.errors import BudgetError, InfeasibleError, ModelError
 from tallytree.model.blocks import Block
 from tallytree.testing import brute_force, score_tolerance
@@ -114,6 +115,19 @@ def test_many_labellings_above_the_range_need_a_lattice():
     assert abs(found.score - best / 2) <= 0.005 + 1e-9
     assert found.gap == 0
     assert repr(found) == f"BoundedSolution(score={found.score:.6g}, upper_bound={found.score:.6g})"
+
+
+def test_labellings_above_the_range_are_passed_over(monkeypatch):
+    model = tt.Model.chain(np.random.default_rng(0).normal(size=(20, 4)), np.zeros((4, 4)))
+    wanted = tt.k_best(model, 2000)[-1]
+    made = []
+    certified = Profile._certified
+    monkeypatch.setattr(Profile, "_certified", lambda *args: made.append(args) or certified(*args))
+    found = tt.score_between(model, wanted.score - 1e-9, wanted.score, labellings=2000)
+    assert found.score == wanted.score and found.gap == 0
+    assert len(made) < 10
+    with pytest.raises(BudgetError, match="labellings=, 1999 now"):
+        tt.score_between(model, wanted.score - 1e-9, wanted.score, labellings=1999)
 
 
 def test_no_lattice_no_answer_but_an_offer_that_works():

@@ -8,7 +8,8 @@ found comes with the gap between the bound and its own value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -17,9 +18,9 @@ from numpy.typing import NDArray
 from tallytree import html
 from tallytree.answers.certificate import BEST, Claim
 from tallytree.answers.objective import Objective
-from tallytree.answers.ranking import Ranked, drawn
+from tallytree.answers.ranking import Batch, Ranked, batches, drawn
 from tallytree.answers.solution import Certifier, Decoded, Solution, kept_bytes
-from tallytree.answers.tally_table import SAME, TallyTable
+from tallytree.answers.tally_table import SAME, TallyTable, Where
 from tallytree.errors import ObjectiveError
 from tallytree.model.model import Model
 from tallytree.planning.budget import Budget
@@ -28,11 +29,15 @@ from tallytree.planning.plan import Plan
 from tallytree.planning.precision import Precision, excess
 from tallytree.planning.query import Query
 from tallytree.reductions.reduction import Reduction
+from tallytree.running.engine import InOrder
 from tallytree.running.graphs import GraphMessages, in_order, pass_downward, pass_upward
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.statistic import Statistic
 
 _DEFAULTS = RunOptions()
+
+Made = Callable[[int], Solution]
+"""Makes the solution of a place in a batch."""
 
 
 class Profile(TallyTable[Solution]):
@@ -131,9 +136,25 @@ class Profile(TallyTable[Solution]):
         known = set(self.statistics)
         return where.mapped(lambda term: term if term in known else self.reduction.pull(term))
 
+    def in_batches(self, where: Where = None) -> Iterator[tuple[NDArray[np.float64], Made]]:
+        """Go through the labellings in order of score, some at a time.
+
+        The scores of a batch, as the messages have them, and what makes the solution of a place in it.
+        """
+        rows, budget = self.rows_where(where), Budget(self.plan.limit, self.plan.peak_bytes)
+        for batch in batches(self._found(rows, budget)):
+            yield batch[0], partial(self._made, rows, batch)
+
+    def _made(self, rows: NDArray[np.int64], batch: Batch, place: int) -> Solution:
+        scores, positions, labels = batch
+        return self._certified(int(rows[positions[place]]), labels[place].copy(), float(scores[place]), SAME)
+
     def _search(self, rows: NDArray[np.int64], budget: Budget) -> Iterator[Ranked]:
+        return drawn(self._found(rows, budget))
+
+    def _found(self, rows: NDArray[np.int64], budget: Budget) -> InOrder:
         with self._lock:
-            return drawn(in_order(self._loaded(), self._cells[rows], self.plan, budget))
+            return in_order(self._loaded(), self._cells[rows], self.plan, budget)
 
     def _kept_bytes(self, answer: Solution) -> int:
         return kept_bytes(answer.assignment.nbytes, len(answer.tally))

@@ -20,15 +20,15 @@ from tallytree.errors import TallytreeError
 _BATCH = 64  # the most labellings that are found ahead
 T = TypeVar("T")
 
+Batch = tuple[NDArray[np.float64], NDArray[np.int64], Any]
+"""Scores, positions of root cells, and labellings or derivations."""
+
 
 class Search(Protocol):
     """A search through what root cells stand for, best score first."""
 
-    def next(self, count: int) -> tuple[NDArray[np.float64], NDArray[np.int64], Any]:
-        """Return some of the next ones, none if there are no more.
-
-        Their scores, the positions of their root cells, and labellings or derivations.
-        """
+    def next(self, count: int) -> Batch:
+        """Return some of the next ones, none if there are no more."""
 
 
 class Ranked(NamedTuple):
@@ -80,16 +80,23 @@ class Ranking(Iterator[T]):
             raise
 
 
+def batches(search: Search) -> Iterator[Batch]:
+    """Go through what a search finds, some at a time.
+
+    In growing batches: the first comes at once, and many cost few calls. Fewer may come where memory is
+    short.
+    """
+    count = 1
+    while len((found := search.next(count))[0]):
+        yield found
+        count = min(2 * count, _BATCH)
+
+
 def drawn(search: Search) -> Iterator[Ranked]:
     """Go through what a search finds, one by one."""
-    count = 1  # in growing batches: the first comes at once, and many cost few calls
-    while True:
-        scores, positions, assignments = search.next(count)
+    for scores, positions, assignments in batches(search):
         for score, position, assignment in zip(scores.tolist(), positions.tolist(), assignments, strict=True):
             yield Ranked(score, score, position, assignment.copy())
-        if not len(scores):  # fewer may come where memory is short
-            return
-        count = min(2 * count, _BATCH)
 
 
 def by_objective(

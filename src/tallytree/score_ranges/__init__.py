@@ -64,8 +64,8 @@ def score_between(
         By default the coarsest decimal resolution at which nothing is rounded, if there is one.
     labellings : int
         How many labellings to look through in order before a lattice is used, and once more among the
-        tallies of a lattice that the upper end of the range cuts. Each takes some 25 µs and some hundred
-        bytes of the memory limit, so that ten million take minutes; where a model has no more than 2**24
+        tallies of a lattice that the upper end of the range cuts. Each takes some 5 µs and some hundred
+        bytes of the memory limit, so that ten million take a minute; where a model has no more than 2**24
         labellings in all, a large number looks at all of them instead, in a second. Ctrl-C ends it.
     memory_limit : float, optional
         As for :func:`plan`.

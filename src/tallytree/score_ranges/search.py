@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 from math import inf
 
 import numpy as np
@@ -63,12 +62,18 @@ class Search:
         """Return the best labelling that is not above the window, and whether that is settled."""
         if profile.plan.segments > 1:  # labellings in order need all tables
             return None, False
-        ranking = profile.ranked(where=where)
+        visited = 0
         try:
-            for solution in islice(ranking, self.labellings):
-                if solution.score <= self.window.most:
-                    return solution, True
-            return None, next(ranking, None) is None
+            for scores, solution in profile.in_batches(where):
+                # the others are above, whatever rounding did to their scores
+                near = scores[: self.labellings - visited] <= self.window.beyond
+                for place in near.nonzero()[0].tolist():
+                    if (found := solution(place)).score <= self.window.most:
+                        return found, True
+                visited += len(scores)
+                if visited > self.labellings:
+                    return None, False
+            return None, True
         except BudgetError:  # no room to look further
             return None, False
 
