@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from memory import grown, needs_proc
 
 import tallytree as tt
@@ -242,14 +244,17 @@ def test_the_cache_of_programs_is_bounded_in_bytes(monkeypatch):
     assert 1 <= len(programs) < 10 and programs.bytes <= 1e5
 
 
-def test_small_plans_are_kept_and_large_ones_are_not(monkeypatch):
+def test_small_plans_that_come_again_are_kept_and_large_ones_are_not(monkeypatch):
     _, plans = _forget_plans(monkeypatch)
-    small, large = uniform(10), uniform(1000)
-    ones, others = tt.count(small, state=1), tt.count(small, state=1)
-    kept = tt.plan(small, [ones])
-    assert tt.plan(uniform(10), [ones]) is kept
+    monkeypatch.setattr(planner, "_MET", [0] * (1 << 20))
+    small, large = uniform(10), uniform(10_000)
+    ones, others = tt.count(small, state=1), tt.count(small, state=0, name="count_1")
+    first, kept = tt.plan(small, [ones]), tt.plan(small, [ones])
+    assert first is not kept
+    assert tt.plan(uniform(10), [tt.count(state=1)]) is kept, "what is equal has the same plan"
     for plan in (
         tt.plan(small, [others]),
+        tt.plan(small, [ones.named("ones")]),
         tt.plan(small, [ones], where=ones <= 3),
         tt.plan(small, [ones], layout="cells"),
         tt.plan(small, [ones], memory_limit=1e7),
@@ -258,10 +263,16 @@ def test_small_plans_are_kept_and_large_ones_are_not(monkeypatch):
     ):
         assert plan is not kept
     assert tt.plan(large) is not tt.plan(large)
-    assert len(plans) == 6
-    for length in range(2, 200):
+    assert len(plans) == 1
+    for length in (*range(2, 200), *range(2, 200)):
         tt.plan(uniform(length))
-    assert len(plans) <= 128 and plans.bytes <= 4e6
+    assert tt.plan(uniform(199)) is tt.plan(uniform(199)) and tt.plan(large) is not tt.plan(large)
+    assert len(plans) <= 128 and plans.bytes <= 16e6
+    wide, many = tt.node_statistic(np.arange(80_000).reshape(10, -1) % 3), tt.Model([8_000] * 10)
+    before = len(plans), plans.bytes
+    for _ in range(3):
+        tt.plan(many, [wide])
+    assert (len(plans), plans.bytes) == before, "nor those with large statistics"
 
 
 def _forget_plans(monkeypatch, **changes):
@@ -292,6 +303,35 @@ def test_a_program_of_joins_that_cannot_fit_is_not_drawn_up(monkeypatch):
     with pytest.raises(tt.BudgetError, match="for the program of 60,001 variables alone"):
         tt.plan(model, memory_limit=0.95 * least)
     assert drafts and all(drafts), "a draft says how many steps there are"
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=100)
+def test_no_program_has_fewer_steps_than_it_is_known_to_need(seed):
+    """Variables that hang on others, of one state or more, in several parts, with factors of any size."""
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(2, 40))
+    sizes = rng.integers(1, 4, size)
+    above = [(int(rng.integers(0, min(i, 3))), i) for i in range(1, size) if rng.random() < 0.9]
+    more = [tuple(rng.permutation(size)[: rng.integers(1, 4)].tolist()) for _ in range(rng.integers(0, 3))]
+    model = tt.Model(sizes, [(scope, np.zeros(sizes[list(scope)])) for scope in (*above, *more)])
+    counted = [tt.Statistic([((v,), np.arange(n)) for v, n in enumerate(sizes)])] if seed % 2 else []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(orders, "_MOST_IN_TABLE", 4)
+        least = orders._Search(model, counted, (), None).least_steps()
+        for order in (*orders.METHODS, rng.permutation(size)):
+            program = orders.skeleton(model, counted, order)
+            if program.feasible and program.width <= 4:
+                assert program.step_count >= least
+
+
+@needs_proc
+def test_a_star_that_cannot_fit_is_refused_at_once():
+    asked = PLANNED["star"].replace("20_000", "100_000")
+    for limit in (1e6, 90e6):
+        found = grown(asked, limit)
+        assert "for the program of 100,001 variables alone" in found["refused"]
+        assert found["growth"] < SLACK
 
 
 def test_what_waits_for_the_next_run_is_given_back():

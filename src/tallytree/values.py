@@ -59,16 +59,15 @@ def owned(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
     >>> owned(kept, np.float64) is kept
     True
     """
-    flags = array.flags
+    flags, base = array.flags, array.base
     fits = flags.c_contiguous and array.dtype == dtype and type(array) is np.ndarray
-    if not fits or flags.writeable or not _is_settled(array):
-        array = read_only(np.array(array, dtype=dtype, order="C"))
-    return array
+    if fits and not flags.writeable and (base is None or _is_settled(base)):
+        return array
+    return read_only(np.array(array, dtype=dtype, order="C"))
 
 
-def _is_settled(array: NDArray[Any]) -> bool:
-    """Say whether no writable array shares the memory of one that is read-only, as far as can be seen."""
-    base: object = array.base
+def _is_settled(base: object) -> bool:
+    """Say whether no writable array shares the memory of views of this one, as far as can be seen."""
     while isinstance(base, np.ndarray):
         if base.flags.writeable:
             return False

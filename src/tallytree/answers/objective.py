@@ -6,7 +6,7 @@ rows are evaluated again without the others, and at lower scores, most of them a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from inspect import signature
 from math import isnan
@@ -22,11 +22,10 @@ Objective = Callable[..., Any]
 _BLOCK = 1 << 18  # rows handed to an objective at once
 _FEW = 16  # rows that are all evaluated again
 _INSIDE = 3
-_STEPS = np.array([[0.0], [0.001], [0.13], [1.0], [0.06], [2.1], [5.3]])
+_STEPS = np.array([0.0, 0.001, 0.13, 1.0, 0.06, 2.1, 5.3])
 """How far below a row's score the probes look, by the spread of all scores: at the row itself, at scores that
 occur, and further below."""
-_HALVES = slice(None, None, 2), slice(1, None, 2)
-_ABOVE = [0, 1, 2, 0, 4, 5]  # which of the steps is the next one above each but the first
+_ABOVE = np.array([0, 1, 2, 0, 4, 5])  # which of the steps is the next one above each but the first
 _EPSILONS = 8 * float(np.finfo(np.float64).eps)
 
 
@@ -150,33 +149,41 @@ def _probe(
     names: tuple[str, ...],
 ) -> None:
     """Evaluate some rows again, half of them without the other half, as they are and at lower scores."""
-    rows = slice(None) if len(scores) <= _FEW else _some_rows(scores, values)
-    own, counted, expected = scores[rows], tallies[rows], values[rows]
+    rows = _some_rows(scores, values)
+    own, counted = scores[rows], tallies[rows]
     lowest = float(scores[scores.argmin()])
     spread = float(scores[scores.argmax()]) - lowest
     points = _points(own, lowest, spread)
-    probed = np.full(points.shape, np.nan)
-    for half in _HALVES[: len(own)]:
-        found = _probed(objective, points[:, half], counted[half], names, _INSIDE if spread else 0)
-        probed[: len(found), half] = found
+    probed = np.empty(points.shape)
+    probed.fill(np.nan)
+    middle = (len(rows) + 1) // 2
+    for half in (slice(middle), slice(middle, None))[: len(rows)]:
+        found = _probed(objective, points[half], counted[half], names, _INSIDE if spread else 0)
+        probed[half, : found.shape[1]] = found
     if len(scores) > 1:
-        _check_elementwise(probed[0], expected, own, counted, names)
+        _check_elementwise(probed[:, 0], values[rows], own, counted, names)
     _check_monotone(points, probed, counted, names)
 
 
 def _some_rows(scores: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return evenly spread rows, the first, the last, that of the best score, and the chosen one."""
+    """Return evenly spread rows, the first, the last, that of the best score, and the chosen one.
+
+    Every other one of them is in the first half.
+    """
     last = len(scores) - 1
-    spread = range(0, last, -(-last // (_FEW - 3)))
-    return np.array(sorted({*spread, last, int(scores.argmax()), int(values.argmax())}))
+    rows: Sequence[int] = range(last + 1)
+    if last >= _FEW:
+        spread = range(0, last, -(-last // (_FEW - 3)))
+        rows = sorted({*spread, last, int(scores.argmax()), int(values.argmax())})
+    return np.array([*rows[::2], *rows[1::2]])
 
 
 def _points(own: NDArray[np.float64], lowest: float, spread: float) -> NDArray[np.float64]:
     """Return the scores of some rows, lower ones that lie among those that occur, and some below them all."""
-    scale: Any = spread or np.where(own == 0, 1.0, np.abs(own))
-    points: NDArray[np.float64] = own - _STEPS * scale
+    scale: Any = spread or np.where(own == 0, 1.0, np.abs(own))[:, np.newaxis]
+    points: NDArray[np.float64] = own[:, np.newaxis] - _STEPS * scale
     if spread:
-        inner = points[1 : 1 + _INSIDE]
+        inner = points[:, 1 : 1 + _INSIDE]
         np.maximum(inner, lowest, out=inner)
     return points
 
@@ -192,18 +199,18 @@ def _probed(
 
     It need not be defined at scores that do not occur: nan says nothing there, and neither does an error.
     """
-    for some in (points, points[: 1 + inside]):
+    for some in (points, points[:, : 1 + inside]):
         try:
             return _at(objective, some, tallies, names)
         except Exception:  # whatever a function raises outside of its domain
             continue
-    return _at(objective, points[:1], tallies, names)
+    return _at(objective, points[:, :1], tallies, names)
 
 
 def _at(
     objective: Objective, points: NDArray[np.float64], tallies: NDArray[np.int64], names: tuple[str, ...]
 ) -> NDArray[np.float64]:
-    every = np.concatenate([tallies] * len(points))
+    every = tallies.repeat(points.shape[1], axis=0)
     return _returned(objective, points.reshape(-1), every, names).reshape(points.shape)
 
 
@@ -232,17 +239,17 @@ def _check_monotone(
     tallies: NDArray[np.int64],
     names: tuple[str, ...],
 ) -> None:
-    lower, upper = probed[1:], probed[_ABOVE]
+    lower, upper = probed[:, 1:], probed.take(_ABOVE, axis=1)
     worse = lower > upper
     if not np.count_nonzero(worse):
         return
-    worse &= lower - upper > _rounding(lower, upper, points[_ABOVE])
+    worse &= lower - upper > _rounding(lower, upper, points[:, _ABOVE])
     if worse.any():
-        at, row = np.unravel_index(int(worse.argmax()), worse.shape)
+        row, at = np.unravel_index(int(worse.argmax()), worse.shape)
         raise ObjectiveError(
             f"the objective decreases in the score at {_tally(tallies[row], names)}: it is "
-            f"{lower[at, row]:.6g} at score {points[at + 1, row]:.6g} and {upper[at, row]:.6g} at "
-            f"{points[_ABOVE[at], row]:.6g}; only objectives that do not decrease in the score can be "
+            f"{lower[row, at]:.6g} at score {points[row, at + 1]:.6g} and {upper[row, at]:.6g} at "
+            f"{points[row, _ABOVE[at]]:.6g}; only objectives that do not decrease in the score can be "
             "maximised exactly"
         )
 

@@ -11,6 +11,7 @@ from tallytree.bounding.strategy import bounded, first_work, known_so_far, price
 from tallytree.errors import BudgetError
 from tallytree.planning.options import Options
 from tallytree.planning.query import Query
+from tallytree.planning.search_price import WORTH_TRYING
 from tallytree.running.engine import engine_of
 
 Ask = Callable[[], Question]
@@ -45,7 +46,7 @@ def _worth(query: Query[Any], options: Options, ask: Ask) -> bool:
     """Return whether a search is tried before the whole table is made."""
     if options.strategy != "auto":
         return True
-    price = price_of(query, options)
+    price = price_of(query, options, WORTH_TRYING)
     return bool(price and price.tried and price.table_operations >= ask().least_table(query, price))
 
 

@@ -44,12 +44,15 @@ class Known(Protocol):
         """What none exceeds."""
 
 
-def price_of(query: Query[Any], options: Options) -> SearchPrice | None:
-    """Return what a search for an answer is expected to cost; None if bounds do not support the query."""
+def price_of(query: Query[Any], options: Options, least: float = 0.0) -> SearchPrice | None:
+    """Return what a search for an answer is expected to cost.
+
+    None if bounds do not support the query, or if its table takes fewer operations than `least`.
+    """
     if not isinstance(query.subject, Model):
         return None
     check = partial(check_size, options.plan)
-    return search_price(query.subject, query.carried, query.window, options.plan.order, check)
+    return search_price(query.subject, query.carried, query.window, options.plan.order, check, least)
 
 
 def first_work(query: Query[Any], options: Options) -> float:

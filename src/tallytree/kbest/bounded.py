@@ -28,10 +28,8 @@ _WORTH_TRYING = 1e8  # operations of a whole table: some 50 ms
 
 def best_by_bounds(query: Query[Statistic], count: int, options: Options) -> list[Solution] | None:
     """Return the best labellings, in order; None where that is not cheaper, or cannot be asked."""
-    price = price_of(query, options)
-    if price is None or not count or options.strategy == "full":
-        return None
-    if options.strategy == "auto" and price.table_operations < _WORTH_TRYING:
+    least = _WORTH_TRYING if options.strategy == "auto" else 0.0
+    if options.strategy == "full" or not count or price_of(query, options, least) is None:
         return None
     work = first_work(query, options)
     table = bounded(query, Question(), options, work) if work else None

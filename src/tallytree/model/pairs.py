@@ -228,11 +228,12 @@ def check_scores(scores: NDArray[np.float64], name: Callable[[tuple[int, ...]], 
 
 
 _PLAIN = 1e300  # a sum of squares that no entry beyond 1e150 leaves below it
+_FEW = 10_000  # numbers whose squares are summed on one thread
 
 
 def are_scores(array: NDArray[np.float64]) -> bool:
     """Say whether all entries can be scores: ``-inf``, or at most ``LARGEST_SCORE`` in size."""
-    if np.vdot(array, array) < _PLAIN:  # almost always: one look, which nan and inf do not pass
+    if array.size <= _FEW and np.vdot(array, array) < _PLAIN:  # one look, which nan and inf do not pass
         return True
     if not array.max(initial=-np.inf) <= LARGEST_SCORE:  # nan is not hidden by a maximum
         return False

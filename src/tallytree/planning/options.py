@@ -103,6 +103,13 @@ class Keywords(TypedDict, total=False):
 
 _DOUBLE_ONLY = ("order", "memory_limit", "layout", "backend", "threads")
 _ALL = (*_DOUBLE_ONLY, "precision")
+_OF_ONE = ("strategy", "operation_limit")
+_CHOICES = {
+    "layout": get_args(LayoutName),
+    "backend": get_args(Backend),
+    "precision": get_args(Precision),
+    "strategy": get_args(Strategy),
+}
 
 
 def read_options(
@@ -133,22 +140,20 @@ def read_options(
     if not keywords:
         return _DEFAULTS
     given = _renamed(keywords)
-    known = (*(_ALL if single else _DOUBLE_ONLY), *(("strategy", "operation_limit") if one else ()))
-    for name in given:
+    known = (*(_ALL if single else _DOUBLE_ONLY), *(_OF_ONE if one else ()))
+    for name, value in given.items():
         if name not in known:
             options = ", ".join(known)
             raise TypeError(
                 f"{function}() got an unexpected keyword argument {name!r}; its options are {options}"
             )
-    _check_choice(given, "layout", LayoutName)
-    _check_choice(given, "backend", Backend)
-    _check_choice(given, "precision", Precision)
+        if name in _CHOICES:
+            _check_choice(name, value)
     if isinstance(given.get("order"), (list, np.ndarray)):  # a plan keeps it
         given["order"] = tuple(np.asarray(given["order"]).tolist())
-    _check_choice(given, "strategy", Strategy)
     strategy, most = given.pop("strategy", "auto"), _operation_limit(given.pop("operation_limit", None))
-    run = {name: given.pop(name) for name in RunOptions._fields if name in given}
-    return Options(PlanOptions(**given), RunOptions(**run), strategy, most)
+    run = RunOptions(given.pop("backend", "native"), given.pop("threads", None))
+    return Options(PlanOptions(**given), run, strategy, most)
 
 
 def _operation_limit(given: Any) -> float | None:
@@ -167,8 +172,7 @@ def _renamed(keywords: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _check_choice(given: Mapping[str, Any], name: str, choices: Any) -> None:
-    names = get_args(choices)
-    if name in given and given[name] not in names:
-        *most, last = (repr(choice) for choice in names)
-        raise ModelError(f"{name} must be {', '.join(most)} or {last}, got {given[name]!r}")
+def _check_choice(name: str, value: Any) -> None:
+    if value not in _CHOICES[name]:
+        *most, last = map(repr, _CHOICES[name])
+        raise ModelError(f"{name} must be {', '.join(most)} or {last}, got {value!r}")

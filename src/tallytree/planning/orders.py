@@ -51,6 +51,7 @@ _FIRST_FILL, _NEXT_FILL, _MOST_FILLS = 5_000.0, 2_000.0, 24
 
 _RECENT = Recent[native.Skeleton](most=512, most_bytes=64e6)
 
+_MOST_IN_TABLE = 63  # variables of two states or more
 _MANY = 50_000  # variables and factors, from which on programs are compared by drafts, and one is kept
 
 
@@ -76,9 +77,11 @@ def skeleton(
     """
     chosen = _checked_order(order, len(model))
     shapes = [(s.cap, s.scale, *[block.key for block in s.blocks]) for s in statistics]
-    draft = draft and drafted(model, statistics)
-    key = (model.key, *shapes, draft, chosen)
-    found = _RECENT.get(key)
+    key = (model.key, *shapes, False, chosen)
+    found = _RECENT.get(key)  # a whole program says what a draft of it does
+    if found is None and (draft := draft and drafted(model, statistics)):
+        key = (model.key, *shapes, True, chosen)
+        found = _RECENT.get(key)
     if found is None:
         found = _Search(model, statistics, key[:-1], check).run(chosen, draft)
         _RECENT.keep(key, found, found.bytes)
@@ -137,8 +140,30 @@ class _Search:
             factors = sum(len(scopes) for scopes in (*self.scores, *self.shifts) if scopes.shape[1])
             self.check(len(self.cardinalities), factors, steps)
 
+    def least_steps(self) -> int:
+        """Return how many steps a program has at least, whatever the order, if its tables can be counted.
+
+        Of the variables that hang on one other by a single factor, few fit into one table with it. Each of
+        the rest is eliminated before it, which takes a unit, and sends it a message of its own to join.
+        """
+        variables = len(self.cardinalities)
+        joined = [scopes for scopes in (*self.scores, *self.shifts) if scopes.shape[1] > 1]
+        uses = np.zeros(variables, dtype=np.int64)
+        for scopes in joined:
+            for column in scopes.T:
+                uses += np.bincount(column, minlength=variables)
+        hang = (uses == 1) & (self.cardinalities > 1)
+        held = np.zeros(variables, dtype=np.int64)
+        for scopes in joined:
+            for one, other in ((0, 1), (1, 0)) if scopes.shape[1] == 2 else ():
+                held += np.bincount(scopes[hang[scopes[:, one]], other], minlength=variables)
+        before = held[held > _MOST_IN_TABLE] - _MOST_IN_TABLE
+        return variables + 2 * int(before.sum()) - len(before)
+
     def run(self, order: str | tuple[int, ...] | None, draft: bool) -> native.Skeleton:
         self.check_steps(len(self.cardinalities))
+        if self.size >= _MANY:
+            self.check_steps(self.least_steps())
         if order is None:
             found = self.search() if draft else self.cheapest_program()
         else:

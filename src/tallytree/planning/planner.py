@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import partial
 
 from tallytree.errors import BudgetError
@@ -15,26 +16,46 @@ from tallytree.planning.search_price import search_price
 from tallytree.statistics.statistic import Statistic
 
 _DEFAULTS = PlanOptions()
-_SMALL = 1 << 16  # bytes of a plan that is kept
-_RECENT = Recent[Plan](most=128, most_bytes=4e6)
+_SMALL = 1 << 19  # bytes of a plan that is kept
+_RECENT = Recent[Plan](most=128, most_bytes=16e6)
+_MET = [0] * 1024  # hashes of what was planned: one that comes again is kept
 
 
 def plan_graph(query: Query[Statistic], options: PlanOptions = _DEFAULTS) -> Plan:
     """Plan what a query about a model carries, pruned to the window that its constraint leaves.
 
-    Small plans are kept for the next query about the same statistics on a model of the same shape. (A plan
-    keeps its statistics, so that no others can be in their place.)
+    Small plans that come again are kept, for queries with equal statistics on models of the same shape.
     """
-    if options.order is not None:
+    key = _key(query, options)
+    if key is None:
         return _planned(query, options)
-    places = tuple(map(id, query.carried)), tuple(query.window.items())
-    key = (query.subject.key, *places, options._replace(memory_limit=options.limit))
     found = _RECENT.get(key)
     if found is None:
         found = _planned(query, options)
-        if (size := found.kept_bytes) <= _SMALL:
+        number = hash(key)
+        if _MET[number % len(_MET)] != number:
+            _MET[number % len(_MET)] = number
+        elif (size := found.kept_bytes) <= _SMALL:
             _RECENT.keep(key, found, size)
     return found
+
+
+def _key(query: Query[Statistic], options: PlanOptions) -> Hashable | None:
+    """Return all that a plan is made from; None for one that would not be kept."""
+    if options.order is not None:
+        return None
+    counted: list[Hashable] = []
+    size = 0  # of tables that the plan would keep
+    for statistic in query.carried:
+        counted.append((statistic.name, statistic.cap))
+        for block in statistic.blocks:
+            tables = block.tables
+            size += tables.nbytes
+            if size > _SMALL:
+                return None
+            counted += block.key, tables.shape, tables.tobytes()
+    layout = options.limit, options.layout, options.precision, options.beside
+    return query.subject.key, tuple(counted), tuple(query.window.items()), layout
 
 
 def _planned(query: Query[Statistic], options: PlanOptions) -> Plan:

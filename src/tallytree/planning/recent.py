@@ -34,12 +34,14 @@ class Recent(Generic[Value]):
 
     def keep(self, key: Hashable, value: Value, size: int) -> None:
         """Keep a value of so many bytes, at least until the next one comes."""
+        values = self._values
         with self._lock:
-            self.forget(key)
-            self._values[key] = value, size
+            if key in values:
+                self.forget(key)
+            values[key] = value, size
             self.bytes += size
-            while len(self) > 1 and (len(self) > self.most or self.bytes > self.most_bytes):
-                self.forget(next(iter(self._values)))
+            while (len(values) > self.most or self.bytes > self.most_bytes) and len(values) > 1:
+                self.forget(next(iter(values)))
 
     def forget(self, key: Hashable) -> None:
         """Give a value up, if it is there."""

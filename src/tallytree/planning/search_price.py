@@ -23,9 +23,11 @@ MOST_STATISTICS = 3
 SLOWER = 10
 """So many operations of a table take as long as one of a search."""
 
+WORTH_TRYING = 1e7
+"""Operations of a whole table, by the cost model, that a search may save: a millisecond or two."""
+
 _CELL = 64  # operations of a search that a cell of a band takes, with the choices that are looked at for it
 _CELL_BYTES = 80
-_WORTH_TRYING = 1e7  # operations of a whole table by the cost model: a millisecond or two
 _SHARE = 1 / 4  # of the price of a table that a search may take before the table is made
 _JOINED = 4  # the cost model takes the tables of small parts, which are joined, for larger than they are
 
@@ -61,7 +63,7 @@ class SearchPrice(NamedTuple):
     @property
     def tried(self) -> bool:
         """Whether ``strategy="auto"`` tries bounds first."""
-        return self.table_operations >= _WORTH_TRYING and self.operations < self.table_operations
+        return self.table_operations >= WORTH_TRYING and self.operations < self.table_operations
 
     @property
     def allowance(self) -> float:
@@ -107,10 +109,11 @@ def search_price(
     window: Window,
     order: Order | None = None,
     check: Check | None = None,
+    least: float = 0.0,
 ) -> SearchPrice | None:
     """Return what one question about these statistics costs by bounds; None where it cannot be asked.
 
-    `order`, `check`: as for a plan.
+    `order`, `check`: as for a plan. `least`: None, too, for tables of fewer operations.
     """
     if not 0 < len(statistics) <= MOST_STATISTICS or not len(model):
         return None
@@ -118,8 +121,10 @@ def search_price(
     if not program.feasible:
         return None
     table = program.cost / (_JOINED if program.step_count > len(model) + 1 else 1)
-    if table >= _WORTH_TRYING and window:
+    if table >= WORTH_TRYING and window:
         table *= _within_window(statistics, window)
+    if table < least:
+        return None
     if drafted(model, statistics):
         operations = program_for(model, (), order, check, draft=True).cost
         size = 8 * operations

@@ -174,7 +174,9 @@ class Statistic(Counted):
 
     def __hash__(self) -> int:
         if self._hash is None:
-            set_once(self, "_hash", hash(self.key))
+            # one hash, whether equal tables came one by one or as one
+            tables = tuple([shared(block.tables).tobytes() for block in self.blocks])
+            set_once(self, "_hash", hash((self._make, tables)))
         assert self._hash is not None
         return self._hash
 
@@ -201,7 +203,7 @@ class Statistic(Counted):
 
     def capped(self, cap: int | None) -> Statistic:
         """Return the same statistic with another cap, or with none."""
-        return Statistic.from_blocks(self.blocks, self.name, cap, self.cardinalities)
+        return Statistic.from_blocks(self.blocks, self.name, cap, self.cardinalities, self._scale)
 
     def merged_from(self, threshold: int) -> Statistic:
         """Return the same statistic capped there."""
@@ -209,7 +211,7 @@ class Statistic(Counted):
 
     def named(self, name: str) -> Statistic:
         """Return the same statistic under another name."""
-        return Statistic.from_blocks(self.blocks, name, self.cap, self.cardinalities)
+        return Statistic.from_blocks(self.blocks, name, self.cap, self.cardinalities, self._scale)
 
     def on(self, model: Domain) -> Statistic:
         """Return itself if it fits the model.
@@ -264,7 +266,9 @@ def _digest(blocks: Iterable[Block], cap: int | None) -> bytes:
 
 def shared(tables: NDArray[Any]) -> NDArray[Any]:
     """Keep one table where all are equal."""
-    return tables[:1] if len(tables) > 1 and (tables == tables[0]).all() else tables
+    if len(tables) > 1 and tables[-1].tobytes() == tables[0].tobytes() and (tables == tables[0]).all():
+        return tables[:1]
+    return tables
 
 
 def _evaluated(statistic: Statistic, y: ArrayLike) -> float:
