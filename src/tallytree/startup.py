@@ -1,11 +1,9 @@
 """The first thing that runs: a command that is stopped while it is being loaded ends without a traceback."""
 
-from __future__ import annotations
-
+# Python has loaded all of these before it begins; the module `signal`, made of the first, takes a moment.
+import _signal  # type: ignore[import-not-found]
 import os
-import signal
 import sys
-from types import FrameType
 
 
 def is_command() -> bool:
@@ -19,11 +17,11 @@ def is_command() -> bool:
 
 def end_quietly() -> None:
     """Let Ctrl-C end the process at once: there is nothing to clean up before a command has begun."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _end)
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+        _signal.signal(_signal.SIGINT, _end)
 
 
-def _end(number: int, frame: FrameType | None) -> None:
+def _end(number: int, frame: object) -> None:
     try:
         os.write(2, b"tallytree: interrupted\n")
     finally:

@@ -14,6 +14,7 @@ pytest.importorskip("clarabel")
 
 from command_line import run
 
+from tallytree import startup
 from tallytree.cli.exits import Exit
 from tallytree.learning import load
 
@@ -163,6 +164,16 @@ def test_an_interrupt_while_loading_is_no_traceback(corpus, command):
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(corpus), os.environ.get("PYTHONPATH", "")])},
     )
     assert (done.returncode, done.stderr) == (Exit.INTERRUPTED, "tallytree: interrupted\n")
+
+
+def test_nothing_is_loaded_before_an_interrupt_is_heard():
+    text = (
+        "import sys; before = {*sys.modules}; exec(open(sys.argv[1]).read()); print({*sys.modules} - before)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", text, startup.__file__], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "set()\n"
 
 
 def test_the_library_leaves_signals_alone():
