@@ -180,9 +180,10 @@ bool TallySearch::run(const LossBox &asked, std::optional<Prices> start, Limits 
     most_work_ = limits.work;
     most_band_ = limits.band;
     equals_ = limits.equals;
+    prices_ = start.value_or(Prices{});
     if (!begin(asked)) return false;
     cold_ = !start;
-    pass(start.value_or(Prices{}));
+    pass(prices_);
     if (passes_[0].most == kNegativeInfinity || !std::isfinite(value_)) return false;
     const auto &rows = messages_.rows();
     const double few =

@@ -18,6 +18,7 @@ std::vector<Index> costliest_first(const std::vector<BatchItem> &items) {
 }
 
 constexpr double kWorthTrying = 2e4;  // operations of a whole table: some microseconds
+constexpr double kHeld = 0.1;         // of the memory, which tables that wait for the next sentence may take
 constexpr double kShare = 0.75;       // of the price of a whole table, which a search may take before one is made
 
 constexpr double kMostTables = 2;  // prices of a whole table, which it may take where it is asked for
@@ -42,7 +43,8 @@ class ItemSolver {
         if ((!open && skeleton_.cost < kWorthTrying) || !SentenceSearch::suits(skeleton_, item_.scores, item_.truth))
             return false;
         const Sentence sentence{skeleton_, item_.scores, item_.truth, *item_.losses};
-        const double bytes = SentenceSearch::bytes(sentence);
+        if (search.held() > kHeld * memory_limit_) search.forget();
+        const double bytes = SentenceSearch::bytes(sentence) + search.held();
         if (bytes > memory_limit_) return false;
         const double truth_score = scored(item_.truth.labels.data(), item_.scores).score;
         if (truth_score == kNegativeInfinity) return false;

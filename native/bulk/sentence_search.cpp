@@ -36,8 +36,16 @@ double SentenceSearch::bytes(const Sentence &sentence) {
     const auto length = static_cast<double>(sentence.skeleton.cardinalities.size());
     const auto states = static_cast<double>(round_up(sentence.truth.tables().states));
     const auto tables = static_cast<double>(sentence.scores[1].count > 1 || sentence.truth.has_states() ? length : 1);
+    const auto kinds = static_cast<double>(sentence.truth.has_states() ? sentence.truth.tables().kinds : 0);
     return 8 * (12 * length * states + 4 * tables * states * states +
-                2 * static_cast<double>(sentence.losses.losses.size()));
+                2 * static_cast<double>(sentence.losses.losses.size())) +
+           4 * kinds * kinds;
+}
+
+void SentenceSearch::forget() {
+    tables_ = nullptr;
+    made_.clear();
+    held_ = 0;
 }
 
 bool SentenceSearch::run(const Sentence &sentence, double truth_score, double *prices,
@@ -125,10 +133,10 @@ void SentenceSearch::load_neighbours(const Sentence &sentence) {
     ChainRows &rows = messages_.rows();
     const TruthTables &tables = sentence.truth.tables();
     if (tables_ != &tables || of_labels_ != sentence.scores[1].data) {
+        forget();
         tables_ = &tables;
         of_labels_ = sentence.scores[1].data;
         neighbours_.assign(tables.kinds * tables.kinds, -1);
-        made_.clear();
     }
     const auto size = static_cast<Index>(tables.states * rows.width);
     for (Index m = 1; m < rows.length; m++) {
@@ -164,6 +172,7 @@ std::int32_t SentenceSearch::neighbours(const Sentence &sentence, Index m) {
     made.scores.assign(states * width, kNegativeInfinity);
     sentence.truth.put_links(sentence.scores[1], sentence.scores[0].size, m, made.scores.data(), width);
     made.largest = largest_of(made.scores.data(), states * width);
+    held_ += static_cast<double>(sizeof(Neighbours) + 8 * states * width);
     return number;
 }
 

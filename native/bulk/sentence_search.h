@@ -24,15 +24,18 @@ class alignas(64) SentenceSearch {
     // Whether scores and statistics are those of a chain, each variable and each with the next one in order, with so
     // many states and statistics that there is something to search for.
     static bool suits(const Skeleton &skeleton, std::span<const TableBlock<double>> scores, const Truth &truth);
-    // What it takes, about.
+    // What it takes, about, besides what earlier ones have left.
     static double bytes(const Sentence &sentence);
 
     // As TallySearch::run does; prices, one for each statistic, are where it starts from if they are numbers, and are
     // replaced by where it came to.
     bool run(const Sentence &sentence, double truth_score, double *prices, bounds::TallySearch::Limits limits,
              Meter &meter);
+    // The tables of neighbours that earlier sentences have left for later ones; they can be made again.
+    double held() const { return held_; }
+    void forget();
     // The memory that waits for the next sentence, about.
-    double kept() const { return largest_ + messages_.kept(); }
+    double kept() const { return largest_ + held_ + messages_.kept(); }
     const bounds::TallySearch &found() const { return search_; }
     void decode(Index number, std::int64_t *states) const { messages_.decode(number, states); }
 
@@ -66,6 +69,7 @@ class alignas(64) SentenceSearch {
     };
     std::vector<std::int32_t> neighbours_;  // [kind][kind]: which of these; -1: not made so far
     std::deque<Neighbours> made_;
+    double held_ = 0;  // bytes of these
     std::vector<std::int32_t> local_;  // for each kind: its number in the chain at hand
 };
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory import grown, needs_proc
 
 import tallytree as tt
 from tallytree.bounding import BoundsCertificate
@@ -228,3 +229,45 @@ def test_the_same_bits_on_every_instruction_set(name):
             native.use_instruction_set()
         found[instructions] = labels, [p.tobytes() for p in prices]
     assert found["baseline"] == found[name]
+
+
+class Below(losses.FBeta, by_size=True):
+    """A loss that is below zero for truths of one size: there is no search for it under slack scaling."""
+
+    def of_counts(self, tp, fp, size):
+        return super().of_counts(tp, fp, size) - (size == 5)
+
+    def compare(self, found, gold):
+        return super().compare(found, gold) - (sum(gold.values()) == 5)
+
+
+def test_a_search_that_cannot_begin_leaves_the_prices_as_they_were():
+    """Those of the sentence before it, on the same thread, are not its own."""
+    rng = np.random.default_rng(5)
+    chains, _ = chains_of(rng, "any", [30, 20, 20])
+    truths = [np.arange(30) % 5, np.arange(20) % 4 == 1, np.arange(20) % 4 == 1]
+    prices = np.array([[np.nan, np.nan], [np.nan, np.nan], [0.25, -0.5]])
+    search = Search("bounds", prices)
+    best_of_chains(chains, Below(background="O"), [t.astype(int) for t in truths], "slack", search=search)
+    assert np.abs(prices[0]).max() > 0, "it has been searched for"
+    assert prices[1:].tolist() == [[0, 0], [0.25, -0.5]]
+
+
+@needs_proc
+def test_tables_of_neighbours_that_wait_are_counted():
+    asked = """
+        names = ["O", *(f"{p}-{k}" for k in "abcdefghijk" for p in "BI")]
+        def asked(count, length):
+            rng = np.random.default_rng(0)
+            first = tt.Model.chain(np.zeros((length, 23)), rng.normal(size=(23, 23)), states=names)
+            own, links = first.blocks
+            blocks = [(own.with_tables(2 * rng.normal(size=(length, 23))), links) for _ in range(count)]
+            models = [tt.Model.from_blocks(first.cardinalities, b, states=first.states) for b in blocks]
+            ask = {"truths": list(rng.integers(0, 23, (count, length))), "threads": 1, "strategy": "bounds"}
+            chunks = tt.losses.ChunkFBeta()
+            return lambda limit: len(tt.loss_augmented_batch(models, chunks, memory_limit=limit, **ask))
+        small, call = asked(2, 5), asked(400, 60)
+    """
+    found = grown(asked, limit=4e6)
+    assert (found["refused"], found["said"]) == (None, 400)
+    assert found["growth"] < 4e6
