@@ -286,3 +286,15 @@ def test_a_path_by_bounds_can_be_pickled():
     again = pickle.loads(pickle.dumps(path))
     np.testing.assert_array_equal(again.breakpoints, path.breakpoints)
     assert again.at(3.0).value == path.at(3.0).value
+
+
+def test_certificates_tell_the_price_of_the_order_that_was_taken():
+    rng = np.random.default_rng(0)
+    model = tt.Model.grid(rng.normal(size=(3, 12, 2)), rng.normal(size=(2, 2)), rng.normal(size=(2, 2)))
+    ones = tt.count(model, state=1)
+    prices = set()
+    for order in ("sweep", "natural"):  # along the grid, and across it
+        found = tt.solve(model, where=ones == 9, strategy="bounds", order=order)
+        assert found.certificate.price == tt.plan(model, where=ones == 9, order=order).search
+        prices.add(found.certificate.price.pass_operations)
+    assert len(prices) == 2

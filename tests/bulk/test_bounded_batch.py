@@ -1,5 +1,6 @@
 """Batches by bounds: the answers of whole tables, on all that a batch can hold."""
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -10,6 +11,7 @@ from memory import grown, needs_proc
 
 import tallytree as tt
 from tallytree.bounding import BoundsCertificate
+from tallytree.bulk import loss_jobs
 from tallytree.bulk.chains import Chains, best_of_chains
 from tallytree.bulk.truth_tables import Search
 from tallytree.kernels import native
@@ -122,6 +124,25 @@ def test_auto_searches_where_it_is_worth_it():
     assert all("plain pass" in one.explain() for one in found)
     short = ask([(tt.Model.chain(np.eye(2), np.eye(2)), [0, 1])], RECIPES[0], "slack", "auto")
     assert not isinstance(short[0].certificate, BoundsCertificate)
+
+
+@pytest.mark.parametrize("scaling", ["margin", "slack"])
+def test_a_certificate_describes_a_table_only_if_it_was_made(monkeypatch, scaling):
+    rng = np.random.default_rng(3)
+    pairs = [pair for pair in sentences(rng, "any", 6, 30, 8) if len(pair[0]) > 15]
+    found = ask(pairs, RECIPES[0], scaling, "auto")
+    made, of = [], losses.LossProfile.of
+    monkeypatch.setattr(loss_jobs, "bounded", lambda *asked: None)  # one that would not come to an end again
+    monkeypatch.setattr(losses.LossProfile, "of", lambda *asked: made.append(asked) or of(*asked))
+    full = ask(pairs, RECIPES[0], scaling, "full")
+    for one, other in zip(found, full, strict=True):
+        shown = one.certificate
+        assert type(shown) is tt.Certificate and shown.tallies == other.certificate.tallies
+    assert len(made) == len(found)
+    proof = found[0].proof
+    wrong = partial(proof.plan.func, *proof.plan.args[:-1], found[0].value - 1e-6)
+    with pytest.raises(tt.CertificateError, match="promise the value"):
+        proof._replace(plan=wrong).rests_on()
 
 
 def test_a_truth_that_nothing_violates():

@@ -75,7 +75,7 @@ class Proof(NamedTuple):
     """What a solution remembers of how it was found."""
 
     # a plan itself would keep its lists in memory, too
-    plan: Price | Evidence | Callable[[], Plan | Evidence]
+    plan: Price | Evidence | Callable[[], Price | Plan | Evidence]
     promised: float  # the score that the messages hold
     claim: Claim
     gap: float = 0.0

@@ -17,6 +17,7 @@ from tallytree.bounding.question import Question
 from tallytree.model.model import Model
 from tallytree.model.rounding import rounding
 from tallytree.planning.budget import readable_count
+from tallytree.planning.orders import Order
 from tallytree.planning.query import Query
 from tallytree.planning.search_price import SearchPrice, search_price
 from tallytree.running.bounds import Wanted
@@ -73,6 +74,8 @@ class BoundsEvidence(Evidence):
         The tallies that could be of use.
     value : float
         The best value, in the terms of the question.
+    order : Order or None
+        In which variables were eliminated, where that was given.
     """
 
     def __init__(
@@ -84,7 +87,9 @@ class BoundsEvidence(Evidence):
         passes: tuple[tuple[tuple[float, ...], float], ...],
         asked: tuple[Question, Wanted],
         value: float,
+        order: Order | None = None,
     ) -> None:
+        self.order = order
         self.query, self.statistics, self.names = query, statistics, names
         self.parts, self.passes = parts, passes
         (self.question, self.box), self.value = asked, value
@@ -104,7 +109,7 @@ class BoundsEvidence(Evidence):
             counted=self.names,
             parts=self.parts,
             passes=self.passes,
-            price=search_price(query.subject, query.carried, query.window),
+            price=search_price(query.subject, query.carried, query.window, self.order),
         )
 
 

@@ -171,11 +171,14 @@ class Question(NamedTuple):
 
 
 def all_tallies(asked: Wanted, query: Query[Statistic]) -> Tallies:
-    """Return all tallies of a box."""
-    axes = np.indices([b - a + 1 for a, b in zip(asked.low, asked.high, strict=True)])
-    return as_seen(
-        np.stack([axis.reshape(-1) + a for axis, a in zip(axes, asked.low, strict=True)], axis=1), query
-    )
+    """Return all tallies of a box, as objectives see them."""
+    return as_seen(tallies_of(asked), query)
+
+
+def tallies_of(box: Wanted) -> NDArray[np.int64]:
+    """Return all tallies of a box, in lexicographic order."""
+    axes = np.indices([b - a + 1 for a, b in zip(box.low, box.high, strict=True)])
+    return np.stack([axis.reshape(-1) + a for axis, a in zip(axes, box.low, strict=True)], axis=1)
 
 
 def as_seen(sums: NDArray[np.int64], query: Query[Statistic]) -> Tallies:

@@ -90,8 +90,8 @@ def without_states(query: Query[Statistic], kept: Sequence[NDArray[np.int64]]) -
 class PrunedEvidence(Evidence):
     """A pass over a model from which states were left out, and why."""
 
-    def __init__(self, price: Price, ends: Ends, budget: float, names: tuple[str, ...]) -> None:
-        self.price, self.prices, self.budget, self.names = price, ends.prices, budget, names
+    def __init__(self, price: Price, ends: Ends, budget: float) -> None:
+        self.price, self.prices, self.budget = price, ends.prices, budget
         self.states = sum(map(len, ends.gaps)), sum(map(len, ends.kept(budget)))
         self.below = ends.ceiling - budget
 

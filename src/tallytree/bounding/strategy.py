@@ -86,7 +86,9 @@ def bounded(
     if question.objective is not None:
         return _by_function(query, counted, (question, wanted), ask)
     found = ask(wanted, [] if question.start is None else [question.start], None)
-    return None if found is None else BoundedTable(query, counted, found, (question, wanted))
+    if found is None:
+        return None
+    return BoundedTable(query, counted, found, (question, wanted), options.plan.order)
 
 
 def _by_boxes(
@@ -104,7 +106,7 @@ def _by_boxes(
     found = [one for one in (ask(box, starts, None) for box in boxes) if one is not None]
     if not found or len(found) < len(boxes):
         return None
-    return BoundedTable(query, counted, Several(found), (question, hull))
+    return BoundedTable(query, counted, Several(found), (question, hull), options.plan.order)
 
 
 class _Asking:
@@ -150,7 +152,8 @@ def _by_function(
         return None
     bound = search.value if found.finished else search.bound(found)
     passes = [(tuple(prices), most) for one in ask.all for prices, most in one.passes]
-    return BoundedTable(query, counted, found, asked).knowing(bound, search.value, passes)
+    table = BoundedTable(query, counted, found, asked, ask.options.plan.order)
+    return table.knowing(bound, search.value, passes)
 
 
 def known_so_far(

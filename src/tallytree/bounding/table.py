@@ -21,6 +21,7 @@ from tallytree.bounding.certificate import BoundsEvidence, Part
 from tallytree.bounding.question import Question
 from tallytree.errors import CertificateError, ModelError
 from tallytree.planning.budget import Budget
+from tallytree.planning.orders import Order
 from tallytree.planning.query import Query
 from tallytree.running.bounds import Found, Wanted
 from tallytree.statistics.constraints import Constraint
@@ -38,8 +39,9 @@ class BoundedTable(TallyTable[Solution]):
         counted: tuple[Statistic, ...],
         found: Found | Several,
         asked: tuple[Question, Wanted],
+        order: Order | None = None,
     ) -> None:
-        self.counted, self.found, self.asked = counted, found, asked
+        self.counted, self.found, self.asked, self.order = counted, found, asked, order
         self.passes = tuple((tuple(prices), most) for prices, most in found.passes)
         self.bound, self.value = found.bound, found.value
         caps = [np.iinfo(np.int64).max if s.cap is None else s.cap for s in query.carried]
@@ -92,7 +94,8 @@ class BoundedTable(TallyTable[Solution]):
             for prices, most, low, high, budget, cells in self.found.proven
         )
         value = float(self._values(self.asked[0]).max(initial=-np.inf))
-        return BoundsEvidence(self.query, self.counted, self._names, parts, self.passes, self.asked, value)
+        shown = parts, self.passes, self.asked, value, self.order
+        return BoundsEvidence(self.query, self.counted, self._names, *shown)
 
     def _values(self, question: Question) -> NDArray[np.float64]:
         return question.values(self.scores, self.tallies, len(self.query.read))

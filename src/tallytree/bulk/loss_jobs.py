@@ -7,7 +7,7 @@ the truths: Python only knows their shape.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import accumulate, chain
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.answers.certificate import BEST, SAME_TALLY, Claim, Evidence, Proof
-from tallytree.answers.certification import certify_loss
+from tallytree.answers.certification import certify_loss, certify_value
 from tallytree.answers.objective import Objective
 from tallytree.answers.solution import Decoded, Solution
 from tallytree.answers.tallies import tally_type
@@ -38,9 +38,11 @@ from tallytree.model.blocks import unary_scopes
 from tallytree.model.inputs import numbers_of
 from tallytree.model.model import Model, checked_model
 from tallytree.model.restriction import Allowed, Fixed
+from tallytree.model.rounding import rounding
 from tallytree.planning.options import Options
 from tallytree.planning.plan import Plan
 from tallytree.planning.planner import plan_graph
+from tallytree.planning.price import Price
 from tallytree.planning.query import Query
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import read_only
@@ -212,7 +214,9 @@ class LossProblems:
         ):
             at, end, promised, score, value, loss, truth_score, searched = numbers
             model, some = self.models[index], answers.setdefault(index, [])
-            plan = partial(self._shown if searched else self._plan, index, options)
+            plan: Callable[[], Price | Plan | Evidence] = partial(self._plan, index, options)
+            if searched:
+                plan = partial(self._shown, index, options, value)
             if self.tables.linked:
                 defined = self._bound(index)(model.labels(assignments[at:end]))
                 certify_loss(loss, defined, source="the table of chunks")
@@ -259,13 +263,23 @@ class LossProblems:
         reduction = self._bound(index).on(self.models[index]).reduce(self.models[index])
         return plan_graph(Query(reduction.model, () if self.folds else reduction.statistics), options.plan)
 
-    def _shown(self, index: int, options: BatchOptions) -> Plan | Evidence:
-        """Return what a search by bounds shows: it is made again, with what a certificate tells kept."""
+    def _shown(self, index: int, options: BatchOptions, value: float) -> Price | Plan | Evidence:
+        """Return what shows that nothing has a higher value.
+
+        A search by bounds is made again, and what a certificate tells is kept. Where it does not come to an
+        end by itself, the whole table is made.
+        """
         model = self.models[index]
         asked = GraphLossQuery(model, self._bound(index).on(model), None, None, (None, None))
         question = asked.question(self.asked.scaling, self.asked.margin)
         table = bounded(asked.query, question, Options(options.plan))
-        return table.evidence if table is not None and table.finished else self._plan(index, options)
+        if table is not None and table.finished:
+            return table.evidence
+        best = LossProfile.of(asked, Options(options.plan)).best(self.asked.scaling, margin=self.asked.margin)
+        further = rounding(model.blocks, best.score, asked.truth_score) * (2 + best.loss)
+        certify_value(best.value <= value + further, best.value, repr(value))
+        assert isinstance(best.proof, Proof)
+        return best.proof.rests_on()
 
     def _bound(self, index: int) -> Loss:
         """Return the loss of one problem, with what its truth was: its owner may have changed it."""

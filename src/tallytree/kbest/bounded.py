@@ -64,8 +64,7 @@ def _within(
     asked = without_states(query, ends.kept(budget))
     plan = plan_graph(asked, options.plan)
     check_operations(plan, options.operation_limit)
-    names = tuple(statistic.name for statistic in query.reported)
-    evidence = PrunedEvidence(plan.price, ends, budget, names)
+    evidence = PrunedEvidence(plan.price, ends, budget)
     best = islice(Profile(asked, plan, options.run).ranked(keep=True), count)
     return [_resting_on(evidence, solution) for solution in best]
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from tallytree.answers.certificate import Proof
 from tallytree.answers.solution import Solution
 from tallytree.bounding.certificate import BoundsEvidence, Part
-from tallytree.bounding.question import as_seen
+from tallytree.bounding.question import as_seen, tallies_of
 from tallytree.bounding.sentences import SentenceEvidence
 from tallytree.model.model import Model
 from tallytree.model.rounding import lowest_score, rounding
@@ -200,12 +200,10 @@ class _Checker:
 
 def _drawn(box: Wanted) -> NDArray[np.int64]:
     """Return all tallies of a box, or some of a large one."""
-    low, high = np.array(box.low), np.array(box.high)
-    if box.tallies > MOST_TALLIES:
-        return np.random.default_rng(0).integers(low, high + 1, size=(MOST_TALLIES, len(low)))
-    axes = np.indices(tuple((high - low + 1).tolist()))
-    every: NDArray[np.int64] = np.stack([axis.reshape(-1) for axis in axes], axis=1) + low
-    return every
+    if box.tallies <= MOST_TALLIES:
+        return tallies_of(box)
+    ends = box.low, np.array(box.high) + 1
+    return np.random.default_rng(0).integers(*ends, size=(MOST_TALLIES, len(box.low)))
 
 
 def _reach(statistic: Statistic) -> int:

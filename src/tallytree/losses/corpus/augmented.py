@@ -126,7 +126,7 @@ def loss_augmented_corpus(
     if progress is not None:
         progress(f"{len(parts):,} models, a bound on all of them together")
     found = corpus.search(scaling, at, budget)
-    whole = _Whole(loss, [part.loss for part in parts])
+    whole = _Whole(corpus.whole, loss, [part.loss for part in parts])
     question = SearchQuestion(scaling, at, corpus.truth_score, whole.loss, whole.largest_loss)
     if found is not None:
         return whole.answer(question, found)
@@ -204,16 +204,13 @@ def _profiles(
 class _Whole:
     """The loss of the whole corpus, in terms of summed tallies."""
 
-    def __init__(self, recipe: NodeLoss, losses: Sequence[Any]) -> None:
-        self._recipe, self._losses = recipe, losses
-        self._size = sum(loss.size for loss in losses)
-        self._names = losses[0].counted
+    def __init__(self, whole: NodeLoss, recipe: NodeLoss, losses: Sequence[Any]) -> None:
+        self._whole, self._recipe, self._losses = whole, recipe, losses
+        self._names = whole.counted
 
     def loss(self, tallies: NDArray[np.int64]) -> NDArray[np.float64]:
         """Compute the loss of the whole, elementwise."""
-        counted = dict(zip(self._names, tallies.T, strict=True))
-        tp, fp = self._losses[0].positives(counted, self._size)
-        return self._recipe.of_counts(tp, fp, self._size)
+        return self._whole.value(*tallies.T)
 
     def largest_loss(self, low: NDArray[np.int64], high: NDArray[np.int64]) -> float:
         """Bound the loss over a box: it does not grow with true positives, nor shrink with false ones."""

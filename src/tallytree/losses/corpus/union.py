@@ -56,7 +56,7 @@ class Corpus:
     def __init__(self, parts: Sequence[GraphLossQuery], budget: Budget) -> None:
         self.parts = parts
         self.truth_score = float(sum(part.truth_score for part in parts))
-        self._whole = whole_loss([part.loss for part in parts])
+        self.whole = _whole_loss([part.loss for part in parts])
         size = sum(_bytes(part.model) for part in parts)
         budget.hold(2 * size, f"one model of the {len(parts):,} models")
         self._union, self._query = _document(parts) or _side_by_side(parts)
@@ -66,8 +66,8 @@ class Corpus:
 
         Raises BudgetError: the memory came to an end; the text says what is known.
         """
-        value, truth = self._whole.value, self._truth()
-        question = Question(scaling, margin, self.truth_score, value, quotient(self._whole), truth)
+        value, truth = self.whole.value, self._truth()
+        question = Question(scaling, margin, self.truth_score, value, quotient(self.whole), truth)
         plan = PlanOptions(self._order(), budget.limit, beside=budget.held)
         table = bounded(self._query, question, Options(plan))
         if table is None or not len(table):
@@ -149,7 +149,7 @@ def _bytes(model: Model) -> int:
     return sum(block.tables.nbytes + block.scopes.nbytes for block in model.blocks)
 
 
-def whole_loss(losses: Sequence[Any]) -> NodeLoss:
+def _whole_loss(losses: Sequence[Any]) -> NodeLoss:
     """Return the loss of all truths together, in terms of summed tallies: that of one, with their size."""
     whole: NodeLoss = copy(losses[0])
     vars(whole)["size"] = sum(loss.size for loss in losses)
