@@ -8,24 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory import little
-from strategies import models, problems
+from ranked_labellings import satisfying
+from strategies import problems
 
 import tallytree as tt
-from tallytree.testing import brute_force, check_solution, score_tolerance, tally_of
+from tallytree.testing import check_solution, score_tolerance, tally_of
 
 LAYOUTS = ["rows", "cells"]
-
-
-def satisfying(model, where):
-    """Return the possible labellings that satisfy a constraint, and their scores, best first."""
-    everything = brute_force(model)
-    possible = everything.scores > -np.inf
-    if where is not None:
-        values = {s: tally_of(s, everything.labellings) for s in where.on(model).statistics}
-        possible &= where.on(model).holds(values)
-    scores, labellings = everything.scores[possible], everything.labellings[possible]
-    best_first = np.argsort(-scores, kind="stable")
-    return labellings[best_first], scores[best_first]
 
 
 def check_ranking(found, model, statistics, where=None, k=None):
@@ -281,100 +270,3 @@ def test_wrong_exclusions_are_refused():
         tt.exclude(model, [[0, 1]])
     with pytest.raises(tt.InfeasibleError, match="no labelling is left outside the 0 excluded ones"):
         tt.exclude(tt.Model([1], [((0,), [-np.inf])]), [])
-
-
-# ---------------------------------------------------------------- far from each other
-
-
-def greedy(model, k, distances, measure):
-    """Return the scores of the definition: each the best of those that are far enough from all before it.
-
-    Ties may be broken in any way, so the labellings of the answer are followed.
-    """
-    labellings, scores = satisfying(model, None)
-    far = np.ones(len(scores), dtype=bool)
-    chosen = yield None
-    for rank in range(k):
-        if rank:
-            far = np.ones(len(scores), dtype=bool)
-            for y in chosen[:rank]:
-                far &= measure(labellings, y) >= distances[rank - 1]
-        yield float(scores[far][0]) if far.any() else None
-
-
-def check_diverse(found, model, k, distances, measure):
-    expected = greedy(model, k, distances, measure)
-    next(expected)
-    wanted = [expected.send([s.assignment for s in found]), *expected]
-    wanted = wanted[: wanted.index(None)] if None in wanted else wanted
-    np.testing.assert_allclose([s.score for s in found], wanted, rtol=0, atol=score_tolerance(model))
-    for rank, solution in enumerate(found):
-        distances_to = [int(measure(solution.assignment[None], s.assignment)[0]) for s in found[:rank]]
-        assert all(d >= distances[rank - 1] for d in distances_to)
-        if len(set(solution.tally._fields)) == rank:
-            assert list(solution.tally) == distances_to
-
-
-def hamming(labellings, y):
-    return (labellings != y).sum(axis=1)
-
-
-@given(model=models(largest=5), k=st.integers(1, 5), m=st.integers(1, 4))
-@settings(max_examples=200)
-def test_diverse_labellings_follow_the_definition(model, k, m):
-    check_diverse(tt.diverse_k_best(model, k, m), model, k, [m] * k, hamming)
-
-
-@given(model=models(largest=5), distances=st.lists(st.integers(1, 4), min_size=1, max_size=4))
-@settings(max_examples=100)
-def test_distances_may_differ(model, distances):
-    k = len(distances) + 1
-    check_diverse(tt.diverse_k_best(model, k, distances), model, k, distances, hamming)
-
-
-@given(model=models(largest=5), m=st.integers(1, 4))
-@settings(max_examples=60)
-def test_other_distances(model, m):
-    """Variables weigh their number plus one."""
-
-    def distance(y):
-        return tt.Statistic(
-            [((v,), (v + 1) * (np.arange(n) != y[v])) for v, n in enumerate(model.cardinalities.tolist())],
-            name="weighted",
-        )
-
-    def measure(labellings, y):
-        return ((labellings != y) * (1 + np.arange(len(y)))).sum(axis=1)
-
-    found = tt.diverse_k_best(model, 4, m, statistic=distance)
-    check_diverse(found, model, 4, [m] * 4, measure)
-
-
-def test_few_tallies_for_diversity():
-    model = tt.Model.chain(np.random.default_rng(0).normal(size=(40, 3)), np.zeros((3, 3)))
-    near = [tt.mismatches(model, s.assignment, cap=3) for s in tt.diverse_k_best(model, 3, 3)]
-    assert tt.plan(model, near).tallies <= 4**3
-
-
-def test_wrong_distances_are_refused():
-    model = tt.Model.chain(np.zeros((3, 2)), np.zeros((2, 2)))
-    with pytest.raises(tt.ModelError, match="a distance must be at least 1, got 0"):
-        tt.diverse_k_best(model, 2, 0)
-    with pytest.raises(
-        tt.ModelError, match="4 labellings need 3 distances, one for each but the first; got 2"
-    ):
-        tt.diverse_k_best(model, 4, [1, 2])
-    with pytest.raises(tt.ModelError, match="a distance must be an integer"):
-        tt.diverse_k_best(model, 4, 1.5)
-    assert tt.diverse_k_best(model, 0, 1) == []
-    assert tt.diverse_k_best(tt.Model([1], [((0,), [-np.inf])]), 2, 1) == []
-
-
-def test_hundreds_of_exclusions_both_ways():
-    rng = np.random.default_rng(0)
-    model = tt.Model.chain(rng.normal(size=(120, 3)), rng.normal(size=(3, 3)))
-    best = tt.k_best(model, 301)
-    outputs = [s.assignment for s in best[:300]] * 2
-    for method in ("ranking", "statistics"):
-        found = tt.exclude(model, outputs, method=method)
-        assert found.score == pytest.approx(best[300].score, abs=1e-12)
