@@ -36,105 +36,126 @@ def rows_of(question: dict[str, Any], found: Sequence[Sequence[int]]) -> list[tu
 # --- HiGHS ------------------------------------------------------------------------------------------------
 
 
-def highs(question: dict[str, Any], timeout: float) -> Callable[[Sequence[Sequence[int]]], Any]:
-    import highspy
-    import scipy.sparse as sp
+class Columns:
+    """Columns with their costs, and rows over them."""
 
-    unary, pairs = question["unary"], question["pairs"]
-    binary = all(len(row) == 2 for row in unary) and not question["between"]
-    costs, entries, low, high = [], [], [], []
-    inf = highspy.kHighsInf
+    def __init__(self) -> None:
+        self.costs: list[float] = []
+        self.entries: list[tuple[int, int, float]] = []
+        self.low: list[float] = []
+        self.high: list[float] = []
 
-    def column(cost: float) -> int:
-        costs.append(float(cost))
-        return len(costs) - 1
+    def column(self, cost: float) -> int:
+        self.costs.append(float(cost))
+        return len(self.costs) - 1
 
-    def row(terms: Sequence[tuple[int, float]], least: float, most: float) -> None:
-        entries.extend((len(low), number, value) for number, value in terms)
-        low.append(least)
-        high.append(most)
+    def row(self, terms: Sequence[tuple[int, float]], least: float, most: float) -> None:
+        self.entries.extend((len(self.low), number, value) for number, value in terms)
+        self.low.append(least)
+        self.high.append(most)
 
-    if binary:  # one column for each variable, one for each product
-        linear = [one - zero for zero, one in unary]
+    def keep(self, rows: int, entries: int) -> None:
+        del self.low[rows:], self.high[rows:], self.entries[entries:]
+
+
+class Binary(Columns):
+    """One column for each variable, one for each product."""
+
+    def __init__(self, question: dict[str, Any], inf: float) -> None:
+        super().__init__()
+        linear = [one - zero for zero, one in question["unary"]]
         products = []
-        for i, j, t in pairs:
+        for i, j, t in question["pairs"]:
             linear[i] += t[1][0] - t[0][0]
             linear[j] += t[0][1] - t[0][0]
             products.append((i, j, t[1][1] - t[1][0] - t[0][1] + t[0][0]))
-        x = [column(c) for c in linear]
+        x = self.x = [self.column(c) for c in linear]
         for i, j, q in products:
-            z = column(q)
+            z = self.column(q)
             if q > 0:
-                row([(z, 1), (x[i], -1)], -inf, 0)
-                row([(z, 1), (x[j], -1)], -inf, 0)
+                self.row([(z, 1), (x[i], -1)], -inf, 0)
+                self.row([(z, 1), (x[j], -1)], -inf, 0)
             else:
-                row([(x[i], 1), (x[j], 1), (z, -1)], -inf, 1)
-        integers = len(x)
+                self.row([(x[i], 1), (x[j], 1), (z, -1)], -inf, 1)
+        self.integers = len(x)
 
-        def expand(terms: Terms, least: float, most: float) -> None:
-            constant = sum(c for _, a, c in terms if a == 0)
-            row([(x[v], c if a else -c) for v, a, c in terms], least - constant, most - constant)
+    def expand(self, terms: Terms, least: float, most: float) -> None:
+        constant = sum(c for _, a, c in terms if a == 0)
+        self.row([(self.x[v], c if a else -c) for v, a, c in terms], least - constant, most - constant)
 
-        def labels(solution: Any) -> list[int]:
-            return np.rint(np.array(solution[:integers])).astype(int).tolist()
+    def labels(self, solution: Any) -> list[int]:
+        found: list[int] = np.rint(np.array(solution[: self.integers])).astype(int).tolist()
+        return found
 
-    else:  # indicators of states and of pairs of states
-        x2 = [[column(c) for c in states] for states in unary]
-        integers = len(costs)
-        for states in x2:
-            row([(number, 1) for number in states], 1, 1)
-        for i, j, t in pairs:
-            e = [[column(c) for c in line] for line in t]
+
+class Indicators(Columns):
+    """One column for each state, one for each pair of states."""
+
+    def __init__(self, question: dict[str, Any]) -> None:
+        super().__init__()
+        x = self.x = [[self.column(c) for c in states] for states in question["unary"]]
+        self.integers = len(self.costs)
+        for states in x:
+            self.row([(number, 1) for number in states], 1, 1)
+        for i, j, t in question["pairs"]:
+            e = [[self.column(c) for c in line] for line in t]
             for a, line in enumerate(e):
-                row([*((n, 1) for n in line), (x2[i][a], -1)], 0, 0)
+                self.row([*((n, 1) for n in line), (x[i][a], -1)], 0, 0)
             for b in range(len(t[0])):
-                row([*((line[b], 1) for line in e), (x2[j][b], -1)], 0, 0)
+                self.row([*((line[b], 1) for line in e), (x[j][b], -1)], 0, 0)
 
-        def expand(terms: Terms, least: float, most: float) -> None:
-            row([(x2[v][a], c) for v, a, c in terms], least, most)
+    def expand(self, terms: Terms, least: float, most: float) -> None:
+        self.row([(self.x[v][a], c) for v, a, c in terms], least, most)
 
-        def labels(solution: Any) -> list[int]:
-            ends = np.cumsum([len(states) for states in x2])
-            return [int(p.argmax()) for p in np.split(np.array(solution[: ends[-1]]), ends[:-1])]
+    def labels(self, solution: Any) -> list[int]:
+        ends = np.cumsum([len(states) for states in self.x])
+        return [int(p.argmax()) for p in np.split(np.array(solution[: ends[-1]]), ends[:-1])]
 
-    objective = list(enumerate(costs))
-    fixed = (len(low), len(entries))
+
+def program(columns: Binary | Indicators) -> Any:
+    import highspy
+    import scipy.sparse as sp
+
+    low, high, size = columns.low, columns.high, len(columns.costs)
+    at, to, values = zip(*columns.entries, strict=True)
+    matrix = sp.csc_matrix((values, (at, to)), shape=(len(low), size))
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_ = size, len(low)
+    lp.col_cost_, lp.col_lower_, lp.col_upper_ = np.array(columns.costs), np.zeros(size), np.ones(size)
+    lp.row_lower_, lp.row_upper_ = np.array(low, float), np.array(high, float)
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    lp.a_matrix_.start_, lp.a_matrix_.index_ = matrix.indptr, matrix.indices
+    lp.a_matrix_.value_ = matrix.data
+    kinds = (highspy.HighsVarType.kInteger, highspy.HighsVarType.kContinuous)
+    lp.integrality_ = [kinds[number >= columns.integers] for number in range(size)]
+    lp.sense_ = highspy.ObjSense.kMaximize
+    return lp
+
+
+def highs(question: dict[str, Any], timeout: float) -> Callable[[Sequence[Sequence[int]]], Any]:
+    import highspy
+
+    binary = all(len(row) == 2 for row in question["unary"]) and not question["between"]
+    columns = Binary(question, highspy.kHighsInf) if binary else Indicators(question)
+    objective = list(enumerate(columns.costs))
+    fixed = (len(columns.low), len(columns.entries))
 
     def solve(found: Sequence[Sequence[int]], left: float) -> tuple[list[int] | None, bool]:
-        del low[fixed[0] :], high[fixed[0] :], entries[fixed[1] :]
+        columns.keep(*fixed)
         for terms, least, most in rows_of(question, found):
-            expand(terms, least, most)
+            columns.expand(terms, least, most)
         if question["between"]:
-            row(objective, *question["between"])
+            columns.row(objective, *question["between"])
         h = highspy.Highs()
         h.setOptionValue("output_flag", False)
         h.setOptionValue("mip_rel_gap", 0.0)
         h.setOptionValue("mip_abs_gap", question["gap"])
         h.setOptionValue("time_limit", left)
-        at, to, values = zip(*entries, strict=True)
-        matrix = sp.csc_matrix((values, (at, to)), shape=(len(low), len(costs)))
-        lp = highspy.HighsLp()
-        lp.num_col_, lp.num_row_ = len(costs), len(low)
-        lp.col_cost_, lp.col_lower_, lp.col_upper_ = (
-            np.array(costs),
-            np.zeros(len(costs)),
-            np.ones(len(costs)),
-        )
-        lp.row_lower_, lp.row_upper_ = np.array(low, float), np.array(high, float)
-        lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = (
-            matrix.indptr,
-            matrix.indices,
-            matrix.data,
-        )
-        kinds = (highspy.HighsVarType.kInteger, highspy.HighsVarType.kContinuous)
-        lp.integrality_ = [kinds[number >= integers] for number in range(len(costs))]
-        lp.sense_ = highspy.ObjSense.kMaximize
-        h.passModel(lp)
+        h.passModel(program(columns))
         h.run()
         status = h.getModelStatus()
         if status == highspy.HighsModelStatus.kOptimal:
-            return labels(list(h.getSolution().col_value)), True
+            return columns.labels(list(h.getSolution().col_value)), True
         return None, status == highspy.HighsModelStatus.kInfeasible
 
     return solve

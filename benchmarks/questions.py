@@ -86,6 +86,11 @@ def grid(rng: np.random.Generator, rows: int, columns: int) -> tuple[Any, Any, t
 
 def questions() -> list[Question]:
     rng = np.random.default_rng(0)
+    first, apart, image, ranged = of_a_chain(rng), diverse(rng), of_a_grid(rng), in_a_range(rng)
+    return [*first, image, apart, ranged]
+
+
+def of_a_chain(rng: np.random.Generator) -> list[Question]:
     unary, pairs, model = chain(rng, 200, 5)
     a, b = tt.count(model, state=1, name="a"), tt.count(model, state=2, name="b")
     combined = [
@@ -93,12 +98,6 @@ def questions() -> list[Question]:
         (counting(200, 1), 40, ANY),
     ]
     best = [s.assignment for s in tt.k_best(model, 50)]
-    small, links, short = chain(rng, 100, 4)
-    places, edges, image = grid(rng, 6, 25)
-    ones = tt.count(image, state=1)
-    coarse, steps, decimal = chain(rng, 60, 4, digits=1)
-    top = tt.solve(decimal).score
-    between = (round(0.8 * top - 1, 1), round(0.8 * top, 1))
     return [
         Question(
             "chain 200 x 5: 2a - b <= 4, a >= 40",
@@ -122,30 +121,28 @@ def questions() -> list[Question]:
             [(counting(200, 1), 30, 30)],
             k=10,
         ),
-        Question(
-            "grid 6 x 25: 5 best with 50 ones",
-            places,
-            edges,
-            lambda: tt.k_best(image, 5, where=ones == 50),
-            [(counting(150, 1), 50, 50)],
-            k=5,
-        ),
-        Question(
-            "chain 100 x 4: 4 diverse, distance 10",
-            small,
-            links,
-            lambda: tt.diverse_k_best(short, 4, 10),
-            k=4,
-            distance=10,
-        ),
-        Question(
-            "chain 60 x 4: score in a range",
-            coarse,
-            steps,
-            lambda: [tt.score_between(decimal, *between)],
-            between=between,
-        ),
     ]
+
+
+def diverse(rng: np.random.Generator) -> Question:
+    unary, pairs, model = chain(rng, 100, 4)
+    name = "chain 100 x 4: 4 diverse, distance 10"
+    return Question(name, unary, pairs, lambda: tt.diverse_k_best(model, 4, 10), k=4, distance=10)
+
+
+def of_a_grid(rng: np.random.Generator) -> Question:
+    unary, pairs, model = grid(rng, 6, 25)
+    ones, fifty = tt.count(model, state=1), [(counting(150, 1), 50, 50)]
+    name = "grid 6 x 25: 5 best with 50 ones"
+    return Question(name, unary, pairs, lambda: tt.k_best(model, 5, where=ones == 50), fifty, k=5)
+
+
+def in_a_range(rng: np.random.Generator) -> Question:
+    unary, pairs, model = chain(rng, 60, 4, digits=1)
+    top = tt.solve(model).score
+    between = (round(0.8 * top - 1, 1), round(0.8 * top, 1))
+    name = "chain 60 x 4: score in a range"
+    return Question(name, unary, pairs, lambda: [tt.score_between(model, *between)], between=between)
 
 
 def f1_slack(size: int, states: int) -> Question:

@@ -35,11 +35,9 @@ def truths(batch: int, torch: Any) -> Any:
     return torch.tensor(rows)
 
 
-def contenders(batch: int, sharp: float, theirs: Any, device: str = "cpu") -> dict[str, Callable[[], object]]:
-    """Return what is compared for one batch; scores are raised by `sharp` where tags are right."""
+def sentences(batch: int, sharp: float, device: str) -> Any:
+    """Return emissions, which are raised by `sharp` where tags are right, tags and masks."""
     import torch
-
-    import tallytree.torch as ttt
 
     torch.manual_seed(0)
     tags, lengths = truths(batch, torch), torch.randint(5, POSITIONS + 1, (batch,))
@@ -48,7 +46,16 @@ def contenders(batch: int, sharp: float, theirs: Any, device: str = "cpu") -> di
     emissions = torch.randn(batch, POSITIONS, len(LABELS))
     emissions.scatter_add_(2, tags[..., None], torch.full((*tags.shape, 1), sharp))
     emissions, tags, mask = (tensor.to(device) for tensor in (emissions, tags, mask))
-    emissions.requires_grad_()
+    return emissions.requires_grad_(), tags, mask
+
+
+def contenders(batch: int, sharp: float, theirs: Any, device: str = "cpu") -> dict[str, Callable[[], object]]:
+    """Return what is compared for one batch of sentences."""
+    import torch
+
+    import tallytree.torch as ttt
+
+    emissions, tags, mask = sentences(batch, sharp, device)
     ours = ttt.CRF(len(LABELS), batch_first=True).to(device)
     losses = {
         "chunk-F1 hinge": ttt.StructuredHinge(tt.losses.ChunkFBeta(LABELS), scaling="slack"),

@@ -32,9 +32,10 @@ class Sentence:
     trees: list[tuple[Tree, float]]  # one for each derivation
 
 
-def derivations(
-    grammar: Grammar, words: tuple[str, ...], anchored: dict[str, Any]
-) -> Iterator[tuple[Tree, float]]:
+Scored = Iterator[tuple[Any, float]]
+
+
+def derivations(grammar: Grammar, words: tuple[str, ...], anchored: dict[str, Any]) -> Scored:
     """Go through all derivations by the definition, from the names of the symbols."""
     binary = [tuple(grammar.symbols[s] for s in rule) for rule in grammar.binary.tolist()]
     unary = [tuple(grammar.symbols[s] for s in rule) for rule in grammar.unary.tolist()]
@@ -51,7 +52,7 @@ def derivations(
                 total += at("span_scores", i, j, grammar.labels.index(label))
         return content, total
 
-    def over(symbol: str, i: int, j: int, chain: int) -> Iterator[tuple[Any, float]]:
+    def over(symbol: str, i: int, j: int, chain: int) -> Scored:
         labels = labels_of(symbol)
         if j == i + 1:
             score = lexical[i, grammar.symbols.index(symbol)]
@@ -72,8 +73,7 @@ def derivations(
                     content, extra = labelled(labels, x, i, j, False)
                     yield content, a + own + extra
 
-    root = grammar.symbols[grammar.root]
-    for content, score in over(root, 0, len(words), grammar.max_chain):
+    for content, score in over(grammar.symbols[grammar.root], 0, len(words), grammar.max_chain):
         if score > -np.inf:
             yield (content[0] if len(content) == 1 else Tree("", content)), float(score)
 

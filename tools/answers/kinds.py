@@ -8,10 +8,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import on_batches
 import on_files
 import on_learning
 import on_losses
 import on_models
+import on_paper
 import on_trees
 from answering import asked, digests, failures
 
@@ -53,12 +55,12 @@ KINDS = {
     "relax": Kind(on_models.relaxed, 150),
     "score_between": Kind(on_models.score_range, 200),
     "sufficient": Kind(on_models.sufficient, 80),
-    "augment": Kind(on_models.augmented, 120),
-    "clique_tree": Kind(on_models.clique_trees, 150),
+    "augment": Kind(on_paper.augmented, 120),
+    "clique_tree": Kind(on_paper.clique_trees, 150),
     "enumerated": Kind(on_models.enumerated, 80),
     "refused": Kind(on_models.refused, 100),
-    "solve_batch": Kind(on_models.solve_batches, 150),
-    "profile_batch": Kind(on_models.profile_batches, 120),
+    "solve_batch": Kind(on_batches.solve_batches, 150),
+    "profile_batch": Kind(on_batches.profile_batches, 120),
     "node_loss": Kind(on_losses.nodes, 350),
     "position_loss": Kind(on_losses.positions, 250),
     "chunk_loss": Kind(on_losses.chunks, 150),

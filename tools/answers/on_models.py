@@ -7,7 +7,7 @@ from typing import Any
 
 import draws
 import numpy as np
-from answering import asked, plain
+from answering import asked
 from draws import Rng, coin, pick
 
 import tallytree as tt
@@ -257,36 +257,6 @@ def sufficient(rng: Rng) -> Any:
     return [chain.model, chain.weights, found, chain.score(*found.tallies.T), found.best()]
 
 
-def augmented(rng: Rng) -> Any:
-    model = draws.model(rng, largest=5)
-    statistics, target = draws.statistics(rng, model, most=2), int(rng.integers(4))
-    eta = pick(rng, (None, lambda k, *rest: -1.5 * (k - target) ** 2))
-
-    def answers() -> list[Any]:
-        explicit = tt.augment(model, statistics, eta)
-        full = explicit.complete(draws.possible(rng, model))
-        tally = explicit.tallies[rng.integers(len(explicit.tallies))].tolist()
-        solved = explicit.solution(tt.solve(explicit.model).assignment)
-        clamped = asked(lambda: explicit.solution(tt.solve(explicit.clamp(*tally)).assignment))
-        return [explicit.model, explicit.tallies, explicit.hub, full, explicit.lift(full), solved, clamped]
-
-    return asked(answers)
-
-
-def clique_trees(rng: Rng) -> Any:
-    model = draws.model(rng, largest=8)
-    statistics = draws.statistics(rng, model, most=1, least=0)
-
-    def answers(method: str) -> list[Any]:
-        tree = tt.clique_tree(model, statistics, method=method)
-        shape = [
-            [t.cliques, t.parent, t.scopes, t.width, t.degree] for t in (tree, tree.cloned(), tree.reshaped())
-        ]
-        return [shape, tree.order(), tree.separators, asked(tree.profile, model, statistics)]
-
-    return [asked(answers, method) for method in ("elimination", "triangulation")]
-
-
 def enumerated(rng: Rng) -> Any:
     """Ask the library's own generators and its enumeration of all labellings."""
     drawn, shape = draws.seed(rng), pick(rng, sorted(testing.SHAPES))
@@ -354,30 +324,3 @@ def wide(rng: Rng) -> Any:
         asked(tt.distribution, model, [right, turns]),
         asked(tt.loss_augmented, model, tt.losses.FBeta(truth, background=0), pick(rng, ("margin", "slack"))),
     ]
-
-
-# --- many at once -------------------------------------------------------------------------------------------
-
-
-def solve_batches(rng: Rng) -> Any:
-    models = [draws.model(rng, largest=6) for _ in range(rng.integers(1, 6))]
-    ones = tt.count(state=1, name="ones")
-    where, objective = draws.constraint(rng, [ones]), draws.objective(rng)
-    each = [draws.statistics(rng, model, most=2) for model in models]
-    options = {"errors": pick(rng, ("raise", "return")), "threads": int(rng.integers(1, 3))}
-    return [
-        asked(tt.solve_batch, models, **options),
-        asked(tt.solve_batch, models, where=where, **options),
-        asked(tt.solve_batch, models, each, objective, **options),
-        asked(tt.solve_batch, models, where=[draws.constraint(rng, some) for some in each], **options),
-        asked(tt.solve_batch, models, fixed=[draws.restriction(rng, m)["fixed"] for m in models], **options),
-    ]
-
-
-def profile_batches(rng: Rng) -> Any:
-    models = [draws.model(rng, largest=6) for _ in range(rng.integers(1, 6))]
-    each = [draws.statistics(rng, model, most=2) for model in models]
-    options = {"tallies": pick(rng, ("auto", "rows", "cells")), "threads": int(rng.integers(1, 3))}
-    found = tt.profile_batch(models, each, errors="return", **options)
-    best = [one if isinstance(one, Exception) else asked(one.best) for one in found]
-    return [plain(found), best, asked(tt.profile_batch, models, [tt.count(state=0)], **options)]
