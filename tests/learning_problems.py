@@ -2,6 +2,7 @@
 
 import clarabel
 import numpy as np
+import pytest
 from scipy import sparse
 from treebanks import derivations
 
@@ -143,3 +144,26 @@ def sentences(count, seed=0):
 
 def strings(words):
     return templated([(word,) for word in words], [((0, 0),), ((0, -1),)])
+
+
+def check_planes(problem, oracle, weights, scaling):
+    """The first plane of each example is the highest, and each is that of some labelling."""
+    for example, planes in enumerate(oracle.planes(range(len(problem)), weights)):
+        slopes, offsets = all_planes(problem, example, scaling)
+        assert planes[0].at(weights) == pytest.approx((offsets - slopes @ weights).max(), abs=1e-9)
+        for plane in planes:
+            slope = np.bincount(plane.indices, weights=plane.values, minlength=problem.dimension)
+            distance = np.abs(slopes - slope).max(axis=1) + np.abs(offsets - plane.offset)
+            assert distance.min() < 1e-9
+
+
+def check_probabilities(crf, X, y):
+    """Marginals and likelihoods are those of the models."""
+    for found, model in zip(crf.predict_marginals(X), crf._models(X), strict=True):
+        np.testing.assert_allclose(found, tt.distribution(model, []).marginals(), atol=1e-12)
+    logs = [
+        tt.distribution(model, []).log_partition - model.score(labels)
+        for model, labels in zip(crf._models(X), y, strict=True)
+    ]
+    np.testing.assert_allclose(crf.log_loss(X, y), np.mean(logs))
+    assert crf.predict_marginals([]) == []

@@ -11,18 +11,6 @@ import tallytree as tt
 from tallytree.model.rounding import rounding
 from tallytree.testing import brute_force
 
-EVIDENCE = [[0, 1.5], [0, -2.5], [0, 3.0], [0, -1.25], [0, 0.5], [0, -0.75], [0, 2.0]]
-
-
-@pytest.fixture
-def week():
-    return tt.Model.chain(EVIDENCE, np.eye(2), states=["dry", "wet"])
-
-
-@pytest.fixture
-def wet(week):
-    return tt.count(week, state="wet", name="wet")
-
 
 @given(problems())
 def test_the_certificate_of_a_random_problem(problem):

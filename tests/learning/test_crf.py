@@ -11,7 +11,7 @@ pytest.importorskip("clarabel")
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from learning_problems import sentences, strings
+from learning_problems import check_probabilities, sentences, strings
 from scipy import sparse
 from scipy.optimize import approx_fprime
 from sklearn.base import clone
@@ -138,14 +138,7 @@ def test_threads_change_nothing():
 def test_probabilities_are_those_of_the_models():
     X, y = corpus(6)
     crf = SequenceCRF(c2=0.1).fit(X, y)
-    for found, model in zip(crf.predict_marginals(X), crf._models(X), strict=True):
-        np.testing.assert_allclose(found, tt.distribution(model, []).marginals(), atol=1e-12)
-    logs = [
-        tt.distribution(model, []).log_partition - model.score(labels)
-        for model, labels in zip(crf._models(X), y, strict=True)
-    ]
-    np.testing.assert_allclose(crf.log_loss(X, y), np.mean(logs))
-    assert crf.predict_marginals([]) == []
+    check_probabilities(crf, X, y)
 
 
 def test_predictions_may_be_constrained():

@@ -8,6 +8,7 @@ pytest.importorskip("clarabel")
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from learning_problems import check_probabilities
 from scipy.optimize import approx_fprime
 
 import tallytree as tt
@@ -95,14 +96,7 @@ def test_graphs_are_learned(kind, tmp_path):
 def test_probabilities_are_those_of_the_models():
     X, y = examples()
     crf = GraphCRF(c2=0.1).fit(X, y)
-    for found, model in zip(crf.predict_marginals(X), crf._models(X), strict=True):
-        np.testing.assert_allclose(found, tt.distribution(model, []).marginals(), atol=1e-12)
-    logs = [
-        tt.distribution(model, []).log_partition - model.score(labels)
-        for model, labels in zip(crf._models(X), y, strict=True)
-    ]
-    np.testing.assert_allclose(crf.log_loss(X, y), np.mean(logs))
-    assert crf.predict_marginals([]) == []
+    check_probabilities(crf, X, y)
     assert len(crf.predict(X[:2], decode=MaxExpected(tt.losses.FBeta(background="off")))) == 2
 
 

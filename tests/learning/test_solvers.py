@@ -8,7 +8,7 @@ pytest.importorskip("clarabel")
 
 import itertools
 
-from learning_problems import LOSSES, all_planes, graphs, objective, optimum, sequences
+from learning_problems import LOSSES, check_planes, graphs, objective, optimum, sequences
 
 from tallytree.learning import (
     CuttingPlanes,
@@ -95,14 +95,7 @@ def test_bounds_hold_in_every_pass(solver):
 def test_the_first_plane_is_the_highest_and_all_are_planes(scaling, extra):
     problem = sequences(11, LOSSES["f1"])
     weights = np.random.default_rng(0).normal(size=problem.dimension)
-    found = ExactOracle(problem, scaling, extra).planes(range(len(problem)), weights)
-    for example, planes in enumerate(found):
-        slopes, offsets = all_planes(problem, example, scaling)
-        assert planes[0].at(weights) == pytest.approx((offsets - slopes @ weights).max(), abs=1e-9)
-        for plane in planes:
-            slope = np.bincount(plane.indices, weights=plane.values, minlength=problem.dimension)
-            distance = np.abs(slopes - slope).max(axis=1) + np.abs(offsets - plane.offset)
-            assert distance.min() < 1e-9
+    check_planes(problem, ExactOracle(problem, scaling, extra), weights, scaling)
 
 
 def test_several_planes_save_oracle_calls():

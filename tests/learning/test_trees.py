@@ -11,7 +11,7 @@ pytest.importorskip("clarabel")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from joblib import parallel_config
-from learning_problems import all_planes, dense, labellings, objective, optimum, trees
+from learning_problems import check_planes, dense, labellings, objective, optimum, trees
 
 import tallytree as tt
 from tallytree.learning import (
@@ -89,14 +89,7 @@ def test_without_weights_it_is_the_plain_grammar(binarisation):
 def test_the_first_plane_is_the_highest_and_all_are_planes(seed, loss, scaling, extra):
     problem = trees(seed, LOSSES[loss])
     weights = np.random.default_rng(seed).normal(size=problem.dimension)
-    found = ExactOracle(problem, scaling, extra).planes(range(len(problem)), weights)
-    for example, planes in enumerate(found):
-        slopes, offsets = all_planes(problem, example, scaling)
-        assert planes[0].at(weights) == pytest.approx((offsets - slopes @ weights).max(), abs=1e-9)
-        for plane in planes:
-            slope = np.bincount(plane.indices, weights=plane.values, minlength=problem.dimension)
-            distance = np.abs(slopes - slope).max(axis=1) + np.abs(offsets - plane.offset)
-            assert distance.min() < 1e-9
+    check_planes(problem, ExactOracle(problem, scaling, extra), weights, scaling)
 
 
 SOLVERS = {

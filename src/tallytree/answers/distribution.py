@@ -18,12 +18,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallytree import html
-from tallytree.answers.root_table import RootTable
+from tallytree.answers.root_table import GraphTable, RootTable
 from tallytree.answers.tallies import Tally, row_of, tally_type, wanted_tally
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.model.model import Model
 from tallytree.model.rounding import levelled
-from tallytree.reductions.reduction import Reduction
 from tallytree.running.graphs import (
     LOG_SUM_EXP,
     GraphMessages,
@@ -143,7 +142,7 @@ class TallyProbabilities(RootTable):
         return generator.choice(len(shares), size=count, p=shares).astype(np.int64)
 
 
-class Distribution(TallyProbabilities):
+class Distribution(GraphTable, TallyProbabilities):
     """The exact distribution of the tally, made by :func:`distribution`.
 
     Attributes
@@ -157,18 +156,6 @@ class Distribution(TallyProbabilities):
     _none_left = (
         "every labelling is forbidden by a -inf factor, the model's own or one from fixed= or allowed="
     )
-
-    @property
-    def model(self) -> Model:
-        """The model that the sums are over."""
-        model: Model = self.query.subject
-        return model
-
-    @property
-    def reduction(self) -> Reduction:
-        """How its labellings are read."""
-        assert self.query.reduction is not None
-        return self.query.reduction
 
     def _run(self) -> GraphMessages:
         model, self._offset = self._level

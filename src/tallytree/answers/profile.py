@@ -19,6 +19,7 @@ from tallytree import html
 from tallytree.answers.certificate import BEST, Claim
 from tallytree.answers.objective import Objective
 from tallytree.answers.ranking import Batch, Ranked, batches, drawn
+from tallytree.answers.root_table import GraphTable
 from tallytree.answers.solution import Certifier, Decoded, Solution, kept_bytes
 from tallytree.answers.tally_table import SAME, TallyTable, Where
 from tallytree.errors import ObjectiveError
@@ -40,7 +41,7 @@ Made = Callable[[int], Solution]
 """Makes the solution of a place in a batch."""
 
 
-class Profile(TallyTable[Solution]):
+class Profile(GraphTable, TallyTable[Solution]):
     """The best score for every attainable tally, and the labellings behind them.
 
     Made by :func:`profile`. Safe to read from several threads. Pickles without its tables; they are computed
@@ -74,18 +75,6 @@ class Profile(TallyTable[Solution]):
         """Run a plan over a model."""
         reduction = Reduction.identity(model)
         return cls(Query(model, tuple(statistics), reduction=reduction), plan)
-
-    @property
-    def model(self) -> Model:
-        """The model that was solved."""
-        model: Model = self.query.subject
-        return model
-
-    @property
-    def reduction(self) -> Reduction:
-        """How its labellings are read."""
-        assert self.query.reduction is not None
-        return self.query.reduction
 
     @property
     def backend(self) -> Backend:

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.answers.tallies import unique_names
+from tallytree.model.model import Model
 from tallytree.planning.options import RunOptions
 from tallytree.planning.query import Query
+from tallytree.reductions.reduction import Reduction
 from tallytree.running.engine import Root
 from tallytree.values import read_only
 
@@ -82,3 +84,19 @@ class RootTable(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.tallies)} tallies of ({', '.join(self._names)}))"
+
+
+class GraphTable(RootTable):
+    """The last table of a plan for a model."""
+
+    @property
+    def model(self) -> Model:
+        """The model that the messages were passed over."""
+        model: Model = self.query.subject
+        return model
+
+    @property
+    def reduction(self) -> Reduction:
+        """How its labellings are read."""
+        assert self.query.reduction is not None
+        return self.query.reduction
