@@ -68,7 +68,7 @@ def _within(
     check_operations(plan, options.operation_limit)
     names = tuple(statistic.name for statistic in query.reported)
     evidence = PrunedEvidence(plan.price, ends, budget, names)
-    best = islice(Profile(asked, plan, options.run).ranked(keep=True), count)
+    best = islice(Profile(asked, plan, options.with_every_table().run).ranked(keep=True), count)
     return [_resting_on(evidence, solution) for solution in best]
 
 
