@@ -180,6 +180,6 @@ def test_a_search_that_gave_way_goes_on_where_the_table_does_not_fit(monkeypatch
 
     full = tt.solve(model, [ones], objective, strategy="bounds")
     assert not isinstance(full.certificate, BoundsCertificate)
-    found = tt.solve(model, [ones], objective, strategy="bounds", memory_limit=4e6)
+    found = tt.solve(model, [ones], objective, strategy="bounds", memory_limit=5e6)
     assert found.tally == full.tally and found.value == pytest.approx(full.value, rel=1e-12)
     assert isinstance(found.certificate, BoundsCertificate)
