@@ -5,7 +5,7 @@ python tools/bounds_check --seed 1 --count 10000
 Each question is answered both ways; value, tally and score must agree, and where the answer has a certificate
 of bounds, that is verified. Values that differ by rounding alone are equal: then either tally will do.
 `--max-variables` makes problems larger, and `--kinds` chooses among them: single questions with a constraint,
-a loss or a function as objective; the k best; trees under constraints and with losses; BLEU and ROUGE; batches
+a loss or a function as objective; the k best; trees with constraints and losses; BLEU and ROUGE; batches
 of models, and of chains for learning from any prices, in which `"auto"` must give the very labelling of the
 whole table. Lists, trees and chains have no certificate of bounds: their values and scores are compared.
 
