@@ -11,6 +11,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import bounded_batches
@@ -80,6 +81,21 @@ def two_counts(size: int, states: int = 3, coupling: float = 1.0) -> Problem:
     return Problem(lambda strategy: tt.solve(model, where=where, strategy=strategy), full=size <= 1000)
 
 
+def function(name: str, length: int) -> Problem:
+    """Return a chain with one count and an objective that is a function, most of them with plateaus."""
+    rng = np.random.default_rng(5)
+    model = tt.Model.chain(rng.normal(size=(length, 5)), rng.normal(size=(5, 5)))
+    read, middle = [tt.count(model, state=1)], length // 4
+    objective = {
+        "parabola": lambda score, k: score - 0.05 * (k - middle) ** 2,
+        "round(score) + k": lambda score, k: np.round(score) + k,
+        "steps of 10": lambda score, k: np.floor(score / 10) - 0.01 * np.abs(k - middle),
+        "score up to a limit": lambda score, k: np.minimum(score, middle) - 0.01 * np.abs(k - middle),
+        "sign of the score": lambda score, k: np.sign(score) + 0.0 * k,
+    }[name]
+    return Problem(lambda strategy: tt.solve(model, read, objective, strategy=strategy))
+
+
 HELPED: dict[str, Callable[[], Problem]] = {
     "F1 margin, chain of 50, N=20": lambda: f_measure(50, 20, "margin"),
     "F1 slack, chain of 50, N=20": lambda: f_measure(50, 20, "slack"),
@@ -105,6 +121,16 @@ DEGENERATE: dict[str, Callable[[], Problem]] = {
     "one count, chain of 3,000, coupling 20": lambda: one_count(3000, 5, 20),
     "one count, chain of 3,000, N=2, coupling 20": lambda: one_count(3000, 2, 20),
     "two counts, tree of 300, coupling 10": lambda: two_counts(300, coupling=10),
+    **{
+        f"function, chain of 3,000: {name}": partial(function, name, 3000)
+        for name in (
+            "parabola",
+            "round(score) + k",
+            "steps of 10",
+            "score up to a limit",
+            "sign of the score",
+        )
+    },
 }
 
 

@@ -24,6 +24,11 @@ inline constexpr Index kLanesOf = 64 / sizeof(Real);
 inline constexpr Index kLanes = kLanesOf<double>;
 inline Index round_up(Index n, Index lanes = kLanes) { return (n + lanes - 1) & -lanes; }  // a power of two
 
+struct Range {
+    Index first = 0, last = 0;
+    bool empty() const { return first >= last; }
+};
+
 inline constexpr Index kNoLimit = Index{1} << 62;  // an open end of a window of tallies, with either sign
 
 // A plan that does not fit its memory limit: the step (in charts, the span) where it grew too large, and how many bytes

@@ -2,6 +2,7 @@
 #include <mutex>
 
 #include "bind/checks.h"
+#include "plan/rolling.h"
 #include "tables/joining.h"
 #include "walk/evaluate.h"
 #include "walk/kbest.h"
@@ -10,19 +11,38 @@ namespace tallytree {
 namespace {
 
 struct PyRun {
-    std::vector<Tables> tables;  // before `run`: destroyed after it
+    std::vector<Tables> tables;  // before the runs: destroyed after them
     std::unique_ptr<Run> run;
+    std::shared_ptr<const Layout> layout;
+    std::unique_ptr<Run> whole;  // once every table is needed, if `run` has checkpoints alone
+    std::unique_ptr<std::mutex> lock = std::make_unique<std::mutex>();
+
+    // A run that has every table, unless the layout itself has checkpoints.
+    Run &every_table() {
+        const std::lock_guard guard(*lock);
+        if (&run->layout() == layout.get()) return *run;
+        if (!whole) {
+            const auto scores = run->scores();
+            auto made = std::make_unique<Run>(layout, std::vector(scores.begin(), scores.end()), run->algebra(), 0,
+                                              chosen_kernels);
+            made->upward(kPoll);
+            whole = std::move(made);
+        }
+        return *whole;
+    }
 };
 
 PyRun make_run(const PyLayout &layout, std::vector<Tables> tables, AlgebraKind algebra, std::uint64_t prime,
-               std::int64_t threads, double grain) {
+               std::int64_t threads, double grain, bool every) {
     auto blocks = score_blocks(*layout.layout->skeleton, tables);
     check_prime(algebra, prime);
     if (layout.layout->lanes != kLanes) throw nb::value_error("this layout is for single precision");
     check_threads(threads, grain);
-    PyRun result{std::move(tables), nullptr};
+    PyRun result{std::move(tables), nullptr, layout.layout};
     nb::gil_scoped_release release;
-    result.run = std::make_unique<Run>(layout.layout, std::move(blocks), algebra, prime, chosen_kernels);
+    const bool rolls = !every && algebra == AlgebraKind::MaxPlus && threads == 1;
+    result.run = std::make_unique<Run>(rolls ? rolled(layout.layout) : layout.layout, std::move(blocks), algebra, prime,
+                                       chosen_kernels);
     result.run->upward(kPoll, {threads, grain});
     return result;
 }
@@ -69,10 +89,15 @@ struct PyKBest {
     PyKBest(const Run &run, std::span<const Index> cells) : search(run, cells) {}
 };
 
-void make_k_best(PyKBest *self, const PyRun &run, Ints root_cells) {
+void make_k_best(PyKBest *self, PyRun &run, Ints root_cells) {
     if (!run.run->is_max_plus()) throw nb::value_error("only a max-plus run has its labellings in order");
     for (auto cell : as_span(root_cells)) check_cell(*run.run, cell);
-    new (self) PyKBest(*run.run, as_span(root_cells));
+    Run *every = nullptr;
+    {
+        nb::gil_scoped_release release;
+        every = &run.every_table();
+    }
+    new (self) PyKBest(*every, as_span(root_cells));
 }
 
 // Up to `count` of them; fewer where the search has no room for more, and an error where it has none for the first.
@@ -146,10 +171,11 @@ void bind_runs(nb::module_ &m) {
         .def(
             "__init__",
             [](PyRun *self, const PyLayout &layout, std::vector<Tables> tables, AlgebraKind algebra,
-               std::uint64_t prime, std::int64_t threads,
-               double grain) { new (self) PyRun(make_run(layout, std::move(tables), algebra, prime, threads, grain)); },
+               std::uint64_t prime, std::int64_t threads, double grain, bool every) {
+                new (self) PyRun(make_run(layout, std::move(tables), algebra, prime, threads, grain, every));
+            },
             "layout"_a, "tables"_a.noconvert(), "algebra"_a, "prime"_a = 0, "threads"_a = 1,
-            "grain"_a = Threads().grain)
+            "grain"_a = Threads().grain, "every"_a = false)
         .def_prop_ro("values", [](const PyRun &r) { return to_numpy(r.run->root_values()); })
         .def("root", [](const PyRun &r) { return root_of(*r.run); })
         .def_prop_ro("native_steps", [](const PyRun &r) { return r.run->native_steps(); })
@@ -165,7 +191,7 @@ void bind_runs(nb::module_ &m) {
                 std::vector<double> result;
                 {
                     nb::gil_scoped_release release;
-                    result = r.run->downward(as_span(weights), kPoll);
+                    result = r.every_table().downward(as_span(weights), kPoll);
                 }
                 return to_numpy(std::move(result));
             },

@@ -49,7 +49,7 @@ std::int32_t GraphMessages::reach(Index table, Index state, double context) {
 void GraphMessages::find_live(Index t, double budget) {
     const Step &step = skeleton_.steps[t];
     if (step.verb == Verb::Unit) return;
-    if (step.verb == Verb::Eliminate) price_counts(t);
+    const Index best_key = step.verb == Verb::Eliminate ? key_of(t, best_place_[t]) : 0;
     auto &ways = ways_[t];
     for (Live &live : live_[t]) {
         const Operands at = operands(t, live.state);
@@ -68,7 +68,7 @@ void GraphMessages::find_live(Index t, double budget) {
             const double regret = best - weighed_[v];
             if (!(regret <= room)) continue;
             const auto input = reach(step.a, at.a + v * step.gone.a, live.context + regret);
-            const Index key = key_of(t, at.shift + v * step.gone.shift) - best_key_[t];
+            const Index key = key_of(t, at.shift + v * step.gone.shift) - best_key;
             ways.push_back({static_cast<std::int32_t>(v), input, regret, key});
             live.ways_end++;
         }

@@ -20,16 +20,27 @@ GraphMessages::GraphMessages(const LocalTables &tables)
     largest_.assign(size, 0);
     depth_.assign(size, 0);
     best_state_.assign(size, 0);
-    best_key_.assign(size, 0);
+    best_place_.assign(size, 0);
     live_.resize(size);
     ways_.resize(size);
     labelling_.assign(skeleton_.cardinalities.size(), 0);
+    priced_begin_.assign(size, 0);
+    Index places = 0;
+    for (const Step &step : skeleton_.steps)  // those that count nothing share places, which stay 0
+        places = std::max({places, step.shift_size, Index{1}});
+    for (std::size_t t = 0; t < size; t++) {
+        if (!tables_[static_cast<Index>(t)].counts) continue;
+        priced_begin_[t] = places;
+        places += skeleton_.steps[t].shift_size;
+    }
+    priced_.assign(places, 0);
 }
 
 double GraphMessages::bytes(const Skeleton &skeleton) {
-    double states = 0;
+    double states = 0, counts = 0;
     for (const double n : skeleton.states) states += n;
-    return states * (sizeof(double) + sizeof(std::int32_t));
+    for (const Step &step : skeleton.steps) counts += static_cast<double>(step.shift_size);
+    return states * (sizeof(double) + sizeof(std::int32_t)) + counts * sizeof(double);
 }
 
 // ---- a plain pass --------------------------------------------------------------------------------------------------
@@ -54,14 +65,15 @@ Pass GraphMessages::pass(const Prices &prices, Meter &meter) {
     return found;
 }
 
-// The counts of a step at the prices.
+// The counts of a step at the prices, for this pass.
 void GraphMessages::price_counts(Index t) {
     const Index size = skeleton_.steps[t].shift_size;
     const std::int32_t *counts = tables_[t].counts;
-    priced_.assign(std::max<Index>(size, 1), 0);
     if (!counts) return;
-    for (Index p = 0; p < tables_.statistics(); p++)
-        for (Index i = 0; i < size; i++) priced_[i] += prices_[p] * counts[p * size + i];
+    double *priced = priced_.data() + priced_begin_[t];
+    for (Index i = 0; i < size; i++) priced[i] = prices_[0] * counts[i];
+    for (Index p = 1; p < tables_.statistics(); p++)
+        for (Index i = 0; i < size; i++) priced[i] += prices_[p] * counts[p * size + i];
 }
 
 // out[fresh, kept] = late[fresh] + max over v of (a[kept, v] + λ·g) + f, in this order of additions everywhere.
@@ -87,7 +99,7 @@ void GraphMessages::eliminate(Index t) {
         for (Index k = 0; k < step.kept_states; k += inner.count, out += inner.count, at.next())
             for (Index v = 0; v < step.gone.count; v++) {
                 const double *x = a + at.a + v * step.gone.a;
-                const double *g = priced_.data() + at.shift + v * step.gone.shift + more;
+                const double *g = priced(t) + at.shift + v * step.gone.shift + more;
                 const double *f = local.scores + at.score + v * step.gone.score + fresh * step.fresh_score;
                 for (Index i = 0; i < inner.count; i++) {
                     const double y = (x[i * inner.a] + g[i * inner.shift]) + f[i * inner.score];
@@ -106,7 +118,7 @@ void GraphMessages::eliminate_fresh(Index t) {
     const double *a = values_.data() + begin_[step.a];
     double *out = values_.data() + begin_[t];
     for (Index fresh = 0; fresh < step.fresh; fresh++) {
-        const double *g = priced_.data() + (step.shift_has_fresh ? fresh : 0);
+        const double *g = priced(t) + (step.shift_has_fresh ? fresh : 0);
         const double *f = local.scores + fresh * step.fresh_score;
         double best = kNegativeInfinity;
         for (Index v = 0; v < step.gone.count; v++)
@@ -143,12 +155,13 @@ void GraphMessages::normalise(Index t) {
 
 GraphMessages::Operands GraphMessages::operands(Index t, Index state) const {
     const Step &step = skeleton_.steps[t];
-    const Index fresh = state / step.kept_states;
-    Index rest = state % step.kept_states;
+    const bool all_fresh = step.kept_states == 1, all_kept = step.fresh == 1;  // divisions take long
+    const Index fresh = all_fresh ? state : all_kept ? 0 : state / step.kept_states;
+    Index rest = state - fresh * step.kept_states;
     Operands at;
     const auto loops = tables_.kept(t);
-    for (std::size_t i = loops.size(); i-- > 0; rest /= loops[i].count) {
-        const Index digit = rest % loops[i].count;
+    for (std::size_t i = loops.size(); i-- > 0; rest = i > 0 ? rest / loops[i].count : 0) {
+        const Index digit = i > 0 ? rest % loops[i].count : rest;
         at.a += digit * loops[i].a;
         at.b += digit * loops[i].b;
         at.score += digit * loops[i].score;
@@ -162,7 +175,7 @@ GraphMessages::Operands GraphMessages::operands(Index t, Index state) const {
 double GraphMessages::weigh(Index t, const Operands &at) {
     const Step &step = skeleton_.steps[t];
     const Loop &gone = step.gone;
-    const double *a = values_.data() + begin_[step.a] + at.a, *g = priced_.data() + at.shift;
+    const double *a = values_.data() + begin_[step.a] + at.a, *g = priced(t) + at.shift;
     const double *f = tables_[t].scores + at.score;
     weighed_.resize(gone.count);
     double best = kNegativeInfinity;
@@ -183,6 +196,7 @@ Index GraphMessages::key_of(Index t, Index place) const {
 
 // From the last table down, always the first of the best states.
 void GraphMessages::find_best(Pass &pass) {
+    pass.tally = tables_.constant_counts();
     for (auto t = static_cast<Index>(skeleton_.steps.size()); t-- > 0;) {
         const Step &step = skeleton_.steps[t];
         if (step.verb == Verb::Unit) continue;
@@ -192,21 +206,20 @@ void GraphMessages::find_best(Pass &pass) {
             best_state_[step.b] = at.b;
             continue;
         }
-        price_counts(t);
         const double best = weigh(t, at);
         const auto v = static_cast<Index>(std::find(weighed_.begin(), weighed_.end(), best) - weighed_.begin());
         labelling_[step.variable] = v;
         best_state_[step.a] = at.a + v * step.gone.a;
-        best_key_[t] = key_of(t, at.shift + v * step.gone.shift);
+        const std::int32_t *counts = tables_[t].counts;
+        best_place_[t] = at.shift + v * step.gone.shift;
+        for (Index p = 0; counts && p < tables_.statistics(); p++)
+            pass.tally[p] += counts[p * step.shift_size + best_place_[t]];
     }
-    const Evaluated found = tables_.evaluate(labelling_.data());
-    score_ = found.score;
-    pass.tally = found.tally;
 }
 
 double GraphMessages::best(std::int64_t *labelling) const {
     std::copy(labelling_.begin(), labelling_.end(), labelling);
-    return score_;
+    return tables_.evaluate(labelling).score;
 }
 
 }  // namespace tallytree::bounds

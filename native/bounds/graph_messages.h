@@ -42,6 +42,7 @@ class GraphMessages : public Messages {
     };
 
     void price_counts(Index t);
+    const double *priced(Index t) const { return priced_.data() + priced_begin_[t]; }
     void eliminate(Index t);
     void eliminate_fresh(Index t);
     void join(Index t);
@@ -65,11 +66,12 @@ class GraphMessages : public Messages {
     Sum taken_;  // what was subtracted from messages
     double slips_ = 0;
     Prices prices_{};
-    std::vector<double> priced_, weighed_, row_;
+    std::vector<double> priced_;       // counts at the prices
+    std::vector<Index> priced_begin_;  // of each step's
+    std::vector<double> weighed_;
     std::vector<std::int64_t> labelling_;  // the best one
-    double score_ = 0;                     // of it
     std::vector<Index> best_state_;        // of it, by table
-    std::vector<Index> best_key_;
+    std::vector<Index> best_place_;        // of it among the counts of each step
     std::vector<std::vector<Live>> live_;
     std::vector<std::vector<Way>> ways_;
     std::vector<std::int32_t> where_;  // in live_, by place in values_; -1: nowhere

@@ -154,6 +154,7 @@ class Placement {
 
 void place_stretches(Layout &layout) { Placement(layout).place_stretches(); }
 void place_rows(Layout &layout, std::int32_t t, std::int32_t consumer) { Placement(layout).place_rows(t, consumer); }
+void cut_tables(Layout &layout, Index segments) { Placement(layout).cut(segments); }
 void place_tables(Layout &layout, double memory_limit) { Placement(layout).place_tables(memory_limit); }
 
 }  // namespace tallytree

@@ -106,7 +106,8 @@ void RunOf<Real>::run_segment(Algebra &algebra, Index segment, const Poll &poll,
     std::vector<std::int32_t> steps;
     for (Index t = layout_->segment_begin[segment]; t < layout_->segment_begin[segment + 1];
          t += skeleton_.steps[t].together)
-        if (!again || !layout_->tables[t].checkpoint) steps.push_back(static_cast<std::int32_t>(t));
+        if (!again || (!layout_->tables[t].checkpoint && !needed(static_cast<std::int32_t>(t)).empty()))
+            steps.push_back(static_cast<std::int32_t>(t));
     loaded_ = -1;  // until all of it is there: an interrupt leaves tables of two segments in the same memory
     if (threads_.count > 1) {
         run_together(algebra, steps, poll);
@@ -114,7 +115,7 @@ void RunOf<Real>::run_segment(Algebra &algebra, Index segment, const Poll &poll,
         const TableRounding<Real> rounding;
         UpwardOf<Real> up(*this, poll);
         for (auto t : steps) up.step(algebra, t);
-        if (rounding.overflowed()) overflowed_ = true;
+        if (!again && rounding.overflowed()) overflowed_ = true;
     }
     native_steps_ += static_cast<Index>(steps.size());
     loaded_ = segment;
@@ -136,7 +137,7 @@ void RunOf<Real>::run_together(const Algebra &algebra, std::span<const std::int3
             member.up.emplace(*this, worker.poll);
         }
         member.up->step(member.algebra, t, part);
-        if (rounding.overflowed()) overflowed_ = true;
+        if (needed_.empty() && rounding.overflowed()) overflowed_ = true;
     };
     work_together(*layout_, steps, threads_, work, poll);
 }
@@ -176,6 +177,26 @@ void RunOf<Real>::load_segment(Index segment, const Poll &poll) {
     if (segment == loaded_) return;
     const Poll usual = outside_tables<Real>(poll);
     with_algebra([&](auto &algebra) { run_segment(algebra, segment, usual, true); });
+}
+
+// What such tables hold besides is nobody's, so that the next one who comes has them computed again.
+template <class Real>
+void RunOf<Real>::load_segment(Index segment, std::span<const TableCell> wanted, const Poll &poll) {
+    if (segment == loaded_) return;
+    if (!knows_needed_cells(*layout_)) return load_segment(segment, poll);
+    needed_.resize(layout_->tables.size());
+    find_needed_cells(*layout_, segment, wanted, needed_);
+    const auto whole = [this] {
+        needed_.clear();
+        loaded_ = -1;
+    };
+    try {
+        load_segment(segment, poll);
+    } catch (...) {
+        whole();
+        throw;
+    }
+    whole();
 }
 
 // Stretches are sorted in the layout's order of statistics, which need not be the user's.

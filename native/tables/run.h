@@ -5,6 +5,7 @@
 
 #include "kernels/algebra.h"
 #include "plan/layout.h"
+#include "plan/needed.h"
 #include "kernels/maxplus.h"
 #include "tables/step_parts.h"
 
@@ -92,6 +93,8 @@ class RunOf {
     bool overflowed() const { return overflowed_; }  // see rounding.h
     const Layout &layout() const { return *layout_; }
     Real *memory() const { return static_cast<Real *>(arena_.data()); }
+    // Which cells of a stretch are computed: all, unless tables are computed again for some.
+    Range needed(std::int32_t t) const { return needed_.empty() ? Lot::kAll : needed_[t]; }
     Real *row(std::int32_t t, Index state) const {
         const auto &table = layout_->tables[t];
         return memory() + table.base + state * table.stride;
@@ -118,6 +121,8 @@ class RunOf {
     template <class Algebra>
     void run_together(const Algebra &algebra, std::span<const std::int32_t> steps, const Poll &poll);
     void load_segment(Index segment, const Poll &poll);
+    // The same for the cells alone that lead to some cells of the segment's tables, and of later ones.
+    void load_segment(Index segment, std::span<const TableCell> wanted, const Poll &poll);
     void local_scores(std::int32_t step, const std::int64_t *assignment, std::vector<double> &scores) const;
 
     std::shared_ptr<const Layout> layout_;
@@ -128,6 +133,7 @@ class RunOf {
     const MaxPlusKernels *kernels_;
     Arena arena_;
     Index loaded_ = -1;  // the segment whose tables are in memory
+    std::vector<Range> needed_;
     Index native_steps_ = 0;
     std::atomic<bool> overflowed_{false};
     Threads threads_;

@@ -148,7 +148,7 @@ void UpwardOf<Real>::eliminate(Algebra &algebra, std::int32_t t, Part part) {
     const Step &step = skeleton_.steps[t];
     const StepView s = layout_.step(t);
     const Stretches in(layout_, step.a), out(layout_, t);
-    const Lot lot(part, step.kept_states, step.fresh * out.count);
+    const Lot lot(part, step.kept_states, step.fresh * out.count, run_.needed(t));
     const Range rows = lot.rows();
     Odometer at(skeleton_.kept[t], rows.first);
     for (Index p = rows.first; p < rows.last; p++, at.next())
@@ -182,7 +182,7 @@ void UpwardOf<Real>::join(Algebra &algebra, std::int32_t t, Part part) {
     const Step &step = skeleton_.steps[t];
     const PairList pairs = layout_.step(t).pairs;
     const Stretches a(layout_, step.a), b(layout_, step.b), out(layout_, t);
-    const Lot lot(part, step.kept_states, out.count);
+    const Lot lot(part, step.kept_states, out.count, run_.needed(t));
     const Range rows = lot.rows();
     Odometer at(skeleton_.kept[t], rows.first);
     for (Index s = rows.first; s < rows.last; s++, at.next()) {

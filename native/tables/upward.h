@@ -132,6 +132,7 @@ class UpwardOf {
                   double operations);
     void find_gaps(std::int32_t t);
     void fill_gaps(std::int32_t t, Real *row, Range range, Index rows = 1, Index apart = 0) const;
+    void surround(std::int32_t t, Real *row, Index r, Range made, Index rows = 1, Index apart = 0) const;
     void move_stretches(std::int32_t t);
     const Real *turn(std::int32_t t, std::vector<Loop> &kept, Index &gone);
 

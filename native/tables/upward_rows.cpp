@@ -65,6 +65,17 @@ void UpwardOf<Real>::fill_gaps(std::int32_t t, Real *row, Range range, Index row
     }
 }
 
+// The same for one stretch of which some cells were made: without the last one, no kernel has written behind it.
+template <class Real>
+void UpwardOf<Real>::surround(std::int32_t t, Real *row, Index r, Range made, Index rows, Index apart) const {
+    const Stretches stretches(layout_, t);
+    const Index n = stretches.length[r];
+    Real *end = row + stretches.start[r] + n;
+    for (Index j = 0; made.last < n && j < rows; j++, end += apart)
+        std::fill(end, end + round_up(n) - n, kNothing<Real>);
+    fill_gaps(t, row, {r, r + 1}, rows, apart);
+}
+
 // What lies above a cap goes into the last cell.
 template <class Real>
 static void fold(const Real *natural, Index natural_length, Real *out, Index length) {
@@ -106,7 +117,7 @@ void UpwardOf<Real>::eliminate_rows(std::int32_t t, Part part) {
     f_.resize(x_.size());
     const Real **xs = x_.data(), **fs = f_.data();
     const Index *moved = moved_.data();
-    const Lot lot(part, step.kept_states, blocks * out.count);
+    const Lot lot(part, step.kept_states, blocks * out.count, run_.needed(t));
     const Range rows = lot.rows();
     Odometer at(skeleton_.kept[t], rows.first);
     for (Index p = rows.first; p < rows.last; p++, at.next())
@@ -142,7 +153,7 @@ void UpwardOf<Real>::eliminate_rows(std::int32_t t, Part part) {
                 }
                 meter_.spend(static_cast<double>(terms * height * (natural <= n ? width : natural) + 32));
                 if (!lot.sliced()) done = {std::min(done.first, r), r + 1};
-                else if (box.cells.last == n) fill_gaps(t, row + box.rows.first * js, {r, r + 1}, height, js);
+                else if (lot.has_end(box.cells, n)) surround(t, row + box.rows.first * js, r, box.cells, height, js);
             }
             fill_gaps(t, row, done, nj, js);
         }
@@ -208,7 +219,7 @@ void UpwardOf<Real>::join_rows(std::int32_t t, Part part) {
     const Index longest_a = longest(join.a), longest_b = longest(join.b);
     const Index each = layout_.tables[ta].cells / join.a.count;  // cells of a stretch
     const bool many = each >= (longest_b <= kShortRow ? kManyEach : kManyEachLong);
-    const Lot lot(part, step.kept_states, out.count);
+    const Lot lot(part, step.kept_states, out.count, run_.needed(t));
     const Range rows = lot.rows();
     Odometer at(skeleton_.kept[t], rows.first);
     for (Index s = rows.first; s < rows.last; s++, at.next()) {
@@ -237,7 +248,7 @@ void UpwardOf<Real>::join_rows(std::int32_t t, Part part) {
                 fold(natural_.data(), natural, to, n);
             }
             if (!lot.sliced()) done = {std::min(done.first, r), r + 1};
-            else if (range.last == n) fill_gaps(t, row, {r, r + 1});
+            else if (lot.has_end(range, n)) surround(t, row, r, range);
         }
         fill_gaps(t, row, done);
     }

@@ -60,7 +60,7 @@ class Walk {
         std::vector<Cell> open;
         const auto segments = static_cast<Index>(layout_.segment_begin.size()) - 1;
         for (Index segment = segments; segment-- > 0;) {
-            run_.load_segment(segment, poll_);
+            load(segment, waiting);
             for (std::size_t i = 0; i < waiting.size(); i++) {
                 std::swap(open, waiting[i]);
                 const auto here = [&](const Cell &at, double value) { return choose(i, at, value); };
@@ -76,6 +76,14 @@ class Walk {
     }
 
   private:
+    // The tables of a segment, as far as they lead to cells that wait.
+    void load(Index segment, std::span<const std::vector<Cell>> waiting) {
+        wanted_.clear();
+        for (const auto &cells : waiting)
+            for (const Cell &at : cells) wanted_.push_back({at.table, at.place.cell});
+        run_.load_segment(segment, wanted_, poll_);
+    }
+
     template <class Choose, class Tell>
     void visit(const Cell &at, Choose choose, Tell tell, std::vector<Cell> &open, Meter &meter) {
         if (choices_.source(at.table)) return tell(Visit{at.table, at.place.state, -1, -1});
@@ -99,6 +107,7 @@ class Walk {
     const Layout &layout_;
     ChoicesOf<Real> choices_;
     const Poll &poll_;
+    std::vector<TableCell> wanted_;
 };
 
 namespace {

@@ -141,6 +141,7 @@ class Run:
         prime: int = 0,
         threads: int = 1,
         grain: float = 3e5,
+        every: bool = False,
     ) -> None: ...
     @property
     def values(self) -> NDArray[np.float64]: ...

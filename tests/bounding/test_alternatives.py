@@ -15,7 +15,7 @@ from tallytree.bounding.alternatives import boxes
 from tallytree.running.bounds import Wanted
 from tallytree.testing import check_bounds
 
-CHECK = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "bounds_check.py"))
+CHECK = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "bounds_check"))
 MODEL = tt.Model([3] * 6)
 STATISTICS = (tt.count(MODEL, state=1, name="a"), tt.count(MODEL, state=2, name="b").capped(3))
 

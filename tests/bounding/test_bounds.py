@@ -17,7 +17,7 @@ from tallytree.losses.query import loss_query
 from tallytree.planning.options import read_options
 from tallytree.testing import check_bounds
 
-CHECK = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "bounds_check.py"))
+CHECK = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "bounds_check"))
 
 
 def chain(rng, variables, states=3):
@@ -29,7 +29,7 @@ def chain(rng, variables, states=3):
 def test_random_problems_of_every_shape(part):
     tally = Counter()
     kinds = ("solve", "loss")
-    wrong = [CHECK["check"](10_000 * part + number, 10, tally, kinds) for number in range(60)]
+    wrong = [CHECK["check"](10_000 * part + number, 10, tally, kinds) for number in range(20)]
     assert [words for words in wrong if words] == []
     assert tally["by bounds"] > 30
 
@@ -42,6 +42,16 @@ def test_random_batches(part):
     wrong = [CHECK["check"](10_000 * part + number, 14, tally, kinds) for number in range(30)]
     assert [words for words in wrong if words] == []
     assert tally["in a batch by bounds"] > 30 and tally["chains"] > 60
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("part", range(2))
+def test_random_lists_trees_and_sentences(part):
+    tally = Counter()
+    kinds = ("lists", "trees", "sentences")
+    wrong = [CHECK["check"](10_000 * part + number, 10, tally, kinds) for number in range(60)]
+    assert [words for words in wrong if words] == []
+    assert tally["lists"] > 10 and tally["trees"] > 60 and tally["sentences"] > 40
 
 
 @pytest.mark.parametrize("scaling", ["margin", "slack"])

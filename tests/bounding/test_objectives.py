@@ -152,3 +152,34 @@ def test_tables_of_tallies_count_towards_the_memory():
     assert isinstance(tt.solve(model, read, objective, strategy="bounds").certificate, BoundsCertificate)
     with pytest.raises(tt.BudgetError):
         tt.solve(model, read, objective, strategy="bounds", memory_limit=4e6)
+
+
+@pytest.mark.parametrize("strategy", ["auto", "bounds"])
+@pytest.mark.parametrize(
+    "objective",
+    [lambda score, k: np.sign(score) + 0.0 * k, lambda score, k: np.minimum(score, 5.0) - (k > 40)],
+)
+def test_plateaus_end_in_the_table(strategy, objective):
+    """Where nearly all tallies have the best value, a search gives way to the table."""
+    model = chain(4, 400, 5)
+    ones = tt.count(model, state=1)
+    full = tt.solve(model, [ones], objective, strategy="full")
+    found = tt.solve(model, [ones], objective, strategy=strategy)
+    assert (found.value, found.tally, found.score) == (full.value, full.tally, full.score)
+    assert not isinstance(found.certificate, BoundsCertificate)
+
+
+def test_a_search_that_gave_way_goes_on_where_the_table_does_not_fit(monkeypatch):
+    for name in ("_LEAST", "_TIMES"):
+        monkeypatch.setattr(f"tallytree.bounding.strategy.{name}", 1e-9)
+    model = chain(4, 3000, 5)
+    ones = tt.count(model, state=1)
+
+    def objective(score, k):
+        return score - 0.2 * np.abs(k - 900)
+
+    full = tt.solve(model, [ones], objective, strategy="bounds")
+    assert not isinstance(full.certificate, BoundsCertificate)
+    found = tt.solve(model, [ones], objective, strategy="bounds", memory_limit=5e6)
+    assert found.tally == full.tally and found.value == pytest.approx(full.value, rel=1e-12)
+    assert isinstance(found.certificate, BoundsCertificate)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 from tallytree.answers.tally_table import TallyTable
@@ -29,11 +30,12 @@ def answered(query: Query[Any], options: Options, ask: Ask | None = None) -> Tal
     table: TallyTable[Any] | None = None if own is None else own(query, ask(), options)
     if table is not None:
         return table
-    most_work = _worth(query, options, ask) and first_work(query, options)
+    function = ask().objective is not None
+    most_work = _worth(query, options, ask) and first_work(query, options, function)
     found = bounded(query, ask(), options, most_work) if most_work else None
     if found is not None and found.finished:
         return found
-    limited = options.strategy != "auto" and options.operation_limit is not None
+    limited = options.strategy != "auto" and most_work == work_limit(options) < inf
     if found is not None and found.ended and limited:
         raise known_so_far(None, found, found.best_known(ask()))
     try:

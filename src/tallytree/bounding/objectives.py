@@ -27,8 +27,10 @@ Ask = Callable[[Wanted, list[NDArray[np.int64]], Floats | None], Found | None]
 """Searches for what is wanted, from labellings and prices that are known."""
 
 _ROUNDS = 12
-_COARSE, _FINE = 6, 60
+_COARSE, _FINE = 6, 30
 """How often what is needed is halved: while there may be a better value, and in the end."""
+_EVALUATION = 16
+"""So many operations of a search take as long as to evaluate a function of one tally."""
 
 
 class Tallies(NamedTuple):
@@ -73,6 +75,8 @@ class ObjectiveSearch:
     ----------
     value : float
         The best value met.
+    work : float
+        What evaluating the function has taken, in operations of a search.
     """
 
     def __init__(
@@ -82,7 +86,7 @@ class ObjectiveSearch:
         self.tallies, self.read = tallies, tallies.seen[:, : len(names)].T
         self.alive = tallies.allowed.copy()
         self.highest = np.full(len(self.alive), inf)  # what each tally can score, by all passes
-        self.value = -inf
+        self.value, self.work = -inf, 0.0
         self._start: list[NDArray[np.int64]] = []
         self._prices: Floats | None = None
 
@@ -198,6 +202,7 @@ class ObjectiveSearch:
         """Evaluate the objective, where perhaps no labelling is."""
         if not len(rows):
             return np.zeros(0)
+        self.work += _EVALUATION * len(rows)
         try:
             with np.errstate(all="ignore"):
                 values = np.asarray(self.objective(scores, *(column[rows] for column in self.read)))

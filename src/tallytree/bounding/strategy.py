@@ -1,9 +1,10 @@
 """Which way a single question goes: by the whole table, or by bounds.
 
-``strategy="bounds"`` searches by bounds wherever it can, ``"full"`` never does. ``"auto"`` estimates what the
-whole table would cost. Where that is more than a moment, it tries bounds first, for at most about a quarter
-of that price, and gives way to the whole table after that; where the table does not fit the memory, the
-search goes on. A search that cannot be asked gives way to the table, too.
+``strategy="bounds"`` searches by bounds wherever it can, for objective functions up to a few times the price
+of the table; ``"full"`` never does. ``"auto"`` estimates what the whole table would cost. Where that is more
+than a moment, it tries bounds first, for at most about a quarter of that price, and gives way to the whole
+table after that; where the table does not fit the memory, the search goes on. A search that cannot be asked
+gives way to the table, too.
 """
 
 from __future__ import annotations
@@ -31,6 +32,11 @@ from tallytree.planning.search_price import SLOWER, SearchPrice, search_price
 from tallytree.running.bounds import Found, Wanted, search
 from tallytree.statistics.statistic import Statistic
 
+_TIMES, _LEAST = 2, 1e7
+"""With ``strategy="bounds"``, a search for the best value of a function may take so many times the price of
+the table, and at least so many operations: where nearly all tallies have the same value it would look at
+nearly all labellings."""
+
 
 class Known(Protocol):
     """What a search that was ended knows: the best value that it met, and a bound."""
@@ -55,11 +61,13 @@ def price_of(query: Query[Any], options: Options, least: float = 0.0) -> SearchP
     return search_price(query.subject, query.carried, query.window, options.plan.order, check, least)
 
 
-def first_work(query: Query[Any], options: Options) -> float:
-    """Return how much work a search may take, with ``strategy="auto"`` before the whole table is made."""
-    if options.strategy != "auto":
-        return work_limit(options)
-    price = price_of(query, options)
+def first_work(query: Query[Any], options: Options, function: bool = False) -> float:
+    """Return how much work a search may take before the whole table is made; `function`: for an objective."""
+    forced = options.strategy != "auto"
+    price = None if forced and not function else price_of(query, options)
+    if forced:
+        most = inf if price is None else max(_LEAST, _TIMES * price.table_operations / SLOWER)
+        return min(most, work_limit(options))
     return 0.0 if price is None else min(price.allowance, work_limit(options))
 
 
@@ -147,9 +155,15 @@ def _by_function(
     assert question.objective is not None
     names = tuple(s.name for s in query.read)
     search = ObjectiveSearch(question.objective, names, wanted, all_tallies(wanted, query), lowest)
-    found = search.run(ask)
-    if found is None:
-        return None
+    whole, auto = ask.left, ask.options.strategy == "auto"
+
+    def with_evaluations(*asked: Any) -> Found | None:
+        ask.left = whole - sum(one.work for one in ask.all) - search.work
+        return ask(*asked)
+
+    found = search.run(with_evaluations if auto else ask)
+    if found is None or (not found.finished and whole < work_limit(ask.options)):
+        return None  # more work may follow: what is known so far is of no use
     bound = search.value if found.finished else search.bound(found)
     passes = [(tuple(prices), most) for one in ask.all for prices, most in one.passes]
     table = BoundedTable(query, counted, found, asked, ask.options.plan.order)

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 from tallytree.answers.tally_table import Where
 from tallytree.bulk.batch import one_each
 from tallytree.bulk.jobs import Batch, BatchOptions, Errors
+from tallytree.bulk.large_graphs import searched_alone
 from tallytree.bulk.loss_jobs import LossArguments, in_bulk
 from tallytree.errors import TallytreeError
 from tallytree.losses.base import Loss
@@ -47,15 +48,16 @@ def loss_augmented_batch(
     where, fixed, allowed : optional
         As for :func:`loss_augmented`, for all models or in a list with one per model.
     errors, **options
-        As for :func:`solve_batch`; and ``strategy``, for losses of positions on chains: "full" makes whole
-        tables, "bounds" searches without them, and "auto", the default, does what is likely to be quicker.
+        As for :func:`solve_batch`; and ``strategy``, for losses of positions on chains, and for other models
+        with large tables: "full" makes whole tables, "bounds" searches without them, and "auto", the default,
+        does what is likely to be quicker.
 
     Returns
     -------
     list of AugmentedSolution
-        Each as :func:`loss_augmented` would give it by ``strategy="full"``, bit for bit; by "bounds" another
-        one may be found among those that are as good. With ``errors="return"`` there is a
-        :class:`TallytreeError` in the place of one that could not be had.
+        Each as :func:`loss_augmented` would give it by ``strategy="full"``, bit for bit; by "bounds", and for
+        models with large tables that are not chains, another one may be found among those that are as good.
+        With ``errors="return"`` there is a :class:`TallytreeError` in the place of one that could not be had.
 
     Examples
     --------
@@ -109,7 +111,8 @@ def most_violated(
 
 
 def _solved(asked: LossArguments, options: BatchOptions) -> list[Any]:
-    bulks = in_bulk(asked)
+    alone = searched_alone(asked, options)
+    bulks = in_bulk(asked, alone)
     rest = set(range(len(asked.models))).difference(*(bulk.numbers for bulk in bulks))
-    problems = {number: asked.problem(number) for number in sorted(rest)}
+    problems = {number: asked.problem(number, number in alone) for number in sorted(rest)}
     return Batch(problems, options, bulks).solve()

@@ -7,7 +7,7 @@ the truths: Python only knows their shape.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import accumulate, chain
 from typing import Any, NamedTuple
@@ -66,9 +66,9 @@ class LossArguments(NamedTuple):
         recipe, truth = self.recipes[number], self.truths[number]
         return recipe if truth is None else recipe.against(truth)
 
-    def problem(self, number: int) -> LossProblem:
-        """Return one of the problems by itself."""
-        return LossProblem(self, number)
+    def problem(self, number: int, apart: bool = False) -> LossProblem:
+        """Return one of the problems by itself; `apart`: one that is answered by a call of its own."""
+        return LossProblem(self, number, apart)
 
 
 class LossProblem:
@@ -76,8 +76,8 @@ class LossProblem:
 
     objective: Objective | None = None
 
-    def __init__(self, asked: LossArguments, number: int) -> None:
-        self._asked, self._number = asked, number
+    def __init__(self, asked: LossArguments, number: int, apart: bool = False) -> None:
+        self._asked, self._number, self._apart = asked, number, apart
         self.model, self.where = asked.models[number], asked.where[number]
         self.fixed, self.allowed = asked.fixed[number], asked.allowed[number]
         self.scaling, self.margin, self.count = asked.scaling, asked.margin, asked.tallies
@@ -89,17 +89,17 @@ class LossProblem:
 
     @property
     def apart(self) -> bool:
-        """Whether it is a question about sentences, which a search answers."""
+        """Whether a search answers it in a call of its own: so are questions about sentences."""
         recipe = self._asked.recipes[self._number]
-        return self.count == 1 and self.where is None and isinstance(recipe, SequenceLoss)
+        return self._apart or (self.count == 1 and self.where is None and isinstance(recipe, SequenceLoss))
 
     def hand_over(self, batch: Batch) -> Query[Statistic]:
         """Add the problem to a batch."""
-        self._query = self._ask()
+        self._query = self.query()
         batch.add(self._query, self.objective)
         return self._query
 
-    def _ask(self) -> Query[Statistic]:
+    def query(self) -> Query[Statistic]:
         """Reduce the loss, and fold it into the score where that can be done."""
         restriction = self.fixed, self.allowed
         self._loss = GraphLossQuery(checked_model(self.model), self.loss, None, self.where, restriction)
@@ -138,13 +138,15 @@ class LossProblem:
         return [loss_augmented(self.model, self.loss, self.scaling, margin=self.margin, **given)]
 
 
-def in_bulk(asked: LossArguments) -> list[LossProblems]:
-    """Put those problems together whose statistics and losses are looked after natively."""
+def in_bulk(asked: LossArguments, without: Collection[int] = ()) -> list[LossProblems]:
+    """Put those problems together whose statistics and losses are looked after natively, without some."""
     groups: dict[Any, list[int]] = {}
     tables: dict[Any, TruthTables | None] = {}  # of each recipe: often it is the same one
     each = zip(asked.models, asked.recipes, asked.where, asked.fixed, asked.allowed, strict=True)
     for number, (model, recipe, where, fixed, allowed) in enumerate(each):
         if where is not None or fixed or allowed or not isinstance(model, Model) or model.alike is None:
+            continue
+        if number in without:
             continue
         states = model.states
         key = id(recipe), states, model.alike

@@ -65,7 +65,7 @@ def _within(
     plan = plan_graph(asked, options.plan)
     check_operations(plan, options.operation_limit)
     evidence = PrunedEvidence(plan.price, ends, budget)
-    best = islice(Profile(asked, plan, options.run).ranked(keep=True), count)
+    best = islice(Profile(asked, plan, options.with_every_table().run).ranked(keep=True), count)
     return [_resting_on(evidence, solution) for solution in best]
 
 

@@ -91,7 +91,7 @@ def exclude(
     beside = chosen._replace(plan=chosen.plan._replace(beside=held))
     ranking: Iterator[Solution] = iter(())
     with suppress(InfeasibleError):
-        ranking = answered(ask(reduction, statistics, where), beside).ranked(objective)
+        ranking = answered(ask(reduction, statistics, where), beside.with_every_table()).ranked(objective)
     for solution in ranking:
         if _key(solution.assignment) not in unwanted:
             return solution.claiming(OUTSIDE, rank=len(unwanted))

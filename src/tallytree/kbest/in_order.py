@@ -117,7 +117,8 @@ def ranked(
         Nothing satisfies the constraint.
     """
     chosen = read_options(options, "iter_best", single=False)
-    return answered(ask(model, statistics, where, fixed, allowed), chosen).ranked(objective, keep=keep)
+    query = ask(model, statistics, where, fixed, allowed)
+    return answered(query, chosen.with_every_table()).ranked(objective, keep=keep)
 
 
 @overload
@@ -176,7 +177,7 @@ def k_best(
             found = best_by_bounds(query, count, chosen)
             if found is not None:
                 return found
-        best = answered(query, chosen).ranked(objective, keep=True)
+        best = answered(query, chosen.with_every_table()).ranked(objective, keep=True)
     except InfeasibleError:
         return []
     return list(islice(best, count))

@@ -60,10 +60,14 @@ class RunOptions(NamedTuple):
         The compiled executor, or the NumPy reference.
     threads : int, optional
         By default one, and for large problems as many as there are processors.
+    every_table : bool
+        Whether all tables will be needed, as they are for labellings in order; otherwise a run may keep
+        checkpoints.
     """
 
     backend: Backend = "native"
     threads: int | None = None
+    every_table: bool = False
 
 
 class Options(NamedTuple):
@@ -82,6 +86,10 @@ class Options(NamedTuple):
     run: RunOptions = RunOptions()
     strategy: Strategy = "auto"
     operation_limit: float | None = None
+
+    def with_every_table(self) -> Options:
+        """Return the same for a run whose tables will all be needed."""
+        return self._replace(run=self.run._replace(every_table=True))
 
 
 _DEFAULTS = Options()
@@ -131,7 +139,7 @@ def read_options(
     Examples
     --------
     >>> read_options({"memory_limit": 1e6, "threads": 2}, "solve").run
-    RunOptions(backend='native', threads=2)
+    RunOptions(backend='native', threads=2, every_table=False)
     >>> read_options({"memory": 1e6}, "solve")
     Traceback (most recent call last):
     TypeError: solve() got an unexpected keyword argument 'memory'; its options are order, memory_limit,

@@ -46,7 +46,7 @@ def pass_upward(
     tables = [block.tables for block in model.blocks]
     threads = plan.threads(options.threads)
     if plan.precision == "double":
-        return native.Run(plan.layout, tables, algebra, threads=threads)
+        return native.Run(plan.layout, tables, algebra, threads=threads, every=options.every_table)
     run = native.SingleRun(plan.layout, tables, threads=threads)
     if run.overflowed:
         check_scores(model.blocks)

@@ -1,0 +1,100 @@
+"""Batches by bounds and by whole tables: of models, and of chains as learning has them."""
+
+import numpy as np
+from bounds_single import loss_of, same, scores, verified
+
+import tallytree as tt
+from tallytree.bounding import BoundsCertificate
+from tallytree.bulk.chains import Chains, best_of_chains
+from tallytree.bulk.truth_tables import Search
+
+
+def check_batch(rng, most, tally):
+    """Check models of one number of states, with a loss for all of them."""
+    states, pairs = int(rng.integers(2, 7)), []
+    for _ in range(8):
+        length, own = int(rng.integers(1, most + 1)), rng.random() < 0.3
+        links = rng.normal(size=(length - 1, states, states) if own and length > 1 else (states, states))
+        model = scores(rng, tt.Model.chain(2 * rng.normal(size=(length, states)), links))
+        truth = np.where(rng.random(length) < 0.4, 0, rng.integers(0, states, length))
+        if rng.random() < 0.3 and model.score(truth) > -np.inf:  # a model that has been trained
+            truth = tt.solve(model, strategy="full").assignment
+        if model.score(truth) > -np.inf:
+            pairs.append((model, truth))
+    if not pairs:
+        tally["skipped"] += 1
+        return ""
+    models, truths = zip(*pairs, strict=True)
+    recipe = loss_of(rng, models[0], truths[0]).replace(truth=None)
+    scaling = str(rng.choice(["margin", "slack"]))
+    margin = float(rng.choice([0.0, 0.1, 1.0, 10.0, float(most), 10.0 * most]))
+
+    def ask(strategy):
+        return tt.loss_augmented_batch(
+            models, recipe, scaling, truths=truths, margin=margin, strategy=strategy, errors="return"
+        )
+
+    words = f"{recipe} {scaling} {margin}"
+    for full, auto, bounds in zip(*map(ask, ("full", "auto", "bounds")), strict=True):
+        wrong = _compared(full, auto, bounds, tally)
+        if wrong:
+            return f"{words}: {wrong}"
+    return ""
+
+
+def _compared(full, auto, bounds, tally):
+    if isinstance(full, tt.TallytreeError):
+        tally["refused"] += 1
+        return "" if str(full) == str(auto) == str(bounds) else f"{full}, {auto} and {bounds}"
+    if (full.value, full.score, full.tally) != (auto.value, auto.score, auto.tally):
+        return f"auto has {auto}, the table {full}"
+    if not np.array_equal(full.assignment, auto.assignment):
+        return f"auto has the labelling {auto.assignment}, the table {full.assignment}"
+    by_bounds = isinstance(bounds.certificate, BoundsCertificate)
+    tally["in a batch by bounds" if by_bounds else "in a batch in full"] += 1
+    wrong = same(full, bounds, 1e-9 * (1 + abs(full.value)) + 4 * tt.testing.score_tolerance(full.model), 0)
+    return wrong or (verified(bounds) if by_bounds else "")
+
+
+CHAINS = 24  # in one batch
+TAGS = ("O", "B-X", "I-X", "B-Y", "I-Y", "B-Z", "I-Z")
+
+
+def check_chains(rng, most, tally):
+    """Check chains as learning has them, from prices of any kind."""
+    names = TAGS[: int(rng.choice([3, 5, 7]))]
+    lengths = rng.integers(1, most + 1, CHAINS).tolist()
+    factor = float(rng.choice([0.0, 0.05, 0.3, 1.0, 1.0, 5.0, 1e6]))
+    made = factor * rng.normal(size=(sum(lengths), len(names))), factor * rng.normal(size=(len(names),) * 2)
+    if rng.random() < 0.3:
+        made = tuple(np.round(2 * one) / 2 for one in made)
+    chains = Chains(*made, lengths, names)
+    truths = [rng.integers(0, len(names), n) for n in lengths]
+    if rng.random() < 0.5:
+        truths = [labels for ((labels, _),) in best_of_chains(chains)]
+    chunks = tt.losses.ChunkFBeta(beta=float(rng.choice([0.5, 1.0, 2.0])))
+    loss = chunks if rng.random() < 0.7 else tt.losses.FBeta(background="O")
+    scaling, right = str(rng.choice(["margin", "slack"])), chains.scores(np.concatenate(truths))
+    prices = float(rng.choice([0.1, 1.0, 100.0])) * rng.normal(size=(CHAINS, 2))
+    found = {
+        way: best_of_chains(chains, loss, truths, scaling, search=Search(kind, start))
+        for way, kind, start in (
+            ("full", "full", None),
+            ("auto", "auto", prices),
+            ("bounds", "bounds", np.full((CHAINS, 2), np.nan)),
+        )
+    }
+    values = {}
+    for way, each in found.items():
+        ahead = chains.scores(np.concatenate([labels for ((labels, _),) in each])) - right
+        costs = np.array([cost for ((_, cost),) in each])
+        values[way] = costs * (1 + ahead) if scaling == "slack" else costs + ahead
+    tally["chains"] += CHAINS
+    words = f"{loss} {scaling} {names} lengths {lengths}"
+    for ((one, _),), ((other, _),) in zip(found["full"], found["auto"], strict=True):
+        if not np.array_equal(one, other):
+            return f"{words}: auto has {other}, the table {one}"
+    allowance = 1e-12 * (1 + np.abs(made[0]).sum() + len(made[0]) * np.abs(made[1]).max())
+    if np.abs(values["bounds"] - values["full"]).max() > allowance:
+        return f"{words}: values {values['bounds']} instead of {values['full']}"
+    return ""
