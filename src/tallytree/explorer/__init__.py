@@ -19,9 +19,9 @@ from tallytree.answers.profile import Profile
 from tallytree.errors import BudgetError, InfeasibleError
 from tallytree.io import Parameter, ProblemFile
 from tallytree.io.files import PathLike, write_atomically
-from tallytree.io.formulas import Formula
 from tallytree.io.problems import MOST_OPERATIONS
 from tallytree.planning.orders import Order
+from tallytree.statistics.formulas import Formula
 
 __all__ = ["page", "write_page"]
 
