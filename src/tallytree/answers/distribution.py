@@ -202,8 +202,10 @@ class Distribution(TallyProbabilities):
             return self._cells
         return pass_upward(self.plan, self.model).root()[0]
 
-    def marginals(self, tally: Tally | None = None) -> list[NDArray[np.float64]]:
+    def marginals(self, tally: Tally | None = None) -> list[NDArray[np.float64]] | NDArray[np.float64]:
         """Return the probability of each state of each variable, given a tally, in order or by name, or not.
+
+        A list with one array per variable; on grids one array of shape (rows, columns, states).
 
         Examples
         --------
@@ -225,7 +227,7 @@ class Distribution(TallyProbabilities):
             logs = pass_downward(self._loaded(), weights, self._level[0], self.plan)
         ends = np.cumsum(self.model.cardinalities)
         tables = [normalised(part, total) for part in np.split(logs, ends[:-1])] if len(ends) else []
-        return self.reduction.fold(tables, np.add, 0.0)
+        return self.reduction.original.arranged(self.reduction.fold(tables, np.add, 0.0))
 
     def gradient(self, weights: ArrayLike) -> list[NDArray[np.float64]]:
         """Return the derivatives of a function of ``log_partitions`` by every entry of the model's tables.
@@ -277,7 +279,8 @@ class Distribution(TallyProbabilities):
         Parameters
         ----------
         size : int, optional
-            How many: the result is (size, M); one labelling of shape (M,) without it.
+            How many: the result is (size, M); one labelling of shape (M,) without it. On grids, (rows,
+            columns) takes the place of M.
         tally : sequence of int or mapping of str to int, optional
             Draw among the labellings with this tally, given in order or by name.
         rng : numpy Generator, int or None
@@ -297,7 +300,7 @@ class Distribution(TallyProbabilities):
         uniforms = generator.random((count, len(self.plan.tables)))
         with self._lock:
             drawn = sampled(self._loaded(), self._cells[rows].astype(np.int64), uniforms)
-        labellings = self.reduction.lift_all(drawn)
+        labellings = self.reduction.lift_all(drawn).reshape(count, *self.reduction.original.shape)
         return labellings[0] if size is None else labellings
 
     def __getstate__(self) -> dict[str, Any]:

@@ -123,7 +123,7 @@ def _labellings(profile: Profile, states: int) -> list[Any]:
     found: list[Any] = [None] * len(profile)
     rows = {tuple(tally): row for row, tally in enumerate(profile.tallies.tolist())}
     for solution in profile.top(len(profile)):
-        codes: Sequence[int] = solution.assignment.tolist()
+        codes: Sequence[int] = solution.assignment.ravel().tolist()
         row = rows[tuple(map(int, solution.tally))]
         found[row] = "".join(DIGITS[code] for code in codes) if states <= len(DIGITS) else codes
     return found
