@@ -165,7 +165,7 @@ def test_an_interrupted_fit_keeps_what_it_has(monkeypatch):
     def interrupted(progress):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tt.learning.structured_estimator, "_show", interrupted)
+    monkeypatch.setattr(tt.learning.progress, "show_line", interrupted)
     svm = TreeSVM(verbose=True)
     with pytest.raises(
         KeyboardInterrupt, match=r"interrupted after 1 passes.* set warm_start=True and fit again"

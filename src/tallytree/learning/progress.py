@@ -215,7 +215,12 @@ def shown_passes(verbose: bool) -> Iterator[Callback | None]:
             sys.stderr.write("\n")
             sys.stderr.flush()
     else:
-        yield lambda progress: sys.stderr.write(f"{progress}\n")
+        yield show_line
+
+
+def show_line(progress: Progress) -> None:
+    """Show a pass in a line of its own."""
+    sys.stderr.write(f"{progress}\n")
 
 
 def _rewrite(progress: Progress) -> None:
