@@ -294,6 +294,7 @@ def test_a_program_of_joins_that_cannot_fit_is_not_drawn_up(monkeypatch):
     assert drafts and all(drafts), "a draft says how many steps there are"
 
 
+@needs_proc
 def test_what_waits_for_the_next_run_is_given_back():
     """Memory that is kept between runs is a small share of the limit of the next."""
     found = grown(
