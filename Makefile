@@ -15,7 +15,7 @@ SAN_BIN := $(SAN_VENV)/bin
 SAN_BUILD := build/sanitize
 SAN_SITE := $(SAN_BUILD)/site
 
-.PHONY: FORCE docs install tools demo test check format lint types layers stub symbols doctest sanitize bench experiments pictures clean
+.PHONY: FORCE docs install wheels tools demo test check format lint types layers stub symbols doctest sanitize bench experiments pictures clean
 
 install: $(VENV)/.native
 tools: install $(VENV)/.tools
@@ -62,6 +62,11 @@ docs: tools
 	$(PIP) install -qq $$($(BIN)/python tools/requirements.py docs)
 	$(BIN)/python tools/stage_docs.py build/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# The sdist, and wheels from it for the Pythons that are named; each is tried in a fresh environment.
+PYTHONS ?= $(PYTHON)
+wheels:
+	$(PYTHON) tools/wheels.py $(PYTHONS)
 
 experiments: tools
 	$(PIP) install -qq $$($(BIN)/python tools/requirements.py experiments)

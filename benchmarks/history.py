@@ -9,6 +9,7 @@ belong to the machine they were made on and are not under version control.
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -120,6 +121,9 @@ def before(quick: bool, names: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def _commit() -> str:
+    """Return what git calls this tree; nothing where there is no git."""
+    if shutil.which("git") is None:
+        return ""
     done = subprocess.run(
         ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
     )

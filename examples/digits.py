@@ -28,7 +28,7 @@ def denoised(image, area=None, agree=1.5):
     model = tt.Model.grid(fit, agree * np.eye(2), agree * np.eye(2), states=["paper", "ink"])
     ink = tt.count(model, state="ink", name="ink")
     found = tt.solve(model, where=None if area is None else ink == area)
-    return found.assignment.reshape(image.shape)
+    return found.assignment
 
 
 def draw(rows):

@@ -4,10 +4,12 @@ import json
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
-needs_proc = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+PROC = Path("/proc/self/status")
+needs_proc = pytest.mark.skipif(not PROC.exists(), reason=f"reads {PROC}, which is not there")
 
 _MEASURE = """
     import ctypes, gc, json, sys

@@ -78,7 +78,7 @@ class IntegerProgram:
 
     def apart(self, labelling, distance: int) -> None:
         """Ask for at least so many variables that differ from a labelling."""
-        agreeing = {int(self.columns[(v,)][a]): 1.0 for v, a in enumerate(labelling)}
+        agreeing = {int(self.columns[(v,)][a]): 1.0 for v, a in enumerate(np.ravel(labelling))}
         self.rows.append((agreeing, 0.0, len(self.model) - distance))
 
     def solve(self, *further: Row) -> list[int] | None:

@@ -81,3 +81,8 @@ def test_only_so_many_runs_are_kept(history, monkeypatch):
         history.store({}, {"a · t · x · ms": 1.0}, quick=False)
     assert [path.stem[:10] for path in history.stored()] == ["2030-01-03", "2030-01-04"]
     assert 0 < history.reference() < 10
+
+
+def test_figures_are_kept_where_there_is_no_git(history, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    assert history._commit() == ""

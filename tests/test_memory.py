@@ -334,6 +334,7 @@ def test_a_star_that_cannot_fit_is_refused_at_once():
         assert found["growth"] < SLACK
 
 
+@needs_proc
 def test_what_waits_for_the_next_run_is_given_back():
     """Memory that is kept between runs is a small share of the limit of the next."""
     found = grown(

@@ -1,7 +1,10 @@
 """What ``import tallytree`` brings."""
 
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -24,3 +27,17 @@ print(all(hasattr(tt, name) and name in dir(tt) for name in {LAZY}))
 def test_a_name_that_does_not_exist_is_an_attribute_error():
     with pytest.raises(AttributeError, match="has no attribute 'plots'"):
         tt.plots  # noqa: B018
+
+
+def test_one_version_everywhere():
+    root = Path(__file__).parents[1]
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    cited = (root / "CITATION.cff").read_text()
+    newest, date = re.search(r"^## \[(.+?)\] - (\S+)$", (root / "CHANGELOG.md").read_text(), re.M).groups()
+    assert project["version"] == tt.__version__ == newest
+    assert f"\nversion: {newest}\ndate-released: {date}\n" in cited
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", date)
+    shown = subprocess.run(
+        [sys.executable, "-m", "tallytree", "--version"], capture_output=True, text=True, check=True
+    )
+    assert shown.stdout == f"tallytree {newest}\n"

@@ -25,11 +25,11 @@ import tallytree as tt
 from tallytree import parsing
 from tallytree.io import ProblemFile, read_cfn, read_conll, read_conllu, read_problem, read_uai, read_wcsp
 from tallytree.io.files import Source
-from tallytree.io.formulas import Formula
 from tallytree.learning import SequenceSVM, WindowFeatures, load, save, store_sequences
 from tallytree.learning.attributes import Hashed
 from tallytree.learning.files import array_of
 from tallytree.learning.stored import StoredSequences
+from tallytree.statistics.formulas import Formula
 
 FOLDER = Path(tempfile.mkdtemp())
 SENTENCES = [[("the", "DT"), ("cat", "NN")], [("a", "DT"), ("dog", "NN"), ("sat", "VB")]]

@@ -57,7 +57,7 @@ from tallytree.statistics.recipes import count, matches, mismatches, node_statis
 from tallytree.statistics.statistic import Recipe, Statistic
 from tallytree.transducers import Machine, regular, transduce, valid_bio, valid_bioes
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "BoundedSolution",

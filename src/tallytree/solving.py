@@ -66,8 +66,9 @@ def solve(
         The arguments of the objective after the score, in order.
     objective : callable, optional
         ``H(score, *tallies)``; by default the score.
-    where : Constraint, optional
-        The constraint to satisfy. It may use statistics that are not in ``statistics``.
+    where : Constraint or str, optional
+        The constraint to satisfy. It may use statistics that are not in ``statistics``. A text names those
+        that are, as in a problem file: ``where="2 <= ones <= 5 or ones == 0"``.
     fixed : mapping of variable to state, optional
         The state that a variable must take; variables and states by name or number.
     allowed : mapping of variable to list of states, optional
@@ -107,6 +108,8 @@ def solve(
     array([0, 0, 1])
     >>> tt.solve(model, where=tt.count(state=1) == 1, fixed={2: 0}).assignment
     array([0, 1, 0])
+    >>> tt.solve(model, [tt.count(state=1, name="ones")], where="ones == 1").assignment
+    array([0, 0, 1])
     """
     query = ask(model, statistics, where, fixed, allowed)
     chosen = read_options(options, "solve", one=True)
@@ -276,7 +279,7 @@ def plan(
         The model to plan for; only its scopes and cardinalities are used.
     statistics : iterable of Statistic or Recipe
         The statistics to carry along.
-    where : Constraint, optional
+    where : Constraint or str, optional
         Plan what :func:`solve` would run for this constraint: its statistics are combined and capped, and
         the tallies that it rules out are left out. Such a plan is for inspection; it cannot be passed to
         :func:`profile`.

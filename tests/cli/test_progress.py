@@ -1,10 +1,18 @@
 """Progress on a terminal, and silence elsewhere."""
 
 import io
+import re
 import sys
 import time
+from argparse import Namespace
 
+import numpy as np
+
+import tallytree as tt
+from tallytree.cli.forecasts import expected_seconds
+from tallytree.cli.speed import Speed, measured
 from tallytree.cli.text import progress
+from tallytree.io import ProblemFile
 
 
 class Terminal(io.StringIO):
@@ -26,3 +34,33 @@ def test_progress_on_a_terminal(monkeypatch):
     with progress("solving", shown=False):
         pass
     assert quiet.getvalue() == ""
+
+
+def test_a_percentage_where_the_time_is_known(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr("tallytree.cli.text._PATIENCE", 0.0)
+    monkeypatch.setattr("tallytree.cli.text._PACE", 0.01)
+    with progress("solving", shown=True, expected=lambda: 0.05):
+        while "solving: 0 s, about 99 % (Ctrl-C stops)" not in terminal.getvalue():
+            time.sleep(0.01)
+    shares = [int(share) for share in re.findall(r"about (\d+) %", terminal.getvalue())]
+    assert shares == sorted(shares) and shares[0] < 99
+
+
+def test_what_a_question_takes_is_known_before(tmp_path):
+    problem = ProblemFile(tt.Model.chain(np.zeros((30, 4)), np.eye(4)), [tt.count(state=1, name="ones")])
+    options = Namespace(memory=None, order=None, precision="double", strategy="auto")
+    assert 0.0 < expected_seconds(problem, options) < 10.0
+    assert 0.0 < expected_seconds(problem, options, whole=True) < 10.0
+    options.strategy = "bounds"
+    assert expected_seconds(problem, options) is None
+    wide = ProblemFile(tt.Model.grid(np.zeros((60, 60, 2)), np.eye(2), np.eye(2)))
+    assert expected_seconds(wide, options, whole=True) is None
+
+
+def test_fresh_memory_is_a_part_of_the_price():
+    model = tt.Model.chain(np.zeros((30, 4)), np.eye(4))
+    plan = tt.plan(model, [tt.count(state=1)])
+    assert Speed(1e3, 1e4).seconds(plan) == plan.operations / 1e3 + plan.peak_bytes / 1e4
+    assert "as measured just now" in str(measured())

@@ -257,6 +257,7 @@ document.getElementById("results").textContent = JSON.stringify({
   bottom: box.bottom, card: document.getElementById("labelling").parentElement.getBoundingClientRect().right,
   written: getComputedStyle(document.querySelector(".cell")).fontSize !== "0px",
   key: document.getElementById("states").textContent,
+  letters: 12 * document.querySelector("#picture svg").getScreenCTM().a,
 });
 </script>
 """
@@ -277,6 +278,7 @@ def test_grids_stay_in_their_card(shape, size, tmp_path: Path):
     found = scripted(image(*shape), MEASURE, tmp_path, size)
     assert found["width"] == size[0]
     assert found["overflow"] == 0
+    assert found["letters"] >= 9  # pixels of the numbers at the axes
     assert found["left"] >= 0
     assert found["right"] <= found["card"]
     assert found["written"] == (shape == (3, 4))

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import tallytree as tt
 from tallytree.errors import ModelError
 from tallytree.io import ProblemFile, read_problem, write_problem
-from tallytree.io.constraints import as_constraint_of, as_text
 from tallytree.io.files import Source
-from tallytree.io.formulas import Formula
+from tallytree.statistics.formula_constraints import as_constraint_of, as_text
+from tallytree.statistics.formulas import Formula
 from tallytree.statistics.statistic import Statistic
 
 BIG = 2**40 - 1

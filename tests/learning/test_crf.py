@@ -301,7 +301,7 @@ def test_an_interrupt_on_the_way_to_the_risk_keeps_the_weights_of_the_likelihood
     def interrupted(progress):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tallytree.learning.structured_estimator._show", interrupted)
+    monkeypatch.setattr("tallytree.learning.progress.show_line", interrupted)
     X, y = [[["a"], ["b"]], [["b"], ["a"]]] * 4, [["x", "O"], ["O", "x"]] * 4
     crf = SequenceCRF(objective="risk", verbose=True)
     with pytest.raises(KeyboardInterrupt, match="can predict"):

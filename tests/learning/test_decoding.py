@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from strategies import models
 
 import tallytree as tt
-from tallytree.learning import BestDecoder, ExpectedFBeta, KBestDecoder
+from tallytree.learning import BestDecoder, Decoder, ExpectedFBeta, KBestDecoder
 from tallytree.testing import brute_force
 
 
@@ -58,3 +58,20 @@ def test_best_and_k_best_agree():
     model = tt.Model.chain([[0.0, 1.0], [2.0, 0.0]], np.zeros((2, 2)), states=["O", "B"])
     assert BestDecoder()(model).tolist() == KBestDecoder(2)(model)[0].tolist() == ["B", "O"]
     assert KBestDecoder(9)(model, tt.count(state="B") == 0)[0].tolist() == ["O", "O"]
+
+
+class OneByOne(BestDecoder):
+    each = Decoder.each
+
+
+@pytest.mark.parametrize("decoder", [BestDecoder(), OneByOne()], ids=["in a batch", "one by one"])
+def test_an_example_that_cannot_satisfy_a_constraint_is_named(decoder):
+    long, short = (tt.Model.chain(np.zeros((n, 2)), np.zeros((2, 2)), states=["O", "B"]) for n in (3, 1))
+    with pytest.raises(tt.InfeasibleError, match="example 2: no labelling satisfies 'count_B == 2'"):
+        decoder.each([long, long, short], tt.count(state="B") == 2)
+
+
+def test_other_errors_of_a_batch_are_raised_as_they_are():
+    model = tt.Model.chain(np.zeros((3, 2)), np.zeros((2, 2)), states=["O", "B"])
+    with pytest.raises(tt.ModelError, match=r"^where='b >= 1' reads statistics by name, and there are none"):
+        BestDecoder().each([model], "b >= 1")

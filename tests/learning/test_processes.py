@@ -11,12 +11,17 @@ pytest.importorskip("clarabel")
 
 from joblib import parallel_config
 from learning_problems import LOSSES, sequences
+from memory import needs_proc
 
 from tallytree.learning import FrankWolfe, Subgradient, TopTallies, train
 
 
 @pytest.mark.parametrize(
-    ("solver", "backend"), [(FrankWolfe(batch=100), "loky"), (Subgradient(batch=100), "threading")]
+    ("solver", "backend"),
+    [
+        pytest.param(FrankWolfe(batch=100), "loky", marks=needs_proc),  # psutil looks for workers there
+        (Subgradient(batch=100), "threading"),
+    ],
 )
 def test_threads_and_processes_give_the_same_weights(solver, backend):
     problem = sequences(1, LOSSES["f1"], examples=150)
@@ -26,6 +31,7 @@ def test_threads_and_processes_give_the_same_weights(solver, backend):
         assert train(problem, solver, n_jobs=2, **options).run.weights.tobytes() == alone.tobytes()
 
 
+@needs_proc
 def test_a_cluster_that_loses_a_worker_gives_the_same_weights():
     distributed = pytest.importorskip("distributed")
     problem = sequences(4, LOSSES["f1"], examples=2000)

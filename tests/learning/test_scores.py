@@ -124,7 +124,7 @@ def test_an_interrupt_ends_a_grid_search(monkeypatch, tmp_path):
         fits.append(progress)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tallytree.learning.structured_estimator._show", interrupted)
+    monkeypatch.setattr("tallytree.learning.progress.show_line", interrupted)
     X, y = [[["a"], ["b"]], [["b"], ["a"]]] * 4, [["B-x", "O"], ["O", "B-x"]] * 4
     with pytest.raises(KeyboardInterrupt):
         GridSearchCV(SequenceSVM(verbose=True), {"C": [1.0, 10.0]}, cv=2).fit(X, y)

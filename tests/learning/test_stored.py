@@ -11,6 +11,7 @@ pytest.importorskip("sklearn")
 pytest.importorskip("clarabel")
 
 from learning_problems import LOSSES, sequences
+from memory import needs_proc
 
 import tallytree as tt
 from tallytree.learning import (
@@ -88,7 +89,7 @@ print(json.dumps({"peak": peak, "calls": found.history[-1].calls, "loss": found.
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+@needs_proc
 def test_the_corpus_is_four_times_the_peak_memory(tmp_path):
     count = 830  # with room for what scikit-learn imports where pandas is installed
     done = subprocess.run(

@@ -72,7 +72,7 @@ def test_prediction_has_the_same_choices_as_other_estimators(fitted):
     assert flat.constituents()[("NP", 3, 5)] == 1 and ("NP", 3, 8) not in flat.constituents()
     sharp = fitted.predict(SENTENCES, decode=MaxBrackets(penalty=0.3, scale=20.0))
     assert sharp == TREES
-    with pytest.raises(tt.InfeasibleError, match="no tree satisfies"):
+    with pytest.raises(tt.InfeasibleError, match="example 0: no tree satisfies"):
         fitted.predict(SENTENCES[:1], where=parsing.count("NP") == 0)
     with pytest.raises(tt.ModelError, match=r"for trees there is decode=MaxBrackets\(\)"):
         fitted.predict(SENTENCES[:1], decode=ExpectedFBeta())
@@ -165,7 +165,7 @@ def test_an_interrupted_fit_keeps_what_it_has(monkeypatch):
     def interrupted(progress):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tt.learning.structured_estimator, "_show", interrupted)
+    monkeypatch.setattr(tt.learning.progress, "show_line", interrupted)
     svm = TreeSVM(verbose=True)
     with pytest.raises(
         KeyboardInterrupt, match=r"interrupted after 1 passes.* set warm_start=True and fit again"

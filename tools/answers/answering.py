@@ -73,7 +73,7 @@ def _solution(found: tt.Solution) -> dict[str, Any]:
     return {
         **_certified(found),
         **extra,
-        "assignment": found.assignment,
+        "assignment": found.assignment.reshape(-1),
         "labels": found.labels,
         "gap": found.gap,
     }

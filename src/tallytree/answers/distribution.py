@@ -189,8 +189,10 @@ class Distribution(GraphTable, TallyProbabilities):
             return self._cells
         return pass_upward(self.plan, self.model).root()[0]
 
-    def marginals(self, tally: Tally | None = None) -> list[NDArray[np.float64]]:
+    def marginals(self, tally: Tally | None = None) -> list[NDArray[np.float64]] | NDArray[np.float64]:
         """Return the probability of each state of each variable, given a tally, in order or by name, or not.
+
+        A list with one array per variable; on grids one array of shape (rows, columns, states).
 
         Examples
         --------
@@ -212,7 +214,7 @@ class Distribution(GraphTable, TallyProbabilities):
             logs = pass_downward(self._loaded(), weights, self._level[0], self.plan)
         ends = np.cumsum(self.model.cardinalities)
         tables = [normalised(part, total) for part in np.split(logs, ends[:-1])] if len(ends) else []
-        return self.reduction.fold(tables, np.add, 0.0)
+        return self.reduction.original.arranged(self.reduction.fold(tables, np.add, 0.0))
 
     def gradient(self, weights: ArrayLike) -> list[NDArray[np.float64]]:
         """Return the derivatives of a function of ``log_partitions`` by every entry of the model's tables.
@@ -264,7 +266,8 @@ class Distribution(GraphTable, TallyProbabilities):
         Parameters
         ----------
         size : int, optional
-            How many: the result is (size, M); one labelling of shape (M,) without it.
+            How many: the result is (size, M); one labelling of shape (M,) without it. On grids, (rows,
+            columns) takes the place of M.
         tally : sequence of int or mapping of str to int, optional
             Draw among the labellings with this tally, given in order or by name.
         rng : numpy Generator, int or None
@@ -284,7 +287,7 @@ class Distribution(GraphTable, TallyProbabilities):
         uniforms = generator.random((count, len(self.plan.tables)))
         with self._lock:
             drawn = sampled(self._loaded(), self._cells[rows].astype(np.int64), uniforms)
-        labellings = self.reduction.lift_all(drawn)
+        labellings = self.reduction.lift_all(drawn).reshape(count, *self.reduction.original.shape)
         return labellings[0] if size is None else labellings
 
     def __getstate__(self) -> dict[str, Any]:

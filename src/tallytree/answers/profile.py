@@ -87,7 +87,7 @@ class Profile(GraphTable, TallyTable[Solution]):
         precision: Precision = self.plan.precision
         return precision
 
-    def max_marginals(self, *tally: int, **named: int) -> list[NDArray[np.float64]]:
+    def max_marginals(self, *tally: int, **named: int) -> list[NDArray[np.float64]] | NDArray[np.float64]:
         """Return, for each variable and state, the best score of a labelling with it; given a tally or not.
 
         Examples
@@ -109,7 +109,7 @@ class Profile(GraphTable, TallyTable[Solution]):
             scores = pass_downward(messages, weights, self.model, self.plan)
         ends = np.cumsum(self.model.cardinalities)
         tables = np.split(scores, ends[:-1]) if len(ends) else []
-        return self.reduction.fold(tables, np.maximum, -np.inf)
+        return self.reduction.original.arranged(self.reduction.fold(tables, np.maximum, -np.inf))
 
     # --- inside -------------------------------------------------------------------------------------------
 

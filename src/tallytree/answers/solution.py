@@ -42,9 +42,9 @@ class Solution(Frozen):
     tally : named tuple of int
         Its statistics, by name and in order.
     assignment : int64 array
-        One state number per variable.
+        One state number per variable; in two dimensions on grids.
     labels : array
-        State names where the model has them, in two dimensions on grids.
+        The same with state names, where the model has them.
     proof : Proof
         What the certificate is made from.
     certificate : Certificate or None
@@ -79,6 +79,8 @@ class Solution(Frozen):
         model: Model,
         proof: Proof | AnyCertificate | None = None,
     ) -> None:
+        if len(model.shape) != 1:
+            assignment = assignment.reshape(model.shape)
         # at once, which takes half as long as one by one: batches make thousands of them
         vars(self).update(
             value=value, score=score, tally=tally, assignment=read_only(assignment), model=model, proof=proof
@@ -139,7 +141,7 @@ class Solution(Frozen):
         about += zip(self.tally._fields, self.tally, strict=True)
         columns = self.model.shape[1] if len(self.model.shape) == 2 else 0
         labels = self.labels.ravel().tolist()
-        drawn = html.cells(self.assignment.tolist(), labels, self.model.variables, columns)
+        drawn = html.cells(self.assignment.ravel().tolist(), labels, self.model.variables, columns)
         return html.described("Solution", about) + drawn
 
     def __repr__(self) -> str:

@@ -24,9 +24,10 @@ from tallytree.answers.tallies import nearest_rows, nearest_tallies, row_of, wan
 from tallytree.deprecation import warn_renamed
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.planning.budget import Budget
-from tallytree.statistics.constraints import Constraint, as_constraint
+from tallytree.statistics.constraints import Constraint
+from tallytree.statistics.formula_constraints import as_condition
 
-Where = Constraint | None
+Where = Constraint | str | None
 Answer = TypeVar("Answer")
 
 SAME = Claim(SAME_TALLY)  # the claim of a look-up: the best with one tally
@@ -78,7 +79,8 @@ class TallyTable(RootTable, Generic[Answer]):
 
     def _claim(self, text: str, where: Where, objective: Objective | None) -> Claim:
         """Return what an answer is the best of."""
-        among = where if self.query.where is None else self.query.where
+        asked = as_condition(where, self.statistics) if isinstance(where, str) else where
+        among = asked if self.query.where is None else self.query.where
         return Claim(text, among, "score" if objective is None else "value")
 
     def best(self, objective: Objective | None = None, *, where: Where = None) -> Answer:
@@ -89,8 +91,9 @@ class TallyTable(RootTable, Generic[Answer]):
         objective : callable, optional
             ``H(score, *tallies)``, elementwise over NumPy arrays and not decreasing in the score. By default
             the score itself: plain MAP.
-        where : Constraint, optional
-            Built from the profile's statistics, as ``(ones >= 2) & (ones <= 5)``.
+        where : Constraint or str, optional
+            Built from the profile's statistics, as ``(ones >= 2) & (ones <= 5)``; or a text that names them,
+            as ``"2 <= ones <= 5"``.
 
         Returns
         -------
@@ -116,6 +119,8 @@ class TallyTable(RootTable, Generic[Answer]):
         >>> prof.best(lambda score, k: score - 3 * k).assignment
         array([0, 0, 1])
         >>> prof.best(where=ones <= 2).tally
+        Tally(ones=2)
+        >>> prof.best(where="ones <= 2").tally
         Tally(ones=2)
         """
         ((row, value),) = self.best_rows(1, objective, where)
@@ -331,5 +336,5 @@ class TallyTable(RootTable, Generic[Answer]):
         if where is None:
             assert self._remaining is not None
             return self._remaining
-        constraint = self._bound(as_constraint(where))
+        constraint = self._bound(as_condition(where, self.statistics))
         return constraint if self._remaining is None else self._remaining & constraint

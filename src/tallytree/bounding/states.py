@@ -61,7 +61,7 @@ def regrets(table: BoundedTable, options: PlanOptions) -> Ends:
     model: Model = table.query.subject
     priced = folded(model, list(zip(table.counted, prices.tolist(), strict=True)))
     plain = Profile.of(priced, (), Plan(priced, (), options))
-    marginals = plain.max_marginals()
+    marginals = priced.by_variable(plain.max_marginals())
     most = max(float(one.max()) for one in marginals)
     allowance = 4 * rounding(priced.blocks)
     box = table.asked[1]

@@ -162,7 +162,7 @@ def solve_batch(
             one_each(fixed, len(every), "fixed", Mapping),
             one_each(allowed, len(every), "allowed", Mapping),
             one_each(objective, len(every), "objective", Callable),
-            one_each(where, len(every), "where", Constraint),
+            one_each(where, len(every), "where", (Constraint, str)),
             strict=True,
         )
     }

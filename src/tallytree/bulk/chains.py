@@ -122,6 +122,10 @@ def best_of_chains(
     return found
 
 
+_WORTH_THREADS = 1_000_000
+"""Operations of plain passes below which threads cost more than they bring: they wait for each other."""
+
+
 class _Work(NamedTuple):
     """The arguments of :func:`best_of_chains`."""
 
@@ -143,7 +147,7 @@ class _Work(NamedTuple):
         """Return what one native batch finds, and which chains it refuses."""
         emissions, links, lengths, _ = self.chains
         batch = native.Batch(native.TallyMode.AUTO, default_memory_limit())
-        tables, truths = self.tables, None
+        tables, truths, folded = self.tables, None, True
         if tables is None:
             skeletons = [plain_chain(length, emissions.shape[1]) for length in lengths]
         else:
@@ -154,7 +158,8 @@ class _Work(NamedTuple):
             )
             skeletons = [tables.chain(length, not folded) for length in lengths]
         batch.add_chains(skeletons, emissions, links, truths)
-        batch.run(thread_count(self.threads))
+        small = folded and emissions.size * emissions.shape[1] < _WORTH_THREADS
+        batch.run(1 if self.threads is None and small else thread_count(self.threads))
         answers = Labellings(*batch.labellings())
         answers.certify()
         found: list[Found] = [[] for _ in lengths]

@@ -176,7 +176,7 @@ class Batch:
         self.options, self.threads = options, thread_count(options.threads)
         self.handle = native.Batch(MODES[options.plan.layout], options.plan.limit)
         self._skeletons: dict[Any, tuple[native.Skeleton, Any]] = {}
-        self._queries: dict[Any, tuple[Query[Statistic], Any]] = {}
+        self._queries: dict[Any, tuple[Query[Statistic], Any, Any]] = {}
         self._bulks, self._held = bulks, 0
         self._first = sum(len(bulk.numbers) for bulk in bulks)  # the place of the others
         self._problems: list[tuple[int, Problem, Query[Statistic]]] = []
@@ -245,7 +245,7 @@ class Batch:
             query = graph_query(reduction, statistics, where)
             if query.reduction is not reduction:  # the constraint leads to another model
                 return query
-            found = self._queries[key] = query, statistics  # kept, so that no others get their number
+            found = self._queries[key] = query, statistics, where  # kept, so that no others get their number
         return found[0].about(reduction)
 
     def add(self, query: Query[Statistic], objective: Objective | None) -> None:

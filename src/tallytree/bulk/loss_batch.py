@@ -79,7 +79,7 @@ def loss_augmented_batch(
         every,
         list(one_each(loss, size, "loss", Loss)),
         [None] * size if truths is None else list(one_each(list(truths), size, "truths", Loss)),
-        list(one_each(where, size, "where", Constraint)),
+        list(one_each(where, size, "where", (Constraint, str))),
         list(one_each(fixed, size, "fixed", Mapping)),
         list(one_each(allowed, size, "allowed", Mapping)),
         scaling,

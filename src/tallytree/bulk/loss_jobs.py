@@ -226,7 +226,7 @@ class LossProblems:
                 value=value,
                 score=score,
                 tally=counted._make(tally),
-                assignment=assignments[at:end],
+                assignment=assignments[at:end].reshape(model.shape),
                 model=model,
                 proof=Proof(plan, promised, _SAME_TALLY if some else _BEST_VALUE),
                 loss=loss,

@@ -9,9 +9,9 @@ from typing import TypeVar
 
 from tallytree.cli.inputs import pairs
 from tallytree.errors import ModelError
-from tallytree.io.constraints import as_constraint_of
-from tallytree.io.formulas import Formula, is_name
 from tallytree.statistics.constraints import Constraint
+from tallytree.statistics.formula_constraints import as_constraint_of
+from tallytree.statistics.formulas import Formula, is_name, minus_hint
 from tallytree.statistics.linear import Term
 
 Statistic = TypeVar("Statistic", bound=Term)
@@ -50,20 +50,12 @@ def constraint_of(options: Namespace, statistics: Sequence[Term]) -> Constraint 
             raise ModelError(f"--where takes a condition, such as nps >= 2; got '{formula.text}'")
         unknown = next((name for name in formula.names if name not in known), None)
         if unknown is not None:
+            hint = minus_hint(formula.text, "count the label under another name, --count nps=B-NP")
             raise ModelError(
                 f"--where reads {unknown!r}, and the counts are {', '.join(known) or 'none'}; add "
-                f"--count {unknown}=LABEL{_minus(formula)}"
+                f"--count {unknown}=LABEL{hint}"
             )
     whole = as_constraint_of(parts[0], statistics, {})
     for formula in parts[1:]:
         whole = whole & as_constraint_of(formula, statistics, {})
     return whole
-
-
-def _minus(formula: Formula) -> str:
-    """Say what a hyphen means, where a label may have been meant."""
-    if "-" not in formula.text:
-        return ""
-    return (
-        ". In a formula - is a minus: count a label such as B-NP under a name without one, --count nps=B-NP"
-    )

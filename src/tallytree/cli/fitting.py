@@ -167,9 +167,18 @@ def learned(estimator: Any, output: str) -> dict[str, Any]:
         "passes": len(estimator.history_),
         "converged": estimator.converged_,
         **({"interrupted": True} if estimator.interrupted_ else {}),
-        **({"objective": estimator.primal_, "gap": estimator.gap_} if estimator.primal_ < inf else {}),
+        **(
+            {"objective": estimator.primal_, "gap": _relative_gap(estimator)}
+            if estimator.primal_ < inf
+            else {}
+        ),
         "seconds": last.seconds if last is not None else 0.0,
     }
+
+
+def _relative_gap(estimator: Any) -> float:
+    """Return what --tolerance is compared with: the gap in parts of the objective."""
+    return max(estimator.gap_, 0.0) / estimator.primal_ if estimator.primal_ > 0.0 else 0.0
 
 
 def ended(told: dict[str, Any]) -> int:

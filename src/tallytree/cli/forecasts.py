@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterator
-from time import perf_counter
 from typing import Any
-
-import numpy as np
 
 from tallytree.cli import reports
 from tallytree.cli.exits import Exit
 from tallytree.cli.inputs import problem_of
 from tallytree.cli.options import Commands, input_options, json_option, memory, precision_option
+from tallytree.cli.speed import Speed, measured
 from tallytree.cli.text import in_options, visible_lines
-from tallytree.errors import BudgetError
+from tallytree.errors import BudgetError, TallytreeError
 from tallytree.io import ProblemFile
-from tallytree.model.model import Model
 from tallytree.planning.plan import Plan
 from tallytree.solving import plan as plan_of
-from tallytree.solving import profile
-from tallytree.statistics.recipes import count
 
 
 def add(commands: Commands) -> None:
@@ -41,25 +36,25 @@ def _plan(options: Namespace) -> int:
     problem = problem_of(options)
     solving = _solve_plan(problem, options)
     whole = _profile_plan(problem, solving, options)
-    rate = _rate()
+    speed = measured()
     if options.json:
-        document = _json(solving, rate)
+        document = _json(solving, speed)
         if isinstance(solving, BudgetError):
-            document["bounds"] = reports.search_json(problem.search_price(order=options.order), rate)
+            document["bounds"] = reports.search_json(problem.search_price(order=options.order), speed)
         if whole is not None:
-            document["profile"] = _json(whole, rate)
+            document["profile"] = _json(whole, speed)
         print(reports.as_json(document))
     else:
-        print("\n".join(_lines("solve", solving, rate)))
+        print("\n".join(_lines("solve", solving, speed)))
         if whole is not None:
-            print("\n".join(_lines("profile", whole, rate)))
+            print("\n".join(_lines("profile", whole, speed)))
     return Exit.OK
 
 
-def _json(found: Plan | BudgetError, rate: float) -> dict[str, Any]:
+def _json(found: Plan | BudgetError, speed: Speed) -> dict[str, Any]:
     if isinstance(found, BudgetError):
         return {"error": in_options(str(found))}
-    return reports.plan_json(found, rate)
+    return reports.plan_json(found, speed)
 
 
 def _solve_plan(problem: ProblemFile, options: Namespace) -> Plan | BudgetError:
@@ -85,15 +80,15 @@ def _profile_plan(
     return whole
 
 
-def _lines(command: str, found: Plan | BudgetError, rate: float) -> Iterator[str]:
+def _lines(command: str, found: Plan | BudgetError, speed: Speed) -> Iterator[str]:
     if isinstance(found, BudgetError):
         yield f"{command}: {visible_lines(in_options(str(found)))}"
         return
     yield f"{command}: {visible_lines(found)}"
-    seconds = f"about {_seconds(found.operations / rate)}"
+    seconds = f"about {_seconds(speed.seconds(found))}"
     if found.search is not None:
-        seconds += f" for the tables, {_seconds(found.search.operations / rate)} by bounds"
-    yield f"  {seconds}, at {rate / 1e9:.2g} Gop/s as measured just now"
+        seconds += f" for the tables, {_seconds(speed.seconds(found.search))} by bounds"
+    yield f"  {seconds}, {speed}"
 
 
 def _seconds(seconds: float) -> str:
@@ -102,13 +97,15 @@ def _seconds(seconds: float) -> str:
     return f"{seconds:.2g} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
-def _rate() -> float:
-    """Return the add-max operations per second of this machine: the best of a few small runs."""
-    model = Model.chain(np.zeros((200, 8)), np.zeros((8, 8)))
-    made: Any = plan_of(model, [count(state=1)])
-    times = []
-    for _ in range(3):
-        start = perf_counter()
-        profile(model, made.statistics, plan=made)
-        times.append(perf_counter() - start)
-    return float(made.operations / min(times))
+def expected_seconds(problem: ProblemFile, options: Namespace, *, whole: bool = False) -> float | None:
+    """Return about how long tables take to solve, or for the whole profile; None where that is not known."""
+    try:
+        if whole:
+            made: Plan = plan_of(problem.model, problem.statistics, **memory(options))
+        else:
+            made = problem.plan(operation_limit=None, precision=options.precision, **memory(options))
+            if options.strategy == "bounds" or (made.search is not None and made.search.tried):
+                return None
+    except TallytreeError:
+        return None
+    return measured().seconds(made)

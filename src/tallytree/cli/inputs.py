@@ -25,8 +25,8 @@ from tallytree.io import (
     write_wcsp,
 )
 from tallytree.io.files import Source, read_stream, source
-from tallytree.io.formulas import Formula
 from tallytree.model.model import Model
+from tallytree.statistics.formulas import Formula
 from tallytree.statistics.recipes import count
 from tallytree.statistics.statistic import Recipe, Statistic
 

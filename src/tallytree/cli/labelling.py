@@ -166,7 +166,7 @@ def _listed(found: Iterator[Any], block: Block, number: int) -> list[list[str]]:
     try:
         one = next(found)
     except InfeasibleError as error:
-        raise InfeasibleError(f"{place}: {error}") from None
+        raise InfeasibleError(f"{place}: {error.__cause__ or error}") from None
     if isinstance(one, list) and not one:
         raise InfeasibleError(f"{place}: no labelling satisfies the constraint")
     return [labels.tolist() for labels in (one if isinstance(one, list) else [one])]

@@ -88,7 +88,7 @@ def _distribution(options: Namespace) -> int:
 
 def _marginals(options: Namespace) -> int:
     problem, found = _computed(options)
-    tables = found.marginals(_tally(problem, options))
+    tables = problem.model.by_variable(found.marginals(_tally(problem, options)))
     if options.json:
         print(reports.as_json([table.tolist() for table in tables]))
     else:
@@ -99,6 +99,7 @@ def _marginals(options: Namespace) -> int:
 def _sample(options: Namespace) -> int:
     problem, found = _computed(options)
     drawn = found.sample(options.number, tally=_tally(problem, options), rng=options.seed)
+    drawn = drawn.reshape(options.number, -1)
     if options.json:
         print(reports.as_json([reports.drawn_json(problem, labelling) for labelling in drawn]))
     else:

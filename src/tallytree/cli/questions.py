@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from functools import partial
 
 from tallytree.cli import reports
 from tallytree.cli.exits import Exit
+from tallytree.cli.forecasts import expected_seconds
 from tallytree.cli.inputs import problem_of
 from tallytree.cli.options import (
     Commands,
@@ -94,7 +96,7 @@ def _add_own(
 
 def _solve(options: Namespace) -> int:
     problem = problem_of(options)
-    with progress("solving", shown=shown(options)):
+    with progress("solving", shown=shown(options), expected=partial(expected_seconds, problem, options)):
         solution = problem.solve(**budget(options), precision=options.precision, strategy=options.strategy)
     if options.json:
         told: dict[str, object] = {"gap": solution.gap} if options.precision == "single" else {}
@@ -112,7 +114,8 @@ def _solve(options: Namespace) -> int:
 
 def _profile(options: Namespace) -> int:
     problem = problem_of(options)
-    with progress("profile", shown=shown(options)):
+    whole = partial(expected_seconds, problem, options, whole=True)
+    with progress("profile", shown=shown(options), expected=whole):
         profile = problem.profile(**budget(options))
     if not len(profile):
         raise InfeasibleError("every labelling is forbidden by a -inf factor, so there is no profile")

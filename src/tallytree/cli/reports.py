@@ -17,6 +17,7 @@ from tallytree.answers.objective import evaluate_objective
 from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution
 from tallytree.bounding import BoundsCertificate
+from tallytree.cli.speed import Speed
 from tallytree.cli.text import visible
 from tallytree.io import ProblemFile
 from tallytree.planning.plan import Plan
@@ -267,8 +268,8 @@ def drawn_lines(problem: ProblemFile, drawn: NDArray[np.int64], width: int) -> I
 # --- plans --------------------------------------------------------------------------------------------------
 
 
-def plan_json(plan: Plan, rate: float) -> dict[str, Any]:
-    """Return a plan's price as plain data; the rate is in operations per second."""
+def plan_json(plan: Plan, speed: Speed) -> dict[str, Any]:
+    """Return a plan's price as plain data."""
     return {
         "variables": len(plan.order),
         "statistics": list(plan.names),
@@ -276,18 +277,18 @@ def plan_json(plan: Plan, rate: float) -> dict[str, Any]:
         "degree": plan.degree,
         "tallies": plan.tallies,
         "operations": plan.operations,
-        "seconds": plan.operations / rate,
+        "seconds": speed.seconds(plan),
         "peak_bytes": plan.peak_bytes,
         "memory_limit": plan.limit,
         "segments": plan.segments,
         "precision": plan.precision,
         "order": plan.order.tolist(),
-        "bounds": search_json(plan.search, rate),
+        "bounds": search_json(plan.search, speed),
     }
 
 
-def search_json(price: SearchPrice | None, rate: float) -> dict[str, Any] | None:
+def search_json(price: SearchPrice | None, speed: Speed) -> dict[str, Any] | None:
     """Return what one question is expected to cost by bounds as plain data."""
     if price is None:
         return None
-    return {**price._asdict(), "seconds": price.operations / rate, "tried": price.tried}
+    return {**price._asdict(), "seconds": speed.seconds(price), "tried": price.tried}

@@ -62,14 +62,15 @@ class Task(NamedTuple):
             raise ModelError(
                 f"this model reads a {missing[0]} for each word, which raw text has not; give it columns"
             )
-        return [tuple(_column(row, places[what], what) for what in self.reads) for row in block.rows]
+        columns = [_column(block, places[what], what) for what in self.reads]
+        return list(zip(*columns, strict=True))
 
     def labels(self, block: Block, kind: Format) -> list[str]:
         """Return the labels that a file has already."""
         if kind == "text":
             raise ModelError("raw text has no labels to learn from or to compare with; give columns")
         column = self.target if kind == "conllu" else self.column
-        return [_column(row, column, "label") for row in block.rows]
+        return _column(block, column, "label")
 
     @property
     def target(self) -> int:
@@ -77,10 +78,17 @@ class Task(NamedTuple):
         return self.column if self.format == "conllu" else _PLACES["conllu"]["tag"]
 
 
-def _column(row: Row, place: int, what: str) -> str:
-    if place >= len(row):
-        raise ModelError(f"the {what} should be in column {place + 1}, but there are {len(row)}: {row}")
-    return row[place]
+def _column(block: Block, place: int, what: str) -> list[str]:
+    """Return one column of a sentence."""
+    for token, row in enumerate(block.rows):
+        if place >= len(row):
+            there = "there is one column" if len(row) == 1 else f"there are {len(row)} columns"
+            hint = "; `tallytree train --column` says where the labels are" if what == "label" else ""
+            raise ModelError(
+                f"{block.place(token)}: the {what} should be in column {place + 1}, but {there}: "
+                f"{' '.join(row)!r}{hint}"
+            )
+    return [row[place] for row in block.rows]
 
 
 def column_of(text: str | None, name: str, kind: Format) -> int:

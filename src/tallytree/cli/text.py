@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
 from time import monotonic
@@ -77,13 +77,16 @@ _PACE = 0.2
 
 
 @contextmanager
-def progress(what: str, *, shown: bool) -> Iterator[None]:
-    """Show the line while the body runs, if it runs for long; the library releases the interpreter."""
+def progress(what: str, *, shown: bool, expected: Callable[[], float | None] | None = None) -> Iterator[None]:
+    """Show the line while the body runs, if it runs for long; the library releases the interpreter.
+
+    `expected`: computes about how many seconds the body takes, where that is known, for a percentage.
+    """
     if not (shown and sys.stderr.isatty()):
         yield
         return
     done = Event()
-    thread = Thread(target=_tick, args=(what, done), daemon=True)
+    thread = Thread(target=_tick, args=(what, done, expected), daemon=True)
     thread.start()
     try:
         yield
@@ -92,12 +95,15 @@ def progress(what: str, *, shown: bool) -> Iterator[None]:
         thread.join()
 
 
-def _tick(what: str, done: Event) -> None:
+def _tick(what: str, done: Event, expected: Callable[[], float | None] | None) -> None:
     start = monotonic()
     if done.wait(_PATIENCE):
         return
+    whole = None if expected is None else expected()
     while not done.wait(_PACE):
-        sys.stderr.write(f"\r{visible(what)}: {monotonic() - start:.0f} s (Ctrl-C stops)\033[K")
+        seconds = monotonic() - start
+        part = f", about {min(100 * seconds / whole, 99):.0f} %" if whole else ""
+        sys.stderr.write(f"\r{visible(what)}: {seconds:.0f} s{part} (Ctrl-C stops)\033[K")
         sys.stderr.flush()
     sys.stderr.write("\r\033[K")
     sys.stderr.flush()

@@ -19,9 +19,9 @@ from tallytree.answers.profile import Profile
 from tallytree.errors import BudgetError, InfeasibleError
 from tallytree.io import Parameter, ProblemFile
 from tallytree.io.files import PathLike, write_atomically
-from tallytree.io.formulas import Formula
 from tallytree.io.problems import MOST_OPERATIONS
 from tallytree.planning.orders import Order
+from tallytree.statistics.formulas import Formula
 
 __all__ = ["page", "write_page"]
 
@@ -123,7 +123,7 @@ def _labellings(profile: Profile, states: int) -> list[Any]:
     found: list[Any] = [None] * len(profile)
     rows = {tuple(tally): row for row, tally in enumerate(profile.tallies.tolist())}
     for solution in profile.top(len(profile)):
-        codes: Sequence[int] = solution.assignment.tolist()
+        codes: Sequence[int] = solution.assignment.ravel().tolist()
         row = rows[tuple(map(int, solution.tally))]
         found[row] = "".join(DIGITS[code] for code in codes) if states <= len(DIGITS) else codes
     return found

@@ -80,7 +80,7 @@ function ticks(low, high, most) {
 }
 
 // --- the picture --------------------------------------------------------------------------------------------
-const W = 640, H = 340, pad = { left: 58, right: 16, top: 20, bottom: 40 };
+const W = innerWidth < 500 ? 400 : 640, H = 340, most = Math.round(W / 53), pad = { left: 58, right: 16, top: 20, bottom: 40 };
 const inner = (low, high, from, to) => (v) => from + ((v - low) / (high - low || 1)) * (to - from);
 function frame(x, y, xs, ys, xName, yName) {
   const root = svg("svg", { viewBox: `0 0 ${W} ${H}`, role: "img" });
@@ -96,7 +96,7 @@ function frame(x, y, xs, ys, xName, yName) {
 function curve(result) {
   const p = state.axes[0], cells = projected(result, [p]), [low, high] = spread(cells.map((row) => result.values[row]));
   const x = inner(...ends[p], pad.left + 8, W - pad.right - 8), y = inner(low, high, H - pad.bottom - 8, pad.top + 8);
-  const whole = ticks(...ends[p], 12).filter(Number.isInteger);
+  const whole = ticks(...ends[p], most).filter(Number.isInteger);
   const root = frame(x, y, whole, ticks(low, high, 6), data.statistics[p], data.objective ? "value" : "score");
   const finite = cells.filter((row) => result.values[row] > -Infinity);
   const place = (row) => [x(data.tallies[row][p]), y(result.values[row])];
@@ -118,8 +118,8 @@ function heat(result) {
   const [p, q] = state.axes, cells = projected(result, [p, q]), [low, high] = spread(cells.map((row) => result.values[row]));
   const x = inner(ends[p][0] - 0.5, ends[p][1] + 0.5, pad.left, W - pad.right);
   const y = inner(ends[q][0] - 0.5, ends[q][1] + 0.5, H - pad.bottom, pad.top);
-  const whole = (k, most) => ticks(...ends[k], most).filter(Number.isInteger);
-  const root = frame(x, y, whole(p, 12), whole(q, 8), data.statistics[p], data.statistics[q]);
+  const whole = (k, count) => ticks(...ends[k], count).filter(Number.isInteger);
+  const root = frame(x, y, whole(p, most), whole(q, 8), data.statistics[p], data.statistics[q]);
   const width = x(1) - x(0), height = y(0) - y(1);
   for (const row of cells) {
     const value = result.values[row], t = high > low ? (value - low) / (high - low) : 1;

@@ -40,6 +40,12 @@ class Block(NamedTuple):
     lines: list[str]
     places: list[int]
     rows: list[Row]
+    source: str = "the text"
+    start: int = 1  # the number of the first line
+
+    def place(self, token: int) -> str:
+        """Say where a token is, for a message."""
+        return f"line {self.start + self.places[token]} of {self.source}"
 
 
 # --- what users call ----------------------------------------------------------------------------------------
@@ -169,7 +175,7 @@ def _blocks(
     file: Iterable[str], name: str, row_of: Callable[[int, str], Row | None], whole: bool
 ) -> Iterator[Block]:
     most, size = default_memory_limit() / EXPANSION, 0
-    block = Block([], [], [])
+    block = Block([], [], [], name)
     for number, line in enumerate(_lines(file, name), 1):
         size += len(line)
         if size > most:
@@ -179,6 +185,7 @@ def _blocks(
             )
         text = line.rstrip("\r\n")
         if text.strip(_SPACES):
+            block = block if block.lines else block._replace(start=number)
             row = row_of(number, text)
             if row is not None:
                 block.places.append(len(block.lines))
@@ -186,7 +193,7 @@ def _blocks(
             block.lines.append(text)
         elif block.lines:
             yield block
-            block, size = Block([], [], []), size if whole else 0
+            block, size = Block([], [], [], name), size if whole else 0
     if block.lines:
         yield block
 

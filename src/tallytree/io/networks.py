@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.errors import BudgetError, ModelError
-from tallytree.io.formulas import is_name
 from tallytree.io.problems import ProblemFile
 from tallytree.model.blocks import LARGEST_INTEGER
 from tallytree.model.model import Model
 from tallytree.planning.budget import default_memory_limit
+from tallytree.statistics.formulas import is_name
 from tallytree.statistics.statistic import Statistic
 
 Metric = Literal["hard", "flat", "lin", "quad", "pairs", "unknown"]

@@ -1,15 +1,14 @@
-"""The parts of a problem file, checked: parameters, names, formulas."""
+"""The parts of a problem file, checked: parameters and names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from tallytree.errors import ModelError
-from tallytree.io.formulas import Formula, is_name
+from tallytree.statistics.formulas import is_name
 
 
 class Parameter(NamedTuple):
@@ -41,18 +40,6 @@ def _exact(number: float) -> float:
     return number if isinstance(number, int) and number != float(number) else float(number)
 
 
-def _unknown(name: str, what: str, known: set[str]) -> str:
-    names = ", ".join(sorted(known)) or "none"
-    if name == "score":
-        return (
-            f"{what} reads the score, but a constraint is about statistics ({names}); for a range of scores "
-            "see tallytree.score_between, or use an objective such as where(score >= 3, score, -inf)"
-        )
-    near = get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {names}"
-    return f"{what} reads {name!r}, which is neither a statistic nor a parameter; {hint}"
-
-
 def check_names(statistics: Iterable[str], parameters: Iterable[str]) -> None:
     """Check that every name can stand in a formula, and has one meaning."""
     taken = {"score": "the score"}
@@ -69,20 +56,3 @@ def check_names(statistics: Iterable[str], parameters: Iterable[str]) -> None:
         if name in taken:
             raise ModelError(f"the {what} {name!r} has the name of {taken[name]}; names must be distinct")
         taken[name] = f"another {what}"
-
-
-def checked_formula(given: str | Formula, what: Literal["objective", "where"], names: set[str]) -> Formula:
-    """Read a formula and check its kind and its names."""
-    try:
-        formula = given if isinstance(given, Formula) else Formula(given)
-    except ModelError as error:
-        raise ModelError(f"{what}: {error}") from None
-    wanted = {"objective": "number", "where": "truth"}[what]
-    if formula.kind != wanted:
-        hint = "a number, such as score - ones" if wanted == "number" else "a condition, such as ones >= 2"
-        raise ModelError(f"{what} must be {hint}; got '{formula.text}'")
-    known = names | ({"score"} if what == "objective" else set())
-    for name in formula.names:
-        if name not in known:
-            raise ModelError(_unknown(name, what, known))
-    return formula

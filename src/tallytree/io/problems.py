@@ -20,9 +20,7 @@ from tallytree.answers.solution import Solution
 from tallytree.answers.tallies import tally_type
 from tallytree.bounding import Question, answered, check_operations, price_of
 from tallytree.errors import ModelError
-from tallytree.io.constraints import as_constraint_of, as_text
-from tallytree.io.formulas import Formula
-from tallytree.io.problem_parts import Parameter, as_parameter, check_names, checked_formula
+from tallytree.io.problem_parts import Parameter, as_parameter, check_names
 from tallytree.kbest import diverse_k_best, k_best
 from tallytree.model.model import Model, checked_model
 from tallytree.planning.options import Options, PlanOptions, Strategy, read_options
@@ -34,6 +32,8 @@ from tallytree.planning.search_price import SearchPrice
 from tallytree.relaxation import Relaxation, relax
 from tallytree.solving import ask, best_of, distribution, plan, profile
 from tallytree.statistics.constraints import Constraint
+from tallytree.statistics.formula_constraints import as_constraint_of, as_text
+from tallytree.statistics.formulas import Formula, checked_formula
 from tallytree.statistics.statistic import Recipe, Statistic
 
 MOST_OPERATIONS = 1e12

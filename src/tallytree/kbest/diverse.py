@@ -85,7 +85,7 @@ def diverse_k_best(
         for rank in range(count):
             constraint = all_of([one >= least[rank - 1] for one in away])
             found.append(answered(ask(model, (), constraint), chosen, Question).best())
-            away.append(measure(found[-1].assignment).on(model).named(f"distance_{rank + 1}"))
+            away.append(measure(found[-1].assignment.reshape(-1)).on(model).named(f"distance_{rank + 1}"))
     except InfeasibleError:
         pass
     return found

@@ -26,6 +26,7 @@ from tallytree.planning.options import Keywords, Options, read_options
 from tallytree.reductions.reduction import Reduction, as_reduction
 from tallytree.solving import ask
 from tallytree.statistics.constraints import all_of, as_constraint
+from tallytree.statistics.formula_constraints import as_condition
 from tallytree.statistics.recipes import mismatches
 from tallytree.statistics.statistic import Recipe, Statistic, read_by
 
@@ -81,6 +82,9 @@ def exclude(
     if method not in (None, "ranking", "statistics"):
         raise ModelError(f"method must be 'ranking' or 'statistics', got {method!r}")
     reduction = as_reduction(model, fixed, allowed)
+    if isinstance(where, str):
+        statistics = tuple(statistics)
+        where = as_condition(where, statistics)
     chosen = read_options(options, "exclude", single=False)
     unwanted = _unwanted(reduction.original, outputs, Budget(chosen.plan.limit))
     if method == "statistics":

@@ -59,8 +59,8 @@ def iter_best(
     objective : callable, optional
         ``H(score, *tallies)``, as for :func:`solve`; by default the score. Labellings of value ``-inf`` are
         left out.
-    where : Constraint, optional
-        Only labellings that satisfy it.
+    where : Constraint or str, optional
+        Only labellings that satisfy it; a text names the statistics.
     fixed, allowed : mapping, optional
         As for :func:`solve`: the state that a variable must take, the states it may take.
     **options

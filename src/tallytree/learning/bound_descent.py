@@ -156,7 +156,7 @@ class _Objective:
         _, by_square = self._norms(weights)
         total: Floats = 2.0 * by_square * weights
         for example, found in zip(examples, self._maxima(examples, weights), strict=True):
-            indices, values = self.problem.difference(example, found.assignment)
+            indices, values = self.problem.difference(example, found.assignment.reshape(-1))
             np.subtract.at(total, indices, values * (found.slope / len(examples)))
         return total
 

@@ -15,7 +15,8 @@ Cheng and Hüllermeier, 2011). The probabilities come from the distribution that
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from tallytree.bulk.batch import solve_batch
 from tallytree.bulk.best_corpus import BestCorpus, best_of_corpus
 from tallytree.bulk.chains import Chains
 from tallytree.deprecation import renamed
-from tallytree.errors import ModelError
+from tallytree.errors import InfeasibleError, ModelError, TallytreeError
 from tallytree.kbest import k_best
 from tallytree.learning.expected import (
     Choice,
@@ -46,6 +47,15 @@ if not TYPE_CHECKING:  # pickles of the old names say this module
     __getattr__ = renamed(__name__, {"Best": "BestDecoder", "KBest": "KBestDecoder"})
 
 
+@contextmanager
+def named_example(number: int) -> Iterator[None]:
+    """Say in an error that nothing satisfies a constraint which example it is about."""
+    try:
+        yield
+    except InfeasibleError as error:
+        raise InfeasibleError(f"example {number}: {error}") from error
+
+
 class Decoder(ABC):
     """A way to make a prediction from a model."""
 
@@ -54,8 +64,12 @@ class Decoder(ABC):
         """Return the prediction, among the labellings that satisfy a constraint."""
 
     def each(self, models: Iterable[Any], where: Where = None) -> list[Any]:
-        """Return the predictions for several models."""
-        return [self(model, where) for model in models]
+        """Return the predictions for several models; an error names the example, counted from 0."""
+        found = []
+        for number, model in enumerate(models):
+            with named_example(number):
+                found.append(self(model, where))
+        return found
 
 
 @dataclass(frozen=True)
@@ -70,7 +84,12 @@ class BestDecoder(Decoder):
 
     def each(self, models: Iterable[Any], where: Where = None) -> list[Any]:
         """Return the labels for several models, found in one batch."""
-        return [solution.labels for solution in solve_batch(models, where=where)]
+        found = solve_batch(models, where=where, errors="return")
+        for number, one in enumerate(found):
+            if isinstance(one, TallytreeError):
+                with named_example(number):
+                    raise one
+        return [solution.labels for solution in found]
 
 
 @dataclass(frozen=True)

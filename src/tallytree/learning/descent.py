@@ -193,4 +193,4 @@ class _Descent:
         mean = value / max(self.objective.examples, 1)
         number = len(found.history) + 1
         progress = Progress(number, found.primal, found.dual, True, mean, self.calls, seconds, None)
-        return progress._replace(left=time_left([*found.history, progress], self.options.tolerance))
+        return progress._replace(left=time_left([*found.history, progress], self.options))

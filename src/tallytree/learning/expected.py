@@ -87,7 +87,7 @@ def _as_chain(model: Model) -> Chains | None:
 
 
 def _most_likely(model: Model, loss: Loss) -> Choice:
-    marginals = distribution(model, []).marginals()
+    marginals = model.by_variable(distribution(model, []).marginals())
     labels = np.array([one.argmax() for one in marginals], dtype=np.int64)
     wrong = float(sum(1.0 - one.max() for one in marginals))
     return Choice(labels, wrong / max(len(model), 1) if type(loss) is HammingLoss else wrong, 0.0, True)
@@ -119,7 +119,7 @@ def least_loss_of_nodes(model: Model, loss: NodeLoss) -> Choice:
 
 def _expected_alike(model: Model, loss: NodeLoss, labels: Integers) -> float:
     """Return the expected loss where every variable is a node, so that losses are those of matches."""
-    marginals = distribution(model, []).marginals()
+    marginals = model.by_variable(distribution(model, []).marginals())
     right = float(sum(one[label] for one, label in zip(marginals, labels, strict=True)))
     base, gain = loss_by_sizes(loss, len(model))
     return float(base[-1, -1] - gain[-1, -1] * right)
@@ -130,7 +130,7 @@ def _joint(model: Model, nothing: Integers) -> tuple[Integers, Floats, Floats]:
     found = distribution(model, [mismatches(model, nothing)])
     joint = np.zeros((len(found.tallies), len(model), int(model.cardinalities.max())))
     for row, (tally, probability) in enumerate(zip(found.tallies, found.probabilities, strict=True)):
-        for variable, marginal in enumerate(found.marginals(tally=tally.tolist())):
+        for variable, marginal in enumerate(model.by_variable(found.marginals(tally.tolist()))):
             joint[row, variable, : len(marginal)] = probability * marginal
     return found.tallies[:, 0], found.probabilities, joint
 
@@ -144,8 +144,8 @@ def _sampled(model: Model, loss: Loss, samples: int | None, seed: int) -> Choice
         )
     if samples < 1:
         raise ModelError(f"samples is a positive number, got {samples!r}")
-    drawn = distribution(model, []).sample(2 * samples, rng=seed)
-    candidates = np.unique(np.vstack((drawn[:samples], solve(model).assignment[np.newaxis])), axis=0)
+    drawn = distribution(model, []).sample(2 * samples, rng=seed).reshape(2 * samples, -1)
+    candidates = np.unique(np.vstack((drawn[:samples], solve(model).assignment.reshape(1, -1))), axis=0)
     losses, errors = _evaluated(model, loss, candidates, drawn[samples:])
     best = int(losses.argmin())
     return Choice(candidates[best], float(losses[best]), float(errors[best]), False)

@@ -131,13 +131,13 @@ class ModelTask(Task):
     def _top(self, count: int, scaling: Scaling, threads: int | None) -> list[Found]:
         truths = self.truths if isinstance(self.losses, Loss) else None
         found = most_violated(self.models, self.losses, truths, scaling, count, threads)
-        return [[(one.assignment, one.loss) for one in some] for some in found]
+        return [[(one.assignment.reshape(-1), one.loss) for one in some] for some in found]
 
     def _diverse(self, count: int, distance: int, threads: int | None) -> list[Found]:
         others = _diverse_batch(self.models, count, distance, threads)
         bound = [loss.on(model) for model, loss in zip(self.models, self._bound(), strict=True)]
         return [
-            [(one.assignment, float(loss(one.assignment))) for one in some]
+            [(one.assignment.reshape(-1), float(loss(one.assignment))) for one in some]
             for loss, some in zip(bound, others, strict=True)
         ]
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypedDict
 
@@ -29,7 +32,7 @@ class Progress(NamedTuple):
     seconds : float
         The time so far.
     left : float or None
-        The time that the rest may take, in seconds; None where the gap does not shrink.
+        The time that the rest may take, in seconds, smoothed over the passes; None for the first passes.
     """
 
     number: int
@@ -43,21 +46,28 @@ class Progress(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """The difference of primal and dual."""
+        """The difference of primal and dual, in units of the objective."""
         return self.primal - self.dual
 
     @property
     def relative_gap(self) -> float:
-        """The gap in parts of the primal: 0 is optimal."""
+        """The gap in parts of the primal, which is what a tolerance limits; 0 is optimal."""
         return max(self.gap, 0.0) / self.primal if self.primal > 0.0 else 0.0
+
+    @property
+    def done(self) -> float | None:
+        """The part of the time that is over, from 0 to 1; None where the rest is not known."""
+        if self.left is None:
+            return None
+        return self.seconds / (self.seconds + self.left) if self.seconds + self.left > 0.0 else 1.0
 
     def __str__(self) -> str:
         sign = "" if self.certified else "~"
-        left = "" if self.left is None else f", about {self.left:.0f} s left"
+        done = self.done
+        left = "" if done is None else f", about {self.left:.0f} s left ({100 * done:.0f} %)"
         return (
             f"pass {self.number}: loss {self.loss:.4g}, objective {sign}{self.primal:.6g}, "
-            f"gap {sign}{100 * self.relative_gap:.2g} %, {self.calls} oracle calls, "
-            f"{self.seconds:.1f} s{left}"
+            f"gap {sign}{self.relative_gap:.2g}, {self.calls} oracle calls, {self.seconds:.1f} s{left}"
         )
 
 
@@ -72,26 +82,6 @@ def history_of(entries: Any) -> list[Progress]:
         if not all(isinstance(number, (int, float)) for number in numbers) or entry.number != at + 1:
             raise ValueError(f"pass {at + 1} of its history is {tuple(entry)}")
     return history
-
-
-def time_left(history: Sequence[Progress], tolerance: float, window: int = 5) -> float | None:
-    """Extrapolate the logarithm of the relative gap over the last passes.
-
-    Examples
-    --------
-    >>> history = [Progress(k, 1.0, 1.0 - 0.5**k, True, 0.1, 10 * k, 2.0 * k, None) for k in (1, 2, 3)]
-    >>> time_left(history, tolerance=0.5**5)
-    4.0
-    """
-    recent = [entry for entry in history[-window:] if 0.0 < entry.relative_gap < math.inf]
-    if len(recent) < 2:
-        return None
-    first, last = recent[0], recent[-1]
-    fall = math.log(first.relative_gap / last.relative_gap)
-    if fall <= 0.0:
-        return None
-    remaining = max(math.log(last.relative_gap / tolerance), 0.0) if tolerance > 0.0 else math.inf
-    return (last.seconds - first.seconds) * remaining / fall if remaining < math.inf else None
 
 
 Callback = Callable[[Progress], object]
@@ -157,3 +147,83 @@ class RunChanges(TypedDict, total=False):
     max_seconds: float
     checkpoint: str | os.PathLike[str] | None
     callback: Callback | None
+
+
+# --- how long it may take -----------------------------------------------------------------------------------
+
+_FIRST = 3  # passes before anything is said
+_WINDOW = 30  # passes that are looked at
+_KEPT = 0.7  # how much of the estimate before is kept
+
+
+def time_left(history: Sequence[Progress], options: RunOptions) -> float | None:
+    """Estimate the time until the tolerance is reached, or passes or time are used up.
+
+    The logarithm of the least gap so far is fitted by a line over the last passes. The result is averaged
+    with what was said before, so that it does not jump.
+
+    Examples
+    --------
+    >>> history = [Progress(k, 1.0, 1.0 - 0.5**k, True, 0.1, 10 * k, 2.0 * k, None) for k in (1, 2, 3)]
+    >>> round(time_left(history, RunOptions(tolerance=0.5**5)), 6)
+    4.0
+    """
+    if len(history) < _FIRST:
+        return None
+    last, before = history[-1], history[-2]
+    recent = history[-_WINDOW:]
+    pace = (last.seconds - recent[0].seconds) / (len(recent) - 1)
+    limits = [(options.max_passes - last.number) * pace, options.max_seconds - last.seconds]
+    found = max(min(_until(recent, options.tolerance), *limits), 0.0)
+    if before.left is None:
+        return found
+    expected = max(before.left - (last.seconds - before.seconds), 0.0)
+    if not pace > 0.0:
+        return found
+    logs = math.log1p(expected / pace), math.log1p(found / pace)  # so that one wild estimate moves it little
+    return pace * math.expm1(_KEPT * logs[0] + (1 - _KEPT) * logs[1])
+
+
+def _until(recent: Sequence[Progress], tolerance: float) -> float:
+    """Return the time until the fitted line is at the tolerance; inf where it does not fall."""
+    if not tolerance > 0.0:
+        return math.inf
+    gaps = np.array([entry.relative_gap for entry in recent])
+    some = np.isfinite(gaps) & (gaps > 0.0)
+    if some.sum() < 2:
+        return math.inf
+    logs = np.log(np.minimum.accumulate(gaps[some]))
+    seconds = np.array([entry.seconds for entry in recent])[some]
+    spread = seconds - seconds.mean()
+    squares = float(spread @ spread)
+    fall = -float(spread @ logs) / squares if squares > 0.0 else 0.0
+    return max(float(logs[-1]) - math.log(tolerance), 0.0) / fall if fall > 0.0 else math.inf
+
+
+# --- what a user sees ---------------------------------------------------------------------------------------
+
+
+@contextmanager
+def shown_passes(verbose: bool) -> Iterator[Callback | None]:
+    """Give a callback that shows passes on standard error: one line on a terminal, plain lines elsewhere."""
+    if not verbose:
+        yield None
+    elif sys.stderr.isatty():
+        try:
+            yield _rewrite
+        finally:
+            sys.stderr.write("\n")
+            sys.stderr.flush()
+    else:
+        yield show_line
+
+
+def show_line(progress: Progress) -> None:
+    """Show a pass in a line of its own."""
+    sys.stderr.write(f"{progress}\n")
+
+
+def _rewrite(progress: Progress) -> None:
+    line = str(progress)[: shutil.get_terminal_size().columns - 1]
+    sys.stderr.write(f"\r{line}\033[K")
+    sys.stderr.flush()

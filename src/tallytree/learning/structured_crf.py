@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ from tallytree.learning.likelihoods import Objective, ObjectiveKind, checked_obj
 from tallytree.learning.penalties import Penalty
 from tallytree.learning.planes import Floats
 from tallytree.learning.problem import TrainingProblem
-from tallytree.learning.progress import RunOptions
+from tallytree.learning.progress import RunOptions, shown_passes
 from tallytree.learning.structured_estimator import StructuredEstimator
 from tallytree.learning.training import Checkpoint
 from tallytree.learning.weighting import ClassWeight, importance_of
@@ -94,9 +95,11 @@ class StructuredCRF(StructuredEstimator):
         importance = self._importance(truths, sample_weight)
         problem = self._problem(X, truths, self._recipe())
         objective = self._objective(problem, kind, importance)
-        start = self._start(objective, penalty, problem, importance, going_on)
-        memory = self._memory(problem, kind, importance)
-        found = fit_weights(objective, penalty, start, self._run_options(), memory)
+        with shown_passes(self.verbose) as show:
+            options = self._run_options(show)
+            start = self._start(objective, penalty, problem, importance, going_on, options)
+            memory = self._memory(problem, kind, importance)
+            found = fit_weights(objective, penalty, start, options, memory)
         self._note(found, objective.spread(found.weights))
         self._raise_interrupt()
         return self
@@ -106,7 +109,13 @@ class StructuredCRF(StructuredEstimator):
         return importance_of(truths, self.labels_, self.class_weight, sample_weight)
 
     def _start(
-        self, objective: Objective, penalty: Penalty, problem: Any, importance: Floats, going_on: bool
+        self,
+        objective: Objective,
+        penalty: Penalty,
+        problem: Any,
+        importance: Floats,
+        going_on: bool,
+        options: RunOptions,
     ) -> Floats:
         """Return the first weights: those of the last fit, for expected losses of the likelihood, or 0."""
         if going_on:
@@ -120,10 +129,8 @@ class StructuredCRF(StructuredEstimator):
         if objective.convex:
             return start
         likelihood = self._first_objective(problem, importance)
-        options = RunOptions(
-            max(self.tolerance, 0.01), self.max_passes, self.max_seconds, None, self._run_options().callback
-        )
-        found = fit_weights(likelihood, penalty, start, options)
+        rough = replace(options, tolerance=max(options.tolerance, 0.01), checkpoint=None)
+        found = fit_weights(likelihood, penalty, start, rough)
         if found.interrupted:  # those of the likelihood are better than none
             self._note(found, likelihood.spread(found.weights))
             self._raise_interrupt()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +21,7 @@ from tallytree.learning.decoding import BestDecoder, Decoder
 from tallytree.learning.labels import Labels
 from tallytree.learning.metrics import corpus_score
 from tallytree.learning.problem import TrainingProblem
-from tallytree.learning.progress import Progress, RunOptions
+from tallytree.learning.progress import Callback, Progress, RunOptions
 from tallytree.losses import HammingDistance, Loss, as_loss
 
 
@@ -140,8 +139,7 @@ class StructuredEstimator(RecipeEstimator):
         if not len(X):
             raise ModelError("there are no examples to learn from")
 
-    def _run_options(self) -> RunOptions:
-        show = _show if self.verbose else None
+    def _run_options(self, show: Callback | None) -> RunOptions:
         return RunOptions(self.tolerance, self.max_passes, self.max_seconds, self.checkpoint, show)
 
     def _recipe(self) -> Loss:
@@ -169,7 +167,7 @@ class StructuredEstimator(RecipeEstimator):
 
     @property
     def gap_(self) -> float:
-        """How far the training objective is from its optimum, at most."""
+        """How far the training objective is from its optimum, at most, in units of the objective."""
         return self.primal_ - self.dual_
 
     def predict(self, X: Sequence[Any], *, decode: Decoder | None = None, where: Where = None) -> list[Any]:
@@ -224,7 +222,3 @@ class StructuredEstimator(RecipeEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "weights_")
-
-
-def _show(progress: Progress) -> None:
-    sys.stderr.write(f"{progress}\n")

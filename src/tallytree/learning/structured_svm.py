@@ -13,6 +13,7 @@ from tallytree.errors import ModelError
 from tallytree.learning.inference import Diverse, Scaling, TopTallies
 from tallytree.learning.oracle import ExactOracle
 from tallytree.learning.problem import TrainingProblem
+from tallytree.learning.progress import shown_passes
 from tallytree.learning.solver import Solver
 from tallytree.learning.structured_estimator import StructuredEstimator
 from tallytree.learning.training import Trained, train
@@ -66,13 +67,9 @@ class StructuredSVM(StructuredEstimator):
         problem = self._problem(X, self._truths(X, y), self._recipe())
         if known is not None:
             self._check_same(problem, known)
-        trained = train(
-            ExactOracle(problem, self.scaling, self.extra, self.n_jobs),
-            self.solver,
-            C=self.C,
-            start=known,
-            options=self._run_options(),
-        )
+        oracle = ExactOracle(problem, self.scaling, self.extra, self.n_jobs)
+        with shown_passes(self.verbose) as show:
+            trained = train(oracle, self.solver, C=self.C, start=known, options=self._run_options(show))
         self._note(trained)
         self._raise_interrupt()
         return self

@@ -217,7 +217,7 @@ def _passes(result: Trained, oracle: ExactOracle, options: RunOptions) -> Iterat
             perf_counter() - began,
             None,
         )
-        progress = progress._replace(left=time_left([*result.history, progress], options.tolerance))
+        progress = progress._replace(left=time_left([*result.history, progress], options))
         result.note(report, progress)
         yield progress
 

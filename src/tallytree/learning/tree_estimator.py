@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from typing import Any, NoReturn
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tallytree.answers.tally_table import Where
 from tallytree.errors import InfeasibleError, ModelError
-from tallytree.learning.decoding import Decoder
+from tallytree.learning.decoding import Decoder, named_example
 from tallytree.learning.labels import Labels
 from tallytree.learning.structured_estimator import StructuredEstimator
 from tallytree.learning.tree_features import TreeFeatures
@@ -113,11 +114,12 @@ class TreeEstimator(StructuredEstimator):
         return super().predict(X, decode=decode, where=where)
 
     def _predicted(self, X: Sequence[Any], decoder: Decoder, where: Where) -> list[Any]:
-        def predicted(words: Any) -> Any:
-            return _decoded(decoder, next(self._models([words])), where)
+        def predicted(number: int, words: Any) -> Any:
+            with named_example(number):
+                return _decoded(decoder, next(self._models([words])), where)
 
         with ThreadPoolExecutor(thread_count(None)) as pool:  # charts are built natively, without the GIL
-            return list(pool.map(predicted, X))
+            return list(pool.map(predicted, count(), X))
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Return F1 of labelled brackets; see :func:`tallytree.parsing.score_brackets`."""

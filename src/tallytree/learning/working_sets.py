@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.learning.planes import Floats, Integers, Plane, combined, dot
+from tallytree.learning.planes import Floats, Plane, combined, dot
 from tallytree.learning.solver import Arrays
 from tallytree.running.dual_steps import Slopes, StepRules, improve, inner_products
 
@@ -127,14 +127,19 @@ class WorkingSet:
         idle = np.flatnonzero(self.alpha == 0.0)
         dropped = idle[np.argsort(slopes[idle], kind="stable")][:excess]
         if len(dropped):
-            self._keep(np.setdiff1d(np.arange(len(self)), dropped))
+            kept = np.ones(len(self), dtype=bool)
+            kept[dropped] = False
+            self._keep(kept)
         while len(self) > room:
             self._merge(*np.sort(np.argsort(self.alpha, kind="stable")[:2]).tolist())
 
-    def _keep(self, kept: Integers) -> None:
-        planes = self.planes
-        self.alpha, self.gram = self.alpha[kept], self.gram[np.ix_(kept, kept)]
-        self._gather([planes[k] for k in kept.tolist()])
+    def _keep(self, kept: NDArray[np.bool_]) -> None:
+        indices, values, ends = self._slopes
+        sizes = np.diff(ends, prepend=0)
+        entries = np.repeat(kept, sizes)
+        self._slopes = Slopes(indices[entries], values[entries], np.cumsum(sizes[kept]))
+        self.offsets, self.alpha = self.offsets[kept], self.alpha[kept]
+        self.gram = self.gram[np.ix_(kept, kept)]
 
     def _merge(self, first: int, second: int) -> None:
         """Replace two planes by their mean, weighted by alpha: the weight vector stays what it is."""
@@ -147,7 +152,7 @@ class WorkingSet:
         self.gram[first, first] = _inner(planes[first], planes[first])
         self.alpha[first] = total
         self._gather(planes)
-        self._keep(np.delete(np.arange(len(self)), second))
+        self._keep(np.arange(len(self)) != second)
 
 
 def _inner(first: Plane, second: Plane) -> float:

@@ -158,6 +158,17 @@ class Space(Frozen):
             labels = codes if self._common is None else name_array(self._common)[codes]
         return labels.reshape(self.shape)
 
+    def arranged(self, tables: list[NDArray[Any]]) -> list[NDArray[Any]] | NDArray[Any]:
+        """Return one table per variable: on grids whose variables have as many states, as one array."""
+        if len(self.shape) == 1 or self.alike is None:
+            return tables
+        return np.array(tables).reshape(*self.shape, self.alike)
+
+    def by_variable(self, tables: Sequence[NDArray[Any]] | NDArray[Any]) -> Sequence[NDArray[Any]]:
+        """Return what :meth:`arranged` has arranged as one table per variable again."""
+        grid = isinstance(tables, np.ndarray) and tables.ndim == len(self.shape) + 1
+        return tables.reshape(len(self), -1) if grid else tables  # type: ignore[union-attr,return-value]
+
     def state_codes(self, state: str | int) -> NDArray[np.int64]:
         """Return the number of a state for each variable, -1 where a variable does not have it.
 

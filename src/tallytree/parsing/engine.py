@@ -14,7 +14,7 @@ from tallytree.parsing.profile import TreeProfile
 from tallytree.parsing.statistics import TreeStatistic, checked_statistics
 from tallytree.planning.query import Query
 from tallytree.running.engine import Engine, register_engine
-from tallytree.statistics.constraints import as_constraint
+from tallytree.statistics.formula_constraints import as_condition
 
 
 def _query(
@@ -23,11 +23,11 @@ def _query(
     """Check statistics and constraint; trees have no variables that could be restricted."""
     if restriction:
         raise ModelError("fixed= and allowed= restrict the variables of a model; a forest has none")
-    constraint = None if where is None else as_constraint(where)
     read = checked_statistics(statistics, len(subject))
+    constraint = None if where is None else as_condition(where, read)
     if constraint is not None:
         checked_statistics(constraint.statistics, len(subject))
-    return Query(subject, read, where, constraint)
+    return Query(subject, read, constraint, constraint)
 
 
 CHARTS = Engine(_query, plan_trees, TreeProfile, TreeDistribution, searched_trees)

@@ -13,6 +13,12 @@ from typing import Any
 from tallytree.errors import BudgetError, ModelError
 from tallytree.planning.query import Query
 
+WIDE = (
+    "Give a better elimination order (order=); for wide graphs a branch-and-bound solver such as toulbar2 is "
+    "the better tool"
+)
+"""What to do about a graph whose width is the trouble."""
+
 
 def advice(statistics: int) -> str:
     """Say what makes a plan over so many statistics smaller."""

@@ -20,6 +20,7 @@ from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
 from tallytree.model.model import Model
 from tallytree.planning.budget import (
+    WIDE,
     advice,
     listed,
     readable_bytes,
@@ -113,7 +114,7 @@ class Plan:
         if not self.skeleton.feasible:
             return BudgetError(
                 f"the graph is too dense: every order tried has a step over {self.skeleton.width + 1} "
-                f"variables or more, beyond any memory. {advice(len(self.statistics))}"
+                f"variables or more, beyond any memory, with statistics or without. {WIDE}"
             )
         step, size = step_at(self.skeleton, refusal.step), refusal.bytes + self.options.beside
         return BudgetError(

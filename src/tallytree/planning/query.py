@@ -14,6 +14,7 @@ from tallytree.model.model import Model
 from tallytree.planning.carried import Window, carried_for, is_linear
 from tallytree.reductions.reduction import Reduction, as_reduction, meet
 from tallytree.statistics.constraints import Constraint
+from tallytree.statistics.formula_constraints import as_condition
 from tallytree.statistics.linear import Counted
 from tallytree.statistics.statistic import Recipe, Statistic
 from tallytree.values import Frozen
@@ -77,9 +78,12 @@ class Query(Frozen, Generic[S]):
 
 
 def graph_query(
-    reduction: Reduction, statistics: Iterable[Statistic | Recipe] = (), where: Constraint | None = None
+    reduction: Reduction, statistics: Iterable[Statistic | Recipe] = (), where: Constraint | str | None = None
 ) -> Query[Statistic]:
     """Ask about a model: bind statistics and constraint, and carry them over to the model that is solved."""
+    if isinstance(where, str):
+        statistics = _listed(statistics)
+        where = as_condition(where, statistics)
     reduction, constraint = meet(reduction, where)
     return Query(reduction.model, _pulled(reduction, statistics), where, constraint, reduction)
 
@@ -90,13 +94,16 @@ def bind(model: Model | Reduction, statistics: Iterable[Statistic | Recipe]) -> 
 
 
 def _pulled(reduction: Reduction, statistics: Iterable[Statistic | Recipe]) -> tuple[Statistic, ...]:
+    return tuple(map(reduction.pull, _listed(statistics)))
+
+
+def _listed(statistics: Iterable[Statistic | Recipe]) -> tuple[Statistic | Recipe, ...]:
     if isinstance(statistics, (Statistic, Recipe)):
-        statistics = (statistics,)
-    bound = []
-    for statistic in statistics:
+        return (statistics,)
+    listed = tuple(statistics)
+    for statistic in listed:
         if not isinstance(statistic, (Statistic, Recipe)):
             raise ModelError(
                 f"statistics must be Statistic objects or recipes such as count(state=…), got {statistic!r}"
             )
-        bound.append(reduction.pull(statistic))
-    return tuple(bound)
+    return listed

@@ -12,7 +12,7 @@ from tallytree.answers.profile import Profile
 from tallytree.answers.tally_table import Where
 from tallytree.errors import ModelError
 from tallytree.plot.canvas import ACCENT, INK, PALE, axes
-from tallytree.statistics.constraints import as_constraint
+from tallytree.statistics.formula_constraints import as_condition
 from tallytree.values import counted
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _values(profile: Profile, objective: Objective | None) -> NDArray[np.float64
 def _allowed(profile: Profile, where: Where) -> NDArray[np.bool_]:
     if where is None:
         return np.ones(len(profile), dtype=bool)
-    constraint = as_constraint(where).on(profile.model)
+    constraint = as_condition(where, profile.statistics).on(profile.model)
     columns = dict(zip(profile.statistics, profile.tallies.T, strict=True))
     missing = [s.name for s in constraint.statistics if s not in columns]
     if missing:

@@ -43,7 +43,7 @@ def side_by_side(solutions: Sequence[Solution], *, titles: Sequence[str] | None 
     if not solutions:
         raise ModelError("there is nothing to draw: the sequence of solutions is empty")
     model = solutions[0].model
-    if any(len(s.assignment) != len(model) for s in solutions):
+    if any(s.assignment.size != len(model) for s in solutions):
         raise ModelError(
             "solutions side by side must be of one model; these differ in their number of variables"
         )

@@ -26,7 +26,8 @@ from tallytree.planning.plan import Plan
 from tallytree.planning.query import bind
 from tallytree.relaxation.ranges import folded, ranges_of
 from tallytree.relaxation.search import Limits, Relaxation, Search
-from tallytree.statistics.constraints import Constraint, as_constraint
+from tallytree.statistics.constraints import Constraint
+from tallytree.statistics.formula_constraints import as_condition
 from tallytree.statistics.statistic import Recipe, Statistic, read_by
 
 __all__ = ["Relaxation", "relax"]
@@ -36,7 +37,7 @@ def relax(
     model: Model,
     statistics: Iterable[Statistic | Recipe] = (),
     *,
-    where: Constraint,
+    where: Constraint | str,
     fixed: Fixed | None = None,
     allowed: Allowed | None = None,
     iterations: int = 200,
@@ -53,8 +54,9 @@ def relax(
         The factor graph.
     statistics : iterable of Statistic or Recipe
         What the solution's tally shows, before the statistics of the constraint.
-    where : Constraint
-        Comparisons by ``==``, ``<=``, ``>=`` of uncapped statistics or their combinations, joined by ``&``.
+    where : Constraint or str
+        Comparisons by ``==``, ``<=``, ``>=`` of uncapped statistics or their combinations, joined by ``&``;
+        or a text that names ``statistics``.
     fixed, allowed : mapping, optional
         As for :func:`solve`: the state that a variable must take, the states it may take.
     iterations : int
@@ -87,7 +89,7 @@ def relax(
     if isinstance(statistics, Constraint):
         raise ModelError("give the constraint as where=; statistics are what the solution's tally shows")
     model = checked_model(model).restricted(fixed, allowed)
-    constraint = as_constraint(where).on(model)
+    constraint = as_condition(where, statistics).on(model)
     if constraint.reducing:
         raise ModelError(
             f"relax takes comparisons of statistics only, and '{constraint.reducing[0]}' is none; use solve"

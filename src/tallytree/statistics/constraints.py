@@ -313,7 +313,8 @@ def as_constraint(value: object) -> Constraint:
             f"got {value} for a constraint. Between two statistics `a == b` asks whether they are the same "
             "statistic; for equal tallies write `a - b == 0`"
         )
-    raise ModelError(f"a constraint compares statistics, as `ones >= 2` does; got {value!r}")
+    named = ". A text can name statistics only where some are given" if isinstance(value, str) else ""
+    raise ModelError(f"a constraint compares statistics, as `ones >= 2` does; got {value!r}{named}")
 
 
 def _distinct(terms: Sequence[Term]) -> tuple[Term, ...]:

@@ -156,7 +156,8 @@ class _Checker:
         """Labellings within the budget: a whole table over the states that they can have."""
         evidence = self.evidence
         least = part.most - max(part.budget, 0.0) - 2 * self.allowance
-        marginals = profile(self._priced(part.prices)).max_marginals()
+        priced = self._priced(part.prices)
+        marginals = priced.by_variable(profile(priced).max_marginals())
         kept = [np.flatnonzero(table >= least) for table in marginals]
         places = np.arange(len(kept), dtype=np.int32)
         sizes = np.array([len(states) for states in kept], dtype=np.int32)

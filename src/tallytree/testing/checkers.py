@@ -142,7 +142,7 @@ def check_distribution(
     counts = [*distribution.counts]
     _require(counts == [*expected.counts()], f"the counts are {expected.counts()}, not {counts}")
     for tally in [None, *map(tuple, tallies.tolist())]:
-        pairs = zip(distribution.marginals(tally), expected.marginals(tally), strict=True)
+        pairs = zip(model.by_variable(distribution.marginals(tally)), expected.marginals(tally), strict=True)
         for variable, (got, wanted) in enumerate(pairs):
             _require_close(
                 got, wanted, f"the marginal of variable {variable} given the tally {tally} differs"

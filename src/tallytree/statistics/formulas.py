@@ -2,19 +2,22 @@
 
 The parser (``formula_parser.py``) puts a formula into postfix order, as instructions for a stack. So a long
 formula needs no recursion, and the same instructions run over NumPy arrays, over constraints
-(``constraints.py``) and in a browser. All numbers are doubles, so nothing can grow, and no name means
+(``formula_constraints.py``) and in a browser. All numbers are doubles, so nothing can grow, and no name means
 anything but a number that the caller gives.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, final
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, Literal, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tallytree.io.formula_parser import RESERVED, TOKEN, Instruction, Kind, Parser
+from tallytree.errors import ModelError
+from tallytree.statistics.formula_parser import RESERVED, TOKEN, Instruction, Kind, Parser
 from tallytree.values import Frozen, set_once
 
 
@@ -59,6 +62,9 @@ ARITIES: dict[str, int] = {
     **dict.fromkeys(("negate", "not", "abs", "exp", "log"), 1),
     "where": 3,
 }
+
+
+_HYPHENED = re.compile(r"[A-Za-z]\w*(?:-[A-Za-z]\w*)+", re.ASCII)
 
 
 def is_name(text: str) -> bool:
@@ -140,3 +146,41 @@ def execute(
             stack[at:] = [operations[operation](*stack[at:])]
     (result,) = stack
     return result
+
+
+def checked_formula(
+    given: str | Formula, what: Literal["objective", "where"], names: Collection[str]
+) -> Formula:
+    """Read a formula and check its kind and its names."""
+    try:
+        formula = given if isinstance(given, Formula) else Formula(given)
+    except ModelError as error:
+        raise ModelError(f"{what}: {error}") from None
+    wanted = {"objective": "number", "where": "truth"}[what]
+    if formula.kind != wanted:
+        hint = "a number, such as score - ones" if wanted == "number" else "a condition, such as ones >= 2"
+        raise ModelError(f"{what} must be {hint}; got '{formula.text}'")
+    known = {*names, "score"} if what == "objective" else set(names)
+    for name in formula.names:
+        if name not in known:
+            told = _unknown(name, what, known) + minus_hint(formula.text)
+            raise ModelError(told.replace("?. ", "? "))
+    return formula
+
+
+def minus_hint(text: str, remedy: str = "give what it counts a name of letters, digits and _") -> str:
+    """Say what a hyphen means, where a name such as B-NP may have been meant."""
+    found = _HYPHENED.search(text)
+    return f". In a formula - is a minus: {found[0]!r} is no name; {remedy}" if found else ""
+
+
+def _unknown(name: str, what: str, known: set[str]) -> str:
+    names = ", ".join(sorted(known)) or "none"
+    if name == "score":
+        return (
+            f"{what} reads the score, but a constraint is about statistics ({names}); for a range of scores "
+            "see tallytree.score_between, or use an objective such as where(score >= 3, score, -inf)"
+        )
+    near = get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {names}"
+    return f"{what} reads {name!r}, which is neither a statistic nor a parameter; {hint}"

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tallytree.errors import ModelError
-from tallytree.io.constraints import as_constraint_of, as_text
-from tallytree.io.formula_parser import DEEPEST, LONGEST_TEXT, MOST_INSTRUCTIONS
-from tallytree.io.formulas import Formula, is_name
 from tallytree.statistics.constraints import Constraint
+from tallytree.statistics.formula_constraints import as_constraint_of, as_text
+from tallytree.statistics.formula_parser import DEEPEST, LONGEST_TEXT, MOST_INSTRUCTIONS
+from tallytree.statistics.formulas import Formula, is_name
 from tallytree.statistics.statistic import Statistic
 
 A = Statistic([((0,), [0, 1, 2, 3])], name="a")

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from tallytree.errors import ModelError
-from tallytree.io.formulas import ARRAYS, Formula, execute
 from tallytree.model.blocks import LARGEST_INTEGER
-from tallytree.statistics.constraints import And, Constraint, Or
+from tallytree.statistics.constraints import And, Constraint, Or, as_constraint
+from tallytree.statistics.formulas import ARRAYS, Formula, checked_formula, execute
 from tallytree.statistics.linear import Comparison, Linear, Term
 from tallytree.statistics.statistic import Statistic
 
@@ -44,6 +44,33 @@ def as_constraint_of(
     values: dict[str, Value] = {s.name: s.linear() for s in statistics}
     result: Constraint = execute(formula.code, _OPERATIONS, _literal, {**parameters, **values})
     return result
+
+
+def as_condition(where: object, statistics: Term | Iterable[Term]) -> Constraint:
+    """Return a constraint, or the one that a text says of statistics that it names.
+
+    Raises ModelError: the text is no condition, or names something else.
+
+    Examples
+    --------
+    >>> a = Statistic([((0,), [0, 1])], name="a")
+    >>> as_condition("a >= 1 or a == -2", [a])
+    (a >= 1) | (a == -2)
+    """
+    if not isinstance(where, str):
+        return as_constraint(where)
+    terms = (statistics,) if isinstance(statistics, Term) else tuple(statistics)
+    known: dict[str, Term] = {}
+    formula = Formula(where)
+    for term in terms:
+        if known.setdefault(term.name, term) != term and term.name in formula.names:
+            raise ModelError(f"where={where!r} reads {term.name!r}, the name of two statistics; rename one")
+    if not terms:
+        raise ModelError(
+            f"where={where!r} reads statistics by name, and there are none; give them as statistics=, such "
+            "as [tt.count(state=1, name='ones')], or write the constraint itself, tt.count(state=1) >= 2"
+        )
+    return as_constraint_of(checked_formula(formula, "where", known), terms, {})
 
 
 def as_text(constraint: Constraint, names: Mapping[Statistic, str]) -> str:

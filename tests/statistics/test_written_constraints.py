@@ -1,0 +1,103 @@
+"""Constraints as texts that name statistics: the same answers as the constraints that they say."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import generators, models
+from treebanks import random_sentence
+
+import tallytree as tt
+from tallytree import losses, parsing
+
+MODEL = tt.Model.chain(np.random.default_rng(0).normal(size=(6, 3)), np.eye(3), states=["O", "B-NP", "I"])
+A, B = tt.count(state="B-NP", name="a"), tt.count(state="I", name="b")
+TEXT, CONSTRAINT = "a == 2 and (b >= 1 or a > 7)", (A == 2) & ((B >= 1) | (A > 7))
+
+QUESTIONS = {
+    "solve": lambda where: tt.solve(MODEL, [A, B], where=where).explain(),
+    "solve, of an iterator": lambda where: tt.solve(MODEL, iter([A, B]), where=where).explain(),
+    "plan": lambda where: str(tt.plan(MODEL, [A, B], where=where)),
+    "k_best": lambda where: [s.explain() for s in tt.k_best(MODEL, 3, [A, B], where=where)],
+    "iter_best": lambda where: [s.labels.tolist() for s in tt.iter_best(MODEL, [A, B], where=where)],
+    "profile": lambda where: tt.profile(MODEL, [A, B]).best(where=where).explain(),
+    "top": lambda where: [s.tally for s in tt.profile(MODEL, [A, B]).top(3, where=where)],
+    "rows_where": lambda where: tt.profile(MODEL, [A, B]).rows_where(where).tolist(),
+    "exclude": lambda where: tt.exclude(MODEL, [[0] * 6], [A, B], where=where).explain(),
+    "exclude by statistics": lambda where: tt.exclude(
+        MODEL, [[0] * 6], iter([A, B]), where=where, method="statistics"
+    ).explain(),
+    "solve_batch": lambda where: [s.tally for s in tt.solve_batch([MODEL] * 2, [A, B], where=where)],
+    "solve_batch, one each": lambda where: [
+        s.tally for s in tt.solve_batch([MODEL] * 2, [A, B], where=[where, where])
+    ],
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
+def test_a_text_asks_what_the_constraint_asks(question):
+    assert question(TEXT) == question(CONSTRAINT)
+
+
+def test_relax_takes_a_text():
+    assert tt.relax(MODEL, [A], where="a <= 1").upper_bound == tt.relax(MODEL, where=A <= 1).upper_bound
+
+
+def test_a_loss_is_asked_by_the_names_of_what_it_counts():
+    loss = losses.FBeta([0, 1, 1, 0, 2, 0])
+    name = loss.on(MODEL).reduce(MODEL).statistics[0].name
+    found = tt.loss_augmented(MODEL, loss, where=f"{name} == 1")
+    assert getattr(found.tally, name) == 1
+    assert tt.loss_augmented_batch([MODEL], [loss], where=f"{name} == 1")[0].value == found.value
+
+
+def test_trees_are_asked_by_text():
+    forest = random_sentence(np.random.default_rng(3)).forest
+    nodes = parsing.count(name="nodes")
+    few = parsing.profile(forest, [nodes]).best().tally[0]
+    text = parsing.solve(forest, [nodes], where=f"nodes <= {few}")
+    assert text.tree == parsing.solve(forest, [nodes], where=nodes <= few).tree
+
+
+@given(models(), generators(), st.sampled_from(["<=", ">=", "==", "!="]), st.integers(-3, 6))
+def test_texts_agree_with_all_labellings(model, rng, relation, bound):
+    (one,) = tt.testing.random_statistics(rng, model, count=1)
+    one = one.named("one")
+    where = {"<=": one <= bound, ">=": one >= bound, "==": one == bound, "!=": one != bound}[relation]
+    table = tt.testing.brute_force(model, [one])
+    try:
+        wanted = table.best(where=where).value
+    except tt.InfeasibleError:
+        wanted = None
+    if wanted is None or wanted == -np.inf:
+        with pytest.raises(tt.InfeasibleError):
+            tt.solve(model, [one], where=f"one {relation} {bound}")
+    else:
+        assert np.isclose(tt.solve(model, [one], where=f"one {relation} {bound}").score, wanted)
+
+
+REFUSED = [
+    ([], "a == 2", r"where='a == 2' reads statistics by name, and there are none; give them as statistics="),
+    ([A], "a = 2", r"'=' has no meaning in a formula; equality is written =="),
+    ([A], "a", "where must be a condition, such as ones >= 2; got 'a'"),
+    (
+        [A],
+        "aa > 1",
+        "where reads 'aa', which is neither a statistic nor a parameter; did you mean 'a'|there are a",
+    ),
+    ([A], "B-NP >= 2", "In a formula - is a minus: 'B-NP' is no name; give what it counts a name of letters"),
+    ([A, B.named("a")], "a > 1", "reads 'a', the name of two statistics; rename one"),
+    ([A], "__import__('os')", "has no meaning in a formula"),
+    ([A], "", "expected a number, a name or '\\(', got the end"),
+]
+
+
+@pytest.mark.parametrize(("statistics", "text", "message"), REFUSED, ids=[text for _, text, _ in REFUSED])
+def test_what_is_no_condition_on_these_statistics_is_refused(statistics, text, message):
+    with pytest.raises(tt.ModelError, match=message):
+        tt.solve(MODEL, statistics, where=text)
+
+
+def test_a_text_beside_a_constraint_is_told_why_it_is_refused():
+    with pytest.raises(tt.ModelError, match="A text can name statistics only where some are given"):
+        (A >= 2) & "b > 1"
