@@ -80,14 +80,16 @@ def chosen(contestant: Contestant, X: list[Any], y: list[Any], seed: int) -> tup
     return contestant.make(**best).fit(X, y), {**best, "scores": scores}
 
 
-def fold_score(contestant: Contestant, value: float, X: list[Any], y: list[Any], train: Any, test: Any) -> float:
+def fold_score(
+    contestant: Contestant, value: float, X: list[Any], y: list[Any], train: Any, test: Any
+) -> float:
     fitted = contestant.make(**{contestant.setting: value}).fit([X[i] for i in train], [y[i] for i in train])
     return measure(counts([y[i] for i in test], fitted.predict([X[i] for i in test])), 1.0)
 
 
 def decoded(fitted: Any, corpus: Corpus) -> dict[str, Rows]:
-    """Return what each decoder finds; crfsuite has one."""
-    if not isinstance(fitted, SequenceCRF | SequenceSVM):
+    """Return what each decoder finds; only CRFs have probabilities to decode with, and crfsuite one decoder."""
+    if not isinstance(fitted, SequenceCRF):
         return {"best": counts(corpus.test_labels, fitted.predict(corpus.test_features))}
     return {
         name: counts(corpus.test_labels, fitted.predict(corpus.test_features, decode=decoder))

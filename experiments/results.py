@@ -79,7 +79,9 @@ def interval(rows: list[Rows], base: list[Rows], beta: float) -> str:
     """Return the mean difference to a base, and 95 % of what a paired bootstrap of sentences gives."""
     rng = np.random.default_rng(0)
     drawn = rng.multinomial(len(base[0]), np.full(len(base[0]), 1 / len(base[0])), size=1000)
-    apart = sum(_measures(drawn @ a, beta) - _measures(drawn @ b, beta) for a, b in zip(rows, base, strict=True))
+    apart = sum(
+        _measures(drawn @ a, beta) - _measures(drawn @ b, beta) for a, b in zip(rows, base, strict=True)
+    )
     low, high = np.quantile(apart / len(rows), (0.025, 0.975))
     mean = np.mean([measure(a, beta) - measure(b, beta) for a, b in zip(rows, base, strict=True)])
     return f"{mean:+.2f} ({low:+.2f} to {high:+.2f})"

@@ -31,7 +31,9 @@ TASKS = {
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=DATA, help="the folder with conll2000/, conll2002/ and wsj/")
+    parser.add_argument(
+        "--data", type=Path, default=DATA, help="the folder with conll2000/, conll2002/ and wsj/"
+    )
     parser.add_argument("--sentences", type=int, help="learn from as many sentences only")
     parser.add_argument("--passes", type=int, default=40)
     parser.add_argument("--tolerance", type=float, default=0.02, help="the relative gap to stop at")
