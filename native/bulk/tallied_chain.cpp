@@ -1,0 +1,350 @@
+#include "bulk/tallied_chain.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "bulk/spread.h"
+
+namespace tallytree {
+namespace {
+
+constexpr Index kPadding = 8;  // cells: the widest vector
+constexpr Index kMostStatistics = 4;
+constexpr double kMostBytes = 256 << 20;  // of the tables of one chain: larger ones are better kept in parts
+
+Index padded(Index n) { return (n + kPadding - 1) / kPadding * kPadding; }
+
+}  // namespace
+
+bool TalliedChain::take(const BatchItem &item, Objective objective, double memory_limit) {
+    const bool known =
+        objective == Objective::SoftmaxMargin || objective == Objective::Risk || objective == Objective::Evidence;
+    if (!known || !item.truth || !item.losses || !item.truth.fold.empty() || item.truth.unary != 0) return false;
+    const auto &tables = item.truth.tables();
+    const auto &scopes = item.skeleton->score_scopes.blocks;
+    item_ = &item;
+    objective_ = objective;
+    length_ = static_cast<Index>(item.truth.kinds().size());
+    states_ = tables.states;
+    labels_ = item.scores[0].size;
+    statistics_ = tables.statistics;
+    if (statistics_ < 1 || statistics_ > kMostStatistics || length_ < 1 || (!tables.links && labels_ != states_))
+        return false;
+    if (static_cast<Index>(item.scores.size()) != (length_ > 1 ? 2 : 1) || !is_chain_block(scopes[0], length_, 1) ||
+        (length_ > 1 && !is_chain_block(scopes[1], length_, 2)))
+        return false;
+    return is_level() && lay_boxes(memory_limit);
+}
+
+// Whether all scores are finite and close enough together; takes down the largest ones.
+bool TalliedChain::is_level() {
+    const auto labels = static_cast<std::size_t>(labels_);
+    double emissions = 0, links = 0;
+    tops_.assign(length_, 0.0);
+    for (Index m = 0; m < length_; m++) {
+        Spread row;
+        row.take({item_->scores[0].row(m), labels});
+        if (row.forbids || row.broken || !std::isfinite(row.high)) return false;
+        tops_[m] = row.high;
+        emissions = std::max(emissions, row.width());
+    }
+    link_tops_.assign(length_ > 1 ? item_->scores[1].count : 0, 0.0);
+    for (std::size_t k = 0; k < link_tops_.size(); k++) {
+        Spread table;
+        table.take({item_->scores[1].row(static_cast<Index>(k)), labels * labels});
+        if (table.forbids || table.broken || !std::isfinite(table.high)) return false;
+        link_tops_[k] = table.high;
+        links = std::max(links, table.width());
+    }
+    width_ = emissions + links;
+    return width_ <= kWidest;
+}
+
+bool TalliedChain::lay_boxes(double memory_limit) {
+    boxes_.resize(length_);
+    double cells = 0, largest = 0;
+    for (Index m = 0; m < length_; m++) {
+        Box &box = boxes_[m];
+        box.begin = static_cast<Index>(cells);
+        add_box(m);
+        cells += static_cast<double>(states_ * box.width);
+        largest = std::max(largest, static_cast<double>(states_ * (2 * box.width + 2 * box.reach + 4 * kPadding)));
+        bytes_ = 8 * (cells + 2 * largest);
+        if (bytes_ > std::min(kMostBytes, memory_limit / 2)) return false;
+    }
+    return true;
+}
+
+void TalliedChain::add_box(Index m) {
+    const auto &tables = item_->truth.tables();
+    const Index kind = item_->truth.kinds()[m];
+    Box &box = boxes_[m];
+    for (auto *list : {&box.low, &box.extent, &box.stride, &box.least}) list->assign(statistics_, 0);
+    box.cells = 1;
+    box.reach = 0;
+    for (Index p = statistics_; p-- > 0;) {
+        auto [least, most] = tables.given_range[p * tables.kinds + kind];
+        if (m && tables.links) {
+            const auto [low, high] = tables.moved_range[p * tables.links + item_->truth.table_at(m)];
+            least += low;
+            most += high;
+        }
+        box.least[p] = least;
+        box.low[p] = least + (m ? boxes_[m - 1].low[p] : 0);
+        box.extent[p] = most - least + (m ? boxes_[m - 1].extent[p] : 1);
+        box.stride[p] = box.cells;
+        box.reach += (most - least) * box.stride[p];
+        box.cells *= box.extent[p];
+    }
+    box.width = padded(box.cells);
+}
+
+void TalliedChain::exponentials(const MaxPlusKernels &kernels) {
+    emitted_.resize(length_ * labels_);
+    for (Index m = 0; m < length_; m++)
+        kernels.exponentials(item_->scores[0].row(m), tops_[m], emitted_.data() + m * labels_, labels_);
+    const Index square = labels_ * labels_;
+    links_.resize(static_cast<Index>(link_tops_.size()) * square);
+    for (std::size_t k = 0; k < link_tops_.size(); k++)
+        kernels.exponentials(item_->scores[1].row(static_cast<Index>(k)), link_tops_[k],
+                             links_.data() + static_cast<Index>(k) * square, square);
+}
+
+// Sums over all labellings without tallies: the scale of each position, which its exponentials are divided by.
+void TalliedChain::sum_labels() {
+    Row ahead(labels_), next(labels_);
+    log_sum_ = 0;
+    for (Index m = 0; m < length_; m++) {
+        double *emitted = emitted_.data() + m * labels_, sum = 0;
+        std::fill(next.begin(), next.end(), m ? 0.0 : 1.0);
+        for (Index a = 0; m && a < labels_; a++)
+            for (Index b = 0; b < labels_; b++) next[b] += ahead[a] * link_table(m)[a * labels_ + b];
+        for (Index b = 0; b < labels_; b++) sum += next[b] *= emitted[b];
+        for (Index b = 0; b < labels_; b++) {
+            ahead[b] = next[b] / sum;
+            emitted[b] /= sum;
+        }
+        log_sum_ += tops_[m] + std::log(sum) + (m ? link_tops_[link_tops_.size() == 1 ? 0 : m - 1] : 0);
+    }
+}
+
+void TalliedChain::first_row() {
+    const Truth &truth = item_->truth;
+    const Box &box = boxes_[0];
+    std::fill_n(row(0, 0), states_ * box.width, 0.0);
+    for (Index s = 0; s < states_; s++) {
+        const Index label = truth.labels_at(0)[s];
+        live_[s] = label >= 0;
+        if (label < 0) continue;
+        Index cell = 0;
+        for (Index p = 0; p < statistics_; p++) cell += (truth.given_at(p, 0)[s] - box.low[p]) * box.stride[p];
+        row(0, s)[cell] = emitted_[label];
+    }
+}
+
+// What states of m - 1 and m weigh together, and where tallies of the one are among those of the other.
+void TalliedChain::step_factors(Index m) {
+    factors_.resize(states_ * states_);
+    offsets_.assign(states_ * states_, -1);
+    const auto &tables = item_->truth.tables();
+    const std::uint8_t *fits =
+        tables.links ? tables.fits.data() + item_->truth.table_at(m) * states_ * states_ : nullptr;
+    for (Index s = 0; s < states_; s++)
+        for (Index t = 0; live_[(m - 1) * states_ + s] && t < states_; t++)
+            if (!fits || fits[s * states_ + t]) step_factor(m, s, t);
+}
+
+void TalliedChain::step_factor(Index m, Index s, Index t) {
+    const Truth &truth = item_->truth;
+    const Index from = truth.labels_at(m - 1)[s], to = truth.labels_at(m)[t];
+    if (from < 0 || to < 0) return;
+    const Box &box = boxes_[m];
+    Index offset = 0;
+    for (Index p = 0; p < statistics_; p++) {
+        const Index moved = truth.has_states() ? truth.moved_at(p, m)[s * states_ + t] : 0;
+        offset += (truth.given_at(p, m)[t] + moved - box.least[p]) * box.stride[p];
+    }
+    offsets_[s * states_ + t] = offset;
+    factors_[s * states_ + t] = link_table(m)[from * labels_ + to] * emitted_[m * labels_ + to];
+}
+
+// Calls `copy(place among the tallies of m - 1, the same in the strides of m, number of cells)` for all lines.
+template <class Copy>
+void TalliedChain::each_line(Index m, Copy copy) const {
+    const Box &from = boxes_[m - 1], &to = boxes_[m];
+    const Index last = statistics_ - 1, line = from.extent[last];
+    Index counter[kMostStatistics] = {}, there = 0;
+    for (Index here = 0; here < from.cells; here += line) {
+        copy(here, there, line);
+        for (Index p = last; p-- > 0;) {
+            there += to.stride[p];
+            if (++counter[p] < from.extent[p]) break;
+            there -= counter[p] * to.stride[p];
+            counter[p] = 0;
+        }
+    }
+}
+
+void TalliedChain::lay_before(Index m) {
+    before_guard_ = padded(boxes_[m].reach) + kPadding;
+    before_width_ = before_guard_ + boxes_[m].width + kPadding;
+    before_.assign(states_ * before_width_, 0.0);
+    for (Index s = 0; s < states_; s++)
+        if (live_[(m - 1) * states_ + s])
+            each_line(m, [&](Index here, Index there, Index n) {
+                std::copy_n(row(m - 1, s) + here, n, before_.data() + s * before_width_ + before_guard_ + there);
+            });
+}
+
+void TalliedChain::forward(Index m, const MaxPlusKernels &kernels) {
+    step_factors(m);
+    lay_before(m);
+    for (Index t = 0; t < states_; t++) {
+        rows_.clear();
+        by_.clear();
+        for (Index s = 0; s < states_; s++)
+            if (const Index offset = offsets_[s * states_ + t]; offset >= 0) {
+                rows_.push_back(before_.data() + s * before_width_ + before_guard_ - offset);
+                by_.push_back(factors_[s * states_ + t]);
+            }
+        live_[m * states_ + t] = !rows_.empty();
+        kernels.matrices.mix_rows(rows_.data(), by_.data(), static_cast<Index>(rows_.size()), row(m, t),
+                                  boxes_[m].width);
+    }
+    drop_small(m);
+}
+
+void TalliedChain::drop_small(Index m) {
+    static const double smallest = std::exp(-kSmallestLog);
+    double *cells = row(m, 0);
+    for (Index i = 0; i < states_ * boxes_[m].width; i++) cells[i] = cells[i] < smallest ? 0.0 : cells[i];
+}
+
+bool TalliedChain::find(double importance, std::span<double *const> entries, const MaxPlusKernels *kernels,
+                        Meter &meter, double &value) {
+    const Box &last = boxes_[length_ - 1];
+    tables_.resize(last.begin + states_ * last.width);
+    live_.assign(length_ * states_, 0);
+    exponentials(*kernels);
+    sum_labels();
+    first_row();
+    const auto work = [&](Index m) { meter.spend(static_cast<double>(states_ * states_ * boxes_[m].width) / 2); };
+    for (Index m = 1; m < length_; m++) {
+        forward(m, *kernels);
+        work(m);
+    }
+    if (!root(value)) return false;
+    if (importance == 0) return true;
+    hold_behind(length_ - 1);
+    for (Index s = 0; s < states_; s++)
+        std::copy(weights_.begin(), weights_.end(), behind_.begin() + s * behind_width_);
+    for (Index m = length_ - 1; m > 0; m--) {
+        backward(m, importance, entries, *kernels);
+        work(m);
+    }
+    end(importance, entries);
+    return true;
+}
+
+// The losses of the last box; 0, and not inside, where the table has none.
+TallyWeights TalliedChain::cost_cells() const {
+    const Box &box = boxes_[length_ - 1];
+    const LossTable &losses = *item_->losses;
+    TallyWeights found{Row(box.cells, 0.0), Row(box.cells, 0.0), Row(box.cells, 0.0),
+                       std::vector<std::uint8_t>(box.cells)};
+    for (Index cell = 0; cell < box.cells; cell++) {
+        bool inside = true;
+        Index tally[kMostStatistics] = {}, rest = cell;
+        for (Index p = 0; p < statistics_; p++) {
+            tally[p] = box.low[p] + rest / box.stride[p];
+            rest %= box.stride[p];
+            inside &= tally[p] >= losses.low[p] && tally[p] < losses.low[p] + losses.extent[p];
+        }
+        if (inside) found.costs[cell] = losses.at(tally);
+        found.inside[cell] = inside;
+    }
+    return found;
+}
+
+// The value, and the weight of each tally in the derivatives; false where it is left to logarithms.
+bool TalliedChain::root(double &value) {
+    const Box &box = boxes_[length_ - 1];
+    TallyWeights tallies = cost_cells();
+    for (Index s = 0; s < states_; s++)
+        for (Index i = 0; i < box.cells; i++) tallies.likely[i] += row(length_ - 1, s)[i];
+    for (Index i = 0; i < box.cells; i++)
+        if (!tallies.inside[i] && tallies.likely[i] != 0) return false;  // which is an error there
+    bool found = true;
+    if (objective_ == Objective::SoftmaxMargin) found = tallies.softmax_margin(item_->losses->margin, value);
+    else if (objective_ == Objective::Evidence) found = tallies.evidence(width_, value);
+    else tallies.risk(value);
+    if (objective_ == Objective::SoftmaxMargin) value += log_sum_;
+    weights_ = std::move(tallies.weights);
+    return found && std::isfinite(value);
+}
+
+// Makes room for what follows the states of a position.
+void TalliedChain::hold_behind(Index m) {
+    behind_width_ = boxes_[m].width + padded(boxes_[m].reach) + kPadding;
+    behind_.assign(states_ * behind_width_, 0.0);
+}
+
+void TalliedChain::backward(Index m, double importance, std::span<double *const> entries,
+                            const MaxPlusKernels &kernels) {
+    step_factors(m);
+    lay_before(m);
+    const auto &links = item_->scores[1];
+    double *pairs = entries[1] + (links.row(m - 1) - links.data), *of_label = entries[0] + m * labels_;
+    dots_.resize(states_);
+    for (Index t = 0; t < states_; t++) {
+        rows_.clear();
+        from_.clear();
+        for (Index s = 0; s < states_; s++)
+            if (const Index offset = offsets_[s * states_ + t]; offset >= 0) {
+                rows_.push_back(before_.data() + s * before_width_ + before_guard_ - offset);
+                from_.push_back(s);
+            }
+        kernels.matrices.dot_rows(rows_.data(), behind_.data() + t * behind_width_, static_cast<Index>(rows_.size()),
+                                  dots_.data(), boxes_[m].width);
+        const Index label = item_->truth.labels_at(m)[t];
+        for (std::size_t k = 0; k < from_.size(); k++) {
+            const double share = importance * factors_[from_[k] * states_ + t] * dots_[k];
+            of_label[label] += share;
+            pairs[item_->truth.labels_at(m - 1)[from_[k]] * labels_ + label] += share;
+        }
+    }
+    step_back(m, kernels);
+}
+
+// From what follows the states of m to what follows those of m - 1.
+void TalliedChain::step_back(Index m, const MaxPlusKernels &kernels) {
+    const Index width = boxes_[m].width;
+    back_.resize(states_ * width);
+    for (Index s = 0; s < states_; s++) {
+        rows_.clear();
+        by_.clear();
+        for (Index t = 0; t < states_; t++)
+            if (const Index offset = offsets_[s * states_ + t]; offset >= 0) {
+                rows_.push_back(behind_.data() + t * behind_width_ + offset);
+                by_.push_back(factors_[s * states_ + t]);
+            }
+        kernels.matrices.mix_rows(rows_.data(), by_.data(), static_cast<Index>(rows_.size()), back_.data() + s * width,
+                                  width);
+    }
+    hold_behind(m - 1);
+    for (Index s = 0; s < states_; s++)
+        each_line(m, [&](Index here, Index there, Index n) {
+            std::copy_n(back_.data() + s * width + there, n, behind_.data() + s * behind_width_ + here);
+        });
+}
+
+void TalliedChain::end(double importance, std::span<double *const> entries) {
+    for (Index s = 0; s < states_; s++) {
+        if (!live_[s]) continue;
+        double sum = 0;
+        for (Index i = 0; i < boxes_[0].cells; i++) sum += row(0, s)[i] * behind_[s * behind_width_ + i];
+        entries[0][item_->truth.labels_at(0)[s]] += importance * sum;
+    }
+}
+
+}  // namespace tallytree
