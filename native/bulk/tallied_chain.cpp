@@ -65,11 +65,13 @@ bool TalliedChain::lay_boxes(double memory_limit) {
     double cells = 0, largest = 0;
     for (Index m = 0; m < length_; m++) {
         Box &box = boxes_[m];
-        box.begin = static_cast<Index>(cells);
         add_box(m);
-        cells += static_cast<double>(states_ * box.width);
-        largest = std::max(largest, static_cast<double>(states_ * (2 * box.width + 2 * box.reach + 4 * kPadding)));
-        bytes_ = 8 * (cells + 2 * largest);
+        box.begin = static_cast<Index>(cells);
+        box.guard = padded(box.reach) + kPadding;
+        box.before = box.guard + box.width + kPadding;
+        cells += static_cast<double>(m ? states_ * box.before : 0);
+        largest = std::max(largest, static_cast<double>(states_ * box.before));
+        bytes_ = 8 * (cells + 3 * largest + 2 * static_cast<double>(length_ * states_ * states_));
         if (bytes_ > std::min(kMostBytes, memory_limit / 2)) return false;
     }
     return true;
@@ -131,7 +133,7 @@ void TalliedChain::sum_labels() {
 void TalliedChain::first_row() {
     const Truth &truth = item_->truth;
     const Box &box = boxes_[0];
-    std::fill_n(row(0, 0), states_ * box.width, 0.0);
+    ahead_.assign(states_ * box.width, 0.0);
     for (Index s = 0; s < states_; s++) {
         const Index label = truth.labels_at(0)[s];
         live_[s] = label >= 0;
@@ -144,8 +146,6 @@ void TalliedChain::first_row() {
 
 // What states of m - 1 and m weigh together, and where tallies of the one are among those of the other.
 void TalliedChain::step_factors(Index m) {
-    factors_.resize(states_ * states_);
-    offsets_.assign(states_ * states_, -1);
     const auto &tables = item_->truth.tables();
     const std::uint8_t *fits =
         tables.links ? tables.fits.data() + item_->truth.table_at(m) * states_ * states_ : nullptr;
@@ -164,8 +164,8 @@ void TalliedChain::step_factor(Index m, Index s, Index t) {
         const Index moved = truth.has_states() ? truth.moved_at(p, m)[s * states_ + t] : 0;
         offset += (truth.given_at(p, m)[t] + moved - box.least[p]) * box.stride[p];
     }
-    offsets_[s * states_ + t] = offset;
-    factors_[s * states_ + t] = link_table(m)[from * labels_ + to] * emitted_[m * labels_ + to];
+    offsets_[step(m, s, t)] = offset;
+    factors_[step(m, s, t)] = link_table(m)[from * labels_ + to] * emitted_[m * labels_ + to];
 }
 
 // Calls `copy(place among the tallies of m - 1, the same in the strides of m, number of cells)` for all lines.
@@ -186,26 +186,24 @@ void TalliedChain::each_line(Index m, Copy copy) const {
 }
 
 void TalliedChain::lay_before(Index m) {
-    before_guard_ = padded(boxes_[m].reach) + kPadding;
-    before_width_ = before_guard_ + boxes_[m].width + kPadding;
-    before_.assign(states_ * before_width_, 0.0);
     for (Index s = 0; s < states_; s++)
         if (live_[(m - 1) * states_ + s])
             each_line(m, [&](Index here, Index there, Index n) {
-                std::copy_n(row(m - 1, s) + here, n, before_.data() + s * before_width_ + before_guard_ + there);
+                std::copy_n(row(m - 1, s) + here, n, before(m, s) + there);
             });
 }
 
 void TalliedChain::forward(Index m, const MaxPlusKernels &kernels) {
     step_factors(m);
     lay_before(m);
+    ahead_.resize(states_ * boxes_[m].width);
     for (Index t = 0; t < states_; t++) {
         rows_.clear();
         by_.clear();
         for (Index s = 0; s < states_; s++)
-            if (const Index offset = offsets_[s * states_ + t]; offset >= 0) {
-                rows_.push_back(before_.data() + s * before_width_ + before_guard_ - offset);
-                by_.push_back(factors_[s * states_ + t]);
+            if (const Index offset = offsets_[step(m, s, t)]; offset >= 0) {
+                rows_.push_back(before(m, s) - offset);
+                by_.push_back(factors_[step(m, s, t)]);
             }
         live_[m * states_ + t] = !rows_.empty();
         kernels.matrices.mix_rows(rows_.data(), by_.data(), static_cast<Index>(rows_.size()), row(m, t),
@@ -223,7 +221,9 @@ void TalliedChain::drop_small(Index m) {
 bool TalliedChain::find(double importance, std::span<double *const> entries, const MaxPlusKernels *kernels,
                         Meter &meter, double &value) {
     const Box &last = boxes_[length_ - 1];
-    tables_.resize(last.begin + states_ * last.width);
+    tables_.assign(last.begin + (length_ > 1 ? states_ * last.before : 0), 0.0);
+    factors_.resize(length_ * states_ * states_);
+    offsets_.assign(length_ * states_ * states_, -1);
     live_.assign(length_ * states_, 0);
     exponentials(*kernels);
     sum_labels();
@@ -291,8 +291,6 @@ void TalliedChain::hold_behind(Index m) {
 
 void TalliedChain::backward(Index m, double importance, std::span<double *const> entries,
                             const MaxPlusKernels &kernels) {
-    step_factors(m);
-    lay_before(m);
     const auto &links = item_->scores[1];
     double *pairs = entries[1] + (links.row(m - 1) - links.data), *of_label = entries[0] + m * labels_;
     dots_.resize(states_);
@@ -300,15 +298,15 @@ void TalliedChain::backward(Index m, double importance, std::span<double *const>
         rows_.clear();
         from_.clear();
         for (Index s = 0; s < states_; s++)
-            if (const Index offset = offsets_[s * states_ + t]; offset >= 0) {
-                rows_.push_back(before_.data() + s * before_width_ + before_guard_ - offset);
+            if (const Index offset = offsets_[step(m, s, t)]; offset >= 0) {
+                rows_.push_back(before(m, s) - offset);
                 from_.push_back(s);
             }
         kernels.matrices.dot_rows(rows_.data(), behind_.data() + t * behind_width_, static_cast<Index>(rows_.size()),
                                   dots_.data(), boxes_[m].width);
         const Index label = item_->truth.labels_at(m)[t];
         for (std::size_t k = 0; k < from_.size(); k++) {
-            const double share = importance * factors_[from_[k] * states_ + t] * dots_[k];
+            const double share = importance * factors_[step(m, from_[k], t)] * dots_[k];
             of_label[label] += share;
             pairs[item_->truth.labels_at(m - 1)[from_[k]] * labels_ + label] += share;
         }
@@ -324,9 +322,9 @@ void TalliedChain::step_back(Index m, const MaxPlusKernels &kernels) {
         rows_.clear();
         by_.clear();
         for (Index t = 0; t < states_; t++)
-            if (const Index offset = offsets_[s * states_ + t]; offset >= 0) {
+            if (const Index offset = offsets_[step(m, s, t)]; offset >= 0) {
                 rows_.push_back(behind_.data() + t * behind_width_ + offset);
-                by_.push_back(factors_[s * states_ + t]);
+                by_.push_back(factors_[step(m, s, t)]);
             }
         kernels.matrices.mix_rows(rows_.data(), by_.data(), static_cast<Index>(rows_.size()), back_.data() + s * width,
                                   width);
@@ -339,6 +337,7 @@ void TalliedChain::step_back(Index m, const MaxPlusKernels &kernels) {
 }
 
 void TalliedChain::end(double importance, std::span<double *const> entries) {
+    first_row();
     for (Index s = 0; s < states_; s++) {
         if (!live_[s]) continue;
         double sum = 0;

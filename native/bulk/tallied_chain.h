@@ -29,7 +29,8 @@ class TalliedChain {
     using Row = std::vector<double>;
     // The tallies at a position: boxes, in which every statistic has a stride.
     struct Box {
-        Index cells = 0, begin = 0, width = 0;          // of a row in memory: where the first begins, and its size
+        Index cells = 0, width = 0;                     // of a row, and rounded up
+        Index begin = 0, guard = 0, before = 0;         // of rows of the position before, in the strides of this one
         Index reach = 0;                                // the largest step of a tally into this box
         std::vector<Index> low, extent, stride, least;  // by statistic; `least`: that of the steps into the box
     };
@@ -37,7 +38,11 @@ class TalliedChain {
     bool is_level();
     bool lay_boxes(double memory_limit);
     void add_box(Index m);
-    double *row(Index m, Index state) { return tables_.data() + boxes_[m].begin + state * boxes_[m].width; }
+    double *row(Index m, Index state) { return ahead_.data() + state * boxes_[m].width; }
+    double *before(Index m, Index state) {
+        return tables_.data() + boxes_[m].begin + state * boxes_[m].before + boxes_[m].guard;
+    }
+    Index step(Index m, Index s, Index t) const { return ((m - 1) * states_ + s) * states_ + t; }
     const double *link_table(Index m) const {  // exponentials of the scores of m - 1 and m
         return links_.data() + (item_->scores[1].count == 1 ? 0 : (m - 1) * labels_ * labels_);
     }
@@ -67,14 +72,14 @@ class TalliedChain {
     double bytes_ = 0, width_ = 0, log_sum_ = 0;
     std::vector<Box> boxes_;
     Row tops_, link_tops_, emitted_, links_, scales_;
-    Row tables_;                      // [position][state][tally]
+    Row ahead_;   // [state][tally]: sums up to the position at hand
+    Row tables_;  // [position][state][tally]: those of the position before, in the strides of the position
     std::vector<std::uint8_t> live_;  // [position][state]: whether anything leads there
-    Row before_;                      // [state][tally]: those of the position before, in the strides of the next one
-    Index before_width_ = 0, before_guard_ = 0;
-    Row behind_;  // [state][tally]: what follows, with zeros after each row
+    Row behind_;                      // [state][tally]: what follows, with zeros after each row
     Index behind_width_ = 0;
     Row back_, factors_, weights_;
-    std::vector<Index> offsets_;  // [state][state]: of tallies, from the position before; -1: they do not fit
+    // [position][state][state]: of tallies, from the position before; -1: they do not fit
+    std::vector<Index> offsets_;
     std::vector<const double *> rows_;
     std::vector<Index> from_;
     Row by_, dots_;
