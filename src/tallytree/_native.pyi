@@ -356,6 +356,13 @@ def chunks_above(
     least: float,
     threads: int,
 ) -> NDArray[np.void] | None: ...
+
+class NameTable:
+    def __init__(self, names: list[str]) -> None: ...
+    def read(
+        self, examples: list[Any]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]] | None: ...
+
 def chunk_numbers(
     emissions: NDArray[np.float64],
     links: NDArray[np.float64],
