@@ -44,10 +44,10 @@ def contestants() -> Iterator[Contestant]:
     yield Contestant("softmax margin, Hamming", partial(softened, "hamming"), "c2", (0.1, 0.5))
     yield Contestant("margin, Hamming", partial(SequenceSVM, tolerance=0.02), "C", (0.1, 0.5))
     slack = partial(SequenceSVM, F1, scaling="slack", tolerance=0.02)
-    yield Contestant("slack, F1 of chunks", slack, "C", (0.3, 1.5), 2.0)
-    yield Contestant("softmax margin, F1 of chunks", partial(softened, F1), "c2", (0.1, 0.5), 10.0)
+    yield Contestant("slack, F1 of chunks", slack, "C", (0.3, 1.5), 3.0)
+    yield Contestant("softmax margin, F1 of chunks", partial(softened, F1), "c2", (0.1, 0.5), 1.5)
     risk = partial(SequenceCRF, F1, objective="risk", max_passes=40)
-    yield Contestant("risk, F1 of chunks", risk, "c2", (0.003, 0.02), 10.0)
+    yield Contestant("risk, F1 of chunks", risk, "c2", (0.003, 0.02), 2.5)
 
 
 DECODERS: dict[str, Decoder] = {
@@ -88,7 +88,7 @@ def fold_score(
 
 
 def decoded(fitted: Any, corpus: Corpus) -> dict[str, Rows]:
-    """Return what each decoder finds; only CRFs have probabilities to decode with, and crfsuite one decoder."""
+    """Return what each decoder finds; only our CRFs have more than one."""
     if not isinstance(fitted, SequenceCRF):
         return {"best": counts(corpus.test_labels, fitted.predict(corpus.test_features))}
     return {

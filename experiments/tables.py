@@ -12,7 +12,7 @@ NAMES = {"conll2000": "chunking, CoNLL-2000", "esp": "names, Spanish", "ned": "n
 
 
 def table(name: str, results: list[Result]) -> None:
-    """Print a table of contestants and decoders; each is compared with crfsuite on the draws that both have."""
+    """Print a table of contestants and decoders, compared with crfsuite on the draws that both have."""
     base = {one.key.seed: one.rows["best"] for one in results if one.key.contestant == "sklearn-crfsuite"}
     print(f"\n| {name} | decoder | draws | F1 | beside crfsuite | F2 | beside crfsuite |")
     print("| --- | --- | ---: | ---: | ---: | ---: | ---: |")

@@ -360,7 +360,7 @@ def chunks_above(
 class NameTable:
     def __init__(self, names: list[str]) -> None: ...
     def read(
-        self, examples: list[Any]
+        self, examples: list[object]
     ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]] | None: ...
 
 def chunk_numbers(

@@ -30,8 +30,8 @@ class NameTable:
     def rows(self, examples: Sequence[Any]) -> SparseRows | None:
         """Return a row for each position of all examples; names that are not in the table are left out.
 
-        None where a position is neither a list of strings nor a dictionary of strings, numbers and booleans, or
-        an example no list of positions: these have to be looked at one by one.
+        None where a position is neither a list of strings nor a dictionary of strings, numbers and booleans,
+        or an example no list of positions: these have to be looked at one by one.
         """
         found = self._native.read(list(examples))
         return None if found is None else SparseRows(*found)

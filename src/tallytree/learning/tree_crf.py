@@ -88,8 +88,8 @@ class TreeCRF(TreeEstimator, StructuredCRF):
     Parameters
     ----------
     loss : Loss or str, optional
-        For the objectives that have one, a loss of trees; by default the number of wrong constituents. Any loss that is
-        counted in a chart will do: F-measures, precision, recall, crossing brackets.
+        For the objectives that have one, a loss of trees; by default the number of wrong constituents. Any
+        loss that is counted in a chart will do: F-measures, precision, recall, crossing brackets.
     objective : {"likelihood", "softmax-margin", "risk"}
         As for :class:`SequenceCRF`. Charts that carry tallies take several times as long as plain ones.
     c1, c2, tolerance, max_passes, max_seconds, n_jobs, warm_start, checkpoint, verbose
