@@ -3,103 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bulk/spread.h"
-
 namespace tallytree {
-namespace {
-
-constexpr Index kPadding = 8;  // cells: the widest vector
-constexpr Index kMostStatistics = 4;
-constexpr double kMostBytes = 256 << 20;  // of the tables of one chain: larger ones are better kept in parts
-
-Index padded(Index n) { return (n + kPadding - 1) / kPadding * kPadding; }
-
-}  // namespace
-
-bool TalliedChain::take(const BatchItem &item, Objective objective, double memory_limit) {
-    const bool known =
-        objective == Objective::SoftmaxMargin || objective == Objective::Risk || objective == Objective::Evidence;
-    if (!known || !item.truth || !item.losses || !item.truth.fold.empty() || item.truth.unary != 0) return false;
-    const auto &tables = item.truth.tables();
-    const auto &scopes = item.skeleton->score_scopes.blocks;
-    item_ = &item;
-    objective_ = objective;
-    length_ = static_cast<Index>(item.truth.kinds().size());
-    states_ = tables.states;
-    labels_ = item.scores[0].size;
-    statistics_ = tables.statistics;
-    if (statistics_ < 1 || statistics_ > kMostStatistics || length_ < 1 || (!tables.links && labels_ != states_))
-        return false;
-    if (static_cast<Index>(item.scores.size()) != (length_ > 1 ? 2 : 1) || !is_chain_block(scopes[0], length_, 1) ||
-        (length_ > 1 && !is_chain_block(scopes[1], length_, 2)))
-        return false;
-    return is_level() && lay_boxes(memory_limit);
-}
-
-// Whether all scores are finite and close enough together; takes down the largest ones.
-bool TalliedChain::is_level() {
-    const auto labels = static_cast<std::size_t>(labels_);
-    double emissions = 0, links = 0;
-    tops_.assign(length_, 0.0);
-    for (Index m = 0; m < length_; m++) {
-        Spread row;
-        row.take({item_->scores[0].row(m), labels});
-        if (row.forbids || row.broken || !std::isfinite(row.high)) return false;
-        tops_[m] = row.high;
-        emissions = std::max(emissions, row.width());
-    }
-    link_tops_.assign(length_ > 1 ? item_->scores[1].count : 0, 0.0);
-    for (std::size_t k = 0; k < link_tops_.size(); k++) {
-        Spread table;
-        table.take({item_->scores[1].row(static_cast<Index>(k)), labels * labels});
-        if (table.forbids || table.broken || !std::isfinite(table.high)) return false;
-        link_tops_[k] = table.high;
-        links = std::max(links, table.width());
-    }
-    width_ = emissions + links;
-    return width_ <= kWidest;
-}
-
-bool TalliedChain::lay_boxes(double memory_limit) {
-    boxes_.resize(length_);
-    double cells = 0, largest = 0;
-    for (Index m = 0; m < length_; m++) {
-        Box &box = boxes_[m];
-        add_box(m);
-        box.begin = static_cast<Index>(cells);
-        box.guard = padded(box.reach) + kPadding;
-        box.before = box.guard + box.width + kPadding;
-        cells += static_cast<double>(m ? states_ * box.before : 0);
-        largest = std::max(largest, static_cast<double>(states_ * box.before));
-        bytes_ = 8 * (cells + 3 * largest + 2 * static_cast<double>(length_ * states_ * states_));
-        if (bytes_ > std::min(kMostBytes, memory_limit / 2)) return false;
-    }
-    return true;
-}
-
-void TalliedChain::add_box(Index m) {
-    const auto &tables = item_->truth.tables();
-    const Index kind = item_->truth.kinds()[m];
-    Box &box = boxes_[m];
-    for (auto *list : {&box.low, &box.extent, &box.stride, &box.least}) list->assign(statistics_, 0);
-    box.cells = 1;
-    box.reach = 0;
-    for (Index p = statistics_; p-- > 0;) {
-        auto [least, most] = tables.given_range[p * tables.kinds + kind];
-        if (m && tables.links) {
-            const auto [low, high] = tables.moved_range[p * tables.links + item_->truth.table_at(m)];
-            least += low;
-            most += high;
-        }
-        box.least[p] = least;
-        box.low[p] = least + (m ? boxes_[m - 1].low[p] : 0);
-        box.extent[p] = most - least + (m ? boxes_[m - 1].extent[p] : 1);
-        box.stride[p] = box.cells;
-        box.reach += (most - least) * box.stride[p];
-        box.cells *= box.extent[p];
-    }
-    box.width = padded(box.cells);
-}
 
 void TalliedChain::exponentials(const MaxPlusKernels &kernels) {
     emitted_.resize(length_ * labels_);
@@ -114,16 +18,16 @@ void TalliedChain::exponentials(const MaxPlusKernels &kernels) {
 
 // Sums over all labellings without tallies: the scale of each position, which its exponentials are divided by.
 void TalliedChain::sum_labels() {
-    Row ahead(labels_), next(labels_);
+    of_labels_.assign(length_ * labels_, 0.0);
     log_sum_ = 0;
     for (Index m = 0; m < length_; m++) {
-        double *emitted = emitted_.data() + m * labels_, sum = 0;
-        std::fill(next.begin(), next.end(), m ? 0.0 : 1.0);
+        double *emitted = emitted_.data() + m * labels_, *here = of_labels_.data() + m * labels_, sum = 0;
+        if (m == 0) std::fill_n(here, labels_, 1.0);
         for (Index a = 0; m && a < labels_; a++)
-            for (Index b = 0; b < labels_; b++) next[b] += ahead[a] * link_table(m)[a * labels_ + b];
-        for (Index b = 0; b < labels_; b++) sum += next[b] *= emitted[b];
+            for (Index b = 0; b < labels_; b++) here[b] += here[a - labels_] * link_table(m)[a * labels_ + b];
+        for (Index b = 0; b < labels_; b++) sum += here[b] *= emitted[b];
         for (Index b = 0; b < labels_; b++) {
-            ahead[b] = next[b] / sum;
+            here[b] /= sum;
             emitted[b] /= sum;
         }
         log_sum_ += tops_[m] + std::log(sum) + (m ? link_tops_[link_tops_.size() == 1 ? 0 : m - 1] : 0);
@@ -172,13 +76,16 @@ void TalliedChain::step_factor(Index m, Index s, Index t) {
 template <class Copy>
 void TalliedChain::each_line(Index m, Copy copy) const {
     const Box &from = boxes_[m - 1], &to = boxes_[m];
-    const Index last = statistics_ - 1, line = from.extent[last];
-    Index counter[kMostStatistics] = {}, there = 0;
-    for (Index here = 0; here < from.cells; here += line) {
+    const Index last = statistics_ - 1, line = from.keep[last];
+    Index counter[kMostTallied] = {}, here = 0, there = 0, lines = 1;
+    for (Index p = 0; p < last; p++) lines *= from.keep[p];
+    for (Index i = 0; i < lines; i++) {
         copy(here, there, line);
         for (Index p = last; p-- > 0;) {
+            here += from.stride[p];
             there += to.stride[p];
-            if (++counter[p] < from.extent[p]) break;
+            if (++counter[p] < from.keep[p]) break;
+            here -= counter[p] * from.stride[p];
             there -= counter[p] * to.stride[p];
             counter[p] = 0;
         }
@@ -243,6 +150,7 @@ bool TalliedChain::find(double importance, std::span<double *const> entries, con
         work(m);
     }
     end(importance, entries);
+    if (objective_ == Objective::Evidence) add_plain(importance, entries);
     return true;
 }
 
@@ -254,7 +162,7 @@ TallyWeights TalliedChain::cost_cells() const {
                        std::vector<std::uint8_t>(box.cells)};
     for (Index cell = 0; cell < box.cells; cell++) {
         bool inside = true;
-        Index tally[kMostStatistics] = {}, rest = cell;
+        Index tally[kMostTallied] = {}, rest = cell;
         for (Index p = 0; p < statistics_; p++) {
             tally[p] = box.low[p] + rest / box.stride[p];
             rest %= box.stride[p];
@@ -273,7 +181,8 @@ bool TalliedChain::root(double &value) {
     for (Index s = 0; s < states_; s++)
         for (Index i = 0; i < box.cells; i++) tallies.likely[i] += row(length_ - 1, s)[i];
     for (Index i = 0; i < box.cells; i++)
-        if (!tallies.inside[i] && tallies.likely[i] != 0) return false;  // which is an error there
+        if (!tallies.inside[i] && tallies.likely[i] != 0 && objective_ != Objective::Evidence)
+            return false;  // which is an error there
     bool found = true;
     if (objective_ == Objective::SoftmaxMargin) found = tallies.softmax_margin(item_->losses->margin, value);
     else if (objective_ == Objective::Evidence) found = tallies.evidence(width_, value);
@@ -343,6 +252,28 @@ void TalliedChain::end(double importance, std::span<double *const> entries) {
         double sum = 0;
         for (Index i = 0; i < boxes_[0].cells; i++) sum += row(0, s)[i] * behind_[s * behind_width_ + i];
         entries[0][item_->truth.labels_at(0)[s]] += importance * sum;
+    }
+}
+
+// The expected labels and neighbours over all tallies.
+void TalliedChain::add_plain(double importance, std::span<double *const> entries) {
+    Row behind(labels_, 1.0), before(labels_);
+    for (Index m = length_ - 1; m >= 0; m--) {
+        for (Index b = 0; b < labels_; b++)
+            entries[0][m * labels_ + b] += importance * of_labels_[m * labels_ + b] * behind[b];
+        if (m == 0) return;
+        double *pairs = entries[1] + (item_->scores[1].row(m - 1) - item_->scores[1].data);
+        const double *ahead = of_labels_.data() + (m - 1) * labels_;
+        for (Index b = 0; b < labels_; b++) behind[b] *= emitted_[m * labels_ + b];
+        for (Index a = 0; a < labels_; a++) {
+            before[a] = 0;
+            for (Index b = 0; b < labels_; b++) {
+                const double share = link_table(m)[a * labels_ + b] * behind[b];
+                before[a] += share;
+                pairs[a * labels_ + b] += importance * ahead[a] * share;
+            }
+        }
+        behind.swap(before);
     }
 }
 

@@ -15,6 +15,8 @@
 
 namespace tallytree {
 
+inline constexpr Index kMostTallied = 4;  // statistics
+
 class TalliedChain {
   public:
     // Takes an item; false where it is to be left to tables of logarithms.
@@ -26,18 +28,23 @@ class TalliedChain {
               double &value);
 
   private:
+    static constexpr Index kPadding = 8;             // cells: the widest vector
+    static constexpr double kMostBytes = 256 << 20;  // of the tables of one chain: larger ones are better kept in parts
+    static Index padded(Index n) { return (n + kPadding - 1) / kPadding * kPadding; }
     using Row = std::vector<double>;
     // The tallies at a position: boxes, in which every statistic has a stride.
     struct Box {
-        Index cells = 0, width = 0;                     // of a row, and rounded up
-        Index begin = 0, guard = 0, before = 0;         // of rows of the position before, in the strides of this one
-        Index reach = 0;                                // the largest step of a tally into this box
-        std::vector<Index> low, extent, stride, least;  // by statistic; `least`: that of the steps into the box
+        Index cells = 0, width = 0;              // of a row, and rounded up
+        Index begin = 0, guard = 0, before = 0;  // of rows of the position before, in the strides of this one
+        Index reach = 0;                         // the largest step of a tally into this box
+        std::vector<Index> low, extent, keep, stride,
+            least;  // by statistic; `keep`: the part of an extent that counts; `least`: that of the steps into the box
     };
 
     bool is_level();
     bool lay_boxes(double memory_limit);
-    void add_box(Index m);
+    bool note_steps();
+    bool add_box(Index m);
     double *row(Index m, Index state) { return ahead_.data() + state * boxes_[m].width; }
     double *before(Index m, Index state) {
         return tables_.data() + boxes_[m].begin + state * boxes_[m].before + boxes_[m].guard;
@@ -64,13 +71,17 @@ class TalliedChain {
     void backward(Index m, double importance, std::span<double *const> entries, const MaxPlusKernels &kernels);
     void step_back(Index m, const MaxPlusKernels &kernels);
     void end(double importance, std::span<double *const> entries);
+    void add_plain(double importance, std::span<double *const> entries);
     void hold_behind(Index m);
 
     const BatchItem *item_ = nullptr;
     Objective objective_ = Objective::Risk;
     Index length_ = 0, states_ = 0, labels_ = 0, statistics_ = 0;
     double bytes_ = 0, width_ = 0, log_sum_ = 0;
+    std::vector<TruthTables::Range> steps_;  // [position][statistic]: the least and the most that is counted there
+    std::vector<Index> limits_;              // [position][statistic]: the largest tally that matters
     std::vector<Box> boxes_;
+    Row of_labels_;  // [position][label]: sums without tallies
     Row tops_, link_tops_, emitted_, links_, scales_;
     Row ahead_;   // [state][tally]: sums up to the position at hand
     Row tables_;  // [position][state][tally]: those of the position before, in the strides of the position

@@ -33,15 +33,13 @@ void TallyWeights::risk(double &value) {
 
 bool TallyWeights::evidence(double width, double &value) {
     constexpr double kEnough = 60;  // exp(-60) is far below rounding
-    double all = 0, allowed = 0;
-    for (std::size_t i = 0; i < likely.size(); i++) {
-        all += likely[i];
-        if (inside[i] && costs[i] == 0) allowed += likely[i];
-    }
-    if (!(allowed >= all * std::exp(width + kEnough - kSmallestLog))) return false;
-    value = std::log(all / allowed);
+    double allowed = 0;
     for (std::size_t i = 0; i < likely.size(); i++)
-        weights[i] = 1 / all - (inside[i] && costs[i] == 0 ? 1 / allowed : 0);
+        if (inside[i] && costs[i] == 0) allowed += likely[i];
+    if (!(allowed >= std::exp(width + kEnough - kSmallestLog))) return false;
+    value = std::max(-std::log(allowed), 0.0);
+    for (std::size_t i = 0; i < likely.size(); i++)
+        if (inside[i] && costs[i] == 0) weights[i] = -1 / allowed;
     return true;
 }
 

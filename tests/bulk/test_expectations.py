@@ -11,6 +11,7 @@ import tallytree as tt
 from tallytree.bulk import expectations
 from tallytree.bulk.chain_sums import ChainSums, _add_logarithms
 from tallytree.bulk.chains import Chains
+from tallytree.bulk.counted import evidence_of_counts
 from tallytree.bulk.expectations import SparseRows, laid_chains, objective_of_chains, sum_chains
 from tallytree.kernels import native
 
@@ -173,6 +174,26 @@ def test_products_and_logarithms_agree(loss, objective, scale):
     wanted = objective_of_chains(forbidding(some), loss, truths, objective, importance)
     size = max(1.0, np.abs(wanted.values).max())
     np.testing.assert_allclose(found.values, wanted.values, rtol=1e-13 * size, atol=1e-12)
+    np.testing.assert_allclose(found.labels, wanted.labels[:, :4], atol=1e-12 * size)
+    np.testing.assert_allclose(found.links, wanted.links[:4, :4], atol=1e-11 * size)
+
+
+@pytest.mark.parametrize("scale", [0.1, 5.0, 60.0])
+def test_evidence_in_products_and_logarithms_agrees(scale):
+    rng = np.random.default_rng(2)
+    lengths = [1, 3, 40, 12]
+    scores, links = rng.normal(size=(sum(lengths), 4)), rng.normal(size=(4, 4))
+    some, importance = Chains(scale * scores, scale * links, lengths, None), rng.normal(size=4)
+    counts = [
+        {1: (0, 1), 3: (0, 0)},
+        {1: (1, 1), 3: (0, 2)},
+        {1: (2, 3), 3: (7, 9)},
+        {1: (0, 12), 3: (12, 12)},
+    ]
+    found = evidence_of_counts(some, counts, importance)
+    wanted = evidence_of_counts(forbidding(some), counts, importance)
+    size = max(1.0, np.abs(wanted.values).max())
+    np.testing.assert_allclose(found.values, wanted.values, rtol=1e-12, atol=1e-13 * size)
     np.testing.assert_allclose(found.labels, wanted.labels[:, :4], atol=1e-12 * size)
     np.testing.assert_allclose(found.links, wanted.links[:4, :4], atol=1e-11 * size)
 
