@@ -38,6 +38,13 @@ class Reader {
         return usual;
     }
 
+    void clear() {
+        names.clear();
+        values.clear();
+        sizes.clear();
+        joined_.clear();
+    }
+
     std::vector<NameTable::Name> names;
     std::vector<double> values;
     std::vector<std::int64_t> sizes;  // how many there are up to each position
@@ -93,33 +100,44 @@ class Reader {
     std::deque<std::string> joined_;
 };
 
+// Rows of a sparse matrix.
+struct Entries {
+    std::vector<std::int64_t> ends = {0};
+    std::vector<std::int32_t> columns;
+    std::vector<double> values;
+
+    // Adds the rows of the positions that were read, and forgets these.
+    void take(Reader &reader, const NameTable &table) {
+        std::size_t position = 0;
+        const auto close = [&](std::size_t until) {
+            for (; position < reader.sizes.size() && static_cast<std::size_t>(reader.sizes[position]) <= until;
+                 position++)
+                ends.push_back(static_cast<std::int64_t>(columns.size()));
+        };
+        table.look_up(reader.names, [&](std::size_t i, std::int64_t number) {
+            close(i);
+            if (number < 0 || reader.values[i] == 0) return;
+            columns.push_back(static_cast<std::int32_t>(number));
+            values.push_back(reader.values[i]);
+        });
+        close(reader.names.size());
+        reader.clear();
+    }
+};
+
 // Where the entries of each position end, their columns and their values; none where something is not usual. `examples`
 // is a list of lists of positions.
-nb::object read_names(const std::shared_ptr<NameTable> &table, nb::list examples) {
+nb::object read_names(const NameTable &table, nb::list examples) {
     Reader reader;
+    Entries entries;
     for (nb::handle example : examples) {
         if (!PyList_CheckExact(example.ptr())) return nb::none();
         for (Py_ssize_t m = 0; m < PyList_GET_SIZE(example.ptr()); m++)
             if (!reader.read(PyList_GET_ITEM(example.ptr(), m))) return nb::none();
+        entries.take(reader, table);
     }
-    std::vector<std::int64_t> ends(1, 0);
-    std::vector<std::int32_t> columns;
-    std::vector<double> values;
-    columns.reserve(reader.names.size());
-    values.reserve(reader.names.size());
-    std::size_t position = 0;
-    const auto close = [&](std::size_t until) {
-        for (; position < reader.sizes.size() && static_cast<std::size_t>(reader.sizes[position]) <= until; position++)
-            ends.push_back(static_cast<std::int64_t>(columns.size()));
-    };
-    table->look_up(reader.names, [&](std::size_t i, std::int64_t number) {
-        close(i);
-        if (number < 0 || reader.values[i] == 0) return;
-        columns.push_back(static_cast<std::int32_t>(number));
-        values.push_back(reader.values[i]);
-    });
-    close(reader.names.size());
-    return nb::make_tuple(to_numpy(std::move(ends)), to_numpy(std::move(columns)), to_numpy(std::move(values)));
+    return nb::make_tuple(to_numpy(std::move(entries.ends)), to_numpy(std::move(entries.columns)),
+                          to_numpy(std::move(entries.values)));
 }
 
 }  // namespace
@@ -132,7 +150,7 @@ void bind_names(nb::module_ &m) {
         .def(
             "__init__", [](PyNames *self, nb::list names) { new (self) PyNames{table_of(names)}; }, "names"_a)
         .def(
-            "read", [](const PyNames &self, nb::list examples) { return read_names(self.table, examples); },
+            "read", [](const PyNames &self, nb::list examples) { return read_names(*self.table, examples); },
             "examples"_a);
 }
 
