@@ -26,7 +26,8 @@ struct Run {
 // others
 //   gain (1 + rho) times as much at least, rho the least of gain[k-1][s] / gain[k][s] - 1, and together they must gain
 //   base[k] less the known loss. What is given up is p times the largest gain[k][s], at most. So no best labelling has
-//   a chunk that is too unlikely.
+//   a chunk that is too unlikely. Numbers s that are next to impossible count for nothing here: rho is of the others,
+//   and what may be gained with the former is left out.
 class ChunkChooser {
   public:
     ChunkChooser(const ChainBatch &chains, const ChunkScheme &scheme, const ExpectedLosses &losses,
@@ -39,7 +40,8 @@ class ChunkChooser {
         if (length_ == 0) return losses_.base[0];
         counted_ = sums_.size_probabilities();
         list_runs();
-        known_ = std::min(expected_base(0), likely_loss());
+        known_ = likely_loss();
+        note_usual();
         candidates();
         keep_runs();
         return best_set(chain, to);
@@ -75,30 +77,61 @@ class ChunkChooser {
         return (sums[0] + sums[1]) + (sums[2] + sums[3]);
     }
 
-    // What the runs that are more likely than not lose: no two of them overlap.
-    double likely_loss() {
-        std::vector<Run *> likely;
+    // The likeliest runs that do not overlap, one after the other: a few more than there are chunks on average.
+    std::vector<Run *> likely_runs() {
+        double mean = 0;
+        for (Index s = 1; s < sizes(); s++) mean += static_cast<double>(s) * counted_[s];
+        std::vector<Run *> likely, chosen;
         for (auto &run : runs_)
-            if (run.probability > 0.5 + kRounding) likely.push_back(&run);
-        const auto k = static_cast<Index>(likely.size());
-        double loss = expected_base(k);
-        sums_.forget_runs();
+            if (run.probability > 0.02) likely.push_back(&run);
+        std::stable_sort(likely.begin(), likely.end(),
+                         [](const Run *a, const Run *b) { return a->probability > b->probability; });
         for (Run *run : likely) {
-            weigh(*run);
-            loss -= worth(*run, k);
+            const auto apart = [&](const Run *other) { return run->last < other->first || other->last < run->first; };
+            if (std::all_of(chosen.begin(), chosen.end(), apart)) chosen.push_back(run);
+            if (static_cast<double>(chosen.size()) > mean + 3) break;
         }
-        return loss;
+        return chosen;
+    }
+
+    // What the best of some labellings loses that are likely to be good.
+    double likely_loss() {
+        const std::vector<Run *> likely = likely_runs();
+        double least = expected_base(0);
+        sums_.forget_runs();
+        for (Run *run : likely) weigh(*run);
+        for (std::size_t k = 1; k <= likely.size(); k++) {
+            double loss = expected_base(static_cast<Index>(k));
+            for (std::size_t i = 0; i < k; i++) loss -= worth(*likely[i], static_cast<Index>(k));
+            least = std::min(least, loss);
+        }
+        return least;
+    }
+
+    // What k chunks lose at least.
+    double least_loss(Index k) const {
+        const double *gain = losses_.gain + k * losses_.width;
+        double least = expected_base(k);
+        for (Index s = 0; s < sizes(); s++) least -= gain[s] * static_cast<double>(s) * counted_[s];
+        return least;
+    }
+    static bool is_more(double least, double known) { return least > known + kRounding * (1 + std::abs(known)); }
+
+    // The truth has more chunks than this with next to no probability: so many of them are expected in all.
+    void note_usual() {
+        unusual_ = 0;
+        usual_ = length_;
+        for (double next = 0; usual_ > 1; usual_--, unusual_ = next) {
+            next = unusual_ + static_cast<double>(usual_) * counted_[usual_];
+            if (next > kRounding) break;
+        }
     }
 
     // Numbers of chunks, but 0, that may lose no more than is known.
     void candidates() {
         candidates_.clear();
-        for (Index k = 1; k < sizes(); k++) {
-            const double *gain = losses_.gain + k * losses_.width;
-            double least = expected_base(k);
-            for (Index s = 0; s < sizes(); s++) least -= gain[s] * static_cast<double>(s) * counted_[s];
-            if (!(least > known_ + kRounding * (1 + std::abs(known_)))) candidates_.push_back(k);
-        }
+        for (Index k = 1; k < sizes(); k++)
+            if (!is_more(least_loss(k), known_)) candidates_.push_back(k);
     }
 
     // What a chunk's probability must be for the best labelling of k chunks to have it.
@@ -107,13 +140,13 @@ class ChunkChooser {
         double most = 0, rho = -kNegativeInfinity;
         for (Index s = 1; s < sizes(); s++) {
             most = std::max(most, gain[s]);
-            if (gain[s] > 0) rho = std::min(rho, before[s] / gain[s] - 1);
+            if (gain[s] > 0 && s <= usual_) rho = std::min(rho, before[s] / gain[s] - 1);
             if (gain[s] < 0) return 0;
         }
         if (k == 1 || rho == -kNegativeInfinity) rho = 0;  // there are no others
         if (most == 0 || rho < 0) return 0;
         const double base = expected_base(k);
-        return (base - expected_base(k - 1) + rho * (base - known_)) / (most * (1 + rho));
+        return (base - expected_base(k - 1) + rho * (base - known_ - most * unusual_)) / (most * (1 + rho));
     }
 
     void keep_runs() {
@@ -133,6 +166,7 @@ class ChunkChooser {
         double least = expected_base(0);
         std::vector<Index> best, found;
         for (const Index k : candidates_) {
+            if (is_more(least_loss(k), least)) continue;
             const double loss = expected_base(k) - pack(k, found);
             if (!(loss < least)) continue;
             least = loss;
@@ -183,6 +217,8 @@ class ChunkChooser {
     const ExpectedLosses &losses_;
     Index length_ = 0;
     double known_ = 0;  // what some labelling loses
+    Index usual_ = 0;
+    double unusual_ = 0;
     std::vector<double> counted_, packed_;
     std::vector<Run> runs_;
     std::vector<Index> candidates_, starts_, taken_;  // starts of the runs that begin at each position
