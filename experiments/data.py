@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from tallytree.io import read_conll
 from tallytree.learning import TAGGING, templated, word_parts
+from tallytree.learning.templates import shape
 from tallytree.parsing import Tree, read_treebank
 
 
@@ -22,6 +23,12 @@ def conll_2000(path: Path, sentences: int | None, held_out: int = 1000) -> Corpu
     """CoNLL-2000: words and tags in a window of five; the last sentences are held out."""
     corpus = read_conll(path)
     return _corpus(_columns, corpus[:-held_out][:sentences], corpus[-held_out:])
+
+
+def conll_2002(folder: Path, language: str, sentences: int | None = None) -> Corpus:
+    """CoNLL-2002, ``esp`` or ``ned``: words and shapes in a window of five, ends of the word itself."""
+    train, test = (read_conll(folder / f"{language}.{part}") for part in ("train", "testa"))
+    return _corpus(_entities, train[:sentences], test)
 
 
 def tagging(folder: Path, sentences: int | None) -> Corpus:
@@ -68,6 +75,12 @@ def _tags(sentence: Sequence[tuple[str, ...]]) -> list[list[str]]:
 
 def _words(sentence: Sequence[tuple[str, ...]]) -> list[list[str]]:
     rows = templated([row[:1] for row in sentence], TAGGING)
+    return [[*row, *word_parts(word)] for row, (word, *_) in zip(rows, sentence, strict=True)]
+
+
+def _entities(sentence: Sequence[tuple[str, ...]]) -> list[list[str]]:
+    windows = [((column, offset),) for column in (0, 1) for offset in range(-2, 3)]
+    rows = templated([(word, shape(word)) for word, *_ in sentence], windows)
     return [[*row, *word_parts(word)] for row, (word, *_) in zip(rows, sentence, strict=True)]
 
 

@@ -14,6 +14,7 @@ class Options(NamedTuple):
     seconds: float  # for each estimator, to the end of the pass that exceeds them
     only: str | None  # only rows that have this in their names
     longest: int | None  # of what length sentences are parsed
+    results: Path  # where results are kept that take long
 
     def wants(self, name: str) -> bool:
         return self.only is None or self.only in name
@@ -21,6 +22,10 @@ class Options(NamedTuple):
     @property
     def conll(self) -> Path:
         return self.data / "conll2000" / "train.txt"
+
+    @property
+    def entities(self) -> Path:
+        return self.data / "conll2002"
 
     @property
     def treebank(self) -> Path:

@@ -1,41 +1,53 @@
-"""Where exact losses pay: objectives and decoders beside each other, on few and on many sentences."""
+"""Where exact losses pay: objectives and decoders beside each other, on few and on many sentences.
 
+``--task probabilities`` trains what has no result in ``--results`` yet, the cheapest first; ``--task tables``
+prints the tables of what is there.
+"""
+
+import time
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import sklearn_crfsuite
-from data import Corpus, conll_2000
+from data import Corpus, conll_2000, conll_2002
 from options import Options
+from results import Key, Result, Rows, counts, is_there, keep, measure
 from sklearn.model_selection import KFold
 
 import tallytree as tt
-from tallytree.learning import BestDecoder, Decoder, MaxExpected, SequenceCRF
-from tallytree.losses.chunks import chunks_of
+from tallytree.learning import BestDecoder, Decoder, MaxExpected, SequenceCRF, SequenceSVM
 
 F1, F2 = tt.losses.ChunkFBeta(), tt.losses.ChunkFBeta(beta=2.0)
+CORPORA = ("conll2000", "esp", "ned")
 SIZES, SEEDS = (100, 500, 2000, None), 5
-SLOW = 500  # sentences: with more, losses of tallies are left out
+LARGEST = 8000  # as many as "all" are, about
 
 
 class Contestant(NamedTuple):
+    """What to train: how, which settings to choose from, and about how much a step of it costs."""
+
     name: str
     make: Callable[..., Any]
+    setting: str
     grid: tuple[float, ...]
-    slow: bool = False
+    cost: float = 1.0
 
 
 def contestants() -> Iterator[Contestant]:
     """Yield what to train; each has as many settings to choose from."""
     crfsuite = partial(sklearn_crfsuite.CRF, algorithm="lbfgs")
-    yield Contestant("sklearn-crfsuite", crfsuite, (0.1, 0.5))
-    yield Contestant("likelihood", SequenceCRF, (0.1, 0.5))
+    yield Contestant("sklearn-crfsuite", crfsuite, "c2", (0.1, 0.5))
+    yield Contestant("likelihood", SequenceCRF, "c2", (0.1, 0.5))
     softened = partial(SequenceCRF, objective="softmax-margin")
-    yield Contestant("softmax margin, Hamming", partial(softened, "hamming"), (0.1, 0.5))
-    yield Contestant("softmax margin, F1 of chunks", partial(softened, F1), (0.1, 0.5), slow=True)
+    yield Contestant("softmax margin, Hamming", partial(softened, "hamming"), "c2", (0.1, 0.5))
+    yield Contestant("margin, Hamming", partial(SequenceSVM, tolerance=0.02), "C", (0.1, 0.5))
+    slack = partial(SequenceSVM, F1, scaling="slack", tolerance=0.02)
+    yield Contestant("slack, F1 of chunks", slack, "C", (0.3, 1.5), 3.0)
+    yield Contestant("softmax margin, F1 of chunks", partial(softened, F1), "c2", (0.1, 0.5), 1.5)
     risk = partial(SequenceCRF, F1, objective="risk", max_passes=40)
-    yield Contestant("expected F1 of chunks", risk, (0.003, 0.02), slow=True)
+    yield Contestant("risk, F1 of chunks", risk, "c2", (0.003, 0.02), 2.5)
 
 
 DECODERS: dict[str, Decoder] = {
@@ -46,83 +58,66 @@ DECODERS: dict[str, Decoder] = {
 }
 
 
-def counts(truths: list[Any], found: list[Any]) -> np.ndarray:
-    """Return right, found and true chunks of each sentence."""
-    rows = []
-    for truth, one in zip(truths, found, strict=True):
-        gold, mine = set(chunks_of(list(truth))), set(chunks_of(list(one)))
-        rows.append((len(gold & mine), len(mine), len(gold)))
-    return np.array(rows)
+def corpus_named(options: Options, name: str) -> Corpus:
+    if name == "conll2000":
+        return conll_2000(options.conll, None)
+    return conll_2002(options.entities, name)
 
 
-def measure(rows: np.ndarray, beta: float) -> float:
-    right, found, true = rows.sum(axis=0)
-    return 100 * (1 + beta**2) * right / max(beta**2 * true + found, 1)
+def drawn(corpus: Corpus, size: int | None, seed: int) -> tuple[list[Any], list[Any]]:
+    """Return some of the sentences to learn from."""
+    order = np.random.default_rng(seed).permutation(len(corpus.train_labels))[:size]
+    return [corpus.train_features[i] for i in order], [corpus.train_labels[i] for i in order]
 
 
-def chosen(contestant: Contestant, X: list[Any], y: list[Any], seed: int) -> Any:
-    """Choose c2 by F1 of two folds of the sentences to learn from, and fit them all."""
+def chosen(contestant: Contestant, X: list[Any], y: list[Any], seed: int) -> tuple[Any, dict[str, Any]]:
+    """Choose a setting by F1 of two folds of the sentences to learn from, and fit them all."""
     scores = []
-    for c2 in contestant.grid:
+    for value in contestant.grid:
         folds = KFold(2, shuffle=True, random_state=seed).split(X)
-        scores.append(sum(fold_score(contestant, c2, X, y, *fold) for fold in folds))
-    return contestant.make(c2=contestant.grid[int(np.argmax(scores))]).fit(X, y)
+        scores.append(sum(fold_score(contestant, value, X, y, *fold) for fold in folds) / 2)
+    best = {contestant.setting: contestant.grid[int(np.argmax(scores))]}
+    return contestant.make(**best).fit(X, y), {**best, "scores": scores}
 
 
-def fold_score(contestant: Contestant, c2: float, X: list[Any], y: list[Any], train: Any, test: Any) -> float:
-    fitted = contestant.make(c2=c2).fit([X[i] for i in train], [y[i] for i in train])
+def fold_score(
+    contestant: Contestant, value: float, X: list[Any], y: list[Any], train: Any, test: Any
+) -> float:
+    fitted = contestant.make(**{contestant.setting: value}).fit([X[i] for i in train], [y[i] for i in train])
     return measure(counts([y[i] for i in test], fitted.predict([X[i] for i in test])), 1.0)
 
 
-def one_round(
-    corpus: Corpus, size: int | None, seed: int, options: Options
-) -> Iterator[tuple[tuple[str, str], np.ndarray]]:
-    """Yield the counts of each contestant with each decoder, on one part of the training sentences."""
-    order = np.random.default_rng(seed).permutation(len(corpus.train_labels))[:size]
-    X, y = ([some[i] for i in order] for some in (corpus.train_features, corpus.train_labels))
-    for contestant in contestants():
-        if not options.wants(contestant.name) or (contestant.slow and len(X) > SLOW):
-            continue
-        fitted = chosen(contestant, X, y, seed)
-        for name, decoder in DECODERS.items():
-            if not isinstance(fitted, SequenceCRF) and name != "best":
-                continue
-            more = {"decode": decoder} if isinstance(fitted, SequenceCRF) else {}
-            found = fitted.predict(corpus.test_features, **more)
-            yield (contestant.name, name), counts(corpus.test_labels, found)
+def decoded(fitted: Any, corpus: Corpus) -> dict[str, Rows]:
+    """Return what each decoder finds; only our CRFs have more than one."""
+    if not isinstance(fitted, SequenceCRF):
+        return {"best": counts(corpus.test_labels, fitted.predict(corpus.test_features))}
+    return {
+        name: counts(corpus.test_labels, fitted.predict(corpus.test_features, decode=decoder))
+        for name, decoder in DECODERS.items()
+    }
 
 
-def interval(rows: list[np.ndarray], base: list[np.ndarray], beta: float) -> str:
-    """Return the difference to the first row, and 95 % of what a paired bootstrap of sentences gives."""
-    rng = np.random.default_rng(0)
-    drawn = [rng.integers(len(base[0]), size=len(base[0])) for _ in range(1000)]
-    apart = [
-        np.mean([measure(a[i], beta) - measure(b[i], beta) for a, b in zip(rows, base, strict=True)])
-        for i in drawn
+def jobs(options: Options) -> list[tuple[Key, Contestant]]:
+    """Return what is to be run, the cheapest first; all sentences are drawn once."""
+    sizes = SIZES if options.sentences is None else (options.sentences,)
+    found = [
+        (Key("probabilities", corpus, size, seed, contestant.name), contestant)
+        for size in sizes
+        for seed in range(1 if size is None else SEEDS)
+        for corpus in CORPORA
+        for contestant in contestants()
+        if options.wants(contestant.name)
     ]
-    low, high = np.quantile(apart, (0.025, 0.975))
-    mean = np.mean([measure(a, beta) - measure(b, beta) for a, b in zip(rows, base, strict=True)])
-    return f"{mean:+.2f} ({low:+.2f} to {high:+.2f})"
-
-
-def table(corpus: Corpus, size: int | None, seeds: int, options: Options) -> None:
-    found: dict[tuple[str, str], list[np.ndarray]] = {}
-    for seed in range(seeds):
-        for key, rows in one_round(corpus, size, seed, options):
-            found.setdefault(key, []).append(rows)
-    base = next(iter(found.values()))
-    print(f"\n### {size or 'all'} sentences, {seeds} draws of them\n")
-    print("| objective | decoder | F1 | beside the first row | F2 | beside the first row |")
-    print("| --- | --- | ---: | ---: | ---: | ---: |")
-    for (name, decoder), rows in found.items():
-        cells = [name, decoder]
-        for beta in (1.0, 2.0):
-            cells += [f"{np.mean([measure(one, beta) for one in rows]):.2f}", interval(rows, base, beta)]
-        print(f"| {' | '.join(cells)} |", flush=True)
+    return sorted(found, key=lambda job: (job[0].size or LARGEST) * job[1].cost)
 
 
 def run(options: Options) -> None:
-    corpus = conll_2000(options.conll, None)
-    print("\n## Where exact losses pay: chunking, CoNLL-2000")
-    for size in SIZES if options.sentences is None else (options.sentences,):
-        table(corpus, size, SEEDS, options)
+    read = cache(partial(corpus_named, options))
+    for key, contestant in jobs(options):
+        if is_there(options.results, key):
+            continue
+        corpus, started = read(key.corpus), time.process_time()
+        fitted, best = chosen(contestant, *drawn(corpus, key.size, key.seed), key.seed)
+        seconds = time.process_time() - started
+        keep(options.results, Result(key, decoded(fitted, corpus), best, seconds))
+        print(f"{key.file}: {seconds:.0f} seconds", flush=True)

@@ -14,9 +14,12 @@ from options import Options
 from sklearn.exceptions import ConvergenceWarning
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
+RESULTS = Path(__file__).parents[1] / "build" / "results"
 TASKS = {
     "chunking": "chunking",
     "probabilities": "probabilities",
+    "proportions": "proportions",
+    "tables": "tables",
     "tagging": "tagging",
     "base-np": "base_noun_phrases",
     "parsing": "parsing",
@@ -28,7 +31,9 @@ TASKS = {
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=DATA, help="the folder with conll2000/ and wsj/")
+    parser.add_argument(
+        "--data", type=Path, default=DATA, help="the folder with conll2000/, conll2002/ and wsj/"
+    )
     parser.add_argument("--sentences", type=int, help="learn from as many sentences only")
     parser.add_argument("--passes", type=int, default=40)
     parser.add_argument("--tolerance", type=float, default=0.02, help="the relative gap to stop at")
@@ -36,6 +41,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--task", choices=TASKS, action="append", help="all of them by default")
     parser.add_argument("--only", help="only rows that have this in their names")
     parser.add_argument("--longest", type=int, help="parse sentences of up to as many words")
+    parser.add_argument(
+        "--results",
+        type=Path,
+        default=RESULTS,
+        help="where probabilities and proportions keep what they have done",
+    )
     return parser.parse_args()
 
 
@@ -45,7 +56,14 @@ def main() -> None:
         sys.exit(f"there is no data in {given.data}; name its folder with --data")
     warnings.simplefilter("ignore", ConvergenceWarning)
     options = Options(
-        given.data, given.sentences, given.passes, given.tolerance, given.seconds, given.only, given.longest
+        given.data,
+        given.sentences,
+        given.passes,
+        given.tolerance,
+        given.seconds,
+        given.only,
+        given.longest,
+        given.results,
     )
     for task in given.task or TASKS:
         import_module(TASKS[task]).run(options)

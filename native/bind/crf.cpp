@@ -191,6 +191,21 @@ nb::object chunks_above(Doubles2 emissions, Doubles2 links, Ints starts, Ints32 
     return to_chunks(std::move(found));
 }
 
+// The mean and the variance of the number of chunks of each chain; nothing where scores lie too far apart.
+nb::object numbers_of_chunks(Doubles2 emissions, Doubles2 links, Ints starts, Ints32 types, Flags boundaries,
+                             std::int64_t threads) {
+    const PyChunks given(emissions, links, starts, types, boundaries);
+    ChunkNumbers found;
+    bool level = false;
+    {
+        nb::gil_scoped_release release;
+        level = are_level(given.chains);
+        if (level) found = chunk_numbers(given.chains, given.scheme, threads, chosen_kernels, kPoll, kPlainly);
+    }
+    if (!level) return nb::none();
+    return nb::make_tuple(to_numpy(std::move(found.means)), to_numpy(std::move(found.variances)));
+}
+
 }  // namespace
 
 void bind_crf(nb::module_ &m) {
@@ -206,6 +221,8 @@ void bind_crf(nb::module_ &m) {
           "gain"_a.noconvert(), "threads"_a);
     m.def("chunks_above", &chunks_above, "emissions"_a.noconvert(), "links"_a.noconvert(), "starts"_a.noconvert(),
           "types"_a.noconvert(), "boundaries"_a.noconvert(), "least"_a, "threads"_a);
+    m.def("chunk_numbers", &numbers_of_chunks, "emissions"_a.noconvert(), "links"_a.noconvert(), "starts"_a.noconvert(),
+          "types"_a.noconvert(), "boundaries"_a.noconvert(), "threads"_a);
     m.def("sparse_times", &times, "starts"_a.noconvert(), "columns"_a.noconvert(), "values"_a.noconvert(),
           "table"_a.noconvert(), "threads"_a);
 }

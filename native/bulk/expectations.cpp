@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "bulk/gate.h"
+#include "bulk/tallied_chain.h"
 
 namespace tallytree {
 namespace {
@@ -15,14 +16,25 @@ class ItemExpectation {
           number_(number),
           space_(space),
           poll_(poll),
-          limit_(batch.memory_limit()),
-          request_(item_.truth ? item_.truth.request(batch.mode, limit_ / 2, space) : halved(item_.request)) {}
+          mode_(batch.mode),
+          limit_(batch.memory_limit()) {}
+
+    // In plain products; false where that cannot be done.
+    bool find_quickly(TalliedChain &chain, Gate &gate, const MaxPlusKernels *kernels, const Expecting &what,
+                      std::span<double *const> entries, Expectation &found) {
+        if (!chain.take(item_, what.objective, limit_)) return false;
+        const Pass pass(gate, chain.bytes(), limit_, poll_);
+        Meter meter(poll_);
+        return chain.find(what.importance[number_], entries, kernels, meter, found.value);
+    }
 
     Expectation find(Gate &gate, const MaxPlusKernels *kernels, const Expecting &what,
                      std::span<double *const> entries) {
         Expectation found;
+        const LayoutRequest request =
+            item_.truth ? item_.truth.request(mode_, limit_ / 2, space_) : halved(item_.request);
         try {
-            space_.lay_out(item_.skeleton, request_, poll_);
+            space_.lay_out(item_.skeleton, request, poll_);
         } catch (const BudgetExceeded &refusal) {
             return {0, true, 2 * refusal.bytes};
         }
@@ -68,8 +80,8 @@ class ItemExpectation {
     const Index number_;
     Workspace &space_;
     const Poll &poll_;
+    const Mode mode_;
     const double limit_;
-    const LayoutRequest request_;
 };
 
 }  // namespace
@@ -82,13 +94,15 @@ std::vector<Expectation> expectations(const Batch &batch, const Expecting &what,
     threads = threads_within(batch.memory_limit(), threads);
     const double share = batch.memory_limit() / static_cast<double>(threads);
     std::vector<Workspace> workspaces(threads);
+    std::vector<TalliedChain> chains(threads);
     const Work work = [&](Worker &worker, Index group) {
         std::vector<double *> entries;
         const Index first = group * batch.size() / what.groups, last = (group + 1) * batch.size() / what.groups;
         for (Index i = first; i < last; i++) {
             what.places(i, group, entries);
             ItemExpectation item(batch, i, workspaces[worker.number], worker.poll);
-            found[i] = item.find(gate, kernels, what, entries);
+            if (!item.find_quickly(chains[worker.number], gate, kernels, what, entries, found[i]))
+                found[i] = item.find(gate, kernels, what, entries);
             workspaces[worker.number].trim(share);
         }
     };

@@ -67,7 +67,7 @@ class Truth {
     // Puts labels in the places of states.
     void relabel(std::span<std::int64_t> states) const;
 
-  private:
+    // What there is at a position: the labels of its states, what they count, and what neighbours do.
     const std::int32_t *labels_at(Index m) const { return tables_->labels.data() + kinds_[m] * tables_->states; }
     const std::int64_t *given_at(Index statistic, Index m) const {
         return tables_->given.data() + (statistic * tables_->kinds + kinds_[m]) * tables_->states;
@@ -76,6 +76,8 @@ class Truth {
     const std::int64_t *moved_at(Index statistic, Index m) const {
         return tables_->moved.data() + (statistic * tables_->links + table_at(m)) * tables_->states * tables_->states;
     }
+
+  private:
     Index size() const { return static_cast<Index>(kinds_.size()); }
     double state_score(const TableBlock<double> &emissions, Index m, Index state) const;
 

@@ -5,46 +5,10 @@
 #include <cmath>
 #include <numeric>
 
+#include "bulk/spread.h"
 #include "crf/chains.h"
 
 namespace tallytree {
-
-inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-struct Spread {
-    double low = kInfinity, high = kNegativeInfinity;  // of the finite scores
-    bool forbids = false, broken = false;              // whether some are -inf, or no scores at all
-    void take(std::span<const double> scores) {
-        constexpr std::size_t kLanesHere = 4;
-        double least[kLanesHere], most[kLanesHere], poison[kLanesHere] = {};  // the last is nan unless all are finite
-        std::fill_n(least, kLanesHere, kInfinity);
-        std::fill_n(most, kLanesHere, kNegativeInfinity);
-        const std::size_t whole = scores.size() / kLanesHere * kLanesHere;
-        for (std::size_t i = 0; i < whole; i += kLanesHere)
-            for (std::size_t l = 0; l < kLanesHere; l++) {
-                const double score = scores[i + l];
-                least[l] = score < least[l] ? score : least[l];
-                most[l] = score > most[l] ? score : most[l];
-                poison[l] += score * 0;
-            }
-        if (poison[0] + poison[1] + poison[2] + poison[3] == 0) {
-            low = std::min(low, *std::min_element(least, least + kLanesHere));
-            high = std::max(high, *std::max_element(most, most + kLanesHere));
-            scores = scores.subspan(whole);
-        }
-        for (const double score : scores) {
-            if (score == kNegativeInfinity) {
-                forbids = true;
-                continue;
-            }
-            broken |= !(score < kInfinity);
-            low = std::min(low, score);
-            high = std::max(high, score);
-        }
-    }
-    double top() const { return high == kNegativeInfinity ? 0 : high; }
-    double width() const { return broken ? kInfinity : high == kNegativeInfinity ? 0 : high - low; }
-};
 
 // What one thread needs for one chain after the other. Rows have room for whole vectors, and zeros beyond the labels.
 class ChainSummer {

@@ -6,12 +6,11 @@
 // a chain whose smallest sum comes near what underflows is left out.
 #pragma once
 
+#include "bulk/spread.h"
 #include "bulk/thread_pool.h"
 #include "kernels/maxplus.h"
 
 namespace tallytree {
-
-inline constexpr double kWidest = 500;  // exp(-500) is a normal number, by far
 
 struct ChainBatch {
     const double *emissions;               // [position][label]

@@ -39,4 +39,11 @@ ChosenChunks choose_chunks(const ChainBatch &chains, const ChunkScheme &scheme, 
 std::vector<ChosenChunk> likely_chunks(const ChainBatch &chains, const ChunkScheme &scheme, double least, Index threads,
                                        const MaxPlusKernels *kernels, const Poll &poll, const Inside &inside);
 
+struct ChunkNumbers {
+    std::vector<double> means, variances;  // of each chain's number of chunks
+};
+
+ChunkNumbers chunk_numbers(const ChainBatch &chains, const ChunkScheme &scheme, Index threads,
+                           const MaxPlusKernels *kernels, const Poll &poll, const Inside &inside);
+
 }  // namespace tallytree

@@ -66,10 +66,51 @@ void sparse_row(const std::int32_t *columns, const double *values, Int count, co
     }
 }
 
+template <int NV>
+INLINE void mix_rows_tile(const double *const *x, const double *f, Int count, double *out, Int l) {
+    Vector sum[NV] = {};
+    for (Int k = 0; k < count; k++) {
+        const Vector by = splat(f[k]);
+        for (int v = 0; v < NV; v++) sum[v] = sum[v] + by * load(x[k] + l + v * W);
+    }
+    for (int v = 0; v < NV; v++) store(out + l + v * W, sum[v]);
+}
+
+void mix_rows(const double *const *x, const double *f, Int count, double *out, Int n) {
+    Int l = 0;
+    for (; l + 5 * W < n; l += 6 * W) mix_rows_tile<6>(x, f, count, out, l);
+    for (; l + 2 * W < n; l += 3 * W) mix_rows_tile<3>(x, f, count, out, l);
+    for (; l < n; l += W) mix_rows_tile<1>(x, f, count, out, l);
+}
+
+constexpr int kParts = 8;
+
+template <int K>
+INLINE void dot_rows_tile(const double *const *x, const double *y, double *out, Int n) {
+    constexpr int NV = kParts / W;
+    Vector sum[K][NV] = {};
+    for (Int l = 0; l < n; l += kParts)
+        for (int v = 0; v < NV; v++) {
+            const Vector with = load(y + l + v * W);
+            for (int k = 0; k < K; k++) sum[k][v] = sum[k][v] + load(x[k] + l + v * W) * with;
+        }
+    for (int k = 0; k < K; k++) {
+        double parts[kParts];
+        for (int v = 0; v < NV; v++) store(parts + v * W, sum[k][v]);
+        out[k] = ((parts[0] + parts[1]) + (parts[2] + parts[3])) + ((parts[4] + parts[5]) + (parts[6] + parts[7]));
+    }
+}
+
+void dot_rows(const double *const *x, const double *y, Int count, double *out, Int n) {
+    Int k = 0;
+    for (; k + 4 <= count; k += 4) dot_rows_tile<4>(x + k, y, out + k, n);
+    for (; k < count; k++) dot_rows_tile<1>(x + k, y, out + k, n);
+}
+
 }  // namespace
 
 extern const MatrixKernels matrices;
-const MatrixKernels matrices = {row_times, add_outer, sparse_row};
+const MatrixKernels matrices = {row_times, add_outer, sparse_row, mix_rows, dot_rows};
 
 }  // namespace TALLYTREE_ISA
 }  // namespace tallytree

@@ -19,6 +19,13 @@ struct MatrixKernels {
     // out[j] = sum over k < count of values[k] * m[columns[k] * n + j], for exactly j < n.
     void (*sparse_row)(const std::int32_t *columns, const double *values, std::int64_t count, const double *m,
                        double *out, std::int64_t n);
+
+    // out[l] = sum over k < count of f[k] * x[k][l], for l < n rounded up to whole vectors, which must be there.
+    void (*mix_rows)(const double *const *x, const double *f, std::int64_t count, double *out, std::int64_t n);
+
+    // out[k] = sum over l < n of x[k][l] * y[l], in eight parts; there are zeros in y up to the next multiple of eight,
+    // and finite numbers in every x.
+    void (*dot_rows)(const double *const *x, const double *y, std::int64_t count, double *out, std::int64_t n);
 };
 
 }  // namespace tallytree

@@ -357,6 +357,21 @@ def chunks_above(
     least: float,
     threads: int,
 ) -> NDArray[np.void] | None: ...
+
+class NameTable:
+    def __init__(self, names: list[str]) -> None: ...
+    def read(
+        self, examples: list[object]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]] | None: ...
+
+def chunk_numbers(
+    emissions: NDArray[np.float64],
+    links: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    types: NDArray[np.int32],
+    boundaries: NDArray[np.bool_],
+    threads: int,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None: ...
 def sparse_times(
     starts: NDArray[np.int64],
     columns: NDArray[np.int32],

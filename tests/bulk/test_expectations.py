@@ -11,6 +11,7 @@ import tallytree as tt
 from tallytree.bulk import expectations
 from tallytree.bulk.chain_sums import ChainSums, _add_logarithms
 from tallytree.bulk.chains import Chains
+from tallytree.bulk.counted import evidence_of_counts
 from tallytree.bulk.expectations import SparseRows, laid_chains, objective_of_chains, sum_chains
 from tallytree.kernels import native
 
@@ -151,12 +152,58 @@ def test_a_chain_that_does_not_fit_is_named(monkeypatch):
         objective_of_chains(some, tt.losses.FBeta(background=0), np.arange(42) % 2, "risk")
 
 
+def forbidding(some):
+    """The same chains with one label more, which is never allowed: they are summed in logarithms."""
+    scores = np.pad(some.emissions, ((0, 0), (0, 1)), constant_values=-np.inf)
+    names = None if some.names is None else (*some.names, "B-none")
+    return Chains(scores, np.pad(some.links, (0, 1)), some.lengths, names)
+
+
+@pytest.mark.parametrize("loss", [tt.losses.ChunkFBeta(), tt.losses.FBeta(background="O", beta=0.5)])
+@pytest.mark.parametrize("objective", ["softmax-margin", "risk"])
+@pytest.mark.parametrize("scale", [0.1, 20.0, 70.0])
+def test_products_and_logarithms_agree(loss, objective, scale):
+    rng = np.random.default_rng(1)
+    lengths = [1, 2, 60, 25]
+    scores, links = rng.normal(size=(sum(lengths), 4)), rng.normal(size=(4, 4))
+    truths = rng.integers(0, 4, sum(lengths))
+    scores[np.arange(len(truths)), truths] += 3.0  # tallies far from the truth are as good as impossible
+    some, importance = Chains(scale * scores, scale * links, lengths, NAMES[4]), rng.normal(size=4)
+    assert np.ptp(scale * links) + scale * np.ptp(scores, axis=1).max() < 1000.0
+    found = objective_of_chains(some, loss, truths, objective, importance)
+    wanted = objective_of_chains(forbidding(some), loss, truths, objective, importance)
+    size = max(1.0, np.abs(wanted.values).max())
+    np.testing.assert_allclose(found.values, wanted.values, rtol=1e-13 * size, atol=1e-12)
+    np.testing.assert_allclose(found.labels, wanted.labels[:, :4], atol=1e-12 * size)
+    np.testing.assert_allclose(found.links, wanted.links[:4, :4], atol=1e-11 * size)
+
+
+@pytest.mark.parametrize("scale", [0.1, 5.0, 60.0])
+def test_evidence_in_products_and_logarithms_agrees(scale):
+    rng = np.random.default_rng(2)
+    lengths = [1, 3, 40, 12]
+    scores, links = rng.normal(size=(sum(lengths), 4)), rng.normal(size=(4, 4))
+    some, importance = Chains(scale * scores, scale * links, lengths, None), rng.normal(size=4)
+    counts = [
+        {1: (0, 1), 3: (0, 0)},
+        {1: (1, 1), 3: (0, 2)},
+        {1: (2, 3), 3: (7, 9)},
+        {1: (0, 12), 3: (12, 12)},
+    ]
+    found = evidence_of_counts(some, counts, importance)
+    wanted = evidence_of_counts(forbidding(some), counts, importance)
+    size = max(1.0, np.abs(wanted.values).max())
+    np.testing.assert_allclose(found.values, wanted.values, rtol=1e-12, atol=1e-13 * size)
+    np.testing.assert_allclose(found.labels, wanted.labels[:, :4], atol=1e-12 * size)
+    np.testing.assert_allclose(found.links, wanted.links[:4, :4], atol=1e-11 * size)
+
+
 def test_tables_that_are_computed_again_give_the_same(monkeypatch):
     rng = np.random.default_rng(0)
-    some = Chains(rng.normal(size=(300, 2)), rng.normal(size=(2, 2)), [300], None)
+    some = forbidding(Chains(rng.normal(size=(300, 2)), rng.normal(size=(2, 2)), [300], None))
     asked = some, tt.losses.HammingDistance(), rng.integers(0, 2, 300), "risk"
     whole = objective_of_chains(*asked)
-    for limit in (1_600_000, 1_000_000):  # 300 tables of up to 600 numbers, twice
+    for limit in (2_400_000, 1_500_000):  # 300 tables of up to 900 numbers, twice
         monkeypatch.setattr(expectations, "default_memory_limit", lambda limit=limit: limit)
         assert all(map(np.array_equal, objective_of_chains(*asked), whole))
 

@@ -1,7 +1,11 @@
 """Features of positions: templates, attributes, and the corpus that comes with the library."""
 
+import pickle
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 pytest.importorskip("sklearn")
 pytest.importorskip("clarabel")
@@ -127,3 +131,27 @@ def test_predictions_do_not_depend_on_how_sentences_are_read():
     assert svm.predict([]) == []
     with pytest.raises(tt.ModelError, match="each position is a row of 2 columns, got 'the'"):
         svm.predict([*X, ["the"]])
+
+
+TEXTS = st.text(st.sampled_from("ab:é語🙂"), max_size=12)
+VALUES = st.one_of(TEXTS, st.booleans(), st.integers(-2, 2), st.floats(allow_nan=False))
+POSITIONS = st.one_of(st.lists(TEXTS, max_size=5), st.dictionaries(TEXTS, VALUES, max_size=5))
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(POSITIONS, max_size=3), min_size=1, max_size=4), st.sets(TEXTS, max_size=12))
+def test_many_examples_are_read_as_one_by_one(examples, names):
+    words = Vocabulary(tuple(sorted(names)))
+    rows, lengths = words.stacked(examples)
+    assert lengths == [len(example) for example in examples]
+    one_by_one = [words.rows(example).toarray() for example in examples]
+    assert np.array_equal(rows.toarray(), np.concatenate(one_by_one))
+
+
+def test_every_name_of_a_large_vocabulary_is_found_again():
+    names = [f"{'x' * (i % 40)}{i}" for i in range(20_000)]
+    words = pickle.loads(pickle.dumps(Vocabulary(tuple(names))))
+    rows, _ = words.stacked([[[name] for name in names], [["y"], [names[7], names[7]]]])
+    assert np.array_equal(rows.indices[:20_000], np.arange(20_000))
+    assert rows[20_000].nnz == 0 and rows[20_001].toarray().sum() == 2.0
+    assert pickle.loads(pickle.dumps(words)) == words

@@ -11,7 +11,7 @@ from scipy.optimize import approx_fprime
 
 import tallytree as tt
 from tallytree.learning import MaxBrackets, TreeCRF, load, save
-from tallytree.learning.tree_crf import TreeLikelihood
+from tallytree.learning.tree_crf import TreeObjective
 from tallytree.parsing import parse_tree
 
 TREES = [
@@ -28,7 +28,7 @@ def test_the_gradient_is_that_of_the_sum_over_trees(seed):
     problem = trees(seed, tt.losses.FBeta())
     rng = np.random.default_rng(seed)
     importance, weights = rng.random(len(problem)), 0.3 * rng.normal(size=problem.dimension)
-    objective = TreeLikelihood(problem, importance, threads=2)
+    objective = TreeObjective(problem, "likelihood", importance, threads=2)
     value, gradient = objective(weights)
 
     def wanted(some):
@@ -43,6 +43,49 @@ def test_the_gradient_is_that_of_the_sum_over_trees(seed):
 
     np.testing.assert_allclose(value, wanted(weights), rtol=1e-10)
     np.testing.assert_allclose(gradient, approx_fprime(weights, wanted, 1e-7), rtol=1e-4, atol=1e-5)
+
+
+LOSSES = [
+    tt.losses.FBeta(),
+    tt.losses.FBeta(beta=2.0),
+    tt.losses.Recall(),
+    tt.losses.SymmetricDifference(),
+    tt.losses.CrossingBrackets(),
+]
+
+
+@pytest.mark.parametrize("objective", ["softmax-margin", "risk"])
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_objectives_with_losses_are_those_of_all_trees(loss, objective):
+    problem = trees(1, loss)
+    rng = np.random.default_rng(1)
+    importance, weights = rng.random(len(problem)), 0.3 * rng.normal(size=problem.dimension)
+    value, gradient = TreeObjective(problem, objective, importance, threads=2)(weights)
+
+    def wanted(some):
+        total = 0.0
+        for example, weight in enumerate(importance):
+            truth = problem.truth(example)
+            every = list(tt.k_best(problem.model(example, some), 10_000))
+            scores = np.array([one.score for one in every])
+            costs = np.array([problem.cost(example, one.tree) for one in every])
+            if objective == "risk":
+                shares = np.exp(scores - np.logaddexp.reduce(scores))
+                total += weight * float(shares @ costs)
+            else:
+                indices, values = problem.features(example, truth)
+                right = problem.offset(example, truth) + float(some[indices] @ values)
+                total += weight * (np.logaddexp.reduce(scores + costs) - right)
+        return total
+
+    np.testing.assert_allclose(value, wanted(weights), rtol=1e-9)
+    np.testing.assert_allclose(gradient, approx_fprime(weights, wanted, 1e-7), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("objective", ["softmax-margin", "risk"])
+def test_trees_are_learned_for_a_loss(objective):
+    crf = TreeCRF("f1", objective=objective, c2=0.01, max_passes=60).fit(SENTENCES, TREES)
+    assert crf.predict(SENTENCES) == TREES
 
 
 def test_trees_are_learned(tmp_path):
@@ -61,8 +104,8 @@ def test_threads_change_nothing():
 
 
 def test_what_trees_do_not_have_is_refused():
-    with pytest.raises(tt.ModelError, match="objective='likelihood'"):
-        TreeCRF(objective="risk").fit(SENTENCES, TREES)
+    with pytest.raises(tt.ModelError, match="a loss of trees such as"):
+        TreeCRF("hamming", objective="risk").fit(SENTENCES, TREES)
     with pytest.raises(tt.ModelError, match="no classes to weigh"):
         TreeCRF(class_weight="balanced").fit(SENTENCES, TREES)
     with pytest.raises(tt.ModelError, match="the weight of example 1 is -1"):

@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 
 from tallytree.bulk.chains import Chains
 from tallytree.bulk.expectations import Floats
-from tallytree.bulk.least_loss import Nodes, chosen_nodes, likely_nodes, longest_of, nodes_of, spelled
+from tallytree.bulk.least_loss import Nodes, likely_nodes, nodes_of, spelled, too_far
 from tallytree.bulk.truth_tables import Integers
 from tallytree.errors import ModelError
+from tallytree.kernels import native
 from tallytree.losses.base import Loss
 from tallytree.losses.chunks import ChunkFBeta
 from tallytree.losses.nodes import FBeta
+from tallytree.planning.budget import thread_count
 
 
 class BestCorpus(NamedTuple):
@@ -110,9 +112,11 @@ def _best_set(chunks: NDArray[np.void], worth: Floats, starts: Integers) -> NDAr
 
 def _sizes(chains: Chains, nodes: Nodes, threads: int | None) -> tuple[float, float]:
     """Return the mean and the variance of the number of nodes of all truths."""
-    sizes = np.arange(longest_of(chains) + 1, dtype=np.float64)
-    table = np.ascontiguousarray(np.broadcast_to(sizes, (len(sizes), len(sizes))))
-    nothing = np.zeros(table.shape)
-    mean = chosen_nodes(chains, nodes, (table, nothing), threads)[0]
-    square = chosen_nodes(chains, nodes, (table**2, nothing), threads)[0]
-    return float(mean.sum()), float(np.maximum(square - mean**2, 0.0).sum())
+    starts = np.cumsum([0, *chains.lengths], dtype=np.int64)
+    found = native.chunk_numbers(
+        chains.emissions, chains.links, starts, nodes.types, nodes.boundaries, thread_count(threads)
+    )
+    if found is None:
+        raise too_far()
+    means, variances = found
+    return float(means.sum()), float(variances.sum())

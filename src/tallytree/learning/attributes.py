@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, repeat
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.feature_extraction import FeatureHasher
 
+from tallytree.bulk.name_tables import NameTable
 from tallytree.errors import ModelError
 
 Rows = Any
@@ -146,6 +148,14 @@ class Vocabulary(Encoder):
         """The number of columns."""
         return len(self.names)
 
+    @cached_property
+    def _table(self) -> NameTable:
+        return NameTable(self.names)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the native table: it is made again where it is needed."""
+        return {name: value for name, value in vars(self).items() if name != "_table"}
+
     @classmethod
     def of(cls, examples: Iterable[Sequence[Any]], min_count: int = 1) -> Vocabulary:
         """Return the attributes that come often enough, in the order in which they come first."""
@@ -158,6 +168,11 @@ class Vocabulary(Encoder):
 
     def stacked(self, examples: Sequence[Any]) -> tuple[Rows, list[int]]:
         """Return the rows of several examples one after the other, and the length of each example."""
+        found = self._table.rows(examples)
+        if found is not None:
+            shape = (len(found.starts) - 1, self.size)
+            rows = sparse.csr_matrix((found.values, found.columns, found.starts), shape=shape)
+            return rows, list(map(len, examples))
         columns, values, sizes = zip(*map(self._entries, examples), strict=True)
         rows = self._matrix(np.concatenate(columns), np.concatenate(values), chain.from_iterable(sizes))
         return rows, list(map(len, sizes))

@@ -23,23 +23,25 @@ from tallytree.parsing.binarise import Tail
 from tallytree.planning.budget import thread_count
 
 
-class TreeLikelihood(Objective):
-    """``−log p(y*)`` of trees, added up over sentences.
+class TreeObjective(Objective):
+    """An objective of trees, added up over sentences.
 
     Parameters
     ----------
     problem : TreeProblem
         The trees.
-    importance, threads
+    kind, importance, threads
         As for :class:`SequenceObjective`.
     """
 
-    def __init__(self, problem: TreeProblem, importance: Floats, threads: int | None = None) -> None:
-        self.kind, self.threads, self._problem = "likelihood", threads, problem
+    def __init__(
+        self, problem: TreeProblem, kind: ObjectiveKind, importance: Floats, threads: int | None = None
+    ) -> None:
+        self.kind, self.threads, self._problem = kind, threads, problem
         self.examples, self.dimension = len(problem), problem.dimension
         self._importance = np.asarray(importance, dtype=np.float64)
         self._observed, self._fixed = np.zeros(self.dimension), 0.0
-        for example, weight in enumerate(self._importance):
+        for example, weight in enumerate(self._importance if kind != "risk" else ()):
             truth = problem.truth(example)
             indices, values = problem.features(example, truth)
             np.add.at(self._observed, indices, weight * values)
@@ -49,15 +51,31 @@ class TreeLikelihood(Objective):
         """Return the value at some weights, and the gradient."""
 
         def one(example: int) -> Any:
-            return self._problem.log_partition(example, weights)
+            if self.kind == "likelihood":
+                return self._problem.log_partition(example, weights)
+            return self._problem.tallied(example, weights, _OBJECTIVES[self.kind])
 
         value, gradient = -self._fixed - float(weights @ self._observed), -self._observed
         with ThreadPoolExecutor(thread_count(self.threads)) as pool:  # charts are summed without the GIL
             found = pool.map(one, range(self.examples))  # in order, whoever comes first
-            for importance, (log_sum, (indices, values)) in zip(self._importance, found, strict=True):
-                value += importance * log_sum
+            for importance, (part, (indices, values)) in zip(self._importance, found, strict=True):
+                value += importance * part
                 np.add.at(gradient, indices, importance * values)
         return float(value), gradient
+
+
+def _softmax_margin(log_sums: Floats, losses: Floats) -> tuple[float, Floats]:
+    log_sum = float(np.logaddexp.reduce(log_sums + losses))
+    return log_sum, np.exp(log_sums + losses - log_sum)
+
+
+def _risk(log_sums: Floats, losses: Floats) -> tuple[float, Floats]:
+    shares = np.exp(log_sums - np.logaddexp.reduce(log_sums))
+    mean = float(shares @ losses)
+    return mean, shares * (losses - mean)
+
+
+_OBJECTIVES = {"softmax-margin": _softmax_margin, "risk": _risk}
 
 
 class TreeCRF(TreeEstimator, StructuredCRF):
@@ -69,8 +87,11 @@ class TreeCRF(TreeEstimator, StructuredCRF):
 
     Parameters
     ----------
-    objective : {"likelihood"}
-        What is minimised; for trees there is one, and ``loss`` is what :meth:`score` goes by.
+    loss : Loss or str, optional
+        For the objectives that have one, a loss of trees; by default the number of wrong constituents. Any
+        loss that is counted in a chart will do: F-measures, precision, recall, crossing brackets.
+    objective : {"likelihood", "softmax-margin", "risk"}
+        As for :class:`SequenceCRF`. Charts that carry tallies take several times as long as plain ones.
     c1, c2, tolerance, max_passes, max_seconds, n_jobs, warm_start, checkpoint, verbose
         As for :class:`SequenceCRF`. There are no classes to weigh.
     horizontal, vertical, tail, prior, smoothing, rare, hashed, min_count
@@ -115,10 +136,8 @@ class TreeCRF(TreeEstimator, StructuredCRF):
     ) -> None:
         self._keep(locals())
 
-    def _objective(self, problem: Any, kind: ObjectiveKind, importance: Floats) -> TreeLikelihood:
-        if kind != "likelihood":
-            raise ModelError(f"trees are learned by objective='likelihood', got {kind!r}; or use TreeSVM")
-        return TreeLikelihood(problem, importance, self._threads)
+    def _objective(self, problem: Any, kind: ObjectiveKind, importance: Floats) -> TreeObjective:
+        return TreeObjective(problem, kind, importance, self._threads)
 
     def _importance(self, truths: list[Any], sample_weight: ArrayLike | None) -> Floats:
         if self.class_weight is not None:
@@ -130,4 +149,5 @@ class TreeCRF(TreeEstimator, StructuredCRF):
         check_is_fitted(self, "weights_")
         self._check_examples(X, y)
         problem = self._problem(X, self._truths(X, y), self._recipe())
-        return TreeLikelihood(problem, np.ones(len(X)), self._threads)(self.weights_)[0] / len(X)
+        objective = TreeObjective(problem, "likelihood", np.ones(len(X)), self._threads)
+        return objective(self.weights_)[0] / len(X)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from tallytree.errors import ModelError
 from tallytree.learning.inference import Found, Scaling, Task
 from tallytree.learning.planes import Features, Floats
@@ -18,7 +20,7 @@ from tallytree.losses import Loss
 from tallytree.losses.scaling import checked_scaling, scaled
 from tallytree.parsing import Forest, Tree, counted_loss, diverse_k_best, loss_augmented
 from tallytree.planning.budget import thread_count
-from tallytree.solving import profile
+from tallytree.solving import distribution, profile
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,21 @@ class TreeProblem(TrainingProblem):
         (forest,) = self.scorer.forests([sentence], weights)
         log_sum, counts = forest.sums()
         return log_sum, self.scorer.expected(sentence, forest, counts)
+
+    def tallied(
+        self, example: int, weights: Floats, objective: Callable[[Floats, Floats], tuple[float, Floats]]
+    ) -> tuple[float, Features]:
+        """Return an objective of the losses of all trees of a sentence, and its derivatives by weights.
+
+        `objective`: takes the log-partitions of all tallies and their losses; returns its value, and what it
+        gains with each log-partition.
+        """
+        sentence = self._sentences[example]
+        (forest,) = self.scorer.forests([sentence], weights)
+        counted = counted_loss(self.loss_of(example))
+        found = distribution(forest, counted.statistics)
+        value, gains = objective(found.log_partitions, np.asarray(counted.value(*found.tallies.T), float))
+        return value, self.scorer.expected(sentence, forest, found.step_counts(gains))
 
     def task(self, examples: Sequence[int], weights: Floats) -> TreeTask:
         """Return the inference that several sentences ask for."""

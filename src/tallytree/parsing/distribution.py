@@ -146,6 +146,10 @@ class TreeDistribution(TallyProbabilities):
         BudgetError
             A second table of the chart's size does not fit the memory limit.
         """
+        return expectations_of(self.forest.compiled, self.step_counts(weights))
+
+    def step_counts(self, weights: ArrayLike) -> StepCounts:
+        """Return the same as :meth:`gradient`, by tags, rules and chains of unary rules over spans."""
         arena = self.plan.layout.arena_bytes
         if self.plan.peak_bytes + arena > self.plan.limit:
             raise BudgetError(
@@ -155,8 +159,7 @@ class TreeDistribution(TallyProbabilities):
         run = self._loaded()
         cells = np.zeros(len(run.values))
         cells[self._cells] = np.asarray(weights, dtype=np.float64)
-        counts = run.expectations(cells)
-        return expectations_of(self.forest.compiled, _without_levels(counts, self.plan.compiled.levels))
+        return _without_levels(run.expectations(cells), self.plan.compiled.levels)
 
     # --- inside -------------------------------------------------------------------------------------------
 

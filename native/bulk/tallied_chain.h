@@ -1,0 +1,99 @@
+// An objective of the tallies of a chain and its derivatives, in plain products: sums over labellings for every state
+// and tally, on a scale of its own at every position, forward and then backward.
+//
+// Why that is safe: let scores of labels at a position and those of neighbours lie within W together, all of them
+// finite, and the logs of the weights of tallies within R. Whatever the tally, what follows a label weighs at most
+// exp(W + R) times as much as what follows another. So a sum that is less than exp(-kSmallestLog) of all at its
+// position is less than exp(W + R - kSmallestLog) of the result, which is far below rounding where W and R are what is
+// allowed here: it is left out, and nothing underflows. Chains whose scores lie further apart, or that forbid labels,
+// are left to tables of logarithms; so is evidence that is very unlikely.
+#pragma once
+
+#include "bulk/batch.h"
+#include "bulk/objectives.h"
+#include "bulk/tally_weights.h"
+
+namespace tallytree {
+
+inline constexpr Index kMostTallied = 4;  // statistics
+
+class TalliedChain {
+  public:
+    // Takes an item; false where it is to be left to tables of logarithms.
+    bool take(const BatchItem &item, Objective objective, double memory_limit);
+    double bytes() const { return bytes_; }
+
+    // Finds the objective of the item, and adds its derivatives times `importance` to the entries; false as above.
+    bool find(double importance, std::span<double *const> entries, const MaxPlusKernels *kernels, Meter &meter,
+              double &value);
+
+  private:
+    static constexpr Index kPadding = 8;             // cells: the widest vector
+    static constexpr double kMostBytes = 256 << 20;  // of the tables of one chain: larger ones are better kept in parts
+    static Index padded(Index n) { return (n + kPadding - 1) / kPadding * kPadding; }
+    using Row = std::vector<double>;
+    // The tallies at a position: boxes, in which every statistic has a stride.
+    struct Box {
+        Index cells = 0, width = 0;              // of a row, and rounded up
+        Index begin = 0, guard = 0, before = 0;  // of rows of the position before, in the strides of this one
+        Index reach = 0;                         // the largest step of a tally into this box
+        std::vector<Index> low, extent, keep, stride,
+            least;  // by statistic; `keep`: the part of an extent that counts; `least`: that of the steps into the box
+    };
+
+    bool is_level();
+    bool lay_boxes(double memory_limit);
+    bool note_steps();
+    bool add_box(Index m);
+    double *row(Index m, Index state) { return ahead_.data() + state * boxes_[m].width; }
+    double *before(Index m, Index state) {
+        return tables_.data() + boxes_[m].begin + state * boxes_[m].before + boxes_[m].guard;
+    }
+    Index step(Index m, Index s, Index t) const { return ((m - 1) * states_ + s) * states_ + t; }
+    const double *link_table(Index m) const {  // exponentials of the scores of m - 1 and m
+        return links_.data() + (item_->scores[1].count == 1 ? 0 : (m - 1) * labels_ * labels_);
+    }
+
+    void exponentials(const MaxPlusKernels &kernels);
+    void sum_labels();
+    void first_row();
+    void step_factors(Index m);
+    void step_factor(Index m, Index s, Index t);
+    void lay_before(Index m);
+    template <class Copy>
+    void each_line(Index m, Copy copy) const;
+    void forward(Index m, const MaxPlusKernels &kernels);
+    void drop_small(Index m);
+
+    bool root(double &value);
+    TallyWeights cost_cells() const;
+
+    void backward(Index m, double importance, std::span<double *const> entries, const MaxPlusKernels &kernels);
+    void step_back(Index m, const MaxPlusKernels &kernels);
+    void end(double importance, std::span<double *const> entries);
+    void add_plain(double importance, std::span<double *const> entries);
+    void hold_behind(Index m);
+
+    const BatchItem *item_ = nullptr;
+    Objective objective_ = Objective::Risk;
+    Index length_ = 0, states_ = 0, labels_ = 0, statistics_ = 0;
+    double bytes_ = 0, width_ = 0, log_sum_ = 0;
+    std::vector<TruthTables::Range> steps_;  // [position][statistic]: the least and the most that is counted there
+    std::vector<Index> limits_;              // [position][statistic]: the largest tally that matters
+    std::vector<Box> boxes_;
+    Row of_labels_;  // [position][label]: sums without tallies
+    Row tops_, link_tops_, emitted_, links_, scales_;
+    Row ahead_;   // [state][tally]: sums up to the position at hand
+    Row tables_;  // [position][state][tally]: those of the position before, in the strides of the position
+    std::vector<std::uint8_t> live_;  // [position][state]: whether anything leads there
+    Row behind_;                      // [state][tally]: what follows, with zeros after each row
+    Index behind_width_ = 0;
+    Row back_, factors_, weights_;
+    // [position][state][state]: of tallies, from the position before; -1: they do not fit
+    std::vector<Index> offsets_;
+    std::vector<const double *> rows_;
+    std::vector<Index> from_;
+    Row by_, dots_;
+};
+
+}  // namespace tallytree

@@ -1,0 +1,37 @@
+"""The columns of attributes by their names, for many positions at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tallytree.bulk.expectations import SparseRows
+from tallytree.kernels import native
+
+
+class NameTable:
+    """Names and their numbers, from 0 on.
+
+    Parameters
+    ----------
+    names : sequence of str
+        No name comes twice.
+
+    Examples
+    --------
+    >>> table = NameTable(["the", "word:cat"])
+    >>> table.rows([[["the", "unknown"], {"word": "cat", "the": 0.5}]])
+    SparseRows(starts=array([0, 1, 3]), columns=array([0, 1, 0], dtype=int32), values=array([1. , 1. , 0.5]))
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._native = native.NameTable(list(names))
+
+    def rows(self, examples: Sequence[Any]) -> SparseRows | None:
+        """Return a row for each position of all examples; names that are not in the table are left out.
+
+        None where a position is neither a list of strings nor a dictionary of strings, numbers and booleans,
+        or an example no list of positions: these have to be looked at one by one.
+        """
+        found = self._native.read(list(examples))
+        return None if found is None else SparseRows(*found)
