@@ -43,3 +43,6 @@ static inline unsigned __ballot_sync(unsigned, bool own) { return own; }
 static inline int __ffs(unsigned bits) { return __builtin_ffs(int(bits)); }
 static inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 template <class T> static inline T __shfl_up_sync(unsigned, T value, int) { return value; }
+static inline void atomicOr(int *place, int value) { *place |= value; }
+static inline void atomicAdd(int *place, int value) { *place += value; }
+static inline void atomicMax(int *place, int value) { *place = *place < value ? value : *place; }

@@ -64,4 +64,5 @@ def install(monkeypatch: pytest.MonkeyPatch, emulator: Emulator) -> None:
     monkeypatch.setattr(compiling, "kernel", emulator.kernel)
     monkeypatch.setattr(compiling, "processors", lambda _: 1)
     monkeypatch.setattr(compiling, "room", lambda _: 1 << 30)
+    monkeypatch.setattr(compiling, "plenty", lambda _: 0)
     monkeypatch.setattr(compiling, "block_memory", lambda _: 226 << 10)

@@ -17,7 +17,15 @@ from torch import Tensor
 
 from tallytree.errors import TallytreeError
 
-_HEADERS = ("numbers.cuh", "counted.cuh", "filling.cuh", "plain.cu")
+_HEADERS = (
+    "numbers.cuh",
+    "words.cuh",
+    "sentences.cuh",
+    "messages.cuh",
+    "tables.cuh",
+    "counted.cuh",
+    "filling.cuh",
+)
 
 
 class Kernel:
@@ -33,6 +41,9 @@ class Kernel:
 
     def __call__(self, blocks: int, threads: int, memory: int, *arguments: Any) -> None:
         """Launch on the current stream of the device, with values that :func:`packed` takes."""
+        if torch.cuda.current_device() == self._device:
+            self._launch(blocks, threads, memory, arguments)
+            return
         with torch.cuda.device(self._device):
             self._launch(blocks, threads, memory, arguments)
 
@@ -42,7 +53,7 @@ class Kernel:
             self._memory = memory
         values = [packed(argument) for argument in arguments]
         addresses = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
-        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        stream = ctypes.c_void_p(torch.cuda.current_stream(self._device).cuda_stream)
         _checked(
             self._driver.cuLaunchKernel(
                 self._function, blocks, 1, 1, threads, 1, 1, memory, stream, addresses, None
@@ -56,7 +67,7 @@ def packed(argument: Any) -> Any:
     if isinstance(argument, Tensor):
         return ctypes.c_void_p(argument.data_ptr())
     if argument is None:
-        return ctypes.c_void_p(None)
+        return ctypes.c_void_p()
     return ctypes.c_int(argument) if isinstance(argument, int) else argument
 
 
@@ -89,6 +100,12 @@ def block_memory(device: torch.device) -> int:
     properties = torch.cuda.get_device_properties(device)
     most: int = getattr(properties, "shared_memory_per_block_optin", 48 << 10)
     return most - (1 << 10)
+
+
+@functools.cache
+def plenty(device: torch.device) -> int:
+    """Return the bytes that are taken without asking how many are free, which takes time: some hundredths."""
+    return torch.cuda.get_device_properties(device).total_memory // 50
 
 
 def room(device: torch.device) -> int:
