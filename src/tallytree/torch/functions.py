@@ -18,7 +18,6 @@ from tallytree.torch.backends import CPU, Backend, backend_of, looks
 from tallytree.torch.eager import eager
 from tallytree.torch.inputs import Ends, Lengths
 
-
 Reduction = Literal["none", "sum", "mean", "token_mean"]
 """How the values of sentences become one: ``"token_mean"`` is their sum divided by the number of positions."""
 

@@ -108,7 +108,7 @@ def _fitting(seen: Seen, tallies: counted.Tallies, real: torch.dtype, summed: bo
 def _against(
     scores: Scores, loss: Loss, names: Names, tags: Tensor, *, summed: bool, and_if: int = 0
 ) -> tuple[Seen, truths.Truths, counted.Run] | None:
-    """Return what a loss counts against right tags; None where kernels cannot count it, or it does not fit."""
+    """Return what a loss counts against right tags; None where kernels cannot count it, or it is too large."""
     _, positions, states = scores.emissions.shape
     rules = truths.rules_of(loss, names, states, positions, scores.emissions.device)
     if rules is None:
@@ -180,8 +180,9 @@ def hinge(
         return on_cpu(cpu.hinge, scores, "this loss", loss, names, tags, scaling)
     seen, found, run = known
     assert seen.right is not None
-    tables = (found.losses, None) if scaling == "slack" else (None, found.losses)
-    best = counted.best(run, counted.Values(*tables, found.which, seen.right, float(scaling == "slack")))
+    slack, losses = scaling == "slack", found.losses
+    slopes, offsets = (losses, None) if slack else (None, losses)
+    best = counted.best(run, counted.Values(slopes, offsets, found.which, seen.right, float(slack)))
 
     def pull(gain: Tensor) -> Slopes:
         shares = best.slopes * gain if gain.dim() else best.slopes

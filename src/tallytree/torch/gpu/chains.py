@@ -186,9 +186,10 @@ def gathered(chains: Chains, sums: Summed, gain: Tensor | None = None) -> tuple[
         blocks, 256, 0, chains.padded, gain, uniform, sums.nodes, sums.edges, sums.count, nodes, weights
     )
     if not sums.count:
-        return nodes, weights, None, None  # type: ignore[return-value]
-    ends = weights[states:].unbind() if chains.start is not None else (None, None)
-    return nodes, weights[:states], *ends  # type: ignore[return-value]
+        return nodes, weights
+    if chains.start is None:
+        return nodes, weights[:states]
+    return nodes, weights[:states], *weights[states:].unbind()
 
 
 def labelled(chains: Chains, shares: Tensor, labels: Tensor, others: Tensor | None = None) -> Summed:

@@ -45,8 +45,8 @@ class Tallies:
     """How many tallies there are, and what states add.
 
     ``shifts`` (rows, C) are int32 and not negative, and ``rows`` (B, T), int64, says which row is that of a
-    position; without it each has one of its own or, with chunks, all have the first. ``line`` is the number of
-    cells of a line of the grid; ``boxes`` (B, T, 3), int32, are the lines and cells of a line that are
+    position; without it each has one of its own or, with chunks, all have the first. ``line`` is the number
+    of cells of a line of the grid; ``boxes`` (B, T, 3), int32, are the lines and cells of a line that are
     reached up to each position, and the columns before it, ``columns`` all of them, at most.
     """
 
@@ -235,12 +235,12 @@ def best(run: Run, asked: Values, *, want_profiles: bool = False) -> Best:
     """
     (sentences, positions, _), empty = run.chains.shape, run.chains.empty
     profiles = empty(sentences, run.tallies.count, dtype=run.real) if want_profiles else None
-    numbers = empty(3, sentences).unbind()
+    values, gaps, slopes = empty(3, sentences).unbind()
     cells, labels = empty(sentences, dtype=torch.int32), empty(sentences, positions, dtype=torch.int64)
-    answers = _Answers(*map(address, (profiles, *numbers, cells, labels)))
+    answers = _Answers(*map(address, (profiles, values, gaps, slopes, cells, labels)))
     inputs = asked.slopes, asked.offsets, asked.which, asked.right, compiling.real(asked.plus, "double")
     run.launch("best.cu", "best", inputs, (answers,))
-    return Best(*numbers, cells, labels, profiles)
+    return Best(values, gaps, slopes, cells, labels, profiles)
 
 
 def log_tallies(run: Run) -> Tensor:

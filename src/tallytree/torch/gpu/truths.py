@@ -1,9 +1,9 @@
 """What losses count against right tags: rules that serve all truths, and a kernel that goes by them.
 
 The tallies of a loss are the cells of a grid: false positives are lines, true ones places within a line; of
-whole chunks those that are found, and those that are right within. The value of each cell depends on the truth
-by its size alone, or its size and length, which is its key. Losses of keys that have been met stay on the
-device.
+whole chunks those that are found, and those that are right within. The value of each cell depends on the
+truth by its size alone, or its size and length, which is its key. Losses of keys that have been met stay on
+the device.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def count(rules: Rules, seen: looking.Seen, and_if: int = 0) -> Truths:
     if words.flags & looking.UNKNOWN:
         known = rules.learn(keys)
         which = known.row_of.index_select(0, keys)
-    chunks = None if alphabet is None else Chunks(marks, alphabet.bits, alphabet.pairs)
+    chunks = None if alphabet is None or marks is None else Chunks(marks, alphabet.bits, alphabet.pairs)
     rows = tags if alphabet is None else None
     tallies = Tallies(rules.shifts, boxes, words.columns, rules.count, rules.sizes[1], rows, chunks)
     return Truths(tallies, known.rows, which)
