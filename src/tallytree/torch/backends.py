@@ -7,6 +7,7 @@ kind of device. What it does not have is answered for on the CPU, and the result
 from __future__ import annotations
 
 import warnings
+from functools import cache
 from types import ModuleType
 from typing import NamedTuple
 
@@ -56,8 +57,11 @@ def looks(device: torch.device) -> bool:
 def _module(device: torch.device) -> ModuleType | None:
     if device.type == "cpu":
         return cpu
-    if device.type == "cuda" and torch.version.cuda is not None:
-        from tallytree.torch.gpu import backend  # only where there is such a device
+    return _gpu() if device.type == "cuda" and torch.version.cuda is not None else None
 
-        return backend
-    return None
+
+@cache
+def _gpu() -> ModuleType:
+    from tallytree.torch.gpu import backend  # only where there is such a device
+
+    return backend

@@ -153,7 +153,7 @@ class Chart(Structured):
                 row[place] = one.log_partitions
 
             def shares(gain: Tensor) -> list[Tensor | None]:
-                each = zip(gain.numpy(), places, known, strict=True)
+                each = zip(gain.to("cpu", torch.float64).numpy(), places, known, strict=True)
                 slopes = [one.gradient(row[place]).constituents for row, place, one in each]
                 return [self._gathered([1.0] * len(slopes), slopes)]
 

@@ -46,5 +46,7 @@ def _returned(answer: Any, device: torch.device) -> Any:
     if isinstance(answer, Tensor):
         return answer.to(device)
     if callable(answer):
-        return lambda gain: tuple(slope.to(device) for slope in answer(gain.cpu()))
+        return lambda gain, rate=1.0: tuple(
+            slope.to(device) for slope in answer(gain.to("cpu", torch.float64) * rate)
+        )
     return answer

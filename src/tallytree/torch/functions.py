@@ -19,7 +19,7 @@ from tallytree.torch.eager import eager
 from tallytree.torch.inputs import Ends, Lengths
 
 Reduction = Literal["none", "sum", "mean", "token_mean"]
-"""How the values of sentences become one: ``"token_mean"`` is their sum divided by the number of positions."""
+"""How the values of sentences become one; ``"token_mean"`` divides their sum by the number of positions."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,11 @@ class Scores:
 Slopes = tuple[Tensor, ...]
 """Derivatives by emissions and transitions; by first and last scores, too, where a backend takes these."""
 
-Pull = Callable[[Tensor], Slopes]
-"""Derivatives by scores, of what has given derivatives by values: one for each, or a single one for all."""
+Pull = Callable[..., Slopes]
+"""Derivatives by scores, of what has given derivatives by values: one for each, or a single one for all.
+
+A backend that looks at things itself takes a factor of all of them besides, and gains of any dtype.
+"""
 
 Compute = Callable[[Backend, Scores], tuple[Tensor, Pull]]
 """Computes values by a backend."""
@@ -99,12 +102,13 @@ class Given(NamedTuple):
         assert emissions is not None and transitions is not None
         if backend.looks:
             return Scores(emissions, transitions, ends, start, end, at_once)
+        emissions, transitions = emissions.detach(), transitions.detach()
         if start is not None or end is not None:
             emissions = emissions.clone() if emissions.data_ptr() == self.emissions.data_ptr() else emissions
             if start is not None:
-                emissions.select(1, 0).add_(start)
+                emissions.select(1, 0).add_(start.detach())
             if end is not None:
-                emissions.flatten(0, 1).index_add_(0, _last(ends), end.expand(len(emissions), -1))
+                emissions.flatten(0, 1).index_add_(0, _last(ends), end.detach().expand(len(emissions), -1))
         return Scores(emissions, transitions, ends, at_once=at_once)
 
 
@@ -115,7 +119,9 @@ def _last(ends: Ends) -> Tensor:
 
 
 def _moved(tensor: Tensor | None, device: torch.device, dtype: torch.dtype) -> Tensor | None:
-    return None if tensor is None else tensor.detach().to(device, dtype).contiguous()
+    if tensor is None or (tensor.dtype == dtype and tensor.device == device and tensor.is_contiguous()):
+        return tensor  # which is the usual case, and this the quickest way to tell
+    return tensor.detach().to(device, dtype).contiguous()
 
 
 def ends_of(lengths: Lengths | None, mask: Any, emissions: Tensor, *, first: bool = False) -> Ends:
@@ -143,7 +149,6 @@ class _Computed(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, evaluate: Callable[[], tuple[Tensor, Shares]], *tensors: Tensor | None) -> Tensor:
         values, ctx.shares = evaluate()
-        ctx.device = values.device
         ctx.save_for_backward(*tensors)
         given = [one for one in tensors if one is not None]
         dtypes = {one.dtype for one in given}
@@ -153,15 +158,19 @@ class _Computed(torch.autograd.Function):
     def backward(ctx: Any, *gains: Tensor) -> Any:
         tensors = ctx.saved_tensors
         with torch.no_grad():
-            found = ctx.shares(gains[0].to(ctx.device, torch.float64))
-            slopes = [
-                None if slope is None or given is None else slope.to(given.device, given.dtype)
-                for slope, given in zip(found, tensors, strict=True)
-            ]
+            found = ctx.shares(gains[0])
+            slopes = [_like(slope, given) for slope, given in zip(found, tensors, strict=True)]
         if not torch.is_grad_enabled():
             return None, *slopes
         once: Any = _Once.apply
         return None, *once(len(slopes), *slopes, gains[0], *tensors)
+
+
+def _like(slope: Tensor | None, given: Tensor | None) -> Tensor | None:
+    if slope is None or given is None:
+        return None
+    alike = slope.dtype == given.dtype and slope.device == given.device
+    return slope if alike else slope.to(given.device, given.dtype)
 
 
 class _Once(torch.autograd.Function):
@@ -221,9 +230,10 @@ def computed(
         total, rate = _reduced(values, reduction, ends)
 
         def shares(gain: Tensor) -> list[Tensor | None]:
-            found = pull(gain if rate == 1 else gain * rate)
-            more = (None, None) if backend.looks else _ends_slopes(found[0], given, ends)
-            return [*found, *more][:4]
+            if backend.looks:
+                return [*pull(gain, rate), None, None][:4]
+            found = pull(gain.to(backend.device, torch.float64) * rate)
+            return [*found, *_ends_slopes(found[0], given, ends)]
 
         return total, shares
 

@@ -111,7 +111,7 @@ def test_plain(device: str, case: tuple[int, int, bool, torch.dtype, float, bool
         )
         assert not labels[b, problem.lengths[b] :].any()
     by_nodes, by_weights = torch.autograd.grad(wanted, (problem.nodes, problem.weights))
-    _, sums = plain.likelihood(chains, None, upstream.to(device), slopes=True)
+    _, sums = plain.likelihood(chains, None, upstream.to(chains.nodes), slopes=True)
     got_nodes, got_weights, *_ = plain.gathered(chains, sums)
     tolerance = 1e-11 if problem.nodes.dtype == torch.float64 else 1e-6
     torch.testing.assert_close(got_nodes.cpu(), by_nodes, rtol=tolerance, atol=tolerance)

@@ -33,19 +33,22 @@ def _summed(seen: Seen) -> tuple[Tensor, Pull]:
     seen.read()
     values, first = plain.likelihood(chains, seen.tags, slopes=seen.scores.at_once)
 
-    def pull(gain: Tensor) -> Slopes:
-        sums = first
+    def pull(gain: Tensor, rate: float = 1.0) -> Slopes:
+        given, sums = _as_scores(gain, seen.scores), first
         if gain.dim() and chains.shared:  # tables are sums over sentences, with their gains
-            _, sums = plain.likelihood(chains, seen.tags, gain.contiguous(), slopes=True)
-            gained = None
-        else:
-            gained = gain.contiguous()
-        if sums is None:
+            _, sums = plain.likelihood(chains, seen.tags, given, slopes=True)
+            given = None
+        elif sums is None:
             _, sums = plain.likelihood(chains, seen.tags, slopes=True)
         assert sums is not None
-        return plain.gathered(chains, sums, gained)
+        return plain.gathered(chains, sums, given, rate)
 
     return values, pull
+
+
+def _as_scores(gain: Tensor, scores: Scores) -> Tensor | None:
+    """Return gains of the scores' kind."""
+    return gain.to(scores.emissions.dtype).contiguous()
 
 
 def log_partition(scores: Scores) -> tuple[Tensor, Pull]:
@@ -69,9 +72,9 @@ def marginals(scores: Scores) -> tuple[Tensor, Pull]:
     _, sums = plain.likelihood(seen.chains, slopes=True)
     assert sums is not None
 
-    def pull(gain: Tensor) -> Slopes:
+    def pull(gain: Tensor, rate: float = 1.0) -> Slopes:
         _, pulled = on_cpu(cpu.marginals, scores, "derivatives of marginals")
-        return pulled(gain)
+        return pulled(gain, rate)
 
     return sums.nodes, pull
 
@@ -129,9 +132,9 @@ def tallied(scores: Scores, statistics: Counted, names: Names) -> tuple[Tensor, 
         return on_cpu(cpu.tallied, scores, "these statistics", statistics, names)
     values = counted.log_tallies(run)
 
-    def pull(gain: Tensor) -> Slopes:
-        upstream = torch.where(values > -torch.inf, gain.flatten(1), 0.0).contiguous()
-        return counted.tally_expectations(run, upstream)
+    def pull(gain: Tensor, rate: float = 1.0) -> Slopes:
+        upstream = torch.where(values > -torch.inf, gain.double().flatten(1) * rate, 0.0)
+        return counted.tally_expectations(run, upstream.contiguous())
 
     return values.view(-1, *found.sizes), pull, found.low
 
@@ -146,19 +149,18 @@ def objective(
         return on_cpu(cpu.objective, scores, "this loss", loss, names, tags, kind)
     seen, found, run = known
     sums, losses = counted.log_tallies(run), found.losses.index_select(0, found.which)
-    if not soft:
-        values, slopes = _risk(sums, losses)
-        return values, lambda gain: counted.tally_expectations(run, gain.view(-1, 1) * slopes)
-    assert seen.right is not None
-    values, slopes = _softmax_margin(sums, losses)
+    values, slopes = _softmax_margin(sums, losses) if soft else _risk(sums, losses)
 
-    def pull(gain: Tensor) -> Slopes:
-        more = counted.tally_expectations(run, gain.view(-1, 1) * slopes)
-        shares = gain.expand(len(values)).contiguous()
+    def pull(gain: Tensor, rate: float = 1.0) -> Slopes:
+        gained = gain.double() * rate
+        more = counted.tally_expectations(run, gained.view(-1, 1) * slopes)
+        if not soft:
+            return more
+        shares = gained.expand(len(values)).contiguous()
         less = plain.gathered(run.chains, plain.labelled(run.chains, shares, tags))
         return more[0] - less[0], more[1] - less[1]
 
-    return values - seen.right, pull
+    return values - seen.right if soft and seen.right is not None else values, pull
 
 
 def _risk(sums: Tensor, losses: Tensor) -> tuple[Tensor, Tensor]:
@@ -184,10 +186,10 @@ def hinge(
     slopes, offsets = (losses, None) if slack else (None, losses)
     best = counted.best(run, counted.Values(slopes, offsets, found.which, seen.right, float(slack)))
 
-    def pull(gain: Tensor) -> Slopes:
+    def pull(gain: Tensor, rate: float = 1.0) -> Slopes:
         shares = best.slopes * gain if gain.dim() else best.slopes
         sums = plain.labelled(run.chains, shares, best.labels, tags)
-        return plain.gathered(run.chains, sums, None if gain.dim() else gain)
+        return plain.gathered(run.chains, sums, None if gain.dim() else _as_scores(gain, scores), rate)
 
     return best.values, best.gaps, pull
 

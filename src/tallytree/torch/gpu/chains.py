@@ -68,9 +68,8 @@ class Chains:
 
     def kernel(self, source: str, name: str, **settings: object) -> compiling.Kernel:
         """Return a kernel for this number of states and this kind of scores."""
-        score = NAMES[self.nodes.dtype]
         return compiling.kernel(
-            source, name, self.nodes.device, STATES=self.shape[2], SCORE=score, **settings
+            source, name, self.nodes.device, STATES=self.shape[2], SCORE=NAMES[self.nodes.dtype], **settings
         )
 
     def memory(self, rows: int, factors: bool, tables: bool) -> int:
@@ -132,10 +131,10 @@ class Chains:
     def empty_slopes(self) -> Summed:
         """Return memory for derivatives."""
         nodes, blocks = torch.empty_like(self.nodes), self._heavy_blocks
-        count = blocks * self._tables_of_block if self.shared else 0
-        shape = (count, self.table) if self.shared else self.weights.shape
-        edges = torch.zeros(shape, dtype=torch.float64, device=nodes.device)
-        return Summed(nodes, edges, count, blocks)
+        if not self.shared:
+            return Summed(nodes, torch.zeros_like(self.weights, dtype=torch.float64), 0, blocks)
+        count = blocks * self._tables_of_block
+        return Summed(nodes, self.empty(count, self.table), count, blocks)
 
 
 @dataclass(frozen=True)
@@ -156,7 +155,7 @@ def likelihood(
 ) -> tuple[Tensor, Summed | None]:
     """Return log Z, or the log-probability of labels (B, T), of each sentence, float64.
 
-    `slopes`: whether to return derivatives, times `upstream` (B,), float64, where it is given.
+    `slopes`: whether to return derivatives, times `upstream` (B,), of the scores' kind, where it is given.
     """
     sentences, positions, states = chains.shape
     values, sums, kept, blocks = chains.empty(sentences), None, None, chains.blocks(_HEAVY)
@@ -164,18 +163,20 @@ def likelihood(
         sums = chains.empty_slopes()
         blocks = sums.blocks
         kept = chains.empty(blocks * _WARPS * positions * states)
-    one = compiling.real(1.0, "double")
     where = (None, None) if sums is None else (sums.nodes, sums.edges)
     memory = chains.memory(3, True, slopes)
-    arguments = labels, upstream, one, values, where[0], kept, where[1]
+    arguments = labels, upstream, values, where[0], kept, where[1]
     chains.launch("plain.cu", "likelihood", *arguments, blocks=blocks, memory=memory)
     return values, sums
 
 
-def gathered(chains: Chains, sums: Summed, gain: Tensor | None = None) -> tuple[Tensor, ...]:
+def gathered(
+    chains: Chains, sums: Summed, gain: Tensor | None = None, rate: float = 1.0
+) -> tuple[Tensor, ...]:
     """Return derivatives in the shape of scores, times a gain for all or, where tables permit, for each.
 
-    They are those by nodes, by weights and, where there are any, by first and last scores.
+    They are those by nodes, by weights and, where there are any, by first and last scores. `gain` is of the
+    scores' kind; `rate` is a factor of all.
     """
     sentences, positions, states = chains.shape
     nodes, shape = torch.empty_like(sums.nodes), (states + 2, states)
@@ -183,7 +184,11 @@ def gathered(chains: Chains, sums: Summed, gain: Tensor | None = None) -> tuple[
     uniform = int(gain is None or gain.dim() == 0)
     blocks = min(-(-sentences * positions * states // 256), 8 * compiling.processors(nodes.device))
     chains.kernel("plain.cu", "gather")(
-        blocks, 256, 0, chains.padded, gain, uniform, sums.nodes, sums.edges, sums.count, nodes, weights
+        blocks,
+        256,
+        0,
+        *(chains.padded, gain, compiling.real(rate, "double"), uniform),
+        *(sums.nodes, sums.edges, sums.count, nodes, weights),
     )
     if not sums.count:
         return nodes, weights

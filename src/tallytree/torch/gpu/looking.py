@@ -14,6 +14,7 @@ from torch import Tensor
 
 from tallytree.torch import cpu
 from tallytree.torch.functions import Scores
+from tallytree.torch.gpu import compiling
 from tallytree.torch.gpu.chains import Chains, address
 
 FORBIDDEN, UNKNOWN, NOTHING = 8, 16, 32
@@ -72,11 +73,17 @@ def look(scores: Scores, tags: Tensor | None = None) -> Seen:
     """Look at scores, at where sentences end, and at right tags."""
     emissions, ends = scores.emissions, scores.ends
     batch, device = len(emissions), emissions.device
-    mask, lengths = (None if one is None else one.to(device).contiguous() for one in (ends.mask, ends.given))
-    numbers = torch.zeros(_WORDS + batch, dtype=torch.int32, device=device)
-    words, own = numbers[:_WORDS], numbers[_WORDS:]
+    mask, lengths = (_here(one, device) for one in (ends.mask, ends.given))
+    words = compiling.cleared(torch.empty(_WORDS, dtype=torch.int32, device=device))
+    own = torch.empty(batch, dtype=torch.int32, device=device)
     chains = Chains(emissions, scores.transitions, own, scores.start, scores.end)
     right = None if tags is None else chains.empty(batch)
     given = _Ends(address(mask), address(lengths))
     chains.launch("looking.cu", "look", given, tags, own, right, words, blocks=chains.blocks())
     return Seen(scores, chains, words, tags, right)
+
+
+def _here(tensor: Tensor | None, device: torch.device) -> Tensor | None:
+    if tensor is None or (tensor.device == device and tensor.is_contiguous()):
+        return tensor
+    return tensor.to(device).contiguous()

@@ -131,10 +131,10 @@ __device__ inline void clear(SCORE *slopes, int first, int last, int lane) {
 
 // log Z, or the logarithm of the probability of `labels`; where `slopes` is not null, also their derivatives.
 //
-// `upstream`: what is gained with each value; null: `scale`. `kept`: memory of a warp for its messages. `edges`: zeros, of
-// small tables one for each block, of others one for each warp; one for each step, where steps have weights of their own.
-extern "C" __global__ void __launch_bounds__(128, 3) likelihood(const __grid_constant__ Padded given, const int64 *labels, const double *upstream,
-                                                             double scale, double *values, SCORE *slopes, double *kept, double *edges) {
+// `upstream`: what is gained with each value; null: 1. `kept`: memory of a warp for its messages. `edges`: of small
+// tables one for each block, of others one for each warp; zeros, one for each step, where steps have weights of their own.
+extern "C" __global__ void __launch_bounds__(128, 3) likelihood(const __grid_constant__ Padded given, const int64 *labels, const SCORE *upstream,
+                                                             double *values, SCORE *slopes, double *kept, double *edges) {
     BLOCK_MEMORY;
     Shares shares(memory, given.shared);
     shares.fill(given.weights);
@@ -150,7 +150,7 @@ extern "C" __global__ void __launch_bounds__(128, 3) likelihood(const __grid_con
         bool possible = total > forbidden(0.0);
         if (lane == 0) values[b] = possible ? sign * (total - score) : total;
         if (!slopes) return;
-        Asked asked{sign * (upstream ? upstream[b] : scale), its, slopes + b * positions * C};
+        Asked asked{sign * (upstream ? double(upstream[b]) : 1), its, slopes + b * positions * C};
         if (!given.shared) sums.table = edges + b * (positions - 1) * C * C;
         if (possible) backward(chain, asked, shares, messages, sums, lane);
         clear(asked.slopes, possible ? chain.length * C : 0, positions * C, lane);
@@ -175,17 +175,18 @@ __device__ void gather_columns(const double *tables, int count, int first, doubl
     __syncthreads();
 }
 
-// Derivatives times what is gained with each value (`gains`; null: 1; `uniform`: one for all), tables added up.
+// Derivatives times what is gained with each value (`gains`; null: 1; `uniform`: one for all) and `rate`, tables added up.
 //
 // `edges`: `tables` tables, or, where that is 0, one for each step of a sentence.
-extern "C" __global__ void gather(const __grid_constant__ Padded given, const double *gains, int uniform, const SCORE *slopes,
+extern "C" __global__ void gather(const __grid_constant__ Padded given, const SCORE *gains, double rate, int uniform, const SCORE *slopes,
                                   const double *edges, int tables, SCORE *by_nodes, SCORE *by_weights) {
     int64 first = int64(blockIdx.x) * blockDim.x + threadIdx.x, all = int64(gridDim.x) * blockDim.x;
     int64 block = int64(given.positions) * C, own = int64(given.positions - 1) * C * C;
+    double gain = gains ? rate * *gains : rate;  // of all, if there is one for all
     for (int part = blockIdx.x; tables && part * kWarp < kTable; part += gridDim.x)
-        gather_columns(edges, tables, part * kWarp, gains ? *gains : 1, by_weights);
+        gather_columns(edges, tables, part * kWarp, gain, by_weights);
     for (int64 i = first; i < given.sentences * block; i += all)
-        by_nodes[i] = SCORE(slopes[i] * (gains ? gains[uniform ? 0 : i / block] : 1));
+        by_nodes[i] = SCORE(slopes[i] * (uniform ? gain : rate * gains[i / block]));
     for (int64 i = first; !tables && i < given.sentences * own; i += all)
-        by_weights[i] = SCORE(edges[i] * (gains ? gains[uniform ? 0 : i / own] : 1));
+        by_weights[i] = SCORE(edges[i] * (uniform ? gain : rate * gains[i / own]));
 }

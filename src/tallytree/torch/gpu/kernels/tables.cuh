@@ -5,10 +5,10 @@
 constexpr int kTable = (C + 2) * C;   // weights, then first and last scores
 constexpr bool kSmall = C <= 32;      // a warp's table lies in shared memory, and a block has one table in the end
 
-// The table of a warp, with zeros; `memory`: of the block, where tables are small; `tables`: zeros.
+// The table of a warp, with zeros; `memory`: of the block, where tables are small.
 __device__ inline double *table_of_warp(double *memory, double *tables, int lane) {
     double *own = kSmall ? memory + threadIdx.x / kWarp * kTable : tables + number_of_warp() * kTable;
-    for (int i = lane; kSmall && i < kTable; i += kWarp) own[i] = 0;
+    for (int i = lane; i < kTable; i += kWarp) own[i] = 0;
     __syncwarp();
     return own;
 }
