@@ -16,15 +16,16 @@ NAMES = ["O", "B-x", "I-x"]
 
 
 class Counted(TorchDispatchMode):
-    """Notes all operations but those that only look at memory in another way."""
+    """Notes all operations but those that only take memory, or look at it in another way."""
 
     def __init__(self):
         super().__init__()
         self.names = []
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        if not function.is_view:
-            self.names.append(function._schema.name.removeprefix("aten::"))
+        name = function._schema.name.removeprefix("aten::")
+        if not function.is_view and "empty" not in name:
+            self.names.append(name)
         return function(*args, **(kwargs or {}))
 
 
@@ -69,13 +70,13 @@ F1, CHUNKS = tt.losses.FBeta(background=0), tt.losses.ChunkFBeta(NAMES)
 @pytest.mark.parametrize(
     ("what", "most"),
     [
-        (likelihood, 13),
-        (log_prob, 16),
-        (loss(ttt.StructuredHinge(F1, scaling="slack")), 18),
-        (loss(ttt.StructuredHinge(CHUNKS, scaling="slack")), 18),
-        (loss(ttt.SoftmaxMargin(CHUNKS)), 33),
-        (loss(ttt.ExpectedLoss(F1)), 31),
-        (decoding, 4),
+        (likelihood, 4),
+        (log_prob, 7),
+        (loss(ttt.StructuredHinge(F1, scaling="slack")), 4),
+        (loss(ttt.StructuredHinge(CHUNKS, scaling="slack")), 4),
+        (loss(ttt.SoftmaxMargin(CHUNKS)), 22),
+        (loss(ttt.ExpectedLoss(F1)), 24),
+        (decoding, 1),
     ],
     ids=["likelihood", "log_prob", "f1", "chunk-f1", "softmax-margin", "risk", "decoding"],
 )

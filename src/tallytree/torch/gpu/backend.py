@@ -111,7 +111,7 @@ def _fitting(seen: Seen, tallies: counted.Tallies, real: torch.dtype, summed: bo
 def _against(
     scores: Scores, loss: Loss, names: Names, tags: Tensor, *, summed: bool, and_if: int = 0
 ) -> tuple[Seen, truths.Truths, counted.Run] | None:
-    """Return what a loss counts against right tags; None where kernels cannot count it, or it is too large."""
+    """Return what a loss counts against right tags; None where kernels cannot count it, or have no room."""
     _, positions, states = scores.emissions.shape
     rules = truths.rules_of(loss, names, states, positions, scores.emissions.device)
     if rules is None:

@@ -19,10 +19,8 @@ from tallytree.planning.budget import readable_bytes
 from tallytree.torch.gpu import compiling
 from tallytree.torch.gpu.chains import NAMES, Chains, Padded, address
 
-_THREADS = 128
-"""Threads of a block, which takes a sentence at a time."""
-_BLOCKS = 6
-"""Blocks of a multiprocessor."""
+_THREADS = 768
+"""Threads of a multiprocessor."""
 _REAL = {torch.float32: 4, torch.float64: 8}
 
 
@@ -129,7 +127,7 @@ class Run:
             The tables of one sentence do not fit.
         """
         device = self.chains.nodes.device
-        most = min(self.chains.shape[0], _BLOCKS * compiling.processors(device))
+        most = min(self.chains.shape[0], _THREADS // self.threads * compiling.processors(device))
         if most * self.block_bytes <= compiling.plenty(device):
             return most
         room = compiling.room(device)
@@ -140,6 +138,11 @@ class Run:
                 "CPU, where searches need no whole tables"
             )
         return min(most, max(1, int(0.9 * room) // self.block_bytes))
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block, which takes a sentence at a time: one for each tally, and not too many."""
+        return 32 if self.tallies.count <= 64 else 128
 
     @property
     def columns(self) -> int:
@@ -160,7 +163,7 @@ class Run:
     @property
     def table_bytes(self) -> int:
         """Device memory of the tables of derivatives by weights, one for each warp."""
-        return self.blocks * _THREADS // 32 * 8 * self.chains.shape[2] ** 2
+        return self.blocks * self.threads // 32 * 8 * self.chains.shape[2] ** 2
 
     def fits(self, gradient: bool = False) -> bool:
         """Return whether numbers of columns fit 32 bits, and the weights of a step a block's memory."""
@@ -172,7 +175,7 @@ class Run:
     @property
     def staged(self) -> int:
         """Shared memory that a backward pass takes besides."""
-        return _THREADS // 32 * (self.chains.shape[2] + self.padded) * 33 * _REAL[self.real]
+        return self.threads // 32 * (self.chains.shape[2] + self.padded) * 33 * _REAL[self.real]
 
     @property
     def padded(self) -> int:
@@ -201,7 +204,7 @@ class Run:
         run = self.chains.kernel(source, name, REAL=NAMES[self.real], CHUNKS=self.tallies.extra_rows)
         blocks = blocks or self.blocks
         scratch = self.chains.empty(blocks * self.block_bytes, dtype=torch.uint8)
-        run(blocks, _THREADS, self.block_memory + extra, self._batch(), *before, scratch, *after)
+        run(blocks, self.threads, self.block_memory + extra, self._batch(), *before, scratch, *after)
 
     def _batch(self) -> _Batch:
         tallies, chunks = self.tallies, self.tallies.chunks
@@ -255,7 +258,7 @@ def tally_expectations(run: Run, upstream: Tensor) -> tuple[Tensor, ...]:
     """Return the gradient of ``sum(upstream * log_tallies)`` by nodes and weights; upstream is float64."""
     chains, states, blocks = run.chains, run.chains.shape[2], run.blocks
     nodes = torch.zeros(chains.shape, dtype=torch.float64, device=chains.nodes.device)
-    tables = nodes.new_zeros(blocks * (_THREADS // 32), states, states)
+    tables = nodes.new_zeros(blocks * (run.threads // 32), states, states)
     steps = None if chains.shared else nodes.new_zeros(chains.weights.shape)
     answers = nodes, tables, steps
     run.launch("sums.cu", "tally_expectations", (upstream,), answers, blocks=blocks, extra=run.staged)

@@ -7,7 +7,7 @@ at a position is then one shift, and after each position a box of the grid is in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -63,11 +63,12 @@ class Counts:
 def statistics_of(statistics: Counted, names: Names, nodes: Tensor, lengths: Sequence[int]) -> Counts | None:
     """Return tallies of statistics on a batch; None where a kernel cannot count them."""
     _, positions, states = nodes.shape
-    found = {length: _tables(statistics, length, states, names, positions) for length in {*lengths}}
-    tables = [table for length in lengths if (table := found[length]) is not None]
-    if len(tables) < len(lengths):
+    different = sorted({*lengths})
+    found = (_tables(statistics, length, states, names, positions) for length in different)
+    tables = [table for table in found if table is not None]
+    if len(tables) < len(different):
         return None
-    each = np.stack(tables)  # (B, statistics, T, C)
+    each = np.stack(tables)  # (lengths, statistics, T, C)
     least, most = each.min(3).sum(2), each.max(3).sum(2)
     low, high = least.min(0), most.max(0)
     added = each - each.min(3, keepdims=True)
@@ -75,8 +76,16 @@ def statistics_of(statistics: Counted, names: Names, nodes: Tensor, lengths: Seq
     sizes = tuple((high - low + 1).tolist())
     if _too_many(float(np.prod(sizes, dtype=np.float64)) * positions, states):
         return None
-    counts = [torch.from_numpy(np.ascontiguousarray(added[:, i])).to(nodes.device) for i in range(len(sizes))]
-    return Counts(_gridded(counts, sizes), tuple(low.tolist()), sizes)
+    counts = [torch.from_numpy(np.ascontiguousarray(added[:, i])) for i in range(len(sizes))]
+    which = torch.from_numpy(np.searchsorted(different, lengths)).to(nodes.device)
+    return Counts(_given_to(_gridded(counts, sizes), which, positions), tuple(low.tolist()), sizes)
+
+
+def _given_to(tallies: Tallies, which: Tensor, positions: int) -> Tallies:
+    """Return tallies for a batch, from those of each length and the number of that of each sentence."""
+    rows = which.unsqueeze(1) * positions + torch.arange(positions, device=which.device)
+    boxes = tallies.boxes.to(which.device).index_select(0, which)
+    return replace(tallies, shifts=tallies.shifts.to(which.device), boxes=boxes, rows=rows)
 
 
 @lru_cache(maxsize=1024)
