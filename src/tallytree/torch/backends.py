@@ -35,14 +35,17 @@ class Backend(NamedTuple):
 
 CPU = Backend(cpu, torch.device("cpu"))
 
+_IN_WORDS = {"models": "one sentence after the other", "charts": "one tree after the other"}
+
 
 def backend_of(device: torch.device, function: str) -> Backend:
     """Return what answers for tensors on a device, given the function that is needed."""
     module = _module(device)
     if module is not None and hasattr(module, function):
         return Backend(module, device, looks=module is not cpu)
+    said = _IN_WORDS.get(function, function)
     warnings.warn(
-        f"tensors on {device} are moved to the CPU, where {function} is computed, and results back",
+        f"tensors on {device} are moved to the CPU, where {said} is computed, and results back",
         PerformanceWarning,
         stacklevel=2,
     )

@@ -82,6 +82,7 @@ class Ends:
         self.shape, self._first = (batch, longest), first
         self.mask = None if mask is None else _checked_mask(mask, batch, longest)
         self.given = None if lengths is None else _checked_numbers(lengths, batch)
+        self._found: tuple[int, Tensor] | None = None
         if self.given is not None and self.given.device.type == "cpu":
             _check_range(self.given, longest, "lengths")
 
@@ -89,6 +90,8 @@ class Ends:
     def lengths(self) -> Tensor:
         """The lengths of sentences, as int64 on the CPU."""
         batch, longest = self.shape
+        if self._found is not None:
+            return self._found[1].to("cpu", torch.int64)
         if self.mask is not None:
             return _lengths_of_mask(self.mask, longest, self._first)
         if self.given is None:
@@ -100,7 +103,11 @@ class Ends:
     @cached_property
     def total(self) -> int:
         """The number of all positions."""
-        return int(self.lengths.sum())
+        return int(self.lengths.sum()) if self._found is None else self._found[0]
+
+    def found(self, total: int, lengths: Tensor) -> None:
+        """Take what a backend has found, which has looked at all of it: positions, and lengths."""
+        self._found = total, lengths
 
     def inside(self, device: torch.device) -> Tensor:
         """Return which positions are those of sentences, on a device."""

@@ -199,3 +199,52 @@ def test_statistics(emulated_gpu):
         gain = torch.randn(ours[0].shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
         for mine, its in zip(ours[1](gain), theirs[1](gain), strict=True):
             same(mine, its)
+
+
+def test_what_is_always_answered_on_the_cpu_says_so(emulated_gpu):
+    scores, _ = batch(11)
+    chain = ttt.Chain(scores.emissions, scores.transitions, lengths=scores.lengths, states=NAMES)
+    with pytest.warns(tt.PerformanceWarning, match="where one sentence after the other is computed"):
+        best = chain.topk(1)
+    assert torch.equal(best.labels[0], chain.argmax)
+    with pytest.warns(tt.PerformanceWarning, match="where one sentence after the other is computed"):
+        chain.given(tt.count(state="O") <= 1).sample()
+
+
+def test_what_is_wrong_is_found_by_the_kernel_and_told_by_the_cpu(emulated_gpu):
+    emissions, transitions = torch.zeros(3, 4, 2), torch.zeros(2, 2)
+    tags, mask = torch.zeros(3, 4, dtype=torch.int64), torch.ones(3, 4, dtype=torch.bool)
+    mask[1, 2:] = False
+    crf = ttt.CRF(2, batch_first=True)
+    tags[1, 2:] = -100  # in the padding anything will do
+    assert crf(emissions, tags, mask).isfinite()
+    hole, none, wrong, odd = mask.clone(), mask.clone(), tags.clone(), emissions.clone()
+    hole[1, 3], none[2], wrong[2, 1], odd[0, 3, 1] = True, False, 2, torch.nan
+    for given, words in (
+        ((emissions, tags, hole), "the mask of sentence 1 has a hole"),
+        ((emissions, tags, none), "mask of the first timestep must all be on"),
+        ((emissions, wrong, mask), "tags go from 0 to 1, but there is a 2 among them"),
+        ((odd, tags, mask), "emissions of chain 0 have a nan"),
+    ):
+        with pytest.raises(tt.ModelError, match=words):
+            crf(*given)
+    for part in (crf.start_transitions, crf.end_transitions, crf.transitions):
+        with torch.no_grad():
+            part.view(-1)[1] = torch.inf
+        with pytest.raises(tt.ModelError, match="have a"):
+            crf(emissions, tags, mask)
+        torch.nn.init.zeros_(part)
+    assert torch.equal(ttt.Chain(emissions, transitions, mask=mask).lengths, torch.tensor([4, 2, 4]))
+
+
+def test_losses_of_new_truths_are_learned(emulated_gpu, monkeypatch):
+    """Also where there is no room to keep those of earlier batches."""
+    loss = tt.losses.FBeta(background="O", beta=3.0)
+    for most in (1 << 28, 0):
+        monkeypatch.setattr(truths, "_MOST", most)
+        for seed in range(4):
+            scores, tags = batch(seed)
+            ours, theirs = (
+                one.hinge(scores, loss, NAMES, tags * (seed % 2), "slack") for one in (backend, cpu)
+            )
+            same(ours[0], theirs[0])

@@ -56,7 +56,7 @@ class Seen:
         flags, total, columns, _ = self.words.tolist()
         if flags & (_WRONG | and_if):
             self._explain(bool(flags & and_if & FORBIDDEN))
-        self.scores.ends.__dict__["total"] = total
+        self.scores.ends.found(total, self.chains.lengths)
         return Words(flags, total, columns)
 
     def _explain(self, forbidden: bool) -> None:
