@@ -248,3 +248,36 @@ def test_losses_of_new_truths_are_learned(emulated_gpu, monkeypatch):
                 one.hinge(scores, loss, NAMES, tags * (seed % 2), "slack") for one in (backend, cpu)
             )
             same(ours[0], theirs[0])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("states", [1, 2, 23, 32, 33, 50, 70])
+@pytest.mark.parametrize("shared", [True, False])
+def test_numbers_of_tags_on_a_gpu(states, shared):
+    """A lane has one state or several, and tables of derivatives lie in different memory."""
+    if not torch.cuda.is_available():
+        pytest.skip("there is no GPU here")
+    source = torch.Generator().manual_seed(states)
+    shape = (states, states) if shared else (9, 5, states, states)
+    emissions = 3 * torch.randn(9, 6, states, generator=source, dtype=torch.float64)
+    transitions = torch.randn(shape, generator=source, dtype=torch.float64)
+    emissions[3, 2, : states // 2] = -torch.inf
+    tags = torch.full((9, 6), states - 1)
+    here = Scores(emissions, transitions, Ends([6, 1, 4, 6, 2, 3, 5, 6, 6], None, 9, 6))
+    there = replace(here, emissions=emissions.cuda(), transitions=transitions.cuda(), at_once=True)
+    loss = tt.losses.FBeta(background=0)
+    gains = torch.linspace(-1.0, 2.0, 9, dtype=torch.float64), torch.tensor(1.5, dtype=torch.float64)
+    for name, asked, last in (
+        ("log_partition", (), ()),
+        ("log_prob", (), ()),
+        ("hinge", (loss, None), ("slack",)),
+        ("objective", (loss, None), ("softmax-margin",)),
+    ):
+        right = () if name == "log_partition" else (tags,)
+        theirs = getattr(cpu, name)(here, *asked, *right, *last)
+        ours = getattr(backend, name)(there, *asked, *(one.cuda() for one in right), *last)
+        same(ours[0].cpu(), theirs[0])
+        for gain in gains:
+            for mine, its in zip(ours[-1](gain.cuda())[:2], theirs[-1](gain)[:2], strict=True):
+                same(mine.cpu(), its)
+    assert torch.equal(backend.viterbi(there).cpu(), cpu.viterbi(here))
