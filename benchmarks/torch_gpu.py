@@ -66,19 +66,19 @@ def layers(torch: Any, theirs: Any) -> list[Row]:
 
 def searched(torch: Any, loss: Any, names: Any, real: Any) -> tuple[Callable[[], object], int, int]:
     """Return the search for the most violated tags of 4,096 sentences, its steps and its bytes."""
-    from tallytree.torch.gpu import chains, counted, counting
+    from tallytree.torch.functions import Scores
+    from tallytree.torch.gpu import backend, counted
+    from tallytree.torch.inputs import Ends
 
     tags = truths(256, torch).repeat(16, 1).cuda()
-    states, positions = len(LABELS), torch.full((len(tags),), POSITIONS, device="cuda")
+    states, ends = len(LABELS), Ends(None, None, *tags.shape)
     scores = torch.randn(*tags.shape, states, device="cuda", dtype=real)
     links = torch.randn(states, states, device="cuda", dtype=real)
-    found = counting.losses_of(loss, names, tags, positions, states)
-    assert found is not None
-    run = counted.Run(chains.Chains(scores, links, positions.int()), found.tallies, real)
-    asked = counted.Values(
-        found.losses, torch.zeros_like(found.losses), found.which, torch.zeros(len(tags)).double().cuda()
-    )
-    steps = int(found.tallies.boxes[:, :-1].long().prod(2).sum()) * states**2
+    known = backend._against(Scores(scores, links, ends), loss, names, tags, summed=False)
+    assert known is not None
+    seen, found, run = known
+    asked = counted.Values(found.losses, None, found.which, seen.right, 1.0)
+    steps = int(found.tallies.boxes[:, :-1, :2].long().prod(2).sum()) * states**2
     return lambda: counted.best(run, asked), steps, run.bytes
 
 

@@ -1,4 +1,4 @@
-// What a kernel needs to run as plain C++: one block of one thread, warps of one lane.
+// What a kernel needs to run as plain C++: blocks of one thread, warps of one lane.
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -15,7 +15,9 @@
 struct Index {
     int x;
 };
-static const Index threadIdx{0}, blockDim{1}, blockIdx{0}, gridDim{1};
+static const Index threadIdx{0}, blockDim{1};
+static thread_local Index blockIdx{0}, gridDim{1};
+extern "C" void place(int block, int blocks) { blockIdx.x = block, gridDim.x = blocks; }
 
 static inline double __longlong_as_double(long long bits) {
     double number;
@@ -43,3 +45,6 @@ static inline unsigned __ballot_sync(unsigned, bool own) { return own; }
 static inline int __ffs(unsigned bits) { return __builtin_ffs(int(bits)); }
 static inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 template <class T> static inline T __shfl_up_sync(unsigned, T value, int) { return value; }
+static inline void atomicOr(int *place, int value) { *place |= value; }
+static inline void atomicAdd(int *place, int value) { *place += value; }
+static inline void atomicMax(int *place, int value) { *place = *place < value ? value : *place; }

@@ -1,7 +1,8 @@
 """Kernels of the GPU as plain C++: what they compute is tested where there is no GPU.
 
-A kernel is compiled with the machine's compiler for one block of one thread (``kernel_emulator.h``), so it
-takes the same steps in order. What that cannot show, races and speed, is tested on a GPU.
+A kernel is compiled with the machine's compiler for blocks of one thread (``kernel_emulator.h``), which run
+one after the other, so it takes the same steps in order. What that cannot show, races and speed, is tested on
+a GPU.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tallytree.torch.gpu import compiling
+from tallytree.torch.gpu import chains, compiling
 
 KERNELS = resources.files("tallytree.torch.gpu") / "kernels"
 
@@ -24,13 +25,15 @@ KERNELS = resources.files("tallytree.torch.gpu") / "kernels"
 class Emulated:
     """A kernel that runs here."""
 
-    def __init__(self, function: Any) -> None:
-        self.function = function
+    def __init__(self, function: Any, place: Any) -> None:
+        self.function, self.place = function, place
 
     def __call__(self, blocks: int, threads: int, memory: int, *arguments: Any) -> None:
         """Run the kernel."""
         assert blocks > 0 and threads > 0 and memory <= 227 << 10
-        self.function(*map(compiling.packed, arguments))
+        for block in range(blocks):
+            self.place(block, blocks)
+            self.function(*map(compiling.packed, arguments))
 
 
 class Emulator:
@@ -46,7 +49,8 @@ class Emulator:
         key = hashlib.sha256((source + macros).encode()).hexdigest()[:16]
         if key not in self.libraries:
             self.libraries[key] = self._built(key, source, macros)
-        return Emulated(getattr(self.libraries[key], name))
+        library = self.libraries[key]
+        return Emulated(getattr(library, name), library.place)
 
     def _built(self, key: str, source: str, macros: str) -> ctypes.CDLL:
         here = Path(__file__).with_name("kernel_emulator.h")
@@ -62,6 +66,9 @@ class Emulator:
 def install(monkeypatch: pytest.MonkeyPatch, emulator: Emulator) -> None:
     """Let the functions of the GPU take tensors of the CPU."""
     monkeypatch.setattr(compiling, "kernel", emulator.kernel)
+    monkeypatch.setattr(compiling, "cleared", lambda words: words.zero_())
+    monkeypatch.setattr(chains, "_WARPS", 1)
     monkeypatch.setattr(compiling, "processors", lambda _: 1)
     monkeypatch.setattr(compiling, "room", lambda _: 1 << 30)
+    monkeypatch.setattr(compiling, "plenty", lambda _: 0)
     monkeypatch.setattr(compiling, "block_memory", lambda _: 226 << 10)

@@ -37,7 +37,7 @@ def emulated_gpu(monkeypatch, emulator):
     from tallytree.torch.gpu import backend
 
     kernel_emulator.install(monkeypatch, emulator)
-    monkeypatch.setattr(backends, "_module", lambda _: backend)
+    monkeypatch.setattr(backends, "_module", lambda device: backend if device.type == "cpu" else None)
 
 
 @pytest.fixture(autouse=NAME == "emulated")

@@ -36,7 +36,12 @@ BAD = [
 @pytest.mark.parametrize(("emissions", "transitions", "more", "text"), BAD)
 def test_bad_scores(emissions, transitions, more, text):
     with pytest.raises(tt.ModelError, match=text):
-        ttt.Chain(emissions, transitions, **more)
+        _ = ttt.Chain(emissions, transitions, **more).log_partition  # a GPU looks at masks when it computes
+
+
+def test_masks_are_looked_at_at_once_on_the_cpu():
+    with pytest.raises(tt.ModelError, match="the mask of sentence 1 has a hole"):
+        ttt.Chain(E, L, mask=HOLE)
 
 
 @pytest.mark.parametrize(

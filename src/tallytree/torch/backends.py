@@ -7,6 +7,7 @@ kind of device. What it does not have is answered for on the CPU, and the result
 from __future__ import annotations
 
 import warnings
+from functools import cache
 from types import ModuleType
 from typing import NamedTuple
 
@@ -17,38 +18,53 @@ from tallytree.torch import cpu
 
 
 class Backend(NamedTuple):
-    """The functions that answer, the device that they take tensors on, and whether they take float32."""
+    """The functions that answer, and the device that they take tensors on.
+
+    ``looks``: whether they take all as it is given, float32 and first and last scores of their own
+    included, and look at masks, tags and scores themselves.
+    """
 
     functions: ModuleType
     device: torch.device
-    single: bool = False
+    looks: bool = False
 
     def number(self, dtype: torch.dtype) -> torch.dtype:
         """Return the dtype of scores for those of a dtype."""
-        return torch.float32 if self.single and dtype != torch.float64 else torch.float64
+        return torch.float32 if self.looks and dtype != torch.float64 else torch.float64
 
 
 CPU = Backend(cpu, torch.device("cpu"))
+
+_IN_WORDS = {"models": "one sentence after the other", "charts": "one tree after the other"}
 
 
 def backend_of(device: torch.device, function: str) -> Backend:
     """Return what answers for tensors on a device, given the function that is needed."""
     module = _module(device)
     if module is not None and hasattr(module, function):
-        return Backend(module, device, single=module is not cpu)
+        return Backend(module, device, looks=module is not cpu)
+    said = _IN_WORDS.get(function, function)
     warnings.warn(
-        f"tensors on {device} are moved to the CPU, where {function} is computed, and results back",
+        f"tensors on {device} are moved to the CPU, where {said} is computed, and results back",
         PerformanceWarning,
         stacklevel=2,
     )
     return CPU
 
 
+def looks(device: torch.device) -> bool:
+    """Return whether what is on a device is looked at there, when it is first needed."""
+    return _module(device) not in (None, cpu)
+
+
 def _module(device: torch.device) -> ModuleType | None:
     if device.type == "cpu":
         return cpu
-    if device.type == "cuda" and torch.version.cuda is not None:
-        from tallytree.torch.gpu import backend  # only where there is such a device
+    return _gpu() if device.type == "cuda" and torch.version.cuda is not None else None
 
-        return backend
-    return None
+
+@cache
+def _gpu() -> ModuleType:
+    from tallytree.torch.gpu import backend  # only where there is such a device
+
+    return backend

@@ -12,17 +12,26 @@ from torch import Tensor
 from tallytree.answers.solution import Solution
 from tallytree.bulk.tallied_chains import bound_on
 from tallytree.errors import ModelError
-from tallytree.torch.backends import CPU, backend_of
+from tallytree.torch.backends import Backend, backend_of
 from tallytree.torch.cpu import laid
 from tallytree.torch.eager import eager
-from tallytree.torch.functions import Given, Scores, computed, kept, score_of
+from tallytree.torch.functions import (
+    Given,
+    Reduction,
+    Scores,
+    computed,
+    ends_of,
+    kept,
+    right_of,
+    score_of,
+)
 from tallytree.torch.inputs import (
+    Ends,
     Lengths,
     checked_chain,
-    checked_lengths,
     checked_statistics,
     checked_tags,
-    mask_of,
+    whole_tags,
 )
 from tallytree.torch.structured import Structured
 from tallytree.torch.tally import Tally
@@ -70,8 +79,8 @@ class Chain(Structured):
         states: Sequence[str] | None = None,
     ) -> None:
         self.emissions, self.transitions = checked_chain(emissions, transitions)
-        batch, longest, self.tags = self.emissions.shape
-        self.lengths = checked_lengths(lengths, mask, batch, longest)
+        self.tags = self.emissions.shape[2]
+        self._ends = ends_of(lengths, mask, self.emissions)
         if states is not None and len(states) != self.tags:
             raise ModelError(f"there are {self.tags} tags, but states has {len(states)} names")
         self.states = None if states is None else tuple(states)
@@ -79,8 +88,12 @@ class Chain(Structured):
     @cached_property
     def mask(self) -> Tensor:
         """Which positions are those of sentences, as a tensor (B, T)."""
-        longest = self.emissions.shape[1]
-        return mask_of(self.lengths.to(self.emissions.device), longest)
+        return self._ends.inside(self.emissions.device)
+
+    @property
+    def lengths(self) -> Tensor:  # type: ignore[override]
+        """How many positions each sentence has, on the CPU."""
+        return self._ends.lengths
 
     @property
     def _given(self) -> Given:
@@ -92,13 +105,17 @@ class Chain(Structured):
     def log_partition(self) -> Tensor:
         """``log Σ_y exp F(y)`` of each sentence, of shape (B,), with gradient."""
         return computed(
-            "log_partition", lambda backend, scores: backend.log_partition(scores), self.lengths, self._given
+            "log_partition",
+            lambda backend, scores: backend.functions.log_partition(scores),
+            self._ends,
+            self._given,
         )
 
     @eager
     def score(self, tags: Tensor) -> Tensor:
         """Return ``F(tags)`` of each sentence, with gradient; further dimensions may come first."""
-        known = checked_tags(tags, self.mask, self.tags, leading=True)
+        whole = whole_tags(tags, self.emissions, leading=True)
+        known = checked_tags(whole, self.mask, self.tags)
         return score_of(self.emissions, self.transitions, known, self.mask).to(self._given.dtype)
 
     @eager
@@ -116,15 +133,17 @@ class Chain(Structured):
             -inf for a tagging that is forbidden: all derivatives are then 0.
         """
         if not isinstance(tags, Tensor) or tags.ndim == 2:
-            known = checked_tags(tags, self.mask, self.tags)
-            return log_prob(self._given, self.lengths, known)
+            return log_prob(self._given, self._ends, whole_tags(tags, self.emissions))
         return self.score(tags) - self.log_partition
 
     @kept
     def marginals(self) -> Tensor:
         """The probability of each tag at each position, of shape (B, T, C), with gradient; 0 in padding."""
         return computed(
-            "marginals", lambda backend, scores: backend.marginals(scores), self.lengths, self._given
+            "marginals",
+            lambda backend, scores: backend.functions.marginals(scores),
+            self._ends,
+            self._given,
         )
 
     def entropy(self) -> Tensor:
@@ -135,7 +154,9 @@ class Chain(Structured):
         >>> Chain(torch.zeros(1, 3, 2), torch.zeros(2, 2)).entropy().exp()
         tensor([8.0000])
         """
-        return computed("entropy", lambda backend, scores: backend.entropy(scores), self.lengths, self._given)
+        return computed(
+            "entropy", lambda backend, scores: backend.functions.entropy(scores), self._ends, self._given
+        )
 
     @cached_property
     def pair_marginals(self) -> Tensor:
@@ -168,19 +189,19 @@ class Chain(Structured):
         """
         counted, low = checked_statistics(statistics), []
 
-        def compute(backend: Any, scores: Scores) -> Any:
-            values, pull, least = backend.tallied(scores, counted, self.states)
+        def compute(backend: Backend, scores: Scores) -> Any:
+            values, pull, least = backend.functions.tallied(scores, counted, self.states)
             low.extend(least)
             return values, pull
 
-        logits = computed("tallied", compute, self.lengths, self._given)
+        logits = computed("tallied", compute, self._ends, self._given)
         return Tally(counted, logits, tuple(low))
 
     # --- labellings ----------------------------------------------------------------------------------------
 
     def _prepared(self, function: str) -> tuple[Any, Scores]:
         backend = backend_of(self.emissions.device, function)
-        return backend.functions, self._given.scores(self.lengths, backend)
+        return backend.functions, self._given.scores(self._ends, backend)
 
     @cached_property
     @eager
@@ -222,7 +243,7 @@ class Chain(Structured):
 
     def subjects(self) -> list[Any]:
         """Return the sentences as models, for all that the library can do with one (:class:`Model`)."""
-        chains = laid(self._given.scores(self.lengths, CPU))
+        chains = laid(self._given.scores(self._ends, backend_of(self.device, "models")))
         return [chains.model(number, self.states) for number in range(len(self.lengths))]
 
     @property
@@ -246,10 +267,10 @@ class Chain(Structured):
         return f"Chain({batch} sentences, up to {longest} positions, {tags} tags)"
 
 
-def log_prob(given: Given, lengths: Tensor, tags: Tensor) -> Tensor:
-    """Return ``log p(tags)``; tags are checked, and allowed ones in the padding, too."""
+def log_prob(given: Given, ends: Ends, tags: Tensor, reduction: Reduction = "none") -> Tensor:
+    """Return ``log p(tags)`` of each sentence, or what a reduction makes of it."""
 
-    def compute(backend: Any, scores: Scores) -> Any:
-        return backend.surprise(scores, tags.to(scores.emissions.device))
+    def compute(backend: Backend, scores: Scores) -> Any:
+        return backend.functions.log_prob(scores, right_of(tags, scores, backend))
 
-    return -computed("surprise", compute, lengths, given)
+    return computed("log_prob", compute, ends, given, reduction)

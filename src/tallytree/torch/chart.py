@@ -20,7 +20,7 @@ from tallytree.solving import distribution
 from tallytree.torch.backends import backend_of
 from tallytree.torch.eager import eager
 from tallytree.torch.functions import Shares, attached, kept
-from tallytree.torch.inputs import Lengths, check_devices, checked_floats, checked_lengths, shape_of
+from tallytree.torch.inputs import Ends, Lengths, check_devices, checked_floats, shape_of
 from tallytree.torch.structured import Structured
 from tallytree.torch.tally import Tally
 from tallytree.trees import Tree
@@ -82,7 +82,7 @@ class Chart(Structured):
         batch, words, others = scores.shape[:3]
         if words != others:
             raise ModelError(f"scores have one row and one column for each word, got {shape_of(scores)}")
-        self.lengths = checked_lengths(lengths, mask, batch, words)
+        self.lengths = Ends(lengths, mask, batch, words).lengths
         count = scores.shape[3] if scores.ndim == 4 else 1
         names = tuple(map(str, range(count))) if labels is None else tuple(labels)
         if len(names) != count or len(set(names)) != count:
@@ -153,7 +153,7 @@ class Chart(Structured):
                 row[place] = one.log_partitions
 
             def shares(gain: Tensor) -> list[Tensor | None]:
-                each = zip(gain.numpy(), places, known, strict=True)
+                each = zip(gain.to("cpu", torch.float64).numpy(), places, known, strict=True)
                 slopes = [one.gradient(row[place]).constituents for row, place, one in each]
                 return [self._gathered([1.0] * len(slopes), slopes)]
 

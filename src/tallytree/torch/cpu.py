@@ -27,6 +27,7 @@ from tallytree.bulk.chain_sums import (
 from tallytree.bulk.chains import best_of_chains
 from tallytree.bulk.expectations import LossObjective, objective_of_chains
 from tallytree.bulk.tallied_chains import Counted, Names, TalliedChains
+from tallytree.errors import ModelError
 from tallytree.losses.base import Loss
 from tallytree.losses.scaling import Scaling
 from tallytree.torch.inputs import mask_of
@@ -50,15 +51,22 @@ def log_partition(scores: Scores) -> tuple[Tensor, Pull]:
     return _summed(scores, None)
 
 
-def score(scores: Scores, tags: Tensor) -> Tensor:
-    """Return the scores of given tags, float64."""
+def possible_score(scores: Scores, tags: Tensor) -> Tensor:
+    """Return the scores of right tags, float64, or say which are forbidden."""
     from tallytree.torch.functions import score_of
 
     inside = mask_of(scores.lengths, tags.shape[1])
-    return score_of(scores.emissions, scores.transitions, tags, inside)
+    found = score_of(scores.emissions, scores.transitions, tags, inside)
+    wrong = torch.nonzero(found == -torch.inf)
+    if len(wrong):
+        raise ModelError(
+            f"the tags of sentence {int(wrong[0])} are forbidden by a score of -inf: all others beat them "
+            "by an infinite margin; allow them, or leave the sentence out"
+        )
+    return found
 
 
-def indicators(scores: Scores, *shares: tuple[Tensor, Tensor]) -> Slopes:
+def _indicators(scores: Scores, *shares: tuple[Tensor, Tensor]) -> Slopes:
     """Return what sums of scores of taggings gain with all scores: tags, and how much a sentence counts."""
     by_emissions, by_transitions = torch.zeros_like(scores.emissions), torch.zeros_like(scores.transitions)
     for tags, weights in shares:
@@ -72,9 +80,10 @@ def indicators(scores: Scores, *shares: tuple[Tensor, Tensor]) -> Slopes:
     return by_emissions, by_transitions
 
 
-def surprise(scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
-    """Return ``−log p(tags)`` of each sentence; tags are those of the padding, too, whatever they are."""
-    return _summed(scores, tags.numpy().reshape(-1))
+def log_prob(scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
+    """Return ``log p(tags)`` of each sentence; tags are those of the padding, too, whatever they are."""
+    surprise, pulled = _summed(scores, tags.numpy().reshape(-1))
+    return surprise.neg_(), lambda gain: pulled(-gain)
 
 
 def _summed(scores: Scores, truths: np.ndarray | None) -> tuple[Tensor, Pull]:
@@ -100,13 +109,14 @@ def _pulled(
     """
 
     def pull(gain: Tensor) -> Slopes:
-        weights = gain.contiguous().numpy()
+        weights = gain.expand(len(scores.lengths)).contiguous().numpy()
         if scores.transitions.ndim == 2 and (weights != weights[0]).any():
             return put(again(weights))
         by_emissions, by_transitions = put(first)
         if scores.transitions.ndim == 2:
             return by_emissions * float(weights[0]), by_transitions * float(weights[0])
-        return by_emissions * gain[:, None, None], by_transitions * gain[:, None, None, None]
+        each = gain.expand(len(weights))
+        return by_emissions * each[:, None, None], by_transitions * each[:, None, None, None]
 
     return pull
 
@@ -156,9 +166,10 @@ def tallied(scores: Scores, statistics: Counted, names: Names) -> tuple[Tensor, 
 def objective(
     scores: Scores, loss: Loss, names: Names, tags: Tensor, kind: LossObjective
 ) -> tuple[Tensor, Pull]:
-    """Return an objective of the losses of all taggings of each sentence, compared with given tags."""
+    """Return an objective of the losses of all taggings of each sentence, compared with right tags."""
     chains, everyone = laid(scores), np.arange(len(scores.lengths))
     check_scores(chains, everyone)
+    score = possible_score(scores, tags) if kind == "softmax-margin" else None
     packed, truths = chains.packed(everyone, names), tags.reshape(-1).numpy()[chains.positions(everyone)]
 
     def found(weights: Floats) -> ChainSums:
@@ -171,22 +182,47 @@ def objective(
         return _slopes(scores, whole)
 
     first = found(np.ones(len(everyone)))
-    return torch.from_numpy(first.values), _pulled(scores, first, found, put)
+    values, pulled = torch.from_numpy(first.values), _pulled(scores, first, found, put)
+    if score is None:
+        return values, pulled
+
+    def pull(gain: Tensor) -> Slopes:
+        less = _indicators(scores, (tags, -gain.expand(len(everyone))))
+        more = pulled(gain)
+        return less[0] + more[0], less[1] + more[1]
+
+    return values - score, pull
 
 
-def most_violated(
+def hinge(
     scores: Scores, loss: Loss, names: Names, tags: Tensor, scaling: Scaling
-) -> tuple[Tensor, Tensor, None]:
-    """Return the tags that most violate the margin, and their losses; nothing is better, so no bound."""
+) -> tuple[Tensor, Tensor, Pull]:
+    """Return the hinge loss of each sentence, and how far it may be below the maximum: not at all."""
+    check(scores)
+    score = possible_score(scores, tags)
+    found, losses = _most_violated(scores, loss, names, tags, scaling)
+    ahead, slack = possible_score(scores, found) - score, scaling == "slack"
+    values = losses * (1 + ahead) if slack else losses + ahead
+
+    def pull(gain: Tensor) -> Slopes:
+        weights = gain * losses if slack else gain.expand(len(losses))
+        return _indicators(scores, (found, weights), (tags, -weights))
+
+    return values, torch.zeros_like(values), pull
+
+
+def _most_violated(
+    scores: Scores, loss: Loss, names: Names, tags: Tensor, scaling: Scaling
+) -> tuple[Tensor, Tensor]:
+    """Return the tags that most violate the margin, and their losses."""
     chains, everyone = laid(scores), np.arange(len(scores.lengths))
-    check_scores(chains, everyone)
     at, flat = chains.positions(everyone), tags.reshape(-1).numpy()
     truths = np.split(flat[at], np.cumsum(scores.lengths.numpy())[:-1])
     found = best_of_chains(chains.packed(everyone, names), loss, truths, scaling, 1, torch.get_num_threads())
     labels = np.zeros_like(flat)
     labels[at] = np.concatenate([some[0][0] for some in found])
     losses = torch.tensor([some[0][1] for some in found], dtype=torch.float64)
-    return torch.from_numpy(labels).view(tags.shape), losses, None
+    return torch.from_numpy(labels).view(tags.shape), losses
 
 
 def loss_bytes(scores: Scores, loss: Loss, names: Names, tags: Tensor, summed: bool) -> int:
@@ -208,5 +244,5 @@ def sample(scores: Scores, uniforms: Tensor) -> Tensor:
     )
 
 
-charts = True
-"""Charts are answered for by forests of the library, sentence by sentence."""
+charts = models = True
+"""Charts, and what is asked of one sentence after the other, are answered for by the rest of the library."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import get_args
 
 import torch
 from torch import Tensor, nn
@@ -11,10 +11,8 @@ from tallytree.errors import ModelError
 from tallytree.torch.backends import backend_of
 from tallytree.torch.chain import Chain, log_prob
 from tallytree.torch.eager import eager
-from tallytree.torch.functions import Given
-from tallytree.torch.inputs import checked_chain, checked_lengths, checked_tags, mask_of
-
-Reduction = Literal["none", "sum", "mean", "token_mean"]
+from tallytree.torch.functions import Given, Reduction, ends_of
+from tallytree.torch.inputs import Ends, checked_chain, whole_tags
 
 
 class CRF(nn.Module):
@@ -78,39 +76,32 @@ class CRF(nn.Module):
         reduction : {"sum", "mean", "token_mean", "none"}
             Over sentences; ``"token_mean"`` is the sum divided by the number of positions.
         """
-        if reduction not in ("none", "sum", "mean", "token_mean"):
+        if reduction not in get_args(Reduction):
             raise ValueError(f"invalid reduction: {reduction}; use 'none', 'sum', 'mean' or 'token_mean'")
-        given, lengths, inside = self._checked(emissions, mask, tags)
-        found = log_prob(given, lengths, checked_tags(self._turned(tags), inside, self.num_tags))
-        if reduction == "none":
-            return found
-        if reduction == "mean":
-            return found.mean()
-        total = found.sum()
-        return total / int(lengths.sum()) if reduction == "token_mean" else total
+        given, ends = self._checked(emissions, mask, tags)
+        return log_prob(given, ends, whole_tags(self._turned(tags), given.emissions), reduction)
 
     @eager
     def decode(self, emissions: Tensor, mask: Tensor | None = None) -> list[list[int]]:
         """Return the tags of the highest score, as lists of the lengths of the sentences."""
-        given, lengths, _ = self._checked(emissions, mask)
+        given, ends = self._checked(emissions, mask)
         backend = backend_of(given.emissions.device, "viterbi")
-        found = backend.functions.viterbi(given.scores(lengths, backend)).tolist()
-        return [tags[:length] for tags, length in zip(found, lengths.tolist(), strict=True)]
+        found = backend.functions.viterbi(given.scores(ends, backend)).tolist()
+        return [tags[:length] for tags, length in zip(found, ends.lengths.tolist(), strict=True)]
 
     @eager
     def distribution(self, emissions: Tensor, mask: Tensor | None = None) -> Chain:
         """Return the distribution over taggings, with all that a :class:`Chain` can be asked."""
-        given, lengths, inside = self._checked(emissions, mask)
-        first = torch.zeros_like(inside)
-        first[:, 0] = True
-        last = torch.zeros_like(inside)
-        last[torch.arange(len(lengths)), (lengths - 1).to(last.device)] = True
-        added = first.unsqueeze(-1) * self.start_transitions + last.unsqueeze(-1) * self.end_transitions
-        return Chain(given.emissions + added, self.transitions, lengths)
+        given, ends = self._checked(emissions, mask)
+        places = torch.arange(given.emissions.shape[1], device=given.emissions.device)
+        first = (places == 0).view(1, -1, 1)
+        last = (places == (ends.lengths.to(places.device) - 1).unsqueeze(1)).unsqueeze(-1)
+        added = first * self.start_transitions + last * self.end_transitions
+        return Chain(given.emissions + added, self.transitions, ends.lengths)
 
     def _checked(
         self, emissions: Tensor, mask: Tensor | None, tags: Tensor | None = None
-    ) -> tuple[Given, Tensor, Tensor]:
+    ) -> tuple[Given, Ends]:
         if not isinstance(emissions, Tensor) or emissions.ndim != 3:
             got = emissions.ndim if isinstance(emissions, Tensor) else type(emissions).__name__
             raise ModelError(f"emissions must have dimension of 3, got {got}")
@@ -126,12 +117,8 @@ class CRF(nn.Module):
                     f"is {self.batch_first}"
                 )
         given, links = checked_chain(self._turned(emissions), self.transitions)
-        ends = None if mask is None else self._turned(mask)
-        if isinstance(ends, Tensor) and not ends[:, 0].all():
-            raise ModelError("mask of the first timestep must all be on; leave empty sentences out")
-        lengths = checked_lengths(None, ends, *given.shape[:2])
-        inside = mask_of(lengths.to(given.device), given.shape[1])
-        return Given(given, links, self.start_transitions, self.end_transitions), lengths, inside
+        ends = ends_of(None, None if mask is None else self._turned(mask), given, first=True)
+        return Given(given, links, self.start_transitions, self.end_transitions), ends
 
     def _turned(self, tensor: Tensor) -> Tensor:
         """Return a tensor with the sentences first."""

@@ -17,30 +17,36 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 
-def moved(scores: Scores) -> Scores:
-    """Return scores on the CPU, in float64."""
-    emissions, transitions = (one.to("cpu", torch.float64) for one in scores[:2])
-    return scores._replace(emissions=emissions, transitions=transitions, lengths=scores.lengths.cpu())
-
-
 def on_cpu(function: Callable[..., R], scores: Scores, what: str, *arguments: Any) -> R:
-    """Call a function of the CPU's with scores of another device, and move its answers there."""
-    device = scores.emissions.device
+    """Call a function of the CPU's with scores of another device, and move its answers there.
+
+    Tensors of shape (B, T) among the arguments are right tags.
+    """
+    device, count = scores.emissions.device, scores.emissions.shape[2]
     warnings.warn(
         f"there is no kernel for {what} on {device}: scores are moved to the CPU, and results back",
         PerformanceWarning,
         stacklevel=2,
     )
-    found = function(moved(scores), *(one.cpu() if isinstance(one, Tensor) else one for one in arguments))
+    given = [_sent(one, scores, count) for one in arguments]
+    found = function(scores.on_cpu(), *given)
     several = isinstance(found, tuple)
     answers: Any = found if several else (found,)
     back = tuple(_returned(one, device) for one in answers)
     return cast(R, back if several else back[0])
 
 
+def _sent(argument: Any, scores: Scores, count: int) -> Any:
+    if not isinstance(argument, Tensor):
+        return argument
+    return (scores.ends.tags(argument, count) if argument.ndim == 2 else argument).cpu()
+
+
 def _returned(answer: Any, device: torch.device) -> Any:
     if isinstance(answer, Tensor):
         return answer.to(device)
     if callable(answer):
-        return lambda gain: tuple(slope.to(device) for slope in answer(gain.cpu()))
+        return lambda gain, rate=1.0: tuple(
+            slope.to(device) for slope in answer(gain.to("cpu", torch.float64) * rate)
+        )
     return answer

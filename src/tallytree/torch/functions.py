@@ -7,17 +7,23 @@ what it gains with each score. One autograd function serves all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import reduce, wraps
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
 
-from tallytree.torch.backends import Backend, backend_of
+from tallytree.torch.backends import CPU, Backend, backend_of, looks
 from tallytree.torch.eager import eager
+from tallytree.torch.inputs import Ends, Lengths
+
+Reduction = Literal["none", "sum", "mean", "token_mean"]
+"""How the values of sentences become one; ``"token_mean"`` divides their sum by the number of positions."""
 
 
-class Scores(NamedTuple):
+@dataclass(frozen=True)
+class Scores:
     """What a backend takes: tensors on its device, float64 or as it takes them.
 
     Attributes
@@ -26,23 +32,47 @@ class Scores(NamedTuple):
         The scores of tags at all positions.
     transitions : tensor of shape (C, C) or (B, T - 1, C, C)
         The scores of a tag followed by another, from row to column.
-    lengths : int64 tensor of shape (B,)
+    ends : Ends
         How many positions each sentence has.
+    start, end : tensor of shape (C,), optional
+        What the first and last tags score besides; only for backends that take it.
+    at_once : bool
+        Whether derivatives will be needed, and for all sentences the same is gained with a value.
     """
 
     emissions: Tensor
     transitions: Tensor
-    lengths: Tensor
+    ends: Ends
+    start: Tensor | None = None
+    end: Tensor | None = None
+    at_once: bool = False
+
+    @property
+    def lengths(self) -> Tensor:
+        """The lengths of sentences, as int64 on the CPU."""
+        return self.ends.lengths
+
+    @property
+    def transitions_differ(self) -> bool:
+        """Whether each two neighbours have transitions of their own."""
+        return self.transitions.ndim == 4
+
+    def on_cpu(self) -> Scores:
+        """Return the same on the CPU, in float64, with all in the emissions."""
+        return Given(self.emissions, self.transitions, self.start, self.end).scores(self.ends, CPU)
 
 
-Slopes = tuple[Tensor, Tensor]
-"""Derivatives by emissions and by transitions."""
+Slopes = tuple[Tensor, ...]
+"""Derivatives by emissions and transitions; by first and last scores, too, where a backend takes these."""
 
-Pull = Callable[[Tensor], Slopes]
-"""Derivatives by scores, of what has given derivatives by values."""
+Pull = Callable[..., Slopes]
+"""Derivatives by scores, of what has given derivatives by values: one for each, or a single one for all.
 
-Compute = Callable[[Any, Scores], tuple[Tensor, Pull]]
-"""Computes values by a backend's functions."""
+A backend that looks at things itself takes a factor of all of them besides, and gains of any dtype.
+"""
+
+Compute = Callable[[Backend, Scores], tuple[Tensor, Pull]]
+"""Computes values by a backend."""
 
 
 class Given(NamedTuple):
@@ -56,36 +86,57 @@ class Given(NamedTuple):
     @property
     def dtype(self) -> torch.dtype:
         """The dtype of answers: that of the scores."""
+        if self.emissions.dtype == self.transitions.dtype:
+            return self.emissions.dtype
         return torch.promote_types(self.emissions.dtype, self.transitions.dtype)
 
-    def detached(self) -> Given:
-        """Return the scores without their history."""
-        start, end = (None if one is None else one.detach() for one in self[2:])
-        return Given(self.emissions.detach(), self.transitions.detach(), start, end)
+    @property
+    def needs_slopes(self) -> bool:
+        """Whether derivatives may be asked for."""
+        return torch.is_grad_enabled() and any(one is not None and one.requires_grad for one in self)
 
-    def scores(self, lengths: Tensor, backend: Backend) -> Scores:
+    def scores(self, ends: Ends, backend: Backend, at_once: bool = False) -> Scores:
         """Return what a backend takes."""
         dtype = backend.number(self.dtype)
-        emissions, transitions, start, end = (_moved(one, backend.device, dtype) for one in self.detached())
+        emissions, transitions, start, end = (_moved(one, backend.device, dtype) for one in self)
         assert emissions is not None and transitions is not None
-        lengths = lengths.to(backend.device)
+        if backend.looks:
+            return Scores(emissions, transitions, ends, start, end, at_once)
+        emissions, transitions = emissions.detach(), transitions.detach()
         if start is not None or end is not None:
             emissions = emissions.clone() if emissions.data_ptr() == self.emissions.data_ptr() else emissions
             if start is not None:
-                emissions.select(1, 0).add_(start)
+                emissions.select(1, 0).add_(start.detach())
             if end is not None:
-                emissions.flatten(0, 1).index_add_(0, _last(emissions, lengths), end.expand(len(lengths), -1))
-        return Scores(emissions, transitions, lengths)
+                emissions.flatten(0, 1).index_add_(0, _last(ends), end.detach().expand(len(emissions), -1))
+        return Scores(emissions, transitions, ends, at_once=at_once)
 
 
-def _last(emissions: Tensor, lengths: Tensor) -> Tensor:
+def _last(ends: Ends) -> Tensor:
     """Return the numbers of the last positions of sentences, all positions numbered one after the other."""
-    batch, longest = emissions.shape[:2]
-    return torch.arange(-1, batch * longest - 1, longest, device=lengths.device) + lengths
+    batch, longest = ends.shape
+    return torch.arange(-1, batch * longest - 1, longest) + ends.lengths
 
 
 def _moved(tensor: Tensor | None, device: torch.device, dtype: torch.dtype) -> Tensor | None:
-    return None if tensor is None else tensor.to(device, dtype).contiguous()
+    if tensor is None or (tensor.dtype == dtype and tensor.device == device and tensor.is_contiguous()):
+        return tensor  # which is the usual case, and this the quickest way to tell
+    return tensor.detach().to(device, dtype).contiguous()
+
+
+def ends_of(lengths: Lengths | None, mask: Any, emissions: Tensor, *, first: bool = False) -> Ends:
+    """Return where sentences end, looked at now unless a GPU does it."""
+    ends = Ends(lengths, mask, *emissions.shape[:2], first=first)
+    if not looks(emissions.device):
+        _ = ends.lengths
+    return ends
+
+
+def right_of(tags: Tensor, scores: Scores, backend: Backend) -> Tensor:
+    """Return whole tags as a backend takes them: as they are, if it looks at them itself."""
+    if backend.looks:
+        return tags.contiguous()
+    return scores.ends.tags(tags, scores.emissions.shape[2]).to(backend.device)
 
 
 Shares = Callable[[Tensor], Sequence[Tensor | None]]
@@ -98,25 +149,28 @@ class _Computed(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, evaluate: Callable[[], tuple[Tensor, Shares]], *tensors: Tensor | None) -> Tensor:
         values, ctx.shares = evaluate()
-        ctx.device = values.device
         ctx.save_for_backward(*tensors)
         given = [one for one in tensors if one is not None]
-        dtype = reduce(torch.promote_types, (one.dtype for one in given))
-        return values.to(given[0].device, dtype)
+        dtypes = {one.dtype for one in given}
+        return values.to(given[0].device, reduce(torch.promote_types, dtypes))
 
     @staticmethod
     def backward(ctx: Any, *gains: Tensor) -> Any:
         tensors = ctx.saved_tensors
         with torch.no_grad():
-            found = ctx.shares(gains[0].to(ctx.device, torch.float64))
-            slopes = [
-                None if slope is None or given is None else slope.to(given.device, given.dtype)
-                for slope, given in zip(found, tensors, strict=True)
-            ]
+            found = ctx.shares(gains[0])
+            slopes = [_like(slope, given) for slope, given in zip(found, tensors, strict=True)]
         if not torch.is_grad_enabled():
             return None, *slopes
         once: Any = _Once.apply
         return None, *once(len(slopes), *slopes, gains[0], *tensors)
+
+
+def _like(slope: Tensor | None, given: Tensor | None) -> Tensor | None:
+    if slope is None or given is None:
+        return None
+    alike = slope.dtype == given.dtype and slope.device == given.device
+    return slope if alike else slope.to(given.device, given.dtype)
 
 
 class _Once(torch.autograd.Function):
@@ -161,30 +215,49 @@ def attached(evaluate: Callable[[], tuple[Tensor, Shares]], *tensors: Tensor | N
 
 
 @eager
-def computed(function: str, compute: Compute, lengths: Tensor, given: Given) -> Tensor:
+def computed(
+    function: str, compute: Compute, ends: Ends, given: Given, reduction: Reduction = "none"
+) -> Tensor:
     """Return values that a backend computes from the scores of chains, as a part of their graph.
 
-    `function`: which of its functions is needed. `compute`: calls it.
+    `function`: which of its functions is needed. `compute`: calls it. `reduction`: of what it returns.
     """
+    at_once = reduction != "none" and given.needs_slopes
 
     def evaluate() -> tuple[Tensor, Shares]:
         backend = backend_of(given.emissions.device, function)
-        scores = given.scores(lengths, backend)
-        values, pull = compute(backend.functions, scores)
+        values, pull = compute(backend, given.scores(ends, backend, at_once))
+        total, rate = _reduced(values, reduction, ends)
 
         def shares(gain: Tensor) -> list[Tensor | None]:
-            by_emissions, by_transitions = pull(gain)
-            start = end = None
-            if given.start is not None:
-                start = by_emissions.select(1, 0).sum(0)
-            if given.end is not None:
-                rows = by_emissions.flatten(0, 1)
-                end = rows.index_select(0, _last(by_emissions, scores.lengths)).sum(0)
-            return [by_emissions, by_transitions, start, end]
+            if backend.looks:
+                return [*pull(gain, rate), None, None][:4]
+            found = pull(gain.to(backend.device, torch.float64) * rate)
+            return [*found, *_ends_slopes(found[0], given, ends)]
 
-        return values, shares
+        return total, shares
 
     return attached(evaluate, *given)
+
+
+def _reduced(values: Tensor, reduction: Reduction, ends: Ends) -> tuple[Tensor, float]:
+    """Return one value for all, and what it gains with each."""
+    if reduction == "none":
+        return values, 1.0
+    if reduction == "mean":
+        return values.mean(), 1 / len(values)
+    total = values.sum()
+    return (total, 1.0) if reduction == "sum" else (total / ends.total, 1 / ends.total)
+
+
+def _ends_slopes(by_emissions: Tensor, given: Given, ends: Ends) -> tuple[Tensor | None, Tensor | None]:
+    """Return derivatives by first and last scores, which were added to emissions."""
+    start = end = None
+    if given.start is not None:
+        start = by_emissions.select(1, 0).sum(0)
+    if given.end is not None:
+        end = by_emissions.flatten(0, 1).index_select(0, _last(ends)).sum(0)
+    return start, end
 
 
 def score_of(emissions: Tensor, transitions: Tensor, tags: Tensor, inside: Tensor) -> Tensor:

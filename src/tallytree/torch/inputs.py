@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -57,21 +58,73 @@ def checked_chain(emissions: Any, transitions: Any) -> tuple[Tensor, Tensor]:
     return given, links
 
 
-def checked_lengths(lengths: Lengths | None, mask: Any, batch: int, longest: int) -> Tensor:
-    """Return the lengths of sentences, as int64 on the CPU, from lengths, a mask, or neither."""
-    if mask is not None:
-        if lengths is not None:
+class Ends:
+    """Where the sentences of a batch end: lengths, a mask, or neither.
+
+    What it is made of is checked at once; its numbers are when they are asked for, since looking at what is
+    on a GPU means waiting for it. A backend that looks at them itself need not ask.
+
+    Parameters
+    ----------
+    lengths, mask
+        As for :class:`~tallytree.torch.Chain`.
+    batch, longest : int
+        How many sentences there are, and how many positions each can have.
+    first : bool
+        Whether a mask that begins with zeros is called that, as pytorch-crf does.
+    """
+
+    def __init__(
+        self, lengths: Lengths | None, mask: Any, batch: int, longest: int, *, first: bool = False
+    ) -> None:
+        if mask is not None and lengths is not None:
             raise ModelError("give lengths or a mask, not both: each says where sentences end")
-        return _lengths_of_mask(mask, batch, longest)
-    if lengths is None:
-        return torch.full((batch,), longest, dtype=torch.int64)
-    found = lengths.detach().cpu() if isinstance(lengths, Tensor) else _tensor(lengths)
+        self.shape, self._first = (batch, longest), first
+        self.mask = None if mask is None else _checked_mask(mask, batch, longest)
+        self.given = None if lengths is None else _checked_numbers(lengths, batch)
+        self._found: tuple[int, Tensor] | None = None
+        if self.given is not None and self.given.device.type == "cpu":
+            _check_range(self.given, longest, "lengths")
+
+    @cached_property
+    def lengths(self) -> Tensor:
+        """The lengths of sentences, as int64 on the CPU."""
+        batch, longest = self.shape
+        if self._found is not None:
+            return self._found[1].to("cpu", torch.int64)
+        if self.mask is not None:
+            return _lengths_of_mask(self.mask, longest, self._first)
+        if self.given is None:
+            return torch.full((batch,), longest, dtype=torch.int64)
+        found = self.given.cpu()
+        _check_range(found, longest, "lengths")
+        return found
+
+    @cached_property
+    def total(self) -> int:
+        """The number of all positions."""
+        return int(self.lengths.sum()) if self._found is None else self._found[0]
+
+    def found(self, total: int, lengths: Tensor) -> None:
+        """Take what a backend has found, which has looked at all of it: positions, and lengths."""
+        self._found = total, lengths
+
+    def inside(self, device: torch.device) -> Tensor:
+        """Return which positions are those of sentences, on a device."""
+        return mask_of(self.lengths.to(device), self.shape[1])
+
+    def tags(self, tags: Tensor, count: int) -> Tensor:
+        """Return checked tags: those of sentences are below `count`, and 0 stands in the padding."""
+        return checked_tags(tags, self.inside(tags.device), count)
+
+
+def _checked_numbers(lengths: Lengths, batch: int) -> Tensor:
+    found = lengths.detach() if isinstance(lengths, Tensor) else _tensor(lengths)
     if found.dtype.is_floating_point or found.dtype.is_complex or found.dtype == torch.bool:
         raise ModelError(f"lengths are whole numbers, got {found.dtype}")
     if found.shape != (batch,):
         raise ModelError(f"lengths has one number for each of {batch} sentences, got {shape_of(found)}")
-    _check_range(found, longest, "lengths")
-    return found.to(torch.int64)
+    return found.to(torch.int64).contiguous()
 
 
 def _tensor(lengths: object) -> Tensor:
@@ -92,13 +145,19 @@ def _check_range(lengths: Tensor, longest: int, name: str) -> None:
         )
 
 
-def _lengths_of_mask(mask: Any, batch: int, longest: int) -> Tensor:
+def _checked_mask(mask: Any, batch: int, longest: int) -> Tensor:
     if not isinstance(mask, Tensor) or mask.shape != (batch, longest):
         got = shape_of(mask) if isinstance(mask, Tensor) else type(mask).__name__
         raise ModelError(f"mask is to be a tensor of shape ({batch}, {longest}), as emissions is, got {got}")
     if mask.dtype not in (torch.bool, torch.uint8):
         raise ModelError(f"mask is to be of dtype torch.bool, got {mask.dtype}; use mask.bool()")
-    here = mask.detach().bool()
+    return mask.detach()
+
+
+def _lengths_of_mask(mask: Tensor, longest: int, first: bool) -> Tensor:
+    here = mask.bool()
+    if first and not here[:, 0].all():
+        raise ModelError("mask of the first timestep must all be on; leave empty sentences out")
     holes = here[:, 1:] & ~here[:, :-1]  # looked at where the mask is, and fetched with the lengths
     found = torch.cat([here.sum(1), holes.any().long().unsqueeze(0)]).cpu()
     lengths = found[:-1]
@@ -117,22 +176,27 @@ def mask_of(lengths: Tensor, longest: int) -> Tensor:
     return torch.arange(longest, device=lengths.device) < lengths.unsqueeze(1)
 
 
-def checked_tags(tags: Any, inside: Tensor, count: int, leading: bool = False) -> Tensor:
-    """Return tags as int64, 0 in the padding whatever it has, or say what is wrong with them.
+def whole_tags(tags: Any, emissions: Tensor, leading: bool = False) -> Tensor:
+    """Return tags as int64, of the shape and on the device of emissions, or say what is wrong with them.
 
-    `inside`: which positions are those of sentences. `count`: the number of tags. `leading`: whether there
-    may be more dimensions in front.
+    `leading`: whether there may be more dimensions in front. What the numbers are is not looked at.
     """
     if not isinstance(tags, Tensor) or tags.is_floating_point() or tags.is_complex():
         got = tags.dtype if isinstance(tags, Tensor) else type(tags).__name__
         raise ModelError(f"tags are to be a tensor of whole numbers, got {got}; use tags.long()")
-    shape = tuple(tags.shape[-2:] if leading else tags.shape)
-    if shape != tuple(inside.shape):
-        raise ModelError(
-            f"tags are to be of shape {tuple(inside.shape)}, as emissions is, got {tuple(tags.shape)}"
-        )
-    check_devices(emissions=inside, tags=tags)
-    known = tags.long().masked_fill(~inside, 0)
+    shape, wanted = tuple(tags.shape[-2:] if leading else tags.shape), tuple(emissions.shape[:2])
+    if shape != wanted:
+        raise ModelError(f"tags are to be of shape {wanted}, as emissions is, got {tuple(tags.shape)}")
+    check_devices(emissions=emissions, tags=tags)
+    return tags.long()
+
+
+def checked_tags(tags: Tensor, inside: Tensor, count: int) -> Tensor:
+    """Return whole tags, 0 in the padding whatever it has, or say which are out of range.
+
+    `inside`: which positions are those of sentences. `count`: the number of tags.
+    """
+    known = tags.masked_fill(~inside, 0)
     if known.numel():
         low, high = torch.stack(torch.aminmax(known)).tolist()
         if low < 0 or high >= count:

@@ -22,10 +22,10 @@ from tallytree.errors import InfeasibleError, ModelError
 from tallytree.losses import as_loss
 from tallytree.losses.base import Loss
 from tallytree.losses.scaling import Scaling, checked_scaling
-from tallytree.torch.backends import backend_of
+from tallytree.torch.backends import Backend, backend_of
 from tallytree.torch.eager import eager
-from tallytree.torch.functions import Given, Pull, Scores, Slopes, computed
-from tallytree.torch.inputs import checked_chain, checked_lengths, checked_tags, mask_of
+from tallytree.torch.functions import Given, Pull, Scores, computed, ends_of, right_of
+from tallytree.torch.inputs import Ends, checked_chain, whole_tags
 
 Reduction = Literal["mean", "sum", "none"]
 
@@ -69,9 +69,12 @@ class StructuredLoss(nn.Module):
         tags : int tensor of shape (B, T)
             What is right.
         """
-        given, lengths, right = self._checked(emissions, transitions, tags, mask)
-        found = self._values(given, lengths, right)
-        return found if self.reduction == "none" else getattr(found, self.reduction)()
+        given, ends, right = self._checked(emissions, transitions, tags, mask)
+
+        def compute(backend: Backend, scores: Scores) -> tuple[Tensor, Pull]:
+            return self._computed(backend.functions, scores, right_of(right, scores, backend))
+
+        return computed(self._function, compute, ends, given, self.reduction)
 
     def device_bytes(
         self, emissions: Tensor, transitions: Tensor, tags: Tensor, mask: Tensor | None = None
@@ -81,28 +84,28 @@ class StructuredLoss(nn.Module):
         Arguments are those of a call; nothing is computed. On the CPU, tables are made for one sentence at a
         time, within the library's memory limit, and 0 is returned.
         """
-        given, lengths, right = self._checked(emissions, transitions, tags, mask)
+        given, ends, right = self._checked(emissions, transitions, tags, mask)
         backend = backend_of(given.emissions.device, "loss_bytes")
-        scores, known = given.scores(lengths, backend), right.to(backend.device)
-        found: int = backend.functions.loss_bytes(scores, self.loss, self.labels, known, self._summed)
+        scores = given.scores(ends, backend)
+        known, summed = right_of(right, scores, backend), self._function == "objective"
+        found: int = backend.functions.loss_bytes(scores, self.loss, self.labels, known, summed)
         return found
 
-    _summed = True  # over all taggings, in float64
+    _function = "objective"
+    """The function of a backend that is needed."""
 
     def _checked(
         self, emissions: Tensor, transitions: Tensor, tags: Tensor, mask: Tensor | None
-    ) -> tuple[Given, Tensor, Tensor]:
+    ) -> tuple[Given, Ends, Tensor]:
         given = Given(*checked_chain(emissions, transitions))
-        batch, longest, count = given.emissions.shape
+        count = given.emissions.shape[2]
         if self.labels is not None and len(self.labels) != count:
             raise ModelError(f"there are {count} tags, but labels has {len(self.labels)} names")
-        lengths = checked_lengths(None, mask, batch, longest)
-        inside = mask_of(lengths.to(given.emissions.device), longest)
-        return given, lengths, checked_tags(tags, inside, count)
+        return given, ends_of(None, mask, given.emissions), whole_tags(tags, given.emissions)
 
     @abstractmethod
-    def _values(self, given: Given, lengths: Tensor, tags: Tensor) -> Tensor:
-        """Return the loss of each sentence."""
+    def _computed(self, functions: Any, scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
+        """Return the loss of each sentence, by the functions of a backend."""
 
     def extra_repr(self) -> str:
         """Say which loss it is."""
@@ -148,36 +151,11 @@ class StructuredHinge(StructuredLoss):
         self.scaling: Scaling = scaling
         self.gap: Tensor = torch.zeros(0)
 
-    _summed = False
+    _function = "hinge"
 
-    def _values(self, given: Given, lengths: Tensor, tags: Tensor) -> Tensor:
-        def compute(backend: Any, scores: Scores) -> tuple[Tensor, Pull]:
-            right = tags.to(scores.emissions.device)
-            score = backend.score(scores, right)
-            _check_possible(score)
-            found, losses, bounds = backend.most_violated(scores, self.loss, self.labels, right, self.scaling)
-            ahead = backend.score(scores, found) - score
-            slack = self.scaling == "slack"
-            values = losses * (1 + ahead) if slack else losses + ahead
-            self.gap = torch.zeros_like(values) if bounds is None else (bounds - values).clamp(min=0.0)
-
-            def pull(gain: Tensor) -> Slopes:
-                weights = gain * losses if slack else gain
-                slopes: Slopes = backend.indicators(scores, (found, weights), (right, -weights))
-                return slopes
-
-            return values, pull
-
-        return computed("most_violated", compute, lengths, given)
-
-
-def _check_possible(scores: Tensor) -> None:
-    wrong = torch.nonzero(scores == -torch.inf)
-    if len(wrong):
-        raise ModelError(
-            f"the tags of sentence {int(wrong[0])} are forbidden by a score of -inf: all others beat them "
-            "by an infinite margin; allow them, or leave the sentence out"
-        )
+    def _computed(self, functions: Any, scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
+        values, self.gap, pull = functions.hinge(scores, self.loss, self.labels, tags, self.scaling)
+        return values, pull
 
 
 class SoftmaxMargin(StructuredLoss):
@@ -196,21 +174,11 @@ class SoftmaxMargin(StructuredLoss):
     tensor(2.6265)
     """
 
-    def _values(self, given: Given, lengths: Tensor, tags: Tensor) -> Tensor:
-        def compute(backend: Any, scores: Scores) -> tuple[Tensor, Pull]:
-            right = tags.to(scores.emissions.device)
-            score = backend.score(scores, right)
-            _check_possible(score)
-            values, pulled = backend.objective(scores, self.loss, self.labels, right, "softmax-margin")
-
-            def pull(gain: Tensor) -> Slopes:
-                by_emissions, by_transitions = backend.indicators(scores, (right, -gain))
-                more: Slopes = pulled(gain)
-                return by_emissions + more[0], by_transitions + more[1]
-
-            return values - score, pull
-
-        return computed("objective", compute, lengths, given)
+    def _computed(self, functions: Any, scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
+        found: tuple[Tensor, Pull] = functions.objective(
+            scores, self.loss, self.labels, tags, "softmax-margin"
+        )
+        return found
 
 
 class ExpectedLoss(StructuredLoss):
@@ -229,13 +197,9 @@ class ExpectedLoss(StructuredLoss):
     tensor(1.)
     """
 
-    def _values(self, given: Given, lengths: Tensor, tags: Tensor) -> Tensor:
-        def compute(backend: Any, scores: Scores) -> tuple[Tensor, Pull]:
-            right = tags.to(scores.emissions.device)
-            found: tuple[Tensor, Pull] = backend.objective(scores, self.loss, self.labels, right, "risk")
-            wrong = torch.nonzero(~torch.isfinite(found[0]))
-            if len(wrong):
-                raise InfeasibleError(f"every tagging of sentence {int(wrong[0])} is forbidden by -inf")
-            return found
-
-        return computed("objective", compute, lengths, given)
+    def _computed(self, functions: Any, scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
+        found: tuple[Tensor, Pull] = functions.objective(scores, self.loss, self.labels, tags, "risk")
+        wrong = torch.nonzero(~torch.isfinite(found[0]))
+        if len(wrong):
+            raise InfeasibleError(f"every tagging of sentence {int(wrong[0])} is forbidden by -inf")
+        return found

@@ -1,5 +1,7 @@
 """The GPU's answers beside the CPU's: batches with padding and forbidden scores, and all kinds of losses."""
 
+from dataclasses import replace
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -8,7 +10,8 @@ import tallytree as tt  # noqa: E402
 import tallytree.torch as ttt  # noqa: E402
 from tallytree.torch import cpu  # noqa: E402
 from tallytree.torch.functions import Scores  # noqa: E402
-from tallytree.torch.gpu import backend, compiling, counting  # noqa: E402
+from tallytree.torch.gpu import backend, compiling, truths  # noqa: E402
+from tallytree.torch.inputs import Ends  # noqa: E402
 
 NAMES = ("O", "B-x", "I-x", "B-y", "I-y")
 LOSSES = [
@@ -33,7 +36,8 @@ def batch(seed, shared=True, positions=7):
     transitions = torch.randn(shape, generator=source, dtype=torch.float64)
     transitions[..., 0, 2] = -torch.inf
     tags = torch.randint(0, 2, (5, positions), generator=source) * 3
-    return Scores(emissions, transitions, torch.tensor([positions, 1, 4, 2, positions])), tags
+    ends = Ends([positions, 1, 4, 2, positions], None, 5, positions)
+    return Scores(emissions, transitions, ends), tags
 
 
 def names_of(loss):
@@ -45,28 +49,50 @@ def same(one, other):
     torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)
 
 
+def same_slopes(ours, theirs):
+    """For gains that differ, and for one that all share."""
+    for gain in (torch.linspace(-1.0, 2.0, 5, dtype=torch.float64), torch.tensor(1.5, dtype=torch.float64)):
+        for mine, its in zip(ours(gain)[:2], theirs(gain)[:2], strict=True):
+            same(mine, its)
+
+
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_losses(emulated_gpu, loss, shared):
     scores, tags = batch(3, shared)
-    names, gain = names_of(loss), torch.linspace(-1.0, 2.0, 5, dtype=torch.float64)
+    names = names_of(loss)
     for kind in ("risk", "softmax-margin"):
         ours, theirs = (one.objective(scores, loss, names, tags, kind) for one in (backend, cpu))
         same(ours[0], theirs[0])
-        for mine, its in zip(ours[1](gain), theirs[1](gain), strict=True):
-            same(mine, its)
+        same_slopes(ours[1], theirs[1])
     for scaling in ("margin", "slack"):
-        ours, theirs = (one.most_violated(scores, loss, names, tags, scaling) for one in (backend, cpu))
-        assert torch.equal(ours[0], theirs[0])
-        same(ours[1], theirs[1])
+        ours, theirs = (one.hinge(scores, loss, names, tags, scaling) for one in (backend, cpu))
+        same(ours[0], theirs[0])
+        assert float(ours[1].max()) < 1e-12
+        same_slopes(ours[2], theirs[2])
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("at_once", [True, False])
+def test_likelihoods(emulated_gpu, shared, at_once):
+    scores, tags = batch(3, shared)
+    scores = replace(scores, at_once=at_once)
+    tags[4, :2] = torch.tensor([0, 2])  # forbidden
+    for name, arguments in (("log_partition", ()), ("log_prob", (tags,))):
+        ours, theirs = (getattr(one, name)(scores, *arguments) for one in (backend, cpu))
+        same(ours[0], theirs[0])
+        same_slopes(ours[1], theirs[1])
+    assert ours[0][4] == -torch.inf
 
 
 def test_a_loss_without_tables_is_answered_on_the_cpu(emulated_gpu):
     scores, tags = batch(4)
     loss = tt.losses.ZeroOne()
     with pytest.warns(tt.PerformanceWarning, match="no kernel for this loss"):
-        ours = backend.most_violated(scores, loss, NAMES, tags, "margin")
-    assert torch.equal(ours[0], cpu.most_violated(scores, loss, NAMES, tags, "margin")[0])
+        ours = backend.hinge(scores, loss, NAMES, tags, "margin")
+    theirs = cpu.hinge(scores, loss, NAMES, tags, "margin")
+    assert torch.equal(ours[0], theirs[0])
+    same_slopes(ours[2], theirs[2])
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -88,18 +114,19 @@ def test_the_gap_of_a_hinge(emulated_gpu, dtype):
 def test_memory_is_told_and_kept_to(emulated_gpu, monkeypatch):
     scores, tags = batch(6)
     loss = tt.losses.FBeta(background="O")
-    expected = backend.most_violated(scores, loss, NAMES, tags, "slack")
+    expected = backend.hinge(scores, loss, NAMES, tags, "slack")
     need = backend.loss_bytes(scores, loss, NAMES, tags, False)
     each = need // 5  # one block for each sentence, where the device has room
     for room in (need, 2 * each, each):
         monkeypatch.setattr(compiling, "room", lambda _, room=room: room)
         monkeypatch.setattr(compiling, "processors", lambda _: 5)
         assert backend.loss_bytes(scores, loss, NAMES, tags, False) <= room
-        found = backend.most_violated(scores, loss, NAMES, tags, "slack")
-        assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+        found = backend.hinge(scores, loss, NAMES, tags, "slack")
+        assert torch.equal(found[0], expected[0])
+        same_slopes(found[2], expected[2])
     monkeypatch.setattr(compiling, "room", lambda _: each - 1)
     with pytest.raises(tt.BudgetError, match="tables of one sentence need"):
-        backend.most_violated(scores, loss, NAMES, tags, "slack")
+        backend.hinge(scores, loss, NAMES, tags, "slack")
 
 
 @pytest.mark.parametrize("states", [27, 50])
@@ -107,14 +134,18 @@ def test_more_tags_than_a_thread_takes_at_once(emulated_gpu, states):
     source = torch.Generator().manual_seed(states)
     emissions = torch.randn(3, 5, states, generator=source, dtype=torch.float64)
     transitions = torch.randn(states, states, generator=source, dtype=torch.float64)
-    scores = Scores(emissions, transitions, torch.tensor([5, 2, 4]))
+    scores = Scores(emissions, transitions, Ends([5, 2, 4], None, 3, 5))
     tags = torch.randint(0, states, (3, 5), generator=source)
     loss, gain = tt.losses.FBeta(background=0), torch.ones(3, dtype=torch.float64)
     ours, theirs = (one.objective(scores, loss, None, tags, "risk") for one in (backend, cpu))
     for mine, its in zip((ours[0], *ours[1](gain)), (theirs[0], *theirs[1](gain)), strict=True):
         same(mine, its)
-    ours, theirs = (one.most_violated(scores, loss, None, tags, "slack") for one in (backend, cpu))
-    assert torch.equal(ours[0], theirs[0])
+    ours, theirs = (one.hinge(scores, loss, None, tags, "slack") for one in (backend, cpu))
+    for mine, its in zip((ours[0], *ours[2](gain)[:2]), (theirs[0], *theirs[2](gain)), strict=True):
+        same(mine, its)
+    ours, theirs = (one.log_prob(scores, tags) for one in (backend, cpu))
+    for mine, its in zip((ours[0], *ours[1](gain)[:2]), (theirs[0], *theirs[1](gain)), strict=True):
+        same(mine, its)
 
 
 def test_more_tags_than_a_block_has_memory_for(emulated_gpu, monkeypatch):
@@ -128,7 +159,8 @@ def test_more_tags_than_a_block_has_memory_for(emulated_gpu, monkeypatch):
         "sample": (uniforms,),
         "tallied": ((tt.count(state="O"),), NAMES),
         "objective": (loss, NAMES, tags, "risk"),
-        "most_violated": (loss, NAMES, tags, "slack"),
+        "hinge": (loss, NAMES, tags, "slack"),
+        "log_prob": (tags,),
     }
     for name, arguments in questions.items():
         with pytest.warns(tt.PerformanceWarning, match="there is no kernel for"):
@@ -141,9 +173,8 @@ def test_more_tags_than_a_block_has_memory_for(emulated_gpu, monkeypatch):
 
 def test_very_long_sentences_are_answered_on_the_cpu():
     """Before a table of all their tallies, of some gigabytes, is made."""
-    tags, lengths = torch.zeros(1, 60_000, dtype=torch.int64), torch.tensor([60_000])
     for loss in (tt.losses.FBeta(background="O"), tt.losses.ChunkFBeta()):
-        assert counting.losses_of(loss, NAMES, tags, lengths, len(NAMES)) is None
+        assert truths.rules_of(loss, NAMES, len(NAMES), 60_000, torch.device("cpu")) is None
 
 
 def test_memory_of_sums_is_that_of_float64(emulated_gpu):
@@ -155,7 +186,7 @@ def test_memory_of_sums_is_that_of_float64(emulated_gpu):
     hinge = ttt.StructuredHinge(tt.losses.FBeta(background=0))
     risk = ttt.ExpectedLoss(tt.losses.FBeta(background=0))
     asked = emissions, transitions, tags, mask
-    assert risk.device_bytes(*asked) == 2 * hinge.device_bytes(*asked) > 0
+    assert risk.device_bytes(*asked) > 2 * hinge.device_bytes(*asked) > 0
 
 
 def test_statistics(emulated_gpu):
@@ -168,3 +199,85 @@ def test_statistics(emulated_gpu):
         gain = torch.randn(ours[0].shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
         for mine, its in zip(ours[1](gain), theirs[1](gain), strict=True):
             same(mine, its)
+
+
+def test_what_is_always_answered_on_the_cpu_says_so(emulated_gpu):
+    scores, _ = batch(11)
+    chain = ttt.Chain(scores.emissions, scores.transitions, lengths=scores.lengths, states=NAMES)
+    with pytest.warns(tt.PerformanceWarning, match="where one sentence after the other is computed"):
+        best = chain.topk(1)
+    assert torch.equal(best.labels[0], chain.argmax)
+    with pytest.warns(tt.PerformanceWarning, match="where one sentence after the other is computed"):
+        chain.given(tt.count(state="O") <= 1).sample()
+
+
+def test_what_is_wrong_is_found_by_the_kernel_and_told_by_the_cpu(emulated_gpu):
+    emissions, transitions = torch.zeros(3, 4, 2), torch.zeros(2, 2)
+    tags, mask = torch.zeros(3, 4, dtype=torch.int64), torch.ones(3, 4, dtype=torch.bool)
+    mask[1, 2:] = False
+    crf = ttt.CRF(2, batch_first=True)
+    tags[1, 2:] = -100  # in the padding anything will do
+    assert crf(emissions, tags, mask).isfinite()
+    hole, none, wrong, odd = mask.clone(), mask.clone(), tags.clone(), emissions.clone()
+    hole[1, 3], none[2], wrong[2, 1], odd[0, 3, 1] = True, False, 2, torch.nan
+    for given, words in (
+        ((emissions, tags, hole), "the mask of sentence 1 has a hole"),
+        ((emissions, tags, none), "mask of the first timestep must all be on"),
+        ((emissions, wrong, mask), "tags go from 0 to 1, but there is a 2 among them"),
+        ((odd, tags, mask), "emissions of chain 0 have a nan"),
+    ):
+        with pytest.raises(tt.ModelError, match=words):
+            crf(*given)
+    for part in (crf.start_transitions, crf.end_transitions, crf.transitions):
+        with torch.no_grad():
+            part.view(-1)[1] = torch.inf
+        with pytest.raises(tt.ModelError, match="have a"):
+            crf(emissions, tags, mask)
+        torch.nn.init.zeros_(part)
+    assert torch.equal(ttt.Chain(emissions, transitions, mask=mask).lengths, torch.tensor([4, 2, 4]))
+
+
+def test_losses_of_new_truths_are_learned(emulated_gpu, monkeypatch):
+    """Also where there is no room to keep those of earlier batches."""
+    loss = tt.losses.FBeta(background="O", beta=3.0)
+    for most in (1 << 28, 0):
+        monkeypatch.setattr(truths, "_MOST", most)
+        for seed in range(4):
+            scores, tags = batch(seed)
+            ours, theirs = (
+                one.hinge(scores, loss, NAMES, tags * (seed % 2), "slack") for one in (backend, cpu)
+            )
+            same(ours[0], theirs[0])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("states", [1, 2, 23, 32, 33, 50, 70])
+@pytest.mark.parametrize("shared", [True, False])
+def test_numbers_of_tags_on_a_gpu(states, shared):
+    """A lane has one state or several, and tables of derivatives lie in different memory."""
+    if not torch.cuda.is_available():
+        pytest.skip("there is no GPU here")
+    source = torch.Generator().manual_seed(states)
+    shape = (states, states) if shared else (9, 5, states, states)
+    emissions = 3 * torch.randn(9, 6, states, generator=source, dtype=torch.float64)
+    transitions = torch.randn(shape, generator=source, dtype=torch.float64)
+    emissions[3, 2, : states // 2] = -torch.inf
+    tags = torch.full((9, 6), states - 1)
+    here = Scores(emissions, transitions, Ends([6, 1, 4, 6, 2, 3, 5, 6, 6], None, 9, 6))
+    there = replace(here, emissions=emissions.cuda(), transitions=transitions.cuda(), at_once=True)
+    loss = tt.losses.FBeta(background=0)
+    gains = torch.linspace(-1.0, 2.0, 9, dtype=torch.float64), torch.tensor(1.5, dtype=torch.float64)
+    for name, asked, last in (
+        ("log_partition", (), ()),
+        ("log_prob", (), ()),
+        ("hinge", (loss, None), ("slack",)),
+        ("objective", (loss, None), ("softmax-margin",)),
+    ):
+        right = () if name == "log_partition" else (tags,)
+        theirs = getattr(cpu, name)(here, *asked, *right, *last)
+        ours = getattr(backend, name)(there, *asked, *(one.cuda() for one in right), *last)
+        same(ours[0].cpu(), theirs[0])
+        for gain in gains:
+            for mine, its in zip(ours[-1](gain.cuda())[:2], theirs[-1](gain)[:2], strict=True):
+                same(mine.cpu(), its)
+    assert torch.equal(backend.viterbi(there).cpu(), cpu.viterbi(here))

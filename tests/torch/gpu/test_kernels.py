@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -91,8 +92,10 @@ def test_plain(device: str, case: tuple[int, int, bool, torch.dtype, float, bool
     problem.weights.requires_grad_()
     chains = plain.Chains(*(x.detach().to(device) for x in (problem.nodes, problem.weights, problem.lengths)))
     upstream = torch.tensor([1.0, -2.0, 0.5, 3.0], dtype=torch.float64)
-    partitions, wanted = plain.log_partition(chains).cpu(), torch.zeros((), dtype=torch.float64)
-    scores, labels = (x.cpu() for x in plain.viterbi(chains))
+    partitions, wanted = plain.likelihood(chains)[0].cpu(), torch.zeros((), dtype=torch.float64)
+    words = torch.zeros(4, dtype=torch.int32, device=device)
+    scores, labels = (x.cpu() for x in plain.viterbi(chains, words))
+    assert bool(words[0]) == bool((scores == -INF).any())
     for b in range(4):
         everything = torch.stack([problem.score(b, y) for y in problem.labellings(b)])
         allowed = everything[torch.isfinite(everything)]
@@ -108,10 +111,11 @@ def test_plain(device: str, case: tuple[int, int, bool, torch.dtype, float, bool
         )
         assert not labels[b, problem.lengths[b] :].any()
     by_nodes, by_weights = torch.autograd.grad(wanted, (problem.nodes, problem.weights))
-    got_nodes, got_weights = plain.expectations(chains, upstream.to(device))
+    _, sums = plain.likelihood(chains, None, upstream.to(chains.nodes), slopes=True)
+    got_nodes, got_weights, *_ = plain.gathered(chains, sums)
     tolerance = 1e-11 if problem.nodes.dtype == torch.float64 else 1e-6
-    torch.testing.assert_close(got_nodes.cpu(), by_nodes.double(), rtol=tolerance, atol=tolerance)
-    torch.testing.assert_close(got_weights.cpu(), by_weights.double(), rtol=tolerance, atol=tolerance)
+    torch.testing.assert_close(got_nodes.cpu(), by_nodes, rtol=tolerance, atol=tolerance)
+    torch.testing.assert_close(got_weights.cpu(), by_weights, rtol=tolerance, atol=tolerance)
 
 
 def chunks_of(labels: tuple[int, ...]) -> list[tuple[int, int, int]]:
@@ -153,7 +157,9 @@ class Counts:
                 chunks.marks.to(device), chunks.goes_on.to(device), chunks.pairs.to(device)
             )
         its = self.tallies
-        return counted.Tallies(its.shifts.to(device), its.boxes.to(device), its.count, its.line, chunks)
+        return dataclasses.replace(
+            its, shifts=its.shifts.to(device), boxes=its.boxes.to(device), chunks=chunks
+        )
 
 
 def node_counts(problem: Drawn, seed: int) -> Counts:
@@ -163,7 +169,8 @@ def node_counts(problem: Drawn, seed: int) -> Counts:
         torch.tensor(rng.integers(0, 3, problem.nodes.shape), dtype=torch.int32) for _ in range(2)
     )
     boxes = 1 + torch.stack([x.amax(2).cumsum(1) for x in (lines, within)], 2)
-    tallies = counted.Tallies(lines * line + within, boxes.int(), int(boxes[..., 0].max()) * line, line)
+    count = int(boxes[..., 0].max()) * line
+    tallies = counted.Tallies(lines * line + within, *counted.placed(boxes), count, line)
     return Counts(tallies, [], 0)
 
 
@@ -192,7 +199,8 @@ def chunk_counts(problem: Drawn, seed: int) -> Counts:
     chunks = counted.Chunks(marks, bits[:, None].contiguous(), torch.tensor(pairs, dtype=torch.int32))
     width = 1 + (marks[..., 0] >= 2).cumsum(1)
     boxes = torch.stack([torch.arange(2, positions + 2).expand_as(width), width], 2).int()
-    return Counts(counted.Tallies(shifts, boxes, (positions + 1) * unit, unit, chunks), truths, unit)
+    tallies = counted.Tallies(shifts, *counted.placed(boxes), (positions + 1) * unit, unit, chunks=chunks)
+    return Counts(tallies, truths, unit)
 
 
 COUNTS = [(node_counts, case) for case in CASES] + [
@@ -212,7 +220,7 @@ def test_best(device: str, counts: object, case: tuple, real: torch.dtype) -> No
     bases = torch.tensor(rng.normal(size=4))
     run = counted.Run(problem.chains(device), tally.on(device), real)
     which = torch.tensor([3, 0, 2, 0], dtype=torch.int32)
-    asked = counted.Values(*(x.to(device) for x in (slopes, offsets, which, bases)))
+    asked = counted.Values(*(x.to(device) for x in (slopes, offsets, which, 1 - bases)), plus=1.0)
     got = counted.best(run, asked, want_profiles=True)
     slopes, offsets = slopes[which], offsets[which]
     scale = 1 + sum(float(x[torch.isfinite(x)].abs().max()) for x in (problem.nodes, problem.weights))
@@ -232,7 +240,9 @@ def test_best(device: str, counts: object, case: tuple, real: torch.dtype) -> No
         if values.max() == -INF:
             assert got.cells[b] == -1
             continue
-        assert abs(float(values.max()) - float(got.values[b])) <= slack
+        assert abs(float(values.max()) - float(got.values[b] + got.gaps[b])) <= slack
+        assert 0 <= float(got.gaps[b]) <= slack
+        assert float(got.slopes[b]) == float(slopes[b, got.cells[b]])
         y = tuple(got.labels[b, : problem.lengths[b]].tolist())
         assert tally.tally(b, y) == got.cells[b]
         assert float(values[got.cells[b]]) >= float(values.max()) - slack
@@ -275,7 +285,9 @@ def test_draws_have_the_right_frequencies(device: str, shared: bool) -> None:
     problem.nodes[2, 0] = 0.0
     count = 4000
     uniforms = torch.tensor(np.random.default_rng(0).random((count, 4, 4)))
-    labels = plain.draw(problem.chains(device), uniforms.to(device)).cpu()
+    words = torch.zeros(4, dtype=torch.int32, device=device)
+    labels = plain.draw(problem.chains(device), uniforms.to(device), words).cpu()
+    assert not words.any()
     for b in range(4):
         length = int(problem.lengths[b])
         scores = torch.stack([problem.score(b, y) for y in problem.labellings(b)])

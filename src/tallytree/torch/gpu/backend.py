@@ -15,89 +15,126 @@ from tallytree.bulk.tallied_chains import Counted, Names
 from tallytree.losses.base import Loss
 from tallytree.losses.scaling import Scaling
 from tallytree.torch import cpu
-from tallytree.torch.elsewhere import moved, on_cpu
+from tallytree.torch.elsewhere import on_cpu
 from tallytree.torch.functions import Pull, Scores, Slopes
 from tallytree.torch.gpu import chains as plain
-from tallytree.torch.gpu import counted, counting
+from tallytree.torch.gpu import counted, counting, truths
+from tallytree.torch.gpu.looking import FORBIDDEN, NOTHING, Seen, look
 
 _MANY = "sums with so many tags"
 
 
-def _chains(scores: Scores) -> plain.Chains:
-    """Return scores as kernels take them, or refuse those that mean nothing."""
-    if not torch.stack([(one < torch.inf).all() for one in scores[:2]]).all():
-        cpu.check(moved(scores))  # padding may have anything
-    return _unchecked(scores)
+# --- without counts ----------------------------------------------------------------------------------------
 
 
-def _unchecked(scores: Scores) -> plain.Chains:
-    return plain.Chains(scores.emissions, scores.transitions, scores.lengths.to(torch.int32))
+def _summed(seen: Seen) -> tuple[Tensor, Pull]:
+    """Return log Z, or the log-probability of tags."""
+    chains = seen.chains
+    seen.read()
+    values, first = plain.likelihood(chains, seen.tags, slopes=seen.scores.at_once)
+
+    def pull(gain: Tensor, rate: float = 1.0) -> Slopes:
+        given, sums = _as_scores(gain, seen.scores), first
+        if gain.dim() and chains.shared:  # tables are sums over sentences, with their gains
+            _, sums = plain.likelihood(chains, seen.tags, given, slopes=True)
+            given = None
+        elif sums is None:
+            _, sums = plain.likelihood(chains, seen.tags, slopes=True)
+        assert sums is not None
+        return plain.gathered(chains, sums, given, rate)
+
+    return values, pull
+
+
+def _as_scores(gain: Tensor, scores: Scores) -> Tensor | None:
+    """Return gains of the scores' kind."""
+    return gain.to(scores.emissions.dtype).contiguous()
 
 
 def log_partition(scores: Scores) -> tuple[Tensor, Pull]:
     """Return ``log Σ_y exp F(y)`` of each sentence."""
-    chains = _chains(scores)
-    if not chains.fits:
-        return on_cpu(cpu.log_partition, scores, _MANY)
-    return plain.log_partition(chains), lambda gain: plain.expectations(chains, gain)
+    seen = look(scores)
+    return _summed(seen) if seen.chains.fits else on_cpu(cpu.log_partition, scores, _MANY)
+
+
+def log_prob(scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
+    """Return ``log p(tags)`` of each sentence; where they are forbidden it is -inf, and has no slope."""
+    seen = look(scores, tags)
+    return _summed(seen) if seen.chains.fits else on_cpu(cpu.log_prob, scores, _MANY, tags)
 
 
 def marginals(scores: Scores) -> tuple[Tensor, Pull]:
     """Return the probability of each tag at each position; their derivatives are found on the CPU."""
-    chains = _chains(scores)
-    if not chains.fits:
+    seen = look(scores)
+    if not seen.chains.fits:
         return on_cpu(cpu.marginals, scores, _MANY)
-    found, _ = plain.expectations(chains, scores.emissions.new_ones(len(scores.lengths)))
+    seen.read()
+    _, sums = plain.likelihood(seen.chains, slopes=True)
+    assert sums is not None
 
-    def pull(gain: Tensor) -> Slopes:
+    def pull(gain: Tensor, rate: float = 1.0) -> Slopes:
         _, pulled = on_cpu(cpu.marginals, scores, "derivatives of marginals")
-        return pulled(gain)
+        return pulled(gain, rate)
 
-    return found, pull
-
-
-def score(scores: Scores, tags: Tensor) -> Tensor:
-    """Return the scores of given tags, float64."""
-    return plain.labelling_scores(_unchecked(scores), tags.contiguous())
+    return sums.nodes, pull
 
 
-def indicators(scores: Scores, *shares: tuple[Tensor, Tensor]) -> Slopes:
-    """Return what sums of scores of taggings gain with all scores: tags, and how much a sentence counts."""
-    chains = _unchecked(scores)
-    nodes, edges = plain.empty_slopes(chains)
-    for tags, weights in shares:
-        plain.add_labellings(chains, tags.contiguous(), weights, (nodes, edges))
-    return nodes, plain.gathered(chains, edges)
+def viterbi(scores: Scores) -> Tensor:
+    """Return the tags of the highest score; 0 in the padding."""
+    seen = look(scores)
+    _, labels = plain.viterbi(seen.chains, seen.words)
+    if seen.read().flags & NOTHING:
+        return cpu.viterbi(scores.on_cpu())  # which says what is wrong
+    return labels
 
 
-def surprise(scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
-    """Return ``−log p(tags)`` of each sentence; where they are forbidden it is inf, and has no slope."""
-    partition, pulled = log_partition(scores)
-    right = score(scores, tags)
-    possible = right > -torch.inf
-
-    def pull(gain: Tensor) -> Slopes:
-        weights = torch.where(possible, gain, 0.0)
-        return _sum(pulled(weights), indicators(scores, (tags, -weights)))
-
-    return torch.where(possible, partition - right, torch.inf), pull
+def sample(scores: Scores, uniforms: Tensor) -> Tensor:
+    """Return tags drawn by uniform numbers (draws, B, T)."""
+    seen = look(scores)
+    if not seen.chains.fits:
+        return on_cpu(cpu.sample, scores, _MANY, uniforms)
+    drawn = plain.draw(seen.chains, uniforms.contiguous(), seen.words)
+    if seen.read().flags & NOTHING:
+        return cpu.sample(scores.on_cpu(), uniforms.cpu())  # which says what is wrong
+    return drawn
 
 
-def _sum(one: Slopes, other: Slopes) -> Slopes:
-    return one[0].add_(other[0]), one[1].add_(other[1])
+# --- with counts -------------------------------------------------------------------------------------------
+
+
+def _fitting(seen: Seen, tallies: counted.Tallies, real: torch.dtype, summed: bool) -> counted.Run | None:
+    """Return the run that tallies need; None where it does not fit."""
+    run = counted.Run(seen.chains, tallies, real)
+    return run if run.fits(gradient=summed) else None
+
+
+def _against(
+    scores: Scores, loss: Loss, names: Names, tags: Tensor, *, summed: bool, and_if: int = 0
+) -> tuple[Seen, truths.Truths, counted.Run] | None:
+    """Return what a loss counts against right tags; None where kernels cannot count it, or have no room."""
+    _, positions, states = scores.emissions.shape
+    rules = truths.rules_of(loss, names, states, positions, scores.emissions.device)
+    if rules is None:
+        return None
+    seen = look(scores, tags)
+    found = truths.count(rules, seen, and_if)
+    run = _fitting(seen, found.tallies, torch.float64 if summed else scores.emissions.dtype, summed)
+    return None if run is None else (seen, found, run)
 
 
 def tallied(scores: Scores, statistics: Counted, names: Names) -> tuple[Tensor, Pull, tuple[int, ...]]:
     """Return the log-partition of every tally of each sentence, and the least tally of each statistic."""
+    seen = look(scores)
+    seen.read()
     found = counting.statistics_of(statistics, names, scores.emissions, scores.lengths.tolist())
-    run = None if found is None else counted.Run(_chains(scores), found.tallies, torch.float64)
-    if found is None or run is None or not run.fits(gradient=True):
+    run = None if found is None else _fitting(seen, found.tallies, torch.float64, True)
+    if found is None or run is None:
         return on_cpu(cpu.tallied, scores, "these statistics", statistics, names)
     values = counted.log_tallies(run)
 
-    def pull(gain: Tensor) -> Slopes:
-        upstream = torch.where(values > -torch.inf, gain.flatten(1), 0.0).contiguous()
-        return counted.tally_expectations(run, upstream)
+    def pull(gain: Tensor, rate: float = 1.0) -> Slopes:
+        upstream = torch.where(values > -torch.inf, gain.double().flatten(1) * rate, 0.0)
+        return counted.tally_expectations(run, upstream.contiguous())
 
     return values.view(-1, *found.sizes), pull, found.low
 
@@ -105,18 +142,25 @@ def tallied(scores: Scores, statistics: Counted, names: Names) -> tuple[Tensor, 
 def objective(
     scores: Scores, loss: Loss, names: Names, tags: Tensor, kind: LossObjective
 ) -> tuple[Tensor, Pull]:
-    """Return an objective of the losses of all taggings of each sentence, compared with given tags."""
-    found = counting.losses_of(loss, names, tags, scores.lengths, scores.emissions.shape[2])
-    run = None if found is None else counted.Run(_chains(scores), found.tallies, torch.float64)
-    if found is None or run is None or not run.fits(gradient=True):
+    """Return an objective of the losses of all taggings of each sentence, compared with right tags."""
+    soft = kind == "softmax-margin"
+    known = _against(scores, loss, names, tags, summed=True, and_if=FORBIDDEN if soft else 0)
+    if known is None:
         return on_cpu(cpu.objective, scores, "this loss", loss, names, tags, kind)
-    sums, losses = counted.log_tallies(run), found.losses[found.which.long()]
-    values, slopes = _risk(sums, losses) if kind == "risk" else _softmax_margin(sums, losses)
+    seen, found, run = known
+    sums, losses = counted.log_tallies(run), found.losses.index_select(0, found.which)
+    values, slopes = _softmax_margin(sums, losses) if soft else _risk(sums, losses)
 
-    def pull(gain: Tensor) -> Slopes:
-        return counted.tally_expectations(run, (gain.unsqueeze(1) * slopes).contiguous())
+    def pull(gain: Tensor, rate: float = 1.0) -> Slopes:
+        gained = gain.double() * rate
+        more = counted.tally_expectations(run, gained.view(-1, 1) * slopes)
+        if not soft:
+            return more
+        shares = gained.expand(len(values)).contiguous()
+        less = plain.gathered(run.chains, plain.labelled(run.chains, shares, tags))
+        return more[0] - less[0], more[1] - less[1]
 
-    return values, pull
+    return values - seen.right if soft and seen.right is not None else values, pull
 
 
 def _risk(sums: Tensor, losses: Tensor) -> tuple[Tensor, Tensor]:
@@ -129,43 +173,31 @@ def _softmax_margin(sums: Tensor, losses: Tensor) -> tuple[Tensor, Tensor]:
     return torch.logsumexp(sums + losses, 1), torch.softmax(sums + losses, 1)
 
 
-def most_violated(
+def hinge(
     scores: Scores, loss: Loss, names: Names, tags: Tensor, scaling: Scaling
-) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Return the tags that most violate the margin, their losses, and what no value of a sentence exceeds."""
-    found = counting.losses_of(loss, names, tags, scores.lengths, scores.emissions.shape[2])
-    run = None if found is None else counted.Run(_chains(scores), found.tallies, scores.emissions.dtype)
-    if found is None or run is None or not run.fits():
-        return on_cpu(cpu.most_violated, scores, "this loss", loss, names, tags, scaling)
-    right = score(scores, tags)
-    ones, zeros = torch.ones_like(found.losses), torch.zeros_like(found.losses)
-    slopes, offsets = (ones, found.losses) if scaling == "margin" else (found.losses, zeros)
-    asked = counted.Values(slopes, offsets, found.which, float(scaling == "slack") - right)
-    best = counted.best(run, asked)
-    return best.labels, found.losses[found.which.long(), best.cells.long()], best.values
+) -> tuple[Tensor, Tensor, Pull]:
+    """Return the hinge loss of each sentence, and how far it may be below the maximum."""
+    known = _against(scores, loss, names, tags, summed=False, and_if=FORBIDDEN)
+    if known is None:
+        return on_cpu(cpu.hinge, scores, "this loss", loss, names, tags, scaling)
+    seen, found, run = known
+    assert seen.right is not None
+    slack, losses = scaling == "slack", found.losses
+    slopes, offsets = (losses, None) if slack else (None, losses)
+    best = counted.best(run, counted.Values(slopes, offsets, found.which, seen.right, float(slack)))
+
+    def pull(gain: Tensor, rate: float = 1.0) -> Slopes:
+        shares = best.slopes * gain if gain.dim() else best.slopes
+        sums = plain.labelled(run.chains, shares, best.labels, tags)
+        return plain.gathered(run.chains, sums, None if gain.dim() else _as_scores(gain, scores), rate)
+
+    return best.values, best.gaps, pull
 
 
 def loss_bytes(scores: Scores, loss: Loss, names: Names, tags: Tensor, summed: bool) -> int:
-    """Return the device memory that tables take: of :func:`objective` if summed, else of `most_violated`."""
-    found = counting.losses_of(loss, names, tags, scores.lengths, scores.emissions.shape[2])
-    if found is None:
+    """Return the device memory that tables take: of :func:`objective` if summed, else of :func:`hinge`."""
+    known = _against(scores, loss, names, tags, summed=summed)
+    if known is None:
         return 0
-    real = torch.float64 if summed else scores.emissions.dtype
-    run = counted.Run(_unchecked(scores), found.tallies, real)
-    return run.bytes if run.fits(gradient=summed) else 0
-
-
-def viterbi(scores: Scores) -> Tensor:
-    """Return the tags of the highest score; 0 in the padding."""
-    best, labels = plain.viterbi(_chains(scores))
-    return labels if (best > -torch.inf).all() else cpu.viterbi(moved(scores))  # which says what is wrong
-
-
-def sample(scores: Scores, uniforms: Tensor) -> Tensor:
-    """Return tags drawn by uniform numbers (draws, B, T)."""
-    chains = _chains(scores)
-    if not chains.fits:
-        return on_cpu(cpu.sample, scores, _MANY, uniforms)
-    if not (plain.log_partition(chains) > -torch.inf).all():
-        return cpu.sample(moved(scores), uniforms.cpu())  # which says what is wrong
-    return plain.draw(chains, uniforms.contiguous())
+    run = known[2]
+    return run.bytes + run.table_bytes if summed else max(run.bytes, run.chains.bytes)

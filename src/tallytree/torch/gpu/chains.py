@@ -6,7 +6,10 @@ transitions either one (C, C) table for all steps or (B, T - 1, C, C).
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,111 +19,209 @@ from tallytree.torch.gpu import compiling
 NAMES = {torch.float32: "float", torch.float64: "double"}
 _WARPS = 4
 """Warps of a block that takes a sentence for each warp."""
+_BUSY, _HEAVY = 16, 3
+"""Blocks of a multiprocessor, of kernels that need few registers and of those that need many."""
+_SMALL = 32
+"""With so many tags or fewer a block adds up its tables of derivatives itself."""
+
+
+class Padded(ctypes.Structure):
+    """What a kernel is given; see ``Padded`` in ``kernels/sentences.cuh``."""
+
+    _fields_ = [
+        *((name, ctypes.c_void_p) for name in ("nodes", "weights", "start", "end", "lengths")),
+        *((name, ctypes.c_int) for name in ("sentences", "positions", "shared")),
+    ]
+
+
+def address(tensor: Tensor | None) -> int | None:
+    """Return where a tensor lies."""
+    return None if tensor is None else tensor.data_ptr()
 
 
 @dataclass(frozen=True)
 class Chains:
-    """A padded batch."""
+    """A padded batch; ``start`` and ``end`` (C,) are what first and last states score besides."""
 
     nodes: Tensor
     weights: Tensor
     lengths: Tensor
+    start: Tensor | None = None
+    end: Tensor | None = None
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, int, int]:
         """Sentences, positions, states."""
         sentences, positions, states = self.nodes.shape
         return sentences, positions, states
 
-    @property
+    @cached_property
     def shared(self) -> int:
         """1 where all steps share one table of weights."""
         return int(self.weights.dim() == 2)
 
+    @cached_property
+    def padded(self) -> Padded:
+        """The batch as kernels take it."""
+        tensors = self.nodes, self.weights, self.start, self.end, self.lengths
+        return Padded(*map(address, tensors), *self.shape[:2], self.shared)
+
     def kernel(self, source: str, name: str, **settings: object) -> compiling.Kernel:
         """Return a kernel for this number of states and this kind of scores."""
-        score = NAMES[self.nodes.dtype]
         return compiling.kernel(
-            source, name, self.nodes.device, STATES=self.shape[2], SCORE=score, **settings
+            source, name, self.nodes.device, STATES=self.shape[2], SCORE=NAMES[self.nodes.dtype], **settings
         )
 
-    def memory(self, factors: bool) -> int:
-        """Return the shared memory of a block, with or without exponentials of shared weights."""
+    def memory(self, rows: int, factors: bool, tables: bool) -> int:
+        """Return the shared memory of a block: rows of each warp, exponentials of shared weights, tables."""
         states = self.shape[2]
-        return 8 * (int(factors) * self.shared * states * states + _WARPS * 3 * states)
+        own = rows * states + int(tables and states <= _SMALL) * self.table
+        return 8 * (int(factors) * self.shared * states * states + _WARPS * own)
+
+    @property
+    def table(self) -> int:
+        """Entries of a table of derivatives: by weights, and by first and last scores."""
+        states = self.shape[2]
+        return (states + 2) * states
 
     @property
     def fits(self) -> bool:
         """Whether a block has room for the exponentials of shared weights: not with too many states."""
-        return self.memory(True) <= compiling.block_memory(self.nodes.device)
+        return self.memory(3, True, True) <= compiling.block_memory(self.nodes.device)
 
-    def launch(self, source: str, name: str, *arguments: Tensor | int, factors: bool = True) -> None:
+    def launch(
+        self, source: str, name: str, *arguments: Any, blocks: int, memory: int = 0, **settings: object
+    ) -> None:
         """Launch a kernel that takes a warp for each sentence."""
-        sentences, positions, _ = self.shape
-        self.kernel(source, name)(
-            self.blocks,
-            _WARPS * 32,
-            self.memory(factors),
-            *(self.nodes, self.weights, self.lengths, *arguments),
-            *(sentences, positions, self.shared),
-        )
+        self.kernel(source, name, **settings)(blocks, _WARPS * 32, memory, self.padded, *arguments)
+
+    def blocks(self, most: int = _BUSY) -> int:
+        """Return the blocks of a launch that takes a warp for each sentence."""
+        return min(-(-self.shape[0] // _WARPS), most * compiling.processors(self.nodes.device))
+
+    def empty(self, *shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
+        """Return memory for answers."""
+        return torch.empty(shape, dtype=dtype, device=self.nodes.device)
 
     @property
-    def blocks(self) -> int:
-        """Blocks of a launch that takes a warp for each sentence."""
-        return min(-(-self.shape[0] // _WARPS), 16 * compiling.processors(self.nodes.device))
+    def _heavy_blocks(self) -> int:
+        """Blocks of a launch with tables: as many as the device has use for, and as have room."""
+        device, wanted = self.nodes.device, self.blocks(_HEAVY)
+        if wanted * self._block_bytes <= compiling.plenty(device):
+            return wanted
+        return max(1, min(wanted, int(0.9 * compiling.room(device)) // self._block_bytes))
+
+    @property
+    def _block_bytes(self) -> int:
+        """Bytes of a block of a launch with tables: its tables, and the messages of its sentences."""
+        _, positions, states = self.shape
+        return 8 * (self._tables_of_block * self.table + _WARPS * positions * states)
+
+    @property
+    def _tables_of_block(self) -> int:
+        return 1 if self.shape[2] <= _SMALL else _WARPS
+
+    @property
+    def bytes(self) -> int:
+        """Device memory that derivatives take beside inputs and answers, at most."""
+        nodes = self.nodes.numel() * self.nodes.element_size()
+        own = 0 if self.shared else 8 * self.weights.numel()
+        return nodes + own + self._heavy_blocks * self._block_bytes
+
+    def empty_slopes(self) -> Summed:
+        """Return memory for derivatives."""
+        nodes, blocks = torch.empty_like(self.nodes), self._heavy_blocks
+        if not self.shared:
+            return Summed(nodes, torch.zeros_like(self.weights, dtype=torch.float64), 0, blocks)
+        count = blocks * self._tables_of_block
+        return Summed(nodes, self.empty(count, self.table), count, blocks)
 
 
-def log_partition(chains: Chains) -> Tensor:
-    """Return log Z of each sentence, float64."""
-    answers = torch.empty(chains.shape[0], dtype=torch.float64, device=chains.nodes.device)
-    chains.launch("plain.cu", "log_partition", answers)
-    return answers
+@dataclass(frozen=True)
+class Summed:
+    """Derivatives by nodes, and by weights in ``count`` tables; in their own shape where that is 0.
+
+    ``blocks`` are those of the launch that they are made for.
+    """
+
+    nodes: Tensor
+    edges: Tensor
+    count: int
+    blocks: int
 
 
-def expectations(chains: Chains, upstream: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the gradient of ``sum(upstream * log_partition)`` by nodes and by weights."""
-    nodes, edges = empty_slopes(chains)
-    chains.launch("plain.cu", "expectations", upstream.to(torch.float64).contiguous(), nodes, edges)
-    return nodes, gathered(chains, edges)
+def likelihood(
+    chains: Chains, labels: Tensor | None = None, upstream: Tensor | None = None, *, slopes: bool = False
+) -> tuple[Tensor, Summed | None]:
+    """Return log Z, or the log-probability of labels (B, T), of each sentence, float64.
+
+    `slopes`: whether to return derivatives, times `upstream` (B,), of the scores' kind, where it is given.
+    """
+    sentences, positions, states = chains.shape
+    values, sums, kept, blocks = chains.empty(sentences), None, None, chains.blocks(_HEAVY)
+    if slopes:
+        sums = chains.empty_slopes()
+        blocks = sums.blocks
+        kept = chains.empty(blocks * _WARPS * positions * states)
+    where = (None, None) if sums is None else (sums.nodes, sums.edges)
+    memory = chains.memory(3, True, slopes)
+    arguments = labels, upstream, values, where[0], kept, where[1]
+    chains.launch("plain.cu", "likelihood", *arguments, blocks=blocks, memory=memory)
+    return values, sums
 
 
-def empty_slopes(chains: Chains) -> tuple[Tensor, Tensor]:
-    """Return zeros for derivatives by nodes, and by weights: in their shape, or a table for each warp."""
-    nodes = torch.zeros(chains.shape, dtype=torch.float64, device=chains.nodes.device)
-    tables = (chains.blocks * _WARPS,) if chains.shared else ()
-    return nodes, nodes.new_zeros(*tables, *chains.weights.shape)
+def gathered(
+    chains: Chains, sums: Summed, gain: Tensor | None = None, rate: float = 1.0
+) -> tuple[Tensor, ...]:
+    """Return derivatives in the shape of scores, times a gain for all or, where tables permit, for each.
+
+    They are those by nodes, by weights and, where there are any, by first and last scores. `gain` is of the
+    scores' kind; `rate` is a factor of all.
+    """
+    sentences, positions, states = chains.shape
+    nodes, shape = torch.empty_like(sums.nodes), (states + 2, states)
+    weights = torch.empty_like(chains.weights) if not sums.count else nodes.new_empty(shape)
+    uniform = int(gain is None or gain.dim() == 0)
+    blocks = min(-(-sentences * positions * states // 256), 8 * compiling.processors(nodes.device))
+    chains.kernel("plain.cu", "gather")(
+        blocks,
+        256,
+        0,
+        *(chains.padded, gain, compiling.real(rate, "double"), uniform),
+        *(sums.nodes, sums.edges, sums.count, nodes, weights),
+    )
+    if not sums.count:
+        return nodes, weights
+    if chains.start is None:
+        return nodes, weights[:states]
+    return nodes, weights[:states], *weights[states:].unbind()
 
 
-def gathered(chains: Chains, edges: Tensor) -> Tensor:
-    """Return derivatives by weights in the shape of these."""
-    return edges.sum(0) if chains.shared else edges
+def labelled(chains: Chains, shares: Tensor, labels: Tensor, others: Tensor | None = None) -> Summed:
+    """Return derivatives of scores of labels (B, T), less those of others, times shares (B,), float64."""
+    sums, memory = chains.empty_slopes(), chains.memory(0, False, True)
+    arguments = labels, others, shares, sums.nodes, sums.edges
+    chains.launch("labellings.cu", "labelled", *arguments, blocks=sums.blocks, memory=memory)
+    return sums
 
 
-def labelling_scores(chains: Chains, labels: Tensor) -> Tensor:
-    """Return the scores of given labels (B, T), float64."""
-    scores = torch.empty(chains.shape[0], dtype=torch.float64, device=chains.nodes.device)
-    chains.launch("labellings.cu", "labelling_scores", labels, scores, factors=False)
-    return scores
-
-
-def add_labellings(chains: Chains, labels: Tensor, shares: Tensor, slopes: tuple[Tensor, Tensor]) -> None:
-    """Add shares (B,), float64, at the entries of labels; slopes are those of :func:`empty_slopes`."""
-    chains.launch("labellings.cu", "add_labellings", labels, shares.contiguous(), *slopes, factors=False)
-
-
-def viterbi(chains: Chains) -> tuple[Tensor, Tensor]:
+def viterbi(chains: Chains, words: Tensor) -> tuple[Tensor, Tensor]:
     """Return the best scores, float64, and labels; 0 beyond the end of a sentence."""
-    scores = torch.empty(chains.shape[0], dtype=torch.float64, device=chains.nodes.device)
-    choices = torch.empty(chains.shape, dtype=torch.int32, device=scores.device)
-    labels = torch.zeros(chains.shape[:2], dtype=torch.int64, device=scores.device)
-    chains.launch("plain.cu", "viterbi", scores, choices, labels, factors=False)
+    sentences, positions, states = chains.shape
+    scores, blocks = chains.empty(sentences), chains.blocks()
+    choices = chains.empty(blocks * _WARPS * positions * states, dtype=torch.int32)
+    labels = chains.empty(sentences, positions, dtype=torch.int64)
+    memory = chains.memory(3, False, False)
+    chains.launch("decoding.cu", "viterbi", scores, choices, labels, words, blocks=blocks, memory=memory)
     return scores, labels
 
 
-def draw(chains: Chains, uniforms: Tensor) -> Tensor:
+def draw(chains: Chains, uniforms: Tensor, words: Tensor) -> Tensor:
     """Return labels drawn by uniform numbers (draws, B, T), float64; 0 beyond the end of a sentence."""
-    kept = torch.empty(chains.shape, dtype=torch.float64, device=chains.nodes.device)
+    _, positions, states = chains.shape
+    blocks = chains.blocks(_HEAVY)
+    kept = chains.empty(blocks * _WARPS * positions * states)
     labels = torch.zeros(uniforms.shape, dtype=torch.int64, device=kept.device)
-    chains.launch("draws.cu", "draw", uniforms, kept, labels, len(uniforms))
+    arguments = uniforms, kept, labels, len(uniforms), words
+    chains.launch("draws.cu", "draw", *arguments, blocks=blocks, memory=chains.memory(3, True, False))
     return labels

@@ -17,47 +17,79 @@ from torch import Tensor
 
 from tallytree.errors import TallytreeError
 
-_HEADERS = ("numbers.cuh", "counted.cuh", "filling.cuh", "plain.cu")
+_HEADERS = (
+    "numbers.cuh",
+    "words.cuh",
+    "sentences.cuh",
+    "messages.cuh",
+    "tables.cuh",
+    "counted.cuh",
+    "filling.cuh",
+)
 
 
 class Kernel:
     """A function on the device, and how to call it."""
 
-    def __init__(
-        self, driver: ctypes.CDLL, device: int, function: ctypes.c_void_p, module: ctypes.c_void_p
-    ) -> None:
-        self._driver, self._device = driver, device
-        self._function = function
+    def __init__(self, device: int, function: ctypes.c_void_p, module: ctypes.c_void_p) -> None:
+        self._device, self._function = device, function
         self._module = module  # keeps the code loaded
         self._memory = 47 << 10  # of 48 KiB, which include what kernels declare themselves
 
     def __call__(self, blocks: int, threads: int, memory: int, *arguments: Any) -> None:
         """Launch on the current stream of the device, with values that :func:`packed` takes."""
-        with torch.cuda.device(self._device):
-            self._launch(blocks, threads, memory, arguments)
-
-    def _launch(self, blocks: int, threads: int, memory: int, arguments: tuple[Any, ...]) -> None:
         if memory > self._memory:  # more than a block has without asking
-            _checked(self._driver.cuFuncSetAttribute(self._function, 8, memory), "cuFuncSetAttribute")
+            _asked("cuFuncSetAttribute", self._device, self._function, 8, memory)
             self._memory = memory
-        values = [packed(argument) for argument in arguments]
+        values = [*map(packed, arguments)]
         addresses = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
-        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-        _checked(
-            self._driver.cuLaunchKernel(
-                self._function, blocks, 1, 1, threads, 1, 1, memory, stream, addresses, None
-            ),
-            "cuLaunchKernel",
-        )
+        shape = blocks, 1, 1, threads, 1, 1, memory
+        stream = ctypes.c_void_p(_stream(self._device))
+        _asked("cuLaunchKernel", self._device, self._function, *shape, stream, addresses, None)
+
+
+def _asked(what: str, device: int, *arguments: Any) -> None:
+    """Ask the driver for something on a device."""
+    if torch.cuda.current_device() != device:
+        with torch.cuda.device(device):
+            _asked(what, device, *arguments)
+        return
+    function = getattr(_driver(), what)
+    status = function(*arguments)
+    if status == _NO_CONTEXT:  # a new thread: PyTorch makes the device ready for it
+        torch.cuda.current_stream(device).synchronize()
+        status = function(*arguments)
+    _checked(status, what)
+
+
+_NO_CONTEXT = 201
 
 
 def packed(argument: Any) -> Any:
     """Return an argument as C has it: tensors as addresses, None as no address, integers as int."""
+    if argument is None:
+        return _NULL
     if isinstance(argument, Tensor):
         return ctypes.c_void_p(argument.data_ptr())
-    if argument is None:
-        return ctypes.c_void_p(None)
     return ctypes.c_int(argument) if isinstance(argument, int) else argument
+
+
+_NULL = ctypes.c_void_p()
+
+
+def _stream(device: int) -> int:
+    """Return the address of the current stream."""
+    quick = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+    found: int = torch.cuda.current_stream(device).cuda_stream if quick is None else quick(device)
+    return found
+
+
+def cleared(words: Tensor) -> Tensor:
+    """Return a tensor of int32 with zeros in it, which takes less time than PyTorch does."""
+    device = words.device.index or 0
+    stream = ctypes.c_void_p(_stream(device))
+    _asked("cuMemsetD32Async", device, ctypes.c_uint64(words.data_ptr()), 0, words.numel(), stream)
+    return words
 
 
 def real(number: float, kind: str) -> Any:
@@ -74,7 +106,7 @@ def _checked(status: int, what: str) -> None:
 
 def kernel(source: str, name: str, device: torch.device, **settings: Any) -> Kernel:
     """Return the kernel `name` of a source file, or of a source, for a device; settings are macros."""
-    return _loaded(source, name, torch.device(device).index or 0, tuple(sorted(settings.items())))
+    return _loaded(source, name, torch.device(device).index or 0, tuple(settings.items()))
 
 
 @functools.cache
@@ -91,6 +123,12 @@ def block_memory(device: torch.device) -> int:
     return most - (1 << 10)
 
 
+@functools.cache
+def plenty(device: torch.device) -> int:
+    """Return the bytes that are taken without asking how many are free, which takes time: some hundredths."""
+    return torch.cuda.get_device_properties(device).total_memory // 50
+
+
 def room(device: torch.device) -> int:
     """Return the bytes that tensors can still take on a device: free ones, and those that PyTorch keeps."""
     free, _ = torch.cuda.mem_get_info(device)
@@ -100,7 +138,7 @@ def room(device: torch.device) -> int:
 @functools.cache
 def _loaded(source: str, name: str, device: int, settings: tuple[tuple[str, Any], ...]) -> Kernel:
     code = _compiled(source, torch.cuda.get_device_capability(device), settings)
-    driver = ctypes.CDLL("libcuda.so.1")
+    driver = _driver()
     module, function = ctypes.c_void_p(), ctypes.c_void_p()
     with torch.cuda.device(device):
         torch.cuda.current_stream().synchronize()  # there is a context from here on
@@ -108,7 +146,7 @@ def _loaded(source: str, name: str, device: int, settings: tuple[tuple[str, Any]
         _checked(
             driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode()), "cuModuleGetFunction"
         )
-    return Kernel(driver, device, function, module)
+    return Kernel(device, function, module)
 
 
 @functools.cache
@@ -143,6 +181,11 @@ def _text(compiler: ctypes.CDLL, program: ctypes.c_void_p, what: str) -> bytes:
     text = ctypes.create_string_buffer(size.value)
     getattr(compiler, f"nvrtcGet{what}")(program, text)
     return text.raw
+
+
+@functools.cache
+def _driver() -> ctypes.CDLL:
+    return ctypes.CDLL("libcuda.so.1")
 
 
 @functools.cache

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
-from functools import cached_property
 from math import ceil
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,12 +17,10 @@ from torch import Tensor
 from tallytree.errors import BudgetError
 from tallytree.planning.budget import readable_bytes
 from tallytree.torch.gpu import compiling
-from tallytree.torch.gpu.chains import NAMES, Chains
+from tallytree.torch.gpu.chains import NAMES, Chains, Padded, address
 
-_THREADS = 128
-"""Threads of a block, which takes a sentence at a time."""
-_BLOCKS = 6
-"""Blocks of a multiprocessor."""
+_THREADS = 768
+"""Threads of a multiprocessor."""
 _REAL = {torch.float32: 4, torch.float64: 8}
 
 
@@ -44,26 +42,19 @@ class Chunks:
 class Tallies:
     """How many tallies there are, and what states add.
 
-    ``shifts`` (B, T, C) are int32 and not negative. ``line`` is the number of cells of a line of the grid;
-    ``boxes`` (B, T, 2), int32, are the lines and cells of a line that are reached up to each position.
+    ``shifts`` (rows, C) are int32 and not negative, and ``rows`` (B, T), int64, says which row is that of a
+    position; without it each has one of its own or, with chunks, all have the first. ``line`` is the number
+    of cells of a line of the grid; ``boxes`` (B, T, 3), int32, are the lines and cells of a line that are
+    reached up to each position, and the columns before it, ``columns`` all of them, at most.
     """
 
     shifts: Tensor
     boxes: Tensor
+    columns: int
     count: int
     line: int
+    rows: Tensor | None = None
     chunks: Chunks | None = None
-
-    @cached_property
-    def placed(self) -> Tensor:
-        """Boxes, and where each begins: after all columns of those before."""
-        sizes = self.boxes.prod(2)
-        return torch.stack([*self.boxes.unbind(2), sizes.cumsum(1) - sizes], 2).to(torch.int32).contiguous()
-
-    @cached_property
-    def columns(self) -> int:
-        """Columns of the tables of a sentence, at most."""
-        return int(self.boxes.prod(2).sum(1).max())
 
     @property
     def extra_rows(self) -> int:
@@ -73,14 +64,28 @@ class Tallies:
     @property
     def exceptions(self) -> int:
         """Steps of a position whose shift is not that of the state."""
-        return 0 if self.chunks is None else len(self.chunks.pairs) + self.extra_rows * self.shifts.shape[2]
+        return 0 if self.chunks is None else len(self.chunks.pairs) + self.extra_rows * self.shifts.shape[-1]
+
+
+def placed(boxes: Tensor) -> tuple[Tensor, int]:
+    """Return boxes (B, T, 2) with the columns before each, and all columns of a sentence, at most."""
+    sizes = boxes.prod(2)
+    before = sizes.cumsum(1) - sizes
+    found = torch.cat([boxes, before.unsqueeze(2)], 2).to(torch.int32).contiguous()
+    return found, int(sizes.sum(1).max())
 
 
 @dataclass(frozen=True)
 class Best:
-    """The best labelling of each sentence; ``cells`` are tallies, -1 where no labelling is allowed."""
+    """The best labelling of each sentence; ``cells`` are tallies, -1 where no labelling is allowed.
+
+    ``values`` are those of the labellings themselves, and no other is better by more than ``gaps``;
+    ``slopes`` are those of their tallies.
+    """
 
     values: Tensor
+    gaps: Tensor
+    slopes: Tensor
     cells: Tensor
     labels: Tensor
     profiles: Tensor | None
@@ -90,14 +95,17 @@ class _Batch(ctypes.Structure):
     """What a kernel is given; see ``Batch`` in ``kernels/counted.cuh``."""
 
     _fields_ = [
-        *(
-            (name, ctypes.c_void_p)
-            for name in ("nodes", "weights", "lengths", "shifts", "boxes", "marks", "goes_on", "pairs")
-        ),
-        *(
-            (name, ctypes.c_int)
-            for name in ("pair_count", "sentences", "positions", "tallies", "shared", "line", "columns")
-        ),
+        ("given", Padded),
+        *((name, ctypes.c_void_p) for name in ("shifts", "rows", "boxes", "marks", "goes_on", "pairs")),
+        *((name, ctypes.c_int) for name in ("pair_count", "tallies", "line", "columns")),
+    ]
+
+
+class _Answers(ctypes.Structure):
+    """Where answers go; see ``Answers`` in ``kernels/best.cu``."""
+
+    _fields_ = [
+        (name, ctypes.c_void_p) for name in ("profiles", "values", "gaps", "slopes", "cells", "labels")
     ]
 
 
@@ -119,14 +127,22 @@ class Run:
             The tables of one sentence do not fit.
         """
         device = self.chains.nodes.device
-        room, most = compiling.room(device), _BLOCKS * compiling.processors(device)
+        most = min(self.chains.shape[0], _THREADS // self.threads * compiling.processors(device))
+        if most * self.block_bytes <= compiling.plenty(device):
+            return most
+        room = compiling.room(device)
         if self.block_bytes > room:
             raise BudgetError(
                 f"the tables of one sentence need {readable_bytes(self.block_bytes)} on {device}, and "
                 f"{readable_bytes(room)} are free; cut long sentences, count less, or move the scores to the "
                 "CPU, where searches need no whole tables"
             )
-        return min(self.chains.shape[0], most, max(1, int(0.9 * room) // self.block_bytes))
+        return min(most, max(1, int(0.9 * room) // self.block_bytes))
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block, which takes a sentence at a time: one for each tally, and not too many."""
+        return 32 if self.tallies.count <= 64 else 128
 
     @property
     def columns(self) -> int:
@@ -144,6 +160,11 @@ class Run:
         """Device memory that a launch takes beside its inputs and answers."""
         return self.blocks * self.block_bytes
 
+    @property
+    def table_bytes(self) -> int:
+        """Device memory of the tables of derivatives by weights, one for each warp."""
+        return self.blocks * self.threads // 32 * 8 * self.chains.shape[2] ** 2
+
     def fits(self, gradient: bool = False) -> bool:
         """Return whether numbers of columns fit 32 bits, and the weights of a step a block's memory."""
         rows = self.chains.shape[2] + self.tallies.extra_rows
@@ -154,7 +175,7 @@ class Run:
     @property
     def staged(self) -> int:
         """Shared memory that a backward pass takes besides."""
-        return _THREADS // 32 * (self.chains.shape[2] + self.padded) * 33 * _REAL[self.real]
+        return self.threads // 32 * (self.chains.shape[2] + self.padded) * 33 * _REAL[self.real]
 
     @property
     def padded(self) -> int:
@@ -174,73 +195,55 @@ class Run:
         self,
         source: str,
         name: str,
-        before: tuple[Tensor, ...],
-        after: tuple[Tensor | None, ...],
-        *,
+        before: tuple[Any, ...],
+        after: tuple[Any, ...],
         blocks: int = 0,
         extra: int = 0,
     ) -> None:
         """Launch a kernel with its inputs, then its memory, then its answers."""
         run = self.chains.kernel(source, name, REAL=NAMES[self.real], CHUNKS=self.tallies.extra_rows)
         blocks = blocks or self.blocks
-        size = blocks * self.block_bytes
-        scratch = torch.empty(size, dtype=torch.uint8, device=self.chains.nodes.device)
-        run(blocks, _THREADS, self.block_memory + extra, self._batch(), *before, scratch, *after)
+        scratch = self.chains.empty(blocks * self.block_bytes, dtype=torch.uint8)
+        run(blocks, self.threads, self.block_memory + extra, self._batch(), *before, scratch, *after)
 
     def _batch(self) -> _Batch:
-        chains, chunks = self.chains, self.tallies.chunks
+        tallies, chunks = self.tallies, self.tallies.chunks
         counted = (None, None, None) if chunks is None else (chunks.marks, chunks.goes_on, chunks.pairs)
-        tensors = (
-            chains.nodes,
-            chains.weights,
-            chains.lengths,
-            self.tallies.shifts,
-            self.tallies.placed,
-            *counted,
-        )
+        tensors = tallies.shifts, tallies.rows, tallies.boxes, *counted
         pairs = 0 if chunks is None else len(chunks.pairs)
-        addresses = (None if tensor is None else tensor.data_ptr() for tensor in tensors)
-        return _Batch(
-            *addresses,
-            pairs,
-            *chains.shape[:2],
-            self.tallies.count,
-            chains.shared,
-            self.tallies.line,
-            self.columns,
-        )
+        numbers = pairs, tallies.count, tallies.line, self.columns
+        return _Batch(self.chains.padded, *map(address, tensors), *numbers)
 
 
 @dataclass(frozen=True)
 class Values:
-    """What a score is worth with each tally: ``slope * (score + base) + offset``.
+    """What a score is worth with each tally: ``slope * (plus + score - right) + offset``.
 
     ``slopes`` and ``offsets`` (rows, count) serve several sentences: ``which`` (B,), int32, is the row of
-    each; bases are (B,), and all but ``which`` float64. An offset of -inf forbids a tally.
+    each; without them slopes are 1 and offsets 0. ``right`` is (B,), and all but ``which`` float64. An
+    offset of -inf forbids a tally.
     """
 
-    slopes: Tensor
-    offsets: Tensor
+    slopes: Tensor | None
+    offsets: Tensor | None
     which: Tensor
-    bases: Tensor
+    right: Tensor
+    plus: float = 0.0
 
 
 def best(run: Run, asked: Values, *, want_profiles: bool = False) -> Best:
     """Maximise the value over the labellings of each sentence.
 
-    In single precision values and profiles are upper bounds: sums are rounded up.
+    In single precision profiles are upper bounds: sums are rounded up.
     """
-    sentences, positions, _ = run.chains.shape
-    device = run.chains.nodes.device
-    profiles = (
-        torch.empty(sentences, run.tallies.count, dtype=run.real, device=device) if want_profiles else None
-    )
-    values = torch.empty(sentences, dtype=torch.float64, device=device)
-    cells = torch.empty(sentences, dtype=torch.int32, device=device)
-    labels = torch.zeros(sentences, positions, dtype=torch.int64, device=device)
-    inputs = asked.slopes, asked.offsets, asked.which, asked.bases
-    run.launch("best.cu", "best", inputs, (profiles, values, cells, labels))
-    return Best(values, cells, labels, profiles)
+    (sentences, positions, _), empty = run.chains.shape, run.chains.empty
+    profiles = empty(sentences, run.tallies.count, dtype=run.real) if want_profiles else None
+    values, gaps, slopes = empty(3, sentences).unbind()
+    cells, labels = empty(sentences, dtype=torch.int32), empty(sentences, positions, dtype=torch.int64)
+    answers = _Answers(*map(address, (profiles, values, gaps, slopes, cells, labels)))
+    inputs = asked.slopes, asked.offsets, asked.which, asked.right, compiling.real(asked.plus, "double")
+    run.launch("best.cu", "best", inputs, (answers,))
+    return Best(values, gaps, slopes, cells, labels, profiles)
 
 
 def log_tallies(run: Run) -> Tensor:
@@ -251,11 +254,11 @@ def log_tallies(run: Run) -> Tensor:
     return answers
 
 
-def tally_expectations(run: Run, upstream: Tensor) -> tuple[Tensor, Tensor]:
+def tally_expectations(run: Run, upstream: Tensor) -> tuple[Tensor, ...]:
     """Return the gradient of ``sum(upstream * log_tallies)`` by nodes and weights; upstream is float64."""
     chains, states, blocks = run.chains, run.chains.shape[2], run.blocks
     nodes = torch.zeros(chains.shape, dtype=torch.float64, device=chains.nodes.device)
-    tables = nodes.new_zeros(blocks * (_THREADS // 32), states, states)
+    tables = nodes.new_zeros(blocks * (run.threads // 32), states, states)
     steps = None if chains.shared else nodes.new_zeros(chains.weights.shape)
     answers = nodes, tables, steps
     run.launch("sums.cu", "tally_expectations", (upstream,), answers, blocks=blocks, extra=run.staged)

@@ -39,16 +39,25 @@ __device__ inline REAL final_score(const Sentence &x, int l, int &row) {
 }
 
 struct Asked {  // how tallies are valued
-    const double *slopes, *offsets;
+    const double *slopes, *offsets;  // or null: 1, 0
     double base;
     REAL *profile;  // or null
     int tallies;
 
-    __device__ double value(REAL score, int l) const {
+    __device__ double slope(int l) const { return slopes ? slopes[l] : 1; }
+    __device__ double offset(int l) const { return offsets ? offsets[l] : 0; }
+    __device__ double value(double score, int l) const {
         double most = forbidden(0.0);
-        if (!(score > forbidden(REAL(0))) || !(offsets[l] > most)) return most;
-        return slopes[l] * (double(score) + base) + offsets[l];
+        if (!(score > most) || !(offset(l) > most)) return most;
+        return slope(l) * (score + base) + offset(l);
     }
+};
+
+struct Answers {  // of all sentences
+    REAL *profiles;                  // or null
+    double *values, *gaps, *slopes;  // the value of the labelling itself, what more a table says, the slope of its tally
+    int *cells;
+    int64 *labels;
 };
 
 // The best tally of a block's sentence; of equal values the first one.
@@ -60,7 +69,7 @@ __device__ int choose(const Sentence &x, const Asked &asked, double &value) {
     for (int l = threadIdx.x; l < asked.tallies; l += blockDim.x) {
         REAL score = final_score(x, l, row);
         if (asked.profile) asked.profile[l] = score;
-        double its = asked.value(score, l);
+        double its = asked.value(double(score), l);
         if (its > most) most = its, best = l;
     }
     best_of_warp(most, best);
@@ -99,21 +108,38 @@ __device__ void walk(const Sentence &x, int l, int64 *labels) {
     if (lane == 0) labels[0] = x.label(0, row);
 }
 
-// `which`: the row of `slopes` and `offsets` for each sentence.
-extern "C" __global__ void best(const __grid_constant__ Batch batch, const double *slopes, const double *offsets,
-                                const int *which, const double *bases, unsigned char *scratch, REAL *profiles, double *values, int *cells, int64 *labels) {
+// What is told of a sentence's best labelling, by a warp; its value is that of its score in double precision.
+__device__ void tell(const Sentence &x, const Asked &asked, const Answers &answers, int cell, double bound) {
+    int64 *labels = answers.labels + x.number * x.batch->given.positions;
+    int lane = threadIdx.x, positions = x.batch->given.positions;
+    bool some = cell < asked.tallies;
+    for (int t = (some ? x.length : 0) + lane; t < positions; t += kWarp) labels[t] = 0;
+    if (some) walk(x, cell, labels);
+    __syncwarp();
+    Chain chain{&x.batch->given, x.number, x.length};
+    double value = some ? asked.value(chain.score(labels, lane), cell) : forbidden(0.0);
+    if (lane) return;
+    answers.values[x.number] = value;
+    answers.gaps[x.number] = some && bound > value ? bound - value : 0;
+    answers.slopes[x.number] = some ? asked.slope(cell) : 0;
+    answers.cells[x.number] = some ? cell : -1;
+}
+
+// `which`: the row of `slopes` and `offsets` for each sentence. Scores count with `plus` and less those in `right`.
+extern "C" __global__ void best(const __grid_constant__ Batch batch, const double *slopes, const double *offsets, const int *which,
+                                const double *right, double plus, unsigned char *scratch, const __grid_constant__ Answers answers) {
     BLOCK_MEMORY;
     Work work(memory, batch.pair_count);
     int tallies = batch.tallies;
-    for (int64 b = blockIdx.x; b < batch.sentences; b += gridDim.x) {
+    for (int64 b = blockIdx.x; b < batch.given.sentences; b += gridDim.x) {
         Sentence x = sentence_of(batch, b, scratch);
         fill_tables<Largest>(x, work, b == blockIdx.x);
         int64 row = int64(which[b]) * tallies;
-        Asked asked{slopes + row, offsets + row, bases[b], profiles ? profiles + b * tallies : nullptr, tallies};
-        double value;
-        int cell = choose(x, asked, value);
-        if (threadIdx.x == 0) values[b] = value, cells[b] = cell < tallies ? cell : -1;
-        if (threadIdx.x < kWarp && cell < tallies) walk(x, cell, labels + b * batch.positions);
+        REAL *profile = answers.profiles ? answers.profiles + b * tallies : nullptr;
+        Asked asked{slopes ? slopes + row : nullptr, offsets ? offsets + row : nullptr, plus - right[b], profile, tallies};
+        double bound;
+        int cell = choose(x, asked, bound);
+        if (threadIdx.x < kWarp) tell(x, asked, answers, cell, bound);
         __syncthreads();
     }
 }

@@ -9,7 +9,7 @@
 // which is one shift, unless it "goes on" with the chunk of the label before, which is none. CHUNKS more rows stand for
 // labellings that have agreed with the true chunk from its first position on: one for each label of its type.
 #pragma once
-#include "numbers.cuh"
+#include "sentences.cuh"
 
 constexpr int kRows = C + CHUNKS;
 constexpr int kTiles = (C + 23) / 24;                           // states after are taken in turns, ...
@@ -22,14 +22,15 @@ __device__ inline REAL real(SCORE score) {
     return number;
 }
 
-struct Batch {  // what a kernel is given: addresses of all sentences
-    const SCORE *nodes, *weights;
-    const int *lengths, *shifts;  // what each state adds, for each position
-    const int *boxes;             // the `Box` of each position
-    const int *marks;             // CHUNKS: 1: a true chunk begins, 2: one ended just before; the labels of its type or -1
-    const unsigned *goes_on;      // CHUNKS: bit `to` of row s: `to` after s goes on with the chunk
-    const int *pairs;             // CHUNKS: those labels before and after
-    int pair_count, sentences, positions, tallies, shared;
+struct Batch {  // what a kernel is given
+    Padded given;
+    const int *shifts;        // rows of what each state adds
+    const int64 *rows;        // the row of each position; null: CHUNKS: the first one, else its own
+    const int *boxes;         // the `Box` of each position
+    const int *marks;         // CHUNKS: 1: a true chunk begins, 2: one ended just before; the labels of its type or -1
+    const unsigned *goes_on;  // CHUNKS: bit `to` of row s: `to` after s goes on with the chunk
+    const int *pairs;         // CHUNKS: those labels before and after
+    int pair_count, tallies;
     int line;     // cells of a line of the grid
     int columns;  // of all tables of a block
 };
@@ -47,6 +48,7 @@ struct Box {  // columns in use: the first `width` cells of the first `lines` li
 struct Sentence {
     const Batch *batch;
     const SCORE *nodes;
+    const int64 *rows;
     const int *shifts, *boxes, *marks;
     int length;
     int64 number;
@@ -56,9 +58,9 @@ struct Sentence {
     __device__ REAL *table(int t) const { return tables + int64(boxes[3 * t + 2]) * kRows; }
     __device__ int column(int t, int tally) const { return tally < 0 ? -1 : box(t).column(tally / batch->line, tally % batch->line); }
     __device__ const SCORE *step(int t) const {
-        return step_weights(batch->weights, batch->shared, number, t, batch->positions);
+        return step_weights(batch->given.weights, batch->given.shared, number, t, batch->given.positions);
     }
-    __device__ int shift(int t, int s) const { return shifts[t * C + s]; }
+    __device__ int shift(int t, int s) const { return shifts[(rows ? int(rows[t]) : CHUNKS ? 0 : t) * C + s]; }
     __device__ REAL node(int t, int s) const { return real(nodes[t * C + s]); }
 
     __device__ bool begins(int t) const { return marks[t * (1 + CHUNKS)] & 1; }
@@ -74,9 +76,11 @@ struct Sentence {
 
 // Sentence b, with the block's tables.
 __device__ inline Sentence sentence_of(const Batch &batch, int64 b, unsigned char *scratch) {
-    int64 first = b * batch.positions;
-    return {&batch, batch.nodes + first * C, batch.shifts + first * C, batch.boxes + first * 3,
-            batch.marks + first * (1 + CHUNKS), batch.lengths[b], b,
+    int64 first = b * batch.given.positions;
+    bool own = !batch.rows && !CHUNKS;
+    return {&batch, batch.given.nodes + first * C, batch.rows ? batch.rows + first : nullptr,
+            batch.shifts + (own ? first * C : 0), batch.boxes + first * 3,
+            batch.marks + first * (1 + CHUNKS), batch.given.lengths[b], b,
             reinterpret_cast<REAL *>(scratch) + int64(blockIdx.x) * batch.columns * kRows};
 }
 

@@ -1,5 +1,6 @@
 // Labellings drawn from the distribution of each sentence: messages from left to right, then draws back.
-#include "plain.cu"
+#include "messages.cuh"
+#include "words.cuh"
 
 // One state of a column of logarithms, by a uniform number; `to` >= 0: on the way to that state, through weights.
 __device__ int drawn(const double *message, const SCORE *w, int to, double uniform) {
@@ -16,20 +17,21 @@ __device__ int drawn(const double *message, const SCORE *w, int to, double unifo
     return last;  // rounding
 }
 
-// `kept`: one entry for each of `nodes`; `uniforms` and `labels`: draws, sentences, positions.
-extern "C" __global__ void draw(const SCORE *nodes, const SCORE *weights, const int *lengths, const double *uniforms, double *kept,
-                                int64 *labels, int draws, int sentences, int positions, int shared) {
+// `kept`: memory of a warp for its messages; `uniforms` and `labels`: draws, sentences, positions; labels: zeros.
+extern "C" __global__ void draw(const __grid_constant__ Padded given, const double *uniforms, double *kept, int64 *labels, int draws,
+                                int *words) {
     BLOCK_MEMORY;
-    Shares shares(memory, shared);
-    shares.fill(weights);
-    int lane = threadIdx.x % kWarp, warps = blockDim.x / kWarp;
-    for (int64 b = int64(blockIdx.x) * warps + threadIdx.x / kWarp; b < sentences; b += int64(gridDim.x) * warps) {
-        Chain chain{nodes + b * positions * C, weights, shared, positions, lengths[b], b};
-        double *its = kept + b * positions * C;
-        if (!(forward(chain, shares, its, lane) > forbidden(0.0))) continue;
+    Shares shares(memory, given.shared);
+    shares.fill(given.weights);
+    int lane = threadIdx.x % kWarp;
+    double *its = kept + number_of_warp() * given.positions * C;
+    each_sentence(given, [&](int64 b) {
+        Chain chain = chain_of(given, b);
+        bool possible = forward(chain, shares, its, lane) > forbidden(0.0);
+        if (!possible && lane == 0) atomicOr(words, kNothing);
         __syncwarp();
-        for (int d = lane; d < draws; d += kWarp) {
-            int64 row = (int64(d) * sentences + b) * positions;
+        for (int d = lane; possible && d < draws; d += kWarp) {
+            int64 row = (int64(d) * given.sentences + b) * given.positions;
             int state = -1;
             for (int t = chain.length - 1; t >= 0; t--) {
                 const SCORE *w = t + 1 < chain.length ? chain.step(t + 1) : nullptr;
@@ -37,5 +39,5 @@ extern "C" __global__ void draw(const SCORE *nodes, const SCORE *weights, const 
             }
         }
         __syncwarp();
-    }
+    });
 }

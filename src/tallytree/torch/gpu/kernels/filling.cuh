@@ -94,11 +94,11 @@ __device__ void add_exceptions(const Sentence &x, int t, const Work &work) {
 // All tables; `first`: the block has no weights yet.
 template <class Algebra>
 __device__ void fill_tables(const Sentence &x, Work &work, bool first) {
-    if (x.batch->shared && first) load_weights<Algebra>(x, 1, work);
+    if (x.batch->given.shared && first) load_weights<Algebra>(x, 1, work);
     first_table(x);
     if (x.length > 1) clear_table(x, 1);
     for (int t = 1; t < x.length; t++) {
-        if (!x.batch->shared) load_weights<Algebra>(x, t, work);
+        if (!x.batch->given.shared) load_weights<Algebra>(x, t, work);
         load_step(x, t, work);
         __syncthreads();
         Box old = x.box(t - 1), box = x.box(t);

@@ -1,44 +1,33 @@
-// Given labellings: their scores, and what they add to derivatives. One warp for each sentence.
-#include "numbers.cuh"
+// Given labellings: what a sum of their scores gains with each score. One warp for each sentence.
+#include "tables.cuh"
 
-struct Labelled {
-    const SCORE *nodes, *weights;
-    const int64 *labels;
-    int shared, positions, length;
-    int64 sentence;
+struct Added {  // labels, how much they count, and where that goes
+    SCORE *slopes;
+    double *table;  // of the warp, or of the first step of the sentence
 
-    // What position t adds to the score, with the step that leads to it.
-    __device__ double gained(int t) const {
-        double score = nodes[t * C + labels[t]];
-        if (t == 0) return score;
-        return score + double(step_weights(weights, shared, sentence, t, positions)[labels[t - 1] * C + labels[t]]);
+    __device__ void add(const Chain &chain, const int64 *labels, double share, int lane) const {
+        for (int t = lane; t < chain.length; t += kWarp) slopes[t * C + labels[t]] += SCORE(share);
+        int shared = chain.all->shared;
+        for (int t = shared ? 1 + lane * chain.length : 1 + lane; t < chain.length; t += shared ? 1 : kWarp)  // shared: one lane
+            (shared ? table : table + int64(t - 1) * C * C)[labels[t - 1] * C + labels[t]] += share;
+        __syncwarp();
     }
 };
 
-extern "C" __global__ void labelling_scores(const SCORE *nodes, const SCORE *weights, const int *lengths, const int64 *labels,
-                                            double *scores, int sentences, int positions, int shared) {
-    int lane = threadIdx.x % kWarp, warps = blockDim.x / kWarp;
-    for (int64 b = int64(blockIdx.x) * warps + threadIdx.x / kWarp; b < sentences; b += int64(gridDim.x) * warps) {
-        Labelled x{nodes + b * positions * C, weights, labels + b * positions, shared, positions, lengths[b], b};
-        double score = 0;
-        for (int t = lane; t < x.length; t += kWarp) score += x.gained(t);
-        score = sum_of_warp(score);
-        if (lane == 0) scores[b] = score;
-    }
-}
-
-// Add `shares` of each sentence at the entries of its labels. `edges`: one table for each warp, or one for each step.
-extern "C" __global__ void add_labellings(const SCORE *, const SCORE *, const int *lengths, const int64 *labels,
-                                          const double *shares, double *nodes, double *edges, int sentences, int positions,
-                                          int shared) {
-    int lane = threadIdx.x % kWarp, warps = blockDim.x / kWarp;
-    int64 first = int64(blockIdx.x) * warps + threadIdx.x / kWarp;
-    for (int64 b = first; b < sentences; b += int64(gridDim.x) * warps) {
-        const int64 *its = labels + b * positions;
-        for (int t = lane; t < lengths[b]; t += kWarp) nodes[(b * positions + t) * C + its[t]] += shares[b];
-        double *table = edges + first * C * C, *steps = edges + b * (positions - 1) * C * C;
-        for (int t = shared ? 1 + lane * positions : 1 + lane; t < lengths[b]; t += shared ? 1 : kWarp)  // shared: one lane
-            (shared ? table : steps + int64(t - 1) * C * C)[its[t - 1] * C + its[t]] += shares[b];
+// `labels` count as much as `shares` say, and `others`, where given, as much less. `edges`: as those of `likelihood`.
+extern "C" __global__ void labelled(const __grid_constant__ Padded given, const int64 *labels, const int64 *others, const double *shares,
+                                    SCORE *slopes, double *edges) {
+    BLOCK_MEMORY;
+    double *tables = reinterpret_cast<double *>(memory);
+    int lane = threadIdx.x % kWarp, positions = given.positions;
+    double *own = given.shared ? table_of_warp(tables, edges, lane) : nullptr;
+    each_sentence(given, [&](int64 b) {
+        Chain chain = chain_of(given, b);
+        Added sums{slopes + chain.first() * C, given.shared ? own : edges + b * (positions - 1) * C * C};
+        for (int i = lane; i < positions * C; i += kWarp) sums.slopes[i] = 0;
         __syncwarp();
-    }
+        sums.add(chain, labels + chain.first(), shares[b], lane);
+        if (others) sums.add(chain, others + chain.first(), -shares[b], lane);
+    });
+    if (given.shared) leave_tables(tables, edges);
 }

@@ -73,7 +73,7 @@ __device__ inline REAL log_tally(const Sentence &x, int l) {
 extern "C" __global__ void log_tallies(const __grid_constant__ Batch batch, unsigned char *scratch, double *answers) {
     BLOCK_MEMORY;
     Work work(memory, batch.pair_count);
-    for (int64 b = blockIdx.x; b < batch.sentences; b += gridDim.x) {
+    for (int64 b = blockIdx.x; b < batch.given.sentences; b += gridDim.x) {
         Sentence x = sentence_of(batch, b, scratch);
         fill_tables<Sums>(x, work, b == blockIdx.x);
         for (int l = threadIdx.x; l < batch.tallies; l += blockDim.x) answers[b * batch.tallies + l] = log_tally(x, l);
@@ -276,19 +276,19 @@ extern "C" __global__ void tally_expectations(const __grid_constant__ Batch batc
     BLOCK_MEMORY;
     Work work(memory, batch.pair_count);
     double *block = tables + int64(blockIdx.x) * (blockDim.x / kWarp) * C * C, *own = block + threadIdx.x / kWarp * C * C;
-    for (int64 b = blockIdx.x; b < batch.sentences; b += gridDim.x) {
+    for (int64 b = blockIdx.x; b < batch.given.sentences; b += gridDim.x) {
         Sentence x = sentence_of(batch, b, scratch);
         fill_tables<Sums>(x, work, b == blockIdx.x);
         last_masses(x, upstream + b * batch.tallies);
-        double *its = nodes + b * batch.positions * C;
+        double *its = nodes + b * batch.given.positions * C;
         for (int t = x.length - 1;; t--) {
             sum_nodes(x, t, its);
             if (t == 0) break;
-            if (!batch.shared) load_weights<Sums>(x, t, work);
+            if (!batch.given.shared) load_weights<Sums>(x, t, work);
             load_step(x, t, work);
             __syncthreads();
             split_masses(x, t, work, own);
-            if (steps) gather_edges(block, steps + (b * (batch.positions - 1) + t - 1) * C * C);
+            if (steps) gather_edges(block, steps + (b * (batch.given.positions - 1) + t - 1) * C * C);
         }
         __syncthreads();
     }

@@ -1,0 +1,233 @@
+"""What losses count against right tags: rules that serve all truths, and a kernel that goes by them.
+
+The tallies of a loss are the cells of a grid: false positives are lines, true ones places within a line; of
+whole chunks those that are found, and those that are right within. The value of each cell depends on the
+truth by its size alone, or its size and length, which is its key. Losses of keys that have been met stay on
+the device.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tallytree.bulk.chunk_tables import truth_tables
+from tallytree.bulk.tallied_chains import Names
+from tallytree.bulk.truth_tables import PositionTables
+from tallytree.losses.base import Loss
+from tallytree.losses.chunks import ChunkFBeta
+from tallytree.losses.nodes import NodeLoss
+from tallytree.torch.gpu import looking
+from tallytree.torch.gpu.chains import address
+from tallytree.torch.gpu.counted import Chunks, Tallies
+from tallytree.transducers.chunks import tag_of
+
+_MOST = 1 << 28
+"""Bytes of losses that are kept on a device for one set of rules."""
+
+
+class _Rules(ctypes.Structure):
+    """What a kernel goes by; see ``Rules`` in ``kernels/counting.cu``."""
+
+    _fields_ = [
+        *((name, ctypes.c_void_p) for name in ("reach", "types", "labels", "goes_on", "known")),
+        *((name, ctypes.c_int) for name in ("background", "by_size", "lines", "line")),
+    ]
+
+
+@dataclass(frozen=True)
+class Alphabet:
+    """What labels say of chunks, on a device."""
+
+    types: Tensor  # (C,): -1 outside
+    labels: Tensor  # (types, labels of a type): -1 for none
+    bits: Tensor  # (C, ceil(C / 32)): bit `to` of row s: the second label goes on with the chunk of the first
+    pairs: Tensor  # those labels
+
+
+@dataclass(frozen=True)
+class Known:
+    """Losses of the keys that have been met: rows (rows, count), and the row of each key, -1 for none."""
+
+    row_of: Tensor
+    rows: Tensor
+
+
+class Rules:
+    """What a loss counts with one number of positions, on a device.
+
+    Attributes
+    ----------
+    shifts : int32 tensor of shape (rows, C)
+        What labels add to the tally: a row for each right tag, or one row.
+    reach : int32 tensor of shape (C, 2), or None
+        The lines and the places within a line that a position adds at most, for each right tag.
+    sizes : tuple of int
+        Lines of the grid, and places of a line.
+    known : Known
+        What is known of losses so far.
+    """
+
+    def __init__(
+        self,
+        shifts: Tensor,
+        sizes: tuple[int, int],
+        row: Callable[[int], NDArray[np.float64]],
+        *,
+        reach: Tensor | None = None,
+        alphabet: Alphabet | None = None,
+        background: int = -1,
+        by_size: bool = True,
+    ) -> None:
+        self.shifts, self.sizes, self.reach, self.alphabet = shifts, sizes, reach, alphabet
+        self._row, self._numbers = row, (background, int(by_size), *sizes)
+        longest = sizes[0]
+        keys = longest if by_size else longest * longest
+        unknown = torch.full((keys,), -1, dtype=torch.int32, device=shifts.device)
+        self.known = Known(unknown, torch.zeros(0, self.count, dtype=torch.float64, device=shifts.device))
+
+    @cached_property
+    def count(self) -> int:
+        """How many tallies there are."""
+        return self.sizes[0] * self.sizes[1]
+
+    def learn(self, keys: Tensor) -> Known:
+        """Return losses with those of some more keys."""
+        known, wanted = self.known, torch.unique(keys).cpu()
+        if 8 * self.count * (len(known.rows) + len(wanted)) > _MOST:  # only those of this batch are kept
+            known = Known(torch.full_like(known.row_of, -1), known.rows[:0])
+        row_of = known.row_of.cpu()
+        new = wanted[row_of[wanted] < 0]
+        row_of[new] = torch.arange(len(known.rows), len(known.rows) + len(new), dtype=torch.int32)
+        rows = torch.from_numpy(np.stack([self._row(key) for key in new.tolist()])).to(known.rows.device)
+        self.known = Known(row_of.to(rows.device), torch.cat([known.rows, rows]))
+        return self.known
+
+    def structure(self, known: Known) -> _Rules:
+        """Return the rules as a kernel takes them."""
+        its = self.alphabet
+        chunks = (None, None, None) if its is None else (its.types, its.labels, its.bits)
+        return _Rules(*map(address, (self.reach, *chunks, known.row_of)), *self._numbers)
+
+
+@dataclass(frozen=True)
+class Truths:
+    """Tallies of what a loss counts, with its values.
+
+    ``losses`` (rows, count) are float64, and ``which`` (B,), int32, is the row of each sentence.
+    """
+
+    tallies: Tallies
+    losses: Tensor
+    which: Tensor
+
+
+def count(rules: Rules, seen: looking.Seen, and_if: int = 0) -> Truths:
+    """Count what right tags say, and wait for it; `and_if`: what else is to be refused."""
+    chains, tags, known, alphabet = seen.chains, seen.tags, rules.known, rules.alphabet
+    assert tags is not None
+    (sentences, positions, _), extra = chains.shape, 0 if alphabet is None else alphabet.labels.shape[1]
+    boxes = chains.empty(sentences, positions, 3, dtype=torch.int32)
+    which, keys = chains.empty(2, sentences, dtype=torch.int32).unbind()
+    marks = None if alphabet is None else chains.empty(sentences, positions, 1 + extra, dtype=torch.int32)
+    arguments = tags, rules.structure(known), boxes, marks, which, keys, seen.words
+    chains.launch("counting.cu", "count", *arguments, blocks=chains.blocks(), CHUNKS=extra)
+    words = seen.read(and_if)
+    if words.flags & looking.UNKNOWN:
+        known = rules.learn(keys)
+        which = known.row_of.index_select(0, keys)
+    chunks = None if alphabet is None or marks is None else Chunks(marks, alphabet.bits, alphabet.pairs)
+    rows = tags if alphabet is None else None
+    tallies = Tallies(rules.shifts, boxes, words.columns, rules.count, rules.sizes[1], rows, chunks)
+    return Truths(tallies, known.rows, which)
+
+
+# --- rules of losses ---------------------------------------------------------------------------------------
+
+
+def rules_of(loss: Loss, names: Names, states: int, positions: int, device: torch.device) -> Rules | None:
+    """Return what a loss counts; None where a kernel cannot count it."""
+    try:
+        return _rules_of(loss, names, states, positions + 1, device)
+    except TypeError:  # a loss of the user's, with a parameter that cannot be a key
+        return None
+
+
+@lru_cache(maxsize=128)
+def _rules_of(loss: Loss, names: Names, states: int, longest: int, device: torch.device) -> Rules | None:
+    if type(loss) is ChunkFBeta and names is not None:
+        few = longest**2 * max(states, longest) < 2**31
+        return _chunk_rules(loss, tuple(names), longest, device) if few else None
+    tables = truth_tables(loss, states, names)
+    if not isinstance(tables, PositionTables):
+        return None
+    few = longest ** len(tables.statistics) * max(states, longest) < 2**31  # or columns have no numbers
+    return _position_rules(tables, longest, device) if few else None
+
+
+def _position_rules(tables: PositionTables, longest: int, device: torch.device) -> Rules:
+    """Count what the labels of each position say: mismatches; or false positives, and true ones within."""
+    given = tables.tables.given[::-1]  # (statistics, right label, label)
+    within = np.zeros_like(given[0])
+    for one in given[1:]:
+        within = within * longest + one
+    line = longest ** (len(given) - 1)
+    reach = np.stack([given[0].max(1), within.max(1)], 1)
+    shifts, reached = (
+        torch.from_numpy(np.ascontiguousarray(array, np.int32)).to(device)
+        for array in (given[0] * line + within, reach)
+    )
+    by_size = isinstance(tables.recipe, NodeLoss) and not tables.recipe.one_tally
+    return Rules(
+        shifts,
+        (longest, line),
+        lambda key: _position_losses(tables, key, by_size, longest),
+        reach=reached,
+        background=-1 if tables.background is None else tables.background,
+        by_size=by_size,
+    )
+
+
+def _position_losses(tables: PositionTables, key: int, by_size: bool, longest: int) -> NDArray[np.float64]:
+    """Return the losses of all tallies for truths of some size and length."""
+    size, length = (key, max(key, 1)) if by_size else divmod(key, longest)
+    background = -1 if tables.background is None else tables.background
+    node = 1 if background == 0 else 0
+    truth = np.array([node] * size + [background] * (length - size), dtype=np.int64)
+    grid = np.indices((longest,) * len(tables.statistics)).reshape(len(tables.statistics), -1)
+    return np.asarray(tables.bound(truth).value(*grid[::-1]), dtype=np.float64)
+
+
+def _chunk_rules(loss: ChunkFBeta, names: tuple[str, ...], longest: int, device: torch.device) -> Rules:
+    """Count chunks that are found, and those that are right within."""
+    alphabet = _alphabet(loss, names, device)
+    shifts = torch.where(alphabet.types >= 0, longest, 0).to(torch.int32).unsqueeze(0)
+    grid = longest, longest
+    return Rules(shifts, grid, lambda size: _chunk_losses(loss, size, longest), alphabet=alphabet)
+
+
+def _alphabet(loss: ChunkFBeta, names: tuple[str, ...], device: torch.device) -> Alphabet:
+    tags = [tag_of(name, loss.scheme, loss.background) for name in names]
+    kinds = sorted({tag.type for tag in tags if tag.type is not None})
+    types = [-1 if tag.type is None else kinds.index(tag.type) for tag in tags]
+    goes_on = np.array([[a.type is not None and not a.boundary(b) for b in tags] for a in tags])
+    of_type = [[label for label, kind in enumerate(types) if kind == i] for i in range(len(kinds))]
+    most = max(map(len, of_type), default=1)
+    labels = np.array([one + [-1] * (most - len(one)) for one in of_type] or [[-1]])
+    words = -(-len(names) // 32)
+    padded = np.pad(goes_on, ((0, 0), (0, 32 * words - len(names)))).reshape(len(names), words, 32)
+    bits = (padded << np.arange(32, dtype=np.uint64)).sum(2, dtype=np.uint64).astype(np.uint32).view(np.int32)
+    arrays = np.array(types), labels, bits, np.argwhere(goes_on)
+    return Alphabet(*(torch.from_numpy(np.ascontiguousarray(array, np.int32)).to(device) for array in arrays))
+
+
+def _chunk_losses(loss: ChunkFBeta, size: int, longest: int) -> NDArray[np.float64]:
+    found, right = np.indices((longest, longest)).reshape(2, -1)
+    return loss.of_counts(right, np.maximum(found - right, 0), size)
