@@ -84,7 +84,7 @@ def references() -> dict[str, str]:
     pages = {
         "reference.md": f"# Reference\n\nThe public names of `tallytree`, by task. "
         f"The packages have their own pages: {others}.\n"
-        + "".join(f"\n## {task}\n{_entries(names, '')}" for task, names in by_task(top).items())
+        + "".join(f"\n## {task}\n{_entries(names, '', level=3)}" for task, names in by_task(top).items())
     }
     for package in PACKAGES:
         module = import_module(f"tallytree.{package}")
@@ -97,8 +97,9 @@ def _page(title: str, about: str, names: list[str], prefix: str) -> str:
     return f"# {title}\n\n{about}\n" + _entries(names, prefix)
 
 
-def _entries(names: list[str], prefix: str) -> str:
-    return "".join(f"\n::: tallytree.{prefix}{name}\n" for name in names)
+def _entries(names: list[str], prefix: str, level: int = 2) -> str:
+    options = f"    options: {{heading_level: {level}}}\n"
+    return "".join(f"\n::: tallytree.{prefix}{name}\n{options}" for name in names)
 
 
 def main() -> None:
