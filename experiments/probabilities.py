@@ -1,4 +1,4 @@
-"""Where exact losses pay: objectives and decoders beside each other, on few and on many sentences."""
+"""Small training sets and exact decoding: a comparison of objectives and decoders."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -33,9 +33,9 @@ def contestants() -> Iterator[Contestant]:
     yield Contestant("likelihood", SequenceCRF, (0.1, 0.5))
     softened = partial(SequenceCRF, objective="softmax-margin")
     yield Contestant("softmax margin, Hamming", partial(softened, "hamming"), (0.1, 0.5))
-    yield Contestant("softmax margin, F1 of chunks", partial(softened, F1), (0.1, 0.5), slow=True)
+    yield Contestant("softmax margin, chunk F1", partial(softened, F1), (0.1, 0.5), slow=True)
     risk = partial(SequenceCRF, F1, objective="risk", max_passes=40)
-    yield Contestant("expected F1 of chunks", risk, (0.003, 0.02), slow=True)
+    yield Contestant("expected chunk F1", risk, (0.003, 0.02), slow=True)
 
 
 DECODERS: dict[str, Decoder] = {
@@ -112,7 +112,7 @@ def table(corpus: Corpus, size: int | None, seeds: int, options: Options) -> Non
             found.setdefault(key, []).append(rows)
     base = next(iter(found.values()))
     print(f"\n### {size or 'all'} sentences, {seeds} draws of them\n")
-    print("| objective | decoder | F1 | beside the first row | F2 | beside the first row |")
+    print("| objective | decoder | F1 | difference from the first row | F2 | difference from the first row |")
     print("| --- | --- | ---: | ---: | ---: | ---: |")
     for (name, decoder), rows in found.items():
         cells = [name, decoder]
