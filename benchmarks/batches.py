@@ -1,4 +1,4 @@
-"""A thousand sentences at once, F1 with slack scaling: one by one, beside the C, on one and two threads.
+"""A thousand sentences at once, F1 with slack scaling: one by one, compared with C, on one and two threads.
 
 The C (``../shared/limit``) makes tables of scores alone: it plans, chooses and decodes nothing.
 Times are processor times, of all threads together, but for the gain of the second thread.

@@ -1,4 +1,4 @@
-"""Batches of sentences by bounds beside whole tables, in turns: where bounds help, and where they do not.
+"""Batches of sentences by bounds and by full tables, alternating: where bounds help, and where they do not.
 
 Microseconds of processor time each on one thread, Python included. Answers must be the same, labelling by
 labelling.

@@ -1,4 +1,4 @@
-"""Single answers by bounds beside whole tables, in turns, Python included; and where bounds do not help.
+"""Single answers by bounds and by full tables, alternating, including Python; and where bounds do not help.
 
 *native* is the compiled search alone. *pruned* is hand-written C++ for F1 and counts on chains
 (``../shared/limit/pruned``), from arrays to a labelling: to be compared with *native*. Whole tables are

@@ -1,4 +1,4 @@
-"""The same plan over other algebras: log-sum-exp and exact counts, beside max-plus.
+"""The same plan over other algebras: log-sum-exp and exact counts, compared with max-plus.
 
 An operation is one ⊗ and one ⊕ of the algebra. ``counts`` runs the counting pass once per prime and puts the
 residues together.

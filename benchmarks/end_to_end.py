@@ -1,4 +1,4 @@
-"""From arrays to a certified labelling on B1 to B7, beside the C dynamic program.
+"""From arrays to a certified labelling on B1 to B7, compared with a dynamic program in C.
 
 Model, statistics, plan, messages, decoding and certificate are all inside the clock. Cold: the shape of the
 model is new, so that an elimination order has to be found; warm: it has been seen.

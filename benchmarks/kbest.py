@@ -1,4 +1,4 @@
-"""Labellings in order, beside what other algorithms would pay for them; and labellings outside a set."""
+"""K-best labellings compared with other algorithms, and the best labelling outside a set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forecast against measured memory: ``plan.peak_bytes`` beside the growth of the resident set.
+"""Predicted and measured memory: ``plan.peak_bytes`` compared with the growth of the resident set.
 
 Each problem runs in a process of its own. What is measured is the peak while a profile is made and one
 labelling decoded, less what was resident once the plan was there.

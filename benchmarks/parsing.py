@@ -1,4 +1,4 @@
-"""Constituency parsing on the Penn Treebank sample: quality, speed beside NLTK, F1-slack inference, memory.
+"""Constituency parsing on the Penn Treebank sample: quality, speed and NLTK, F1-slack inference, memory.
 
 The tables are printed as they stand in ``docs/parsing.md``.
 """

@@ -1,4 +1,4 @@
-"""Problem by problem beside other solvers: one table for each family, all in one interleaved run.
+"""Comparison with other solvers: one table for each family, all in one interleaved run.
 
 *cold* and *warm* are ours from arrays to a certified labelling, with a shape that is new and with one that
 has been seen. *C* is the hand-written dynamic program of ``../shared/limit``, *NumPy* what a user would write

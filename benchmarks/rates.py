@@ -1,4 +1,4 @@
-"""Add-max rates of the upward pass, beside hand-written C on the same data.
+"""Add-max rates of the upward pass, compared with hand-written C on the same data.
 
 The C (``../shared/limit``) keeps all tables in a buffer allocated before the clock starts; ours allocates its
 arena inside. ``ops ratio`` is our add-max operations over the C's; ``speed`` is C's time over ours.

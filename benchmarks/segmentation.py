@@ -1,4 +1,4 @@
-"""MAP with a given number of positives on image segmentations of a UAI competition, beside HiGHS.
+"""MAP with a given number of positives on image segmentations of a UAI competition, compared with HiGHS.
 
 About 230 binary variables, width 18. The plan with the constraint is shown beside the one without it: tallies
 that can no longer end at the count are never computed. Both keep to one memory limit.

@@ -1,4 +1,4 @@
-"""Losses of sentences at real lengths, by bounds, beside hand-written C++ (``../shared/limit/pruned``).
+"""Sentence losses at realistic lengths, by bounds, and hand-written C++ (``../shared/limit/pruned``).
 
 A chain of 40 words and a vocabulary of 40; the score of the reference's word is raised by a *bonus*. *ms* is
 the whole call, from a model to a certified labelling; *search ms* the compiled search alone, to be compared

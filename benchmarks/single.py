@@ -42,7 +42,7 @@ CASES: dict[str, Callable[[bool], Problem]] = {
     "two paths of 1,000, a count": lambda _: threads.long_join(1000),
     "grid 6 x 40, a count": lambda _: threads.grid(6, 40),
     "grid 9 x 40, a count": lambda _: threads.grid(9, 40),
-    "chain of 2,000, N=20, nothing counted": lambda _: plain_chain(2000, 20),
+    "chain of 2,000, N=20, no count": lambda _: plain_chain(2000, 20),
 }
 
 
@@ -72,7 +72,7 @@ def measured(name: str, problem: Problem, budget: float) -> Row:
 def main(quick: bool = False) -> dict[str, list[Row]]:
     budget = 0.4 if quick else 2.0
     rows = [measured(name, make(quick), budget) for name, make in CASES.items()]
-    show("single precision beside double (speed 2 = half of the time)", rows)
+    show("single precision compared with double (speed 2 = half of the time)", rows)
     return {"single": rows}
 
 

@@ -1,4 +1,4 @@
-"""The layers for PyTorch on a GPU: losses with gradients from Python, and kernels beside the device's peak.
+"""The layers for PyTorch on a GPU: losses with gradients from Python, and kernel rates relative to the peak.
 
 Emissions are on the device, and losses and gradients stay there. A rate counts steps of the form
 max(a, b + c): for every position, every two tags and every tally in reach. The peak is that of such steps in

@@ -1,4 +1,4 @@
-"""The layers for PyTorch on the CPU, beside pytorch-crf: losses with their gradients, and decoding.
+"""The layers for PyTorch on the CPU, compared with pytorch-crf: losses with their gradients, and decoding.
 
 Sentences have 5 to 25 positions and 23 tags (chunks of eleven types); emissions and transitions are random,
 as those of a network before it has learned anything, or have been trained for likelihood on random truths

@@ -1,4 +1,4 @@
-"""Elimination orders: widths beside the best known ones, planning time beside what it saves, tallies.
+"""Elimination orders: widths compared with the best known ones, planning time and savings, tallies.
 
 What is best known comes from the construction (grids, partial k-trees), from many random orders, and from
 the exact algorithm of ``treewidth.py``, which also proves lower bounds: where both are equal, nothing is

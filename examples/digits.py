@@ -1,8 +1,8 @@
-"""Clean up noisy images of digits when the number of ink pixels is known.
+"""Denoise images of digits with a known number of ink pixels.
 
-A grid model likes neighbours to agree, and where it likes that too much, thin strokes go with the noise. The
-best image with exactly as many pixels of ink as there were keeps more of them. It is found in milliseconds,
-with a proof that no other image of that area has a better score. Needs the extra ``learn`` for the digits.
+A grid model prefers equal neighbours. With too much smoothing, thin strokes disappear along with the noise.
+The best image with exactly the right number of ink pixels keeps more of them. It is found in milliseconds,
+with a proof that no other image of that area has a higher score. Needs the extra ``learn`` for the digits.
 """
 
 import matplotlib.pyplot as plt
@@ -13,17 +13,17 @@ from sklearn.datasets import load_digits
 import tallytree as tt
 from tallytree.plot.canvas import ACCENT, INK, STATES
 
-NOISE = 0.5  # its standard deviation; paper is 0 and ink is 1
+NOISE = 0.5  # standard deviation; paper is 0 and ink is 1
 
 
 def noisy_digits(count, seed=0):
-    """Return clean images of ink (1) and paper (0), and the same with noise."""
+    """Return clean images of ink (1) and paper (0), and noisy copies."""
     clean = (load_digits().images[:count] >= 8).astype(int)
     return clean, clean + NOISE * np.random.default_rng(seed).normal(size=clean.shape)
 
 
 def denoised(image, area=None, agree=1.5):
-    """Return the best image, of all or of those with exactly so many pixels of ink."""
+    """Return the best image, optionally with exactly `area` pixels of ink."""
     fit = -0.5 * np.stack([image**2, (image - 1) ** 2], axis=-1) / NOISE**2
     model = tt.Model.grid(fit, agree * np.eye(2), agree * np.eye(2), states=["paper", "ink"])
     ink = tt.count(model, state="ink", name="ink")
@@ -54,7 +54,7 @@ def draw(rows):
 
 
 def main(quick=False):
-    """Denoise digits with and without their area, smoothing well and too much."""
+    """Denoise digits with and without their exact area, with good and with excessive smoothing."""
     clean, noisy = noisy_digits(8 if quick else 100)
     print(
         f"wrong pixels of 64, on average: {((noisy > 0.5) != clean).sum() / len(clean):.1f} without a model"

@@ -1,8 +1,8 @@
-"""Find named entities, at most k in a sentence.
+"""Find at most k named entities in a sentence.
 
-A headline has room for few names: which two are the surest? A conditional random field is trained on a dozen
-sentences, and then asked for the best valid labelling with at most k entities. Probabilities of single words
-would not do: an entity has several, and they stand or fall together. Needs the extra ``learn``.
+A headline has room for only a few names: which two are the most certain? We train a conditional random field
+on a dozen sentences and ask for the best valid labelling with at most k entities. Probabilities of single
+words are not enough, because an entity can have several words. Needs the extra ``learn``.
 """
 
 import re
@@ -27,7 +27,7 @@ FIRST = ["B-LOC", "B-ORG", "B-PER"]  # every entity begins with one of these
 
 
 def labelled(text):
-    """Return the words of a sentence in brackets, and their labels."""
+    """Return the words of a bracketed sentence, and their labels."""
     words, labels = [], []
     for kind, inside, word in re.findall(r"\[(\w+) ([^]]+)\]|(\S+)", text):
         parts = inside.split() or [word]
@@ -37,7 +37,7 @@ def labelled(text):
 
 
 def features(words):
-    """Return what the model sees of each word: itself, its neighbours and their capitals."""
+    """Return the features of each word: the word, its neighbour, and capitalisation."""
     around = ["<s>", *words, "</s>"]
     shape = ["Capital" if word[0].isupper() else "small" for word in around]
     return [
@@ -55,7 +55,7 @@ def tagged(words, limits):
 
 
 def draw(words, rows, limits):
-    """Draw the sentence once for each limit; entities are filled by their kind."""
+    """Draw the sentence once for each limit, with entities coloured by type."""
     ax = plt.figure(figsize=(10, 0.5 * len(rows) + 0.7), dpi=110, layout="constrained").add_subplot()
     colours = dict(zip(("", "PER", "ORG", "LOC"), STATES, strict=False))
     ends = np.cumsum([len(word) + 1.6 for word in words])
@@ -76,7 +76,7 @@ def draw(words, rows, limits):
 
 
 def main(quick=False):
-    """Tag one sentence under several limits."""
+    """Tag one sentence with several limits."""
     words, limits = SENTENCE.split(), (5, 1) if quick else (5, 4, 3, 2, 1)
     rows = tagged(words, limits)
     for limit, labels in zip(limits, rows, strict=True):

@@ -1,7 +1,7 @@
-"""Find parses of one sentence that differ for good.
+"""Find parses of one sentence that are really different.
 
-The best few trees of a parser are often the same tree with one detail changed. In a diverse list each tree
-differs from all before it in a number of constituents, and is the best of those that do. The readings below
+The best trees of a parser are often the same tree with one detail changed. In a diverse list, each tree is
+the best one that differs from all previous trees in a given number of constituents. The readings below
 disagree on who has the telescope, and on what is in the park.
 """
 
@@ -26,19 +26,19 @@ SENTENCE = "the girl saw a man with a telescope in the park"
 
 
 def parses(sentence=SENTENCE, count=3, distance=4):
-    """Return the best trees, and the best that each differ in `distance` constituents from all before."""
+    """Return the best trees, and the best trees that differ in at least `distance` constituents."""
     forest = parsing.Forest(parsing.Grammar(RULES, {}, WORDS, root="S"), sentence)
     return parsing.k_best(forest, count), parsing.diverse_k_best(forest, count, distance=distance)
 
 
 def differences(one, other):
-    """Count the constituents that one tree has and the other has not."""
+    """Count the constituents that are in only one of two trees."""
     a, b = one.constituents(), other.constituents()
     return (a - b).total() + (b - a).total()
 
 
 def main(quick=False):
-    """Print how far the best trees are from the first, and draw those of the diverse list."""
+    """Print the distances of the best trees from the first, and draw the diverse ones."""
     best, diverse = parses(count=2 if quick else 3)
     for name, found in (("best", best), ("diverse", diverse)):
         apart = ", ".join(str(differences(found[0].tree, parse.tree)) for parse in found[1:])

@@ -1,8 +1,8 @@
-"""Learn to tag from a few labelled sentences and many whose labels were only counted.
+"""Train a tagger on a few labelled sentences and many sentences with known label counts.
 
-To label every word is dear; to say how many noun phrases a sentence has is quick. A conditional random field
-learns from both: a counted sentence adds the log-probability that its labels have these counts, the exact sum
-over all labellings that do. Needs the extra ``learn``.
+Labelling every word is expensive; counting the noun phrases of a sentence is quick. A conditional random
+field can learn from both: a counted sentence contributes the log-probability of its counts, an exact sum over
+all labellings with these counts. Needs the extra ``learn``.
 """
 
 import matplotlib.pyplot as plt
@@ -14,14 +14,14 @@ COUNTED = ("B-NP", "I-NP", "O")
 
 
 def corpus():
-    """Return attributes of words, and their chunk labels."""
+    """Return the features of the words, and their chunk labels."""
     sentences = sample_sentences()
     X = [templated([(word, tag) for word, tag, _ in sentence]) for sentence in sentences]
     return X, [[chunk for *_, chunk in sentence] for sentence in sentences]
 
 
 def accuracies(X, y, labelled, train=45):
-    """Return the accuracy on other sentences: a few labelled, the others counted, all of them labelled."""
+    """Return held-out accuracies: few labels, few labels and counts, all labels."""
     X_few, y_few, X_rest, y_rest = X[:labelled], y[:labelled], X[labelled:train], y[labelled:train]
     counts = [{label: labels.count(label) for label in COUNTED} for labels in y_rest]
     models = (

@@ -1,8 +1,8 @@
-"""Plan a roster by wishes, with counts for every nurse.
+"""Plan a roster that respects wishes, with limits on the number of shifts of each nurse.
 
-Each day two of four nurses work, one by day and one by night. Every nurse has wishes, and nobody works by day
-after a night. That alone gives a roster that is popular and unfair. Counts over the whole plan make it fair:
-at least and at most so many shifts for each nurse, and no more nights than days for Ben.
+Every date, two of four nurses work, one by day and one by night. Every nurse has wishes, and nobody works by
+day after a night. These rules alone give a popular but unfair roster. Counts over the whole roster make it
+fair: a minimum and a maximum number of shifts for each nurse, and no more nights than days for Ben.
 """
 
 from itertools import permutations
@@ -15,17 +15,17 @@ import tallytree as tt
 from tallytree.plot.canvas import INK, STATES
 
 NURSES = ("Ada", "Ben", "Cleo", "Dan")
-PAIRS = list(permutations(range(4), 2))  # who works by day and who by night: the states of a date
+PAIRS = list(permutations(range(4), 2))  # who works by day and by night: the states of a date
 
 
 def wished(days, seed=3):
-    """Return how much each nurse likes to work by day and by night on each date."""
+    """Return each nurse's preferences for day and night shifts on each date."""
     liking = np.array([[2, 1], [0, 3], [0, 0], [1, -1]])  # Ada likes to work, Ben likes nights
     return liking + np.random.default_rng(seed).integers(-2, 3, size=(days, 4, 2))
 
 
 def fair(model, least, most):
-    """Return the constraint: each nurse has from `least` to `most` shifts, Ben no more nights than days."""
+    """Return a constraint: `least` to `most` shifts for each nurse, and no more nights than days for Ben."""
     nights_less_days = [[(night == 1) - (day == 1) for day, night in PAIRS]] * len(model)
     constraint = tt.node_statistic(nights_less_days, name="Ben's nights - days") <= 0
     for nurse, name in enumerate(NURSES):
@@ -35,7 +35,7 @@ def fair(model, least, most):
 
 
 def rosters(wishes, least, most):
-    """Return the best plan of all and the best fair one: pairs of nurses for each date, and the score."""
+    """Return the best roster and the best fair one, as pairs of nurses for each date, with scores."""
     scores = [[date[day, 0] + date[night, 1] for day, night in PAIRS] for date in wishes]
     rested = [[-np.inf if before == day else 0.0 for day, _ in PAIRS] for _, before in PAIRS]
     model = tt.Model.chain(scores, rested)
@@ -44,7 +44,7 @@ def rosters(wishes, least, most):
 
 
 def table(plan):
-    """Return nurses by dates: 0 is off, 1 by day, 2 by night."""
+    """Return an array of nurses by dates: 0 is off, 1 is day, 2 is night."""
     shifts = np.zeros((4, len(plan)), dtype=int)
     for date, (day, night) in enumerate(plan):
         shifts[day, date], shifts[night, date] = 1, 2
@@ -52,7 +52,7 @@ def table(plan):
 
 
 def draw(ax, plan, title):
-    """Draw a plan, and beside it the shifts of each nurse."""
+    """Draw a roster, with the number of shifts of each nurse on the right."""
     shifts = table(plan)
     ax.imshow(shifts, cmap=ListedColormap(STATES[:3]), vmin=0, vmax=2, aspect="auto")
     for (nurse, date), shift in np.ndenumerate(shifts):
@@ -70,7 +70,7 @@ def draw(ax, plan, title):
 
 
 def main(quick=False):
-    """Plan a fortnight, by wishes alone and with counts."""
+    """Plan two weeks, by wishes alone and with counts."""
     days, least, most = (6, 2, 4) if quick else (14, 6, 8)
     free, even = rosters(wished(days), least, most)
     print(f"wishes alone {free[1]:g}; with {least} to {most} shifts for each {even[1]:g}")

@@ -1,8 +1,8 @@
-"""Cut a noisy signal into exactly k segments of known levels.
+"""Segment a noisy signal into exactly k segments of known levels.
 
-A machine idles, works or runs at full load, and a sensor says how much power it takes. A hidden Markov model
-finds the most likely levels, but the number of segments is whatever comes out. Here the number of changes is
-counted along the way: one pass gives the best segmentation for every number of segments.
+A machine idles, works or runs at full load, and a sensor measures its power consumption. A hidden Markov
+model finds the most likely levels, but does not control the number of segments. Here, the number of changes
+is counted as well: one pass gives the best segmentation for every number of segments.
 """
 
 import matplotlib.pyplot as plt
@@ -13,12 +13,12 @@ from tallytree.plot import profile_curve
 from tallytree.plot.canvas import ACCENT, INK, STATES
 
 NAMES = ["idle", "work", "full load"]
-LEVELS = np.array([1.0, 2.0, 3.2])  # what the machine takes in each state
+LEVELS = np.array([1.0, 2.0, 3.2])  # the power consumption in each state
 NOISE = 1.0
 
 
 def measured(length=120, segments=6, seed=5):
-    """Return the states of a machine and what a sensor makes of them."""
+    """Return the states of a machine and noisy measurements of them."""
     rng = np.random.default_rng(seed)
     states = np.repeat([0, 1, 2, 1, 0, 2][:segments], length // segments)
     return states, LEVELS[states] + NOISE * rng.normal(size=len(states))
@@ -36,7 +36,7 @@ def segmentations(signal, stay=0.96):
 
 
 def draw(ax, signal, truth, solution, title):
-    """Draw a signal over the states that were found; dotted lines are where the truth changes."""
+    """Draw a signal and the states found; dotted lines show where the true state changes."""
     ends = np.flatnonzero(np.diff(solution.assignment)) + 1
     for first, last in zip([0, *ends], [*ends, len(signal)], strict=True):
         state = solution.assignment[first]
@@ -51,7 +51,7 @@ def draw(ax, signal, truth, solution, title):
 
 
 def main(quick=False):
-    """Compare the most likely states with those of exactly as many segments as there were."""
+    """Compare the most likely states with the best ones for the true number of segments."""
     known = 3 if quick else 6
     size, signals = (30, 2) if quick else (120, 40)
     wrong = []

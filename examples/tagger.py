@@ -1,9 +1,9 @@
-"""Train a neural tagger for chunks: by likelihood, for a margin of F1, for the expected F1 itself.
+"""Train a neural chunker with three objectives: likelihood, an F1 margin, and the expected F1.
 
-A bidirectional LSTM scores the tags of each word; the layers of :mod:`tallytree.torch` turn these scores into
-losses over all taggings of a sentence, exactly, and into predictions. The script is the same on the CPU and
-on a GPU. Without data of your own it trains on 45 small sentences; files are as those of CoNLL-2000, a word,
-a part-of-speech tag and a chunk on each line. Needs the extras ``torch`` and ``learn``.
+A bidirectional LSTM scores the tags of each word. The layers of :mod:`tallytree.torch` turn these scores into
+predictions and exact losses over all taggings of a sentence. The script runs on the CPU and on a GPU. By
+default it trains on 45 sample sentences; data files have the CoNLL-2000 format, with a word, a part-of-speech
+tag and a chunk label on each line. Needs the extras ``torch`` and ``learn``.
 
     python examples/tagger.py --data train.txt --test test.txt --device cuda --epochs 10
 """
@@ -24,7 +24,7 @@ CHUNKS = tt.losses.ChunkFBeta()
 
 
 class Tagger(nn.Module):
-    """Scores of tags from words, their endings and parts of speech, and of tags that follow each other."""
+    """Scores tags from words, suffixes and part-of-speech tags, and scores tag transitions."""
 
     def __init__(self, sizes, labels, width=32):
         super().__init__()
@@ -35,7 +35,7 @@ class Tagger(nn.Module):
         self.labels = labels
 
     def forward(self, features):
-        """Return emissions (sentences, positions, tags) from numbers (sentences, positions, features)."""
+        """Return emissions (sentences, positions, tags) from features (sentences, positions, numbers)."""
         seen = torch.cat([table(features[..., i]) for i, table in enumerate(self.tables)], dim=-1)
         return self.output(self.lstm(seen)[0])
 
@@ -45,7 +45,7 @@ class Tagger(nn.Module):
 
 
 def objective_of(name, labels):
-    """Return what is minimised: a function of emissions, transitions, tags and mask."""
+    """Return the objective to minimise: a function of emissions, transitions, tags and mask."""
     if name == "hinge":
         return ttt.StructuredHinge(CHUNKS, scaling="slack", labels=labels)
     if name == "risk":
@@ -56,7 +56,7 @@ def objective_of(name, labels):
 
 
 class Vocabulary:
-    """The numbers of words, endings, parts of speech and labels; 0 is for those that are not known."""
+    """Numbers words, suffixes, part-of-speech tags and labels; 0 is for unknown ones."""
 
     def __init__(self, sentences):
         self.numbers = [{}, {}, {}]
@@ -69,11 +69,11 @@ class Vocabulary:
 
     @staticmethod
     def seen(row):
-        """Return what is looked at of a word."""
+        """Return the features of a word."""
         return row[0].lower(), row[0][-3:], row[1]
 
     def batch(self, sentences, device):
-        """Return features, tags and mask of some sentences, padded."""
+        """Return padded features, tags and mask of a batch of sentences."""
         features = [
             torch.tensor(
                 [[n.get(v, 0) for n, v in zip(self.numbers, self.seen(row), strict=True)] for row in one]
@@ -88,14 +88,14 @@ class Vocabulary:
 
 
 def clock(tensor):
-    """Return the time at which all that was asked of a tensor's device is done."""
+    """Wait until the device of a tensor is idle, and return the time."""
     if tensor.is_cuda:
         torch.cuda.synchronize()
     return time.perf_counter()
 
 
 def train(model, batches, objective, epochs):
-    """Minimise an objective; return the seconds, and how many of them the structured loss took."""
+    """Minimise an objective; return the total time and the time of the structured loss, in seconds."""
     optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
     started, spent = time.perf_counter(), 0.0
     for _ in range(epochs):
@@ -113,7 +113,7 @@ def train(model, batches, objective, epochs):
 
 @torch.no_grad()
 def predicted(model, batches, where=None):
-    """Return labels for each sentence: the best ones, or the best that satisfy a constraint."""
+    """Return the best labels for each sentence, optionally under a constraint."""
     found = []
     for features, _, mask in batches:
         chain = model.chain(features, mask)
@@ -124,12 +124,12 @@ def predicted(model, batches, where=None):
 
 
 def read(path):
-    """Return the sentences of a file, or 60 small ones."""
+    """Return the sentences of a file, or 60 sample sentences."""
     return sample_sentences() if path is None else tt.io.read_conll(path)
 
 
 def main(quick=False, data=None, test=None, device="cpu", epochs=12, size=32):
-    """Train with each objective; return the F-measures of chunks on what was held out."""
+    """Train with each objective; return the chunk-level F-measures on held-out sentences."""
     sentences = read(data)
     training, held_out = (sentences[:45], sentences[45:]) if test is None else (sentences, read(test))
     if quick:
@@ -159,10 +159,10 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", help="sentences to train on")
-    parser.add_argument("--test", help="sentences to test on")
+    parser.add_argument("--data", help="file with training sentences")
+    parser.add_argument("--test", help="file with test sentences")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--epochs", type=int, default=12)
-    parser.add_argument("--size", type=int, default=32, help="sentences in a batch")
-    parser.add_argument("--quick", action="store_true", help="a few steps on a few sentences")
+    parser.add_argument("--size", type=int, default=32, help="number of sentences per batch")
+    parser.add_argument("--quick", action="store_true", help="run a few steps on a few sentences")
     main(**vars(parser.parse_args()))

@@ -9,4 +9,4 @@ from options import Options
 def run(options: Options) -> None:
     corpus = base_noun_phrases(options.treebank, options.sentences)
     everything = [*crfsuite(), *chunkers(options)]
-    contest("Base noun phrases, treebank sample", corpus, f1_of_chunks, "F1 of chunks", everything, options)
+    contest("Base noun phrases, treebank sample", corpus, f1_of_chunks, "chunk F1", everything, options)

@@ -36,7 +36,7 @@ def run(options: Options) -> None:
     best = min(starts, key=lambda start: start.bound.value)
     svm = svms[best.C]
     print(f"\n## Down the bound: {len(corpus.train_labels):,} sentences, {len(svm.weights_):,} weights\n")
-    print("| | norms | mean of the maxima | bound | held-out F1 of words | held-out loss | seconds |")
+    print("| | norms | mean of the maxima | bound | held-out word F1 | held-out loss | seconds |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     for start in (next(one for one in starts if one.C == C and one.scale == 1.0) for C in svms):
         show(f"SVM, C = {start.C:g}", svm, start.weights, corpus)

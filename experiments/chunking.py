@@ -1,4 +1,4 @@
-"""Chunking, CoNLL-2000: training for tokens, for F1 of tokens and for F1 of whole chunks."""
+"""Chunking, CoNLL-2000: training for the Hamming distance, for token F1 and for chunk F1."""
 
 from collections.abc import Iterator
 
@@ -21,8 +21,8 @@ def chunkers(options: Options) -> Iterator[Contestant]:
     few = {"solver": FrankWolfe(averaging=True), "tolerance": 0.0, "max_passes": 6}
     yield "Hamming, margin, average of 6 passes", SequenceSVM(C=0.1, **few)
     yield "Hamming, margin", SequenceSVM(C=0.1, **options.stop)
-    yield "F1 of tokens, slack", SequenceSVM(TOKENS, scaling="slack", C=0.3, **options.stop)
-    yield "F1 of chunks, slack", SequenceSVM(CHUNKS, scaling="slack", C=0.3, **options.stop)
+    yield "token F1, slack", SequenceSVM(TOKENS, scaling="slack", C=0.3, **options.stop)
+    yield "chunk F1, slack", SequenceSVM(CHUNKS, scaling="slack", C=0.3, **options.stop)
 
 
 def f1_of_chunks(truths: list[list[str]], found: list[list[str]]) -> float:
@@ -32,4 +32,4 @@ def f1_of_chunks(truths: list[list[str]], found: list[list[str]]) -> float:
 def run(options: Options) -> None:
     corpus = conll_2000(options.conll, options.sentences)
     everything = [*crfsuite(), *chunkers(options)]
-    contest("Chunking, CoNLL-2000", corpus, f1_of_chunks, "F1 of chunks", everything, options)
+    contest("Chunking, CoNLL-2000", corpus, f1_of_chunks, "chunk F1", everything, options)

@@ -22,9 +22,9 @@ def crfsuite() -> Iterator[Contestant]:
 def contest(
     title: str, corpus: Corpus, measure: Measure, unit: str, estimators: list[Contestant], options: Options
 ) -> None:
-    """Fit all estimators; seconds are also told in parts of those of the first one."""
+    """Fit all estimators; times are also given relative to the first one."""
     print(f"\n## {title}: {len(corpus.train_labels):,} sentences, judged on {len(corpus.test_labels):,}\n")
-    print(f"| | {unit} | seconds | of L-BFGS | passes | gap | oracle calls/s |")
+    print(f"| | {unit} | seconds | relative to L-BFGS | passes | gap | oracle calls/s |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     baseline = None
     for name, estimator in estimators:

@@ -180,7 +180,7 @@ def table(found: list[Curve]) -> Iterator[str]:
 
 def ratios(found: list[Curve]) -> Iterator[str]:
     """Compare the other uses with slack scaling, sentence by sentence."""
-    yield "| task | use | beside slack scaling with | operations | time |"
+    yield "| task | use | compared with slack scaling for | operations | time |"
     yield "| --- | --- | --- | ---: | ---: |"
     slack = {(c.task.name, c.question.name): c for c in found if c.question.kind == SLACK}
     for curve in found:

@@ -102,7 +102,7 @@ def chunking(classes: list[str]) -> list[Question]:
         Counted("F1", f1, (2, 2), (2, 2)),
         Counted("intersection over union", losses.IntersectionOverUnion(**outside), (2, 2), (2, 2)),
         Counted("label count", losses.LabelCount(), (1, 1), (1, 1)),
-        Counted("F1 of whole chunks", losses.ChunkFBeta(), (2, None), (2, None)),
+        Counted("chunk F1", losses.ChunkFBeta(), (2, None), (2, None)),
     ]
     bounds = [_bound("Hamming", losses.HammingLoss(), (1, 1)), _bound("F1", f1, (3, 2))]
     return [*both_scalings(local, _augmented), *_diverse(), *bounds]

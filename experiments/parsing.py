@@ -1,4 +1,4 @@
-"""Parsing of the treebank sample: grammars as they are counted, next to what is learned on top of them."""
+"""Parsing of the treebank sample: estimated grammars, and parsers trained on top of them."""
 
 import time
 from collections.abc import Iterator
@@ -48,13 +48,13 @@ def run(options: Options) -> None:
 def counted(train: list[Tree], test: list[Tree], options: Options) -> Iterator[Row]:
     """Yield what plain grammars find."""
     for name, settings in GRAMMARS.items():
-        if options.wants(f"{name}, counted"):
+        if options.wants(f"{name}, estimated"):
             started = time.perf_counter()
             grammar = Grammar.from_treebank(train, **settings)
             seconds = time.perf_counter() - started
-            yield Row(f"{name}, counted", [best(Forest(grammar, tree.words)) for tree in test], seconds)
+            yield Row(f"{name}, estimated", [best(Forest(grammar, tree.words)) for tree in test], seconds)
             parses = [best(Forest(grammar, tree.words), COUNTED) for tree in test]
-            yield Row(f"{name}, counted, expected brackets", parses, seconds)
+            yield Row(f"{name}, estimated, expected brackets", parses, seconds)
 
 
 def best(forest: Forest, decode: Decoder | None = None) -> Tree | None:

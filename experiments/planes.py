@@ -16,8 +16,8 @@ EXTRAS = {
 F1 = {"loss": tt.losses.FBeta(background="O"), "scaling": "slack", "C": 0.03}
 HAMMING = {"C": 0.03}
 SETTINGS = {
-    "F1 of tokens, slack; Frank-Wolfe": {**F1, "solver": FrankWolfe()},
-    "F1 of tokens, slack; cutting planes, one slack": {**F1, "solver": CuttingPlanes("one")},
+    "token F1, slack; Frank-Wolfe": {**F1, "solver": FrankWolfe()},
+    "token F1, slack; cutting planes, one slack": {**F1, "solver": CuttingPlanes("one")},
     "Hamming, margin; Frank-Wolfe": {**HAMMING, "solver": FrankWolfe()},
     "Hamming, margin; cutting planes, one slack": {**HAMMING, "solver": CuttingPlanes("one")},
 }

@@ -1,9 +1,8 @@
-"""Put together the pages that mkdocs builds: those in docs/, those in the root, and a reference of all names.
+"""Collect the pages that mkdocs builds: those in docs/, those in the root, and a reference of all names.
 
     python tools/stage_docs.py build/docs
 
-Pages in the root and in docs/ link to each other as they lie in the repository; links are rewritten to where
-they lie in the site.
+Links between pages are relative to the repository; they are rewritten to match the layout of the site.
 """
 
 import re
@@ -44,19 +43,48 @@ def rewritten(text: str, folder: Path, others: set[Path]) -> str:
     return LINK.sub(target, text)
 
 
+TASKS = {
+    "Models, statistics and single answers": (
+        "Model Statistic Recipe count matches mismatches node_statistic Constraint solve profile Profile "
+        "elementwise score_between Solution"
+    ),
+    "Patterns and machines": "regular valid_bio valid_bioes transduce Machine Reduction",
+    "Several answers": "k_best iter_best exclude diverse_k_best",
+    "Probabilities": "distribution Distribution",
+    "Losses": "loss_augmented loss_augmented_path loss_augmented_corpus",
+    "Many problems at once": "profile_batch solve_batch loss_augmented_batch",
+    "Cost, and bounds without tallies": "plan Plan relax Relaxation BoundedSolution",
+    "Certificates": "Certificate BoundsCertificate SentenceCertificate",
+    "Errors and warnings": (
+        "TallytreeError ModelError ObjectiveError BudgetError InfeasibleError CertificateError "
+        "PerformanceWarning"
+    ),
+    "From the paper": (
+        "explicit_model ExplicitModel clique_tree CliqueTree sufficient_statistics SufficientStatistics"
+    ),
+}
+"""The public names of the package itself, grouped by task. Names missing here come last."""
+
 PACKAGES = ("io", "losses", "learning", "parsing", "bounds", "plot", "explorer", "testing", "torch")
 
 
+def by_task(names: list[str]) -> dict[str, list[str]]:
+    """Group names as in `TASKS`, with the remaining ones at the end."""
+    groups = {task: [name for name in listed.split() if name in names] for task, listed in TASKS.items()}
+    rest = sorted(set(names) - {name for group in groups.values() for name in group})
+    return groups | ({"More": rest} if rest else {})
+
+
 def references() -> dict[str, str]:
-    """Return a page of the names at the top, and one for each package with those of its own."""
+    """Return a page for the names of the package itself, and one for each of its subpackages."""
     import tallytree
 
     top = [name for name in tallytree.__all__ if name not in PACKAGES]
     others = ", ".join(f"[tallytree.{name}](reference-{name}.md)" for name in PACKAGES)
     pages = {
-        "reference.md": _page(
-            "Reference", f"Every public name, from its docstring. More are in {others}.", top, ""
-        )
+        "reference.md": f"# Reference\n\nThe public names of `tallytree`, by task. "
+        f"The packages have their own pages: {others}.\n"
+        + "".join(f"\n## {task}\n{_entries(names, '', level=3)}" for task, names in by_task(top).items())
     }
     for package in PACKAGES:
         module = import_module(f"tallytree.{package}")
@@ -66,7 +94,12 @@ def references() -> dict[str, str]:
 
 
 def _page(title: str, about: str, names: list[str], prefix: str) -> str:
-    return f"# {title}\n\n{about}\n" + "".join(f"\n::: tallytree.{prefix}{name}\n" for name in names)
+    return f"# {title}\n\n{about}\n" + _entries(names, prefix)
+
+
+def _entries(names: list[str], prefix: str, level: int = 2) -> str:
+    options = f"    options: {{heading_level: {level}}}\n"
+    return "".join(f"\n::: tallytree.{prefix}{name}\n{options}" for name in names)
 
 
 def main() -> None:
