@@ -30,7 +30,7 @@ def test_no_labelling_has_a_tally_beyond_64_bits(tally: int) -> None:
             found.at(tally) if isinstance(found, tt.Profile) else found.sample(tally=[tally])
     assert tt.profile(chain(), [falls]).at(np.int8(-1)).tally.falls == -1
     for wrong in (1.0, "1", None, True):
-        with pytest.raises(tt.ModelError, match="made of integers"):
+        with pytest.raises(tt.ModelError, match="consist of integers"):
             tt.profile(chain(), [falls]).at(wrong)
 
 
@@ -154,7 +154,7 @@ def test_constraints_are_nested_a_hundred_deep() -> None:
     assert tt.solve(chain(), where=nested).score == 9.0
     assert tt.solve(chain(), where=~~nested).score == 9.0
     assert pickle.loads(pickle.dumps(nested)).depth == 100
-    with pytest.raises(tt.ModelError, match="nested more than 100 deep"):
+    with pytest.raises(tt.ModelError, match="nested more than 100 levels deep"):
         for _ in range(sys.getrecursionlimit()):
             nested = (nested & b) | a
     row = a

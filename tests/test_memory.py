@@ -335,7 +335,7 @@ def test_a_search_that_has_no_room_goes_on_with_what_it_has_found():
 def test_excluding_counts_what_is_excluded():
     model = uniform(200)
     some = np.random.default_rng(0).integers(0, 3, size=(500, 200))
-    with pytest.raises(tt.BudgetError, match=r"the [\d,]+ labellings to leave out: together"):
+    with pytest.raises(tt.BudgetError, match=r"the [\d,]+ labellings to exclude: together"):
         tt.exclude(model, some, memory_limit=2e5)
 
 

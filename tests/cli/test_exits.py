@@ -37,7 +37,7 @@ from tallytree.io import ProblemFile
         (("solve", "week.json", "--where", "wet>1) or (wet<1"), Exit.MALFORMED, '--where: "wet>1) or'),
         (("solve", "week.json", "--objective", ""), Exit.MALFORMED, 'objective: "", character 1: expected'),
         (("solve", "week.json", "--count", "w=weet"), Exit.MALFORMED, "Did you mean 'wet'?"),
-        (("profile", "week.json", "--objective", "wet/0"), Exit.MALFORMED, "gave nan at tally (wet=0)"),
+        (("profile", "week.json", "--objective", "wet/0"), Exit.MALFORMED, "is nan at tally (wet=0)"),
         (("profile", "week.json", "--objective=-score"), Exit.MALFORMED, "decreases in the score"),
         (("solve", "latin.json"), Exit.MALFORMED, "latin.json is not UTF-8 text: line 2 has the byte 0xe9"),
         (("solve", "latin.cfn"), Exit.MALFORMED, "latin.cfn is not UTF-8 text: line 2 has the byte 0xe9"),

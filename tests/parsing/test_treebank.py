@@ -69,9 +69,9 @@ def test_trees_are_checked_and_immutable() -> None:
         tree.label = "VP"  # type: ignore[misc]
     with pytest.raises(tt.ModelError, match="neither children nor a word"):
         Tree("NP", [])
-    with pytest.raises(tt.ModelError, match="the children of 'NP' are trees, got 'fish'"):
+    with pytest.raises(tt.ModelError, match="the children of 'NP' must be trees, got 'fish'"):
         Tree("NP", ["fish"])  # type: ignore[list-item]
-    with pytest.raises(tt.ModelError, match="label of a tree is a string"):
+    with pytest.raises(tt.ModelError, match="label of a tree must be a string"):
         Tree(1, "fish")  # type: ignore[arg-type]
     assert tree != "(NP (NN fish))"
 

@@ -376,7 +376,7 @@ def test_an_objective_that_rounding_decides_is_refused(model):
     def sharp(score):
         return np.where(score > best, score, -np.inf)
 
-    with pytest.raises(tt.ObjectiveError, match="single precision cannot tell"):
+    with pytest.raises(tt.ObjectiveError, match="single precision cannot decide"):
         tt.solve(model, objective=sharp, precision="single")
 
 

@@ -226,10 +226,10 @@ def test_constraints_join_by_and_only():
         lambda: (ones >= 5) | ((ones >= 1) & some),
     ):
         with pytest.raises(
-            tt.ModelError, match=r"joins other constraints by & only; .* inside of one pattern"
+            tt.ModelError, match=r"can only be joined with & .* inside a single pattern"
         ):
             wrong()
-    with pytest.raises(tt.ModelError, match=r"no tally tells whether it holds\. Give it to solve"):
+    with pytest.raises(tt.ModelError, match=r"cannot be decided from tallies\. Pass it to solve"):
         tt.profile(model, [ones]).best(where=some)
     with pytest.raises(tt.ModelError, match="has no truth value"):
         bool(some)
