@@ -137,7 +137,7 @@ def test_chains_that_do_not_fit_are_solved_as_models_with_a_warning(monkeypatch,
     expected = task.solved("slack", extra, 1)
     monkeypatch.setattr("tallytree.bulk.chains.default_memory_limit", lambda: 100.0)
     with pytest.warns(
-        tt.PerformanceWarning, match="2 chains do not fit the memory limit .* solved as models"
+        tt.PerformanceWarning, match="2 chains exceed the memory limit .* solved as models"
     ):
         found = task.solved("slack", extra, 1)
     as_lists = [[[(y.tolist(), c) for y, c in some] for some in every] for every in (found, expected)]

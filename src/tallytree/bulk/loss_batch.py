@@ -37,25 +37,25 @@ def loss_augmented_batch(
     Parameters
     ----------
     models : iterable of Model
-        The factor graphs, of any shapes.
+        The factor graphs, of any shape.
     loss : Loss, or a sequence with one per model
-        A recipe, bound to each of the ``truths``; or losses that have a truth.
+        A recipe, which is bound to each of the ``truths``; or losses that are already bound.
     scaling, margin
         As for :func:`loss_augmented`.
     truths : sequence of labellings, optional
-        What is right, one per model.
+        The true labellings, one per model.
     where, fixed, allowed : optional
         As for :func:`loss_augmented`, for all models or in a list with one per model.
     errors, **options
-        As for :func:`solve_batch`; and ``strategy``, for losses of positions on chains: "full" makes whole
-        tables, "bounds" searches without them, and "auto", the default, does what is likely to be quicker.
+        As for :func:`solve_batch`; and ``strategy``, for losses of positions on chains: "full" computes full
+        tables, "bounds" searches without them, and "auto", the default, whichever is likely to be faster.
 
     Returns
     -------
     list of AugmentedSolution
-        Each as :func:`loss_augmented` would give it by ``strategy="full"``, bit for bit; by "bounds" another
-        one may be found among those that are as good. With ``errors="return"`` there is a
-        :class:`TallytreeError` in the place of one that could not be had.
+        Each as :func:`loss_augmented` would return it with ``strategy="full"``, bit for bit; with "bounds", a
+        different one of the same value may be found. With ``errors="return"``, a
+        :class:`TallytreeError` in place of each answer that failed.
 
     Examples
     --------
@@ -96,8 +96,8 @@ def most_violated(
 ) -> list[list[AugmentedSolution]]:
     """Find the labellings of many models that most violate the margin: the best of each of the best tallies.
 
-    `models`, `loss`, `truths`, `scaling` and `threads`: as for :func:`loss_augmented_batch`. `count`: how
-    many labellings of each model; fewer where there are fewer tallies. Those of one model are what
+    `models`, `loss`, `truths`, `scaling` and `threads`: as for :func:`loss_augmented_batch`. `count`: the
+    number of labellings per model; fewer if there are fewer tallies. Those of one model are what
     :meth:`LossProfile.top` gives, or for one labelling :func:`loss_augmented`.
     """
     size = len(models)
