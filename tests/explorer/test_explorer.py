@@ -105,7 +105,7 @@ def test_many_states_are_written_as_numbers():
 def test_what_is_too_much_for_a_page(monkeypatch):
     problem = chain()
     monkeypatch.setattr("tallytree.explorer.MOST_LABELS", 50)
-    with pytest.raises(tt.BudgetError, match="10 tallies of 9 variables are 90 labels, and a page holds 50"):
+    with pytest.raises(tt.BudgetError, match="10 tallies of 9 variables are 90 labels, but a page can hold at most 50"):
         page(problem, problem.profile())
     nothing = ProblemFile(tt.Model([2], [((0,), [-np.inf, -np.inf])]))
     with pytest.raises(tt.InfeasibleError, match="nothing to explore"):

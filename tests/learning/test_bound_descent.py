@@ -104,7 +104,7 @@ def test_the_way_down_leads_down():
 def test_weights_to_start_from_are_checked(weights):
     problem = sequences(1, LOSSES[0])
     assert problem.dimension == 18
-    with pytest.raises(tt.ModelError, match="18 finite weights are needed that are not all zero"):
+    with pytest.raises(tt.ModelError, match="the initial weights must be 18 finite numbers, not all zero"):
         minimise_bound(problem, weights)
 
 

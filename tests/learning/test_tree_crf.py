@@ -63,7 +63,7 @@ def test_threads_change_nothing():
 def test_what_trees_do_not_have_is_refused():
     with pytest.raises(tt.ModelError, match="objective='likelihood'"):
         TreeCRF(objective="risk").fit(SENTENCES, TREES)
-    with pytest.raises(tt.ModelError, match="no classes to weigh"):
+    with pytest.raises(tt.ModelError, match="no classes to weight"):
         TreeCRF(class_weight="balanced").fit(SENTENCES, TREES)
     with pytest.raises(tt.ModelError, match="the weight of example 1 is -1"):
         TreeCRF().fit(SENTENCES, TREES, sample_weight=[1.0, -1.0, 0.0, 1.0])

@@ -24,7 +24,7 @@ from tallytree.planning.budget import thread_count
 
 
 class TreeLikelihood(Objective):
-    """``−log p(y*)`` of trees, added up over sentences.
+    """``−log p(y*)`` of trees, summed over sentences.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class TreeLikelihood(Objective):
 
         value, gradient = -self._fixed - float(weights @ self._observed), -self._observed
         with ThreadPoolExecutor(thread_count(self.threads)) as pool:  # charts are summed without the GIL
-            found = pool.map(one, range(self.examples))  # in order, whoever comes first
+            found = pool.map(one, range(self.examples))  # in order, whichever finishes first
             for importance, (log_sum, (indices, values)) in zip(self._importance, found, strict=True):
                 value += importance * log_sum
                 np.add.at(gradient, indices, importance * values)
@@ -63,16 +63,16 @@ class TreeLikelihood(Objective):
 class TreeCRF(TreeEstimator, StructuredCRF):
     """A probabilistic grammar with features: a conditional random field over the trees of a sentence.
 
-    The grammar is counted on the trees of the fit, and weights are learned on top of its log-probabilities,
-    as for :class:`TreeSVM`. ``predict(X, decode=MaxBrackets())`` gives the trees of the most expected
+    The grammar is estimated from the training trees, and weights are learned on top of its log-probabilities,
+    as for :class:`TreeSVM`. ``predict(X, decode=MaxBrackets())`` returns the trees with the most expected
     constituents.
 
     Parameters
     ----------
     objective : {"likelihood"}
-        What is minimised; for trees there is one, and ``loss`` is what :meth:`score` goes by.
+        What is minimised; the only choice for trees. ``loss`` is only used by :meth:`score`.
     c1, c2, tolerance, max_passes, max_seconds, n_jobs, warm_start, checkpoint, verbose
-        As for :class:`SequenceCRF`. There are no classes to weigh.
+        As for :class:`SequenceCRF`. There are no class weights.
     horizontal, vertical, tail, prior, smoothing, rare, hashed, min_count
         As for :class:`TreeSVM`.
 
@@ -117,16 +117,16 @@ class TreeCRF(TreeEstimator, StructuredCRF):
 
     def _objective(self, problem: Any, kind: ObjectiveKind, importance: Floats) -> TreeLikelihood:
         if kind != "likelihood":
-            raise ModelError(f"trees are learned by objective='likelihood', got {kind!r}; or use TreeSVM")
+            raise ModelError(f"TreeCRF only supports objective='likelihood', got {kind!r}; or use TreeSVM")
         return TreeLikelihood(problem, importance, self._threads)
 
     def _importance(self, truths: list[Any], sample_weight: ArrayLike | None) -> Floats:
         if self.class_weight is not None:
-            raise ModelError("trees have no classes to weigh; leave out class_weight=")
+            raise ModelError("trees have no classes to weight; remove class_weight=")
         return super()._importance(truths, sample_weight)
 
     def log_loss(self, X: Sequence[Any], y: Sequence[Any]) -> float:
-        """Return the mean of ``−log p(y | x)`` over sentences: 0 is a certain and right prediction."""
+        """Return the mean of ``−log p(y | x)`` over sentences; smaller is better."""
         check_is_fitted(self, "weights_")
         self._check_examples(X, y)
         problem = self._problem(X, self._truths(X, y), self._recipe())
