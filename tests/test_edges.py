@@ -101,9 +101,9 @@ class Odd(tt.Machine):
 @pytest.mark.parametrize(
     ("start", "step", "stop", "message"),
     [
-        (0, 3, (), r"step of Odd gave 3; it gives the next state and a tuple"),
+        (0, 3, (), r"Odd.step returned 3; it must return the next state and a tuple"),
         (0, (1, (), 2), (), r"step of Odd gave \(1, \(\), 2\)"),
-        (0, ([1], ()), (), r"\[1\] is a state of Odd; states are hashable"),
+        (0, ([1], ()), (), r"\[1\] is a state of Odd, but states must be hashable"),
         ([0], (1, ()), (), r"\[0\] is a state of Odd"),
         (0, (1, 7), (), r"Odd gives out 7"),
         (0, (1, ()), 5, r"Odd gives out 5"),

@@ -188,8 +188,8 @@ def test_weights_of_classes():
         ({"class_weight": {"z": 1.0}}, None, None, "class_weight has 'z'"),
         ({"class_weight": {"D": -1.0}}, None, None, "the weight of label 'D' is -1.0"),
         ({"class_weight": 3}, None, None, "class_weight must map labels"),
-        ({}, None, [["D"], ["D", "N"]], "example 0 has 2 positions and 1 labels"),
-        ({}, None, [["D", "N"]], "there are 2 examples and 1 labellings"),
+        ({}, None, [["D"], ["D", "N"]], "example 0 has 2 positions but 1 labels"),
+        ({}, None, [["D", "N"]], "there are 2 examples but 1 labellings"),
     ],
 )
 def test_bad_input_is_told(parameters, weights, y, text):

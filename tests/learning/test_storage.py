@@ -73,7 +73,7 @@ def test_what_cannot_be_read_back_is_not_written(tmp_path):
         ({"class": "os.system"}, "an unknown estimator"),
         (
             {"class": "SequenceSVM", "parameters": {"loss": {"class": "eval"}}},
-            "names 'eval', which is not a loss",
+            "the file has 'eval', which is not a loss",
         ),
         (
             {"class": "SequenceSVM", "parameters": {}, "attributes": {"predict": 1}, "history": []},

@@ -85,8 +85,8 @@ def test_a_broken_contract_is_found():
     ("arguments", "text"),
     [
         ((np.ones((2, 1)), [[0, 2]]), "edges join nodes 0 to 1, got 0 to 2"),
-        ((np.ones((2, 1)), [[0, 1]], np.ones((2, 1))), "there are 1 edges and 2 rows of edge features"),
-        ((np.array([[np.nan], [1.0]]), [[0, 1]]), "nodes must be finite numbers"),
+        ((np.ones((2, 1)), [[0, 1]], np.ones((2, 1))), "there are 1 edges, but 2 rows of edge features"),
+        ((np.array([[np.nan], [1.0]]), [[0, 1]]), "nodes must be finite"),
         ((np.ones(2), [[0, 1]]), r"nodes must have two axes, got shape \(2,\)"),
     ],
 )

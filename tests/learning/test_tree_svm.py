@@ -122,7 +122,7 @@ def test_damaged_files_are_refused(fitted, tmp_path):
     header, arrays = read_arrays(file, "estimator")
     header["attributes"]["model_"]["parameters"]["counted"]["class"] = "eval"
     write_arrays(file, header, arrays)
-    with pytest.raises(tt.ModelError, match="names 'eval', which is no"):
+    with pytest.raises(tt.ModelError, match="the file has 'eval', which is no"):
         load(file)
     with pytest.raises(tt.ModelError, match="this TreeSVM is not fitted"):
         save(TreeSVM(), file)
@@ -188,13 +188,13 @@ def test_a_warm_start_goes_on_with_the_same_trees():
     ("X", "y", "text"),
     [
         ([], [], "no examples to learn from"),
-        (SENTENCES[:1], TREES[:2], "1 examples and 2 labellings"),
+        (SENTENCES[:1], TREES[:2], "1 examples but 2 labellings"),
         (SENTENCES[:1], ["(S (N a))"], "example 0: y has trees, .* got '"),
         (SENTENCES[:1], TREES[1:2], "example 0 has the words .* but its tree is over"),
-        ([[1, 2]], TREES[:1], "a sentence is a sequence of words, .* got 1 for a word"),
-        ([[None]], TREES[:1], "a sentence is a sequence of words, .* got None for a word"),
-        ([None], TREES[:1], "a sentence is a sequence of words, .* got None"),
-        ([""], TREES[:1], "a sentence is a sequence of words, .* got ''"),
+        ([[1, 2]], TREES[:1], "a sentence must be a sequence of words, .* got 1 for a word"),
+        ([[None]], TREES[:1], "a sentence must be a sequence of words, .* got None for a word"),
+        ([None], TREES[:1], "a sentence must be a sequence of words, .* got None"),
+        ([""], TREES[:1], "a sentence must be a sequence of words, .* got ''"),
     ],
 )
 def test_malformed_data_is_refused(X, y, text):

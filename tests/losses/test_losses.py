@@ -130,7 +130,7 @@ def test_terms_that_do_not_fit_are_refused():
         loss([1, 1])
     with pytest.raises(tt.ModelError, match="cannot be compared"):
         tt.losses.HammingLoss([1, 0])(["B", "O"])
-    with pytest.raises(tt.ModelError, match="labels 2 variables"):
+    with pytest.raises(tt.ModelError, match="the truth has 2 variables"):
         tt.losses.HammingLoss([1, 0])([1, 0, 1])
     with pytest.raises(tt.ModelError, match=r"loss\.on\(model\)"):
         tt.losses.LabelCount(["B", "O"])(["B", "B"])
@@ -272,5 +272,5 @@ def test_weights_and_margins_are_numbers():
         tt.losses.WeightedHamming(weight=[["a"]])
     with pytest.raises(tt.ModelError, match="margin"):
         tt.loss_augmented(model, tt.losses.HammingLoss([0, 1]), margin="1")
-    with pytest.raises(tt.ModelError, match="range of margins"):
+    with pytest.raises(tt.ModelError, match="margins must satisfy"):
         tt.loss_augmented_path(model, tt.losses.HammingLoss([0, 1]), "a", 1)

@@ -197,5 +197,5 @@ def test_a_pruned_plan_serves_no_profile():
     model = chain()
     ones, _, _ = counted(model)
     plan = tt.plan(model, [ones], where=ones <= 3)
-    with pytest.raises(tt.ModelError, match="leaves out the tallies that a constraint rules out"):
+    with pytest.raises(tt.ModelError, match="leaves out tallies that a constraint rules out"):
         tt.profile(model, [ones], plan=plan)

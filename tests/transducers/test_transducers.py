@@ -252,7 +252,7 @@ def test_the_cheaper_encoding_is_taken():
         (tt.Model([2, 2, 2], [((0, 1, 2), np.zeros((2, 2, 2)))]), r"a factor over \(0, 1, 2\)"),
         (
             tt.Model.grid(np.zeros((2, 2, 2)), np.eye(2), np.eye(2)),
-            r"a machine reads a chain: variables 0 to 3",
+            r"a machine needs a chain: variables 0 to 3",
         ),
     ],
 )
@@ -298,7 +298,7 @@ def test_what_is_wrong_with_a_machine_is_said():
         tt.transduce(model, "x")
     with pytest.raises(tt.ModelError, match="only machines without outputs have a complement"):
         Complement(Short())
-    with pytest.raises(tt.ModelError, match="a constraint has no use for outputs"):
+    with pytest.raises(tt.ModelError, match="a constraint cannot use outputs"):
         tt.regular(Short())
     with pytest.raises(tt.ModelError, match="encoding must be 'split' or 'pairs' here, got 'triples'"):
         tt.transduce(model, tt.regular("0*"), encoding="triples")

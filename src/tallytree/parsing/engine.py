@@ -1,4 +1,4 @@
-"""The engine of forests: messages go up a chart, from the words of a sentence to the whole of it."""
+"""The engine for forests: messages are passed up a chart, from the words of a sentence to the whole."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _query(
 ) -> Query[TreeStatistic]:
     """Check statistics and constraint; trees have no variables that could be restricted."""
     if restriction:
-        raise ModelError("fixed= and allowed= restrict the variables of a model; a forest has none")
+        raise ModelError("fixed= and allowed= restrict the variables of a model, but a forest has none")
     constraint = None if where is None else as_constraint(where)
     read = checked_statistics(statistics, len(subject))
     if constraint is not None:

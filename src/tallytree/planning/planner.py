@@ -1,4 +1,4 @@
-"""From a query about a model to its plan, and back to a plan that was made before."""
+"""From a query about a model to its plan, possibly a cached one."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from tallytree.planning.search_price import search_price
 from tallytree.statistics.statistic import Statistic
 
 _DEFAULTS = PlanOptions()
-_SMALL = 1 << 16  # bytes of a plan that is kept
+_SMALL = 1 << 16  # plans up to this many bytes are cached
 _RECENT = Recent[Plan](most=128, most_bytes=4e6)
 
 
 def plan_graph(query: Query[Statistic], options: PlanOptions = _DEFAULTS) -> Plan:
-    """Plan what a query about a model carries, pruned to the window that its constraint leaves.
+    """Plan what a query about a model carries, pruned to the window that its constraint allows.
 
-    Small plans are kept for the next query about the same statistics on a model of the same shape. (A plan
-    keeps its statistics, so that no others can be in their place.)
+    Small plans are cached for the next query about the same statistics on a model of the same shape. (A plan
+    keeps its statistics alive, so that their ids stay unique.)
     """
     if options.order is not None:
         return _planned(query, options)
@@ -47,7 +47,7 @@ def _planned(query: Query[Statistic], options: PlanOptions) -> Plan:
 
 
 def _offer(query: Query[Statistic], options: PlanOptions) -> str:
-    """Say what a search by bounds would take, where its program fits the memory."""
+    """Describe the cost of a search by bounds, if its program fits in memory."""
     try:
         check = partial(check_size, options)
         price = search_price(query.subject, query.carried, query.window, options.order, check)

@@ -1,4 +1,4 @@
-"""A small cache of recent results: plans of models that look alike are the same."""
+"""A small cache of recent results: models of the same shape share plans."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Value = TypeVar("Value")
 
 
 class Recent(Generic[Value]):
-    """The last values, by what they were made from; the oldest go where they are too many, or too large.
+    """The most recent values, by key; the oldest are dropped if there are too many, or if they are too large.
 
     Examples
     --------
@@ -28,12 +28,12 @@ class Recent(Generic[Value]):
         self._lock = Lock()
 
     def get(self, key: Hashable) -> Value | None:
-        """Return what was kept; None if it is not there, or not any more."""
+        """Return a cached value, or None."""
         found = self._values.get(key)
         return None if found is None else found[0]
 
     def keep(self, key: Hashable, value: Value, size: int) -> None:
-        """Keep a value of so many bytes, at least until the next one comes."""
+        """Cache a value of so many bytes, at least until the next one."""
         with self._lock:
             self.forget(key)
             self._values[key] = value, size
@@ -42,7 +42,7 @@ class Recent(Generic[Value]):
                 self.forget(next(iter(self._values)))
 
     def forget(self, key: Hashable) -> None:
-        """Give a value up, if it is there."""
+        """Drop a value, if it is cached."""
         _, size = self._values.pop(key, (None, 0))
         self.bytes -= size
 

@@ -1,7 +1,7 @@
-"""Answers for tensors on the CPU, by the library's native batches.
+"""The CPU backend, using the library's native batches.
 
 These are the functions of a backend: they take :class:`~tallytree.torch.functions.Scores`. Those with
-derivatives return values and a function of what is gained with each of them.
+derivatives return values and their vector-Jacobian product.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 
 def laid(scores: Scores) -> LaidChains:
-    """Return scores as native code takes them: the same memory."""
+    """Return scores in the form for native code, without copying."""
     return LaidChains.padded(scores.emissions.numpy(), scores.transitions.numpy(), scores.lengths.numpy())
 
 
 def check(scores: Scores) -> None:
-    """Refuse scores that mean nothing; padding may."""
+    """Raise an error for invalid scores, except in padding."""
     check_scores(laid(scores), np.arange(len(scores.lengths)))
 
 
@@ -59,7 +59,7 @@ def score(scores: Scores, tags: Tensor) -> Tensor:
 
 
 def indicators(scores: Scores, *shares: tuple[Tensor, Tensor]) -> Slopes:
-    """Return what sums of scores of taggings gain with all scores: tags, and how much a sentence counts."""
+    """Return the derivatives of summed scores of taggings, given the tags and a weight for each sentence."""
     by_emissions, by_transitions = torch.zeros_like(scores.emissions), torch.zeros_like(scores.transitions)
     for tags, weights in shares:
         inside = mask_of(scores.lengths, tags.shape[1])
@@ -73,7 +73,7 @@ def indicators(scores: Scores, *shares: tuple[Tensor, Tensor]) -> Slopes:
 
 
 def surprise(scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
-    """Return ``−log p(tags)`` of each sentence; tags are those of the padding, too, whatever they are."""
+    """Return ``−log p(tags)`` of each sentence; tags must be valid in the padding, too."""
     return _summed(scores, tags.numpy().reshape(-1))
 
 
@@ -93,10 +93,10 @@ def _pulled(
     again: Callable[[Floats], ChainSums],
     put: Callable[[ChainSums], Slopes],
 ) -> Pull:
-    """Return how gains are shared out, given the derivatives for gains of 1.
+    """Return the vector-Jacobian product, given the derivatives for gains of 1.
 
-    Transitions that all sentences share have one derivative, summed over sentences: with gains that differ,
-    it is computed again.
+    Transitions shared by all sentences have one derivative, summed over sentences: if gains differ,
+    it is recomputed.
     """
 
     def pull(gain: Tensor) -> Slopes:
@@ -144,7 +144,7 @@ def marginals(scores: Scores) -> tuple[Tensor, Pull]:
 
 
 def tallied(scores: Scores, statistics: Counted, names: Names) -> tuple[Tensor, Pull, tuple[int, ...]]:
-    """Return the log-partition of every tally of each sentence, and the least tally of each statistic."""
+    """Return the log-partition of every tally of each sentence, and the smallest tally of each statistic."""
     found = TalliedChains(laid(scores), statistics, names, torch.get_num_threads())
 
     def pull(gain: Tensor) -> Slopes:
@@ -156,7 +156,7 @@ def tallied(scores: Scores, statistics: Counted, names: Names) -> tuple[Tensor, 
 def objective(
     scores: Scores, loss: Loss, names: Names, tags: Tensor, kind: LossObjective
 ) -> tuple[Tensor, Pull]:
-    """Return an objective of the losses of all taggings of each sentence, compared with given tags."""
+    """Return an objective of the losses of all taggings of each sentence, relative to given tags."""
     chains, everyone = laid(scores), np.arange(len(scores.lengths))
     check_scores(chains, everyone)
     packed, truths = chains.packed(everyone, names), tags.reshape(-1).numpy()[chains.positions(everyone)]
@@ -177,7 +177,7 @@ def objective(
 def most_violated(
     scores: Scores, loss: Loss, names: Names, tags: Tensor, scaling: Scaling
 ) -> tuple[Tensor, Tensor, None]:
-    """Return the tags that most violate the margin, and their losses; nothing is better, so no bound."""
+    """Return the tags that most violate the margin, their losses, and no bound, since they are optimal."""
     chains, everyone = laid(scores), np.arange(len(scores.lengths))
     check_scores(chains, everyone)
     at, flat = chains.positions(everyone), tags.reshape(-1).numpy()
@@ -190,12 +190,12 @@ def most_violated(
 
 
 def loss_bytes(scores: Scores, loss: Loss, names: Names, tags: Tensor, summed: bool) -> int:
-    """Return 0: no memory of a device is taken."""
+    """Return 0: no device memory is used."""
     return 0
 
 
 def viterbi(scores: Scores) -> Tensor:
-    """Return the tags of the highest score; 0 in the padding."""
+    """Return the tags with the highest score; 0 in the padding."""
     found = best_laid_chains(laid(scores), torch.get_num_threads())
     return torch.from_numpy(found).view(scores.emissions.shape[:2])
 
@@ -209,4 +209,4 @@ def sample(scores: Scores, uniforms: Tensor) -> Tensor:
 
 
 charts = True
-"""Charts are answered for by forests of the library, sentence by sentence."""
+"""Charts are handled as forests of the library, sentence by sentence."""

@@ -1,4 +1,4 @@
-"""A conditional random field as a module, with the signature of pytorch-crf's."""
+"""A conditional random field as a module, with the interface of pytorch-crf."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ Reduction = Literal["none", "sum", "mean", "token_mean"]
 
 
 class CRF(nn.Module):
-    """A linear-chain CRF: scores of transitions, of first and of last tags, which are learned.
+    """A linear-chain CRF with learned scores of transitions, first tags and last tags.
 
-    It takes the place of ``torchcrf.CRF``: the same arguments, the same parameters (so that saved weights can
-    be loaded), the same defaults.
+    A drop-in replacement for ``torchcrf.CRF``: the same arguments, the same parameters (so that saved weights
+    can be loaded), the same defaults.
 
     Parameters
     ----------
     num_tags : int
         The number of tags.
     batch_first : bool
-        Whether the sentences are the first dimension of tensors, or the second one (the default).
+        Whether sentences are the first dimension of tensors, or the second (default).
 
     Attributes
     ----------
     start_transitions, end_transitions : Parameter of shape (num_tags,)
         Scores of the first and of the last tag.
     transitions : Parameter of shape (num_tags, num_tags)
-        Scores of a tag followed by another, from row to column.
+        Scores of pairs of tags, from row to column.
 
     Examples
     --------
@@ -72,9 +72,9 @@ class CRF(nn.Module):
         emissions : tensor of shape (T, B, num_tags), or (B, T, num_tags) with ``batch_first``
             The scores of tags at all positions.
         tags : int64 tensor of shape (T, B), or (B, T)
-            What is right.
+            The true tags.
         mask : bool tensor of the same shape, optional
-            Which positions are those of sentences: ones followed by zeros.
+            Which positions belong to sentences: ones followed by zeros.
         reduction : {"sum", "mean", "token_mean", "none"}
             Over sentences; ``"token_mean"`` is the sum divided by the number of positions.
         """
@@ -91,7 +91,7 @@ class CRF(nn.Module):
 
     @eager
     def decode(self, emissions: Tensor, mask: Tensor | None = None) -> list[list[int]]:
-        """Return the tags of the highest score, as lists of the lengths of the sentences."""
+        """Return the tags with the highest score, as lists with the lengths of the sentences."""
         given, lengths, _ = self._checked(emissions, mask)
         backend = backend_of(given.emissions.device, "viterbi")
         found = backend.functions.viterbi(given.scores(lengths, backend)).tolist()
@@ -99,7 +99,7 @@ class CRF(nn.Module):
 
     @eager
     def distribution(self, emissions: Tensor, mask: Tensor | None = None) -> Chain:
-        """Return the distribution over taggings, with all that a :class:`Chain` can be asked."""
+        """Return the distribution over taggings, as a :class:`Chain`."""
         given, lengths, inside = self._checked(emissions, mask)
         first = torch.zeros_like(inside)
         first[:, 0] = True
@@ -113,10 +113,10 @@ class CRF(nn.Module):
     ) -> tuple[Given, Tensor, Tensor]:
         if not isinstance(emissions, Tensor) or emissions.ndim != 3:
             got = emissions.ndim if isinstance(emissions, Tensor) else type(emissions).__name__
-            raise ModelError(f"emissions must have dimension of 3, got {got}")
+            raise ModelError(f"emissions must have 3 dimensions, got {got}")
         if emissions.shape[2] != self.num_tags:
             raise ModelError(
-                f"expected last dimension of emissions is {self.num_tags}, got {emissions.shape[2]}"
+                f"the last dimension of emissions must be {self.num_tags}, got {emissions.shape[2]}"
             )
         for name, other in (("tags", tags), ("mask", mask)):
             if isinstance(other, Tensor) and other.shape != emissions.shape[:2]:
@@ -128,13 +128,13 @@ class CRF(nn.Module):
         given, links = checked_chain(self._turned(emissions), self.transitions)
         ends = None if mask is None else self._turned(mask)
         if isinstance(ends, Tensor) and not ends[:, 0].all():
-            raise ModelError("mask of the first timestep must all be on; leave empty sentences out")
+            raise ModelError("the mask must be on at the first position of a sentence; drop empty ones")
         lengths = checked_lengths(None, ends, *given.shape[:2])
         inside = mask_of(lengths.to(given.device), given.shape[1])
         return Given(given, links, self.start_transitions, self.end_transitions), lengths, inside
 
     def _turned(self, tensor: Tensor) -> Tensor:
-        """Return a tensor with the sentences first."""
+        """Return a tensor with sentences as the first dimension."""
         return tensor if self.batch_first or not isinstance(tensor, Tensor) else tensor.transpose(0, 1)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Answers for tensors of one device that are computed on the CPU."""
+"""Results for tensors on another device, computed on the CPU."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def moved(scores: Scores) -> Scores:
 
 
 def on_cpu(function: Callable[..., R], scores: Scores, what: str, *arguments: Any) -> R:
-    """Call a function of the CPU's with scores of another device, and move its answers there."""
+    """Call a CPU function with scores from another device, and move its results there."""
     device = scores.emissions.device
     warnings.warn(
         f"there is no kernel for {what} on {device}: scores are moved to the CPU, and results back",

@@ -1,7 +1,7 @@
-"""How answers become part of PyTorch's graphs: values with their first derivatives.
+"""Autograd functions: values with their first derivatives.
 
-A backend computes values and returns, with them, a function that takes what a loss gains with each value to
-what it gains with each score. One autograd function serves all of them.
+A backend computes values and returns them with their vector-Jacobian product, which maps derivatives
+with respect to values to derivatives with respect to scores. One autograd function serves all of them.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from tallytree.torch.eager import eager
 
 
 class Scores(NamedTuple):
-    """What a backend takes: tensors on its device, float64 or as it takes them.
+    """The input of a backend: tensors on its device, in float64 or another supported dtype.
 
     Attributes
     ----------
     emissions : tensor of shape (B, T, C)
         The scores of tags at all positions.
     transitions : tensor of shape (C, C) or (B, T - 1, C, C)
-        The scores of a tag followed by another, from row to column.
+        The scores of pairs of tags, from row to column.
     lengths : int64 tensor of shape (B,)
-        How many positions each sentence has.
+        The number of positions of each sentence.
     """
 
     emissions: Tensor
@@ -36,17 +36,17 @@ class Scores(NamedTuple):
 
 
 Slopes = tuple[Tensor, Tensor]
-"""Derivatives by emissions and by transitions."""
+"""Derivatives with respect to emissions and transitions."""
 
 Pull = Callable[[Tensor], Slopes]
-"""Derivatives by scores, of what has given derivatives by values."""
+"""A vector-Jacobian product with respect to the scores."""
 
 Compute = Callable[[Any, Scores], tuple[Tensor, Pull]]
-"""Computes values by a backend's functions."""
+"""Computes values with a backend's functions."""
 
 
 class Given(NamedTuple):
-    """The scores as users have them, of any floating-point dtype and on any device; parts may be left out."""
+    """The scores given by the user, of any floating-point dtype and on any device; parts may be missing."""
 
     emissions: Tensor
     transitions: Tensor
@@ -55,16 +55,16 @@ class Given(NamedTuple):
 
     @property
     def dtype(self) -> torch.dtype:
-        """The dtype of answers: that of the scores."""
+        """The dtype of results: that of the scores."""
         return torch.promote_types(self.emissions.dtype, self.transitions.dtype)
 
     def detached(self) -> Given:
-        """Return the scores without their history."""
+        """Return the scores detached from the graph."""
         start, end = (None if one is None else one.detach() for one in self[2:])
         return Given(self.emissions.detach(), self.transitions.detach(), start, end)
 
     def scores(self, lengths: Tensor, backend: Backend) -> Scores:
-        """Return what a backend takes."""
+        """Return the scores in the form for a backend."""
         dtype = backend.number(self.dtype)
         emissions, transitions, start, end = (_moved(one, backend.device, dtype) for one in self.detached())
         assert emissions is not None and transitions is not None
@@ -79,7 +79,7 @@ class Given(NamedTuple):
 
 
 def _last(emissions: Tensor, lengths: Tensor) -> Tensor:
-    """Return the numbers of the last positions of sentences, all positions numbered one after the other."""
+    """Return the indices of the last positions of sentences, with all positions numbered consecutively."""
     batch, longest = emissions.shape[:2]
     return torch.arange(-1, batch * longest - 1, longest, device=lengths.device) + lengths
 
@@ -89,11 +89,11 @@ def _moved(tensor: Tensor | None, device: torch.device, dtype: torch.dtype) -> T
 
 
 Shares = Callable[[Tensor], Sequence[Tensor | None]]
-"""Derivatives by tensors, of what has given derivatives by values."""
+"""A vector-Jacobian product with respect to tensors."""
 
 
 class _Computed(torch.autograd.Function):
-    """Values, with what they gain with tensors."""
+    """Values, with their vector-Jacobian product."""
 
     @staticmethod
     def forward(ctx: Any, evaluate: Callable[[], tuple[Tensor, Shares]], *tensors: Tensor | None) -> Tensor:
@@ -129,8 +129,8 @@ class _Once(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gains: Tensor) -> Any:
         raise NotImplementedError(
-            "tallytree.torch has first derivatives alone, and a second one was asked for; call backward() "
-            "without create_graph=True, or detach what is differentiated again"
+            "tallytree.torch only supports first derivatives, but a second one was requested; call "
+            "backward() without create_graph=True, or detach the tensors"
         )
 
 
@@ -138,7 +138,7 @@ T = TypeVar("T")
 
 
 def kept(function: Callable[[Any], T]) -> T:
-    """Make a property that is computed once: once with gradients, and once where none are recorded."""
+    """Make a cached property: cached once with gradients, and once without."""
     name = f"_kept_{function.__name__}"
 
     @wraps(function)
@@ -154,7 +154,7 @@ def kept(function: Callable[[Any], T]) -> T:
 
 @eager
 def attached(evaluate: Callable[[], tuple[Tensor, Shares]], *tensors: Tensor | None) -> Tensor:
-    """Return float64 values as a part of the graph that tensors belong to, in their dtype, where they are."""
+    """Return float64 values as part of the graph of some tensors, with their dtype and device."""
     apply: Any = _Computed.apply
     found: Tensor = apply(evaluate, *tensors)
     return found
@@ -162,9 +162,9 @@ def attached(evaluate: Callable[[], tuple[Tensor, Shares]], *tensors: Tensor | N
 
 @eager
 def computed(function: str, compute: Compute, lengths: Tensor, given: Given) -> Tensor:
-    """Return values that a backend computes from the scores of chains, as a part of their graph.
+    """Return values that a backend computes from the scores of chains, as part of their graph.
 
-    `function`: which of its functions is needed. `compute`: calls it.
+    `function`: the backend function that is needed. `compute`: calls it.
     """
 
     def evaluate() -> tuple[Tensor, Shares]:
@@ -188,7 +188,7 @@ def computed(function: str, compute: Compute, lengths: Tensor, given: Given) -> 
 
 
 def score_of(emissions: Tensor, transitions: Tensor, tags: Tensor, inside: Tensor) -> Tensor:
-    """Add up the scores of taggings, in float64; `inside` says which positions are those of sentences."""
+    """Add up the scores of taggings in float64; `inside` is the mask of sentences."""
     shape = (*tags.shape, emissions.shape[-1])
     local = emissions.expand(shape).gather(-1, tags.unsqueeze(-1)).squeeze(-1).double()
     total = local.masked_fill(~inside, 0.0).sum(-1)

@@ -1,8 +1,8 @@
-"""Answers for tensors on an NVIDIA device, where they are: the functions of :mod:`tallytree.torch.cpu`.
+"""The backend for NVIDIA devices: the functions of :mod:`tallytree.torch.cpu`.
 
-Scores are float32 or float64. Sums are in float64. The best labelling by score and tally is searched for in
-tables of the scores' own kind: float32 tables are rounded up, so that none is better by more than the
-rounding of a sum. What the kernels cannot count is answered for on the CPU, with a warning.
+Scores are float32 or float64. Sums are in float64. The best labelling by score and tally is found with
+tables of the scores' own dtype: float32 tables are rounded up, so that no labelling is better by more than
+the rounding of a sum. Counts that the kernels do not support are computed on the CPU, with a warning.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _MANY = "sums with so many tags"
 
 
 def _chains(scores: Scores) -> plain.Chains:
-    """Return scores as kernels take them, or refuse those that mean nothing."""
+    """Return scores in the form for kernels; raise an error for invalid ones."""
     if not torch.stack([(one < torch.inf).all() for one in scores[:2]]).all():
-        cpu.check(moved(scores))  # padding may have anything
+        cpu.check(moved(scores))  # padding may hold anything
     return _unchecked(scores)
 
 
@@ -43,7 +43,7 @@ def log_partition(scores: Scores) -> tuple[Tensor, Pull]:
 
 
 def marginals(scores: Scores) -> tuple[Tensor, Pull]:
-    """Return the probability of each tag at each position; their derivatives are found on the CPU."""
+    """Return the probability of each tag at each position; their derivatives are computed on the CPU."""
     chains = _chains(scores)
     if not chains.fits:
         return on_cpu(cpu.marginals, scores, _MANY)
@@ -62,7 +62,7 @@ def score(scores: Scores, tags: Tensor) -> Tensor:
 
 
 def indicators(scores: Scores, *shares: tuple[Tensor, Tensor]) -> Slopes:
-    """Return what sums of scores of taggings gain with all scores: tags, and how much a sentence counts."""
+    """Return the derivatives of summed scores of taggings, given the tags and a weight for each sentence."""
     chains = _unchecked(scores)
     nodes, edges = plain.empty_slopes(chains)
     for tags, weights in shares:
@@ -71,7 +71,7 @@ def indicators(scores: Scores, *shares: tuple[Tensor, Tensor]) -> Slopes:
 
 
 def surprise(scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
-    """Return ``−log p(tags)`` of each sentence; where they are forbidden it is inf, and has no slope."""
+    """Return ``−log p(tags)`` of each sentence; for forbidden tags, inf with zero derivatives."""
     partition, pulled = log_partition(scores)
     right = score(scores, tags)
     possible = right > -torch.inf
@@ -88,7 +88,7 @@ def _sum(one: Slopes, other: Slopes) -> Slopes:
 
 
 def tallied(scores: Scores, statistics: Counted, names: Names) -> tuple[Tensor, Pull, tuple[int, ...]]:
-    """Return the log-partition of every tally of each sentence, and the least tally of each statistic."""
+    """Return the log-partition of every tally of each sentence, and the smallest tally of each statistic."""
     found = counting.statistics_of(statistics, names, scores.emissions, scores.lengths.tolist())
     run = None if found is None else counted.Run(_chains(scores), found.tallies, torch.float64)
     if found is None or run is None or not run.fits(gradient=True):
@@ -105,7 +105,7 @@ def tallied(scores: Scores, statistics: Counted, names: Names) -> tuple[Tensor, 
 def objective(
     scores: Scores, loss: Loss, names: Names, tags: Tensor, kind: LossObjective
 ) -> tuple[Tensor, Pull]:
-    """Return an objective of the losses of all taggings of each sentence, compared with given tags."""
+    """Return an objective of the losses of all taggings of each sentence, relative to given tags."""
     found = counting.losses_of(loss, names, tags, scores.lengths, scores.emissions.shape[2])
     run = None if found is None else counted.Run(_chains(scores), found.tallies, torch.float64)
     if found is None or run is None or not run.fits(gradient=True):
@@ -132,7 +132,7 @@ def _softmax_margin(sums: Tensor, losses: Tensor) -> tuple[Tensor, Tensor]:
 def most_violated(
     scores: Scores, loss: Loss, names: Names, tags: Tensor, scaling: Scaling
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Return the tags that most violate the margin, their losses, and what no value of a sentence exceeds."""
+    """Return the tags that most violate the margin, their losses, and an upper bound for each sentence."""
     found = counting.losses_of(loss, names, tags, scores.lengths, scores.emissions.shape[2])
     run = None if found is None else counted.Run(_chains(scores), found.tallies, scores.emissions.dtype)
     if found is None or run is None or not run.fits():
@@ -146,7 +146,7 @@ def most_violated(
 
 
 def loss_bytes(scores: Scores, loss: Loss, names: Names, tags: Tensor, summed: bool) -> int:
-    """Return the device memory that tables take: of :func:`objective` if summed, else of `most_violated`."""
+    """Return the device memory of the tables: of :func:`objective` if summed, else of `most_violated`."""
     found = counting.losses_of(loss, names, tags, scores.lengths, scores.emissions.shape[2])
     if found is None:
         return 0
@@ -156,9 +156,9 @@ def loss_bytes(scores: Scores, loss: Loss, names: Names, tags: Tensor, summed: b
 
 
 def viterbi(scores: Scores) -> Tensor:
-    """Return the tags of the highest score; 0 in the padding."""
+    """Return the tags with the highest score; 0 in the padding."""
     best, labels = plain.viterbi(_chains(scores))
-    return labels if (best > -torch.inf).all() else cpu.viterbi(moved(scores))  # which says what is wrong
+    return labels if (best > -torch.inf).all() else cpu.viterbi(moved(scores))  # raises the error
 
 
 def sample(scores: Scores, uniforms: Tensor) -> Tensor:
@@ -167,5 +167,5 @@ def sample(scores: Scores, uniforms: Tensor) -> Tensor:
     if not chains.fits:
         return on_cpu(cpu.sample, scores, _MANY, uniforms)
     if not (plain.log_partition(chains) > -torch.inf).all():
-        return cpu.sample(moved(scores), uniforms.cpu())  # which says what is wrong
+        return cpu.sample(moved(scores), uniforms.cpu())  # raises the error
     return plain.draw(chains, uniforms.contiguous())

@@ -1,4 +1,4 @@
-"""Batches of chains on a GPU: each question is one launch.
+"""Batches of chains on a GPU: each operation is one launch.
 
 Tensors are on one CUDA device; scores are float32 or float64 and contiguous, lengths int32 and positive,
 transitions either one (C, C) table for all steps or (B, T - 1, C, C).
@@ -15,7 +15,7 @@ from tallytree.torch.gpu import compiling
 
 NAMES = {torch.float32: "float", torch.float64: "double"}
 _WARPS = 4
-"""Warps of a block that takes a sentence for each warp."""
+"""Warps per block for kernels with one warp per sentence."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class Chains:
 
     @property
     def shared(self) -> int:
-        """1 where all steps share one table of weights."""
+        """1 if all steps share one table of weights."""
         return int(self.weights.dim() == 2)
 
     def kernel(self, source: str, name: str, **settings: object) -> compiling.Kernel:
-        """Return a kernel for this number of states and this kind of scores."""
+        """Return a kernel for this number of states and this dtype of scores."""
         score = NAMES[self.nodes.dtype]
         return compiling.kernel(
             source, name, self.nodes.device, STATES=self.shape[2], SCORE=score, **settings
@@ -51,11 +51,11 @@ class Chains:
 
     @property
     def fits(self) -> bool:
-        """Whether a block has room for the exponentials of shared weights: not with too many states."""
+        """Whether the exponentials of shared weights fit in a block: not with too many states."""
         return self.memory(True) <= compiling.block_memory(self.nodes.device)
 
     def launch(self, source: str, name: str, *arguments: Tensor | int, factors: bool = True) -> None:
-        """Launch a kernel that takes a warp for each sentence."""
+        """Launch a kernel with one warp per sentence."""
         sentences, positions, _ = self.shape
         self.kernel(source, name)(
             self.blocks,
@@ -67,7 +67,7 @@ class Chains:
 
     @property
     def blocks(self) -> int:
-        """Blocks of a launch that takes a warp for each sentence."""
+        """The number of blocks of a launch with one warp per sentence."""
         return min(-(-self.shape[0] // _WARPS), 16 * compiling.processors(self.nodes.device))
 
 
@@ -79,21 +79,21 @@ def log_partition(chains: Chains) -> Tensor:
 
 
 def expectations(chains: Chains, upstream: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the gradient of ``sum(upstream * log_partition)`` by nodes and by weights."""
+    """Return the gradient of ``sum(upstream * log_partition)`` with respect to nodes and weights."""
     nodes, edges = empty_slopes(chains)
     chains.launch("plain.cu", "expectations", upstream.to(torch.float64).contiguous(), nodes, edges)
     return nodes, gathered(chains, edges)
 
 
 def empty_slopes(chains: Chains) -> tuple[Tensor, Tensor]:
-    """Return zeros for derivatives by nodes, and by weights: in their shape, or a table for each warp."""
+    """Return zeros for derivatives of nodes, and of weights: in their shape, or one table per warp."""
     nodes = torch.zeros(chains.shape, dtype=torch.float64, device=chains.nodes.device)
     tables = (chains.blocks * _WARPS,) if chains.shared else ()
     return nodes, nodes.new_zeros(*tables, *chains.weights.shape)
 
 
 def gathered(chains: Chains, edges: Tensor) -> Tensor:
-    """Return derivatives by weights in the shape of these."""
+    """Return derivatives of weights in the shape of the weights."""
     return edges.sum(0) if chains.shared else edges
 
 
@@ -105,7 +105,7 @@ def labelling_scores(chains: Chains, labels: Tensor) -> Tensor:
 
 
 def add_labellings(chains: Chains, labels: Tensor, shares: Tensor, slopes: tuple[Tensor, Tensor]) -> None:
-    """Add shares (B,), float64, at the entries of labels; slopes are those of :func:`empty_slopes`."""
+    """Add shares (B,), float64, at the entries of labels; slopes are from :func:`empty_slopes`."""
     chains.launch("labellings.cu", "add_labellings", labels, shares.contiguous(), *slopes, factors=False)
 
 

@@ -1,7 +1,7 @@
-"""Chains with counts on a GPU: the best labelling by score and tally, and sums over all of each tally.
+"""Chains with counts on a GPU: the best labelling by score and tally, and sums over each tally.
 
 A tally is a number below ``Tallies.count``, and what a state adds to it is a shift: several counts are
-numbered as the cells of a grid are, line by line. ``kernels/counted.cuh`` has the layout of the tables.
+numbered like the cells of a grid, row by row. ``kernels/counted.cuh`` describes the layout of the tables.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from tallytree.torch.gpu import compiling
 from tallytree.torch.gpu.chains import NAMES, Chains
 
 _THREADS = 128
-"""Threads of a block, which takes a sentence at a time."""
+"""Threads per block; a block processes one sentence at a time."""
 _BLOCKS = 6
-"""Blocks of a multiprocessor."""
+"""Blocks per multiprocessor."""
 _REAL = {torch.float32: 4, torch.float64: 8}
 
 
 @dataclass(frozen=True)
 class Chunks:
-    """What is needed to count whole chunks.
+    """The data for counting whole chunks.
 
-    ``marks`` (B, T, 1 + k) are for each position 1 where a true chunk begins plus 2 where one ended just
+    ``marks`` (B, T, 1 + k) has for each position 1 if a true chunk starts there plus 2 if one ended just
     before, then the k labels of its type, -1 for none; ``goes_on`` (C, ceil(C / 32)) has bit ``to`` of row
-    ``s`` where label ``to`` after ``s`` goes on with the same chunk; ``pairs`` lists those.
+    ``s`` set if label ``to`` after ``s`` continues the same chunk; ``pairs`` lists those.
     """
 
     marks: Tensor
@@ -42,10 +42,10 @@ class Chunks:
 
 @dataclass(frozen=True)
 class Tallies:
-    """How many tallies there are, and what states add.
+    """The number of tallies, and the shifts of states.
 
-    ``shifts`` (B, T, C) are int32 and not negative. ``line`` is the number of cells of a line of the grid;
-    ``boxes`` (B, T, 2), int32, are the lines and cells of a line that are reached up to each position.
+    ``shifts`` (B, T, C) are int32 and non-negative. ``line`` is the number of cells of a line of the grid;
+    ``boxes`` (B, T, 2), int32, are the lines and cells of a line that are reachable up to each position.
     """
 
     shifts: Tensor
@@ -56,29 +56,29 @@ class Tallies:
 
     @cached_property
     def placed(self) -> Tensor:
-        """Boxes, and where each begins: after all columns of those before."""
+        """Boxes, and where each starts: after all columns of the earlier ones."""
         sizes = self.boxes.prod(2)
         return torch.stack([*self.boxes.unbind(2), sizes.cumsum(1) - sizes], 2).to(torch.int32).contiguous()
 
     @cached_property
     def columns(self) -> int:
-        """Columns of the tables of a sentence, at most."""
+        """The maximum number of columns of the tables of a sentence."""
         return int(self.boxes.prod(2).sum(1).max())
 
     @property
     def extra_rows(self) -> int:
-        """Rows of a table beside those of the states."""
+        """The number of rows of a table besides those of the states."""
         return 0 if self.chunks is None else self.chunks.marks.shape[2] - 1
 
     @property
     def exceptions(self) -> int:
-        """Steps of a position whose shift is not that of the state."""
+        """The number of steps of a position whose shift is not that of the state."""
         return 0 if self.chunks is None else len(self.chunks.pairs) + self.extra_rows * self.shifts.shape[2]
 
 
 @dataclass(frozen=True)
 class Best:
-    """The best labelling of each sentence; ``cells`` are tallies, -1 where no labelling is allowed."""
+    """The best labelling of each sentence; ``cells`` are tallies, -1 if no labelling is allowed."""
 
     values: Tensor
     cells: Tensor
@@ -87,7 +87,7 @@ class Best:
 
 
 class _Batch(ctypes.Structure):
-    """What a kernel is given; see ``Batch`` in ``kernels/counted.cuh``."""
+    """The input of a kernel; see ``Batch`` in ``kernels/counted.cuh``."""
 
     _fields_ = [
         *(
@@ -103,7 +103,7 @@ class _Batch(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Run:
-    """A batch, the kind of numbers of its tables, and the memory that a launch takes."""
+    """A batch, the dtype of its tables, and the memory of a launch."""
 
     chains: Chains
     tallies: Tallies
@@ -111,7 +111,7 @@ class Run:
 
     @property
     def blocks(self) -> int:
-        """Blocks of a launch: as many as the device has use for, and as fit the memory that is free now.
+        """The number of blocks of a launch: as many as the device can use, and as fit in free memory.
 
         Raises
         ------
@@ -122,30 +122,30 @@ class Run:
         room, most = compiling.room(device), _BLOCKS * compiling.processors(device)
         if self.block_bytes > room:
             raise BudgetError(
-                f"the tables of one sentence need {readable_bytes(self.block_bytes)} on {device}, and "
-                f"{readable_bytes(room)} are free; cut long sentences, count less, or move the scores to the "
-                "CPU, where searches need no whole tables"
+                f"the tables of one sentence need {readable_bytes(self.block_bytes)} on {device}, but only "
+                f"{readable_bytes(room)} are free; split long sentences, count less, or move the scores to "
+                "the CPU, where searches need no full tables"
             )
         return min(self.chains.shape[0], most, max(1, int(0.9 * room) // self.block_bytes))
 
     @property
     def columns(self) -> int:
-        """Columns of the tables of a block: of a sentence, and of two positions of a backward pass."""
+        """The number of columns of the tables of a block: a sentence and two positions of a backward pass."""
         return self.tallies.columns + 2 * self.tallies.count
 
     @property
     def block_bytes(self) -> int:
-        """Bytes of the tables of a block, which takes one sentence after the other."""
+        """The size in bytes of the tables of a block, which processes one sentence at a time."""
         rows = self.chains.shape[2] + self.tallies.extra_rows
         return self.columns * rows * _REAL[self.real]
 
     @property
     def bytes(self) -> int:
-        """Device memory that a launch takes beside its inputs and answers."""
+        """The device memory of a launch besides its inputs and outputs."""
         return self.blocks * self.block_bytes
 
     def fits(self, gradient: bool = False) -> bool:
-        """Return whether numbers of columns fit 32 bits, and the weights of a step a block's memory."""
+        """Return whether column numbers fit in 32 bits, and the weights of a step in a block's memory."""
         rows = self.chains.shape[2] + self.tallies.extra_rows
         small = max(self.columns, rows * self.tallies.count) < 2**31
         memory = self.block_memory + (self.staged if gradient else 0)
@@ -153,19 +153,19 @@ class Run:
 
     @property
     def staged(self) -> int:
-        """Shared memory that a backward pass takes besides."""
+        """The additional shared memory of a backward pass."""
         return _THREADS // 32 * (self.chains.shape[2] + self.padded) * 33 * _REAL[self.real]
 
     @property
     def padded(self) -> int:
-        """States with those that fill up the last tile."""
+        """The number of states, rounded up to full tiles."""
         states = self.chains.shape[2]
         tiles = ceil(states / 24)
         return tiles * 4 * ceil(states / tiles / 4)
 
     @property
     def block_memory(self) -> int:
-        """Shared memory of a block."""
+        """The shared memory of a block."""
         real = _REAL[self.real]
         exceptions = self.tallies.exceptions * (24 + 2 * real)
         return ((self.chains.shape[2] + 1) * self.padded + 4) * real + exceptions + 4 * self.padded + 16
@@ -180,7 +180,7 @@ class Run:
         blocks: int = 0,
         extra: int = 0,
     ) -> None:
-        """Launch a kernel with its inputs, then its memory, then its answers."""
+        """Launch a kernel with its inputs, then its memory, then its outputs."""
         run = self.chains.kernel(source, name, REAL=NAMES[self.real], CHUNKS=self.tallies.extra_rows)
         blocks = blocks or self.blocks
         size = blocks * self.block_bytes
@@ -213,9 +213,9 @@ class Run:
 
 @dataclass(frozen=True)
 class Values:
-    """What a score is worth with each tally: ``slope * (score + base) + offset``.
+    """The value of a score with each tally: ``slope * (score + base) + offset``.
 
-    ``slopes`` and ``offsets`` (rows, count) serve several sentences: ``which`` (B,), int32, is the row of
+    ``slopes`` and ``offsets`` (rows, count) are shared by sentences: ``which`` (B,), int32, is the row of
     each; bases are (B,), and all but ``which`` float64. An offset of -inf forbids a tally.
     """
 
@@ -228,7 +228,7 @@ class Values:
 def best(run: Run, asked: Values, *, want_profiles: bool = False) -> Best:
     """Maximise the value over the labellings of each sentence.
 
-    In single precision values and profiles are upper bounds: sums are rounded up.
+    In single precision, values and profiles are upper bounds: sums are rounded up.
     """
     sentences, positions, _ = run.chains.shape
     device = run.chains.nodes.device
@@ -252,7 +252,7 @@ def log_tallies(run: Run) -> Tensor:
 
 
 def tally_expectations(run: Run, upstream: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the gradient of ``sum(upstream * log_tallies)`` by nodes and weights; upstream is float64."""
+    """Return the gradient of ``sum(upstream * log_tallies)`` for nodes and weights; upstream is float64."""
     chains, states, blocks = run.chains, run.chains.shape[2], run.blocks
     nodes = torch.zeros(chains.shape, dtype=torch.float64, device=chains.nodes.device)
     tables = nodes.new_zeros(blocks * (_THREADS // 32), states, states)

@@ -1,7 +1,7 @@
-"""What is counted, as kernels take it: shifts of a grid of tallies, and the boxes of it that are in reach.
+"""Counts in the form for kernels: shifts in a grid of tallies, and the boxes that are reachable.
 
-Two counts are the lines of a grid and the places within a line; one count is all lines. What a state adds
-at a position is then one shift, and after each position a box of the grid is in reach.
+Two counts are the lines of a grid and the cells within a line; a single count has one cell per line. A state
+at a position then adds one shift, and after each position a box of the grid is reachable.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ Integers = NDArray[np.int64]
 
 
 def _gridded(counts: Sequence[Tensor], sizes: Sequence[int]) -> Tallies:
-    """Return numbers for the tallies of counts (B, T, C), none negative, whose tallies are below `sizes`.
+    """Return indices for the tallies of non-negative counts (B, T, C), whose tallies are below `sizes`.
 
-    The first one counts lines, the others places within them.
+    The first one counts lines, the others cells within them.
     """
     lines, *others = counts
     line = int(np.prod(sizes[1:], dtype=np.int64))
@@ -49,7 +49,7 @@ def _gridded(counts: Sequence[Tensor], sizes: Sequence[int]) -> Tallies:
 
 
 def _node_table(statistic: Statistic, length: int, states: int) -> Integers | None:
-    """Return what each state of each position counts; None where neighbours count, or a cap holds."""
+    """Return the count of each state at each position; None if neighbours count, or a cap applies."""
     table = np.zeros((length, states), dtype=np.int64)
     for block in statistic.blocks:
         if block.arity != 1:
@@ -60,7 +60,7 @@ def _node_table(statistic: Statistic, length: int, states: int) -> Integers | No
 
 @dataclass(frozen=True)
 class Counts:
-    """Tallies of statistics, and the least and largest tally of each on any sentence."""
+    """Tallies of statistics, and the smallest and largest tally of each over all sentences."""
 
     tallies: Tallies
     low: tuple[int, ...]
@@ -68,7 +68,7 @@ class Counts:
 
 
 def statistics_of(statistics: Counted, names: Names, nodes: Tensor, lengths: Sequence[int]) -> Counts | None:
-    """Return tallies of statistics on a batch; None where a kernel cannot count them."""
+    """Return tallies of statistics on a batch; None if kernels do not support them."""
     _, positions, states = nodes.shape
     found = {length: _tables(statistics, length, states, names, positions) for length in {*lengths}}
     tables = [table for length in lengths if (table := found[length]) is not None]
@@ -78,7 +78,7 @@ def statistics_of(statistics: Counted, names: Names, nodes: Tensor, lengths: Seq
     least, most = each.min(3).sum(2), each.max(3).sum(2)
     low, high = least.min(0), most.max(0)
     added = each - each.min(3, keepdims=True)
-    added[:, :, 0] += (least - low)[:, :, None]  # sentences of other lengths have other least tallies
+    added[:, :, 0] += (least - low)[:, :, None]  # the smallest tally depends on the length
     sizes = tuple((high - low + 1).tolist())
     if _too_many(float(np.prod(sizes, dtype=np.float64)) * positions, states):
         return None
@@ -113,7 +113,7 @@ class LossCounts:
 
 
 def losses_of(loss: Loss, names: Names, tags: Tensor, lengths: Tensor, states: int) -> LossCounts | None:
-    """Return what a loss counts against given tags; None where a kernel cannot count it."""
+    """Return the counts of a loss relative to given tags; None if kernels do not support it."""
     inside, longest = mask_of(lengths, tags.shape[1]), tags.shape[1] + 1
     if type(loss) is ChunkFBeta and names is not None:
         return None if _too_many(longest**2, states) else _chunks(loss, names, tags, inside)
@@ -124,14 +124,14 @@ def losses_of(loss: Loss, names: Names, tags: Tensor, lengths: Tensor, states: i
 
 
 def _too_many(tallies: float, states: int) -> bool:
-    """Return whether cells of a table cannot be numbered by 32 bits: of very long sentences."""
+    """Return whether cells of a table cannot be numbered with 32 bits, for very long sentences."""
     return tallies * states >= 2**31
 
 
 def _positions(tables: PositionTables, tags: Tensor, inside: Tensor) -> LossCounts:
-    """Count what the labels of each position say: mismatches; or false positives, and true ones within."""
+    """Count mismatches by position; or false positives, with true positives within them."""
     longest = tags.shape[1] + 1
-    given = torch.from_numpy(tables.tables.given).to(tags.device)  # (statistics, right label, label)
+    given = torch.from_numpy(tables.tables.given).to(tags.device)  # (statistics, true label, label)
     counts = [torch.where(inside.unsqueeze(2), table[tags], 0) for table in given.flip(0)]
     tallies = _gridded(counts, [longest] * len(counts))
     lengths = inside.sum(1)
@@ -161,9 +161,9 @@ def _looked_up(tallies: Tallies, keys: Tensor, row: Callable[[int], NDArray[np.f
 
 @dataclass(frozen=True)
 class _Alphabet:
-    """What labels say of chunks, on a device."""
+    """The meaning of labels for chunks, on a device."""
 
-    goes_on: Tensor  # (C, C): the second label goes on with the chunk of the first
+    goes_on: Tensor  # (C, C): whether the second label continues the chunk of the first
     types: Tensor  # (C,): -1 outside
     labels: Tensor  # (types, labels of a type): -1 for none
     bits: Tensor
@@ -188,7 +188,7 @@ def _alphabet(loss: ChunkFBeta, names: tuple[str, ...], device: torch.device) ->
 
 
 def _chunks(loss: ChunkFBeta, names: tuple[str, ...], tags: Tensor, inside: Tensor) -> LossCounts:
-    """Count chunks that are found, and those that are right within."""
+    """Count predicted chunks, with correct ones within them."""
     alphabet = _alphabet(loss.replace(truth=None), names, tags.device)
     some = (alphabet.types[tags] >= 0) & inside
     cut = ~alphabet.goes_on[tags[:, :-1], tags[:, 1:]]
