@@ -102,11 +102,11 @@ class Odd(tt.Machine):
     ("start", "step", "stop", "message"),
     [
         (0, 3, (), r"Odd.step returned 3; it must return the next state and a tuple"),
-        (0, (1, (), 2), (), r"step of Odd gave \(1, \(\), 2\)"),
+        (0, (1, (), 2), (), r"Odd.step returned \(1, \(\), 2\)"),
         (0, ([1], ()), (), r"\[1\] is a state of Odd, but states must be hashable"),
         ([0], (1, ()), (), r"\[0\] is a state of Odd"),
-        (0, (1, 7), (), r"Odd gives out 7"),
-        (0, (1, ()), 5, r"Odd gives out 5"),
+        (0, (1, 7), (), r"Odd returned 7"),
+        (0, (1, ()), 5, r"Odd returned 5"),
     ],
 )
 def test_what_machines_may_not_give(start: object, step: object, stop: object, message: str) -> None:

@@ -172,7 +172,7 @@ def test_limits_come_before_memory_and_recursion():
         "2**" * 5000 + "2",
         "where(1<" * 200 + "2",
     ):
-        with pytest.raises(ModelError, match=f"nested more than {DEEPEST} deep"):
+        with pytest.raises(ModelError, match=f"nested more than {DEEPEST} levels deep"):
             Formula(text)
     with pytest.raises(ModelError, match=f"more than {MOST_INSTRUCTIONS} operations"):
         Formula("+".join("a" * MOST_INSTRUCTIONS))

@@ -126,7 +126,7 @@ def test_any_bytes_are_trees_or_refused(data):
     ("data", "message"),
     [
         (b"(S (NN \xff))", "file is not UTF-8 text"),
-        (b"(A " * 5000 + b"(B c)" + b")" * 5000, "column 601: brackets are nested more than 200 deep"),
+        (b"(A " * 5000 + b"(B c)" + b")" * 5000, "column 601: brackets are nested more than 200 levels deep"),
     ],
 )
 def test_trees_are_refused(data, message):
@@ -187,7 +187,9 @@ def test_a_lexicon_of_your_own_is_not_written(tmp_path):
         def scores(self, word, first):
             return {"NN": 0.0}
 
-    with pytest.raises(tt.ModelError, match="a lexicon of type Mine cannot be written; use CountedWords or TaggedWords"):
+    with pytest.raises(
+        tt.ModelError, match="a lexicon of type Mine cannot be written; use CountedWords or TaggedWords"
+    ):
         write_grammar(tmp_path / "g.json", Grammar({("S", "NN", "NN"): 0.0}, {}, Mine(), root="S"))
     assert not list(tmp_path.iterdir())
 

@@ -72,7 +72,7 @@ def test_what_a_graph_lacks_is_named():
     with pytest.raises(tt.ModelError, match=r"edge \(0, 1\) has no attribute 'scores'"):
         from_networkx(graph)
     nx.set_node_attributes(graph, 1.0, "scores")
-    with pytest.raises(tt.ModelError, match="is a list of scores, one per state"):
+    with pytest.raises(tt.ModelError, match="must be a list of scores, one per state"):
         from_networkx(graph)
 
 

@@ -239,7 +239,7 @@ def test_the_examples_follow_the_schema():
             {"model": {"cardinalities": [2], "factors": [{"scope": [0], "table": [0, 10**400]}]}},
             "file: model.factors[0].table[1]: expected a finite number",
         ),
-        ({"model": {"cardinalities": [2, 2], "shape": [3, 1]}}, "file: model: shape (3, 1) has 3 places"),
+        ({"model": {"cardinalities": [2, 2], "shape": [3, 1]}}, "file: model: shape (3, 1) has 3 entries"),
         ({"model": {"cardinalities": [2], "states": ["a"]}}, "file: model: states has 1 names, but each"),
         ({"statistics": [{"name": "n"}]}, "file: statistics[0]: expected one of the keys count, matches"),
         ({"statistics": [{"name": "", "count": {"state": 1}}]}, "file: statistics[0]: the name of a"),
@@ -267,8 +267,14 @@ def test_the_examples_follow_the_schema():
             {"where": {"terms": {"wet": 1}, "relation": "=<", "bound": 1}},
             "file: where.relation: expected one of <, <=, >, >=, == and !=, got '=<'",
         ),
-        ({"parameters": {"wet": 1}, "objective": None, "where": None}, "the parameter 'wet' has the name of"),
-        ({"parameters": {"a b": 1}, "objective": None, "where": None}, "the parameter 'a b' is not a valid name"),
+        (
+            {"parameters": {"wet": 1}, "objective": None, "where": None},
+            "the parameter 'wet' is also the name of",
+        ),
+        (
+            {"parameters": {"a b": 1}, "objective": None, "where": None},
+            "the parameter 'a b' is not a valid name",
+        ),
         ({"parameters": {"most": {"value": 1, "low": 2, "high": 1}}}, "has an empty range, 2.0 to 1.0"),
         ({"parameters": {"most": "1"}}, "file: parameters.most: expected a finite number, got '1'"),
         ({"fixed": {"xx": 1}}, "file: fixed: this model has no variable 'xx'"),
@@ -348,7 +354,7 @@ def test_statistics_need_names_for_formulas():
     model = tt.Model.chain(np.zeros((2, 2)), np.zeros((2, 2)))
     with pytest.raises(tt.ModelError, match="the statistic 'B-NP' is not a valid name in a formula"):
         ProblemFile(model, [tt.count(state=1, name="B-NP")])
-    with pytest.raises(tt.ModelError, match="the statistic 'a' has the name of another statistic"):
+    with pytest.raises(tt.ModelError, match="the statistic 'a' is also the name of another statistic"):
         ProblemFile(model, [tt.count(state=1, name="a"), tt.count(state=0, name="a")])
     with pytest.raises(tt.ModelError, match="the statistic 'score' has the name of the score"):
         ProblemFile(model, [tt.count(state=1, name="score")])

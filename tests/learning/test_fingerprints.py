@@ -199,7 +199,9 @@ def test_checkpoints_of_the_first_release_without_inputs_are_refused(tmp_path):
     file, problem = tmp_path / "state.npz", Spins(SEEN, TRUTHS)
     train(problem, max_passes=1, checkpoint=file)
     write_arrays(file, *rewritten(file))
-    with pytest.raises(tt.ModelError, match="another version of tallytree, which did not record the content of a Spins"):
+    with pytest.raises(
+        tt.ModelError, match="another version of tallytree, which did not record the content of a Spins"
+    ):
         train(problem, max_passes=1, checkpoint=file)
 
 

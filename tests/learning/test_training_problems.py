@@ -136,9 +136,7 @@ def test_chains_that_do_not_fit_are_solved_as_models_with_a_warning(monkeypatch,
     task = ChainTask(chains, [rng.integers(0, 2, n) for n in (4, 5)], tt.losses.FBeta(background="O"))
     expected = task.solved("slack", extra, 1)
     monkeypatch.setattr("tallytree.bulk.chains.default_memory_limit", lambda: 100.0)
-    with pytest.warns(
-        tt.PerformanceWarning, match="2 chains exceed the memory limit .* solved as models"
-    ):
+    with pytest.warns(tt.PerformanceWarning, match="2 chains exceed the memory limit .* solved as models"):
         found = task.solved("slack", extra, 1)
     as_lists = [[[(y.tolist(), c) for y, c in some] for some in every] for every in (found, expected)]
     assert as_lists[0] == as_lists[1]

@@ -133,7 +133,9 @@ def test_what_a_distribution_refuses() -> None:
         found.expectations([1, 2])
     with pytest.raises(tt.ModelError, match="no statistic 'deep'; there are"):
         found.marginal("deep")
-    with pytest.raises(tt.ModelError, match=r"rng must be a numpy.random.Generator, a non-negative integer seed .* got 'x'"):
+    with pytest.raises(
+        tt.ModelError, match=r"rng must be a numpy.random.Generator, a non-negative integer seed .* got 'x'"
+    ):
         found.sample(rng="x")
     with pytest.raises(tt.ModelError, match="size must be a non-negative integer"):
         found.sample(-1)

@@ -67,7 +67,9 @@ def test_a_heat_map_of_two_statistics(week, wet):
 
 
 def test_profiles_that_cannot_be_drawn(week, wet):
-    with pytest.raises(tt.ModelError, match="profiles of one or two statistics can be plotted, but this one has 0"):
+    with pytest.raises(
+        tt.ModelError, match="profiles of one or two statistics can be plotted, but this one has 0"
+    ):
         profile_curve(tt.profile(week))
     other = tt.count(week, state="dry", name="dry")
     with pytest.raises(tt.ModelError, match=r"reads dry, but the plot shows 1 statistic: wet"):

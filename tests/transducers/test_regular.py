@@ -225,9 +225,7 @@ def test_constraints_join_by_and_only():
         lambda: ~(some & (ones >= 1)),
         lambda: (ones >= 5) | ((ones >= 1) & some),
     ):
-        with pytest.raises(
-            tt.ModelError, match=r"can only be joined with & .* inside a single pattern"
-        ):
+        with pytest.raises(tt.ModelError, match=r"can only be joined with & .* inside a single pattern"):
             wrong()
     with pytest.raises(tt.ModelError, match=r"cannot be decided from tallies\. Pass it to solve"):
         tt.profile(model, [ones]).best(where=some)

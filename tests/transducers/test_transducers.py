@@ -273,7 +273,9 @@ def test_too_many_states_are_refused_early(monkeypatch):
 
     model = tt.Model.chain(np.zeros((12, 4)), np.zeros((4, 4)))
     monkeypatch.setattr(trellis, "MOST_MOVES", 10_000)
-    with pytest.raises(tt.BudgetError, match="Everything reaches 4,096 states at position 6, 4 labels each"):
+    with pytest.raises(
+        tt.BudgetError, match="Everything reaches 4,096 states at position 6, with 4 labels each"
+    ):
         tt.transduce(model, Everything())
     monkeypatch.undo()
     with pytest.raises(tt.BudgetError, match=r"need tables of .* MiB, and the limit is 0 MiB"):
@@ -292,7 +294,7 @@ def test_what_is_wrong_with_a_machine_is_said():
             return (0, 0)
 
     model = tt.Model.chain(np.zeros((2, 2)), np.zeros((2, 2)))
-    with pytest.raises(tt.ModelError, match=r"Short gives out \(1,\), but its outputs are"):
+    with pytest.raises(tt.ModelError, match=r"Short returned \(1,\), but its outputs are"):
         tt.transduce(model, Short())
     with pytest.raises(tt.ModelError, match="takes machines and regular constraints, got 'x'"):
         tt.transduce(model, "x")

@@ -76,7 +76,7 @@ def learning_options(command: ArgumentParser) -> None:
 
 def refuse_learning(options: Namespace) -> None:
     """Raise an error for learning options if rules are only counted."""
-    refuse(options, _OF_LEARNING, "if rules are only counted; add --loss or --objective to learn weights")
+    refuse(options, _OF_LEARNING, "if rules are only counted (add --loss or --objective to learn weights)")
 
 
 def settings(given: Namespace) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def tree(origin: Source) -> Group:
         elif word in "[{":
             open_groups.append(([], line))
             if len(open_groups) > DEEPEST:
-                raise ModelError(f"{origin.name}, line {line}: brackets nested more than {DEEPEST} deep")
+                raise ModelError(f"{origin.name}, line {line}: brackets nested over {DEEPEST} levels deep")
         elif len(open_groups) == 1:
             raise ModelError(f"{origin.name}, line {line}: unmatched closing bracket {word!r}")
         else:

@@ -110,7 +110,7 @@ def _integers(machine: Machine, given: Sequence[tuple[int, ...] | None]) -> NDAr
     whole = [_is_row(row) and len(row) == len(names) and all(map(_is_integer, row)) for row in rows]
     if not all(whole):
         raise ModelError(
-            f"{type(machine).__name__} outputs {rows[whole.index(False)]!r}, but its outputs are "
+            f"{type(machine).__name__} returned {rows[whole.index(False)]!r}, but its outputs are "
             f"{names!r}: return one integer for each, below 2**40 in magnitude"
         )
     return np.array(rows, dtype=np.int64).reshape(len(rows), len(names))
