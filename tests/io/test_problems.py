@@ -356,7 +356,7 @@ def test_statistics_need_names_for_formulas():
         ProblemFile(model, [tt.count(state=1, name="B-NP")])
     with pytest.raises(tt.ModelError, match="the statistic 'a' is also the name of another statistic"):
         ProblemFile(model, [tt.count(state=1, name="a"), tt.count(state=0, name="a")])
-    with pytest.raises(tt.ModelError, match="the statistic 'score' has the name of the score"):
+    with pytest.raises(tt.ModelError, match="the statistic 'score' is also the name of the score"):
         ProblemFile(model, [tt.count(state=1, name="score")])
     with pytest.raises(tt.ModelError, match="the parameter 'p' is nan"):
         ProblemFile(model, parameters={"p": np.nan})

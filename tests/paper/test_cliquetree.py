@@ -336,7 +336,7 @@ def test_what_is_no_clique_tree_is_refused(
 @pytest.mark.parametrize(
     ("edges", "root", "message"),
     [
-        ([(0, 1)], 0, "a tree of 3 cliques has 2 edges, got 1"),
+        ([(0, 1)], 0, "a tree of 3 cliques needs 2 edges, got 1"),
         ([(0, 1), (1, 0)], 0, "do not connect all cliques"),
         ([(0, 1), (1, 3)], 0, r"must join two of the 3 cliques, got \(1, 3\)"),
         ([(0, 1), (1, 2)], 3, "root must be one of the 3 cliques, got 3"),

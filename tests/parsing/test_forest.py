@@ -208,11 +208,11 @@ def test_unknown_word() -> None:
     ("options", "text"),
     [
         ({"span_scores": np.zeros((2, 2, 1))}, r"span_scores has shape \(2, 2, 1\).* \(3, 3, 1\)"),
-        ({"span_scores": np.full((3, 3, 1), np.nan)}, "span_scores has nan"),
+        ({"span_scores": np.full((3, 3, 1), np.nan)}, "span_scores contains nan"),
         ({"binary_scores": np.full((3, 3, 1), np.inf)}, r"binary_scores contains nan, \+inf"),
         ({"word_scores": np.zeros((2, 2))}, "word_scores must have shape"),
         ({"word_scores": np.zeros((2, 3))}, "except for tags of the lexicon"),
-        ({"span_scores": "good"}, "span_scores is an array of numbers"),
+        ({"span_scores": "good"}, "span_scores must be an array of numbers"),
     ],
 )
 def test_bad_scores_are_refused(options: dict[str, np.ndarray], text: str) -> None:

@@ -206,5 +206,5 @@ def test_what_is_no_loss_of_trees() -> None:
     with pytest.raises(tt.ModelError, match="the truth scores -inf"):
         truth = parse_tree("(N (a a) (a a) (a a) (a a) (a a))")
         parsing.loss_augmented(forest, losses.FBeta(truth))
-    with pytest.raises(tt.ModelError, match="range of margins"):
+    with pytest.raises(tt.ModelError, match="margins must satisfy"):
         parsing.loss_augmented_path(forest, losses.FBeta(forest.best().tree), 2, 1)

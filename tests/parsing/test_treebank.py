@@ -106,11 +106,11 @@ def test_outer_brackets_traces_and_functions(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("(S (NN fish)\n  (VP (VB swim)", r"text, line 2, column 3: the bracket '\(VP' is never closed"),
-        ("(S (NN fish)))", "text, line 1, column 14: a closing bracket stands outside"),
-        ("(S (NN fish))\n\n fish", "text, line 3, column 2: 'fish' stands outside"),
+        ("(S (NN fish)))", "text, line 1, column 14: a closing bracket is outside"),
+        ("(S (NN fish))\n\n fish", "text, line 3, column 2: 'fish' is outside"),
         ("(S\n (NP))", r"text, line 2, column 2: the bracket '\(NP' is empty"),
         ("(S (NN old fish))", "column 4: the tag '\\(NN' has more than one word: old fish"),
-        ("(S fish (NN fish))", r"column 1: the bracket '\(S' has words \('fish'\) and brackets"),
+        ("(S fish (NN fish))", r"column 1: the bracket '\(S' contains words \('fish'\) and brackets"),
     ],
 )
 def test_broken_brackets_are_located(text: str, message: str) -> None:
@@ -132,7 +132,7 @@ def test_files_that_are_no_treebanks(tmp_path: Path) -> None:
         read_treebank(path)
     path.write_text("\ufeff(S (NN fish))", encoding="utf-8")  # with a mark of the order of bytes
     assert read_treebank(path) == [parse_tree("(S (NN fish))")]
-    with pytest.raises(tt.ModelError, match="line 1, column 601: brackets are nested more than 200 deep"):
+    with pytest.raises(tt.ModelError, match="line 1, column 601: brackets are nested more than 200 levels deep"):
         parse_tree("(S " * 5000)
     deep = parse_tree("(S " * 198 + "(NN fish)" + ")" * 198)
     assert unbinarise(binarise(deep)) == deep and len(deep) == 1
@@ -195,7 +195,7 @@ def test_marks_in_labels_are_refused() -> None:
         with pytest.raises(tt.ModelError, match="marker of binarised trees"):
             binarise(Tree("NP", [Tree(label, "fish")]))
     for option in ("unaries", "tail"):
-        with pytest.raises(tt.ModelError, match=f"{option} is one of '.*', got 'kept'"):
+        with pytest.raises(tt.ModelError, match=f"{option} must be one of '.*', got 'kept'"):
             binarise(Tree("NP", [Tree("NN", "fish")]), **{option: "kept"})
     with pytest.raises(tt.ModelError, match="vertical must be at least 1"):
         binarise(Tree("NP", [Tree("NN", "fish")]), vertical=0)
@@ -309,6 +309,6 @@ def test_bracket_scores() -> None:
     assert (mixed.sentences, mixed.failed) == (3, 1)
     strict = tt.parsing.score_brackets([gold], [same], ignored=(), alike={})
     assert strict.f1 == pytest.approx(2 * 2 / 8)  # VP ends elsewhere, PRT is called otherwise
-    with pytest.raises(tt.ModelError, match="over the words"):
+    with pytest.raises(tt.ModelError, match="a parse has the words"):
         tt.parsing.score_brackets([gold], [parse_tree("(S (NN a))")])
     assert tt.parsing.score_brackets([], []).f1 == 1.0

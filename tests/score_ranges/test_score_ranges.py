@@ -203,7 +203,7 @@ def test_infeasible_on_a_lattice():
     [
         ((2, 1), {}, "a range of scores needs low <= high; got 2 and 1"),
         ((0, np.nan), {}, "got 0 and nan"),
-        ((0, 1), {"resolution": 0.0}, "a resolution is a positive number, got 0.0"),
+        ((0, 1), {"resolution": 0.0}, "resolution must be a positive number, got 0.0"),
         ((0, 1), {"labellings": -1}, "labellings must be at least 0, got -1"),
         ((0, 1), {"labellings": 0.5}, "labellings must be an integer, got 0.5"),
     ],

@@ -278,7 +278,7 @@ def test_too_many_states_are_refused_early(monkeypatch):
     ):
         tt.transduce(model, Everything())
     monkeypatch.undo()
-    with pytest.raises(tt.BudgetError, match=r"need tables of .* MiB, and the limit is 0 MiB"):
+    with pytest.raises(tt.BudgetError, match=r"need tables of .* MiB, but the limit is 0 MiB"):
         tt.transduce(model, tt.regular("0 1 2 (0|1)*"), memory_limit=64)
 
 
