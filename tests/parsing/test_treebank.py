@@ -132,7 +132,9 @@ def test_files_that_are_no_treebanks(tmp_path: Path) -> None:
         read_treebank(path)
     path.write_text("\ufeff(S (NN fish))", encoding="utf-8")  # with a mark of the order of bytes
     assert read_treebank(path) == [parse_tree("(S (NN fish))")]
-    with pytest.raises(tt.ModelError, match="line 1, column 601: brackets are nested more than 200 levels deep"):
+    with pytest.raises(
+        tt.ModelError, match="line 1, column 601: brackets are nested more than 200 levels deep"
+    ):
         parse_tree("(S " * 5000)
     deep = parse_tree("(S " * 198 + "(NN fish)" + ")" * 198)
     assert unbinarise(binarise(deep)) == deep and len(deep) == 1
