@@ -18,7 +18,7 @@ from tallytree.errors import BudgetError, InfeasibleError, ModelError, Objective
 
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 _ONCE = 1.0
-"""Signals within so many seconds count as one request: supervisors send several."""
+"""Signals within this many seconds count as one request: supervisors send several."""
 
 
 class Stopped(KeyboardInterrupt):

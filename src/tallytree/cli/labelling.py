@@ -147,7 +147,7 @@ def _labellings(
     where: Constraint | None,
     together: int,
 ) -> Iterator[tuple[Block, list[list[str]]]]:
-    """Yield sentences with their labels, none for empty sentences; so many are predicted at once."""
+    """Yield sentences with their labels, none for empty sentences; this many are predicted at once."""
     number = 1
     while some := list(islice(blocks, together)):
         sentences = [labeller.task.rows(block, kind) for block in some if block.rows]

@@ -189,7 +189,7 @@ def _among_of_last(scope: Scope, sizes: Sequence[int], parameters: Parameters) -
 
 
 def _diverse(scope: Scope, sizes: Sequence[int], parameters: Parameters) -> list[Counted]:
-    """At least so many differences from given values."""
+    """At least this many differences from given values."""
     given = zip(scope, sizes, parameters["values"], strict=True)
     entries = tuple((v, tuple(int(a != _whole(value)) for a in range(n))) for v, n, value in given)
     return [Counted(entries, low=_whole(parameters["distance"]))]

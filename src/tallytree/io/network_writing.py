@@ -58,7 +58,7 @@ class IntegerNetwork(NamedTuple):
 
 
 def integer_network(problem: ProblemFile, decimals: int | None) -> IntegerNetwork:
-    """Convert scores to costs with so many decimals; by default as many as needed, at most six."""
+    """Convert scores to costs with this many decimals; by default as many as needed, at most six."""
     if problem.objective is not None and problem.objective.text.strip() != "score":
         raise ModelError(
             f"a cost function network can only maximise the score, but this problem has the objective "

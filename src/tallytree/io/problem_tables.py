@@ -17,7 +17,7 @@ from tallytree.values import read_only
 
 
 def afford(cells: int, limit: float, at: At) -> None:
-    """Raise an error if so many entries exceed the memory limit."""
+    """Raise an error if this many entries exceed the memory limit."""
     if 8 * cells > limit:
         raise BudgetError(
             f"{at.file}: {at.path}: its tables would have {cells} entries, at least {8 * cells:.3g} bytes, "

@@ -93,7 +93,7 @@ class Task(ABC):
         return self
 
     def pieces(self, size: int) -> list[Self]:
-        """Split the task into pieces of at most so many examples."""
+        """Split the task into pieces of at most this many examples."""
         return [self._part(first, first + size) for first in range(0, len(self), size)]
 
     @abstractmethod

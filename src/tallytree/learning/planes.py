@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _DENSE = 4
-"""Up to so many positions per entry, scanning all positions is faster than sorting the entries."""
+"""Up to this many positions per entry, scanning all positions is faster than sorting the entries."""
 
 Features = tuple[Integers, Floats]
 """A sparse vector: indices, possibly repeated, and the values to be added up there."""

@@ -27,7 +27,7 @@ Attributes = list[list[str]]
 
 _LENGTHS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30)
 _WHOLE = 4
-"""Up to so many words, the tags of a span form one attribute."""
+"""Up to this many words, the tags of a span form one attribute."""
 
 
 class Sentence(NamedTuple):

@@ -172,7 +172,7 @@ def packed(sets: Sequence[WorkingSet]) -> Arrays:
 
 
 def unpacked(arrays: Arrays, sets: int, dimension: int) -> list[WorkingSet]:
-    """Return the working sets in such arrays: so many, with planes of so many dimensions."""
+    """Return the working sets in such arrays: this many, with planes of this many dimensions."""
     _check(arrays, sets, dimension)
     ends = np.cumsum(arrays["plane_sizes"])[:-1]
     parts = zip(
@@ -211,5 +211,5 @@ def _check(arrays: Arrays, sets: int, dimension: int) -> None:
 
 
 def is_floats(array: NDArray[Any], size: int) -> bool:
-    """Return whether an array is one-dimensional, with so many finite doubles."""
+    """Return whether an array is one-dimensional, with this many finite doubles."""
     return array.dtype == np.float64 and array.shape == (size,) and bool(np.isfinite(array).all())

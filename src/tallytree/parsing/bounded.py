@@ -25,7 +25,7 @@ from tallytree.parsing.statistics import TreeStatistic
 from tallytree.planning.options import Options
 from tallytree.planning.query import Query
 
-_DEAR = 50  # from so many times the operations of a plain chart on, the passes here pay off
+_DEAR = 50  # from this many times the operations of a plain chart on, the passes here pay off
 _GOLDEN = 0.6180339887498949
 _EVALUATIONS, _ROUNDS = 24, 2
 

@@ -33,9 +33,9 @@ def count(
     label : str or iterable of str, optional
         Only constituents with this label, or one of these; by default all, which gives the size of the tree.
     min_length, max_length : int
-        Only constituents with at least, or at most, so many words.
+        Only constituents with at least, or at most, this many words.
     min_depth, max_depth : int
-        Only constituents with at least, or at most, so many constituents above them; the top has none. The
+        Only constituents with at least, or at most, this many constituents above them; the top has none. The
         chart then distinguishes symbols by depth, and grows by a factor of up to ``max_depth + 2``.
     cap : int, optional
         The maximum of the count: larger counts are reported as ``cap``.
@@ -170,7 +170,7 @@ def _gold(truth: Tree) -> tuple[tuple[Constituent, int], ...]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Comparison(TreeStatistic):
-    """A statistic of a tree that is compared with the truth, over so many words."""
+    """A statistic of a tree that is compared with the truth, over this many words."""
 
     words: int
 

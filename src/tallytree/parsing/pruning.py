@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 _ROUNDS, _WORTHWHILE = 4, 0.97  # how often items are pruned again, and the ratio that makes it worthwhile
-_DEAR = 50  # from so many times the operations of a plain chart on, the search for prices pays off
+_DEAR = 50  # from this many times the operations of a plain chart on, the search for prices pays off
 
 Floats = NDArray[np.float64]
 

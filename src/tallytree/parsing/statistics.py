@@ -212,7 +212,7 @@ def checked_cap(cap: int | None) -> int | None:
 
 
 def checked_statistics(statistics: Iterable[object], words: int) -> tuple[TreeStatistic, ...]:
-    """Return statistics of trees over so many words; raise an error for anything else."""
+    """Return statistics of trees over this many words; raise an error for anything else."""
     checked = (statistics,) if isinstance(statistics, TreeStatistic) else tuple(statistics)
     kept = []
     for statistic in checked:

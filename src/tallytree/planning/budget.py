@@ -15,7 +15,7 @@ from tallytree.planning.query import Query
 
 
 def advice(statistics: int) -> str:
-    """Return advice for making a plan over so many statistics smaller."""
+    """Return advice for making a plan over this many statistics smaller."""
     if not statistics:
         return (
             "Give a better elimination order (order=), or raise memory_limit=; for wide graphs without "
@@ -67,7 +67,7 @@ class Budget:
             raise self.exceeded(what, size)
 
     def exceeded(self, what: str, more: float = 0.0) -> BudgetError:
-        """Return the error for something that needs so many more bytes."""
+        """Return the error for something that needs this many more bytes."""
         return BudgetError(
             f"{what}: together with what is held already that takes {readable_bytes(self.held + more)}, and "
             f"the limit is {readable_bytes(self.limit)}. Ask for less, or raise memory_limit="

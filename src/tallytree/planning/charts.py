@@ -184,7 +184,7 @@ class ChartLayout:
 
 
 def chart_too_large(words: int, size: float, limit: float, place: str = "") -> BudgetError:
-    """Return the error for a chart that needs so many bytes."""
+    """Return the error for a chart that needs this many bytes."""
     return BudgetError(
         f"the chart of {words} words needs {readable_bytes(size)}{place}; the limit is "
         f"{readable_bytes(limit)}. Bound or cap statistics (where=), leave some out, use a grammar with "

@@ -33,7 +33,7 @@ class Recent(Generic[Value]):
         return None if found is None else found[0]
 
     def keep(self, key: Hashable, value: Value, size: int) -> None:
-        """Cache a value of so many bytes, at least until the next one."""
+        """Cache a value of this many bytes, at least until the next one."""
         with self._lock:
             self.forget(key)
             self._values[key] = value, size

@@ -28,7 +28,7 @@ _DEAR = 1e9  # operations of a lattice from which on counts of distinct entries 
 _MOST_COUNTS = 2**24  # tallies by the bound, of which a few percent are reachable
 _MANY = 10_000  # labellings in order, which take longer than enumerating all
 _LISTED_BYTES = 2.0**29  # listing tallies takes about ten times longer than passing them on
-_TALLIES = 4096  # the resolution to suggest: about so many tallies in total
+_TALLIES = 4096  # the resolution to suggest: about this many tallies in total
 
 
 class Search:

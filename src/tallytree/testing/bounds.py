@@ -36,7 +36,7 @@ from tallytree.statistics.statistic import Statistic
 from tallytree.testing.sentences import check_sentences
 
 MOST_TALLIES = 1 << 21
-"""Of larger boxes, so many tallies are sampled."""
+"""Of larger boxes, this many tallies are sampled."""
 
 
 def check_bounds(solution: Solution) -> None:
@@ -44,7 +44,7 @@ def check_bounds(solution: Solution) -> None:
 
     The numbers of the certificate are recomputed, and so is the proof: tallies outside the boxes cannot
     be better, nor labellings beyond the budgets, and those within a budget are covered by a full table
-    over the few states that they can have. Of boxes with more than two million tallies, so many are sampled.
+    over the few states that they can have. Of boxes with more than two million tallies, a sample is checked.
 
     Parameters
     ----------

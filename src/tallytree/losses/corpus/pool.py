@@ -116,7 +116,7 @@ class Pool:
 
     @staticmethod
     def bytes_for(rows: int, columns: int) -> int:
-        """Return the size of a pool of so many rows: its arrays, and those used to find hulls."""
+        """Return the size of a pool of this many rows: its arrays, and those used to find hulls."""
         return rows * (40 + 8 * columns) + rows * (100 + 56 * columns)
 
     def support(self, multipliers: NDArray[np.float64]) -> Support:
