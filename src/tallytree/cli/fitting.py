@@ -47,7 +47,7 @@ def learning_options(command: ArgumentParser) -> None:
         choices=LOSS_NAMES,
         help="the loss to train for (default hamming; for parse: none, count rules only)",
     )
-    add("--beta", type=positive, help="the weight of recall against precision in F (default 1)")
+    add("--beta", type=positive, help="the weight of recall relative to precision in F (default 1)")
     add("--background", metavar="LABEL", help="the negative label for f1 and iou (default O)")
     add(
         "--objective",

@@ -138,7 +138,7 @@ def strategy_option(command: ArgumentParser) -> None:
         "--strategy",
         choices=get_args(Strategy),
         default="auto",
-        help="full computes whole tables, bounds rules out most tallies first; auto chooses (default)",
+        help="full computes full tables, bounds rules out most tallies first; auto chooses (default)",
     )
 
 
