@@ -30,7 +30,7 @@ def test_no_labelling_has_a_tally_beyond_64_bits(tally: int) -> None:
             found.at(tally) if isinstance(found, tt.Profile) else found.sample(tally=[tally])
     assert tt.profile(chain(), [falls]).at(np.int8(-1)).tally.falls == -1
     for wrong in (1.0, "1", None, True):
-        with pytest.raises(tt.ModelError, match="made of integers"):
+        with pytest.raises(tt.ModelError, match="consist of integers"):
             tt.profile(chain(), [falls]).at(wrong)
 
 
@@ -101,12 +101,12 @@ class Odd(tt.Machine):
 @pytest.mark.parametrize(
     ("start", "step", "stop", "message"),
     [
-        (0, 3, (), r"step of Odd gave 3; it gives the next state and a tuple"),
-        (0, (1, (), 2), (), r"step of Odd gave \(1, \(\), 2\)"),
-        (0, ([1], ()), (), r"\[1\] is a state of Odd; states are hashable"),
+        (0, 3, (), r"Odd.step returned 3; it must return the next state and a tuple"),
+        (0, (1, (), 2), (), r"Odd.step returned \(1, \(\), 2\)"),
+        (0, ([1], ()), (), r"\[1\] is a state of Odd, but states must be hashable"),
         ([0], (1, ()), (), r"\[0\] is a state of Odd"),
-        (0, (1, 7), (), r"Odd gives out 7"),
-        (0, (1, ()), 5, r"Odd gives out 5"),
+        (0, (1, 7), (), r"Odd returned 7"),
+        (0, (1, ()), 5, r"Odd returned 5"),
     ],
 )
 def test_what_machines_may_not_give(start: object, step: object, stop: object, message: str) -> None:
@@ -154,7 +154,7 @@ def test_constraints_are_nested_a_hundred_deep() -> None:
     assert tt.solve(chain(), where=nested).score == 9.0
     assert tt.solve(chain(), where=~~nested).score == 9.0
     assert pickle.loads(pickle.dumps(nested)).depth == 100
-    with pytest.raises(tt.ModelError, match="nested more than 100 deep"):
+    with pytest.raises(tt.ModelError, match="nested more than 100 levels deep"):
         for _ in range(sys.getrecursionlimit()):
             nested = (nested & b) | a
     row = a

@@ -77,7 +77,7 @@ COUNTED = {
             return lambda limit: len(parsing.k_best(forest, k, memory_limit=limit))
         small, call = asked(5), asked(2500)
         """,
-        r"trees in order, of which|best: together|trees that have come",
+        r"trees in order, of which|best: together|trees found so far",
     ),
     "corpus": (
         """
@@ -208,7 +208,7 @@ def test_a_program_that_cannot_fit_is_not_drawn_up(monkeypatch):
     for where, strategy in ((None, "auto"), (ones <= 3, "auto"), (ones <= 3, "full"), (ones <= 3, "bounds")):
         with pytest.raises(
             tt.BudgetError,
-            match=r"the plan needs .* for the program of 30,001 variables alone, and the limit is",
+            match=r"the plan needs .* for the program of 30,001 variables alone, but the limit is",
         ):
             tt.solve(uniform(30_001), where=where, memory_limit=5e6, strategy=strategy)
 
@@ -376,7 +376,7 @@ def test_a_search_that_has_no_room_goes_on_with_what_it_has_found():
 def test_excluding_counts_what_is_excluded():
     model = uniform(200)
     some = np.random.default_rng(0).integers(0, 3, size=(500, 200))
-    with pytest.raises(tt.BudgetError, match=r"the [\d,]+ labellings to leave out: together"):
+    with pytest.raises(tt.BudgetError, match=r"the [\d,]+ labellings to exclude: together"):
         tt.exclude(model, some, memory_limit=2e5)
 
 

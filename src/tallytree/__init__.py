@@ -1,7 +1,7 @@
 """Exact MAP inference on discrete models with global dependencies.
 
 Maximise ``H(F(y), G(y))``: a factor-graph score ``F``, integer statistics ``G`` counted over the whole
-labelling, and any ``H`` that does not decrease in the score.
+labelling, and any ``H`` that is non-decreasing in the score.
 
 >>> import numpy as np
 >>> import tallytree as tt
@@ -11,7 +11,7 @@ labelling, and any ``H`` that does not decrease in the score.
 array([0, 1, 1])
 """
 
-from tallytree import startup as startup  # before all that takes time
+from tallytree import startup as startup  # first, before the slow imports
 
 # isort: split
 from typing import TYPE_CHECKING
@@ -120,7 +120,7 @@ __all__ = [
 ]
 
 _LAZY = ("explorer", "learning", "plot", "testing", "torch")
-"""Packages that take time to import: on first use."""
+"""Packages that are slow to import: loaded on first use."""
 
 if TYPE_CHECKING:
     from tallytree import explorer as explorer
@@ -128,7 +128,7 @@ if TYPE_CHECKING:
     from tallytree import plot as plot
     from tallytree import testing as testing
     from tallytree import torch as torch
-else:  # a type checker is to know the new names alone
+else:  # type checkers only see the new names
     __getattr__ = renamed(__name__, {"AugmentedModel": "ExplicitModel", "augment": "explicit_model"}, _LAZY)
 
 

@@ -1,8 +1,8 @@
-"""A tour in the terminal: which frames of a noisy recording are speech? ``python -m tallytree.demo``.
+"""A tour in the terminal: find the speech in a noisy recording. ``python -m tallytree.demo``.
 
-The recording is made up, and its seed picked to show something: three utterances, and evidence for each frame
-that is right more often than not. A chain that likes to stay in its state hears six of them. One profile has
-the exact answer for every number of utterances; then any constraint and any objective is a look-up.
+The recording is synthetic, with a seed chosen to make a point: three utterances, and evidence for each frame
+that is right more often than not. A chain that prefers to stay in its state finds six utterances. One profile
+has the exact answer for every number of utterances; any constraint or objective is then a look-up.
 """
 
 import argparse
@@ -25,20 +25,20 @@ Labelling = NDArray[np.int64]
 
 
 def recording() -> tt.Model:
-    """Make the model: ``F(y) = Σ_t evidence[t] · [y_t = speech] + 0.9 Σ_t [y_t = y_t+1]``."""
+    """Build the model: ``F(y) = Σ_t evidence[t] · [y_t = speech] + 0.9 Σ_t [y_t = y_t+1]``."""
     evidence = 2 * TRUTH - 1 + np.random.default_rng(2).normal(scale=1.7, size=len(TRUTH))
     unary = np.column_stack((np.zeros(len(TRUTH)), evidence))
     return tt.Model.chain(unary, 0.9 * np.eye(2), states=["silence", "speech"])
 
 
 def utterances(model: tt.Model) -> tt.Statistic:
-    """Count how often speech begins: at the first frame, or after silence."""
+    """Count how often speech starts: at the first frame, or after silence."""
     begins = [((t, t + 1), [[0, 1], [0, 0]]) for t in range(len(model) - 1)]
     return tt.Statistic([((0,), [0, 1]), *begins], name="utterances")
 
 
 def worst_f1(model: tt.Model) -> tt.Solution:
-    """Find the labelling that training on F1 asks for: the largest ``score + 40 (1 - F1)``."""
+    """Find the labelling that F1 training needs: the one with the largest ``score + 40 (1 - F1)``."""
     tp = tt.matches(model, TRUTH, background="silence", name="tp")
     fp = tt.mismatches(model, TRUTH, background="silence", name="fp")
     size = TRUTH.sum()
@@ -49,7 +49,7 @@ def worst_f1(model: tt.Model) -> tt.Solution:
 
 
 def chart(values: NDArray[np.float64], width: int, height: int = 8) -> Iterator[str]:
-    """Draw one column for each value, in eighths of a line, over an axis numbered from 0; ▲ is the best."""
+    """Draw one column per value, in eighths of a line, over an axis numbered from 0; ▲ marks the best."""
     column = max(1, min(3, (width - 9) // len(values)))
     low, high = values.min(), values.max()
     eighths = np.rint(1 + (8 * height - 1) * (values - low) / (high - low)).astype(int)
@@ -62,7 +62,7 @@ def chart(values: NDArray[np.float64], width: int, height: int = 8) -> Iterator[
 
 
 def spark(values: NDArray[np.float64]) -> str:
-    """Draw a signal in one line."""
+    """Draw a signal on one line."""
     return "".join(LEVELS[1 + int(7.999 * share)] for share in (values - values.min()) / np.ptp(values))
 
 
@@ -72,12 +72,12 @@ def strip(labelling: Labelling) -> str:
 
 
 def marks(one: Labelling, other: Labelling) -> str:
-    """Point at the frames in which two labellings differ."""
+    """Mark the frames in which two labellings differ."""
     return "".join(" ▲"[int(different)] for different in one != other)
 
 
 def stacked(rows: Sequence[tuple[str, str]], width: int) -> Iterator[str]:
-    """Put labelled rows below each other, in as many pieces as the width asks for."""
+    """Stack labelled rows, wrapped to the given width."""
     piece = max(8, width - 13)
     for at in range(0, len(TRUTH), piece):
         yield from (f"{label:>11}  {row[at : at + piece]}".rstrip() for label, row in rows)
@@ -85,9 +85,9 @@ def stacked(rows: Sequence[tuple[str, str]], width: int) -> Iterator[str]:
 
 
 def tour(model: tt.Model, width: int) -> Iterator[str]:
-    """Tell the story, line by line; headings begin with #."""
+    """Yield the tour, line by line; headings begin with #."""
     counted = utterances(model)
-    yield "# The price, before anything runs"
+    yield "# The cost, before anything runs"
     yield from str(tt.plan(model, [counted])).splitlines()
     profile = tt.profile(model, [counted])
     yield "# The profile: the best score for every number of utterances"
@@ -103,7 +103,7 @@ def tour(model: tt.Model, width: int) -> Iterator[str]:
     for name, found in (("plain MAP", plain), ("exactly 3", three), ("near 4", near)):
         wrong = (found.assignment != TRUTH).sum()
         yield f"{name:>11}  {found.tally[0]} utterances, score {found.score:.2f}, {wrong} frames wrong"
-    yield "# What training on F1 asks for: the largest score + 40 (1 - F1)"
+    yield "# What F1 training needs: the largest score + 40 (1 - F1)"
     worst = worst_f1(model)
     rows = [("truth", strip(TRUTH)), ("augmented", strip(worst.assignment))]
     yield from stacked([*rows, ("wrong", marks(TRUTH, worst.assignment))], width)
@@ -127,9 +127,9 @@ def write_png(model: tt.Model, path: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the tour, as wide as the terminal and in characters that it can show."""
+    """Print the tour, fitted to the width and character set of the terminal."""
     parser = argparse.ArgumentParser(prog="python -m tallytree.demo", description="A tour of tallytree.")
-    parser.add_argument("--png", metavar="FILE", help="also draw the profile, with matplotlib")
+    parser.add_argument("--png", metavar="FILE", help="also plot the profile (needs matplotlib)")
     path, model = parser.parse_args(arguments).png, recording()
     if path:
         write_png(model, path)

@@ -1,4 +1,4 @@
-"""Names that have changed: the old name works for one more release, with a warning that gives the new one."""
+"""Renamed objects: the old name works for one more release, with a warning that gives the new one."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from importlib import import_module
 from typing import Any
 
 REMOVAL = "0.3.0"
-"""The release in which the old names of this one are removed."""
+"""The release in which the names deprecated in this one are removed."""
 
 
 def warn_renamed(old: str, new: str, stacklevel: int) -> None:
-    """Warn that something has another name; at the line so many calls up."""
+    """Warn that something has been renamed; ``stacklevel`` is that of ``warnings.warn``."""
     text = f"{old} is now called {new}; the old name will be removed in release {REMOVAL}"
     warnings.warn(text, DeprecationWarning, stacklevel=stacklevel)
 
 
 def renamed(module: str, names: Mapping[str, str], lazy: Sequence[str] = ()) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a module some of whose names have changed.
+    """Return a module ``__getattr__`` that resolves renamed and lazily imported names.
 
     Parameters
     ----------
     module : str
         The module's ``__name__``.
     names : mapping of str to str
-        The new name for each old one.
+        Maps each old name to the new one.
     lazy : sequence of str
-        Packages below the module that are imported on first use.
+        Subpackages of the module that are imported on first use.
 
     Returns
     -------
     callable
-        Gives the object of the new name for an old one and warns at the line that used it, so that
-        imports, ``isinstance`` and pickles made under the old name work.
+        Returns the renamed object for an old name and warns at the line that used it, so that
+        imports, ``isinstance`` and pickles made with the old name keep working.
 
     Examples
     --------

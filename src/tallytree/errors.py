@@ -1,44 +1,44 @@
-"""What can go wrong, by cause. Every error of the library is a :class:`TallytreeError`.
+"""Errors, by cause. Every error raised by the library is a :class:`TallytreeError`.
 
-Each error carries one text that says what was wrong, what was got and what to do next, and survives pickling,
-so that it can come back from a worker process.
+Each message says what was wrong, what was passed and what to do next. Errors survive pickling, so they can be
+raised in worker processes.
 """
 
 from typing import Any, Self
 
 
 class TallytreeError(Exception):
-    """The base class of the errors raised by the library."""
+    """Base class of all errors raised by the library."""
 
     def __new__(cls, *arguments: object) -> Self:
-        """Make an error as exceptions are made, whatever else it derives from.
+        """Create the error as a plain exception, whatever else it derives from.
 
-        Tools that carry errors between processes call this by hand, and the one of ``MemoryError`` refuses.
+        Tools that pass errors between processes call ``__new__`` directly, which ``MemoryError`` rejects.
         """
         return Exception.__new__(cls, *arguments)
 
 
 class ModelError(TallytreeError, ValueError):
-    """A model, a statistic, a constraint or a labelling is malformed, or two of them do not fit together."""
+    """A model, statistic, constraint or labelling is malformed, or two of them do not match."""
 
 
 class InfeasibleError(TallytreeError):
-    """The question is well posed, but no labelling meets it.
+    """The problem is well defined, but has no solution.
 
-    Every labelling is forbidden by the factors, or none has the tally or meets the constraint that was asked
-    for.
+    Either the factors forbid every labelling, or no labelling has the requested tally or satisfies the
+    constraint.
     """
 
 
 class BudgetError(TallytreeError, MemoryError):
-    """An answer needs more memory or operations than a limit allows; plans say so before they allocate.
+    """A computation needs more memory or operations than a limit allows; raised before memory is allocated.
 
     Attributes
     ----------
     bound : float or None
-        Where a search by bounds was ended: no labelling has a higher value.
+        If a search by bounds was stopped: an upper bound on the value of every labelling.
     best : Solution or None
-        The best labelling that it had met, with its gap.
+        The best labelling found until then, with its gap.
     """
 
     bound: float | None = None
@@ -46,15 +46,15 @@ class BudgetError(TallytreeError, MemoryError):
 
 
 class ObjectiveError(TallytreeError, ValueError):
-    """The objective is invalid: it decreased in the score, returned nan, or was not elementwise."""
+    """The objective is invalid: it decreases in the score, returns nan, or is not elementwise."""
 
 
 class CertificateError(TallytreeError):
-    """An answer failed its certificate: a labelling does not have the score, tally or loss promised of it.
+    """A result failed its certificate: the labelling does not have the computed score, tally or loss.
 
-    This is a bug in the library or in a custom loss; no answer is returned.
+    This indicates a bug in the library or in a custom loss. No result is returned.
     """
 
 
 class PerformanceWarning(UserWarning):
-    """The answer is right, but a slower method than usual was used; the message says why."""
+    """The result is correct, but a slower method was used; the message says why."""

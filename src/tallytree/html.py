@@ -11,7 +11,7 @@ _CELL = "padding:1px 5px;border-radius:3px;color:#10151b;text-align:center;"
 
 
 def described(title: str, pairs: Iterable[tuple[str, object]]) -> str:
-    """Return a title over a table of names and values.
+    """Return a title above a table of names and values.
 
     Examples
     --------
@@ -26,14 +26,14 @@ def described(title: str, pairs: Iterable[tuple[str, object]]) -> str:
 
 
 def rows(heads: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
-    """Return a table with a line of heads."""
+    """Return a table with a header row."""
     top = "".join(f"<th>{escape(head)}</th>" for head in heads)
     body = "".join(f"<tr>{''.join(f'<td>{escape(str(c))}</td>' for c in line)}</tr>" for line in lines)
     return f"<table><tr>{top}</tr>{body}</table>"
 
 
 def cells(codes: Sequence[int], labels: Sequence[object], names: Sequence[str] | None, columns: int) -> str:
-    """Return labels on coloured ground, in so many columns (0: as many as fit), the first few hundred."""
+    """Return up to a few hundred labels on coloured backgrounds in ``columns`` columns (0: whatever fits)."""
     drawn = []
     for i, (code, label) in enumerate(zip(codes[:_MOST], labels[:_MOST], strict=True)):
         colour = _PALETTE[code] if code < len(_PALETTE) else f"hsl({code * 47 % 360} 60% 78%)"
@@ -48,7 +48,7 @@ def cells(codes: Sequence[int], labels: Sequence[object], names: Sequence[str] |
 
 
 def curve(xs: Sequence[float], ys: Sequence[float]) -> str:
-    """Return a curve through points, as a picture."""
+    """Return an SVG curve through the points."""
     width, height, edge = 320, 120, 8
     left, right, low, high = min(xs), max(xs), min(ys), max(ys)
     places = [

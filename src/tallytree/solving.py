@@ -1,7 +1,7 @@
-"""The verbs: a query is asked, planned, run, and answered.
+"""The main functions: each one checks a query, plans it, runs the plan and returns the answer.
 
-``solve``, ``profile``, ``distribution`` and ``plan`` are written once, for models and for forests: an engine
-(:mod:`tallytree.running.engine`) knows how messages are passed over what they are given.
+``solve``, ``profile``, ``distribution`` and ``plan`` work on models and forests alike: an engine
+(:mod:`tallytree.running.engine`) implements message passing for each kind of input.
 """
 
 from __future__ import annotations
@@ -60,31 +60,31 @@ def solve(
     Parameters
     ----------
     model : Model, Reduction or Forest
-        The factor graph; or a reduction, whose labellings come back as those of the original model; or the
-        trees of a sentence.
+        The factor graph; or a reduction, whose labellings are returned in terms of the original model; or the
+        parse forest of a sentence.
     statistics : iterable of Statistic or Recipe
-        The arguments of the objective after the score, in order.
+        The statistics passed to the objective after the score, in order.
     objective : callable, optional
         ``H(score, *tallies)``; by default the score.
     where : Constraint or str, optional
         The constraint to satisfy. It may use statistics that are not in ``statistics``. A text names those
         that are, as in a problem file: ``where="2 <= ones <= 5 or ones == 0"``.
     fixed : mapping of variable to state, optional
-        The state that a variable must take; variables and states by name or number.
+        The state that each given variable must take; variables and states by name or number.
     allowed : mapping of variable to list of states, optional
-        The states that a variable may take.
+        The states that each given variable may take.
     **options
         ``order``, ``memory_limit``, ``layout``, ``backend`` and ``threads``, as for :func:`profile`. With
         ``precision="single"``, tables take half the memory and about half the time; the solution is then
         optimal up to a proven :attr:`~Solution.gap`.
 
         ``strategy="full"`` computes the best score for every tally. ``"bounds"`` rules out nearly all tallies
-        by bounds and computes only the others. It is exact as well, and much faster on large problems, but
-        supports only one to three statistics; other questions are solved in full. ``"auto"``, the default,
+        by bounds and computes only the rest. It is exact as well, and much faster on large problems, but
+        supports only one to three statistics; other problems are solved in full. ``"auto"``, the default,
         uses bounds if the tables do not fit in memory, and tries them first if the tables would take long.
 
-        ``operation_limit`` is the maximum number of add-max operations, for tables and for a search by
-        bounds. By default there is none.
+        ``operation_limit`` is the maximum number of add-max operations, for tables as well as for a search
+        by bounds. There is no limit by default.
 
     Returns
     -------
@@ -94,10 +94,10 @@ def solve(
     Raises
     ------
     InfeasibleError
-        No labelling satisfies the constraint. The message names the nearest attainable tallies.
+        No labelling satisfies the constraint. The message lists the nearest attainable tallies.
     BudgetError
-        The tables do not fit the memory, or take too many operations. If a search by bounds was ended by a
-        limit, the error has its ``bound``, and ``best``, the best labelling found.
+        The tables do not fit in memory or take too many operations. If a search by bounds reached a limit,
+        the error has its ``bound``, and ``best``, the best labelling found.
 
     Examples
     --------
@@ -123,14 +123,14 @@ def ask(
     fixed: Fixed | None = None,
     allowed: Allowed | None = None,
 ) -> Query[Any]:
-    """Ask about a model or a forest: what the user wrote is checked and bound here, once."""
+    """Return a checked query about a model or a forest, bound to it."""
     if fixed or allowed:
         return engine_of(model).query(model, statistics, where, fixed=fixed, allowed=allowed)
     return engine_of(model).query(model, statistics, where)
 
 
 def best_of(table: TallyTable[Any], objective: Objective | None = None) -> Any:
-    """Look up and decode the best; where the constraint leaves nothing, say what comes nearest."""
+    """Look up and decode the optimum; if nothing satisfies the constraint, report the nearest tallies."""
     try:
         return table.best(objective)
     except InfeasibleError:
@@ -161,28 +161,28 @@ def profile(
     plan: Any = None,
     **options: Unpack[Keywords],
 ) -> Any:
-    """Compute the best score for every attainable tally, in one upward pass.
+    """Compute the best score for every attainable tally in one upward pass.
 
     Parameters
     ----------
     model : Model, Reduction or Forest
-        The factor graph; or a reduction, whose labellings come back as those of the original model; or the
-        trees of a sentence.
+        The factor graph; or a reduction, whose labellings are returned in terms of the original model; or the
+        parse forest of a sentence.
     statistics : iterable of Statistic or Recipe
-        What to tally: statistics of the model, and a reduction's own.
+        The statistics to tally, of the model or of the reduction.
     fixed, allowed : mapping, optional
-        The state that a variable must take, the states it may take: the profile of
+        The state that a variable must take, or the states it may take. Gives the profile of
         ``model.restricted(fixed, allowed)``.
     plan : Plan, optional
-        A plan for a model of the same shape and the same statistics.
+        A plan made for a model of the same shape and the same statistics.
     **options
-        ``order``, ``memory_limit``, ``layout`` and ``precision``, as for :func:`plan`, where none is given.
+        ``order``, ``memory_limit``, ``layout`` and ``precision``, as for :func:`plan`, if no plan is given.
         In single precision, ``scores`` are upper bounds, and the :attr:`~Solution.gap` of a solution bounds
-        how much better another labelling could be.
+        how much better any other labelling could be.
 
-        ``backend`` is ``"native"``, the compiled executor, or ``"reference"``, a slow NumPy version for
-        learning and testing. ``threads`` defaults to one, and to the number of processors for large
-        problems; the result is the same, bit for bit.
+        ``backend`` is ``"native"``, the compiled executor, or ``"reference"``, a slow NumPy implementation
+        for learning and testing. ``threads`` defaults to one for small problems and to the number of
+        processors for large ones; the result is bitwise identical.
 
     Returns
     -------
@@ -251,7 +251,7 @@ def distribution(
 
 
 def _planned(query: Query[Any], plan: Any, options: Options) -> Any:
-    """Return the plan that was given, if it fits, or make one."""
+    """Return the given plan if it fits, or make a new one."""
     if plan is None:
         return engine_of(query.subject).plan(query, options.plan)
     plan.check(query.subject, query.carried)
@@ -281,25 +281,25 @@ def plan(
         The statistics to carry along.
     where : Constraint or str, optional
         Plan what :func:`solve` would run for this constraint: its statistics are combined and capped, and
-        the tallies that it rules out are left out. Such a plan is for inspection; it cannot be passed to
+        tallies that it rules out are dropped. Such a plan is for inspection only; it cannot be passed to
         :func:`profile`.
     **options
         ``order`` is an elimination order, a clique tree, or the name of a heuristic: ``min-fill``,
-        ``min-degree``, ``min-weight``, ``natural``, ``sweep``, ``min-tally``. By default several are tried
+        ``min-degree``, ``min-weight``, ``natural``, ``sweep`` or ``min-tally``. By default several are tried
         and the cheapest is kept.
 
-        ``memory_limit`` is in bytes; by default half of the machine's (or the control group's) memory.
+        ``memory_limit`` is in bytes; by default half of the memory of the machine (or of its control group).
 
-        ``layout`` says how tallies are stored, ``"rows"`` or ``"cells"``; by default, ``"auto"``, the smaller
-        one.
+        ``layout`` is how tallies are stored: ``"rows"``, ``"cells"``, or ``"auto"`` (default), whichever is
+        smaller.
 
-        ``precision="single"`` halves the memory of the tables and takes about half of the time; scores become
+        ``precision="single"`` halves the memory of the tables and takes about half the time; scores become
         upper bounds, and solutions have a proven :attr:`~Solution.gap`.
 
     Raises
     ------
     BudgetError
-        The plan does not fit the memory limit. Nothing has been allocated.
+        The plan exceeds the memory limit. Nothing has been allocated.
 
     Examples
     --------

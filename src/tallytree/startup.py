@@ -1,4 +1,4 @@
-"""The first thing that runs: a command that is stopped while it is being loaded ends without a traceback."""
+"""Runs first: a command that is interrupted while it is still loading exits without a traceback."""
 
 # Python has loaded all of these before it begins; the module `signal`, made of the first, takes a moment.
 import _signal  # type: ignore[import-not-found]
@@ -7,9 +7,9 @@ import sys
 
 
 def is_command() -> bool:
-    """Say whether Python was started for the command line of this library."""
+    """Whether Python was started to run this library's command line."""
     name = sys.argv[0] if sys.argv else ""
-    if name == "-m":  # so it is called until the module is found
+    if name == "-m":  # its name until the module is found
         given = sys.orig_argv
         return given[given.index("-m") + 1].partition(".")[0] == "tallytree" if "-m" in given[:-1] else False
     return os.path.splitext(os.path.basename(name))[0] == "tallytree"

@@ -1,9 +1,9 @@
-"""Parse trees as values.
+"""Parse trees.
 
-A tree has a label and either children or one word. The trees directly above words are **tags**; all others
-are **constituents**, known by their label and the words that they span, ``(label, start, end)`` with ``end``
-one behind the last word. A node with the empty label holds a tree together without being a constituent, as
-the outermost bracket of a treebank file does.
+A tree has a label and either children or a single word. Trees directly above words are **tags**; all others
+are **constituents**, identified by their label and the words they span, ``(label, start, end)``, where
+``end`` is exclusive. A node with an empty label groups trees without being a constituent, like
+the outermost bracket in a treebank file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tallytree.errors import ModelError
 
 
 class Constituent(NamedTuple):
-    """A labelled stretch of words."""
+    """A labelled span of words."""
 
     label: str
     start: int
@@ -25,7 +25,7 @@ class Constituent(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A tree inside another one: where it is, and how many constituents are above it."""
+    """A subtree: its position, and the number of constituents above it."""
 
     tree: Tree
     start: int
@@ -35,14 +35,14 @@ class Node(NamedTuple):
 
 @final
 class Tree:
-    """A parse tree; immutable.
+    """An immutable parse tree.
 
     Parameters
     ----------
     label : str
-        The label of the top; empty for a node that is no constituent.
+        The label of the root; empty for a node that is not a constituent.
     children : iterable of Tree, or str
-        The sub-trees, at least one; or the word below a tag.
+        The subtrees, at least one; or the word below a tag.
 
     Examples
     --------
@@ -65,28 +65,28 @@ Constituent(label='VP', start=1, end=2)]
         word = children if isinstance(children, str) else None
         below = () if isinstance(children, str) else tuple(children)
         if not isinstance(label, str):
-            raise ModelError(f"the label of a tree is a string, got {label!r}")
+            raise ModelError(f"the label of a tree must be a string, got {label!r}")
         if word is None and not below:
             raise ModelError(f"the tree '{label}' has neither children nor a word")
         wrong = next((child for child in below if not isinstance(child, Tree)), None)
         if wrong is not None:
             raise ModelError(
-                f"the children of '{label}' are trees, got {wrong!r}; a word stands alone below its tag, as "
+                f"the children of '{label}' must be trees, got {wrong!r}; a word is given on its own, as "
                 "in Tree('NN', 'fish')"
             )
         length = 1 if word is not None else sum(map(len, below))
         self.__dict__.update(label=label, children=below, word=word, _length=length)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"cannot set {name!r}: a Tree is immutable; make a new one")
+        raise AttributeError(f"cannot set {name!r}: a Tree is immutable; create a new one")
 
     @property
     def is_tag(self) -> bool:
-        """Whether it stands directly above a word."""
+        """Whether it is directly above a word."""
         return self.word is not None
 
     def nodes(self) -> Iterator[Node]:
-        """Go through all nodes, each before its children, from left to right."""
+        """Iterate over all nodes, parents before children, from left to right."""
         waiting = [(self, 0, 0)]
         while waiting:
             tree, start, depth = waiting.pop()
@@ -118,7 +118,7 @@ Constituent(label='VP', start=1, end=2)]
         return tuple(tag for _, tag in self.tagged)
 
     def constituents(self) -> Counter[Constituent]:
-        """Return the constituents, with how often each occurs: tags and empty labels are none."""
+        """Return each constituent with its count; tags and empty labels are not constituents."""
         return Counter(
             Constituent(node.tree.label, node.start, node.end)
             for node in self.nodes()
@@ -156,7 +156,7 @@ Constituent(label='VP', start=1, end=2)]
         return Tree, (self.label, self.children if self.word is None else self.word)
 
     def pretty(self, indent: int = 0) -> str:
-        """Return the tree in brackets, one constituent on each line.
+        """Return the tree in bracket notation, one constituent per line.
 
         Examples
         --------

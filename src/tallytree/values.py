@@ -1,4 +1,4 @@
-"""What all values of the library share: they are frozen, their arrays are read-only, content has a digest."""
+"""Shared by all value classes: immutability, read-only arrays, and digests of content."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from numpy.typing import NDArray
 T = TypeVar("T")
 
 set_once = object.__setattr__
-"""How the constructor of a :class:`Frozen` value fills its slots."""
+"""Sets the slots of a :class:`Frozen` value in its constructor."""
 
 
 class Frozen:
-    """A value: its slots are filled by the constructor and never change."""
+    """An immutable value: its slots are set by the constructor and never change."""
 
     __slots__ = ()
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"cannot set {name!r}: a {type(self).__name__} is immutable; make a new one")
+        raise AttributeError(f"cannot set {name!r}: a {type(self).__name__} is immutable; create a new one")
 
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"cannot delete {name!r}: a {type(self).__name__} is immutable")
 
 
 def counted(number: int, noun: str) -> str:
-    """Write a number of things, for people."""
+    """Format a count with its noun, in the plural where needed."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Mark an array of our own as read-only, in place, with the arrays that it is a view of; return it."""
+    """Mark an array that we own as read-only, in place, with the arrays it is a view of; return it."""
     array.setflags(write=False)
     base = array.base
     while isinstance(base, np.ndarray):
@@ -43,10 +43,9 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def owned(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
-    """Give a read-only C-contiguous array that nobody can change: the same one if it is that, or a copy.
+    """Return a read-only C-contiguous array that nobody can change: the same one if possible, or a copy.
 
-    A view is as good as what it is a view of: one of writable memory, or of memory that is not NumPy's, is
-    copied.
+    Views of writable memory, or of memory that does not belong to NumPy, are copied.
 
     Examples
     --------
@@ -76,22 +75,22 @@ def _is_settled(base: object) -> bool:
 
 
 def is_masked(value: object) -> bool:
-    """Say whether something is an array that hides some of its entries, which a plain array would show."""
+    """Whether something is a masked array with masked entries, which a plain array would expose."""
     return isinstance(value, np.ma.MaskedArray) and bool(np.ma.is_masked(value))
 
 
 def digest(array: NDArray[Any]) -> bytes:
-    """Sixteen bytes that stand for the shape and the content of an array."""
+    """Return a 16-byte digest of the shape and content of an array."""
     content = hashlib.blake2b(repr(array.shape).encode(), digest_size=16)
     content.update(array.data if array.size else b"")
     return content.digest()
 
 
 class Once(Generic[T]):
-    """Call a function once for each combination of arguments, told apart by identity; numbers by value.
+    """Call a function once for each combination of arguments, compared by identity; numbers by value.
 
-    Long chains repeat a few tables at thousands of positions. What is made of them is made once, and is one
-    object again.
+    Long chains repeat a few tables at thousands of positions. The result for each is computed once and
+    shared.
 
     Examples
     --------
@@ -106,7 +105,7 @@ class Once(Generic[T]):
         self._known: dict[tuple[int, ...], tuple[T, tuple[Any, ...]]] = {}
 
     def __call__(self, *arguments: Any) -> T:
-        """Return what the function gives for these objects; they are kept with it."""
+        """Return the result for these arguments, which are kept alive with it."""
         key = tuple([one if isinstance(one, int) else id(one) for one in arguments])
         if key not in self._known:
             self._known[key] = self._function(*arguments), arguments

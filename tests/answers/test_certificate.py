@@ -65,7 +65,7 @@ def test_exclusion_has_the_same_claim_both_ways(week, wet, method):
 def test_ranges_of_scores_say_how_it_was_settled(week):
     best, between = tt.score_between(week, 0, 10), tt.score_between(week, 4, 5)
     assert best.certificate.claim.endswith("it is the best of all")
-    claim = "no labelling with a score from 4 to 5 has a higher one: all that score more were looked at"
+    claim = "no labelling with a score from 4 to 5 has a higher one: all that score more were examined"
     assert between.certificate.claim == claim
     lattice = tt.score_between(week, 4, 5, labellings=0)
     assert lattice.certificate.claim.endswith(
@@ -85,7 +85,7 @@ def test_a_relaxation_explains_its_bound(week, wet):
     assert "scores above 8" in closed.solution.explain()
     assert closed.explain().startswith("optimal: no labelling that satisfies the constraint scores above 8")
     open_ = tt.relax(week, where=wet == 4, candidates=0)
-    assert open_.explain().endswith("no labelling that satisfies it was met")
+    assert open_.explain().endswith("no labelling that satisfies it was found")
 
 
 def test_certificates_survive_pickling_without_a_plan(week, wet):

@@ -193,12 +193,16 @@ def test_a_tally_that_is_not_whole_is_refused():
 def test_what_is_no_randomness_and_no_size_is_refused():
     d = tt.distribution(uniform_chain(6, 2), [tt.count(state=1)])
     for wrong in ("x", -1, [0.5]):
-        with pytest.raises(tt.ModelError, match=r"rng is a numpy.random.Generator, a seed"):
+        with pytest.raises(
+            tt.ModelError, match=r"rng must be a numpy.random.Generator, a non-negative integer seed"
+        ):
             d.sample(rng=wrong)
-    with pytest.raises(tt.ModelError, match=r"rng is a numpy.random.Generator, a seed .* got 'x'"):
+    with pytest.raises(
+        tt.ModelError, match=r"rng must be a numpy.random.Generator, a non-negative integer seed .* got 'x'"
+    ):
         random_model("x")
     for wrong in ("x", -1, 2.5, (2, 3)):
-        with pytest.raises(tt.ModelError, match=r"size is the number of draws, a whole number from 0"):
+        with pytest.raises(tt.ModelError, match=r"size must be a non-negative integer"):
             d.sample(wrong)
 
 

@@ -111,7 +111,7 @@ def test_without_statistics_too() -> None:
 )
 def test_values_are_real_numbers(objective: Objective) -> None:
     model = chain(np.random.default_rng(0))
-    with pytest.raises(tt.ObjectiveError, match=r"one number per row|gave nan"):
+    with pytest.raises(tt.ObjectiveError, match=r"one number per row|is nan"):
         tt.solve(model, [tt.count(model, state=1)], objective)
 
 

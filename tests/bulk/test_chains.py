@@ -305,7 +305,7 @@ def test_only_chains_that_do_not_fit_are_solved_as_models(monkeypatch, loss):
     statistics = [tt.count(state=1), tt.count(state=2)] if loss else []
     small, large = (tt.plan(model, statistics).peak_bytes for model in models)
     monkeypatch.setattr("tallytree.bulk.chains.default_memory_limit", lambda: small + (large - small) / 3)
-    with pytest.warns(tt.PerformanceWarning, match=r"the tables of [1-7] chains do not fit the memory limit"):
+    with pytest.warns(tt.PerformanceWarning, match=r"the tables of [1-7] chains exceed the memory limit"):
         found = best_of_chains(chains, loss, truths, "slack", 2)
     assert as_lists(found) == as_lists(expected)
 

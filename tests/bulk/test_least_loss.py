@@ -120,7 +120,7 @@ def test_what_is_not_known_exactly_is_said():
     with pytest.raises(tt.ModelError, match="background 'Q'"):
         least_loss(chains, tt.losses.FBeta(background="Q"))
     far = chains._replace(emissions=np.array([[0.0, 900.0, 0.0]] * 2))
-    with pytest.raises(tt.ModelError, match="further apart than 500"):
+    with pytest.raises(tt.ModelError, match="more than 500 apart"):
         least_loss(far, tt.losses.ChunkFBeta())
 
 

@@ -22,12 +22,12 @@ from tallytree.io import ProblemFile
         (("solve", "week.json", "--objective=-score"), Exit.MALFORMED, "decreases in the score"),
         (("solve", "week.json", "--count", "wet"), Exit.MALFORMED, "--count takes NAME=VALUE, got 'wet'"),
         (("solve", "week.json", "--set", "target=x"), Exit.MALFORMED, "expected a number, got 'x'"),
-        (("solve", "week.json", "--evidence", "week.evid"), Exit.MALFORMED, "--evidence goes with UAI files"),
+        (("solve", "week.json", "--evidence", "week.evid"), Exit.MALFORMED, "--evidence is for UAI files"),
         (("solve", "week.json", "--memory", "10"), Exit.BUDGET, "the limit is 10 bytes"),
         (("solve", "week.json", "--operations", "10"), Exit.BUDGET, "--operations is 10"),
         (("solve", "week.uai", "--format", "json"), Exit.MALFORMED, "week.uai, line 1, column 1"),
         (("solve", "week.json", "--set", "target=1", "--set", "target=2"), Exit.MALFORMED, "'target' twice"),
-        (("solve", "week.json", "--fix", "0=dry", "--fix", "0=wet"), Exit.MALFORMED, "--fix has '0' twice"),
+        (("solve", "week.json", "--fix", "0=dry", "--fix", "0=wet"), Exit.MALFORMED, "--fix sets '0' twice"),
         (("solve", "week.json", "--set", "tarket=1"), Exit.MALFORMED, "--set tarket: no formula reads it"),
         (
             ("solve", "week.json", "--where", ""),
@@ -37,7 +37,7 @@ from tallytree.io import ProblemFile
         (("solve", "week.json", "--where", "wet>1) or (wet<1"), Exit.MALFORMED, '--where: "wet>1) or'),
         (("solve", "week.json", "--objective", ""), Exit.MALFORMED, 'objective: "", character 1: expected'),
         (("solve", "week.json", "--count", "w=weet"), Exit.MALFORMED, "Did you mean 'wet'?"),
-        (("profile", "week.json", "--objective", "wet/0"), Exit.MALFORMED, "gave nan at tally (wet=0)"),
+        (("profile", "week.json", "--objective", "wet/0"), Exit.MALFORMED, "is nan at tally (wet=0)"),
         (("profile", "week.json", "--objective=-score"), Exit.MALFORMED, "decreases in the score"),
         (("solve", "latin.json"), Exit.MALFORMED, "latin.json is not UTF-8 text: line 2 has the byte 0xe9"),
         (("solve", "latin.cfn"), Exit.MALFORMED, "latin.cfn is not UTF-8 text: line 2 has the byte 0xe9"),
@@ -82,7 +82,7 @@ def test_memory_that_is_not_there_is_no_traceback(files, capsys, monkeypatch):
 
     monkeypatch.setattr(ProblemFile, "solve", greedy)
     assert run("solve", "week.json") == Exit.BUDGET
-    assert "the memory of this machine is not enough: Unable to" in capsys.readouterr().err
+    assert "this machine does not have enough memory: Unable to" in capsys.readouterr().err
 
 
 def test_as_a_process(files):
@@ -107,7 +107,7 @@ def test_as_a_process(files):
     [
         ("solve week.json --json > /dev/full", Exit.USAGE, "tallytree: No space left on device"),
         ("solve week.json >&-", Exit.OK, ""),
-        ("solve - <&-", Exit.USAGE, "tallytree: standard input: it is closed, and nothing can be read"),
+        ("solve - <&-", Exit.USAGE, "tallytree: standard input: it is closed, so nothing can be read"),
         ("solve week.json 2>&-", Exit.OK, ""),
     ],
 )

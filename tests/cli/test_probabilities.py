@@ -52,9 +52,9 @@ def test_samples_are_of_the_tally_and_repeat_with_a_seed(files, capsys):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("week.json",), "a constraint and an objective mean nothing here"),
+        (("week.json",), "constraints and objectives do not apply"),
         (("week.uai", *COUNT, "--given", "ones=2"), "--given needs one number for each statistic (wet)"),
-        (("week.uai", *COUNT, "--given", "wet=two"), "--given wet: expected a whole number"),
+        (("week.uai", *COUNT, "--given", "wet=two"), "--given wet: expected an integer"),
     ],
 )
 def test_what_cannot_be_drawn(files, capsys, arguments, says):

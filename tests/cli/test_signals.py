@@ -105,7 +105,7 @@ def test_files_that_are_half_written_go_away(corpus, number):
     process.send_signal(number)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 128 + number
-    name = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
+    name = "interrupted" if number == signal.SIGINT else f"stopped by {number.name}"
     assert err == f"tallytree: {name}\n"
     assert not list(corpus.glob(".o.txt.*")) and not Path("o.txt").exists()
 

@@ -187,7 +187,7 @@ def test_a_checkpoint_is_taken_up_again(files, capsys):
     assert [entry.number for entry in history] == [1, 2, 3, 4, 5]
     assert history[1].seconds == json.loads(first.out)["seconds"]
     assert run(*command, "-o", "m.npz", "--seed", "1") == Exit.MALFORMED
-    assert "is of another run: its solver is" in capsys.readouterr().err
+    assert "is from another run: its solver is" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("solver", ["cutting-planes", "subgradient"])
@@ -316,8 +316,9 @@ def test_sentences_without_a_tree_are_named(files, capsys):
         ("train tag train.txt -o m.npz --column 9", Exit.MALFORMED,
          "line 3 of train.txt: the label should be in column 9, but there are 3 columns: 'the "),
         ("train tag train.txt -o m.npz --column x", Exit.MALFORMED, "--column takes a number from 1"),
-        ("train tag train.txt -o m.npz --hashed 0", Exit.MALFORMED, "a whole number below 2**31, at least 1"),
-        ("train tag train.txt -o m.npz --jobs 0", Exit.MALFORMED, "n_jobs is a number of processes"),
+        ("train tag train.txt -o m.npz --hashed 0", Exit.MALFORMED,
+         "an integer of at least 1 and below 2**31"),
+        ("train tag train.txt -o m.npz --jobs 0", Exit.MALFORMED, "n_jobs must be a number of processes"),
         ("train tag nowhere.txt -o no/m.npz", Exit.USAGE, "tallytree: no/m.npz: No such file"),
         ("train tag nowhere.txt -o .", Exit.USAGE, "tallytree: .: Is a directory"),
         ("parse g.json train.mrg -o no/trees", Exit.USAGE, "tallytree: no/trees: No such file"),
@@ -331,39 +332,48 @@ def test_sentences_without_a_tree_are_named(files, capsys):
         ("chunk chunker.npz train.txt --where n>=1", Exit.MALFORMED, "add --count n=LABEL"),
         ("chunk chunker.npz train.txt --count n=O --where n", Exit.MALFORMED, "--where takes a condition"),
         ("chunk chunker.npz train.txt --count n=O --where n>=5", Exit.INFEASIBLE, "sentence 2 (the …): no"),
-        ("chunk chunker.npz train.txt --count 1n=O", Exit.MALFORMED, "cannot stand in a formula"),
-        ("chunk chunker.npz train.txt -k 2 --decode expected-f", Exit.MALFORMED, "leave out --decode"),
+        ("chunk chunker.npz train.txt --count 1n=O", Exit.MALFORMED, "is not a valid name in a formula"),
+        ("chunk chunker.npz train.txt -k 2 --decode expected-f", Exit.MALFORMED, "remove --decode"),
         ("parse train.txt train.txt", Exit.MALFORMED, "train.txt, line 1, column 1"),
-        ("parse chunker.npz train.txt", Exit.MALFORMED, "chunker.npz holds no parser but a SequenceSVM"),
-        ("train parse train.mrg -o p.npz --loss hamming", Exit.MALFORMED, "--loss hamming is not for parse"),
-        ("train tag train.txt -o p.npz --loss crossing-brackets", Exit.MALFORMED, "is not for tag; there"),
+        ("parse chunker.npz train.txt", Exit.MALFORMED, "chunker.npz holds a SequenceSVM, not a parser"),
+        ("train parse train.mrg -o p.npz --loss hamming", Exit.MALFORMED,
+         "--loss hamming does not work for parse"),
+        ("train tag train.txt -o p.npz --loss crossing-brackets", Exit.MALFORMED,
+         "does not work for tag; use"),
         ("parse g.json one.txt --score --format text", Exit.MALFORMED, "--score compares with trees"),
-        ("parse g.json train.mrg -k 2 --decode max-bracket", Exit.MALFORMED, "max-bracket gives one tree"),
-        ("parse g.json train.mrg --penalty 0", Exit.MALFORMED, "--penalty means nothing but for"),
+        ("parse g.json train.mrg -k 2 --decode max-bracket", Exit.MALFORMED,
+         "max-bracket predicts a single tree"),
+        ("parse g.json train.mrg --penalty 0", Exit.MALFORMED, "--penalty has no effect except"),
         ("parse g.json empty.txt --score", Exit.MALFORMED, "there are no trees in empty.txt"),
         ("parse g.json train.mrg --count n=Np", Exit.MALFORMED,
-         "--count n: there is no label 'Np'; did you mean 'NP'? The labels are NP, PP, S, VP, *"),
-        ("parse g.json train.mrg --count n=NP --count n=VP", Exit.MALFORMED, "--count has 'n' twice"),
+         "--count n: unknown label 'Np'; did you mean 'NP'? The labels are NP, PP, S, VP, *"),
+        ("parse g.json train.mrg --count n=NP --count n=VP", Exit.MALFORMED, "--count sets 'n' twice"),
         ("parse g.json latin.txt", Exit.MALFORMED, "latin.txt is not UTF-8 text: line 3 has the byte 0xe9"),
         ("parse g.json latin.txt --score", Exit.MALFORMED, "line 3 has the byte 0xe9"),
-        ("chunk chunker.npz empty.txt --score", Exit.MALFORMED, "no sentences in empty.txt, and nothing to"),
-        ("chunk chunker.npz train.txt --background O", Exit.MALFORMED, "--background means nothing but for"),
-        ("chunk chunker.npz train.txt --scale 2", Exit.MALFORMED, "nothing but for --decode expected-f"),
+        ("chunk chunker.npz empty.txt --score", Exit.MALFORMED, "no sentences in empty.txt, so nothing can"),
+        ("chunk chunker.npz train.txt --background O", Exit.MALFORMED, "--background has no effect except"),
+        ("chunk chunker.npz train.txt --scale 2", Exit.MALFORMED,
+         "no effect except with --decode expected-f"),
         ("chunk chunker.npz train.txt --count n=Q", Exit.MALFORMED,
-         "--count n: there is no label 'Q'. The labels are B-NP, B-VP, I-NP, O"),
+         "--count n: unknown label 'Q'. The labels are B-NP, B-VP, I-NP, O"),
         ("chunk chunker.npz latin.txt", Exit.MALFORMED, "is not UTF-8 text: line 3 has the byte 0xe9"),
-        ("train chunk train.txt -o m.npz --background O", Exit.MALFORMED, "but for --loss f1 and iou of tag"),
-        ("train parse train.mrg -o m.npz --loss f1 --background O", Exit.MALFORMED, "--background means"),
-        ("train chunk train.txt -o m.npz --beta 2", Exit.MALFORMED, "nothing but for --loss f1 and chunk-f1"),
-        ("train chunk train.txt -o m.npz --seed 1 --solver cutting-planes", Exit.MALFORMED, "--seed means"),
-        ("train chunk train.txt -o m.npz --vertical 1", Exit.MALFORMED, "--vertical means nothing but for"),
-        ("train parse train.mrg -o g.json --column 2", Exit.MALFORMED, "--column means nothing but for tag"),
-        ("train parse train.mrg -o g.json --C 1", Exit.MALFORMED, "--C means nothing where rules are only"),
+        ("train chunk train.txt -o m.npz --background O", Exit.MALFORMED,
+         "except with --loss f1 and iou of tag"),
+        ("train parse train.mrg -o m.npz --loss f1 --background O", Exit.MALFORMED,
+         "--background has no effect"),
+        ("train chunk train.txt -o m.npz --beta 2", Exit.MALFORMED,
+         "no effect except with --loss f1 and chunk-f1"),
+        ("train chunk train.txt -o m.npz --seed 1 --solver cutting-planes", Exit.MALFORMED,
+         "--seed has no effect"),
+        ("train chunk train.txt -o m.npz --vertical 1", Exit.MALFORMED, "--vertical has no effect except"),
+        ("train parse train.mrg -o g.json --column 2", Exit.MALFORMED,
+         "--column has no effect except for tag"),
+        ("train parse train.mrg -o g.json --C 1", Exit.MALFORMED, "--C has no effect if rules are only"),
         ("train chunk train.txt -o m.npz --test empty.txt", Exit.MALFORMED, "no sentences in empty.txt"),
-        ("train tag train.txt -o train.txt", Exit.MALFORMED, "train.txt would be written over: it is"),
-        ("train parse train.mrg -o train.mrg", Exit.MALFORMED, "train.mrg would be written over"),
-        ("chunk chunker.npz train.txt -o ./chunker.npz", Exit.MALFORMED, "chunker.npz would be written"),
-        ("parse g.json train.mrg -o g.json", Exit.MALFORMED, "g.json would be written over"),
+        ("train tag train.txt -o train.txt", Exit.MALFORMED, "train.txt would be overwritten, but it is"),
+        ("train parse train.mrg -o train.mrg", Exit.MALFORMED, "train.mrg would be overwritten"),
+        ("chunk chunker.npz train.txt -o ./chunker.npz", Exit.MALFORMED, "chunker.npz would be overwritten"),
+        ("parse g.json train.mrg -o g.json", Exit.MALFORMED, "g.json would be overwritten"),
         ("chunk chunker.npz odd.txt --score", Exit.MALFORMED, "'X-NP' is not a label of the BIO scheme"),
         ("train parse train.mrg -o g.json --test empty.txt", Exit.MALFORMED, "no trees in empty.txt"),
     ],
@@ -397,7 +407,7 @@ def test_no_labelling_is_no_answer(files, capsys, command):
     with pytest.raises(SystemExit) as stopped:
         run(command, "model", "-k", "0")
     assert stopped.value.code == Exit.USAGE
-    assert "expected a whole number from 1, got '0'" in capsys.readouterr().err
+    assert "expected a positive integer, got '0'" in capsys.readouterr().err
 
 
 def test_learning_is_named_where_it_is_missing(files, capsys, monkeypatch):
@@ -447,9 +457,9 @@ def test_grammars_with_probabilities(files):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--c2", "1"], "--c2 means nothing without --objective"),
-        (["--objective", "risk", "--C", "1"], "--C means nothing with --objective"),
-        (["--objective", "likelihood", "--loss", "f1"], "--loss means nothing for --objective likelihood"),
+        (["--c2", "1"], "--c2 has no effect without --objective"),
+        (["--objective", "risk", "--C", "1"], "--C has no effect with --objective"),
+        (["--objective", "likelihood", "--loss", "f1"], "--loss has no effect with --objective likelihood"),
     ],
 )
 def test_options_that_do_not_go_together(files, arguments, text, capsys):

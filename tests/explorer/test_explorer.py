@@ -105,7 +105,9 @@ def test_many_states_are_written_as_numbers():
 def test_what_is_too_much_for_a_page(monkeypatch):
     problem = chain()
     monkeypatch.setattr("tallytree.explorer.MOST_LABELS", 50)
-    with pytest.raises(tt.BudgetError, match="10 tallies of 9 variables are 90 labels, and a page holds 50"):
+    with pytest.raises(
+        tt.BudgetError, match="10 tallies of 9 variables are 90 labels, but a page can hold at most 50"
+    ):
         page(problem, problem.profile())
     nothing = ProblemFile(tt.Model([2], [((0,), [-np.inf, -np.inf])]))
     with pytest.raises(tt.InfeasibleError, match="nothing to explore"):
@@ -229,7 +231,7 @@ def test_the_browser_finds_the_same_optimum(make, tmp_path: Path):
         best = solved(problem, setting)
         if best is None:
             infeasible += 1
-            assert shown["answer"] == "no labelling satisfies all this"
+            assert shown["answer"] == "no labelling satisfies the constraints"
             assert shown["labels"] == []
             continue
         tally = "".join(f"{name} {number}" for name, number in zip(problem.names, best.tally, strict=True))

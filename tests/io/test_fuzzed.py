@@ -20,7 +20,7 @@ CASES = {
     "cost is a word": (
         read_cfn,
         b"{{p <9} {x 2} {k {scope [x] type wgcc params {metric quad cost 1iii bounds [[0 1 1]]}}}}",
-        "a cost is a number that is not negative, got '1iii'",
+        "a cost must be a non-negative number, got '1iii'",
     ),
     # sums of such scores are infinite, which said that all labellings are forbidden
     "scores that add up to infinity": (
@@ -31,12 +31,12 @@ CASES = {
     "a negative price": (
         read_cfn,
         b"{{p <9} {x 2} {k {scope [x] type wamong params {metric lin cost -1 values [0] min 0 max 0}}}}",
-        "a cost is a number that is not negative, got -1",
+        "a cost must be a non-negative number, got -1",
     ),
     "variables of a tree in a circle": (
         read_problem,
         problem(model={"tree": {"parents": [1, 0], "unary": [[0], [0]], "pairwise": [[0]]}}),
-        "parents run in a circle",
+        "parents contain a cycle",
     ),
     "a labelling of dictionaries": (
         read_problem,
@@ -48,7 +48,7 @@ CASES = {
     "surrogates in a name": (
         read_problem,
         b'{"tallytree": 1, "model": {"cardinalities": [2], "variables": ["\\ud800"]}}',
-        "model.variables[0]: '\\ud800' has half a character",
+        "model.variables[0]: '\\ud800' has an unpaired surrogate",
     ),
     "a shared function that is not there yet": (
         read_wcsp,
@@ -59,7 +59,7 @@ CASES = {
     "weights as lists": (
         read_cfn,
         b"{{p <9} {x 2} {k {scope [x] type knapsack params {capacity 1 weights [[1]]}}}}",
-        "do not have the form",
+        "are malformed",
     ),
 }
 

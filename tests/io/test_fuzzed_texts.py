@@ -126,7 +126,7 @@ def test_any_bytes_are_trees_or_refused(data):
     ("data", "message"),
     [
         (b"(S (NN \xff))", "file is not UTF-8 text"),
-        (b"(A " * 5000 + b"(B c)" + b")" * 5000, "column 601: brackets are nested more than 200 deep"),
+        (b"(A " * 5000 + b"(B c)" + b")" * 5000, "column 601: brackets are nested more than 200 levels deep"),
     ],
 )
 def test_trees_are_refused(data, message):
@@ -187,7 +187,9 @@ def test_a_lexicon_of_your_own_is_not_written(tmp_path):
         def scores(self, word, first):
             return {"NN": 0.0}
 
-    with pytest.raises(tt.ModelError, match="the kind Mine cannot be written; CountedWords and TaggedWords"):
+    with pytest.raises(
+        tt.ModelError, match="a lexicon of type Mine cannot be written; use CountedWords or TaggedWords"
+    ):
         write_grammar(tmp_path / "g.json", Grammar({("S", "NN", "NN"): 0.0}, {}, Mine(), root="S"))
     assert not list(tmp_path.iterdir())
 
@@ -211,7 +213,7 @@ def grammar_file(**changes: object) -> Source:
         ({"binary": [["S", "N", -1.0]]}, r"binary\[0\]: expected a list of 4, got a list of 3"),
         ({"binary": [["S", "N", 7, -1.0]]}, r"binary\[0\]\[2\]: expected a symbol, got 7"),
         ({"binary": [["S", "N", "N", "inf"]]}, r"binary\[0\]\[3\]: expected a finite number, got 'inf'"),
-        ({"unary": [["S", "@S", 0.0]]}, "the rule 'S' → '@S' has a symbol without a label as its only child"),
+        ({"unary": [["S", "@S", 0.0]]}, "the rule 'S' → '@S' has an unlabelled symbol as its only child"),
         ({"max_chain": 10**9}, "expected how many unary rules"),
         ({"words": {}}, "expected one of the keys counts, scores, got none"),
         ({"words": {"counts": {}, "smoothing": 1.0, "rare": 5}}, "there are no words"),

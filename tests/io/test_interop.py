@@ -72,7 +72,7 @@ def test_what_a_graph_lacks_is_named():
     with pytest.raises(tt.ModelError, match=r"edge \(0, 1\) has no attribute 'scores'"):
         from_networkx(graph)
     nx.set_node_attributes(graph, 1.0, "scores")
-    with pytest.raises(tt.ModelError, match="is a list of scores, one per state"):
+    with pytest.raises(tt.ModelError, match="must be a list of scores, one per state"):
         from_networkx(graph)
 
 
@@ -187,7 +187,7 @@ def test_the_order_of_a_path_is_that_of_its_steps():
     path = ContractionPath(model, [(by_scope[0, 1], by_scope[1, 2])])
     assert path.order() == [1, 2, 0, 3]  # 0 is still in a factor of its own, 3 in none
     assert ContractionPath(model, []).order() == [0, 1, 2, 3]
-    with pytest.raises(tt.ModelError, match="does not name distinct operands among the 3"):
+    with pytest.raises(tt.ModelError, match="does not give distinct operands among the remaining 3"):
         ContractionPath(model, [(0, 3)])
     with pytest.raises(tt.ModelError, match="distinct operands"):
         ContractionPath(model, [(1, 1)])

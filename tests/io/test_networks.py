@@ -547,14 +547,14 @@ def test_a_hard_count_without_a_cost_forbids():
 
 @pytest.mark.parametrize("text", ["sgcc hard 3 1 0 1 1", "samong hard 3 1 1 1 0", "salldiffkp hard 3"])
 def test_a_hard_count_of_another_kind_below_the_bound_is_refused(text):
-    with pytest.raises(tt.ModelError, match="has a cost of 3, below the upper bound, and what missing it"):
+    with pytest.raises(tt.ModelError, match="has a cost of 3, below the upper bound, which is not supported"):
         wcsp(f"p 2 2 1 100  2 2  2 0 1 -1 {text}")
     wcsp(f"p 2 2 1 3  2 2  2 0 1 -1 {text}").solve()
 
 
 def test_a_flat_cost_is_for_minimisation():
     count = '{scope: [0 1] type: wsum params: {metric: hard cost: 3 comparator: "==" to: 2}}'
-    with pytest.raises(tt.ModelError, match="a price on a count can only be read where costs are minimised"):
+    with pytest.raises(tt.ModelError, match="prices on counts are only supported if costs are minimised"):
         cfn(f'{{{{p ">-100.0"}} [2 2] {{c: {count}}}}}')
 
 
@@ -598,12 +598,12 @@ def test_names_survive_where_they_can(tmp_path: Path):
 @pytest.mark.parametrize(
     ("arguments", "where", "decimals", "message"),
     [
-        ({"objective": "score - ones"}, None, 6, "has no objective but the score"),
-        ({}, "ones != 1", 6, "has no words for 'ones != 1'"),
-        ({}, "ones == 1 or ones == 2", 6, "has no words for"),
+        ({"objective": "score - ones"}, None, 6, "can only maximise the score"),
+        ({}, "ones != 1", 6, "cannot express 'ones != 1'"),
+        ({}, "ones == 1 or ones == 2", 6, "cannot express"),
         ({}, "flips <= 1", 6, "counts over 2 variables at a time"),
         ({}, None, 16, "decimals must be 0 to 15"),
-        ({}, None, 15, "more than 64 bits hold; use fewer decimals"),
+        ({}, None, 15, "too large for 64 bits; use fewer decimals"),
     ],
 )
 def test_what_cannot_be_written_is_refused(arguments, where, decimals, message, tmp_path: Path):
@@ -623,21 +623,21 @@ def test_what_cannot_be_written_is_refused(arguments, where, decimals, message, 
         ("p 2", "expected the number of variables, at most 0"),
         ("p 1 2 0 5 0", "expected the number of states of variable 0, got '0'"),
         ("p 1 2 1 5 2 1 1 0 0", "expected a variable of function 0, 0 to 0, got '1'"),
-        ("p 2 2 1 5 2 2 2 0 0 0 0", "expected variables of function 0 that are all different"),
+        ("p 2 2 1 5 2 2 2 0 0 0 0", "expected distinct variables of function 0"),
         ("p 1 2 1 5 2 1 0 0 1 2 7", "expected a state, 0 to 1, got '2'"),
-        ("p 1 2 1 5 2 1 0 0 1 1 -7", "expected a cost that is not negative, got '-7'"),
+        ("p 1 2 1 5 2 1 0 0 1 1 -7", "expected a non-negative cost, got '-7'"),
         ("p 1 2 1 5 2 1 0 0 9 1 7", "expected the number of entries of function 0, at most 1"),
         ("p 1 2 1 5 2 1 0 0 -1", "expected the number of a shared function of the same shape, got '-1'"),
         (
             "p 1 2 1 5 2 1 0 -1 sregular var 1 2",
-            "column 20: the cost function 'sregular' is not a count; tables",
+            "column 20: the cost function 'sregular' is not supported; use tables",
         ),
         ("p 1 2 1 5 2 1 0 -1 wamong hard x", "expected a cost, got 'x'"),
-        ("p 1 2 1 5 2 1 0 -1 wamong soft 1 1 0 0 1", "column 20: the metric 'soft' is not among those"),
-        ("p 1 2 1 5 2 1 0 -1 wsum hard 5 ~ 1", "'~' is not a comparator"),
-        ("p 1 2 1 5 2 1 0 -1 wsum lin 5 < 1", "a price on missing '<' cannot be read"),
+        ("p 1 2 1 5 2 1 0 -1 wamong soft 1 1 0 0 1", "column 20: the metric 'soft' is not supported"),
+        ("p 1 2 1 5 2 1 0 -1 wsum hard 5 ~ 1", "unknown comparator '~'"),
+        ("p 1 2 1 5 2 1 0 -1 wsum lin 5 < 1", "prices on '<' are not supported"),
         ("p 1 2 1 5 2 1 0 -1 >= 1 1", "'>=' takes two variables and 2 parameters"),
-        ("p 1 2 1 5 2 1 0 -1 knapsackv 1 1 5 0 1", "names variable 5, which is not in its scope"),
+        ("p 1 2 1 5 2 1 0 -1 knapsackv 1 1 5 0 1", "uses variable 5, which is not in its scope"),
         ("p 1 2 1 5 2 1 0 -1 knapsackp 1 1 9 1", "there is no value 9; values are 0 to 1"),
         (
             "p 1 2 1 5 2 1 0 -1 sgcc wdec 5 1 0 0 1 1 1",
@@ -656,31 +656,31 @@ def test_malformed_wcsp_is_refused_where_it_is_wrong(text, message):
     [
         ("", "file: expected one pair of brackets around everything"),
         ("{", "file, line 1: this bracket is never closed"),
-        ("}", "file, line 1: '}' closes nothing"),
-        ('{"a', "file, line 1: a quote that is not closed on its line"),
-        ("[" * 50, "nested more than 32 deep"),
+        ("}", "file, line 1: unmatched closing bracket '}'"),
+        ('{"a', "file, line 1: a quote is not closed on its line"),
+        ("[" * 50, "nested over 32 levels deep"),
         ("{a}", "expected problem, variables and functions, got 0 parts"),
         ("{{p} {} {}}", "expected a name and a bound, such as mustbe"),
         ("{{p <x} {} {}}", "expected a decimal number, got 'x'"),
         ("{{p <1e5} {} {}}", "expected a decimal number, got '1e5'"),
-        ("{{p <5} {x} {}}", "expected a domain for each name of a variable"),
-        ("{{p <5}\n{x 2 x 2} {}}", "file, line 2: expected the name of a variable, each once"),
+        ("{{p <5} {x} {}}", "expected a domain for each variable name"),
+        ("{{p <5}\n{x 2 x 2} {}}", "file, line 2: expected distinct variable names"),
         ("{{p <5} {x 0} {}}", "expected a number of values, 1 to"),
-        ("{{p <5} {x [a a]} {}}", "expected the names of the values, each once"),
-        ("{{p <5} {x 2} {f {scope [x]}}}", "a function has a scope, and costs or a type"),
+        ("{{p <5} {x [a a]} {}}", "expected distinct names of values"),
+        ("{{p <5} {x 2} {f {scope [x]}}}", "a function needs a scope, and costs or a type"),
         ("{{p <5} {x 2} {f {scope [y] costs [1 2]}}}", "expected the name or number of a variable, got 'y'"),
-        ("{{p <5} {x 2} {f {scope [x x] costs [1 2]}}}", "a scope has each variable once"),
+        ("{{p <5} {x 2} {f {scope [x x] costs [1 2]}}}", "a scope must not repeat a variable"),
         ("{{p <5} {x 2} {f {scope [x] costs [1]}}}", "expected 2 costs, got 1"),
         ("{{p <5} {x 2} {f {scope [x] costs [1 b]}}}", "expected a decimal number, got 'b'"),
         (
             "{{p <5} {x 2} {f {scope [x] defaultcost 0 costs [1]}}}",
-            "expected 1 values and a cost, again and again",
+            "expected groups of 1 values and a cost",
         ),
         (
             "{{p <5} {x 2} {f {scope [x] defaultcost 0 costs [2 1]}}}",
             "expected a value of the variable, 0 to 1",
         ),
-        ("{{p <5} {x 2} {f {scope [x] costs g}}}", "there is no function 'g' to share costs with"),
+        ("{{p <5} {x 2} {f {scope [x] costs g}}}", "unknown function 'g' to share costs with"),
         (
             "{{p <5} {x 2 y 3} {f {scope [x] costs g} g {scope [y] costs [1 2 3]}}}",
             "different numbers of values",
@@ -689,12 +689,12 @@ def test_malformed_wcsp_is_refused_where_it_is_wrong(text, message):
             "{{p <5} {x 2} {f {scope [x] cost [1 2]}}}",
             "expected one of scope, defaultcost, costs, type, params",
         ),
-        ("{{p <5} {x 2} {f {scope [x] type MST}}}", "the cost function 'MST' is not a count"),
+        ("{{p <5} {x 2} {f {scope [x] type MST}}}", "the cost function 'MST' is not supported"),
         ("{{p <5} {x 2} {f {scope [x] type wsum params {}}}}", "wsum needs the parameter 'comparator'"),
-        ("{{p <5} {x 2} {f {scope [x] type wamong params {values 3 min 0 max 1}}}}", "do not have the form"),
+        ("{{p <5} {x 2} {f {scope [x] type wamong params {values 3 min 0 max 1}}}}", "are malformed"),
         (
             '{{p ">5"} {x 2} {f {scope [x] type wamong params {metric lin cost 1 values [0] min 0 max 0}}}}',
-            "a price on a count can only be read where costs are minimised",
+            "prices on counts are only supported if costs are minimised",
         ),
     ],
 )

@@ -92,7 +92,7 @@ def test_parameters_can_be_changed():
     problem = read(WEEK).with_parameters(weight=0, most=1)
     assert problem.parameters["weight"] == Parameter(0.0, 0.0, 9.0)
     assert problem.solve().tally.wet == 1
-    with pytest.raises(tt.ModelError, match="there is no parameter 'high'; the parameters are most, weight"):
+    with pytest.raises(tt.ModelError, match="unknown parameter 'high'; the parameters are most, weight"):
         problem.with_parameters(high=1)
 
 
@@ -239,7 +239,7 @@ def test_the_examples_follow_the_schema():
             {"model": {"cardinalities": [2], "factors": [{"scope": [0], "table": [0, 10**400]}]}},
             "file: model.factors[0].table[1]: expected a finite number",
         ),
-        ({"model": {"cardinalities": [2, 2], "shape": [3, 1]}}, "file: model: shape (3, 1) has 3 places"),
+        ({"model": {"cardinalities": [2, 2], "shape": [3, 1]}}, "file: model: shape (3, 1) has 3 entries"),
         ({"model": {"cardinalities": [2], "states": ["a"]}}, "file: model: states has 1 names, but each"),
         ({"statistics": [{"name": "n"}]}, "file: statistics[0]: expected one of the keys count, matches"),
         ({"statistics": [{"name": "", "count": {"state": 1}}]}, "file: statistics[0]: the name of a"),
@@ -260,15 +260,21 @@ def test_the_examples_follow_the_schema():
         ({"objective": "wet > 1"}, "file: the document: objective must be a number, such as score - ones"),
         ({"objective": "score +"}, 'file: the document: objective: "score +", character 8: expected'),
         ({"where": "wet"}, "file: the document: where must be a condition, such as ones >= 2; got 'wet'"),
-        ({"where": "score > 1"}, "file: the document: where reads the score, but a constraint is about"),
+        ({"where": "score > 1"}, "file: the document: where reads the score, but a constraint is on"),
         ({"where": "wet * tp <= 1"}, "file: the document: where: (wet) * (tp) is not linear"),
         ({"where": {"all": []}}, "file: where.all: expected at least one constraint, got a list of 0"),
         (
             {"where": {"terms": {"wet": 1}, "relation": "=<", "bound": 1}},
             "file: where.relation: expected one of <, <=, >, >=, == and !=, got '=<'",
         ),
-        ({"parameters": {"wet": 1}, "objective": None, "where": None}, "the parameter 'wet' has the name of"),
-        ({"parameters": {"a b": 1}, "objective": None, "where": None}, "the parameter 'a b' cannot be named"),
+        (
+            {"parameters": {"wet": 1}, "objective": None, "where": None},
+            "the parameter 'wet' is also the name of",
+        ),
+        (
+            {"parameters": {"a b": 1}, "objective": None, "where": None},
+            "the parameter 'a b' is not a valid name",
+        ),
         ({"parameters": {"most": {"value": 1, "low": 2, "high": 1}}}, "has an empty range, 2.0 to 1.0"),
         ({"parameters": {"most": "1"}}, "file: parameters.most: expected a finite number, got '1'"),
         ({"fixed": {"xx": 1}}, "file: fixed: this model has no variable 'xx'"),
@@ -287,11 +293,11 @@ def test_what_is_wrong_is_said_with_its_path(parts, message):
         (b"", "file, line 1, column 1: Expecting value"),
         (b"{", "file, line 1, column 2: Expecting property name"),
         (b"\xff", "file is not UTF-8 text"),
-        (b'{"tallytree": 1, "tallytree": 1}', "file: the key 'tallytree' comes twice in one object"),
-        (b'{"tallytree": NaN}', 'file: NaN is not JSON; write "-inf" for minus infinity'),
-        (b'{"tallytree": -Infinity}', "file: -Infinity is not JSON"),
-        (b"[" * 100_000, "file is nested more than 64 deep"),
-        (b'{"a": ' * 100_000, "file is nested more than 64 deep"),
+        (b'{"tallytree": 1, "tallytree": 1}', "file: the key 'tallytree' occurs twice in one object"),
+        (b'{"tallytree": NaN}', 'file: NaN is not valid JSON; write "-inf", in quotes, for minus infinity'),
+        (b'{"tallytree": -Infinity}', "file: -Infinity is not valid JSON"),
+        (b"[" * 100_000, "file is nested more than 64 levels deep"),
+        (b'{"a": ' * 100_000, "file is nested more than 64 levels deep"),
         (b'{"tallytree": ' + b"9" * 10_000 + b"}", "file: Exceeds the limit"),
         (b"[]", "file: the document: expected an object, got a list of 0"),
         (b"null", "file: the document: expected an object, got null"),
@@ -346,11 +352,11 @@ def test_a_problem_is_a_value():
 
 def test_statistics_need_names_for_formulas():
     model = tt.Model.chain(np.zeros((2, 2)), np.zeros((2, 2)))
-    with pytest.raises(tt.ModelError, match="the statistic 'B-NP' cannot be named in a formula"):
+    with pytest.raises(tt.ModelError, match="the statistic 'B-NP' is not a valid name in a formula"):
         ProblemFile(model, [tt.count(state=1, name="B-NP")])
-    with pytest.raises(tt.ModelError, match="the statistic 'a' has the name of another statistic"):
+    with pytest.raises(tt.ModelError, match="the statistic 'a' is also the name of another statistic"):
         ProblemFile(model, [tt.count(state=1, name="a"), tt.count(state=0, name="a")])
-    with pytest.raises(tt.ModelError, match="the statistic 'score' has the name of the score"):
+    with pytest.raises(tt.ModelError, match="the statistic 'score' is also the name of the score"):
         ProblemFile(model, [tt.count(state=1, name="score")])
     with pytest.raises(tt.ModelError, match="the parameter 'p' is nan"):
         ProblemFile(model, parameters={"p": np.nan})

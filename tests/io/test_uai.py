@@ -131,15 +131,18 @@ def test_words_may_be_split_anywhere_over_lines(data: st.DataObject, tmp_path: P
         ),
         ("MARKOV 2 2 2 1 2 1 1 4 1 1 1 1", "expected a variable that factor 0 does not have yet, got '1'"),
         ("MARKOV 1 2 1 1 0\n\n3 1 1 1", "line 3, column 1: expected the length of table 0, 2, got '3'"),
-        ("MARKOV 1 2 1 1 0 2 1", "expected all 2 entries of table 0 .1 are there., got the end of the file"),
+        (
+            "MARKOV 1 2 1 1 0 2 1",
+            "expected all 2 entries of table 0 .1 are present., got the end of the file",
+        ),
         ("MARKOV 1 2 1 1 0 2 1\n", "line 2, column 1: expected all 2 entries"),
         ("MARKOV 1 2 1 1 0 2 1 x", "column 22: expected a number, got 'x'"),
         ("MARKOV 1 2 1 1 0 2 1 1_0", "expected a number, got '1_0'"),
-        ("MARKOV 1 2 1 1 0 2 1 -0.5", "expected a finite weight that is not negative, got '-0.5'"),
-        ("MARKOV 1 2 1 1 0 2 1 nan", "expected a finite weight.*got 'nan'"),
-        ("MARKOV 1 2 1 1 0 2 inf 1", "expected a finite weight.*got 'inf'"),
-        ("MARKOV 1 2 1 1 0 2 1 1e999", "expected a finite weight.*got '1e999'"),
-        ("MARKOV 1 2 1 1 0 2 1 1e-999", "expected a weight that a double can hold.*got '1e-999'"),
+        ("MARKOV 1 2 1 1 0 2 1 -0.5", "expected a finite, non-negative weight, got '-0.5'"),
+        ("MARKOV 1 2 1 1 0 2 1 nan", "expected a finite, non-negative weight.*got 'nan'"),
+        ("MARKOV 1 2 1 1 0 2 inf 1", "expected a finite, non-negative weight.*got 'inf'"),
+        ("MARKOV 1 2 1 1 0 2 1 1e999", "expected a finite, non-negative weight.*got '1e999'"),
+        ("MARKOV 1 2 1 1 0 2 1 1e-999", "expected a weight that fits in a double.*got '1e-999'"),
         ("MARKOV 1 2 1 1 0 2 1 1 1", "column 24: expected the end of the file, got '1'"),
         (
             "MARKOV 40 " + "2 " * 40 + "1 40 " + " ".join(map(str, range(40))),
@@ -151,7 +154,7 @@ def test_words_may_be_split_anywhere_over_lines(data: st.DataObject, tmp_path: P
         ),
         (
             "MARKOV 4 " + "1000 " * 4 + f"1 4 0 1 2 3 {10**12} 1 1",
-            "expected all 1000000000000 entries .*2 are there",
+            "expected all 1000000000000 entries .*2 are present",
         ),
     ],
 )
@@ -280,7 +283,7 @@ def test_a_dictionary_and_a_file_of_evidence_agree(model: Model, data: st.DataOb
         ("1 2 3", "expected a state of variable 2, 0 to 2, got '3'"),
         ("2 0 1", "expected the number of observed variables, at most 1 .*got '2'"),
         ("1 0 1 2 2", "expected the end of the file, got '2'"),
-        ("2 0 1 0 0", "expected the state 1 that variable 0 has already, got '0'"),
+        ("2 0 1 0 0", "expected the state 1 that variable 0 already has, got '0'"),
         ("3 0 1 1", "expected one sample of evidence .*got '3'"),
         ("x", "expected the number of observed variables.*got 'x'"),
         ("1 0 x", "expected a state of variable 0.*got 'x'"),
@@ -294,10 +297,10 @@ def test_malformed_evidence_is_refused(text: str, message: str, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("evidence", "message"),
     [
-        ({3: 0}, "evidence names variable 3; they are 0 to 2"),
-        ({-1: 0}, "evidence names variable -1"),
-        ({True: 0}, "evidence names variable True"),
-        ({2: 3}, "evidence puts variable 2 in state 3; its states are 0 to 2"),
+        ({3: 0}, "evidence has variable 3; they are 0 to 2"),
+        ({-1: 0}, "evidence has variable -1"),
+        ({True: 0}, "evidence has variable True"),
+        ({2: 3}, "evidence sets variable 2 to state 3; its states are 0 to 2"),
         ({2: 1.0}, "state 1.0"),
     ],
 )
@@ -353,7 +356,9 @@ def test_powers_of_two_read_back_exactly(tmp_path: Path) -> None:
 
 def test_scores_out_of_all_proportion_are_refused(tmp_path: Path) -> None:
     model = Model([2], factors=[((0,), np.array([0.0, 1e9]))])
-    with pytest.raises(ModelError, match=r"factor over \(0,\) has a score of size 1e\+09.*divide all scores"):
+    with pytest.raises(
+        ModelError, match=r"factor over \(0,\) has a score of magnitude 1e\+09.*divide all scores"
+    ):
         write_uai(model, tmp_path / "m.uai")
     assert list(tmp_path.iterdir()) == []
 

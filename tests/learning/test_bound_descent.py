@@ -104,13 +104,13 @@ def test_the_way_down_leads_down():
 def test_weights_to_start_from_are_checked(weights):
     problem = sequences(1, LOSSES[0])
     assert problem.dimension == 18
-    with pytest.raises(tt.ModelError, match="18 finite weights are needed that are not all zero"):
+    with pytest.raises(tt.ModelError, match="the initial weights must be 18 finite numbers, not all zero"):
         minimise_bound(problem, weights)
 
 
 def test_softness_is_positive_and_losses_are_shares():
     problem = sequences(1, LOSSES[0])
-    with pytest.raises(tt.ModelError, match="softness of a margin is a positive number, got 0"):
+    with pytest.raises(tt.ModelError, match="softness of a margin must be a positive number, got 0"):
         minimise_bound(problem, np.ones(18), softness=0.0)
-    with pytest.raises(tt.ModelError, match="the bound is for losses from 0 to 1"):
+    with pytest.raises(tt.ModelError, match="the bound needs a loss between 0 and 1"):
         minimise_bound(sequences(1, tt.losses.HammingDistance()), np.ones(18))

@@ -139,7 +139,7 @@ def test_other_features_are_another_problem(tmp_path):
     problem, file = sequences(1, LOSSES["hamming"]), tmp_path / "state.npz"
     train(problem, max_passes=2, checkpoint=file)
     problem._rows.data[0] += 1.0
-    with pytest.raises(tt.ModelError, match="is of another run"):
+    with pytest.raises(tt.ModelError, match="is from another run"):
         train(problem, max_passes=2, checkpoint=file)
 
 
@@ -150,10 +150,10 @@ def fail(*_):
 def test_damaged_files_are_refused_and_half_written_ones_never_seen(tmp_path, monkeypatch):
     file = tmp_path / "state.npz"
     file.write_bytes(b"PK nonsense")
-    with pytest.raises(tt.ModelError, match="is no checkpoint of tallytree, or it is damaged"):
+    with pytest.raises(tt.ModelError, match="is not a tallytree checkpoint, or it is damaged"):
         train(sequences(1, LOSSES["hamming"]), checkpoint=file)
     write_arrays(file, {"kind": "estimator"}, {})
-    with pytest.raises(tt.ModelError, match="is no checkpoint of tallytree: it holds estimator"):
+    with pytest.raises(tt.ModelError, match="is not a tallytree checkpoint: it holds estimator"):
         train(sequences(1, LOSSES["hamming"]), checkpoint=file)
     with pytest.raises(tt.ModelError, match=r"\['bad'\] hold something else"):
         write_arrays(file, {"kind": "estimator"}, {"bad": np.array([object()])})

@@ -65,15 +65,15 @@ def test_counts_teach_what_no_label_says():
 @pytest.mark.parametrize(
     ("counts", "text"),
     [
-        ([{"N": 3}], "counted example 0: 3 of 'N' cannot be, with 2 positions"),
-        ([{"N": -1}], "cannot be, with 2 positions"),
-        ([{"N": (2, 1)}], "cannot be"),
-        ([{"N": 2, "D": 1}], "counted example 0: .* cannot be, with 2 positions"),
-        ([{"N": 0, "D": 1}], "cannot be, with 2 positions"),
+        ([{"N": 3}], "counted example 0: 3 of 'N' is impossible with 2 positions"),
+        ([{"N": -1}], "is impossible with 2 positions"),
+        ([{"N": (2, 1)}], "is impossible"),
+        ([{"N": 2, "D": 1}], "counted example 0: .* is impossible with 2 positions"),
+        ([{"N": 0, "D": 1}], "is impossible with 2 positions"),
         ([{"Z": 1}], "counted example 0: 'Z' is not a label"),
         ([{}], "counts map labels to numbers"),
         ([3], "counts map labels to numbers"),
-        ([], "there are 1 counted examples and 0 counts"),
+        ([], "there are 1 counted examples but 0 counts"),
     ],
 )
 def test_counts_that_cannot_be_are_refused(counts, text):

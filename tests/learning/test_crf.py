@@ -170,19 +170,19 @@ def test_weights_of_classes():
 @pytest.mark.parametrize(
     ("parameters", "weights", "y", "text"),
     [
-        ({"objective": "hinge"}, None, None, "objective is one of 'likelihood'"),
+        ({"objective": "hinge"}, None, None, "objective must be one of 'likelihood'"),
         ({"loss": tt.losses.HammingDistance()}, None, None, "the likelihood has no loss"),
         ({"objective": "risk", "loss": tt.losses.FBeta(background="Q")}, None, None, "background 'Q'"),
-        ({"c2": -1.0}, None, None, "c2 is a number from 0 on, got -1.0"),
-        ({"c1": np.nan}, None, None, "c1 is a number from 0 on"),
+        ({"c2": -1.0}, None, None, "c2 must be a non-negative number, got -1.0"),
+        ({"c1": np.nan}, None, None, "c1 must be a non-negative number"),
         ({}, [1.0, -1.0], None, "the weight of example 1 is -1.0"),
         ({}, [np.nan, 1.0], None, "the weight of example 0 is nan"),
         ({}, [1.0], None, "there are 2 examples"),
-        ({"class_weight": {"z": 1.0}}, None, None, "class_weight names 'z'"),
+        ({"class_weight": {"z": 1.0}}, None, None, "class_weight has 'z'"),
         ({"class_weight": {"D": -1.0}}, None, None, "the weight of label 'D' is -1.0"),
-        ({"class_weight": 3}, None, None, "class_weight maps labels"),
-        ({}, None, [["D"], ["D", "N"]], "example 0 has 2 positions and 1 labels"),
-        ({}, None, [["D", "N"]], "there are 2 examples and 1 labellings"),
+        ({"class_weight": 3}, None, None, "class_weight must map labels"),
+        ({}, None, [["D"], ["D", "N"]], "example 0 has 2 positions but 1 labels"),
+        ({}, None, [["D", "N"]], "there are 2 examples but 1 labellings"),
     ],
 )
 def test_bad_input_is_told(parameters, weights, y, text):
@@ -251,7 +251,7 @@ def test_warm_starts_go_on():
     crf = SequenceCRF(c2=0.01, max_passes=8, tolerance=1e-8, warm_start=True)
     before = crf.fit(X, y).primal_
     assert crf.fit(X, y).primal_ < before
-    with pytest.raises(tt.ModelError, match="was not among those of the first fit"):
+    with pytest.raises(tt.ModelError, match="was not in the first fit"):
         crf.fit(X, [["new"] * len(one) for one in y])
 
 

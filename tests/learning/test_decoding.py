@@ -44,13 +44,13 @@ def test_no_labelling_has_a_larger_expected_f(model, beta, scale, data):
 
 def test_what_it_cannot_do_is_refused():
     model = tt.Model.chain(np.zeros((2, 2)), np.zeros((2, 2)), states=["O", "B"])
-    with pytest.raises(tt.ModelError, match="leave out where="):
+    with pytest.raises(tt.ModelError, match="remove where="):
         ExpectedFBeta(background="O")(model, where=tt.count(state="B") >= 1)
     with pytest.raises(tt.ModelError, match="scale must be a positive number, got 0"):
         ExpectedFBeta(background="O", scale=0.0)(model)
     with pytest.raises(tt.ModelError, match="no variable of this model has the state 'X'"):
         ExpectedFBeta(background="X")(model)
-    with pytest.raises(tt.ModelError, match="every variable needs the background 1"):
+    with pytest.raises(tt.ModelError, match="every variable must have the background 1"):
         ExpectedFBeta(background=1)(tt.Model([1, 2], []))
 
 

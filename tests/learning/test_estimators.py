@@ -107,7 +107,7 @@ def test_parameters_are_those_of_the_constructor():
     assert copy is not svm and copy.get_params() == svm.get_params()
     assert "FBeta" in repr(svm)
     svm.set_params(loss=tt.losses.HammingDistance())
-    with pytest.raises(tt.ModelError, match="there is no parameter 'loss__beta'"):
+    with pytest.raises(tt.ModelError, match="unknown parameter 'loss__beta'"):
         svm.set_params(loss__beta=1.0)
     with pytest.raises(ValueError, match="Invalid parameter 'nonsense'"):
         svm.set_params(nonsense=1)
@@ -156,7 +156,7 @@ def test_a_warm_start_is_on_the_same_examples():
     words, y = sentences(12)
     X = [strings(sentence) for sentence in words]
     svm = SequenceSVM(warm_start=True).fit(X, y)
-    with pytest.raises(tt.ModelError, match="warm_start continues with the examples of the last fit"):
+    with pytest.raises(tt.ModelError, match="warm_start continues from the planes of the last fit"):
         svm.fit(X[1:], y[1:])
 
 
@@ -226,15 +226,15 @@ def test_no_examples_give_no_predictions():
     ("X", "y", "text"),
     [
         ([], [], "no examples to learn from"),
-        ([[["a"]]], [["x"], ["y"]], "1 examples and 2 labellings"),
-        ([[["a"], ["b"]]], [["x"]], "example 0 has 2 positions and 1 labels"),
-        ([[["a"]]], [[0.5]], "labels are all strings, or all whole numbers from 0; got 0.5"),
+        ([[["a"]]], [["x"], ["y"]], "1 examples but 2 labellings"),
+        ([[["a"], ["b"]]], [["x"]], "example 0 has 2 positions but 1 labels"),
+        ([[["a"]]], [[0.5]], "labels must be all strings, or all non-negative integers; got 0.5"),
         ([[["a"]]], [[-1]], "got -1"),
-        ([[["a"], ["b"]]], [["x", 1]], "labels are all strings, or all whole numbers"),
-        ([[["a"]]], ["x"], "a labelling is a sequence of labels, got the string 'x'"),
+        ([[["a"], ["b"]]], [["x", 1]], "labels must be all strings, or all non-negative integers"),
+        ([[["a"]]], ["x"], "a labelling must be a sequence of labels, got the string 'x'"),
         ([[{"a": object()}]], [["x"]], "attribute 'a' has the value"),
-        ([[["a"], "bc"]], [["x", "y"]], "a position is a list of strings, a dictionary"),
-        ([np.array([[np.nan]])], [["x"]], "features must be finite numbers"),
+        ([[["a"], "bc"]], [["x", "y"]], "a position must be a list of strings, a dictionary"),
+        ([np.array([[np.nan]])], [["x"]], "features must be finite"),
     ],
 )
 def test_malformed_data_is_refused(X, y, text):
@@ -244,12 +244,12 @@ def test_malformed_data_is_refused(X, y, text):
 
 def test_other_widths_are_refused_when_predicting():
     svm = SequenceSVM().fit([np.eye(2)], [["x", "y"]])
-    with pytest.raises(tt.ModelError, match="positions have 2 features in training, got 3"):
+    with pytest.raises(tt.ModelError, match="positions had 2 features in training, got 3"):
         svm.predict([np.eye(3)])
     graphs = GraphSVM(C=10.0).fit([Graph(np.eye(2), [[0, 1]])], [["x", "y"]])
     with pytest.raises(tt.ModelError, match=r"example 0 has \(3, 1\) features of nodes and edges"):
         graphs.predict([Graph(np.eye(3), [[0, 1]])])
-    with pytest.raises(tt.ModelError, match="the examples are Graphs, got list"):
+    with pytest.raises(tt.ModelError, match="the examples must be Graphs, got list"):
         graphs.predict([[1]])
 
 

@@ -129,7 +129,7 @@ def test_predictions_do_not_depend_on_how_sentences_are_read():
     assert [one.tolist() for one in svm.predict(X)] == expected
     assert [one.tolist() for one in svm.predict(arrays)] == expected
     assert svm.predict([]) == []
-    with pytest.raises(tt.ModelError, match="each position is a row of 2 columns, got 'the'"):
+    with pytest.raises(tt.ModelError, match="each position must be a row of 2 columns, got 'the'"):
         svm.predict([*X, ["the"]])
 
 

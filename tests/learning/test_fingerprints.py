@@ -72,7 +72,7 @@ def cut(*lengths, loss=LOSSES["hamming"], states=None):
 def test_other_inputs_of_a_problem_of_ones_own_are_another_problem(tmp_path):
     file = tmp_path / "state.npz"
     train(Spins(SEEN, TRUTHS), C=10.0, checkpoint=file)
-    with pytest.raises(tt.ModelError, match="is of another run: its problem is"):
+    with pytest.raises(tt.ModelError, match="is from another run: its problem is"):
         train(Spins(1 - SEEN, TRUTHS), C=10.0, checkpoint=file)
     resumed = train(Spins(SEEN.copy(), TRUTHS.copy()), C=10.0, checkpoint=file)
     assert resumed.primal == pytest.approx(4.0)
@@ -81,9 +81,9 @@ def test_other_inputs_of_a_problem_of_ones_own_are_another_problem(tmp_path):
 def test_sequences_that_are_cut_elsewhere_are_another_problem(tmp_path):
     file = tmp_path / "state.npz"
     first = train(cut(2, 4), C=1.0, checkpoint=file)
-    with pytest.raises(tt.ModelError, match="is of another run"):
+    with pytest.raises(tt.ModelError, match="is from another run"):
         train(cut(3, 3), C=1.0, checkpoint=file)
-    with pytest.raises(tt.ModelError, match="start was found on other examples"):
+    with pytest.raises(tt.ModelError, match="start was found for other examples"):
         train(cut(3, 3), C=1.0, start=first)
     train(cut(2, 4), C=2.0, start=first)
 
@@ -91,7 +91,7 @@ def test_sequences_that_are_cut_elsewhere_are_another_problem(tmp_path):
 def test_a_warm_start_knows_where_sentences_are_cut():
     words, labels = [["a"], ["b"], ["c"], ["a"]], ["x", "y", "x", "x"]
     svm = SequenceSVM(warm_start=True, C=1.0).fit([words[:1], words[1:]], [labels[:1], labels[1:]])
-    with pytest.raises(tt.ModelError, match="warm_start continues with the examples of the last fit"):
+    with pytest.raises(tt.ModelError, match="warm_start continues from the planes of the last fit"):
         svm.fit([words[:2], words[2:]], [labels[:2], labels[2:]])
 
 
@@ -175,7 +175,7 @@ def test_a_problem_that_changes_is_told_what_to_do(tmp_path):
     file, problem = tmp_path / "state.npz", Spins(SEEN, TRUTHS, seen_so_far=0)
     train(problem, max_passes=1, checkpoint=file)
     problem.seen_so_far += 1
-    with pytest.raises(tt.ModelError, match=r"the problem changes while it is trained, as by a cache"):
+    with pytest.raises(tt.ModelError, match=r"the problem changes during training, for example by a cache"):
         train(problem, max_passes=1, checkpoint=file)
 
 
@@ -199,7 +199,9 @@ def test_checkpoints_of_the_first_release_without_inputs_are_refused(tmp_path):
     file, problem = tmp_path / "state.npz", Spins(SEEN, TRUTHS)
     train(problem, max_passes=1, checkpoint=file)
     write_arrays(file, *rewritten(file))
-    with pytest.raises(tt.ModelError, match="another version of tallytree, which did not note what a Spins"):
+    with pytest.raises(
+        tt.ModelError, match="another version of tallytree, which did not record the content of a Spins"
+    ):
         train(problem, max_passes=1, checkpoint=file)
 
 
@@ -210,7 +212,7 @@ def test_checkpoints_of_the_first_release_are_known_by_their_digest(make, tmp_pa
     header, arrays = rewritten(file)
     header["settings"]["problem"] = former_fingerprint(problem)
     write_arrays(file, header, arrays)
-    with pytest.raises(tt.ModelError, match="is of another run: its problem is"):
+    with pytest.raises(tt.ModelError, match="is from another run: its problem is"):
         train(make(2, LOSSES["f1"]), max_passes=2, tolerance=0.0, checkpoint=file)
     resumed = train(problem, max_passes=2, tolerance=0.0, checkpoint=file)
     assert list(resumed.history[0]) == header["history"][0]

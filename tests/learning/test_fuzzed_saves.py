@@ -85,23 +85,29 @@ def value(kind: str, **parameters: object) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"class": ["SequenceSVM"]}, "which is not known here"),
-        ({"class": "Pipeline"}, "'Pipeline', which is not known here"),
-        ({"parameters": None}, "is damaged, or of another version"),
-        ({"parameters__C": "x"}, "its parameter C is 'x'"),
+        ({"class": ["SequenceSVM"]}, "an unknown estimator"),
+        ({"class": "Pipeline"}, "unknown estimator 'Pipeline'"),
+        ({"parameters": None}, "is damaged, or from another version"),
+        ({"parameters__C": "x"}, "its parameter C has the invalid value 'x'"),
         ({"parameters__other": 1}, "unexpected keyword argument 'other'"),
         ({"parameters__loss": value("os.system")}, "is not a loss or solver of tallytree"),
-        ({"parameters__loss": value("Labels", names=None, count=2)}, "its parameter loss is Labels"),
+        (
+            {"parameters__loss": value("Labels", names=None, count=2)},
+            "its parameter loss has the invalid value Labels",
+        ),
         ({"parameters__loss": value("FBeta", beta="x")}, "is damaged"),
         ({"parameters__features": value("WindowFeatures", templates=[[[0, 1e9]]])}, "a template is"),
         ({"attributes__labels_": 7}, "it has no labels"),
-        ({"attributes__labels_": value("Labels", names=["x"], count=2)}, "2 labels need as many names"),
-        ({"attributes__encoder_": value("Hashed", size=10**9)}, "and its features and labels need"),
-        ({"attributes__encoder_": value("Hashed", size=4.0)}, "a whole number below 2"),
-        ({"attributes__encoder_": value("Hashed", size=0)}, "a whole number below 2"),
-        ({"attributes__encoder_": value("Columns", size=-1)}, "a whole number below 2"),
+        (
+            {"attributes__labels_": value("Labels", names=["x"], count=2)},
+            "2 labels need as many distinct names",
+        ),
+        ({"attributes__encoder_": value("Hashed", size=10**9)}, "but its features and labels need"),
+        ({"attributes__encoder_": value("Hashed", size=4.0)}, "an integer of at least 1 and below 2"),
+        ({"attributes__encoder_": value("Hashed", size=0)}, "an integer of at least 1 and below 2"),
+        ({"attributes__encoder_": value("Columns", size=-1)}, "an integer of at least 0 and below 2"),
         ({"attributes__encoder_": value("Vocabulary", names=[1])}, "the attributes of a vocabulary"),
-        ({"attributes__weights_": 7}, "it sets 'weights_', which no saved estimator does"),
+        ({"attributes__weights_": 7}, "it sets 'weights_', which is not a parameter of saved estimators"),
         ({"attributes": {}}, "is damaged"),
         ({"history": [[1, 2]]}, "is damaged"),
         ({"history": [[1, "a", 1, True, 1, 1, 1, 1]]}, "pass 1 of its history is"),
@@ -144,7 +150,7 @@ def test_archives_that_unpack_to_more_are_refused(tmp_path, kept):
         archive.writestr("header.npy", b"\0" * 10_000_000)
     tracemalloc.start()
     try:
-        with pytest.raises(tt.ModelError, match="its parts are packed"):
+        with pytest.raises(tt.ModelError, match="its parts are compressed"):
             load(tmp_path / "model.npz")
         assert tracemalloc.get_traced_memory()[1] < 1e6
     finally:
@@ -188,7 +194,7 @@ HEADER = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }"
 )
 def test_headers_of_arrays_are_matched_and_not_evaluated(header):
     start = b"\x93NUMPY\x01\x00" + (len(header) + 1).to_bytes(2, "little")
-    with pytest.raises(ValueError, match=r"a part is not an array of numbers|do not make an array"):
+    with pytest.raises(ValueError, match=r"a part is not an array of numbers|do not match an array"):
         array_of(start + header + b"\n" + b"\0" * 8)
 
 
@@ -224,7 +230,7 @@ def test_damaged_checkpoints_are_refused(tmp_path, solver):
         longer = np.concatenate((np.atleast_1d(array), np.atleast_1d(array), np.ones(1, array.dtype)))
         for wrong in (longer, np.full_like(array, -1) if array.dtype.kind == "i" and array.ndim else longer):
             np.savez(tmp_path / "run.npz", **{**kept, name: wrong})
-            with pytest.raises(tt.ModelError, match=r"is damaged .*; delete it, and training starts anew"):
+            with pytest.raises(tt.ModelError, match=r"is damaged .*; delete it to start over"):
                 tagger(checkpoint=tmp_path / "run.npz", max_passes=2, **options)
     for name in kept:
         np.savez(tmp_path / "run.npz", **{one: array for one, array in kept.items() if one != name})

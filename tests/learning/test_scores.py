@@ -98,7 +98,7 @@ def test_losses_by_name():
     assert as_loss(given_) is given_
     assert {type(as_loss(name)).__name__ for name in LOSS_NAMES} >= {"ChunkFBeta", "ZeroOne"}
     for wrong in ("F1", "chunk", 3, None):
-        with pytest.raises(ModelError, match="there is no loss"):
+        with pytest.raises(ModelError, match="unknown loss"):
             as_loss(wrong)
 
 
@@ -107,7 +107,7 @@ def test_estimators_keep_the_name(kind):
     svm = kind("f1")
     assert clone(svm).get_params()["loss"] == "f1"
     assert isinstance(svm._recipe(), FBeta)
-    with pytest.raises(ModelError, match="there is no loss 'f2'"):
+    with pytest.raises(ModelError, match="unknown loss 'f2'"):
         kind("f2")._recipe()
 
 

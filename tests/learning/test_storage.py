@@ -60,7 +60,7 @@ class Mine(tt.losses.HammingDistance):
 def test_what_cannot_be_read_back_is_not_written(tmp_path):
     words, y = sentences(4)
     svm = SequenceSVM(Mine(), tolerance=0.5)
-    with pytest.raises(tt.ModelError, match="this SequenceSVM has not been fitted"):
+    with pytest.raises(tt.ModelError, match="this SequenceSVM is not fitted"):
         save(svm, tmp_path / "svm.npz")
     with pytest.raises(tt.ModelError, match=r"loss is Mine.* which cannot be saved"):
         save(svm.fit([strings(s) for s in words], y), tmp_path / "svm.npz")
@@ -70,14 +70,14 @@ def test_what_cannot_be_read_back_is_not_written(tmp_path):
 @pytest.mark.parametrize(
     ("header", "text"),
     [
-        ({"class": "os.system"}, "which is not known here"),
+        ({"class": "os.system"}, "an unknown estimator"),
         (
             {"class": "SequenceSVM", "parameters": {"loss": {"class": "eval"}}},
-            "names 'eval', which is not a loss",
+            "the file has 'eval', which is not a loss",
         ),
         (
             {"class": "SequenceSVM", "parameters": {}, "attributes": {"predict": 1}, "history": []},
-            "sets 'predict', which no saved estimator does",
+            "sets 'predict', which is not a parameter of saved estimators",
         ),
     ],
 )

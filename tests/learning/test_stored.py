@@ -56,9 +56,9 @@ def test_what_is_not_whole_is_refused(tmp_path):
     on_disk = stored(problem, tmp_path / "corpus")
     values = tmp_path / "corpus" / "values"
     values.write_bytes(values.read_bytes()[:-8])
-    with pytest.raises(tt.ModelError, match="ends too early"):
+    with pytest.raises(tt.ModelError, match="is truncated"):
         on_disk.truth(len(on_disk) - 1)
-    with pytest.raises(tt.ModelError, match="a sequence has 1 positions and 2 labels"):
+    with pytest.raises(tt.ModelError, match="a sequence has 1 positions but 2 labels"):
         store_sequences(tmp_path / "bad", [(problem._rows[:1], [0, 1])])
     with pytest.raises(tt.ModelError, match="has no complete set of sequences"):
         StoredSequences(tmp_path / "bad", 2, LOSSES["hamming"])

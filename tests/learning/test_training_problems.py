@@ -85,8 +85,8 @@ def test_a_broken_contract_is_found():
     ("arguments", "text"),
     [
         ((np.ones((2, 1)), [[0, 2]]), "edges join nodes 0 to 1, got 0 to 2"),
-        ((np.ones((2, 1)), [[0, 1]], np.ones((2, 1))), "there are 1 edges and 2 rows of edge features"),
-        ((np.array([[np.nan], [1.0]]), [[0, 1]]), "nodes must be finite numbers"),
+        ((np.ones((2, 1)), [[0, 1]], np.ones((2, 1))), "there are 1 edges, but 2 rows of edge features"),
+        ((np.array([[np.nan], [1.0]]), [[0, 1]]), "nodes must be finite"),
         ((np.ones(2), [[0, 1]]), r"nodes must have two axes, got shape \(2,\)"),
     ],
 )
@@ -136,9 +136,7 @@ def test_chains_that_do_not_fit_are_solved_as_models_with_a_warning(monkeypatch,
     task = ChainTask(chains, [rng.integers(0, 2, n) for n in (4, 5)], tt.losses.FBeta(background="O"))
     expected = task.solved("slack", extra, 1)
     monkeypatch.setattr("tallytree.bulk.chains.default_memory_limit", lambda: 100.0)
-    with pytest.warns(
-        tt.PerformanceWarning, match="2 chains do not fit the memory limit .* solved as models"
-    ):
+    with pytest.warns(tt.PerformanceWarning, match="2 chains exceed the memory limit .* solved as models"):
         found = task.solved("slack", extra, 1)
     as_lists = [[[(y.tolist(), c) for y, c in some] for some in every] for every in (found, expected)]
     assert as_lists[0] == as_lists[1]

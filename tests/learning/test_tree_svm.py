@@ -74,9 +74,9 @@ def test_prediction_has_the_same_choices_as_other_estimators(fitted):
     assert sharp == TREES
     with pytest.raises(tt.InfeasibleError, match="example 0: no tree satisfies"):
         fitted.predict(SENTENCES[:1], where=parsing.count("NP") == 0)
-    with pytest.raises(tt.ModelError, match=r"for trees there is decode=MaxBrackets\(\)"):
+    with pytest.raises(tt.ModelError, match=r"for trees, use decode=MaxBrackets\(\)"):
         fitted.predict(SENTENCES[:1], decode=ExpectedFBeta())
-    with pytest.raises(tt.ModelError, match="leave out where="):
+    with pytest.raises(tt.ModelError, match="remove where="):
         fitted.predict(SENTENCES[:1], decode=MaxBrackets(), where=parsing.count("NP") <= 3)
     with pytest.raises(tt.ModelError, match="scale must be a positive number, got 0"):
         fitted.predict(SENTENCES[:1], decode=MaxBrackets(scale=0.0))
@@ -122,12 +122,12 @@ def test_damaged_files_are_refused(fitted, tmp_path):
     header, arrays = read_arrays(file, "estimator")
     header["attributes"]["model_"]["parameters"]["counted"]["class"] = "eval"
     write_arrays(file, header, arrays)
-    with pytest.raises(tt.ModelError, match="names 'eval', which is no"):
+    with pytest.raises(tt.ModelError, match="the file has 'eval', which is no"):
         load(file)
-    with pytest.raises(tt.ModelError, match="this TreeSVM has not been fitted"):
+    with pytest.raises(tt.ModelError, match="this TreeSVM is not fitted"):
         save(TreeSVM(), file)
     file.write_bytes(b"nothing")
-    with pytest.raises(tt.ModelError, match="is no estimator of tallytree, or it is damaged"):
+    with pytest.raises(tt.ModelError, match="is not a tallytree estimator, or it is damaged"):
         load(file)
 
 
@@ -157,7 +157,7 @@ def test_a_killed_fit_ends_with_the_same_weights(solver, tmp_path, monkeypatch):
         svm.fit(SENTENCES, TREES)
     assert len(written) == 5 and len(svm.history_) == 5
     assert svm.weights_.tobytes() == whole.weights_.tobytes()
-    with pytest.raises(tt.ModelError, match="is of another run: its problem is"):
+    with pytest.raises(tt.ModelError, match="is from another run: its problem is"):
         svm.fit(SENTENCES[1:], TREES[1:])
 
 
@@ -180,7 +180,7 @@ def test_a_warm_start_goes_on_with_the_same_trees():
     with pytest.warns(ConvergenceWarning):
         svm.fit(SENTENCES, TREES)
     assert svm.set_params(max_passes=100).fit(SENTENCES, TREES).converged_
-    with pytest.raises(tt.ModelError, match="warm_start continues with the examples of the last fit"):
+    with pytest.raises(tt.ModelError, match="warm_start continues from the planes of the last fit"):
         svm.fit(SENTENCES[:2], TREES[:2])
 
 
@@ -188,13 +188,13 @@ def test_a_warm_start_goes_on_with_the_same_trees():
     ("X", "y", "text"),
     [
         ([], [], "no examples to learn from"),
-        (SENTENCES[:1], TREES[:2], "1 examples and 2 labellings"),
+        (SENTENCES[:1], TREES[:2], "1 examples but 2 labellings"),
         (SENTENCES[:1], ["(S (N a))"], "example 0: y has trees, .* got '"),
         (SENTENCES[:1], TREES[1:2], "example 0 has the words .* but its tree is over"),
-        ([[1, 2]], TREES[:1], "a sentence is a sequence of words, .* got 1 for a word"),
-        ([[None]], TREES[:1], "a sentence is a sequence of words, .* got None for a word"),
-        ([None], TREES[:1], "a sentence is a sequence of words, .* got None"),
-        ([""], TREES[:1], "a sentence is a sequence of words, .* got ''"),
+        ([[1, 2]], TREES[:1], "a sentence must be a sequence of words, .* got 1 for a word"),
+        ([[None]], TREES[:1], "a sentence must be a sequence of words, .* got None for a word"),
+        ([None], TREES[:1], "a sentence must be a sequence of words, .* got None"),
+        ([""], TREES[:1], "a sentence must be a sequence of words, .* got ''"),
     ],
 )
 def test_malformed_data_is_refused(X, y, text):
@@ -205,7 +205,7 @@ def test_malformed_data_is_refused(X, y, text):
 def test_what_there_is_not_is_said(fitted):
     with pytest.raises(NotFittedError):
         TreeSVM().predict([])
-    with pytest.raises(tt.ModelError, match="prior is a number that is not negative, got 'much'"):
+    with pytest.raises(tt.ModelError, match="prior must be a non-negative number, got 'much'"):
         TreeSVM(prior="much").fit(SENTENCES, TREES)
     with pytest.raises(tt.ModelError, match="there is no generalisation bound for trees"):
         fitted.bound(SENTENCES, TREES)

@@ -176,12 +176,14 @@ def test_a_tree_of_another_grammar_is_refused():
     counted = TreebankGrammar.of([known])
     model = TreeModel(counted, TreeFeatures.of([known], counted))
     with pytest.raises(
-        tt.ModelError, match="example 1: a tree has the rule 'S' → 'n' 'A', which the treebank"
+        tt.ModelError, match="example 1: a tree has the rule 'S' → 'n' 'A', which is not in the grammar"
     ):
         TreeProblem([known, other], model, LOSSES["f1"])
-    with pytest.raises(tt.ModelError, match="example 0: a tree has the rule 'A' → 'v', which the treebank"):
+    with pytest.raises(
+        tt.ModelError, match="example 0: a tree has the rule 'A' → 'v', which is not in the grammar"
+    ):
         TreeProblem([parse_tree("(S (A (v a)) (n b))")], model, LOSSES["f1"])
-    with pytest.raises(tt.ModelError, match="prior is a number that is not negative, got -1"):
+    with pytest.raises(tt.ModelError, match="prior must be a non-negative number, got -1"):
         TreeModel(counted, model.features, -1.0)
 
 

@@ -140,7 +140,7 @@ def test_what_is_wrong_is_said():
     with pytest.raises(tt.ModelError, match="scheme must be 'BIO', 'BIOES' or 'IO', got 'BILOU'"):
         tt.losses.ChunkFBeta(["O"], scheme="BILOU")
     loss = tt.losses.ChunkFBeta(["O", "B-x"])
-    with pytest.raises(tt.ModelError, match="the truth labels 2 variables, the labelling 1"):
+    with pytest.raises(tt.ModelError, match="the truth has 2 variables, the labelling has 1"):
         loss(["O"])
     with pytest.raises(tt.ModelError, match="'E-x' is not a label of the BIO scheme"):
         loss(["O", "E-x"])

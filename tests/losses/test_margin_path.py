@@ -38,12 +38,12 @@ def test_an_endless_path_ends_on_the_largest_loss():
 @pytest.mark.parametrize(("low", "high"), [(-1.0, 1.0), (2.0, 1.0), (np.inf, np.inf), (np.nan, 1.0)])
 def test_a_range_of_margins_makes_sense(low, high):
     model = tt.Model.chain(np.zeros((2, 2)), np.zeros((2, 2)))
-    with pytest.raises(tt.ModelError, match="range of margins"):
+    with pytest.raises(tt.ModelError, match="margins must satisfy"):
         tt.loss_augmented_path(model, tt.losses.HammingDistance([1, 1]), low, high)
 
 
 def test_a_margin_outside_the_range_is_refused():
     model = tt.Model.chain(np.zeros((2, 2)), np.zeros((2, 2)))
     path = tt.loss_augmented_path(model, tt.losses.HammingDistance([1, 1]), 1.0, 2.0)
-    with pytest.raises(tt.ModelError, match="goes from 1 to 2"):
+    with pytest.raises(tt.ModelError, match="covers 1 to 2"):
         path.at(3.0)

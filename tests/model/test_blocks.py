@@ -162,8 +162,8 @@ def test_variables_out_of_range(variable):
 
 
 def test_variables_out_of_range_without_a_model():
-    assert "numbered from 0" in refusal([((-3,), [0, 1])], np.int64)
-    assert "numbered from 0" in refusal([((2**31 - 1,), [0, 1])], np.int64)
+    assert "at least 0" in refusal([((-3,), [0, 1])], np.int64)
+    assert "at least 0" in refusal([((2**31 - 1,), [0, 1])], np.int64)
 
 
 def test_variables_of_an_empty_model():

@@ -189,8 +189,8 @@ def test_what_is_no_array_of_numbers():
 @pytest.mark.parametrize(
     ("parents", "text"),
     [
-        ([-1, 2, 3, 1], "circle: 1 → 2 → 3 → 1"),
-        ([0, -1, -1, -1], "circle: 0 → 0"),
+        ([-1, 2, 3, 1], "cycle: 1 → 2 → 3 → 1"),
+        ([0, -1, -1, -1], "cycle: 0 → 0"),
         ([-1, 0, 9, 0], "variable 2 has parent 9, but variables are 0 to 3"),
         ([-1, 0, 0], r"4 integers, .* got an array of shape (3,)"),
         ([-1.0, 0.0, 0.0, 0.0], "dtype float64"),
@@ -209,7 +209,7 @@ def test_a_long_circle_is_shortened():
 
 def test_a_circle_is_found_from_its_tail():
     text = refusal(Model.tree, [1, 2, 1, 0, 3], np.zeros((5, 2)), FREE)
-    assert "circle: 1 → 2 → 1" in text or "circle: 2 → 1 → 2" in text
+    assert "cycle: 1 → 2 → 1" in text or "cycle: 2 → 1 → 2" in text
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_from_blocks_checks():
     assert "there is no variable 1" in refusal(
         Model.from_blocks, [2], [Block(np.array([[1]]), np.zeros((1, 2)))]
     )
-    assert "shape (2, 2) has 4 places" in refusal(Model.from_blocks, [2], [], shape=(2, 2))
+    assert "shape (2, 2) has 4 entries" in refusal(Model.from_blocks, [2], [], shape=(2, 2))
     bad = Block(np.array([[0]]), np.array([[np.inf, 0.0]]))
     assert "is inf" in refusal(Model.from_blocks, [2], [bad])
 

@@ -128,12 +128,12 @@ def test_names_and_numbers():
         ),
         ({0: 2}, None, r"^fixed\[0\] is 2, which is not a state of variable 0"),
         (None, {"road": ["free", "wet"]}, r"^allowed\['road'\] is 'wet', which is not a state of variable 1"),
-        (None, {"road": []}, r"^allowed\['road'\] is empty: no state would be left; give at least one"),
+        (None, {"road": []}, r"^allowed\['road'\] is empty, so no state would be left; give at least one"),
         (None, {"road": None}, r"^allowed\['road'\] is None; give a list of states"),
-        ({"road": 0}, {1: ["slow", "shut"]}, r"^fixed\['road'\] is 0, which allowed= does not leave"),
+        ({"road": 0}, {1: ["slow", "shut"]}, r"^fixed\['road'\] is 0, which allowed= does not list"),
         ({"sky": 0, 0: 0}, None, "variable 0 is given twice"),
-        ([0, 1], None, "^fixed maps variables to states"),
-        (None, "dry", "^allowed maps variables to states"),
+        ([0, 1], None, "^fixed must map variables to states"),
+        (None, "dry", "^allowed must map variables to states"),
     ],
 )
 def test_errors_say_what_is_wrong(fixed, allowed, text):

@@ -171,7 +171,7 @@ def test_a_wrong_order_is_refused() -> None:
 
 
 def test_a_wrong_method_is_refused() -> None:
-    with pytest.raises(ModelError, match="'elimination' or 'triangulation', not 'magic'"):
+    with pytest.raises(ModelError, match="'elimination' or 'triangulation', got 'magic'"):
         clique_tree(model_over(3, []), method="magic")  # type: ignore[arg-type]
 
 
@@ -302,7 +302,7 @@ def test_recipes_are_bound_to_the_model() -> None:
 
 def test_a_tree_of_another_model_is_refused() -> None:
     tree = clique_tree(model_over(3, [(0, 1), (1, 2)]))
-    with pytest.raises(ModelError, match=r"holds no scope \{0, 2\}"):
+    with pytest.raises(ModelError, match=r"has no scope \{0, 2\}"):
         tree.profile(model_over(3, [(0, 2)]))
     with pytest.raises(ModelError, match=r"cover the variables \{0, 1, 2\}, but the model has 4"):
         tree.profile(model_over(4, []))
@@ -318,11 +318,11 @@ def test_a_tree_of_another_model_is_refused() -> None:
         ([(0,)], [-1, 0], [()], "got 1 cliques, 2 parents"),
         ([(1, 0)], [-1], [()], r"must be sorted and distinct, got \(1, 0\)"),
         ([(0, 0)], [-1], [()], r"must be sorted and distinct, got \(0, 0\)"),
-        ([(0,), (0,)], [-1, -1], [(), ()], "has one root .parent -1., got 2"),
+        ([(0,), (0,)], [-1, -1], [(), ()], "needs one root .parent -1., got 2"),
         ([(0,), (0,)], [-1, 5], [(), ()], "must be a clique or -1 for the root, got 5"),
-        ([(0,), (1,), (1,)], [-1, 2, 1], [(), (), ()], "clique 1 does not hang below the root"),
-        ([(0,)], [-1], [((1,),)], r"scope \{1\} does not lie in clique 0, \{0\}"),
-        ([(0,), (0,)], [-1, 0], [((0,),), ((0,),)], r"scope \{0\} is held twice, by cliques 0 and 1"),
+        ([(0,), (1,), (1,)], [-1, 2, 1], [(), (), ()], "clique 1 is not below the root"),
+        ([(0,)], [-1], [((1,),)], r"scope \{1\} is not contained in clique 0, \{0\}"),
+        ([(0,), (0,)], [-1, 0], [((0,),), ((0,),)], r"scope \{0\} is assigned twice, to cliques 0 and 1"),
         ([(0,), (1,), (0,)], [-1, 0, 1], [(), (), ()], "cliques with variable 0 are not connected"),
     ],
 )
@@ -336,9 +336,9 @@ def test_what_is_no_clique_tree_is_refused(
 @pytest.mark.parametrize(
     ("edges", "root", "message"),
     [
-        ([(0, 1)], 0, "a tree of 3 cliques has 2 edges, got 1"),
+        ([(0, 1)], 0, "a tree of 3 cliques needs 2 edges, got 1"),
         ([(0, 1), (1, 0)], 0, "do not connect all cliques"),
-        ([(0, 1), (1, 3)], 0, r"joins two of the 3 cliques, got \(1, 3\)"),
+        ([(0, 1), (1, 3)], 0, r"must join two of the 3 cliques, got \(1, 3\)"),
         ([(0, 1), (1, 2)], 3, "root must be one of the 3 cliques, got 3"),
     ],
 )
@@ -348,7 +348,7 @@ def test_edges_that_make_no_tree_are_refused(edges: list[tuple[int, int]], root:
 
 
 def test_a_scope_that_no_clique_holds_is_refused() -> None:
-    with pytest.raises(ModelError, match=r"no clique holds the scope \{0, 2\}"):
+    with pytest.raises(ModelError, match=r"no clique contains the scope \{0, 2\}"):
         CliqueTree.from_edges([(0, 1), (1, 2)], [(0, 1)], scopes=[(2, 0)])
 
 

@@ -106,13 +106,13 @@ def test_what_is_wrong_is_said():
     model = chain()
     ones = tt.count(model, state=1, name="ones")
     explicit = tt.explicit_model(model, [ones])
-    with pytest.raises(tt.ModelError, match="a tally has 1 integers here, got \\(1, 2\\)"):
+    with pytest.raises(tt.ModelError, match="a tally needs 1 integers here, got \\(1, 2\\)"):
         explicit.clamp(1, 2)
     with pytest.raises(tt.InfeasibleError, match="no labelling has the tally \\(9,\\)"):
         explicit.clamp(9)
     states = explicit.complete([0] * 6)
     states[explicit.hub] = 1
-    with pytest.raises(tt.ModelError, match="do not add up"):
+    with pytest.raises(tt.ModelError, match="are inconsistent"):
         explicit.lift(states)
     with pytest.raises(tt.BudgetError, match="the factors of the auxiliary variables need more than"):
         tt.explicit_model(model, [ones], memory_limit=1000)

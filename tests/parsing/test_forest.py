@@ -183,7 +183,7 @@ def test_tree_that_the_grammar_does_not_have() -> None:
     forest = Forest(small(), "fish swim")
     assert forest.score(parse_tree("(S (V fish) (N swim))")) == -np.inf
     assert forest.score(parse_tree("(S (X (N fish)) (V swim))")) == -np.inf
-    with pytest.raises(tt.ModelError, match="the tree is over the words"):
+    with pytest.raises(tt.ModelError, match="the tree has the words"):
         forest.score(parse_tree("(S (N fish) (V eat))"))
 
 
@@ -208,11 +208,11 @@ def test_unknown_word() -> None:
     ("options", "text"),
     [
         ({"span_scores": np.zeros((2, 2, 1))}, r"span_scores has shape \(2, 2, 1\).* \(3, 3, 1\)"),
-        ({"span_scores": np.full((3, 3, 1), np.nan)}, "span_scores has nan"),
-        ({"binary_scores": np.full((3, 3, 1), np.inf)}, r"binary_scores has nan, \+inf"),
+        ({"span_scores": np.full((3, 3, 1), np.nan)}, "span_scores contains nan"),
+        ({"binary_scores": np.full((3, 3, 1), np.inf)}, r"binary_scores contains nan, \+inf"),
         ({"word_scores": np.zeros((2, 2))}, "word_scores must have shape"),
-        ({"word_scores": np.zeros((2, 3))}, "tags of the lexicon only"),
-        ({"span_scores": "good"}, "span_scores is an array of numbers"),
+        ({"word_scores": np.zeros((2, 3))}, "except for tags of the lexicon"),
+        ({"span_scores": "good"}, "span_scores must be an array of numbers"),
     ],
 )
 def test_bad_scores_are_refused(options: dict[str, np.ndarray], text: str) -> None:
@@ -222,14 +222,14 @@ def test_bad_scores_are_refused(options: dict[str, np.ndarray], text: str) -> No
 
 def test_what_is_no_sentence_and_no_grammar() -> None:
     for words in ("", [], ["fish", 3], 5):
-        with pytest.raises(tt.ModelError, match=r"a sentence (has at least one word|is a string)"):
+        with pytest.raises(tt.ModelError, match=r"a sentence must (have at least one word|be a string)"):
             Forest(small(), words)  # type: ignore[arg-type]
     with pytest.raises(tt.ModelError, match=r"needs a tallytree\.parsing\.Grammar, got 'fish'"):
         Forest("fish", "fish")  # type: ignore[arg-type]
     forest = Forest(small(), "fish swim")
-    with pytest.raises(tt.ModelError, match=r"those of a tallytree\.parsing\.Tree, got"):
+    with pytest.raises(tt.ModelError, match=r"expected a tallytree\.parsing\.Tree, got"):
         forest.score("(S (N fish) (V swim))")  # type: ignore[arg-type]
-    with pytest.raises(tt.ModelError, match="penalty is a finite number"):
+    with pytest.raises(tt.ModelError, match="penalty must be a finite number"):
         forest.max_bracket(np.nan)
 
 

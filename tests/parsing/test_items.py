@@ -98,7 +98,7 @@ def test_a_plan_is_refused_for_other_trees() -> None:
         tt.profile(toy(6), [ms], plan=plan)
     with pytest.raises(tt.ModelError, match="made for a sentence of 5 words"):
         tt.profile(forest, [], plan=plan)
-    with pytest.raises(tt.ModelError, match="leaves out the tallies that a constraint rules out"):
+    with pytest.raises(tt.ModelError, match="leaves out tallies that a constraint rules out"):
         tt.profile(forest, [ms], plan=tt.plan(forest, [ms], where=ms <= 1))
     fewer = forest.rescored(Scores(forest.scores.words, forest.scores.rules, forest.scores.chains.copy()))
     fewer.scores.chains[0] = -np.inf

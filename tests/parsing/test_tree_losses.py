@@ -153,7 +153,7 @@ def test_prices_leave_more_items_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert priced.value == plain.value and priced.tree == plain.tree
     assert not any(plain.certificate.prices) and any(priced.certificate.prices)
     assert priced.certificate.price.items < plain.certificate.price.items
-    assert "its tally paid for, and no other can reach the value" in priced.explain()
+    assert "after the price of its tally, and no other can reach the value" in priced.explain()
 
 
 def test_folded_losses_cost_no_tally() -> None:
@@ -199,12 +199,12 @@ def test_own_loss_is_registered() -> None:
 
 def test_what_is_no_loss_of_trees() -> None:
     forest = toy()
-    with pytest.raises(tt.ModelError, match="loss bound to a tree is needed"):
+    with pytest.raises(tt.ModelError, match="expected a loss bound to a tree"):
         parsing.loss_augmented(forest, losses.FBeta([1, 0]))
     with pytest.raises(tt.ModelError, match="loss of trees such as"):
         parsing.loss_augmented(forest, losses.HammingDistance(forest.best().tree))
     with pytest.raises(tt.ModelError, match="the truth scores -inf"):
         truth = parse_tree("(N (a a) (a a) (a a) (a a) (a a))")
         parsing.loss_augmented(forest, losses.FBeta(truth))
-    with pytest.raises(tt.ModelError, match="range of margins"):
+    with pytest.raises(tt.ModelError, match="margins must satisfy"):
         parsing.loss_augmented_path(forest, losses.FBeta(forest.best().tree), 2, 1)

@@ -304,21 +304,21 @@ def test_profile_pickles_without_its_chart() -> None:
 def test_wrong_arguments() -> None:
     forest = toy()
     model = tt.Model([2, 2])
-    with pytest.raises(tt.ModelError, match=r"statistics of trees are made by tallytree\.parsing"):
+    with pytest.raises(tt.ModelError, match=r"expected a statistic of trees, such as tallytree\.parsing"):
         parsing.profile(forest, [tt.count(model, state=1)])
     with pytest.raises(tt.ModelError, match="a forest has none"):
         parsing.solve(forest, fixed={0: 1})
-    with pytest.raises(tt.ModelError, match="is a Tree"):
+    with pytest.raises(tt.ModelError, match="must be a Tree"):
         parsing.true_positives("(N a)")  # type: ignore[arg-type]
-    with pytest.raises(tt.ModelError, match="cannot be counted"):
+    with pytest.raises(tt.ModelError, match="to count"):
         count(min_length=3, max_length=2)
-    with pytest.raises(tt.ModelError, match="cap is an integer"):
+    with pytest.raises(tt.ModelError, match="cap must be a non-negative integer"):
         count(cap=-1)
     for label, options in ((3, {}), (("N", 3), {}), (None, {"max_length": 2.5}), ("N", {"min_depth": -1})):
-        with pytest.raises(tt.ModelError, match=r"which are strings|cannot be counted"):
+        with pytest.raises(tt.ModelError, match=r"must be a string|to count"):
             count(label, **options)
     for made in (parsing.true_positives, parsing.crossing_brackets, parsing.wrong_nodes):
-        with pytest.raises(tt.ModelError, match="compares with a truth of 4 words, the sentence has 5"):
+        with pytest.raises(tt.ModelError, match="compares with a truth of 4 words, but the sentence has 5"):
             parsing.solve(forest, where=made(toy(4).best().tree) <= 2)
     with pytest.raises(tt.ModelError, match="k must be at least 0"):
         parsing.k_best(forest, -1)

@@ -373,7 +373,7 @@ def test_a_plan_looks_at_no_score():
 @pytest.mark.parametrize("order", [[0, 1], [0, 1, 1, 2], [1, 2, 3, 4], [0, 1, 2, 3, 4], [[0, 1], [2, 3]], 3])
 def test_orders_that_are_none_are_refused(order):
     model = tt.Model.chain(np.zeros((4, 2)), np.zeros((2, 2)))
-    with pytest.raises(tt.ModelError, match=r"names each of the 4 variables once.*clique tree"):
+    with pytest.raises(tt.ModelError, match=r"must list each of the 4 variables once.*clique tree"):
         tt.plan(model, order=order)
 
 

@@ -55,10 +55,12 @@ def test_a_heat_map_of_two_statistics(week, wet):
 
 
 def test_profiles_that_cannot_be_drawn(week, wet):
-    with pytest.raises(tt.ModelError, match="over one statistic or two, and this one has 0"):
+    with pytest.raises(
+        tt.ModelError, match="profiles of one or two statistics can be plotted, but this one has 0"
+    ):
         profile_curve(tt.profile(week))
     other = tt.count(week, state="dry", name="dry")
-    with pytest.raises(tt.ModelError, match=r"reads dry, and the picture shows 1 statistic: wet"):
+    with pytest.raises(tt.ModelError, match=r"reads dry, but the plot shows 1 statistic: wet"):
         profile_curve(tt.profile(week, [wet]), where=other >= 1)
 
 
@@ -98,7 +100,7 @@ def test_many_states_have_many_colours():
 
 
 def test_what_cannot_be_put_side_by_side(week):
-    with pytest.raises(tt.ModelError, match="nothing to draw"):
+    with pytest.raises(tt.ModelError, match="nothing to plot"):
         side_by_side([])
     with pytest.raises(tt.ModelError, match="need as many titles, got 1"):
         side_by_side(tt.k_best(week, 2), titles=["one"])
@@ -140,7 +142,7 @@ def test_reliability_is_the_share_that_is_right_in_each_group():
         ([], [], 10, "each probability needs an outcome"),
         ([1.5], [True], 10, "numbers from 0 to 1"),
         ([np.nan], [True], 10, "numbers from 0 to 1"),
-        ([0.5], [True], 0, "bins is a positive number"),
+        ([0.5], [True], 0, "bins must be a positive integer"),
     ],
 )
 def test_bad_reliability_is_refused(said, right, bins, text):

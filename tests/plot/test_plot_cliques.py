@@ -47,7 +47,7 @@ def test_every_clique_is_drawn_and_the_dearest_stands_out():
     sizes = [scatter.get_sizes()[0] for scatter in ax.collections]
     assert max(sizes) == 420
     assert len(set(sizes)) > 1
-    assert ax.get_title() == "3 cliques, width τ = 1; the dearest has 45 entries"
+    assert ax.get_title() == "3 cliques, width τ = 1; the largest table has 45 entries"
 
 
 def test_names_and_a_tree_of_ones_own():

@@ -55,7 +55,7 @@ def test_right_and_wrong_have_colours():
         RIGHT,
         ACCENT,
     ]
-    with pytest.raises(tt.ModelError, match="over 1 words, and this one over 6"):
+    with pytest.raises(tt.ModelError, match="the true tree has 1 words, but this one has 6"):
         tree_picture(GOLD, gold=once)
 
 

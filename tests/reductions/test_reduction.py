@@ -76,7 +76,7 @@ def test_pickling_keeps_everything():
     ("sources", "emissions", "message"),
     [
         ([0], [[0, 1]], "2 original variables"),
-        ([0, 0], [[0, 1], [0, 1]], "read off the same one"),
+        ([0, 0], [[0, 1], [0, 1]], "read from the same one"),
         ([0, 1], [[0, 1], [0, 1, 1]], "through a table of shape"),
         ([0, 1], [[0, 1], [0, 2]], "has states 0 to 1"),
     ],

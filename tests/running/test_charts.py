@@ -168,7 +168,7 @@ def test_what_a_run_refuses() -> None:
     layout = ChartLayout.plain(forest.compiled.rules, 2, np.inf)
     with pytest.raises(tt.ModelError, match="backend must be 'native' or 'reference', got 'numpy'"):
         tt.solve(forest, backend="numpy")
-    with pytest.raises(tt.ModelError, match="derivations are counted by the reference"):
+    with pytest.raises(tt.ModelError, match="only the reference counts derivations"):
         run_chart(layout, forest.scores, algebra=Counting())
     assert run_chart(layout, forest.scores, algebra=Counting(), backend="reference").values.tolist() == [1]
 
@@ -184,7 +184,7 @@ def test_profiles_and_distributions_by_the_reference(
     assert [profile.row(i).score for i in range(len(profile))] == pytest.approx(
         tt.profile(forest, plan.statistics, plan=plan).scores.tolist(), abs=1e-9
     )
-    with pytest.raises(tt.ModelError, match="trees in order come from the native executor"):
+    with pytest.raises(tt.ModelError, match="trees in order need the native executor"):
         list(profile.ranked())
     found = tt.distribution(forest, plan.statistics, plan=plan, backend="reference")
     native = tt.distribution(forest, plan.statistics, plan=plan)

@@ -278,7 +278,7 @@ def test_an_iteration_that_was_broken_off_says_so():
     labellings = tt.iter_best(model)
     first = next(labellings)
     assert interrupted(lambda: next(labellings), 3)
-    with pytest.raises(tt.TallytreeError, match=r"broken off by a KeyboardInterrupt.*start another one"):
+    with pytest.raises(tt.TallytreeError, match=r"interrupted by a KeyboardInterrupt.*start a new one"):
         next(labellings)
     np.testing.assert_array_equal(next(tt.iter_best(model)).assignment, first.assignment)
 

@@ -134,7 +134,7 @@ def test_no_lattice_no_answer_but_an_offer_that_works():
     model = tt.Model.chain(np.random.default_rng(0).normal(size=(40, 3)), np.zeros((3, 3)))
     high = tt.solve(model).score / 2
     with pytest.raises(
-        BudgetError, match="none is ruled out: the factors lie on no decimal lattice"
+        BudgetError, match="none is ruled out: the factors are not on a decimal lattice"
     ) as error:
         tt.score_between(model, high - 1, high)
     offered = float(str(error.value).rpartition("resolution=")[2])
@@ -157,7 +157,7 @@ def test_too_fine_a_lattice_is_refused_with_an_offer():
 
 def test_too_coarse_a_resolution_claims_nothing():
     model = tt.Model.chain(np.random.default_rng(0).normal(size=(12, 2)), np.zeros((2, 2)))
-    with pytest.raises(BudgetError, match="the resolution 100 is too coarse to tell"):
+    with pytest.raises(BudgetError, match="the resolution 100 is too coarse to decide"):
         tt.score_between(model, 0.0, 1e-6, resolution=100, labellings=5)
 
 
@@ -215,9 +215,9 @@ def test_infeasible_on_a_lattice():
 @pytest.mark.parametrize(
     ("arguments", "options", "text"),
     [
-        ((2, 1), {}, "a range of scores goes from low to high, low <= high; got 2 and 1"),
+        ((2, 1), {}, "a range of scores needs low <= high; got 2 and 1"),
         ((0, np.nan), {}, "got 0 and nan"),
-        ((0, 1), {"resolution": 0.0}, "a resolution is a positive number, got 0.0"),
+        ((0, 1), {"resolution": 0.0}, "resolution must be a positive number, got 0.0"),
         ((0, 1), {"labellings": -1}, "labellings must be at least 0, got -1"),
         ((0, 1), {"labellings": 0.5}, "labellings must be an integer, got 0.5"),
     ],
@@ -230,7 +230,7 @@ def test_what_is_refused(arguments, options, text):
 
 def test_steps_beyond_the_largest_integer_are_refused():
     model = tt.Model.chain([[0, 1e9], [0, 2e9]], np.zeros((2, 2)))
-    with pytest.raises(BudgetError, match="times the resolution 1e-06; give a coarser one"):
+    with pytest.raises(BudgetError, match="times the resolution 1e-06; use a coarser one"):
         tt.score_between(model, 0, 5, resolution=1e-6)
 
 

@@ -172,11 +172,11 @@ def test_limits_come_before_memory_and_recursion():
         "2**" * 5000 + "2",
         "where(1<" * 200 + "2",
     ):
-        with pytest.raises(ModelError, match=f"nested more than {DEEPEST} deep"):
+        with pytest.raises(ModelError, match=f"nested more than {DEEPEST} levels deep"):
             Formula(text)
     with pytest.raises(ModelError, match=f"more than {MOST_INSTRUCTIONS} operations"):
         Formula("+".join("a" * MOST_INSTRUCTIONS))
-    with pytest.raises(ModelError, match=f"the most are {LONGEST_TEXT}"):
+    with pytest.raises(ModelError, match=f"the limit is {LONGEST_TEXT}"):
         Formula("1" * (LONGEST_TEXT + 1))
     chained = "a"
     for _ in range(DEEPEST - 2):
@@ -200,10 +200,10 @@ def test_long_formulas_need_no_recursion():
         ("a/2 <= 1", r"'/' of statistics is not linear.*where\(condition, score, -inf\)"),
         ("min(a, 1) <= 1", "'min' of statistics"),
         ("a**2 <= 1", r"'\*\*' of statistics"),
-        ("0.5*a <= 1", "the coefficient of a statistic is a whole number"),
-        ("a + 0.5 <= 1", "what is added to statistics is a whole number"),
-        ("1e15*a <= 1", "the coefficient of a statistic is a whole number below"),
-        ("1000000*(1000000*(1000000*a)) <= 1", "the coefficient of a is a whole number below"),
+        ("0.5*a <= 1", "the coefficient of a statistic must be an integer"),
+        ("a + 0.5 <= 1", "what is added to statistics must be an integer"),
+        ("1e15*a <= 1", "the coefficient of a statistic must be an integer below"),
+        ("1000000*(1000000*(1000000*a)) <= 1", "the coefficient of a must be an integer below"),
         ("a <= p", "nan"),
         ("a + inf <= 1", "what is added"),
     ],
@@ -214,7 +214,7 @@ def test_what_is_no_constraint_is_refused(text, message):
 
 
 def test_a_constraint_on_something_else_is_refused():
-    with pytest.raises(ModelError, match="reads b, which is not among the statistics"):
+    with pytest.raises(ModelError, match="reads b, which is not one of the statistics"):
         as_text(B >= 1, {A: "a"})
 
 

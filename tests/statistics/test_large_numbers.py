@@ -107,5 +107,5 @@ def test_tables_in_bulk_are_checked_too() -> None:
     with pytest.raises(tt.ModelError, match=r"below 2\*\*40"):
         tt.profile(model(), [wide])
     many = Block(np.zeros((2**21, 1), dtype=np.int32), np.array([[0, 2**40 - 1]]))
-    with pytest.raises(tt.ModelError, match=r"can add up to \d+, and tallies stay below 2\*\*60"):
+    with pytest.raises(tt.ModelError, match=r"can reach \d+, but tallies must stay below 2\*\*60"):
         tt.Statistic.from_blocks([many], "many")

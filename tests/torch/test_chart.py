@@ -176,7 +176,7 @@ def test_trees_of_the_library(device):
     chart = ttt.Chart(scores, lengths, labels=["A", "B"])
     for tree, forest, score in zip(chart.trees(chart.argmax), chart.subjects(), chart.max, strict=True):
         assert forest.score(tree) == pytest.approx(score.item())
-    with pytest.raises(tt.ModelError, match="not those of a binary tree"):
+    with pytest.raises(tt.ModelError, match="do not form a binary tree"):
         chart.trees(torch.zeros_like(chart.argmax))
 
 
@@ -209,12 +209,12 @@ def test_answers_have_the_dtype_of_the_scores(device):
 def test_what_is_wrong_is_said(device):
     chart = ttt.Chart(torch.zeros(1, 2, 2, device=device))
     for bad, text in (
-        (lambda: ttt.Chart(torch.zeros(1, 2, 3)), "one row and one column for each word"),
-        (lambda: ttt.Chart(torch.zeros(2, 2)), "scores is to be of shape"),
-        (lambda: ttt.Chart(torch.zeros(1, 2, 2, 2), labels=["A"]), "as many different names"),
-        (lambda: chart.tally(tt.count(state=1)), "what is counted in trees"),
-        (lambda: chart.tally(), "of one statistic or more"),
-        (lambda: chart.score(torch.zeros(1, 3, 3)), "trees are ones in tensors of shape"),
+        (lambda: ttt.Chart(torch.zeros(1, 2, 3)), "one row and one column per word"),
+        (lambda: ttt.Chart(torch.zeros(2, 2)), "scores must have shape"),
+        (lambda: ttt.Chart(torch.zeros(1, 2, 2, 2), labels=["A"]), "labels must have 2 distinct names"),
+        (lambda: chart.tally(tt.count(state=1)), "expected a statistic"),
+        (lambda: chart.tally(), "needs at least one statistic"),
+        (lambda: chart.score(torch.zeros(1, 3, 3)), "trees must be tensors of ones of shape"),
     ):
         with pytest.raises(tt.ModelError, match=text):
             bad()

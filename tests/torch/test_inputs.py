@@ -11,25 +11,30 @@ E, L = torch.zeros(2, 3, 2), torch.zeros(2, 2)
 HOLE = torch.tensor([[1, 1, 1], [1, 0, 1]], dtype=torch.bool)
 
 BAD = [
-    ([[0.0]], L, {}, "emissions is to be a tensor of shape .* got list"),
-    (E[0], L, {}, r"emissions is to be of shape \(batch, positions, tags\), none of them 0, got \(3, 2\)"),
-    (E[:0], L, {}, r"none of them 0, got \(0, 3, 2\)"),
+    ([[0.0]], L, {}, "emissions must be a tensor of shape .* got list"),
+    (E[0], L, {}, r"emissions must have shape \(batch, positions, tags\) without zeros, got \(3, 2\)"),
+    (E[:0], L, {}, r"without zeros, got \(0, 3, 2\)"),
     (E.long(), L, {}, r"got torch.int64; use emissions.float\(\)"),
-    (E, L[0], {}, r"transitions is to be of shape \(tags, tags\) or .* got \(2,\)"),
+    (E, L[0], {}, r"transitions must have shape \(tags, tags\) or .* got \(2,\)"),
     (E, torch.zeros(3, 3), {}, r"that is \(2, 2\), got \(3, 3\)"),
     (E, torch.zeros(2, 3, 2, 2), {}, r"that is \(2, 2, 2, 2\), got \(2, 3, 2, 2\)"),
     (E, L, {"lengths": [3]}, r"one number for each of 2 sentences, got \(1,\)"),
-    (E, L, {"lengths": [3, 0]}, "sentence 1 has length 0, .* leave sentences without positions out"),
-    (E, L, {"lengths": [4, 1]}, "sentence 0 has length 4, but lengths go from 1 to 3"),
-    (E, L, {"lengths": [1.5, 2]}, "lengths are whole numbers, got torch.float32"),
-    (E, L, {"lengths": "ab"}, "lengths is a tensor or a list of whole numbers, got 'ab'"),
+    (E, L, {"lengths": [3, 0]}, "sentence 1 has length 0, .* drop empty sentences"),
+    (E, L, {"lengths": [4, 1]}, "sentence 0 has length 4, but lengths must be from 1 to 3"),
+    (E, L, {"lengths": [1.5, 2]}, "lengths must be integers, got torch.float32"),
+    (E, L, {"lengths": "ab"}, "lengths must be a tensor or a list of integers, got 'ab'"),
     (E, L, {"mask": HOLE}, "the mask of sentence 1 has a hole"),
     (E, L, {"mask": torch.zeros(2, 3, dtype=torch.bool)}, "mask: sentence 0 has length 0"),
-    (E, L, {"mask": torch.ones(2, 2, dtype=torch.bool)}, r"of shape \(2, 3\), as emissions is, got \(2, 2\)"),
+    (E, L, {"mask": torch.ones(2, 2, dtype=torch.bool)}, r"of shape \(2, 3\), like emissions, got \(2, 2\)"),
     (E, L, {"mask": torch.ones(2, 3)}, r"dtype torch.bool, got torch.float32; use mask.bool\(\)"),
-    (E, L, {"mask": HOLE, "lengths": [3, 1]}, "give lengths or a mask, not both"),
+    (E, L, {"mask": HOLE, "lengths": [3, 1]}, "give either lengths or a mask"),
     (E, L, {"states": ["O"]}, "there are 2 tags, but states has 1 names"),
-    (E, torch.zeros(2, 2, device="meta"), {}, "all tensors are to be on one device, .* transitions on meta"),
+    (
+        E,
+        torch.zeros(2, 2, device="meta"),
+        {},
+        "all tensors must be on the same device, .* transitions on meta",
+    ),
 ]
 
 
@@ -47,10 +52,10 @@ def test_masks_are_looked_at_at_once_on_the_cpu():
 @pytest.mark.parametrize(
     ("tags", "text"),
     [
-        (torch.zeros(2, 3), r"whole numbers, got torch.float32; use tags.long\(\)"),
-        (torch.zeros(2, 2, dtype=torch.int64), r"of shape \(2, 3\), as emissions is, got \(2, 2\)"),
-        (torch.full((2, 3), 2), "tags go from 0 to 1, but there is a 2"),
-        (torch.full((2, 3), -1), "tags go from 0 to 1, but there is a -1"),
+        (torch.zeros(2, 3), r"integers, got torch.float32; use tags.long\(\)"),
+        (torch.zeros(2, 2, dtype=torch.int64), r"must have shape \(2, 3\), like emissions, got \(2, 2\)"),
+        (torch.full((2, 3), 2), "tags must be from 0 to 1, got 2"),
+        (torch.full((2, 3), -1), "tags must be from 0 to 1, got -1"),
     ],
 )
 def test_bad_tags(tags, text):
@@ -62,17 +67,17 @@ def test_bad_tags(tags, text):
 def test_scores_that_mean_nothing(value):
     emissions = E.clone()
     emissions[1, 2, 0] = value
-    with pytest.raises(tt.ModelError, match="emissions of chain 1 have a"):
+    with pytest.raises(tt.ModelError, match="emissions of chain 1 contain"):
         _ = ttt.Chain(emissions, L).log_partition
     assert ttt.Chain(emissions, L, [3, 2]).log_partition.isfinite().all()
     transitions = L.clone()
     transitions[0, 1] = value
-    with pytest.raises(tt.ModelError, match="transitions of chain 0 have a"):
+    with pytest.raises(tt.ModelError, match="transitions of chain 0 contain"):
         _ = ttt.Chain(E, transitions).log_partition
 
 
 def test_other_devices_are_answered_for_on_the_cpu():
     from tallytree.torch.backends import backend_of
 
-    with pytest.warns(tt.PerformanceWarning, match="moved to the CPU, where viterbi is computed"):
+    with pytest.warns(tt.PerformanceWarning, match="viterbi is computed on the CPU"):
         assert backend_of(torch.device("meta"), "viterbi").device.type == "cpu"

@@ -105,7 +105,7 @@ def test_reductions_and_names(kind, device):
 def test_what_is_wrong_is_said(device):
     emissions, transitions = torch.zeros(1, 2, 2, device=device), torch.zeros(2, 2, device=device)
     tags = torch.zeros(1, 2, dtype=torch.int64, device=device)
-    with pytest.raises(tt.ModelError, match="reduction is"):
+    with pytest.raises(tt.ModelError, match="reduction must be"):
         ttt.StructuredHinge("chunk-f1", reduction="max")
     with pytest.raises(tt.ModelError, match="there are 2 tags, but labels has 3 names"):
         ttt.ExpectedLoss("chunk-f1", labels=["O", "B", "I"])(emissions, transitions, tags)

@@ -178,11 +178,11 @@ def test_statistics_of_neighbours(device):
 def test_what_is_wrong_is_said(device):
     chain = ttt.Chain(torch.zeros(1, 2, 2, device=device), torch.zeros(2, 2, device=device))
     tally = chain.tally(zeros)
-    with pytest.raises(tt.ModelError, match="what is counted is a statistic"):
+    with pytest.raises(tt.ModelError, match="expected a statistic"):
         chain.tally(3)
-    with pytest.raises(tt.ModelError, match="of one statistic or more"):
+    with pytest.raises(tt.ModelError, match="needs at least one statistic"):
         chain.tally()
-    with pytest.raises(tt.ModelError, match="a condition is a comparison"):
+    with pytest.raises(tt.ModelError, match="a condition must compare tallies"):
         chain.given(3)
     with pytest.raises(tt.ModelError, match="not a condition on tallies alone"):
         chain.given(tt.regular("[01]*"))

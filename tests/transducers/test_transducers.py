@@ -252,7 +252,7 @@ def test_the_cheaper_encoding_is_taken():
         (tt.Model([2, 2, 2], [((0, 1, 2), np.zeros((2, 2, 2)))]), r"a factor over \(0, 1, 2\)"),
         (
             tt.Model.grid(np.zeros((2, 2, 2)), np.eye(2), np.eye(2)),
-            r"a machine reads a chain: variables 0 to 3",
+            r"a machine needs a chain: variables 0 to 3",
         ),
     ],
 )
@@ -273,10 +273,12 @@ def test_too_many_states_are_refused_early(monkeypatch):
 
     model = tt.Model.chain(np.zeros((12, 4)), np.zeros((4, 4)))
     monkeypatch.setattr(trellis, "MOST_MOVES", 10_000)
-    with pytest.raises(tt.BudgetError, match="Everything reaches 4,096 states at position 6, 4 labels each"):
+    with pytest.raises(
+        tt.BudgetError, match="Everything reaches 4,096 states at position 6, with 4 labels each"
+    ):
         tt.transduce(model, Everything())
     monkeypatch.undo()
-    with pytest.raises(tt.BudgetError, match=r"need tables of .* MiB, and the limit is 0 MiB"):
+    with pytest.raises(tt.BudgetError, match=r"need tables of .* MiB, but the limit is 0 MiB"):
         tt.transduce(model, tt.regular("0 1 2 (0|1)*"), memory_limit=64)
 
 
@@ -292,13 +294,13 @@ def test_what_is_wrong_with_a_machine_is_said():
             return (0, 0)
 
     model = tt.Model.chain(np.zeros((2, 2)), np.zeros((2, 2)))
-    with pytest.raises(tt.ModelError, match=r"Short gives out \(1,\), but its outputs are"):
+    with pytest.raises(tt.ModelError, match=r"Short returned \(1,\), but its outputs are"):
         tt.transduce(model, Short())
     with pytest.raises(tt.ModelError, match="takes machines and regular constraints, got 'x'"):
         tt.transduce(model, "x")
     with pytest.raises(tt.ModelError, match="only machines without outputs have a complement"):
         Complement(Short())
-    with pytest.raises(tt.ModelError, match="a constraint has no use for outputs"):
+    with pytest.raises(tt.ModelError, match="a constraint cannot use outputs"):
         tt.regular(Short())
     with pytest.raises(tt.ModelError, match="encoding must be 'split' or 'pairs' here, got 'triples'"):
         tt.transduce(model, tt.regular("0*"), encoding="triples")

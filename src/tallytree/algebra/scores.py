@@ -1,13 +1,13 @@
-"""Score algebras: one set of recursions, three questions.
+"""Score algebras: one set of recursions for three problems.
 
 A message table holds elements of a commutative semiring ``(plus, times, zero, one)``. Parts of one labelling
-are put together with ``times``, alternative labellings with ``plus``. The recursion never says more, so
+are combined with ``times``, alternative labellings with ``plus``. Nothing else depends on the algebra, so
 
 - :class:`MaxPlus` ``(max, +)`` gives the best score ``max F(y)``,
 - :class:`LogSumExp` ``(logaddexp, +)`` gives the log-partition ``log Σ exp F(y)``,
 - :class:`Counting` ``(+, ×)`` gives the number of labellings with ``F(y) > -inf``,
 
-each taken over the labellings ``y`` of one tally. The recursions rest on these laws: both operations are
+each over the labellings ``y`` with one tally. The recursions rely on these laws: both operations are
 associative and commutative, ``zero`` and ``one`` are their identities, ``zero`` annihilates
 (``times(a, zero) == zero``), and ``times`` distributes over ``plus``.
 """
@@ -31,9 +31,9 @@ class Algebra(ABC):
     dtype
         The dtype of an array of elements.
     zero, one
-        The identities of `plus` and `times`. ``zero`` is the element of what is impossible.
+        The identities of `plus` and `times`. ``zero`` represents impossibility.
     plus_ufunc, times_ufunc
-        The operations as NumPy has them.
+        The operations as NumPy ufuncs.
     idempotent
         Whether ``plus(a, a) == a``.
     """
@@ -47,7 +47,7 @@ class Algebra(ABC):
 
     @abstractmethod
     def lift(self, scores: npt.ArrayLike) -> Array:
-        """Return the elements that stand for the factor scores (``-inf``: impossible)."""
+        """Return the elements for the factor scores (``-inf``: impossible)."""
 
     def as_elements(self, values: npt.ArrayLike) -> Array:
         """Return `values` as an array of this algebra's dtype."""
@@ -55,7 +55,7 @@ class Algebra(ABC):
 
     def plus(self, a: npt.ArrayLike, b: npt.ArrayLike) -> Array:
         """Combine alternatives, elementwise and broadcasting."""
-        # The dtype comes first: left to itself NumPy would add two Python integers in 64 bits.
+        # The dtype comes first: otherwise NumPy would add two Python integers in 64 bits.
         return self.as_elements(self.plus_ufunc(self.as_elements(a), self.as_elements(b)))
 
     def times(self, a: npt.ArrayLike, b: npt.ArrayLike) -> Array:
@@ -63,11 +63,11 @@ class Algebra(ABC):
         return self.as_elements(self.times_ufunc(self.as_elements(a), self.as_elements(b)))
 
     def full(self, shape: tuple[int, ...], element: float | int) -> Array:
-        """Return a new array of this shape that holds `element` everywhere."""
+        """Return a new array of this shape filled with `element`."""
         return np.full(shape, element, dtype=self.dtype)
 
     def reduce(self, elements: Array, axis: int | tuple[int, ...]) -> Array:
-        """Combine the elements along `axis` with `plus`; over nothing this is `zero`.
+        """Combine the elements along `axis` with `plus`; `zero` for an empty axis.
 
         Examples
         --------
@@ -78,7 +78,7 @@ class Algebra(ABC):
         return self.as_elements(self.plus_ufunc.reduce(elements, axis=axis, initial=self.zero))
 
     def accumulate_at(self, out: Array, index: Any, elements: Array) -> None:
-        """Do ``out[index] = plus(out[index], elements)`` in place, for repeated indices too.
+        """Do ``out[index] = plus(out[index], elements)`` in place, also for repeated indices.
 
         Examples
         --------
@@ -119,7 +119,7 @@ class MaxPlus(Algebra):
 class LogSumExp(Algebra):
     """The log of a sum of exponentials: alternatives by ``log(exp a + exp b)``, parts by ``+``.
 
-    `plus` takes the larger argument out of the logarithm, so nothing overflows, and ``-inf`` with ``-inf`` is
+    `plus` factors out the larger argument, so nothing overflows, and ``-inf`` with ``-inf`` is
     ``-inf`` rather than nan.
 
     Examples
@@ -144,7 +144,7 @@ class LogSumExp(Algebra):
 @final
 @dataclass(frozen=True)
 class Counting(Algebra):
-    """The number of possible labellings, as Python integers: exact, however large.
+    """The number of possible labellings, as Python integers: exact at any size.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Tally arithmetic: how the statistics of two parts of a labelling add up.
 
-A set of tallies is an ``(S, P)`` int64 array, one row per tally, sorted lexicographically, no row twice. The
-tally of two disjoint parts is the capped sum ``min(cap, a + b)``, statistic by statistic. Truncated addition
-is associative on non-negative numbers only (``min(1, min(1, 2 + 1) - 1) = 0``, but
+A set of tallies is an ``(S, P)`` int64 array, one row per tally, sorted lexicographically, without
+duplicates. The tally of two disjoint parts is the capped sum ``min(cap, a + b)``, statistic by statistic.
+Capped addition is only associative on non-negative numbers (``min(1, min(1, 2 + 1) - 1) = 0``, but
 ``min(1, 2 + (1 - 1)) = 1``), so the minima of a capped statistic are moved out first: with ``c = Σ min g``,
 
     min(cap, Σ g) = min(cap, c + t)    where    t = min(max(cap - c, 0), Σ (g - min g))
@@ -52,13 +52,13 @@ def move_minima_out(tables: Sequence[Integers], cap: int | None) -> tuple[list[I
     tables
         The tables ``g`` of one statistic.
     cap
-        Its cap, or None. An uncapped statistic stays as it is.
+        Its cap, or None. An uncapped statistic is not changed.
 
     Returns
     -------
     tables, offset, room
         The tables ``g - min g``, the sum ``c`` of the minima, and the cap on the sum of the new tables
-        (at least 0; `UNCAPPED` where `cap` is None).
+        (at least 0; `UNCAPPED` if `cap` is None).
 
     Examples
     --------
@@ -73,9 +73,9 @@ def move_minima_out(tables: Sequence[Integers], cap: int | None) -> tuple[list[I
 
 
 def put_minima_back(tallies: Integers, offsets: Integers, caps: Integers) -> Integers:
-    """Return the tallies ``min(cap, c + t)`` that the sums `tallies` of rewritten tables stand for.
+    """Return the tallies ``min(cap, c + t)`` for the sums `tallies` of rewritten tables.
 
-    `caps` are the caps of the statistics as they were. Rows stay sorted and different, because ``t`` is
+    `caps` are the original caps of the statistics. Rows stay sorted and distinct, because ``t`` is
     either at most ``cap - c`` or always 0.
 
     Examples
@@ -87,7 +87,7 @@ def put_minima_back(tallies: Integers, offsets: Integers, caps: Integers) -> Int
 
 
 def unique_rows(rows: Integers) -> tuple[Integers, Integers]:
-    """Sort the rows of an ``(n, P)`` array lexicographically and drop repetitions.
+    """Sort the rows of an ``(n, P)`` array lexicographically and drop duplicates.
 
     Returns
     -------
@@ -112,12 +112,12 @@ def unique_rows(rows: Integers) -> tuple[Integers, Integers]:
 
 
 def unique_sums(a: Integers, b: Integers, caps: Integers) -> tuple[Integers, Integers]:
-    """Return the different capped sums of a row of `a` and a row of `b`.
+    """Return the distinct capped sums of a row of `a` and a row of `b`.
 
     Returns
     -------
     sums, index
-        The sorted sums, and the ``(len(a), len(b))`` array that says which of them ``a[i] + b[j]`` is.
+        The sorted sums, and the ``(len(a), len(b))`` array of the index of ``a[i] + b[j]`` among them.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""What the last table answers: profiles, distributions, rankings, solutions and their certificates."""
+"""Answers computed from the last table: profiles, distributions, rankings, solutions and certificates."""

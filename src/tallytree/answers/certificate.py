@@ -1,11 +1,11 @@
 """Why an answer is optimal: what was attained, and what rules out anything better.
 
-A certificate has two halves. That the value is *attained* was checked when the labelling was decoded: its
-tally and its score were computed again from the model. That nothing *better* exists rests on the upward pass,
-which looks at every labelling: the plan says how. In single precision the pass gives an upper bound, and the
-claim is made up to a *gap*. A solution keeps a :class:`Proof`, a few references; the
-numbers are put together when somebody asks for them. Parse trees have certificates of the same kind, which
-rest on a chart.
+A certificate has two parts. That the value is *attained* was checked when the labelling was decoded: its
+tally and its score were recomputed from the model. That nothing *better* exists follows from the upward pass,
+which covers every labelling, as the plan describes. In single precision the pass gives an upper bound, and
+the claim holds up to a *gap*. A solution stores a :class:`Proof`, which is a few references; the
+certificate is assembled on request. Parse trees have certificates of the same kind, based on
+a chart.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ OUTSIDE = "no {thing}{among} outside the {rank} excluded ones has a higher {noun
 
 
 class Claim(NamedTuple):
-    """What a solution is the best of.
+    """The set within which a solution is optimal, and by which measure.
 
     Attributes
     ----------
     text : str
-        ``BEST``, ``SAME_TALLY``, ``IN_ORDER``, ``OUTSIDE``, or words of its own.
+        ``BEST``, ``SAME_TALLY``, ``IN_ORDER``, ``OUTSIDE``, or a text of its own.
     among : object
-        The constraint, if there is one.
+        The constraint, if any.
     noun : str
         What is maximised.
     rank : int
-        How many are better, or excluded.
+        The number of better or excluded solutions.
     optimal : bool
-        Whether it is claimed that nothing better exists.
+        Whether the claim is that nothing better exists.
     """
 
     text: str
@@ -52,7 +52,7 @@ class Claim(NamedTuple):
     optimal: bool = True
 
     def words(self, thing: str) -> str:
-        """Return the claim in words.
+        """Return the claim as text.
 
         Examples
         --------
@@ -64,15 +64,15 @@ class Claim(NamedTuple):
 
 
 class Evidence(ABC):
-    """What a claim can rest on where no whole table was made."""
+    """What a claim can be based on if no complete table was computed."""
 
     @abstractmethod
     def certificate(self, proof: Proof, model: Model, score: float, tally: Any) -> AnyCertificate:
-        """Put the certificate of a labelling together."""
+        """Assemble the certificate of a labelling."""
 
 
 class Proof(NamedTuple):
-    """What a solution remembers of how it was found."""
+    """What a solution stores about how it was found."""
 
     # a plan itself would keep its lists in memory, too
     plan: Price | Evidence | Callable[[], Price | Plan | Evidence]
@@ -81,11 +81,11 @@ class Proof(NamedTuple):
     gap: float = 0.0
 
     def rests_on(self) -> Price | Plan | Evidence:
-        """Return what was passed or shown; where that was not kept, it is found again."""
+        """Return the plan or evidence behind the claim; it is recomputed if it was not kept."""
         return self.plan() if callable(self.plan) else self.plan
 
     def certificate(self, model: Model, score: float, tally: Any) -> AnyCertificate:
-        """Put the certificate of a labelling together."""
+        """Assemble the certificate of a labelling."""
         found = self.rests_on()
         if isinstance(found, Evidence):
             return found.certificate(self, model, score, tally)
@@ -104,7 +104,7 @@ class Proof(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnyCertificate:
-    """Why something is optimal; print it.
+    """Why an answer is optimal; print it to read it.
 
     Attributes
     ----------
@@ -113,14 +113,14 @@ class AnyCertificate:
     claim : str
         What is proven, up to the gap.
     gap : float
-        How much better something else could be, at most; 0 in double precision.
+        The most by which another answer could be better; 0 in double precision.
     score : float
         The score, computed from the model.
     promised : float
-        The score that the pass holds for it: the same numbers, added in another order. In single precision
-        an upper bound of it.
+        The score according to the pass: the same numbers, added in a different order. In single precision,
+        an upper bound on it.
     allowance : float
-        How far two such sums can be apart by rounding.
+        The largest difference that rounding can cause between two such sums.
     tally : dict
         The tally, computed from the definition.
     """
@@ -135,11 +135,11 @@ class AnyCertificate:
 
     @property
     def difference(self) -> float:
-        """How far the score is from what the pass promised."""
+        """The difference between the score and the score according to the pass."""
         return abs(self.score - self.promised)
 
     def attained(self, checked: str, found: str) -> tuple[str, ...]:
-        """Return the lines on what is claimed and what was checked: how, and against what."""
+        """Return the lines that say what is claimed, and what was checked against what."""
         tally = ", ".join(f"{name}={value}" for name, value in self.tally.items())
         counts = f" and the tally ({tally})" if tally else ""
         return (
@@ -159,14 +159,14 @@ class AnyCertificate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate(AnyCertificate):
-    """Why a labelling is optimal; print it.
+    """Why a labelling is optimal; print it to read it.
 
     Attributes
     ----------
     optimal, claim, score, promised, allowance, tally
-        As for every certificate.
+        As for all certificates.
     variables, width, degree, tallies, operations, peak_bytes, precision
-        The upward pass that looked at all labellings, as its :class:`Plan` has them.
+        Properties of the upward pass that covers all labellings, as in its :class:`Plan`.
     """
 
     variables: int

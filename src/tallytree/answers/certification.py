@@ -1,7 +1,7 @@
-"""The one place that certifies: what was promised of a labelling or a tree is held against its definition.
+"""Certification: the promised score and tally of a labelling or a tree are checked against the definitions.
 
 Messages, charts and definitions add the same local scores in different orders, so scores may differ by
-rounding and no more (:func:`tallytree.model.rounding.rounding_bound`); tallies are integers, and equal.
+rounding only (:func:`tallytree.model.rounding.rounding_bound`); tallies are integers and must be equal.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tallytree.model.rounding import rounding_bound
 from tallytree.planning.precision import single_rounding
 
 _MODEL = "This is a bug in tallytree; please report it with the model"
-_LOSS = "This is a bug in tallytree, or in the loss: check that with tallytree.testing.check_loss"
+_LOSS = "This is a bug in tallytree or in the loss; check the loss with tallytree.testing.check_loss"
 
 
 def certify(
@@ -26,11 +26,11 @@ def certify(
     thing: object = "the decoded labelling",
     report: str = _MODEL,
 ) -> None:
-    """Compare the score and the tally that were promised with those that are attained.
+    """Compare the promised score and tally with those attained.
 
-    `allowance`: how far the promised score may be from the attained one; or how far below it, and how far
-    above. `source`, `thing` and `report`: words for the error: who promised, what was decoded, what to do.
-    Raises CertificateError: they differ.
+    `allowance`: the most by which the promised score may differ from the attained one; or a pair, the most
+    by which it may be below and above. `source`, `thing` and `report`: wording of the error message.
+    Raises CertificateError if they differ.
     """
     below, above = allowance if isinstance(allowance, tuple) else (allowance, allowance)
     (score, tally), (exact, total) = promised, attained
@@ -44,7 +44,7 @@ def certify(
 def certify_labelling(
     score: float, tally: Sequence[int], evaluation: Evaluation, totals: Sequence[int], single: bool = False
 ) -> None:
-    """Certify a labelling that was decoded from messages; rounded up where they are in single precision."""
+    """Certify a labelling decoded from messages, which are rounded up in single precision."""
     exact, magnitude, terms, _ = evaluation
     below = rounding_bound(terms, magnitude)
     above = single_rounding(terms, magnitude) if single else below
@@ -53,7 +53,7 @@ def certify_labelling(
 
 
 def certify_value(fine: bool, promised: float, attained: str) -> None:
-    """Raise unless a labelling is as good as the messages promise; ``attained`` says how good it is."""
+    """Raise unless a labelling is as good as the messages promise; ``attained`` is its own value."""
     if not fine:
         raise CertificateError(
             f"the certificate failed: the messages promise the value {promised!r}, the labelling has "
@@ -62,7 +62,7 @@ def certify_value(fine: bool, promised: float, attained: str) -> None:
 
 
 def certify_loss(promised: float, defined: float, *, source: str, thing: object = "the labelling") -> None:
-    """Compare the loss of a tally with the loss of what has that tally, by definition."""
+    """Compare the loss computed from a tally with the loss of the decoded labelling by definition."""
     if abs(defined - promised) > 1e-9 * max(1.0, defined):
         raise CertificateError(
             f"the certificate failed: {source} promises loss {promised!r}, {thing} has {defined!r}. {_LOSS}"

@@ -1,9 +1,9 @@
 """The tally under the Gibbs distribution ``p(y) ∝ exp(F(y))``: the same plan over other algebras.
 
 Over log-sum-exp the last table is ``log Σ { exp F(y) : G(y) = l }`` for every tally ``l``; the downward pass
-gives marginals, and a walk down that draws instead of maximising gives exact samples. Over the integers it is
-the number of labellings of each tally, exact at any size: the pass is run modulo enough primes, and the
-residues are put together by the Chinese remainder theorem.
+gives marginals, and a downward walk that samples instead of maximising gives exact samples. Over the integers
+it is the exact number of labellings with each tally: the pass is run modulo sufficiently many primes, and the
+residues are combined by the Chinese remainder theorem.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from tallytree.running.graphs import (
 )
 from tallytree.values import read_only
 
-_ROUNDED = 1e-9  # as far as sums of probabilities are from 1 where scores are of an ordinary size
+_ROUNDED = 1e-9  # how far sums of probabilities are from 1 for scores of ordinary size
 
 
 def generator_of(rng: Any) -> np.random.Generator:
-    """Return the source of randomness that a user gave: a generator, a seed, or None for any.
+    """Return the random generator for a generator, a seed, or None (unseeded).
 
     Examples
     --------
@@ -46,29 +46,29 @@ def generator_of(rng: Any) -> np.random.Generator:
     np.int64(8)
     >>> generator_of("x")
     Traceback (most recent call last):
-    tallytree.errors.ModelError: rng is a numpy.random.Generator, a seed (a whole number from 0) or None,
+    tallytree.errors.ModelError: rng must be a numpy.random.Generator, a non-negative integer seed or None,
     got 'x'
     """
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):
         raise ModelError(
-            f"rng is a numpy.random.Generator, a seed (a whole number from 0) or None, got {rng!r}"
+            f"rng must be a numpy.random.Generator, a non-negative integer seed or None, got {rng!r}"
         ) from None
 
 
 def draws(size: Any) -> int:
-    """Return how many draws a size asks for: one without it."""
+    """Return the number of draws for a size: one for None."""
     if size is not None and not (isinstance(size, (int, np.integer)) and size >= 0):
-        raise ModelError(f"size is the number of draws, a whole number from 0, or None for one; got {size!r}")
+        raise ModelError(f"size must be a non-negative integer, or None for a single draw; got {size!r}")
     return 1 if size is None else int(size)
 
 
 def normalised(logs: NDArray[np.float64], total: float) -> NDArray[np.float64]:
-    """Return probabilities from their logarithms, less that of their sum.
+    """Return probabilities from log-weights and the logarithm of their sum.
 
-    Where the numbers are large, rounding of the sum scales all of them alike, and they are divided by what
-    they add up to.
+    For large numbers, rounding of the sum scales all probabilities alike, so they are divided by their
+    own sum.
 
     Examples
     --------
@@ -84,19 +84,19 @@ class TallyProbabilities(RootTable):
     """The exact distribution of a tally under ``p(y) ∝ exp(F(y))``."""
 
     log_partitions: NDArray[np.float64]  # (S,): ``log Σ exp F(y)`` over all ``y`` with each
-    _offset: float = 0.0  # what all scores have in common and was left out of the pass
-    _relative: NDArray[np.float64] | None = None  # the log-partitions without it
+    _offset: float = 0.0  # part of the score common to all labellings, left out of the pass
+    _relative: NDArray[np.float64] | None = None  # the log-partitions without the offset
     _none_left: ClassVar[str]
 
     def _fill(self, values: NDArray[np.float64]) -> None:
         if not len(values):
-            raise InfeasibleError(f"{self._none_left}: there is no distribution over none")
+            raise InfeasibleError(f"{self._none_left}, so the distribution is not defined")
         self._relative = values if self._offset else None
         self.log_partitions = read_only(values + self._offset) if self._offset else values
 
     @cached_property
     def log_partition(self) -> float:
-        """``log Σ exp F(y)`` over everything."""
+        """``log Σ exp F(y)`` over all labellings."""
         return self._offset + self._relative_partition
 
     @property
@@ -119,7 +119,7 @@ class TallyProbabilities(RootTable):
         row = row_of(self.tallies, wanted)
         if row is None:
             named = tally_type(self._names)(*wanted)
-            raise InfeasibleError(f"no {self.noun} has the {named}; see .tallies for those that occur")
+            raise InfeasibleError(f"no {self.noun} has the {named}; see .tallies for the attainable ones")
         return row
 
     def _repr_html_(self) -> str:
@@ -135,10 +135,10 @@ class TallyProbabilities(RootTable):
     def _drawn_rows(
         self, count: int, tally: Tally | None, generator: np.random.Generator
     ) -> NDArray[np.int64]:
-        """Draw rows of ``tallies``; without chance where the tally is given."""
+        """Draw rows of ``tallies``; deterministic if the tally is given."""
         if tally is not None:
             return np.full(count, self._row(tally), dtype=np.int64)
-        shares = self.probabilities / self.probabilities.sum()  # exactly 1, rounding apart
+        shares = self.probabilities / self.probabilities.sum()  # sums to exactly 1
         return generator.choice(len(shares), size=count, p=shares).astype(np.int64)
 
 
@@ -150,12 +150,10 @@ class Distribution(GraphTable, TallyProbabilities):
     tallies : (S, P) int64 array
         The attainable tallies in lexicographic order.
     log_partitions : (S,) float64 array
-        ``log Σ exp F(y)`` over the labellings of each.
+        ``log Σ exp F(y)`` over the labellings with each tally.
     """
 
-    _none_left = (
-        "every labelling is forbidden by a -inf factor, the model's own or one from fixed= or allowed="
-    )
+    _none_left = "every labelling is forbidden by a -inf factor of the model or by fixed= or allowed="
 
     def _run(self) -> GraphMessages:
         model, self._offset = self._level
@@ -163,12 +161,12 @@ class Distribution(GraphTable, TallyProbabilities):
 
     @cached_property
     def _level(self) -> tuple[Model, float]:
-        """The model without what all of its labellings have in common, and that."""
+        """The model without the score common to all its labellings, and that score."""
         return levelled(self.model)
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
-        """The number of allowed labellings of each tally, exact.
+        """The exact number of allowed labellings with each tally.
 
         Examples
         --------
@@ -184,7 +182,7 @@ class Distribution(GraphTable, TallyProbabilities):
         return tuple(_remainders(primes, [r.tolist() for r in found]))
 
     def _native_cells(self) -> NDArray[np.int64]:
-        # the reference backend numbers its root cells in its own way
+        # the reference backend numbers its root cells differently
         if self._options.backend == "native":
             return self._cells
         return pass_upward(self.plan, self.model).root()[0]
@@ -217,21 +215,21 @@ class Distribution(GraphTable, TallyProbabilities):
         return self.reduction.original.arranged(self.reduction.fold(tables, np.add, 0.0))
 
     def gradient(self, weights: ArrayLike) -> list[NDArray[np.float64]]:
-        """Return the derivatives of a function of ``log_partitions`` by every entry of the model's tables.
+        """Return the derivatives of a function of ``log_partitions`` with respect to every table entry.
 
-        With weights that are the probabilities of tallies, these are the expected entries: how likely each
-        entry of each factor is. The passes are one up and one down, whatever the function is.
+        If the weights are the probabilities of the tallies, these are the expected entries: the probability
+        of each entry of each factor. Any function takes one upward and one downward pass.
 
         Parameters
         ----------
         weights : array of shape (S,)
-            The derivative of the function by the log-partition of each tally; any sign.
+            The derivative of the function with respect to the log-partition of each tally; of any sign.
 
         Returns
         -------
         list of arrays
-            One for each block of ``model.blocks``, of the shape of its tables. A table that several factors
-            share has the sum of theirs.
+            One for each block of ``model.blocks``, with the shape of its tables. For a table shared by
+            several factors, the sum over these factors.
 
         Examples
         --------
@@ -250,8 +248,8 @@ class Distribution(GraphTable, TallyProbabilities):
         given = np.asarray(weights, dtype=np.float64)
         if given.shape != (len(self.tallies),) or not np.isfinite(given).all():
             raise ModelError(
-                f"weights are one finite number for each of the {len(self.tallies)} tallies, got an array of "
-                f"shape {given.shape}"
+                f"weights must be one finite number for each of the {len(self.tallies)} tallies, got an "
+                f"array of shape {given.shape}"
             )
         cells = np.zeros(len(self._messages.values))
         cells[self._cells] = given
@@ -261,7 +259,7 @@ class Distribution(GraphTable, TallyProbabilities):
     def sample(
         self, size: int | None = None, *, tally: Tally | None = None, rng: Any = None
     ) -> NDArray[np.int64]:
-        """Draw labellings exactly, given a tally or not.
+        """Draw exact samples, optionally given a tally.
 
         Parameters
         ----------
@@ -269,9 +267,9 @@ class Distribution(GraphTable, TallyProbabilities):
             How many: the result is (size, M); one labelling of shape (M,) without it. On grids, (rows,
             columns) takes the place of M.
         tally : sequence of int or mapping of str to int, optional
-            Draw among the labellings with this tally, given in order or by name.
+            Sample among the labellings with this tally, given in order or by name.
         rng : numpy Generator, int or None
-            The source of randomness, or its seed.
+            The random generator, or its seed.
 
         Examples
         --------
@@ -303,7 +301,7 @@ def _primes() -> Iterator[int]:
 
 
 def _is_prime(n: int) -> bool:
-    """Miller and Rabin's test with bases that decide every n below 3.2e9."""
+    """Miller-Rabin test with bases that are deterministic for every n below 3.2e9."""
     odd, twos = n - 1, 0
     while odd % 2 == 0:
         odd, twos = odd // 2, twos + 1
@@ -322,7 +320,7 @@ def _passes(n: int, base: int, odd: int, twos: int) -> bool:
 
 
 def _remainders(primes: Sequence[int], residues: Sequence[Sequence[int]]) -> list[int]:
-    """Return the numbers below the product of the primes that leave these residues."""
+    """Return the numbers below the product of the primes that have these residues."""
     totals, product = list(residues[0]), primes[0]
     for prime, row in zip(primes[1:], residues[1:], strict=True):
         inverse = pow(product, -1, prime)

@@ -1,4 +1,4 @@
-"""The engine of models: variables are eliminated one by one."""
+"""The engine for models: variables are eliminated one by one."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def _query(
     fixed: Fixed | None = None,
     allowed: Allowed | None = None,
 ) -> Query[Statistic]:
-    """Bind statistics and constraint, on fewer states where variables are restricted."""
+    """Bind statistics and constraint, with fewer states where variables are restricted."""
     return graph_query(as_reduction(subject, fixed, allowed), statistics, where)
 
 
 GRAPHS = Engine(_query, plan_graph, Profile, Distribution)
-"""Queries about models, and about the models that reductions stand for."""
+"""Queries about models, and about the models behind reductions."""

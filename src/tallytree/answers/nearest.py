@@ -1,8 +1,8 @@
-"""What to say where nothing satisfies a constraint: the attainable tallies that miss it by least.
+"""The end of an infeasibility error: the attainable tallies that are nearest to satisfying the constraint.
 
-The distance is :meth:`Constraint.violation`. It takes a pass of its own, over the statistics that the
-constraint reads, with nothing capped and nothing pruned. An error should come soon, so where that pass would
-be a large one, the range of each statistic is named instead.
+The distance is :meth:`Constraint.violation`. Finding them takes a separate pass over the statistics of the
+constraint, with nothing capped or pruned. Errors should be fast, so if that pass would
+be large, the range of each statistic is reported instead.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _MOST_RANGES = 12
 
 
 def nearest(query: Query[Any], options: PlanOptions) -> str:
-    """Return what comes nearest to a constraint that nothing satisfies, for the end of an error."""
+    """Return the nearest tallies to an unsatisfiable constraint, for the end of an error message."""
     assert query.constraint is not None
     statistics = query.constraint.statistics
     if not statistics:
-        return "it reads no statistic, so nothing can change that"
+        return "it reads no statistic, so no tally can change that"
     limited = options._replace(memory_limit=min(_MOST_BYTES, options.limit))
     table = _affordable(query, statistics, limited)
     if table is None:
@@ -54,7 +54,7 @@ def _affordable(query: Query[Any], statistics: Sequence[Any], options: PlanOptio
 
 
 def _ranges(statistics: Sequence[Any], alone: Sequence[TallyTable[Any] | None], total: int) -> str:
-    """Say how far each statistic goes: exactly where that is cheap, by its entries elsewhere."""
+    """Report the range of each statistic: exact if that is cheap, from its table entries otherwise."""
     told = []
     for s, table in zip(statistics, alone, strict=True):
         if table is not None and len(table):
@@ -64,4 +64,4 @@ def _ranges(statistics: Sequence[Any], alone: Sequence[TallyTable[Any] | None], 
     if not told:
         return "there are too many tallies to list the nearest"
     others = f"; and {total - len(statistics):,} others" if total > len(statistics) else ""
-    return f"each for itself, {', '.join(told)}{others}"
+    return f"taken separately, {', '.join(told)}{others}"

@@ -1,7 +1,7 @@
-"""The contract of objectives: ``H(score, *tallies)`` is elementwise and does not decrease in the score.
+"""The contract of objectives: ``H(score, *tallies)`` is elementwise and non-decreasing in the score.
 
-Both are spot-checked, because an objective that breaks them would give an answer that looks right: a few
-rows are evaluated again without the others, and at lower scores, most of them among those that occur.
+Both are spot-checked, because an objective that violates them would give a wrong but plausible answer: a few
+rows are evaluated again without the others, and at lower scores, most of them scores that occur.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from tallytree.errors import ObjectiveError
 
 Objective = Callable[..., Any]
 
-_BLOCK = 1 << 18  # rows handed to an objective at once
-_FEW = 16  # rows that are all evaluated again
+_BLOCK = 1 << 18  # rows passed to an objective at once
+_FEW = 16  # up to this many rows, all are evaluated again
 _INSIDE = 3
 _STEPS = np.array([0.0, 0.001, 0.13, 1.0, 0.06, 2.1, 5.3])
 """How far below a row's score the probes look, by the spread of all scores: at the row itself, at scores that
@@ -30,7 +30,7 @@ _EPSILONS = 8 * float(np.finfo(np.float64).eps)
 
 
 def elementwise(function: Callable[..., float]) -> Objective:
-    """Turn a function of plain numbers into an objective over arrays.
+    """Turn a function of scalars into an objective over arrays.
 
     Examples
     --------
@@ -53,8 +53,8 @@ def elementwise(function: Callable[..., float]) -> Objective:
 def evaluate_objective(
     objective: Objective, scores: NDArray[np.float64], tallies: NDArray[np.int64], names: tuple[str, ...]
 ) -> NDArray[np.float64]:
-    """Evaluate an objective on all rows, checked."""
-    with np.errstate(divide="ignore", invalid="ignore"):  # nan is looked for, and -inf refuses a tally
+    """Evaluate an objective on all rows, with checks."""
+    with np.errstate(divide="ignore", invalid="ignore"):  # nan is checked for; -inf rejects a tally
         parts = [
             _values(objective, scores[at : at + _BLOCK], tallies[at : at + _BLOCK], names)
             for at in range(0, len(scores), _BLOCK)
@@ -68,10 +68,10 @@ def _values(
     objective: Objective, scores: NDArray[np.float64], tallies: NDArray[np.int64], names: tuple[str, ...]
 ) -> NDArray[np.float64]:
     values = _returned(objective, scores, tallies, names)
-    row = values.argmax()  # of the first nan, if there is one
+    row = values.argmax()  # of the first nan, if any
     if isnan(values[row]):
         raise ObjectiveError(
-            f"the objective gave nan at {_tally(tallies[row], names)} with score {scores[row]:.6g}; define "
+            f"the objective is nan at {_tally(tallies[row], names)} with score {scores[row]:.6g}; define "
             "it there, for example with numpy.where"
         )
     return values
@@ -80,12 +80,12 @@ def _values(
 def _returned(
     objective: Objective, scores: NDArray[np.float64], tallies: NDArray[np.int64], names: tuple[str, ...]
 ) -> NDArray[np.float64]:
-    """Call an objective; what it gives is one real number per row, perhaps nan."""
+    """Call an objective and return one real number per row, possibly nan."""
     result = called(objective, names, scores, *tallies.T)
     if type(result) is np.ndarray and result.dtype == np.float64 and result.shape == scores.shape:
-        return result  # almost always
+        return result  # the usual case
     if result is None:
-        raise ObjectiveError("the objective returned None; does it end without a return?")
+        raise ObjectiveError("the objective returned None; is a return statement missing?")
     try:
         found = np.asarray(result)
         if found.dtype.kind not in "biufO" or isinstance(result, np.ma.MaskedArray):
@@ -95,21 +95,21 @@ def _returned(
             values = np.broadcast_to(values, scores.shape)
     except (TypeError, ValueError):
         raise ObjectiveError(
-            f"an objective returns one number per row: it got arrays of shape {scores.shape} and gave "
-            f"{np.shape(result)} of type {_kind(result)}; a function of plain numbers is wrapped by "
+            f"an objective must return one number per row: given arrays of shape {scores.shape}, it returned "
+            f"{np.shape(result)} of type {_kind(result)}; wrap a function of scalars in "
             "tallytree.elementwise"
         ) from None
     return values
 
 
 def _kind(result: Any) -> str:
-    """Say what an objective gave."""
+    """Describe the type that an objective returned."""
     name = type(result).__name__
     return f"{name} of {result.dtype}" if isinstance(result, np.ndarray) else name
 
 
 def called(objective: Objective, names: tuple[str, ...], *arguments: Any) -> Any:
-    """Call an objective of the score and these statistics; one that takes other arguments is refused."""
+    """Call an objective with the score and these statistics, and explain a wrong signature."""
     try:
         return objective(*arguments)
     except TypeError as error:
@@ -118,22 +118,22 @@ def called(objective: Objective, names: tuple[str, ...], *arguments: Any) -> Any
         if "truth value of an array" not in str(error):
             raise
         raise ObjectiveError(
-            "an objective gets arrays, with a row for each tally, and this one uses them in `if`, `and` or "
-            "`or`, which take one number; wrap it in tallytree.elementwise, or use numpy.where"
+            "an objective is called with arrays, with one row per tally, but this one uses them in `if`, "
+            "`and` or `or`, which need a single value; wrap it in tallytree.elementwise, or use numpy.where"
         ) from None
 
 
 def _wrong_arguments(objective: Objective, names: tuple[str, ...]) -> ObjectiveError | None:
-    """Explain a call that the signature does not allow; None where the fault lies deeper."""
+    """Explain a call that the signature does not allow; None if the error lies elsewhere."""
     try:
         signature(objective).bind(None, *names)
     except TypeError:
         wanted = ", ".join(("score", *names))
         return ObjectiveError(
-            f"an objective takes the score and one argument for each statistic, ({wanted}); this one takes "
+            f"an objective takes the score and one argument per statistic, ({wanted}); this one takes "
             f"{signature(objective)}"
         )
-    except ValueError:  # a builtin that does not tell its signature
+    except ValueError:  # a builtin without a signature
         return None
     return None
 
@@ -195,14 +195,14 @@ def _probed(
     names: tuple[str, ...],
     inside: int,
 ) -> NDArray[np.float64]:
-    """Evaluate an objective at all points, or at the first of them where it is not defined at the others.
+    """Evaluate an objective at all points, or only at the first of them if it is undefined at the others.
 
-    It need not be defined at scores that do not occur: nan says nothing there, and neither does an error.
+    It need not be defined at scores that do not occur, so nan and errors are ignored there.
     """
     for some in (points, points[:, : 1 + inside]):
         try:
             return _at(objective, some, tallies, names)
-        except Exception:  # whatever a function raises outside of its domain
+        except Exception:  # anything that a function may raise outside its domain
             continue
     return _at(objective, points[:, :1], tallies, names)
 
@@ -222,14 +222,14 @@ def _check_elementwise(
     names: tuple[str, ...],
 ) -> None:
     different = alone != expected
-    if not np.count_nonzero(different):  # almost always
+    if not np.count_nonzero(different):  # the usual case
         return
     different &= ~(np.abs(alone - expected) <= _rounding(alone, expected, scores))  # nan is not close
     if different.any():
         row = int(different.argmax())
         raise ObjectiveError(
             f"the objective is not elementwise: at {_tally(tallies[row], names)} its value depends on the "
-            "other rows (a reduction such as score.max() does that); use only the row's own score and tally"
+            "other rows (for example through score.max()); use only the row's own score and tally"
         )
 
 
@@ -257,7 +257,7 @@ def _check_monotone(
 def _rounding(
     a: NDArray[np.float64], b: NDArray[np.float64], scores: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return how far two values may be apart by rounding: relative to themselves, and to what they are of."""
+    """Return the most by which two values may differ by rounding, relative to the values and the scores."""
     finite = np.where(np.isfinite(b), np.abs(b), 0.0)
     sizes: NDArray[np.float64] = np.maximum(np.where(np.isfinite(a), np.abs(a), 0.0), finite)
     return 1e-9 * sizes + _EPSILONS * np.abs(scores)

@@ -1,9 +1,9 @@
 """The profile: the best score for every attainable tally, ``μ(l) = max { F(y) : G(y) = l }``.
 
-One upward pass makes it; after that any objective ``H(score, tally)``, any constraint and any single tally is
-a look-up followed by a decode. ``H`` must not decrease in the score: then the optimum of ``H(F(y), G(y))`` is
-attained at some ``(μ(l), l)``. In single precision the table holds upper bounds of ``μ(l)``, and what is
-found comes with the gap between the bound and its own value.
+One upward pass computes it; after that, any objective ``H(score, tally)``, constraint or single tally is
+a look-up followed by a decode. ``H`` must be non-decreasing in the score: then the optimum of
+``H(F(y), G(y))`` is attained at some ``(μ(l), l)``. In single precision the table holds upper bounds on
+``μ(l)``, and each solution has a gap between the bound and its own value.
 """
 
 from __future__ import annotations
@@ -44,46 +44,46 @@ Made = Callable[[int], Solution]
 class Profile(GraphTable, TallyTable[Solution]):
     """The best score for every attainable tally, and the labellings behind them.
 
-    Made by :func:`profile`. Safe to read from several threads. Pickles without its tables; they are computed
-    again when a labelling is first asked for.
+    Returned by :func:`profile`. Thread-safe for reading. Pickled without its tables, which are recomputed
+    when a labelling is first requested.
 
     Attributes
     ----------
     model : Model
         The model that was solved.
     reduction : Reduction
-        How its labellings are read: to the model itself, unless the profile was made of a reduction.
+        How labellings map to the original model: the identity, unless the profile is of a reduction.
     statistics : tuple of Statistic
     plan : Plan
     tallies : (S, P) int64 array
         The attainable tallies in lexicographic order.
     scores : (S,) float64 array
-        The best score of each; in single precision an upper bound of it, and solutions have a gap.
+        The best score for each tally; in single precision an upper bound on it, and solutions have a gap.
     precision : {"double", "single"}
-        Of the messages.
+        The precision of the messages.
     """
 
     _none_left = (
-        "every labelling is forbidden by a -inf factor, the model's own or one from fixed= or allowed=: the "
+        "every labelling is forbidden by a -inf factor of the model or by fixed= or allowed=, so the "
         "model has no solution"
     )
 
-    _certify: Certifier | None = None  # made with the first answer
+    _certify: Certifier | None = None  # created with the first answer
 
     @classmethod
     def of(cls, model: Model, statistics: Sequence[Statistic], plan: Plan) -> Profile:
-        """Run a plan over a model."""
+        """Run a plan on a model."""
         reduction = Reduction.identity(model)
         return cls(Query(model, tuple(statistics), reduction=reduction), plan)
 
     @property
     def backend(self) -> Backend:
-        """What the messages were passed by."""
+        """The backend that passed the messages."""
         return self._options.backend
 
     @property
     def precision(self) -> Precision:
-        """Whether the scores are the best ones, ``"double"``, or upper bounds of them, ``"single"``."""
+        """``"double"``: the scores are exact; ``"single"``: they are upper bounds."""
         precision: Precision = self.plan.precision
         return precision
 
@@ -114,7 +114,7 @@ class Profile(GraphTable, TallyTable[Solution]):
     # --- inside -------------------------------------------------------------------------------------------
 
     def released(self) -> Self:
-        """Return the same profile without tables and plan, which are made again where they are needed."""
+        """Return the same profile without tables and plan, which are recomputed when needed."""
         light = super().released()
         if isinstance(self._plan, Plan):
             light._plan = self._plan.again()
@@ -159,14 +159,14 @@ class Profile(GraphTable, TallyTable[Solution]):
     def _with_gap(
         self, solution: Solution, row: int, bound: float | None, objective: Objective | None
     ) -> Solution:
-        """Return a labelling with its own value, and how far a bound is: of all values, or of its score."""
+        """Return a labelling with its own value, and its gap to a bound on all values or on its score."""
         most = float(self.scores[row])
         value = float(self.values(objective, np.array([solution.score]), self.tallies[[row]])[0])
         if value == -np.inf:
             raise ObjectiveError(
                 f"the objective is -inf at {solution.score:.10g}, the score of the labelling found, but "
-                f"not at {most:.10g}, the upper bound: single precision cannot tell whether a labelling is "
-                "acceptable; leave out precision='single'"
+                f"not at {most:.10g}, the upper bound: single precision cannot decide whether a labelling is "
+                "acceptable; remove precision='single'"
             )
         gap = excess(most, solution.score) if bound is None else excess(bound, value)
         return solution.bounded(value, gap)

@@ -1,8 +1,8 @@
 """Labellings in order, best first, from the tables of an upward pass.
 
-By score, one search goes through all tallies at once. By an objective ``H``, the order among labellings of
-the same tally is still that of the score, because ``H`` does not decrease in it: one search for each tally,
-merged by their values.
+By score, a single search covers all tallies at once. By an objective ``H``, labellings with the same tally
+are still ordered by score, because ``H`` is non-decreasing in it: there is one search per tally,
+and they are merged by value.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Batch = tuple[NDArray[np.float64], NDArray[np.int64], Any]
 
 
 class Search(Protocol):
-    """A search through what root cells stand for, best score first."""
+    """A search through the labellings or derivations of root cells, best score first."""
 
     def next(self, count: int) -> Batch:
         """Return some of the next ones, none if there are no more."""
 
 
 class Ranked(NamedTuple):
-    """A labelling (or a derivation), its value and score, and which of the root cells it belongs to."""
+    """A labelling (or a derivation), its value and score, and the root cell it belongs to."""
 
     value: float
     score: float
@@ -41,9 +41,9 @@ class Ranked(NamedTuple):
 
 
 class Ranking(Iterator[T]):
-    """An iterator that was broken off by an error or an interrupt, and says so.
+    """An iterator that reports if it was interrupted by an error.
 
-    A generator just ends then, as if nothing were left.
+    A plain generator would just end, as if nothing were left.
 
     Examples
     --------
@@ -55,8 +55,8 @@ class Ranking(Iterator[T]):
     ZeroDivisionError: integer division or modulo by zero
     >>> next(ranking)
     Traceback (most recent call last):
-    tallytree.errors.TallytreeError: this iteration was broken off by a ZeroDivisionError, and what comes next
-    is not known any more; start another one
+    tallytree.errors.TallytreeError: this iteration was interrupted by a ZeroDivisionError and cannot be
+    continued; start a new one
     """
 
     def __init__(self, items: Generator[T, None, None]) -> None:
@@ -67,15 +67,15 @@ class Ranking(Iterator[T]):
         """Return the next item."""
         if self._broken_by is not None:
             raise TallytreeError(
-                f"this iteration was broken off by a {self._broken_by}, and what comes next is not known any "
-                "more; start another one"
+                f"this iteration was interrupted by a {self._broken_by} and cannot be "
+                "continued; start a new one"
             )
         try:
             return next(self._items)
         except StopIteration:
             raise
         except BaseException as error:
-            if getgeneratorstate(self._items) == GEN_CLOSED:  # else another thread is in it, and it goes on
+            if getgeneratorstate(self._items) == GEN_CLOSED:  # otherwise another thread is running it
                 self._broken_by = type(error).__name__
             raise
 
@@ -104,10 +104,10 @@ def by_objective(
     values: Sequence[float],
     evaluate: Callable[[int, float], float],
 ) -> Iterator[Ranked]:
-    """Go through the labellings of some root cells in order of value; those of value ``-inf`` are left out.
+    """Iterate over the labellings of some root cells in order of value, without those of value ``-inf``.
 
-    `search`: gives the labellings of the cell at a position, in order of score. `values`: for each cell the
-    value of its best labelling. `evaluate`: the value of a score at the cell of a position.
+    `search`: yields the labellings of the cell at a position, in order of score. `values`: the value of the
+    best labelling of each cell. `evaluate`: the value of a score at the cell of a position.
     """
     waiting = [(-value, position) for position, value in enumerate(values) if value > -np.inf]
     heapify(waiting)
@@ -115,7 +115,7 @@ def by_objective(
     found: dict[int, Ranked] = {}
     while waiting:
         negative, position = heappop(waiting)
-        if position not in searches:  # its turn has come for the first time
+        if position not in searches:  # first labelling from this cell
             searches[position] = search(position)
             found[position] = next(searches[position])
         yield found[position]._replace(value=-negative, position=position)

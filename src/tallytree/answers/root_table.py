@@ -1,4 +1,4 @@
-"""The last table of a plan: what profiles and distributions, of models and of forests, have in common."""
+"""The last table of a plan: shared by profiles and distributions, of models and of forests."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _DEFAULTS = RunOptions()
 class RootTable(ABC):
     """The attainable tallies, in lexicographic order, with a value for each, and the messages behind them.
 
-    Pickles without the messages: they are passed again when they are first needed. `plan` is a plan, or what
-    makes it. `root`: cells, tallies and values, where they are known already.
+    Pickled without the messages, which are passed again when first needed. `plan` is a plan, or a function
+    that makes it. `root`: cells, tallies and values, if already known.
     """
 
     tallies: NDArray[np.int64]  # (S, P)
@@ -43,12 +43,12 @@ class RootTable(ABC):
         self._fill(read_only(values))
 
     def _run(self) -> Any:
-        """Pass the messages upwards; a table that is there already has none."""
+        """Pass the messages upwards; not called for a table that is already known."""
         raise NotImplementedError
 
     @abstractmethod
     def _fill(self, values: NDArray[np.float64]) -> None:
-        """Take the values of the tallies."""
+        """Store the values of the tallies."""
 
     def _root(self) -> Root:
         root: Root = self._loaded().root()

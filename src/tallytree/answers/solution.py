@@ -1,9 +1,9 @@
 """A labelling with its certificate.
 
-Every decoded labelling is checked against the model it came from: its tally, recomputed from the integer
-tables, equals the one that was asked for, and its score equals the profile's to rounding. The certificate
-shows that the value is attained; that nothing better exists rests on the messages. In single precision the
-score is below the profile's, by no more than rounding up can add to it.
+Every decoded labelling is checked against the model: its tally, recomputed from the integer tables, equals
+the requested one, and its score equals that of the profile up to rounding. The certificate shows
+that the value is attained; that nothing better exists follows from the messages. In single precision the
+score may be below that of the profile, by no more than rounding up can add.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tallytree.running.graphs import evaluator_of
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import Frozen, read_only
 
-_OBJECTS = 800  # bytes of a solution with its proof, its numbers and its array, as CPython has them
+_OBJECTS = 800  # bytes of a solution with its proof, numbers and array in CPython
 
 
 class Solution(Frozen):
@@ -36,22 +36,22 @@ class Solution(Frozen):
     Attributes
     ----------
     value : float
-        The objective at the optimum; the score where there was no objective.
+        The value of the objective at the optimum; the score if there is no objective.
     score : float
         The model's score of the labelling.
     tally : named tuple of int
-        Its statistics, by name and in order.
+        The tally of each statistic, by name and in order.
     assignment : int64 array
         One state number per variable; in two dimensions on grids.
     labels : array
         The same with state names, where the model has them.
     proof : Proof
-        What the certificate is made from.
+        The data behind the certificate.
     certificate : Certificate or None
-        Why it is optimal; None for a labelling that no inference has found.
+        Why it is optimal; None for a labelling that was not found by inference.
     gap : float
-        How much better than what was found something else could be: 0 in double precision, where the claim of
-        the certificate holds as it stands; a proven bound in single precision.
+        The most by which another labelling could be better: 0 in double precision, where the claim of the
+        certificate holds exactly; a proven bound in single precision.
 
     Examples
     --------
@@ -88,34 +88,34 @@ class Solution(Frozen):
 
     @property
     def labels(self) -> NDArray[Any]:
-        """The labelling as the user sees it."""
+        """The labelling as the user sees it: names if the model has them, two-dimensional for grids."""
         return self.model.labels(self.assignment)
 
     @property
     def certificate(self) -> AnyCertificate | None:
-        """Why it is optimal: what is claimed, and the pass that the claim rests on."""
+        """Why it is optimal: the claim, and the pass that proves it."""
         if isinstance(self.proof, Proof):
             return self.proof.certificate(self.model, self.score, self.tally)
         return self.proof
 
     @property
     def gap(self) -> float:
-        """How much higher the best value can be at most; inf for a labelling that no inference has found."""
+        """The most by which the best value can be higher; inf for a labelling not found by inference."""
         return np.inf if self.proof is None else self.proof.gap
 
     def explain(self) -> str:
-        """Say in a few lines why it is optimal."""
+        """Explain in a few lines why it is optimal."""
         return str(self.certificate or "no certificate: this labelling was not found by inference")
 
     def claiming(self, text: str, **changes: Any) -> Solution:
-        """Return the same labelling, found by the same pass, with another claim; changes as in Claim."""
+        """Return the same labelling, found by the same pass, with another claim; takes fields of Claim."""
         proof = self.proof
         if isinstance(proof, Proof):
             proof = proof._replace(claim=proof.claim._replace(text=text, **changes))
         return Solution(self.value, self.score, self.tally, self.assignment, self.model, proof)
 
     def bounded(self, value: float, gap: float) -> Solution:
-        """Return the same labelling with the value that it has, which may be below the best by a gap."""
+        """Return the same labelling with its own value, which may be below the optimum by a gap."""
         assert isinstance(self.proof, Proof)
         proof = self.proof._replace(gap=gap)
         return Solution(value, self.score, self.tally, self.assignment, self.model, proof)
@@ -123,7 +123,7 @@ class Solution(Frozen):
     def retold(
         self, model: Model, assignment: NDArray[np.int64], value: float, score: float, tally: Any
     ) -> Solution:
-        """Return the same optimum in terms of another model; the messages are as far off as they were."""
+        """Return the same optimum in terms of another model; the promised score is shifted along with it."""
         proof = self.proof
         if isinstance(proof, Proof) and score != self.score:
             proof = proof._replace(promised=score + (proof.promised - self.score))
@@ -132,7 +132,7 @@ class Solution(Frozen):
     def __reduce__(self) -> tuple[Any, ...]:
         names = getattr(self.tally, "_fields", ())
         content = (self.value, self.score, names, tuple(self.tally), self.assignment, self.model)
-        return _restored, (*content, self.certificate)  # the numbers, and no plan to make again
+        return _restored, (*content, self.certificate)  # plain numbers, without a plan to recompute
 
     def _repr_html_(self) -> str:
         """Show the solution in a notebook: value, score, tally, and the labels on coloured ground."""
@@ -165,28 +165,28 @@ def _restored(
 
 
 def kept_bytes(assignment_bytes: int, statistics: int) -> int:
-    """Return about how many bytes a solution takes for as long as it is kept."""
+    """Return the approximate size in bytes of a solution that is kept."""
     return _OBJECTS + assignment_bytes + 32 * statistics
 
 
 class Decoded(NamedTuple):
-    """A labelling that was decoded, and what the messages promise of it."""
+    """A decoded labelling, and the score and tally that the messages promise for it."""
 
     assignment: NDArray[np.int64]
     score: float
-    tally: Sequence[int]  # of the statistics that the messages carry
-    value: float | None = None  # the objective; by default the score as the messages have it
-    # what the model says of it, where that is known: the sums of the statistics that are carried, then of
-    # those that are reported, if they are others
+    tally: Sequence[int]  # of the statistics carried in the messages
+    value: float | None = None  # the objective; by default the score according to the messages
+    # the sums according to the model, if known: of the statistics carried, then of
+    # those reported, if they are different
     evaluation: Evaluation | None = None
-    certified: bool = False  # whether score and tally are known to be what the model says
+    certified: bool = False  # whether score and tally are known to agree with the model
 
 
 class Certifier:
-    """Certifies decoded labellings on the model that was solved, and on the one that was asked about.
+    """Certifies decoded labellings, on the solved model and on the original one.
 
-    `plan`: what a claim rests on: a plan, what makes it, or other evidence. `single`: whether the messages
-    are in single precision.
+    `plan`: the basis of a claim: a plan, a function that makes it, or other evidence. `single`: whether the
+    messages are in single precision.
     """
 
     def __init__(self, query: Query[Statistic], plan: Any, single: bool = False) -> None:
@@ -223,7 +223,7 @@ def _totals(statistics: Sequence[Statistic], sums: Sequence[int]) -> list[int]:
 
 
 def lifted(solution: Solution, reduction: Reduction | None, statistics: Sequence[Statistic]) -> Solution:
-    """Bring a solution back to the original model, and certify it there as well."""
+    """Translate a solution to the original model, and certify it there as well."""
     if reduction is None or reduction.trivial:
         return solution
     assignment = reduction.lift(solution.assignment)

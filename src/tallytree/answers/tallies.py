@@ -1,4 +1,4 @@
-"""Tallies as values with names, and rows of tallies looked up."""
+"""Tallies as named tuples, and look-ups in arrays of tallies."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tallytree.errors import ModelError
 
 @lru_cache(maxsize=512)
 def tally_type(names: tuple[str, ...]) -> Any:
-    """Return the named tuple for statistics of these names (a name that is no identifier gets a number)."""
+    """Return the named tuple for statistics with these names (an invalid identifier gets a number)."""
     return namedtuple("Tally", names, rename=True)
 
 
 @lru_cache(maxsize=512)
 def unique_names(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names with a number on those that come more than once."""
+    """Return the names, with a number appended to those that occur more than once."""
     seen: dict[str, int] = {}
     result = []
     for name in names:
@@ -45,30 +45,30 @@ def whole_numbers(values: Iterable[Any]) -> list[int]:
     """
     given = list(values)
     if not all(isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in given):
-        raise ModelError(f"a tally is made of integers, got {given}")
+        raise ModelError(f"a tally must consist of integers, got {given}")
     return [int(value) for value in given]
 
 
 Tally = Iterable[int] | Mapping[str, int]
-"""A tally as users give it: in the order of the statistics, or by name."""
+"""A tally as passed by users: in the order of the statistics, or by name."""
 
 
 def wanted_tally(names: Sequence[str], tally: Sequence[Any], named: Mapping[str, Any]) -> list[int]:
-    """Return a tally that is given in order, by name, or both, with one integer for each name."""
+    """Return a tally passed in order, by name, or both, as one integer per name."""
     unknown = [name for name in named if name not in names]
     values = dict(zip(names, tally, strict=False))
     twice = [name for name in named if name in values]
     values.update(named)
     if unknown or twice or len(tally) > len(names) or len(values) < len(names):
         raise ModelError(
-            f"a tally has one integer for each of ({', '.join(names)}), in order or by name; got {tally} "
+            f"a tally needs one integer for each of ({', '.join(names)}), in order or by name; got {tally} "
             f"and {named}"
         )
     return whole_numbers([values[name] for name in names])
 
 
 def row_of(tallies: NDArray[np.int64], wanted: Sequence[int]) -> int | None:
-    """Return the row that is a tally; None if there is none."""
+    """Return the row equal to a tally, or None."""
     if any(abs(value) >= 2**63 for value in wanted):
         return None
     rows = np.flatnonzero((tallies == np.array(wanted, dtype=np.int64)).all(axis=1))
@@ -76,7 +76,7 @@ def row_of(tallies: NDArray[np.int64], wanted: Sequence[int]) -> int | None:
 
 
 def nearest_rows(tallies: NDArray[np.int64], wanted: Sequence[int], count: int = 3) -> NDArray[np.int64]:
-    """Return the rows that are nearest to a tally."""
+    """Return the rows nearest to a tally."""
     place = np.array([max(-(2**70), min(2**70, value)) for value in wanted], dtype=np.float64)
     distance = np.abs(tallies - place).sum(axis=1)
     return np.argsort(distance, kind="stable")[:count]
@@ -86,7 +86,7 @@ _SHOWN = 16  # statistics of a tally in a message
 
 
 def nearest_tallies(names: tuple[str, ...], tallies: NDArray[np.int64], missed: NDArray[Any]) -> str:
-    """Return the tallies that miss a constraint by least, for the end of an error."""
+    """Return the tallies nearest to satisfying a constraint, for the end of an error message."""
     rows = np.argsort(np.broadcast_to(missed, len(tallies)), kind="stable")[:3]
     named = (zip(names[:_SHOWN], row[:_SHOWN], strict=True) for row in tallies[rows].tolist())
     end = ", …)" if len(names) > _SHOWN else ")"

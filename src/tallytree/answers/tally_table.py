@@ -1,8 +1,8 @@
-"""Look-ups in the best scores by tally, ``μ(l) = max { F(y) : G(y) = l }``.
+"""Look-ups in the table of best scores by tally, ``μ(l) = max { F(y) : G(y) = l }``.
 
-What a profile of labellings and one of trees have in common: once the table is there, any objective
-``H(score, tally)``, any constraint and any single tally is a look-up followed by a decode. ``H`` must not
-decrease in the score: then the optimum of ``H(F(y), G(y))`` is attained at some ``(μ(l), l)``.
+Shared by profiles of labellings and of trees: once the table is computed, any objective
+``H(score, tally)``, constraint or single tally is a look-up followed by a decode. ``H`` must be
+non-decreasing in the score: then the optimum of ``H(F(y), G(y))`` is attained at some ``(μ(l), l)``.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from tallytree.statistics.formula_constraints import as_condition
 Where = Constraint | str | None
 Answer = TypeVar("Answer")
 
-SAME = Claim(SAME_TALLY)  # the claim of a look-up: the best with one tally
+SAME = Claim(SAME_TALLY)  # the claim of a look-up: the best labelling with one tally
 
 
 class TallyTable(RootTable, Generic[Answer]):
-    """The best score for every attainable tally, and what stands behind them."""
+    """The best score for every attainable tally, and the labellings or trees that attain them."""
 
     scores: NDArray[np.float64]  # (S,): the best score of each
-    _remaining: Constraint | None = None  # what the messages leave of the query's constraint
+    _remaining: Constraint | None = None  # the part of the constraint not handled by the messages
     _none_left: ClassVar[str]
 
     def _fill(self, values: NDArray[np.float64]) -> None:
@@ -51,30 +51,30 @@ class TallyTable(RootTable, Generic[Answer]):
 
     @abstractmethod
     def _decoded(self, row: int) -> Any:
-        """Return what the tables hold for the tally of a row."""
+        """Decode the tables for the tally of a row."""
 
     @abstractmethod
     def _certified(
         self, row: int, decoded: Any, score: float, claim: Claim, value: float | None = None
     ) -> Answer:
-        """Return what was decoded for a row, certified."""
+        """Return the decoded and certified answer for a row."""
 
     @abstractmethod
     def _search(self, rows: NDArray[np.int64], budget: Budget) -> Iterator[Ranked]:
-        """Go through what has the tally of one of the rows, by score."""
+        """Iterate over everything with the tally of one of the rows, by score."""
 
     def released(self) -> Self:
-        """Return the same without the tables of the messages, which are made again where they are needed."""
+        """Return the same without the tables of the messages, which are recomputed when needed."""
         return copy(self)
 
     @abstractmethod
     def _kept_bytes(self, answer: Answer) -> int:
-        """Return what an answer takes for as long as it is kept."""
+        """Return the size of an answer that is kept."""
 
     def _answer(
         self, row: int, claim: Claim = SAME, value: float | None = None, objective: Objective | None = None
     ) -> Answer:
-        """Return the best with the tally of a row, chosen by a value of an objective."""
+        """Return the best answer with the tally of a row, chosen by the value of an objective."""
         return self._certified(row, self._decoded(row), float(self.scores[row]), claim, value)
 
     def _claim(self, text: str, where: Where, objective: Objective | None) -> Claim:
@@ -89,7 +89,7 @@ class TallyTable(RootTable, Generic[Answer]):
         Parameters
         ----------
         objective : callable, optional
-            ``H(score, *tallies)``, elementwise over NumPy arrays and not decreasing in the score. By default
+            ``H(score, *tallies)``, elementwise over NumPy arrays and non-decreasing in the score. By default
             the score itself: plain MAP.
         where : Constraint or str, optional
             Built from the profile's statistics, as ``(ones >= 2) & (ones <= 5)``; or a text that names them,
@@ -98,14 +98,14 @@ class TallyTable(RootTable, Generic[Answer]):
         Returns
         -------
         Solution
-            Among equal values the lexicographically first tally is taken.
+            Ties are broken in favour of the lexicographically first tally.
 
         Raises
         ------
         InfeasibleError
             No labelling satisfies the constraint.
         ObjectiveError
-            The objective gave nan, is not elementwise, or decreases in the score.
+            The objective returned nan, is not elementwise, or decreases in the score.
 
         Examples
         --------
@@ -127,7 +127,7 @@ class TallyTable(RootTable, Generic[Answer]):
         return self._answer(row, self._claim(BEST, where, objective), value, objective)
 
     def best_row(self, objective: Objective | None = None, *, where: Where = None) -> tuple[int, float]:
-        """Return the row of ``tallies`` that :meth:`best` takes, and its value; nothing is decoded."""
+        """Return the row of ``tallies`` that :meth:`best` chooses, and its value, without decoding."""
         return self.best_rows(1, objective, where)[0]
 
     def top(self, count: int, objective: Objective | None = None, *, where: Where = None) -> list[Answer]:
@@ -152,7 +152,7 @@ class TallyTable(RootTable, Generic[Answer]):
     def best_rows(
         self, count: int, objective: Objective | None = None, where: Where = None
     ) -> list[tuple[int, float]]:
-        """Return the rows of ``tallies`` that :meth:`top` takes, and their values; nothing is decoded."""
+        """Return the rows of ``tallies`` that :meth:`top` chooses, and their values, without decoding."""
         chosen = self._allowed(where)
         if chosen is None:
             values = self.values(objective, self.scores, self.tallies)
@@ -170,21 +170,21 @@ class TallyTable(RootTable, Generic[Answer]):
     def ranked(
         self, objective: Objective | None = None, *, where: Where = None, keep: bool = False
     ) -> Iterator[Answer]:
-        """Go through all labellings in order of value, best first, each found when it is asked for.
+        """Iterate over all labellings in order of value, best first, computing each on demand.
 
         Parameters
         ----------
         objective, where
-            As for :meth:`best`, whose answer comes first. Labellings of value ``-inf`` are left out.
+            As for :meth:`best`, which gives the first one. Labellings of value ``-inf`` are left out.
         keep : bool
-            Whether all that come are kept, as in a list, and so count towards the memory limit.
+            Whether the caller keeps all results, as in a list, so that they count towards the memory limit.
 
         Raises
         ------
         InfeasibleError
             No labelling satisfies the constraint.
         BudgetError
-            The plan does not keep all tables; or the search has outgrown the memory limit.
+            The plan does not keep all tables, or the search has exceeded the memory limit.
 
         Examples
         --------
@@ -220,7 +220,7 @@ class TallyTable(RootTable, Generic[Answer]):
     def _by_objective(
         self, objective: Objective, rows: NDArray[np.int64], budget: Budget
     ) -> Iterator[Ranked]:
-        self._search(rows[:0], budget)  # refused now where it would be refused later
+        self._search(rows[:0], budget)  # raise errors now rather than later
         return by_objective(
             lambda position: self._search(rows[[position]], budget),
             self.values(objective, self.scores[rows], self.tallies[rows]).tolist(),
@@ -232,16 +232,16 @@ class TallyTable(RootTable, Generic[Answer]):
     def values(
         self, objective: Objective | None, scores: NDArray[np.float64], tallies: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Evaluate an objective, which gets the statistics that it reads and no others."""
+        """Evaluate an objective, which is passed only the statistics that it reads."""
         if objective is None:
             return scores
         read = len(self.query.read)
-        if read < len(self._names):  # the rest is there for the constraint
+        if read < len(self._names):  # the rest is only for the constraint
             tallies = tallies[:, :read]
         return evaluate_objective(objective, scores, tallies, self._names[:read])
 
     def at(self, *tally: int, **named: int) -> Answer:
-        """Return the best labelling with exactly this tally, in order or by name.
+        """Return the best labelling with exactly this tally, given in order or by name.
 
         Examples
         --------
@@ -276,7 +276,7 @@ class TallyTable(RootTable, Generic[Answer]):
 
     @property
     def satisfiable(self) -> bool:
-        """Whether something satisfies the query's constraint, whatever an objective says of it."""
+        """Whether anything satisfies the query's constraint, regardless of the objective."""
         if self._remaining is None or not len(self):
             return len(self) > 0
         columns = dict(zip(self.statistics, self.tallies.T, strict=True))
@@ -309,7 +309,7 @@ class TallyTable(RootTable, Generic[Answer]):
         return ", ".join(told) or "no statistics"
 
     def _allowed(self, where: Where) -> NDArray[np.int64] | None:
-        """Return the rows that satisfy a constraint; None for all."""
+        """Return the rows that satisfy a constraint, or None for all."""
         if not len(self):
             raise InfeasibleError(self._none_left)
         if where is None and self._remaining is None:
@@ -320,8 +320,8 @@ class TallyTable(RootTable, Generic[Answer]):
         if missing:
             raise ModelError(
                 f"the constraint '{constraint}' reads {', '.join(missing)}, which this profile does not "
-                f"carry (it has {self._carried_names}); make the profile with it, or use solve(…, where=…), "
-                "which adds what is missing"
+                f"carry (it has {self._carried_names}); add it to the profile, or use solve(…, where=…), "
+                "which adds missing statistics"
             )
         rows = np.flatnonzero(constraint.holds(columns))
         if not len(rows):
@@ -332,7 +332,7 @@ class TallyTable(RootTable, Generic[Answer]):
         return rows
 
     def _constraint(self, where: Where) -> Constraint:
-        """Return what is left of the query's constraint, and the one that is asked for now."""
+        """Return the rest of the query's constraint joined with the one given now."""
         if where is None:
             assert self._remaining is not None
             return self._remaining

@@ -1,4 +1,4 @@
-"""Exact answers without whole tables: prices, a budget, and the few tallies that are left."""
+"""Exact answers without full tables: prices, a budget, and the few tallies that remain."""
 
 from tallytree.bounding.answering import answered, check_operations
 from tallytree.bounding.certificate import BoundsCertificate, Part

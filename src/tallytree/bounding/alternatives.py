@@ -1,6 +1,6 @@
-"""Constraints that leave several boxes of tallies: each is searched, and the best of them is the answer.
+"""Constraints that allow several boxes of tallies: each box is searched, and the best result is the answer.
 
-A table over the hull of the boxes would say the same, where it is not too large.
+A table over the hull of the boxes gives the same answer, if it is not too large.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ Box = dict[int, Range]
 
 
 def boxes(constraint: Constraint, carried: Sequence[Any], hull: Wanted) -> list[Wanted] | None:
-    """Return boxes of uncapped sums that hold all tallies of a constraint, and no others; None: it has none.
+    """Return boxes of uncapped sums that hold exactly the tallies of a constraint; None if it has no boxes.
 
     Parameters
     ----------
     constraint : Constraint
-        In terms of the statistics.
+        Expressed in the statistics.
     carried : sequence of Statistic
     hull : Wanted
-        A box that holds them all.
+        A box that contains them all.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def _meet(parts: Sequence[Box]) -> Box:
 
 
 def _ranges(comparison: Comparison, numbers: dict[Any, int]) -> list[Box] | None:
-    """Return the ranges of one statistic that satisfy a comparison; what a cap hides is open above."""
+    """Return the ranges of one statistic that satisfy a comparison; open above where a cap hides the sum."""
     if len(comparison.terms) != 1:
         return None
     statistic: Any
@@ -95,7 +95,7 @@ def _ranges(comparison: Comparison, numbers: dict[Any, int]) -> list[Box] | None
 
 
 def _uncapped(ends: Range, cap: int | None) -> Range:
-    """Return the sums whose capped tally lies in a range."""
+    """Return the sums whose capped tally is in a range."""
     low, high = ends
     if cap is None:
         return ends
@@ -111,7 +111,7 @@ def _within(hull: Wanted, box: Box) -> Wanted:
 
 
 class Several:
-    """What the searches of several boxes have found, as one."""
+    """The combined results of searching several boxes."""
 
     def __init__(self, found: Sequence[Found]) -> None:
         self._found = found

@@ -1,4 +1,4 @@
-"""From a query to the table that answers it: all of it, or what bounds leave of it for one question."""
+"""From a query to the table that answers it: a full table, or the part that bounds leave for one question."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Ask = Callable[[], Question]
 
 
 def answered(query: Query[Any], options: Options, ask: Ask | None = None) -> TallyTable[Any]:
-    """Plan a query and run the plan: the best score for every tally that is of use.
+    """Plan a query and run the plan: the best score for every tally that may be needed.
 
-    Where one question is all that will be asked of the table, it may hold nothing but the answer.
+    If only one question will be asked of the table, it may hold nothing but the answer.
     """
     if ask is None or options.strategy == "full":
         return _in_full(query, options, ask)
@@ -45,7 +45,7 @@ def answered(query: Query[Any], options: Options, ask: Ask | None = None) -> Tal
 
 
 def _worth(query: Query[Any], options: Options, ask: Ask) -> bool:
-    """Return whether a search is tried before the whole table is made."""
+    """Return whether to try a search before computing the full table."""
     if options.strategy != "auto":
         return True
     price = price_of(query, options, WORTH_TRYING)
@@ -63,19 +63,19 @@ def _in_full(query: Query[Any], options: Options, ask: Ask | None) -> TallyTable
 
 
 def check_operations(plan: Any, limit: float | None, each: float = 0.0) -> None:
-    """Refuse a plan with more operations than a limit; `each`: those of an objective, for one tally."""
+    """Raise an error if a plan exceeds the operation limit; `each`: operations of the objective per tally."""
     operations = plan.operations + each * plan.tallies
     if limit is not None and operations > limit:
         raise BudgetError(
-            f"the plan takes {operations:.3g} operations, and operation_limit is {limit:.3g}; allow more if "
-            f"you have the time, cap a statistic, or use fewer\n{plan}"
+            f"the plan takes {operations:.3g} operations, but operation_limit is {limit:.3g}; raise the "
+            f"limit, cap a statistic, or use fewer statistics\n{plan}"
         )
 
 
 def _within_limits(
     query: Query[Any], question: Question, options: Options, error: BudgetError
 ) -> TallyTable[Any]:
-    """Answer a question whose tables are beyond the limits by bounds, or say what is known."""
+    """Answer a question by bounds if its tables exceed the limits, or report what is known."""
     found = bounded(query, question, options, work_limit(options))
     if found is None:
         raise error

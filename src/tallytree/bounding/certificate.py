@@ -1,10 +1,10 @@
-"""Why an answer is the best where no whole table was made.
+"""Why an answer is optimal if no full table was computed.
 
-At prices ``λ`` no labelling has ``F(y) + λ·G(y)`` above ``A``, the most that a plain pass finds. A labelling
+At prices ``λ`` no labelling has ``F(y) + λ·G(y)`` above ``A``, the maximum found by a plain pass. A labelling
 that reaches the value ``v`` with a tally ``l`` has ``F >= need(l)``, so it is within ``D = A - min (need(l) +
-λ·l)`` of the most: its *regret* is at most the budget ``D``. All labellings with such a regret were looked
-at, tally by tally. Where the minimum is over a part of the tallies only, another part has prices of its own,
-or a pass that shows that none of its tallies reaches ``v``.
+λ·l)`` of the maximum: its *regret* is at most the budget ``D``. All labellings with such a regret were
+examined, tally by tally. If the minimum is over part of the tallies only, the other parts have prices of
+their own, or a pass showing that none of their tallies reaches ``v``.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from tallytree.values import counted
 
 
 class Part(NamedTuple):
-    """A box of tallies, and what rules out anything better with one of them.
+    """A box of tallies, and the proof that nothing better exists within it.
 
     Attributes
     ----------
     prices : tuple of float
-        One for each statistic that was counted.
+        One for each counted statistic.
     most : float
-        The most that any labelling has at these prices, ``A``.
+        The maximum over all labellings at these prices, ``A``.
     low, high : tuple of int
-        The ends of the box.
+        The bounds of the box.
     budget : float
         The largest regret of a labelling that reaches the value, ``D``.
     cells : int
-        How many tallies of parts of labellings were within it.
+        The number of tallies of partial labellings within the budget.
     """
 
     prices: tuple[float, ...]
@@ -50,28 +50,28 @@ class Part(NamedTuple):
     cells: int
 
     def box(self, names: tuple[str, ...]) -> str:
-        """Return the box in words."""
+        """Return the box as text."""
         ends = zip(names, self.low, self.high, strict=True)
         return ", ".join(f"{name} = {a}" if a == b else f"{a} <= {name} <= {b}" for name, a, b in ends)
 
 
 class BoundsEvidence(Evidence):
-    """What a search by bounds has shown.
+    """What a search by bounds has proven.
 
     Attributes
     ----------
     query : Query
-        What was asked, about the model that was solved.
+        The query, about the model that was solved.
     statistics : tuple of Statistic
-        What was counted: what has prices.
+        The counted statistics, which have prices.
     names : tuple of str
-        What they are called.
+        Their names.
     parts : tuple of Part
     passes : tuple of (prices, most)
     question : Question
         What was maximised.
     box : Wanted
-        The tallies that could be of use.
+        The tallies that could be optimal.
     value : float
         The best value, in the terms of the question.
     order : Order or None
@@ -101,7 +101,7 @@ class BoundsEvidence(Evidence):
         return model
 
     def certificate(self, proof: Proof, model: Model, score: float, tally: Any) -> BoundsCertificate:
-        """Put the certificate of a labelling together."""
+        """Assemble the certificate of a labelling."""
         query = self.query
         held = content(proof, model, score, dict(zip(tally._fields, tally, strict=True)))
         return BoundsCertificate(
@@ -114,7 +114,7 @@ class BoundsEvidence(Evidence):
 
 
 def content(proof: Proof, model: Model, score: float, tally: dict[str, int]) -> dict[str, Any]:
-    """Return what every certificate holds."""
+    """Return the fields common to all certificates."""
     return {
         "optimal": proof.claim.optimal and proof.gap == 0.0,
         "gap": proof.gap,
@@ -128,20 +128,20 @@ def content(proof: Proof, model: Model, score: float, tally: dict[str, int]) -> 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundsCertificate(AnyCertificate):
-    """Why a labelling is optimal, by prices and a budget; print it.
+    """Why a labelling is optimal, by prices and a budget; print it to read it.
 
     Attributes
     ----------
     optimal, claim, score, promised, allowance, tally
-        As for every certificate.
+        As for all certificates.
     counted : tuple of str
         The statistics that have prices.
     parts : tuple of Part
-        Boxes of tallies, and what was looked at in each.
+        Boxes of tallies, and what was examined in each.
     passes : tuple of (prices, most)
-        All plain passes. Tallies outside the boxes are ruled out by one of them.
+        All plain passes. Each tally outside the boxes is ruled out by one of them.
     price : SearchPrice or None
-        What a pass and the whole table cost.
+        The cost of a pass and of the full table.
     """
 
     counted: tuple[str, ...]
@@ -151,7 +151,7 @@ class BoundsCertificate(AnyCertificate):
 
     @property
     def cells(self) -> int:
-        """How many tallies of parts of labellings were looked at."""
+        """The number of tallies of partial labellings that were examined."""
         return sum(part.cells for part in self.parts)
 
     def __str__(self) -> str:
@@ -166,7 +166,7 @@ class BoundsCertificate(AnyCertificate):
         )
         if self.price is not None:
             lines.append(
-                f"  of {readable_count(self.price.pass_operations)} operations each; a whole table takes "
+                f"  of {readable_count(self.price.pass_operations)} operations each; a full table takes "
                 f"about {readable_count(self.price.table_operations)}"
             )
         return "\n".join(lines)

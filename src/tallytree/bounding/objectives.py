@@ -1,10 +1,10 @@
-"""Objectives that are given as functions: what a value takes, found by evaluating them.
+"""Objectives given as functions: what a value requires, found by evaluating them.
 
-``need(l)``, the least score with which the tally ``l`` reaches a value, is found by halving: an objective
-does not fall with the score. The labelling whose score exceeds ``need`` by most is searched for as with a
-loss of ``-need``, and its value takes the place of the one before, as in Newton's method. In the end all
-tallies that reach the best value are searched for: they are told apart by the objective itself. Scores that
-are needed are rounded down, and a tally is left out only where a pass shows that it cannot reach the value,
+``need(l)``, the smallest score with which the tally ``l`` reaches a value, is found by bisection, since an
+objective is non-decreasing in the score. The labelling whose score exceeds ``need`` by most is searched for
+as with a loss of ``-need``, and its value replaces the previous one, as in Newton's method. In the end all
+tallies that reach the best value are searched for, and compared by the objective itself. Required scores
+are rounded down, and a tally is dropped only if a pass shows that it cannot reach the value,
 so that nothing is lost.
 """
 
@@ -24,7 +24,7 @@ from tallytree.running.bounds import Found, Wanted
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 Ask = Callable[[Wanted, list[NDArray[np.int64]], Floats | None], Found | None]
-"""Searches for what is wanted, from labellings and prices that are known."""
+"""Runs a search, starting from known labellings and prices."""
 
 _ROUNDS = 12
 _COARSE, _FINE = 6, 30
@@ -34,16 +34,16 @@ _EVALUATION = 16
 
 
 class Tallies(NamedTuple):
-    """All tallies of a box, one in each row, the last statistic fastest.
+    """All tallies of a box, one per row, the last statistic varying fastest.
 
     Attributes
     ----------
     sums : (S, P) int64 array
         Uncapped.
     seen : (S, P) int64 array
-        As objectives and constraints see them.
+        As seen by objectives and constraints (capped).
     allowed : (S,) bool array
-        By the constraint.
+        Whether the constraint allows them.
     """
 
     sums: NDArray[np.int64]
@@ -52,7 +52,7 @@ class Tallies(NamedTuple):
 
 
 class UnknownError(Exception):
-    """The objective cannot be evaluated where no labelling may be: only whole tables know where those are."""
+    """The objective cannot be evaluated where there may be no labelling; full tables are needed."""
 
 
 class ObjectiveSearch:
@@ -63,13 +63,13 @@ class ObjectiveSearch:
     objective : callable
         ``H(score, *tallies)``.
     names : tuple of str
-        Of the statistics that it reads, the first ones.
+        The names of the statistics that it reads, which come first.
     box : Wanted
-        The tallies that are of use.
+        The tallies that may be optimal.
     tallies : Tallies
         All of them.
     lowest : float
-        No labelling scores less.
+        A lower bound on the score of every labelling.
 
     Attributes
     ----------
@@ -91,9 +91,9 @@ class ObjectiveSearch:
         self._prices: Floats | None = None
 
     def run(self, ask: Ask) -> Found | None:
-        """Return all tallies that have the best value, and perhaps some that are worse; None: no way to.
+        """Return all tallies that have the best value, and perhaps some worse ones; None if not possible.
 
-        What is not finished was ended; `value` and `bound` are known then.
+        If it is unfinished, it reached a limit; `value` and `bound` are known then.
         """
         try:
             found = ask(self._first(), [], None)
@@ -114,7 +114,7 @@ class ObjectiveSearch:
             return None
 
     def bound(self, found: Found) -> float:
-        """Return what no value exceeds."""
+        """Return an upper bound on all values."""
         try:
             self._learn(found)
             rows = np.flatnonzero(self.alive & (self.highest < inf))
@@ -129,7 +129,7 @@ class ObjectiveSearch:
         return self.box if self.tallies.allowed.all() else self.box._replace(losses=losses)
 
     def _learn(self, found: Found) -> None:
-        """Take over what a search has met, and what its passes say of all tallies."""
+        """Record the labellings that a search has found, and the bounds from its passes."""
         for prices, most in found.passes:
             paid = self.tallies.sums @ np.array(prices)
             slack = 1e-9 * (abs(most) + float(np.abs(paid).max(initial=0.0)) + abs(self.lowest))
@@ -153,14 +153,14 @@ class ObjectiveSearch:
     # --- what is needed -------------------------------------------------------------------------------------
 
     def _wanted(self, halvings: int) -> Wanted:
-        """Ask for the score that exceeds what is needed by most."""
+        """Ask for the score that exceeds the required score by most."""
         losses = np.full(len(self.alive), np.nan)
         rows = np.flatnonzero(self.alive)
         losses[rows] = -self._needed(rows, halvings)
         return self.box._replace(scaling="margin", losses=losses)
 
     def _needed(self, rows: Rows, halvings: int) -> Floats:
-        """Return a score for each row that does not reach the value, or the least one of all."""
+        """Return a score for each row that does not reach the value, or the lowest score of all."""
         high = self.highest[rows]
         low: Floats = np.minimum(self.lowest, high)
         left = np.flatnonzero(~self._reached(low, rows))
@@ -174,7 +174,7 @@ class ObjectiveSearch:
         return low
 
     def _guesses(self, low: Floats, high: Floats, rows: Rows, left: Rows) -> list[Floats]:
-        """Return scores a little to each side of where a straight line reaches the value."""
+        """Return scores slightly to each side of where a straight line reaches the value."""
         if self.value == -inf or not len(left):
             return []
         below, above = (self._at(ends[left], rows[left]) for ends in (low, high))
@@ -187,7 +187,7 @@ class ObjectiveSearch:
         return [np.clip(at + side * little, *ends) for side in (-1, 1)]
 
     def _halve(self, low: Floats, high: Floats, rows: Rows, left: Rows, scores: Floats) -> None:
-        """Move one of the ends of what is left to these scores, where they lie between the two."""
+        """Move one end of the remaining interval to these scores, if they lie inside."""
         reached = self._reached(scores, rows[left])
         high[left] = np.where(reached, np.minimum(high[left], scores), high[left])
         low[left] = np.where(reached, low[left], np.maximum(low[left], scores))
@@ -199,7 +199,7 @@ class ObjectiveSearch:
         return values > -inf if self.value == -inf else values >= self.value
 
     def _at(self, scores: Floats, rows: Rows) -> Floats:
-        """Evaluate the objective, where perhaps no labelling is."""
+        """Evaluate the objective, possibly where there is no labelling."""
         if not len(rows):
             return np.zeros(0)
         self.work += _EVALUATION * len(rows)
@@ -207,14 +207,14 @@ class ObjectiveSearch:
             with np.errstate(all="ignore"):
                 values = np.asarray(self.objective(scores, *(column[rows] for column in self.read)))
                 values = np.broadcast_to(values.astype(np.float64), scores.shape)
-        except Exception as error:  # whatever a function raises outside of its domain
+        except Exception as error:  # anything that a function may raise outside its domain
             raise UnknownError from error
         if np.isnan(values).any():
             raise UnknownError
         return values
 
     def _spot_check(self) -> None:
-        """Hold a few rows against what an objective must be; whole tables say what is wrong."""
+        """Check a few rows against the contract of objectives; errors are reported by full tables."""
         rows = np.flatnonzero(self.tallies.allowed)
         rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), 32)).astype(np.int64)]
         scores = self.lowest + np.linspace(0, 1, len(rows)) * np.maximum(self.highest[rows] - self.lowest, 0)

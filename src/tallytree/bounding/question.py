@@ -1,9 +1,9 @@
-"""What one question asks of a score: the least score with which each tally reaches a value.
+"""A question as required scores: the lowest score with which each tally reaches a value.
 
-A question is about a query, whose objective is the score or a loss together with it. It is put into numbers
+A question is about a query, whose objective is the score, alone or combined with a loss. It is expressed
 over a box of tallies (:class:`tallytree.running.bounds.Wanted`): the ranges of the statistics, cut to the
-window that the constraint leaves. What a window does not say, and losses that are no quotients of linear
-functions, become a table over the box, as long as it has few enough tallies.
+window that the constraint allows. Anything that a window cannot express, and losses that are not quotients of
+linear functions, become a table over the box, if it has few enough tallies.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ from tallytree.running.bounds import Wanted
 from tallytree.statistics.statistic import Statistic
 
 MOST_TALLIES = 1 << 22
-"""The largest table of a box."""
+"""The largest table over a box."""
 
-_EVALUATED = 8000  # operations of a table that take as long as a function of one tally, in all
-_TALLY_BYTES = 160  # of one tally of a box, besides the tally itself
-_SEARCHES = 8  # for the best value of a function, at most as a rule
+_EVALUATED = 8000  # table operations that take as long as evaluating a function at one tally
+_TALLY_BYTES = 160  # per tally of a box, besides the tally itself
+_SEARCHES = 8  # usual maximum for the best value of a function
 
 Line = tuple[float, tuple[float, ...]]
 
 
 class Question(NamedTuple):
-    """What is maximised: the score, or a loss together with it.
+    """What is maximised: the score, alone or combined with a loss.
 
-    Prices are put on uncapped sums; what a cap hides is put into the table.
+    Prices are for uncapped sums; the effect of caps goes into the table.
 
     Attributes
     ----------
     scaling : {"none", "margin", "slack"}
-        How the loss and the score are put together.
+        How the loss and the score are combined.
     margin, truth_score : float
     loss : callable, optional
         The loss of the tallies that the query reads, elementwise.
     quotient : (line, line), optional
         The same as a quotient of linear functions.
     start : labelling, optional
-        One that is known, such as the truth.
+        A known labelling, such as the truth.
     objective : callable, optional
-        ``H(score, *tallies)`` instead of all these.
+        ``H(score, *tallies)``, instead of the above.
     row_operations : float
-        What the objective takes for one tally, in operations.
+        The cost of the objective for one tally, in operations.
     """
 
     scaling: Literal["none", "margin", "slack"] = "none"
@@ -70,7 +70,7 @@ class Question(NamedTuple):
     ) -> tuple[tuple[Statistic, ...], Wanted] | None:
         """Return the statistics to count, uncapped, and what is wanted; None if bounds cannot answer it.
 
-        A table over the box has to fit into so many bytes.
+        A table over the box must fit into this many bytes.
         """
         known = self._hull(query)
         if known is None:
@@ -90,7 +90,7 @@ class Question(NamedTuple):
     def alternatives(
         self, query: Query[Statistic]
     ) -> tuple[tuple[Statistic, ...], Wanted, list[Wanted]] | None:
-        """Return the same where the constraint leaves several boxes: what holds all of them, and each."""
+        """Return the same if the constraint allows several boxes: the hull of them, and each box."""
         known = self._hull(query) if self.objective is None and not query.windowed else None
         if known is None or query.remaining is None:
             return None
@@ -115,15 +115,15 @@ class Question(NamedTuple):
     def _straight(
         self, asked: Wanted, query: Query[Statistic]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """Return the loss as a quotient, where it is one of uncapped statistics."""
+        """Return the loss as a quotient, if it is one in uncapped statistics."""
         if self.quotient is None or any(s.cap is not None for s in query.read):
             return None
         return self._quotient(asked, len(query.read))
 
     def least_table(self, query: Query[Statistic], price: SearchPrice) -> float:
-        """Return how large a table has to be, in operations, to be worth avoiding for this question.
+        """Return from what size on, in operations, a table is worth avoiding for this question.
 
-        A function takes several searches, and is evaluated some hundred times for every tally of the box.
+        A function takes several searches, and is evaluated about a hundred times for every tally of the box.
         """
         asked = None if self.objective is None else self.wanted(query)
         if asked is None:
@@ -131,7 +131,7 @@ class Question(NamedTuple):
         return max(_EVALUATED * asked[1].tallies, _SEARCHES * price.operations)
 
     def _quotient(self, asked: Wanted, read: int) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """Return both lines over all statistics; None where a few tallies show that the loss is another."""
+        """Return both lines over all statistics; None if a few tallies show that the loss is different."""
         assert self.quotient is not None and self.loss is not None
         none = (0.0,) * (len(asked.low) - read)
         above, below = (np.array([constant, *slope, *none]) for constant, slope in self.quotient)
@@ -158,7 +158,7 @@ class Question(NamedTuple):
     def values(
         self, scores: NDArray[np.float64], tallies: NDArray[np.int64], read: int
     ) -> NDArray[np.float64]:
-        """Return what is maximised, for scores and what is read of tallies."""
+        """Return the maximised value, for scores and tallies."""
         columns = tallies.T[:read]
         if self.objective is not None:
             return np.asarray(self.objective(scores, *columns), dtype=np.float64)
@@ -193,9 +193,9 @@ def as_seen(sums: NDArray[np.int64], query: Query[Statistic]) -> Tallies:
 
 
 def _box(counted: Sequence[Statistic], query: Query[Statistic]) -> tuple[list[int], list[int]]:
-    """Return the range of each statistic, cut to the window; one that ends at a cap has no end.
+    """Return the range of each statistic, cut to the window; a range that ends at a cap is open.
 
-    A window that begins above the cap is empty, whatever the uncapped sum is.
+    A window that starts above the cap is empty, whatever the uncapped sum is.
     """
     low, high = [], []
     for number, (statistic, carried) in enumerate(zip(counted, query.carried, strict=True)):

@@ -1,11 +1,11 @@
-"""Why a sentence is the best where no machine was compiled.
+"""Why a sentence is optimal if no machine was compiled.
 
 At prices ``μ`` a sentence is charged a share of the price of an n-gram wherever the n-gram ends, and never
-more than ``μ·tally`` in all: the shares of an n-gram add up to no more than it may count. So no sentence of a
-length has ``F(y) - μ·G(y)`` above ``A``, the most that a plain pass finds. One that beats the value ``v``
-with a tally ``l`` has ``F >= need(l)``, so it is within ``D = A - min (need(l) - μ·l)`` of the most, and all
-beginnings of such sentences were looked at. For ROUGE-L the shares go along an increasing map of positions to
-places of the reference: agreements along it are no more than the longest common subsequence.
+more than ``μ·tally`` in total: the shares of an n-gram add up to no more than it may count. So no sentence of
+a length has ``F(y) - μ·G(y)`` above ``A``, the maximum found by a plain pass. One that beats the value ``v``
+with a tally ``l`` has ``F >= need(l)``, so it is within ``D = A - min (need(l) - μ·l)`` of the maximum, and
+all prefixes of such sentences were examined. For ROUGE-L the shares follow an increasing map of positions to
+positions of the reference: agreements along it are at most the longest common subsequence.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from tallytree.values import counted
 
 
 class SentencePart(NamedTuple):
-    """The sentences of one length with tallies in a box, and what rules out anything better among them.
+    """The sentences of one length with tallies in a box, and the proof that none of them is better.
 
     Attributes
     ----------
     length : int
     split : int
-        Which of the evidence's shares the charges are made of.
+        Index of the evidence's shares that the charges are based on.
     part : Part
-        Prices, box, budget and cells; a cell is a beginning of sentences. There is a price for each order of
-        n-grams, or each reference of ROUGE-L, to be paid and not gained; an infinite one forbids.
+        Prices, box, budget and cells; a cell is a prefix of sentences. There is a price for each order of
+        n-grams, or each reference of ROUGE-L; prices are costs, and an infinite one forbids.
     """
 
     length: int
@@ -42,24 +42,24 @@ class SentencePart(NamedTuple):
 
 
 class SentenceEvidence(Evidence):
-    """What a search for sentences has shown.
+    """What a search for sentences has proven.
 
     Attributes
     ----------
     model : Model
     measured : Measured
-        What sentences were measured by.
+        The measure of the sentences.
     scaling, margin, truth_score
         What was maximised.
     parts : tuple of SentencePart
     passes : tuple of SentencePart
-        All plain passes; their boxes say nothing.
+        All plain passes; their boxes are not used.
     shares : tuple of float arrays
-        By position and unit: how much of its price a unit is charged there.
+        By position and unit: the share of its price that a unit is charged there.
     reached : dict
-        The tallies of the labelling that was found.
+        The tallies of the labelling found.
     units : tuple of (words, tally, cap)
-        What counts: numbers of words, the tally it adds to, how often (-1: always).
+        What counts: the words (by number), the tally it adds to, and how often (-1: always).
     """
 
     def __init__(self, model: Model, measured: Measured, asked: Any, found: Found) -> None:
@@ -72,7 +72,7 @@ class SentenceEvidence(Evidence):
         self.units = tuple((tuple(words), tally, cap) for words, tally, cap in found.units)
 
     def certificate(self, proof: Proof, model: Model, score: float, tally: Any) -> SentenceCertificate:
-        """Put the certificate of a labelling together."""
+        """Assemble the certificate of a labelling."""
         return SentenceCertificate(
             **content(proof, model, score, self.reached),
             counted=_names(self.measured),
@@ -99,7 +99,7 @@ def _names(measured: Measured) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceCertificate(BoundsCertificate):
-    """Why a sentence is optimal, by prices and budgets; print it.
+    """Why a sentence is optimal, by prices and budgets; print it to read it.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class SentenceCertificate(BoundsCertificate):
     tally : dict
         The tallies that have prices.
     lengths : tuple of int
-        The length of the sentences that each part is about.
+        The sentence length that each part is about.
     """
 
     lengths: tuple[int, ...]

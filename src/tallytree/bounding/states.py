@@ -1,8 +1,8 @@
-"""States that no good labelling has, left out: a smaller model with the same best labellings.
+"""Removing states that no good labelling has: a smaller model with the same best labellings.
 
-At prices ``λ`` the max-marginal of a state is the most that a labelling with it has. Where that is more than
-a budget below the most of all, every labelling with the state has a regret beyond the budget, so its score is
-below ``A - D - λ·l``. Without such states most variables have one state left, and tables are small.
+At prices ``λ`` the max-marginal of a state is the maximum over labellings with it. If that is more than
+a budget below the overall maximum, every labelling with the state has a regret above the budget, so its score
+is below ``A - D - λ·l``. Without such states most variables have one state left, and tables are small.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from tallytree.statistics.statistic import Statistic
 
 
 class Ends(NamedTuple):
-    """What labellings can score that have a given regret: ``ceiling - regret``, whatever their tally is.
+    """An upper bound on the score of labellings with a given regret: ``ceiling - regret``, for any tally.
 
     Attributes
     ----------
     prices : tuple of float
     ceiling : float
-        ``A`` less the least ``λ·l`` of all tallies that are allowed.
+        ``A`` minus the smallest ``λ·l`` of all allowed tallies.
     gaps : list of float arrays
-        For each variable and state, the least regret of a labelling with it.
+        For each variable and state, the smallest regret of a labelling with it.
     """
 
     prices: tuple[float, ...]
@@ -47,7 +47,7 @@ class Ends(NamedTuple):
 
     @property
     def largest(self) -> float:
-        """The largest regret that comes with a state, of those that are not forbidden."""
+        """The largest finite regret of a state."""
         return max(float(gap[gap < np.inf].max(initial=0.0)) for gap in self.gaps)
 
     def kept(self, budget: float) -> list[NDArray[np.int64]]:
@@ -56,7 +56,7 @@ class Ends(NamedTuple):
 
 
 def regrets(table: BoundedTable, options: PlanOptions) -> Ends:
-    """Compute the least regret with every state, at the prices at which the best labelling was found."""
+    """Compute the smallest regret for every state, at the prices at which the best labelling was found."""
     prices = np.array(_part_of_the_best(table).prices)
     model: Model = table.query.subject
     priced = folded(model, list(zip(table.counted, prices.tolist(), strict=True)))
@@ -71,7 +71,7 @@ def regrets(table: BoundedTable, options: PlanOptions) -> Ends:
 
 
 def _part_of_the_best(table: BoundedTable) -> Part:
-    """Return the part of the proof whose box has the best tally."""
+    """Return the part of the proof whose box contains the best tally."""
     sums = table.found.tallies[int(table.cells[int(table.scores.argmax())])]
     parts = table.evidence.parts
     boxes = zip(parts, (zip(part.low, sums, part.high, strict=True) for part in parts), strict=True)
@@ -79,7 +79,7 @@ def _part_of_the_best(table: BoundedTable) -> Part:
 
 
 def without_states(query: Query[Statistic], kept: Sequence[NDArray[np.int64]]) -> Query[Statistic]:
-    """Ask the same about a model with fewer states."""
+    """Return the same query about a model with fewer states."""
     assert query.reduction is not None
     reduction, moved = restricted_states(query.reduction, kept, (*query.read, *query.reported))
     constraint = None if query.constraint is None else query.constraint.mapped(moved)
@@ -88,7 +88,7 @@ def without_states(query: Query[Statistic], kept: Sequence[NDArray[np.int64]]) -
 
 
 class PrunedEvidence(Evidence):
-    """A pass over a model from which states were left out, and why."""
+    """A pass over a model with some states removed, and the reason."""
 
     def __init__(self, price: Price, ends: Ends, budget: float) -> None:
         self.price, self.prices, self.budget = price, ends.prices, budget
@@ -96,7 +96,7 @@ class PrunedEvidence(Evidence):
         self.below = ends.ceiling - budget
 
     def certificate(self, proof: Proof, model: Model, score: float, tally: Any) -> PrunedCertificate:
-        """Put the certificate of a labelling together."""
+        """Assemble the certificate of a labelling."""
         held = content(proof, model, score, dict(zip(tally._fields, tally, strict=True)))
         return PrunedCertificate(
             **held,
@@ -110,18 +110,18 @@ class PrunedEvidence(Evidence):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrunedCertificate(Certificate):
-    """Why a labelling is the next best; print it.
+    """Why a labelling is the next best; print it to read it.
 
     Attributes
     ----------
     prices : tuple of float
-        Of what the constraint counts.
+        For the statistics of the constraint.
     budget : float
-        Labellings with a state that was left out have a regret above it at these prices.
+        At these prices, labellings with a removed state have a regret above this.
     below : float
         They score less than this.
     states : (int, int)
-        How many states there are, and how many are left.
+        The number of states, and how many of them remain.
     """
 
     prices: tuple[float, ...]

@@ -1,4 +1,4 @@
-"""Which way a single question goes: by the whole table, or by bounds.
+"""The strategy for a single question: the full table, or bounds.
 
 ``strategy="bounds"`` searches by bounds wherever it can, for objective functions up to a few times the price
 of the table; ``"full"`` never does. ``"auto"`` estimates what the whole table would cost. Where that is more
@@ -39,15 +39,15 @@ nearly all labellings."""
 
 
 class Known(Protocol):
-    """What a search that was ended knows: the best value that it met, and a bound."""
+    """What an unfinished search knows: the best value found, and a bound."""
 
     @property
     def value(self) -> float:
-        """What the best has that was met."""
+        """The best value found."""
 
     @property
     def bound(self) -> float:
-        """What none exceeds."""
+        """An upper bound on all values."""
 
 
 def price_of(query: Query[Any], options: Options, least: float = 0.0) -> SearchPrice | None:
@@ -72,16 +72,16 @@ def first_work(query: Query[Any], options: Options, function: bool = False) -> f
 
 
 def work_limit(options: Options) -> float:
-    """Return how much work a search may take in all."""
+    """Return how much work a search may take in total."""
     return inf if options.operation_limit is None else options.operation_limit / SLOWER
 
 
 def bounded(
     query: Query[Any], question: Question, options: Options, most_work: float = inf
 ) -> BoundedTable | None:
-    """Answer a question about a query by bounds; None where it cannot be asked in this way.
+    """Answer a question about a query by bounds; None if bounds do not support it.
 
-    Where the work or the memory came to an end before the search, the table holds what is known.
+    If the search reached a limit of work or memory, the table holds what is known.
     """
     plain = options.run.backend == "native" and options.plan.precision == "double"
     room = options.plan.limit - options.plan.beside
@@ -108,7 +108,7 @@ def _by_boxes(
     options: Options,
     most_work: float,
 ) -> BoundedTable | None:
-    """Search each of the boxes that a constraint leaves."""
+    """Search each of the boxes that a constraint allows."""
     ask = _Asking(query.subject, counted, options, most_work)
     starts = [] if question.start is None else [question.start]
     found = [one for one in (ask(box, starts, None) for box in boxes) if one is not None]
@@ -118,7 +118,7 @@ def _by_boxes(
 
 
 class _Asking:
-    """Searches about one model, which share what they may take."""
+    """Searches about one model, which share a limit."""
 
     def __init__(
         self, model: Model, counted: tuple[Statistic, ...], options: Options, most_work: float
@@ -150,7 +150,7 @@ class _Asking:
 def _by_function(
     query: Query[Any], counted: tuple[Statistic, ...], asked: tuple[Question, Wanted], ask: _Asking
 ) -> BoundedTable | None:
-    """Search for the best value of an objective that is given as a function."""
+    """Search for the best value of an objective given as a function."""
     (question, wanted), lowest = asked, lowest_score(query.subject.blocks)
     assert question.objective is not None
     names = tuple(s.name for s in query.read)
@@ -176,18 +176,18 @@ def known_so_far(
     best: Solution | None = None,
     remedy: str = "Raise operation_limit= or memory_limit=",
 ) -> BudgetError:
-    """Say what a search by bounds knows where it was ended, and no whole table fits the memory."""
+    """Report what an unfinished search by bounds knows if no full table fits in memory."""
     if found.value == float("-inf"):
-        known = f"no labelling has a value above {found.bound:.10g}, and none that is allowed was met"
+        known = f"no labelling has a value above {found.bound:.10g}, and no allowed labelling was found"
     else:
         known = (
             f"no labelling has a value above {found.bound:.10g}, and one of value {found.value:.10g} was "
             f"found: a gap of {found.bound - found.value:.4g}"
         )
     if error is None:
-        text = f"the search by bounds has reached its limit: {known}. {remedy}"
+        text = f"the search by bounds reached its limit: {known}. {remedy}"
     else:
-        text = f"{error}. A search by bounds ended as well: {known}"
+        text = f"{error}. A search by bounds also reached its limit: {known}"
     told = BudgetError(text)
     told.bound, told.best = found.bound, best
     return told

@@ -1,7 +1,7 @@
-"""The tallies that a search by bounds could not rule out: as a rule one, more where values are equal.
+"""The tallies that a search by bounds could not rule out: usually one, more if values are equal.
 
-To an objective it is a table of best scores like any other, only that it holds no others: the best of it is
-the best of all.
+To an objective it is a table of best scores like any other, except that other tallies are missing: its
+optimum is the overall optimum.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tallytree.statistics.statistic import Statistic
 
 
 class BoundedTable(TallyTable[Solution]):
-    """What is left of all tallies for one question."""
+    """The remaining tallies for one question."""
 
     _none_left = "no labelling is left"
 
@@ -51,28 +51,28 @@ class BoundedTable(TallyTable[Solution]):
 
     @property
     def cells(self) -> NDArray[np.int64]:
-        """For each row, which of the search's candidates it is."""
+        """For each row, the index of its candidate in the search."""
         return self._cells
 
     @property
     def finished(self) -> bool:
-        """Whether the search came to its end: otherwise it holds what was met, and not the best of all."""
+        """Whether the search finished: otherwise the table holds what was found, which may not be optimal."""
         return self.found.finished
 
     @property
     def ended(self) -> bool:
-        """Whether it was ended by a limit, of work or of memory."""
+        """Whether it reached a limit of work or memory."""
         return self.found.ended
 
     def knowing(
         self, bound: float, value: float, passes: Sequence[tuple[tuple[float, ...], float]]
     ) -> BoundedTable:
-        """Return the same with bound and best value of an objective, and the passes of all its searches."""
+        """Return the same with the bound and best value of an objective, and all its passes."""
         self.bound, self.value, self.passes = bound, value, tuple(passes)
         return self
 
     def best_known(self, question: Question) -> Solution | None:
-        """Return the best labelling that an unfinished search has met, with its gap."""
+        """Return the best labelling that an unfinished search has found, with its gap."""
         if self.value == -np.inf or not len(self):
             return None
         values = self._values(question)
@@ -84,11 +84,11 @@ class BoundedTable(TallyTable[Solution]):
         self.scores = values  # of tallies that the constraint allows
 
     def _run(self) -> Any:
-        raise ModelError("a search by bounds has no tables; ask profile for them")
+        raise ModelError("a search by bounds has no tables; use profile instead")
 
     @property
     def evidence(self) -> BoundsEvidence:
-        """What was shown."""
+        """What was proven."""
         parts = tuple(
             Part(tuple(prices), most, tuple(low), tuple(high), budget, cells)
             for prices, most, low, high, budget, cells in self.found.proven
@@ -101,10 +101,10 @@ class BoundedTable(TallyTable[Solution]):
         return question.values(self.scores, self.tallies, len(self.query.read))
 
     def _bound(self, where: Constraint) -> Constraint:
-        raise ModelError("a search by bounds answers one question; ask profile for a table")
+        raise ModelError("a search by bounds answers a single question; use profile instead")
 
     def _search(self, rows: NDArray[np.int64], budget: Budget) -> Iterator[Ranked]:
-        raise ModelError("a search by bounds has one answer; ask profile for a table")
+        raise ModelError("a search by bounds has a single answer; use profile instead")
 
     def _kept_bytes(self, answer: Solution) -> int:
         return kept_bytes(answer.assignment.nbytes, len(answer.tally))
@@ -120,19 +120,19 @@ class BoundedTable(TallyTable[Solution]):
         return Certifier(self.query, self.evidence)(found, claim)
 
     def _check_allowed(self, row: int) -> None:
-        """Hold the constraint against the tally: no table of the tallies that it leaves stands behind it."""
+        """Check the constraint on the tally: unlike for full tables, it was not checked before."""
         constraint, tally = self.query.remaining, self.tallies[row : row + 1].T
         columns: dict[Any, Any] = dict(zip(self.statistics, tally, strict=True))
         if constraint is not None and not np.all(constraint.holds(columns)):
             raise CertificateError(
-                f"the certificate failed: a search by bounds gave the tally {self.tallies[row].tolist()}, "
-                f"which does not satisfy '{constraint}'. This is a bug in tallytree; please report it with "
-                "the model"
+                f"the certificate failed: a search by bounds returned the tally "
+                f"{self.tallies[row].tolist()}, which does not satisfy '{constraint}'. This is a bug in "
+                "tallytree; please report it with the model"
             )
 
 
 def _best_of_each(tallies: NDArray[np.int64], scores: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return a row for each tally, that of the best score: caps make one tally of several."""
+    """Return one row per tally, the one with the best score: caps merge several tallies into one."""
     order = np.lexsort((-scores, *tallies.T[::-1]))
     ordered = tallies[order]
     new = np.ones(len(order), dtype=bool)

@@ -1,4 +1,4 @@
-"""Bounds on the loss of unseen examples, evaluated exactly."""
+"""Generalisation bounds: bounds on the loss on unseen examples, evaluated exactly."""
 
 from tallytree.bounds.margin import Maximum, worst_within_margin
 from tallytree.bounds.softened import SoftMaximum, softened_maxima

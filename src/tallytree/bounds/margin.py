@@ -1,9 +1,9 @@
 """The worst labelling within the margin: ``max_y 1[F(y*) - F(y) <= Hamming(y*, y)] · loss(y*, y)``.
 
-All labellings count that score close to the truth ``y*``, or above it, for how far they are from it. The
-indicator does not decrease in the score F(y), so this is an objective like any other, on the statistics of
-the loss and the number of mismatches. Where the loss's own statistics determine that number, no further one
-is counted.
+All labellings that score close to the truth ``y*``, or above it, count, relative to their distance. The
+indicator is non-decreasing in the score F(y), so this is an objective like any other, on the statistics of
+the loss and the number of mismatches. If the loss's own statistics determine that number, no further
+statistic is counted.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from tallytree.statistics.statistic import Statistic
 
 @dataclass(frozen=True, slots=True)
 class Maximum:
-    """The largest loss of a labelling that the margin does not keep away from the truth.
+    """The largest loss of a labelling within the margin.
 
     Attributes
     ----------
     loss : float
-        ``M_i``; 0.0 where every labelling that is wrong scores far enough below the truth.
+        ``M_i``; 0.0 if every wrong labelling scores far enough below the truth.
     difference : float
         ``F(y*) - F(y)`` of the labelling that attains it.
     mismatches : int
         Its Hamming distance from the truth.
     solution : Solution
-        The labelling itself, on the model that was asked about. Where the maximum is 0, any would do.
+        The labelling, on the original model. If the maximum is 0, any labelling attains it.
     """
 
     loss: float
@@ -54,7 +54,7 @@ class Maximum:
 def worst_within_margin(
     model: Model, loss: Loss, truth: Any, *, memory_limit: float | None = None
 ) -> Maximum:
-    """Find the labelling of largest loss among those with ``F(y*) - F(y) <= Hamming(y*, y)``.
+    """Find the labelling with the largest loss among those with ``F(y*) - F(y) <= Hamming(y*, y)``.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def margin_maxima(
     memory_limit: float | None = None,
     threads: int | None = None,
 ) -> list[Maximum | TallytreeError]:
-    """Do the same for many models, on several threads; an error stands in the place of what has none."""
+    """Do the same for many models, on several threads; failed ones are replaced by their errors."""
     examples = [_made(*each) for each in zip(models, losses, truths, strict=True)]
     good = [one for one in examples if isinstance(one, MarginExample)]
     found = solve_batch(
@@ -101,7 +101,7 @@ def _made(model: Model, loss: Loss, truth: Any) -> MarginExample | TallytreeErro
 
 
 class MarginExample:
-    """One example: the statistics of its loss, and the number of mismatches in terms of them."""
+    """An example: the statistics of its loss, and the number of mismatches as a function of them."""
 
     def __init__(self, model: Model, loss: Loss, truth: Any) -> None:
         self.model = model
@@ -110,27 +110,27 @@ class MarginExample:
         self.truth_score = model.score(self.truth)
         if self.truth_score == -np.inf:
             raise ModelError(
-                "the truth scores -inf: the model forbids it, so nothing can be compared with it"
+                "the truth scores -inf, so the model forbids it and nothing can be compared with it"
             )
-        self.allowance = 2 * rounding(model.blocks)  # of the truth's score, and of the labelling's
+        self.allowance = 2 * rounding(model.blocks)  # of the truth's score and of the labelling's
         self.reduction: Reduction = self.loss.reduce(model)
         self.statistics, self.distance = _with_distance(self)
 
     def objective(self, score: NDArray[np.float64], *tallies: NDArray[np.int64]) -> Values:
-        """Compute the loss of what is within the margin; 0 elsewhere."""
+        """Compute the loss within the margin; 0 elsewhere."""
         within = self.truth_score - score <= self.distance(*tallies) + self.allowance
         return np.where(within, self.loss.value(*tallies[: len(self.reduction.statistics)]), 0.0)
 
     def answered(self, found: Solution | TallytreeError) -> Maximum | TallytreeError:
-        """Return the maximum, or the error that came instead."""
+        """Return the maximum, or the error."""
         return found if isinstance(found, TallytreeError) else self.maximum(found)
 
     def maximum(self, found: Solution) -> Maximum:
-        """Bring the labelling back, and check what is said of it by the definitions."""
+        """Translate the labelling to the original model, and check it against the definitions."""
         assignment = self.reduction.lift(found.assignment)
         score, loss = self.model.score(assignment), self.loss(assignment)
         wrong, difference = int((assignment != self.truth).sum()), self.truth_score - score
-        beyond = difference - wrong - self.allowance  # how far it is from counting, up to rounding
+        beyond = difference - wrong - self.allowance  # distance beyond the margin, up to rounding
         counts = abs(loss - found.value) <= 1e-9 and beyond <= self.allowance
         fine = counts or (found.value == 0 and beyond >= -self.allowance)
         certify_value(fine, found.value, f"the loss {loss!r} and is {beyond:.3g} beyond the margin")
@@ -145,13 +145,13 @@ def _with_distance(example: MarginExample) -> tuple[tuple[Statistic, ...], Calla
         return reduction.statistics, lambda tp, fp: loss.size - tp + fp
     wrong = reduction.pull(mismatches(example.model, example.truth, name="wrong"))
     for number, statistic in enumerate(reduction.statistics):
-        if statistic == wrong:  # such as false positives where every variable is a node
+        if statistic == wrong:  # such as false positives if every variable is a node
             return reduction.statistics, lambda *tallies, at=number: tallies[at]
     return (*reduction.statistics, wrong), lambda *tallies: tallies[-1]
 
 
 def _binary(example: MarginExample, loss: NodeLoss) -> bool:
-    """Whether each variable is a node or not, and nothing else: then all that is missed is ``|y*| - TP``."""
+    """Whether every variable is simply a node or not: then the number of misses is ``|y*| - TP``."""
     model, truth = example.model, example.truth
     if loss.background is None or (model.cardinalities > 2).any():
         return False
@@ -159,14 +159,14 @@ def _binary(example: MarginExample, loss: NodeLoss) -> bool:
     if ((background < 0) | (background >= model.cardinalities)).any():
         return False
     positions = [count(model, truth, loss.background) for count in (matches, mismatches)]
-    return list(example.reduction.statistics) == positions  # by content: a loss may have other nodes
+    return list(example.reduction.statistics) == positions  # by content: a loss may define nodes differently
 
 
 def _in_range(loss: Loss) -> Loss:
     low, high = loss.bounds
     if low < 0 or high > 1:
         raise ModelError(
-            f"the bound is for losses from 0 to 1, and this {type(loss).__name__} goes from {low:.6g} to "
-            f"{high:.6g}; use one that is a share, such as HammingLoss instead of HammingDistance"
+            f"the bound needs a loss between 0 and 1, but this {type(loss).__name__} ranges from {low:.6g} "
+            f"to {high:.6g}; use a normalised one, such as HammingLoss instead of HammingDistance"
         )
     return loss

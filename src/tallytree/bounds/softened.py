@@ -1,10 +1,10 @@
-"""The bound's empirical term with a soft margin, which has slopes: ``max_y σ((Hamming - lead)/γ) · loss(y)``.
+"""The bound's empirical term with a soft, differentiable margin: ``max_y σ((Hamming - lead)/γ) · loss(y)``.
 
-The indicator of :mod:`tallytree.bounds.margin` asks whether the truth ``y*`` leads a labelling by more than
+The indicator of :mod:`tallytree.bounds.margin` tests whether the truth ``y*`` leads a labelling by more than
 their distance, ``F(y*) - F(y) > Hamming(y*, y)``. As a function of the weights it is a step. With the
-logistic function ``σ(t) = 1/(1 + exp(-t))`` in its place, a labelling counts in full well within the margin,
-by half on its border, and hardly beyond it; as the softness γ goes to 0, so does the difference. ``σ`` grows
-with the score F(y): this is an objective like any other, and its maximum over all labellings is exact.
+logistic function ``σ(t) = 1/(1 + exp(-t))`` instead, a labelling counts fully well within the margin,
+half at its border, and hardly at all beyond it; the difference vanishes as the softness γ goes to 0. ``σ``
+grows with the score F(y): this is an objective like any other, and its maximum over all labellings is exact.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from tallytree.model.model import Model, checked_model
 
 @dataclass(frozen=True, slots=True)
 class SoftMaximum:
-    """The labelling of the largest softened loss.
+    """The labelling with the largest softened loss.
 
     Attributes
     ----------
     value : float
         ``σ(t)·loss``, with ``t = (Hamming - lead)/γ``.
     slope : float
-        How fast it grows with the labelling's score: ``σ'(t)·loss/γ``.
+        The derivative with respect to the labelling's score: ``σ'(t)·loss/γ``.
     assignment : integer array
         The labelling.
     """
@@ -53,12 +53,12 @@ def softened_maxima(
     memory_limit: float | None = None,
     threads: int | None = None,
 ) -> list[SoftMaximum]:
-    """Find the labellings of largest softened loss, for many models on several threads.
+    """Find the labellings with the largest softened loss, for many models on several threads.
 
     Parameters
     ----------
     models, losses, truths : sequences
-        One of each for every example; losses from 0 to 1.
+        One of each for every example; losses between 0 and 1.
     softness : float
         γ, positive.
     memory_limit, threads
@@ -76,7 +76,7 @@ def softened_maxima(
     0.333 0.0 [1 0 0]
     """
     if not is_number(softness) or not 0 < softness < np.inf:
-        raise ModelError(f"the softness of a margin is a positive number, got {softness!r}")
+        raise ModelError(f"the softness of a margin must be a positive number, got {softness!r}")
     examples = [
         _SoftExample(checked_model(model), loss, truth, softness)
         for model, loss, truth in zip(models, losses, truths, strict=True)
@@ -99,9 +99,9 @@ class _SoftExample(MarginExample):
         self.softness = softness
 
     def _weight(self, score: Any, distance: Any) -> Values:
-        """Compute how much a labelling counts."""
+        """Compute the weight of a labelling."""
         beyond = (self.truth_score - score - distance) / self.softness
-        return np.asarray(1.0 / (1.0 + np.exp(np.minimum(beyond, 700.0))))  # no overflow; 1e-304 is nothing
+        return np.asarray(1.0 / (1.0 + np.exp(np.minimum(beyond, 700.0))))  # no overflow; 1e-304 is about 0
 
     def soft_objective(self, score: NDArray[np.float64], *tallies: NDArray[np.int64]) -> Values:
         """Compute the softened loss."""
@@ -109,7 +109,7 @@ class _SoftExample(MarginExample):
         return np.asarray(self._weight(score, self.distance(*tallies)) * losses)
 
     def soft_maximum(self, found: Solution) -> SoftMaximum:
-        """Bring the labelling back, and check by the definitions what is said of it."""
+        """Translate the labelling to the original model, and check it against the definitions."""
         assignment = self.reduction.lift(found.assignment)
         score, loss = self.model.score(assignment), self.loss(assignment)
         weight = float(self._weight(score, int((assignment != self.truth).sum())))

@@ -1,4 +1,4 @@
-"""The PAC-Bayes bound of structured prediction, term by term.
+"""The PAC-Bayes bound for structured prediction, term by term.
 
 With probability at least ``1 - δ`` over the draw of n examples, for all weight vectors w at once, the
 expected loss of a prediction is at most
@@ -7,7 +7,7 @@ expected loss of a prediction is at most
 
     M_i = max_y 1[F(y*) - F(y) <= Hamming(y*, y)] · loss(y*, y),
 
-for a loss from 0 to 1 and d features. The maxima come from ``margin.py``.
+for a loss between 0 and 1 and d features. The maxima come from ``margin.py``.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from tallytree.losses.base import Loss, is_number
 from tallytree.model.model import Model
 
 _AT_ONCE = 64
-"""The examples that are solved together."""
+"""Examples solved together."""
 
 
 @dataclass(frozen=True, slots=True)
 class PacBayesBound:
-    """A bound on the expected loss, term by term; print it.
+    """A bound on the expected loss, term by term; print it to read it.
 
     Attributes
     ----------
     value : float
-        The sum of the three terms. 1 or more says nothing: no loss is larger than 1.
+        The sum of the three terms. 1 or more is vacuous, since no loss is larger than 1.
     norm : float
         ``‖w‖²/n``.
     complexity : float
@@ -44,7 +44,7 @@ class PacBayesBound:
     maxima : tuple of Maximum
         One for each example.
     squared_norm, dimension, delta
-        As they were given.
+        As passed.
     """
 
     norm: float
@@ -62,7 +62,7 @@ class PacBayesBound:
 
     @property
     def vacuous(self) -> bool:
-        """Whether it says nothing, because every loss is at most 1."""
+        """Whether it is vacuous: every loss is at most 1."""
         return self.value >= 1.0
 
     def __str__(self) -> str:
@@ -102,34 +102,34 @@ def pac_bayes(
     Parameters
     ----------
     models : iterable of Model
-        For each example the model whose score is ``F(y) = w·Ψ(x, y)``.
+        The model of each example, whose score is ``F(y) = w·Ψ(x, y)``.
     truths : iterable of labelling
-        For each example what is right.
+        The true labelling of each example.
     loss : Loss, or one for each example
-        A recipe, such as ``tallytree.losses.FBeta(background="O")``, that is bound to each truth; or losses
-        that are bound already. From 0 to 1.
+        A recipe, such as ``tallytree.losses.FBeta(background="O")``, which is bound to each truth; or losses
+        that are already bound. Must be between 0 and 1.
     squared_norm : float
         ``‖w‖²``, positive.
     dimension : int
         d: the number of weights.
     delta : float
-        How likely the bound may be wrong, between 0 and 1.
+        The probability that the bound fails, between 0 and 1.
     memory_limit : float, optional
         As for :func:`plan`, for each example.
     progress : callable, optional
-        Called with the number of examples done and of all, after each.
+        Called after each example with the number of examples done and the total.
 
     Returns
     -------
     PacBayesBound
         Its terms, and for each example the labelling that attains the maximum. In the comparison with the
-        Hamming distance rounding goes in favour of the larger value, so that the bound stays one.
+        Hamming distance, rounding favours the larger value, so that the bound remains valid.
 
     Raises
     ------
     ModelError
-        There are fewer than two examples; ``squared_norm`` is not positive, or so large that the root is one
-        of a negative number; the loss can leave the range from 0 to 1; a truth is forbidden by its model.
+        There are fewer than two examples; ``squared_norm`` is not positive, or so large that the root is of
+        a negative number; the loss can be outside 0 to 1; or a truth is forbidden by its model.
 
     Examples
     --------
@@ -166,9 +166,9 @@ def pac_bayes(
 
 
 def _bound(loss: Loss | Iterable[Loss], truths: Sequence[Any], count: int) -> list[Loss]:
-    """Bind a recipe to each truth, or take one loss for each."""
+    """Bind a recipe to each truth, or use one loss per example."""
     if len(truths) != count:
-        raise ModelError(f"each example has a model and a truth; got {count} models and {len(truths)} truths")
+        raise ModelError(f"got {count} models and {len(truths)} truths; each example needs one of each")
     if isinstance(loss, Loss):
         return [loss.against(truth) for truth in truths]
     listed = list(loss)
@@ -181,7 +181,7 @@ def _bound(loss: Loss | Iterable[Loss], truths: Sequence[Any], count: int) -> li
 
 
 def norm_terms(count: int, squared_norm: float, dimension: int, delta: float) -> tuple[float, float]:
-    """Return the terms of the bound that do not look at the examples, added up, and their slope by ``‖w‖²``.
+    """Return the sum of the terms that do not depend on the examples, and its derivative by ``‖w‖²``.
 
     Examples
     --------
@@ -196,23 +196,23 @@ def norm_terms(count: int, squared_norm: float, dimension: int, delta: float) ->
 
 
 def _terms(count: int, squared_norm: float, dimension: int, delta: float) -> tuple[float, float]:
-    """Compute the terms that do not look at the examples."""
+    """Compute the terms that do not depend on the examples."""
     if count < 2:
         raise ModelError(f"the bound divides by n - 1 and needs at least 2 examples, got {count}")
     if not is_number(squared_norm) or not 0 < squared_norm < inf:
         raise ModelError(
-            f"squared_norm is ‖w‖², finite and larger than 0; got {squared_norm!r}. The bound is not defined "
-            "for the zero vector: it takes the logarithm of 2dn/‖w‖²"
+            f"squared_norm is ‖w‖² and must be finite and positive; got {squared_norm!r}. The bound is not "
+            "defined for the zero vector: it takes the logarithm of 2dn/‖w‖²"
         )
     if _whole(dimension) < 1:
-        raise ModelError(f"dimension is the number of weights, at least 1; got {dimension}")
+        raise ModelError(f"dimension is the number of weights and must be at least 1; got {dimension}")
     if not is_number(delta) or not 0 < delta < 1:
-        raise ModelError(f"delta is a probability between 0 and 1, without the ends; got {delta!r}")
+        raise ModelError(f"delta must be a probability strictly between 0 and 1; got {delta!r}")
     inside = squared_norm * log(2 * dimension * count / squared_norm) + log(count / delta)
     if inside < 0:
         raise ModelError(
-            f"the bound does not exist: ‖w‖²·ln(2dn/‖w‖²) + ln(n/δ) = {inside:.6g}, and its root is taken. "
-            f"‖w‖² = {squared_norm:.6g} is beyond 2dn = {2 * dimension * count:,}; a smaller weight vector "
+            f"the bound is undefined: it takes the root of ‖w‖²·ln(2dn/‖w‖²) + ln(n/δ) = {inside:.6g}. "
+            f"‖w‖² = {squared_norm:.6g} is above 2dn = {2 * dimension * count:,}; a smaller weight vector "
             "or more examples are needed"
         )
     return squared_norm / count, sqrt(inside / (2 * (count - 1)))

@@ -1,1 +1,1 @@
-"""Many questions at once, answered by one native call."""
+"""Many problems at once, solved by one native call."""

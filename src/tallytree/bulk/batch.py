@@ -1,10 +1,10 @@
 """Many problems at once: planned, run, decoded and evaluated natively, spread over threads.
 
-Python binds the statistics of each problem and hands it over. The rest is native and runs without the GIL:
-layout, messages and, for :func:`solve_batch`, decoding and the evaluation of the labelling; only an objective
-is called back. Problems of one shape share a skeleton, a thread uses the memory of one problem for the next,
-and the costliest problem starts first. A problem is answered as it would be on its own, by a whole table, bit
-for bit, whatever the number of threads.
+Python binds the statistics of each problem and passes it on. The rest is native and runs without the GIL:
+layout, messages and, for :func:`solve_batch`, decoding and evaluating the labelling; only objectives
+are called back. Problems of the same shape share a skeleton, threads reuse memory from one problem to the
+next, and the most expensive problem starts first. Each problem is solved as it would be on its own, by a full
+table, bit for bit, whatever the number of threads.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ Statistics = Iterable[Statistic | Recipe]
 
 
 def one_each(given: Any, count: int, name: str, kind: Any) -> Iterable[Any]:
-    """Return an argument for each problem: one of a kind is for all of them, a sequence has one for each."""
+    """Return an argument for each problem: a single value is for all of them, a sequence has one for each."""
     if given is None or isinstance(given, kind):
         return repeat(given, count)
     if not isinstance(given, (list, tuple)):
-        raise ModelError(f"{name} must be one for all models or a list with one for each, got {given!r}")
+        raise ModelError(f"{name} must be one for all models or a list with one per model, got {given!r}")
     if len(given) != count:
         raise ModelError(
-            f"{name} has {len(given)} entries for {count} models; give one for each, or one for all"
+            f"{name} has {len(given)} entries for {count} models; give one per model, or one for all"
         )
     return given
 
 
 def statistics_each(given: Any, count: int) -> Iterable[Statistics]:
-    """Return the statistics of each model: one list of statistics is for all of them."""
+    """Return the statistics of each model: a single list of statistics is for all of them."""
     some = [given] if isinstance(given, (Statistic, Recipe)) else list(given)
     if some and all(isinstance(one, (list, tuple)) for one in some):
         return one_each(some, count, "statistics", Statistic)
@@ -60,30 +60,30 @@ def profile_batch(
     errors: Errors = "raise",
     **options: Unpack[Keywords],
 ) -> list[Any]:
-    """Compute the profiles of many models, on several threads.
+    """Compute the profiles of many models on several threads.
 
     Parameters
     ----------
     models : iterable of Model or Reduction
-        The factor graphs, of any shapes; those of one shape share a skeleton.
+        The factor graphs, of any shape; those of the same shape share a skeleton.
     statistics : iterable of Statistic or Recipe, or of one list of them per model
-        What to tally.
+        The statistics to tally.
     fixed, allowed : mapping or sequence of mappings, optional
         As for :func:`profile`, for all models or one per model.
     errors : {"raise", "return"}
-        Raise the error of the first problem that has one, or put errors in the places of the answers. What
-        is wrong with a problem as it stands is raised before any is solved.
+        Raise the first error, or return errors in place of the answers. Invalid arguments are always
+        raised, before any problem is solved.
     **options
-        ``order``, ``memory_limit`` and ``layout``, as for :func:`plan`. The limit is for the batch as a
-        whole, some 4 kB for each problem and its answer included; problems run side by side only as far as it
-        lets them together. ``threads`` is by default the number of processors; the answers do not depend on
+        ``order``, ``memory_limit`` and ``layout``, as for :func:`plan`. The limit is for the whole batch,
+        including about 4 kB for each problem and its answer; problems run in parallel only as far as they
+        fit together. ``threads`` defaults to the number of processors; the answers do not depend on
         it.
 
     Returns
     -------
     list of Profile
-        Each as :func:`profile` would make it, without its tables: the first labelling that is asked of it
-        passes its messages again. :func:`solve_batch` decodes while the tables are there.
+        Each as returned by :func:`profile`, but without its tables: the first labelling requested from it
+        passes the messages again. :func:`solve_batch` decodes while the tables are in memory.
 
     Examples
     --------
@@ -123,22 +123,22 @@ def solve_batch(
     errors: Errors = "raise",
     **options: Unpack[Keywords],
 ) -> list[Any]:
-    """Find the labellings that maximise objectives of many models, on several threads.
+    """Solve many models on several threads.
 
     Parameters
     ----------
     models, statistics, fixed, allowed, errors, **options
         As for :func:`profile_batch`.
     objective : callable, or a sequence with one per model, optional
-        ``H(score, *tallies)``; by default the score. It is called from several threads, one at a time.
+        ``H(score, *tallies)``; the score by default. It is called from several threads, one at a time.
     where : Constraint, or a sequence with one per model, optional
         As for :func:`solve`.
 
     Returns
     -------
     list of Solution
-        Each as :func:`solve` would give it, in the order of the models; with ``errors="return"`` a
-        :class:`TallytreeError` in the place of one that could not be had.
+        Each as returned by :func:`solve`, in the order of the models; with ``errors="return"``, a
+        :class:`TallytreeError` in place of each answer that failed.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The best labellings of chains that lie anywhere in long arrays."""
+"""The best labellings of chains stored in long arrays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tallytree.planning.budget import default_memory_limit, readable_bytes
 
 
 def best_laid_chains(chains: LaidChains, threads: int) -> Integers:
-    """Find the labelling of the highest score of each chain; none of them is empty.
+    """Find the labelling with the highest score for each chain; chains must not be empty.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def best_laid_chains(chains: LaidChains, threads: int) -> Integers:
     Returns
     -------
     int64 array of shape (T,)
-        0 for what is a position of no chain.
+        0 at positions outside all chains.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def best_laid_chains(chains: LaidChains, threads: int) -> Integers:
     batch.run(threads)
     for item, needed in batch.refused[:1].tolist():
         raise BudgetError(
-            f"the tables of chain {item} need {readable_bytes(needed)}, which does not fit the memory limit"
+            f"the tables of chain {item} need {readable_bytes(needed)}, which exceeds the memory limit"
         )
     found = Labellings(*batch.labellings())
     found.certify()

@@ -1,4 +1,4 @@
-"""One F-measure over all sequences of a corpus: the labellings that make it largest."""
+"""A single F-measure over all sequences of a corpus: the labellings that maximise it."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from tallytree.planning.budget import thread_count
 
 
 class BestCorpus(NamedTuple):
-    """Labellings of all sequences of a corpus, chosen for one F-measure over all of them.
+    """Labellings of all sequences of a corpus, chosen for a single F-measure over all of them.
 
     Attributes
     ----------
     labels : int64 array
-        One chain after the other.
+        The labels of one chain after the other.
     f : float
-        The F-measure of expected counts, ``(1 + β²) E[TP] / (β² E[S] + k)``, larger than for any other
-        labelling.
+        The F-measure of expected counts, ``(1 + β²) E[TP] / (β² E[S] + k)``, the largest over all
+        labellings.
     within : float
-        How far the expected F-measure itself can be from that, for this and for any other labelling.
+        How far the expected F-measure itself can be from that, for this and any other labelling.
     """
 
     labels: Integers
@@ -39,7 +39,7 @@ class BestCorpus(NamedTuple):
 
 
 def best_of_corpus(chains: Chains, loss: Loss, threads: int | None = None) -> BestCorpus:
-    """Find the labellings of the best F-measure over a whole corpus, whose truths are drawn from the chains.
+    """Find the labellings with the best F-measure over a corpus whose truths are drawn from the chains.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def best_of_corpus(chains: Chains, loss: Loss, threads: int | None = None) -> Be
     nodes = nodes_of(loss, chains.emissions.shape[1], chains.names)
     if nodes is None or type(loss) not in (FBeta, ChunkFBeta) or not isinstance(loss, FBeta):
         raise ModelError(
-            f"a whole corpus is decoded for FBeta with a background or for ChunkFBeta, got {loss!r}"
+            f"a whole corpus can be decoded for FBeta with a background or for ChunkFBeta, got {loss!r}"
         )
     mean, variance = _sizes(chains, nodes, threads)
     weight, starts = loss.beta**2, np.cumsum([0, *chains.lengths])
@@ -91,7 +91,7 @@ def best_of_corpus(chains: Chains, loss: Loss, threads: int | None = None) -> Be
 
 
 def _best_set(chunks: NDArray[np.void], worth: Floats, starts: Integers) -> NDArray[np.void]:
-    """Return the chunks that are worth most together and do not overlap."""
+    """Return the non-overlapping chunks with the largest total value."""
     begins, ends = (starts[chunks["chain"]] + chunks[side] for side in ("first", "last"))
     order = np.lexsort((begins, ends))
     order = order[worth[order] > 0.0]

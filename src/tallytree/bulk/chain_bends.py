@@ -1,4 +1,4 @@
-"""How sums over all labellings of chains move when scores do: entropies, and derivatives of marginals."""
+"""How sums over all labellings of chains change with the scores: entropies, and derivatives of marginals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tallytree.kernels import native
 def bend_laid_chains(
     chains: LaidChains, by_labels: Floats, by_links: Floats, importance: Floats, threads: int
 ) -> ChainSums:
-    """Find how log-partitions and marginals move when scores move in a direction.
+    """Compute the directional derivatives of log-partitions and marginals.
 
     Parameters
     ----------
@@ -21,20 +21,20 @@ def bend_laid_chains(
     by_labels, by_links : arrays of the shapes of the scores
         The direction.
     importance : array
-        What the derivatives of each chain are multiplied by.
+        A factor for the derivatives of each chain.
     threads : int
         The result does not depend on it.
 
     Returns
     -------
     ChainSums
-        How the log-partition of each chain moves: the mean of what is added to the score of a labelling.
-        Then how marginals of labels and of neighbours move, which is also how these means move with scores.
+        The derivative of the log-partition of each chain: the mean of what is added to the score of a
+        labelling. Then the derivatives of marginals of labels and pairs, which are also those of the means.
 
     Raises
     ------
     ModelError
-        The scores of a chain lie too far apart.
+        The scores of a chain are too far apart.
 
     Examples
     --------
@@ -47,14 +47,14 @@ def bend_laid_chains(
     if len(numbers):
         check_scores(chains, numbers)
         raise ModelError(
-            f"the scores of chain {numbers[0]} lie too far apart for derivatives of marginals and entropies, "
-            "by some hundreds; make them smaller, or use -inf for what is forbidden"
+            f"the scores of chain {numbers[0]} are too far apart (by hundreds) for derivatives of marginals "
+            "and entropies; scale them down, or use -inf for forbidden labels"
         )
     return ChainSums(*found)
 
 
 def entropies_of(chains: LaidChains, threads: int) -> Floats:
-    """Return the entropy of each chain, none of which is empty; 0 where all labellings are forbidden."""
+    """Return the entropy of each chain; 0 if all labellings are forbidden. Chains must not be empty."""
     by_labels, by_links = directions_of(chains)
     ones = np.ones(len(chains.lengths))
     means, _, _, left_out = native.chain_bends(*chains, by_labels, by_links, ones, threads)
@@ -65,7 +65,7 @@ def entropies_of(chains: LaidChains, threads: int) -> Floats:
 
 
 def directions_of(chains: LaidChains) -> tuple[Floats, Floats]:
-    """Return the scores as a direction; what is forbidden does not move."""
+    """Return the scores as a direction, 0 for forbidden entries."""
     return (
         np.where(np.isneginf(chains.emissions), 0.0, chains.emissions),
         np.where(np.isneginf(chains.links), 0.0, chains.links),

@@ -1,7 +1,7 @@
-"""Sums over all labellings of chains that lie anywhere in long arrays, padded or one behind the other.
+"""Sums over all labellings of chains stored in long arrays, padded or concatenated.
 
-Where scores lie close enough together, -inf among them or not, sums are plain products, made natively
-for all chains at once. The other chains are summed in logarithms, by the tables of plans.
+If scores are close enough together (-inf is allowed), sums are plain products, computed natively
+for all chains at once. Other chains are summed in log space, by the tables of plans.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ Floats = NDArray[np.float64]
 
 
 class ChainSums(NamedTuple):
-    """What is known of all labellings of chains together.
+    """Sums over all labellings of chains, and their derivatives.
 
     Attributes
     ----------
     values : array with one number for each chain
         ``log Σ_y exp F(y)``, or another objective.
     labels : array of shape (T, N)
-        The derivatives of the sum of the values, each times the importance of its chain, by the scores of
-        labels: of log-partitions, the probability of each label at each position.
+        The derivatives of the sum of the values, weighted by the importance of each chain, with respect to
+        the label scores: for log-partitions, the probability of each label at each position.
     links : array of shape (N, N), or (L, N, N)
-        The derivatives by the scores of neighbours: of log-partitions, how often each two are expected.
+        The derivatives with respect to the pair scores: for log-partitions, the expected count of each pair.
     """
 
     values: Floats
@@ -48,12 +48,12 @@ class LaidChains(NamedTuple):
     Attributes
     ----------
     emissions : array of shape (T, N)
-        The scores of labels at all positions.
+        The label scores at all positions.
     links : array of shape (N, N), or (L, N, N)
-        The scores of a label followed by another: one table for all, or one for each two neighbours. Those of
-        chain ``i`` begin at ``starts[i] - i``, so that arrays ``(B, T, N)`` and ``(B, T - 1, N, N)`` serve.
+        The scores of pairs of labels: one table for all, or one for each pair of neighbours. Those of
+        chain ``i`` start at ``starts[i] - i``, so that arrays ``(B, T, N)`` and ``(B, T - 1, N, N)`` work.
     starts, lengths : int64 arrays
-        The first position of each chain, in order, and how many there are.
+        The first position of each chain, in order, and its length.
     """
 
     emissions: Floats
@@ -63,25 +63,25 @@ class LaidChains(NamedTuple):
 
     @classmethod
     def padded(cls, emissions: Floats, links: Floats, lengths: Integers) -> LaidChains:
-        """Return the chains at the beginnings of the rows of a padded array (B, T, N)."""
+        """Return the chains at the start of each row of a padded array (B, T, N)."""
         chains, longest, labels = emissions.shape
         starts = np.arange(chains, dtype=np.int64) * longest
         tables = links if links.ndim == 2 else links.reshape(-1, labels, labels)
         return cls(emissions.reshape(-1, labels), tables, starts, lengths)
 
     def positions(self, numbers: Integers) -> Integers:
-        """Return the positions of some of the chains, one chain after the other."""
+        """Return the positions of some of the chains, concatenated."""
         lengths = self.lengths[numbers]
         first = self.starts[numbers] - np.concatenate(([0], np.cumsum(lengths)[:-1]))
         return np.repeat(first, lengths) + np.arange(lengths.sum())
 
     def places(self, numbers: Integers) -> Integers:
-        """Return which tables of links some of the chains have, where they have their own."""
+        """Return the indices of the pair tables of some of the chains, if each has its own."""
         links = self._replace(starts=self.starts - np.arange(len(self.starts)), lengths=self.lengths - 1)
         return links.positions(numbers)
 
     def packed(self, numbers: Integers, names: tuple[str, ...] | None = None) -> Chains:
-        """Return some of the chains, one after the other."""
+        """Return some of the chains, concatenated."""
         at = self.positions(numbers)
         emissions = self.emissions if len(at) == len(self.emissions) else self.emissions[at]
         links = self.links
@@ -90,7 +90,7 @@ class LaidChains(NamedTuple):
         return Chains(emissions, links, self.lengths[numbers].tolist(), names)
 
     def tables(self, number: int) -> slice:
-        """Return which tables of links are those of a chain, where it has its own."""
+        """Return the indices of the pair tables of a chain, if it has its own."""
         first = int(self.starts[number]) - number
         return slice(first, first + max(int(self.lengths[number]) - 1, 0))
 
@@ -111,12 +111,12 @@ def sum_laid_chains(
     chains : LaidChains
         Scores; -inf forbids a label.
     importance : array
-        What the derivatives of each chain are multiplied by.
+        A factor for the derivatives of each chain.
     threads : int
         The result does not depend on it.
     truths : int64 array, optional
-        A label for each position, also for those of no chain. Values are then
-        ``log Σ_y exp F(y) − F(truth)``: infinite for a truth that is forbidden, and all derivatives of that
+        A label for each position, also outside all chains. Values are then
+        ``log Σ_y exp F(y) − F(truth)``: infinite for a forbidden truth, and all derivatives of that
         chain are 0.
     """
     values, labels, links, left_out = native.chain_sums(*chains, importance, truths, threads)
@@ -134,7 +134,7 @@ def _add_logarithms(
     numbers: Integers,
     found: ChainSums,
 ) -> None:
-    """Sum over some chains in logarithms: their scores lie too far apart for plain products."""
+    """Sum over some chains in log space: their scores are too far apart for plain products."""
     check_scores(chains, numbers)
     scores = np.zeros(len(numbers)) if truths is None else _truth_scores(chains, truths, numbers)
     weights = np.where(np.isfinite(scores), importance[numbers], 0.0)
@@ -152,14 +152,14 @@ def _add_logarithms(
 
 
 def add_laid_chains(batch: native.Batch, chains: LaidChains, numbers: Integers) -> None:
-    """Add some of the chains, none of which is empty, to a native batch."""
+    """Add some non-empty chains to a native batch."""
     some = chains.packed(numbers)
     skeletons = [plain_chain(length, some.emissions.shape[1]) for length in some.lengths]
     batch.add_chains(skeletons, some.emissions, some.links, None)
 
 
 def check_scores(chains: LaidChains, numbers: Integers) -> None:
-    """Refuse scores that mean nothing; padding may."""
+    """Raise an error for invalid scores, except in padding."""
     every = chains.emissions, chains.links
     if all((table < np.inf).all() for table in every):
         return
@@ -168,13 +168,13 @@ def check_scores(chains: LaidChains, numbers: Integers) -> None:
         for noun, table in (("emissions", emissions), ("transitions", links)):
             if np.isnan(table).any() or np.isposinf(table).any():
                 raise ModelError(
-                    f"the {noun} of chain {number} have a {'nan' if np.isnan(table).any() else '+inf'} among "
-                    "them; scores are finite, or -inf for what is forbidden"
+                    f"the {noun} of chain {number} contain {'nan' if np.isnan(table).any() else '+inf'}; "
+                    "scores must be finite, or -inf for forbidden labels"
                 )
 
 
 def scores_of(chains: LaidChains, number: int) -> tuple[Floats, Floats]:
-    """Return the scores of a chain, as the blocks of its model have them: a table of links may serve all."""
+    """Return the scores of a chain, as in the blocks of its model: one pair table may be shared by all."""
     start, length = int(chains.starts[number]), int(chains.lengths[number])
     links = chains.links[np.newaxis] if chains.links.ndim == 2 else chains.links[chains.tables(number)]
     return chains.emissions[start : start + length], links[: max(length - 1, 0)]
@@ -183,7 +183,7 @@ def scores_of(chains: LaidChains, number: int) -> tuple[Floats, Floats]:
 def put_packed(
     chains: LaidChains, numbers: Integers, slopes: tuple[Floats, Floats], found: ChainSums
 ) -> None:
-    """Put the derivatives by packed chains where they belong."""
+    """Scatter the derivatives of packed chains to where they belong."""
     found.labels[chains.positions(numbers)] = slopes[0]
     if chains.links.ndim == 2:
         found.links[:] += slopes[1]
@@ -192,7 +192,7 @@ def put_packed(
 
 
 def put_slopes(chains: LaidChains, numbers: Integers, slopes: list[Floats], found: ChainSums) -> None:
-    """Put the derivatives by the tables of some chains where they belong."""
+    """Scatter the derivatives of the tables of some chains to where they belong."""
     rest = iter(slopes)
     for number in numbers.tolist():
         start, length = int(chains.starts[number]), int(chains.lengths[number])
@@ -204,7 +204,7 @@ def put_slopes(chains: LaidChains, numbers: Integers, slopes: list[Floats], foun
 
 
 def _entries(chains: LaidChains, truths: Integers, number: int) -> tuple[tuple[Integers, ...], ...]:
-    """Return where the scores are that a truth adds up."""
+    """Return the positions of the scores that a truth adds up."""
     at = np.arange(chains.starts[number], chains.starts[number] + chains.lengths[number])
     tables = chains.tables(number)
     own = (np.arange(tables.start, tables.stop),) if chains.links.ndim == 3 else ()
@@ -227,14 +227,14 @@ def draw_laid_chains(chains: LaidChains, uniforms: Floats, threads: int) -> Inte
     chains : LaidChains
         Scores; -inf forbids a label.
     uniforms : array of shape (draws, T)
-        Numbers from 0 to 1, that the draws depend on alone.
+        Numbers between 0 and 1, which determine the draws.
     threads : int
         The result does not depend on it.
 
     Returns
     -------
     int64 array of shape (draws, T)
-        0 for what is a position of no chain.
+        0 at positions outside all chains.
     """
     labels, left_out = native.chain_draws(*chains, uniforms, threads)
     numbers = np.flatnonzero(left_out)
@@ -248,9 +248,9 @@ def draw_laid_chains(chains: LaidChains, uniforms: Floats, threads: int) -> Inte
 
 
 def check_refused(batch: native.Batch, numbers: Sequence[int] | Integers, noun: str = "chain") -> None:
-    """Raise the error of the first item that does not fit the memory limit."""
+    """Raise the error of the first item that exceeds the memory limit."""
     for item, needed in batch.refused[:1].tolist():
         raise BudgetError(
             f"the tables of {noun} {numbers[item]} and their derivatives need {readable_bytes(needed)} or "
-            f"more, which does not fit the memory limit; cut the {noun}, or take a loss that counts less"
+            f"more, which exceeds the memory limit; shorten the {noun}, or use a loss with fewer counts"
         )

@@ -1,8 +1,8 @@
 """The best labellings of many chains over one set of labels, from a few long arrays.
 
-The same answers as :func:`solve_batch` and :func:`loss_augmented_batch`, for learning, which asks for them by
-the hundred thousand: no model is made of a chain, and no statistic of a truth. What a loss counts is in
-tables that serve all truths (:mod:`tallytree.bulk.truth_tables`).
+The same answers as :func:`solve_batch` and :func:`loss_augmented_batch`, for learning, which needs hundreds
+of thousands of them: no models are built for the chains, and no statistics for the truths. What a loss counts
+is stored in tables that serve all truths (:mod:`tallytree.bulk.truth_tables`).
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ Found = list[tuple[Integers, float]]
 class Chains(NamedTuple):
     """Chains over one set of labels."""
 
-    emissions: NDArray[np.float64]  # (T, N): the scores of labels at all positions, one chain after the other
-    # (N, N): the scores of a label followed by another; or (L, N, N): those of each two neighbours, in order
+    emissions: NDArray[np.float64]  # (T, N): the label scores at all positions, chains concatenated
+    # (N, N): the scores of pairs of labels; or (L, N, N): those of each pair of neighbours, in order
     links: NDArray[np.float64]
     lengths: Sequence[int]  # the lengths of the chains
     names: tuple[str, ...] | None  # the labels
 
     @property
     def plain(self) -> bool:
-        """Whether all scores are finite and no chain is empty: what is solved without models."""
+        """Whether all scores are finite and no chain is empty, so that no models are needed."""
         finite = np.isfinite(self.emissions).all() and np.isfinite(self.links).all()
         return bool(finite) and min(self.lengths, default=0) > 0
 
     def scores(self, labels: Integers) -> NDArray[np.float64]:
-        """Return the score of a labelling of each chain; labels are one chain after the other."""
+        """Return the score of a labelling of each chain; labels are concatenated."""
         count = len(self.lengths)
         owners = np.repeat(np.arange(count), self.lengths)
         same = owners[1:] == owners[:-1]
@@ -88,12 +88,12 @@ def best_of_chains(
 ) -> list[Found]:
     """Find the labellings of the highest score, or those that most violate the margin.
 
-    `chains`: scores of labels. `loss`: a recipe. Without one, the labelling of the highest score is found for
-    each chain. `truths`: what is right, in numbers, where there is a loss. `scaling`: how the loss enters.
-    `count`: with a loss, how many labellings of a chain: the best of each of the best tallies, fewer where
-    there are fewer. For one, a loss that is linear folds into the scores. `threads`: by default as many as
-    there are processors. The answers do not depend on it. Returns the best first. Chains that do not fit the
-    memory limit are solved as models, with a warning; so are all chains, without one, where a score is not
+    `chains`: label scores. `loss`: a recipe. Without one, the labelling with the highest score is found for
+    each chain. `truths`: the true labels, as numbers, if there is a loss. `scaling`: how the loss enters.
+    `count`: with a loss, how many labellings per chain: the best of each of the best tallies, fewer if
+    there are fewer. For one, a linear loss is folded into the scores. `threads`: by default the number of
+    processors; the answers do not depend on it. Returns the best first. Chains that exceed the
+    memory limit are solved as models, with a warning; so are all chains, without a warning, if a score is not
     finite or the loss has no tables.
 
     Examples
@@ -111,7 +111,7 @@ def best_of_chains(
     found, refused = work.in_batch()
     if len(refused):
         warnings.warn(
-            f"the tables of {len(refused)} chains do not fit the memory limit (one needs "
+            f"the tables of {len(refused)} chains exceed the memory limit (one needs "
             f"{readable_bytes(refused['bytes'][0])} or more): they are solved as models, which takes longer",
             PerformanceWarning,
             stacklevel=2,
@@ -144,7 +144,7 @@ class _Work(NamedTuple):
         return None if self.loss is None else truth_tables(self.loss, labels, self.chains.names)
 
     def in_batch(self) -> tuple[list[Found], NDArray[np.void]]:
-        """Return what one native batch finds, and which chains it refuses."""
+        """Return the results of one native batch, and the chains that it rejected."""
         emissions, links, lengths, _ = self.chains
         batch = native.Batch(native.TallyMode.AUTO, default_memory_limit())
         tables, truths, folded = self.tables, None, True
@@ -168,7 +168,7 @@ class _Work(NamedTuple):
         return found, batch.refused
 
     def in_models(self, numbers: Sequence[int]) -> list[Found]:
-        """Return what is found for models of some of the chains."""
+        """Return the results for some of the chains as models."""
         models = self.chains.at(numbers)
         if self.loss is None:
             return [[(one.assignment, 0.0)] for one in solve_batch(models, threads=self.threads)]

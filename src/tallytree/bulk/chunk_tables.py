@@ -1,9 +1,9 @@
-"""Kinds of positions for chunks: whole chunks are counted on all chains of one set of labels alike.
+"""Kinds of positions for chunks, so that whole chunks are counted alike on all chains over a set of labels.
 
-Of the truth, a position is outside of all chunks, at the beginning of a chunk of some type, or further
-inside one. That, for two neighbours, is all that the machine of :mod:`tallytree.losses.chunks` looks at, so
-its moves between their states can be tabulated once. A state is a label, and whether the chunk that it is in
-has matched one of the truth so far; most labels never match at a position of a given kind, and have one
+Relative to the truth, a position is outside all chunks, at the start of a chunk of some type, or further
+inside one. For two neighbours, this is all that the machine of :mod:`tallytree.losses.chunks` looks at, so
+its moves between states can be tabulated once. A state is a label, and whether the chunk it is in
+has matched one of the truth so far; most labels never match at a position of a given kind, and have a single
 state.
 """
 
@@ -24,11 +24,11 @@ from tallytree.transducers.chunks import Tag, tag_of
 from tallytree.transducers.trellis import Layer
 
 _KNOWN = 65_536
-"""The truths whose kinds are kept: some hundred bytes each."""
+"""Number of truths whose kinds are cached, at about a hundred bytes each."""
 
 
 def truth_tables(loss: Loss, labels: int, names: Sequence[str] | None) -> TruthTables | None:
-    """Return what a loss counts with a set of labels; None for a loss that has no tables.
+    """Return what a loss counts over a set of labels; None for a loss without tables.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def truth_tables(loss: Loss, labels: int, names: Sequence[str] | None) -> TruthT
     """
     try:
         return _truth_tables(loss, labels, None if names is None else tuple(names))
-    except TypeError:  # a loss of the user's, with a parameter that cannot be a key
+    except TypeError:  # a custom loss with an unhashable parameter
         return None
 
 
@@ -58,14 +58,14 @@ class ChunkTables(TruthTables):
         super().__init__(recipe, ("tp", "fp"), self._columns.tables())
 
     def kinds(self, labels: Integers, lengths: Sequence[int]) -> tuple[Integers, list[int]]:
-        """Return the kinds of positions (outside, where chunks begin, inside), and the numbers of chunks."""
+        """Return the kinds of positions (outside, chunk start, inside), and the numbers of chunks."""
         ends = np.cumsum(lengths).tolist()
         parts = (labels[end - length : end] for end, length in zip(ends, lengths, strict=True))
         seen = [self._seen(part.tobytes()) for part in parts]
         return np.concatenate([kinds for kinds, _ in seen]), [size for _, size in seen]
 
     def _read(self, data: bytes) -> tuple[Integers, int]:
-        """Return the kinds of one truth, and how many chunks it has."""
+        """Return the kinds of one truth, and its number of chunks."""
         truth = np.frombuffer(data, dtype=np.int64)
         chunks = chunks_of(self._labels(truth), self.chunks.scheme, self.chunks.background)
         return self._columns.positions(len(truth), chunks), len(chunks)
@@ -74,12 +74,12 @@ class ChunkTables(TruthTables):
         return [self.names[label] for label in truth.tolist()]
 
     def bound(self, truth: Integers) -> Loss:
-        """Return the loss with a truth in names."""
+        """Return the loss bound to a truth given as names."""
         return self.recipe.against(self._labels(truth))
 
     @classmethod
     def of(cls, loss: Loss, labels: int, names: tuple[str, ...] | None) -> ChunkTables | None:
-        """Return the tables for a set of labels; None for another loss, or where two labels say the same."""
+        """Return the tables for a set of labels; None for another loss, or if two labels mean the same."""
         if type(loss) is not ChunkFBeta or names is None:
             return None
         tags = {tag_of(name, loss.scheme, loss.background) for name in names}
@@ -87,9 +87,9 @@ class ChunkTables(TruthTables):
 
 
 class _Columns:
-    """The states at positions of each kind: 0 is outside, then come beginnings and insides of each type.
+    """The states at positions of each kind: 0 is outside, then starts and insides of each type.
 
-    States are numbered as in the layers of the machine: twice the label, plus one where there is a match.
+    States are numbered as in the layers of the machine: twice the label, plus one for a match.
     """
 
     def __init__(self, tags: tuple[Tag, ...]) -> None:
@@ -110,7 +110,7 @@ class _Columns:
         return None if kind == 0 else self.types[(kind - 1) % len(self.types)]
 
     def _may_follow(self, before: int, after: int) -> bool:
-        """Say whether kinds may be neighbours: what is inside comes after the same chunk, else anything."""
+        """Whether two kinds may be neighbours: an inside must follow the same chunk."""
         return not self._inside(after) or (before > 0 and self._type(before) == self._type(after))
 
     def _layer(self, before: int, after: int) -> Layer:
@@ -119,7 +119,7 @@ class _Columns:
         return moves_at(self.tags, Place(begins, before > 0 and not inside))
 
     def _reached(self) -> list[Integers]:
-        """Return the states of each kind that the start leads to, over any kinds before."""
+        """Return the states of each kind that are reachable from the start, over any kinds before."""
         states = [self._opened(kind) for kind in range(self.count)]
         while True:
             grown = list(states)
@@ -135,7 +135,7 @@ class _Columns:
         return np.unique(self.first[kind].moves[self.start]) if kind in self.first else none
 
     def positions(self, length: int, chunks: list[Any]) -> Integers:
-        """Return the kinds of a truth's positions; the first and the last one have their own."""
+        """Return the kinds of a truth's positions; the first and the last one have kinds of their own."""
         kinds = np.zeros(length, dtype=np.int64)
         for kind, first, last in chunks:
             number = 1 + self.types.index(kind)
@@ -168,7 +168,7 @@ class _Columns:
         return np.concatenate((middle, first, middle, first))
 
     def _given(self) -> Integers:
-        """Return what is counted at the first position, and what a match to the end counts."""
+        """Return the counts at the first position, and those of a match that lasts to the end."""
         first, last = (np.zeros((2, self.count, self.width), dtype=np.int64) for _ in range(2))
         for kind, states in enumerate(self.states):
             last[0, kind, : len(states)] = states % 2
@@ -179,7 +179,7 @@ class _Columns:
         return np.concatenate((np.zeros_like(first), first, last, first + last), axis=1)
 
     def _moved(self, before: int, after: int) -> tuple[NDArray[np.bool_], Integers]:
-        """Return which states of two neighbours fit, and what they count; no more where they do not."""
+        """Return which states of two neighbours are compatible, and their counts; 0 if incompatible."""
         layer, here, there = self.layers[before, after], self.states[before], self.states[after]
         fits = np.zeros((self.width, self.width), dtype=np.bool_)
         inner = np.s_[: len(here), : len(there)]

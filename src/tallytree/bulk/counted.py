@@ -1,7 +1,7 @@
-"""Chains of which nothing is known but how often some labels come in them.
+"""Chains about which only the number of occurrences of some labels is known.
 
-The objective is ``−log p(the counts are as they are known to be)``: the log of the sum over all labellings,
-less that over those whose tally is allowed.
+The objective is ``−log p(the counts are as known)``: the log of the sum over all labellings,
+minus that over those whose tally is allowed.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from tallytree.losses.positions import HammingDistance
 from tallytree.planning.budget import default_memory_limit, thread_count
 
 Counts = Mapping[int, tuple[int, int]]
-"""The least and the largest number of positions of each of some labels."""
+"""The smallest and the largest number of positions with each of some labels."""
 
 
 class CountTables(TruthTables):
-    """How often some labels come, whatever is right: positions are all of one kind."""
+    """The counts of some labels, independent of the truth: all positions are of the same kind."""
 
     def __init__(self, labels: int, counted: tuple[int, ...]) -> None:
         given = np.zeros((len(counted), 1, labels), dtype=np.int64)
@@ -43,7 +43,7 @@ class CountTables(TruthTables):
         return np.zeros(len(labels), dtype=np.int64), [0] * len(lengths)
 
     def bound(self, truth: Integers) -> Loss:
-        """Return a loss that nobody asks for: tallies are allowed or not."""
+        """Return a placeholder loss: tallies are either allowed or not."""
         return self.recipe
 
 
@@ -54,7 +54,7 @@ def _tables(labels: int, counted: tuple[int, ...]) -> CountTables:
 
 @lru_cache(maxsize=4096)
 def _allowed(length: int, ranges: tuple[tuple[int, int], ...]) -> native.LossTable:
-    """Return which tallies of a chain are not allowed, as losses of 1."""
+    """Return losses of 1 for the tallies of a chain that are not allowed."""
     tallies = np.indices([length + 1] * len(ranges))
     outside = [(tally < low) | (tally > high) for tally, (low, high) in zip(tallies, ranges, strict=True)]
     return native.LossTable(np.any(outside, axis=0).astype(np.float64), [0] * len(ranges), False, 1.0)
@@ -63,14 +63,14 @@ def _allowed(length: int, ranges: tuple[tuple[int, int], ...]) -> native.LossTab
 def evidence_of_counts(
     chains: Chains, counts: Sequence[Counts], importance: Floats, threads: int | None = None
 ) -> ChainSums:
-    """Find ``−log p(counts)`` of each of many chains, and the derivatives of their weighted sum.
+    """Compute ``−log p(counts)`` for each of many chains, and the derivatives of their weighted sum.
 
     Parameters
     ----------
     chains : Chains
-        Scores of labels. All chains have counts of the same labels.
+        Label scores. All chains have counts of the same labels.
     counts : sequence of mappings of label numbers to (least, largest)
-        What is known of each chain, both ends included.
+        What is known about each chain, both ends included.
     importance, threads
         As for :func:`tallytree.bulk.expectations.sum_chains`.
 

@@ -1,8 +1,8 @@
 """Sums over all labellings of many chains, and objectives of their tallies with all derivatives.
 
-What training by probabilities asks for in every step: the log-partition of each chain with the expected
-labels and neighbours (:func:`sum_chains`), or a function of the log-partitions of all tallies of a loss and
-its derivatives by every score (:func:`objective_of_chains`). Everything between the arrays is native.
+Needed in every step of probabilistic training: the log-partition of each chain with the expected
+labels and pairs (:func:`sum_chains`), or a function of the log-partitions of all tallies of a loss and
+its derivatives with respect to every score (:func:`objective_of_chains`). Everything in between is native.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _OBJECTIVES = {"softmax-margin": native.Objective.SOFTMAX_MARGIN, "risk": native
 
 
 class SparseRows(NamedTuple):
-    """A sparse matrix whose products with tables of labels are made natively.
+    """A sparse matrix with native products with tables of labels.
 
     Attributes
     ----------
     starts, columns, values
-        As in SciPy's matrices of compressed rows, of 64-bit, 32-bit and floating numbers.
+        As in SciPy's CSR matrices, with 64-bit starts, 32-bit columns and floating-point values.
     """
 
     starts: Integers
@@ -55,11 +55,11 @@ def sum_chains(chains: Chains, importance: Floats | None = None, threads: int | 
     Parameters
     ----------
     chains : Chains
-        Scores of labels; -inf forbids one.
+        Label scores; -inf forbids a label.
     importance : array, optional
-        What the derivatives of each chain are multiplied by.
+        A factor for the derivatives of each chain.
     threads : int, optional
-        By default as many as there are processors. The result does not depend on it.
+        The number of processors by default. The result does not depend on it.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def sum_chains(chains: Chains, importance: Floats | None = None, threads: int | 
 
 
 def laid_chains(chains: Chains) -> LaidChains:
-    """Return chains that come one after the other by where they begin."""
+    """Return concatenated chains with their start positions."""
     starts = np.cumsum([0, *chains.lengths], dtype=np.int64)
     return LaidChains(chains.emissions, chains.links, starts[:-1], np.diff(starts))
 
@@ -87,16 +87,16 @@ def objective_of_chains(
     importance: Floats | None = None,
     threads: int | None = None,
 ) -> ChainSums:
-    """Find an objective of the losses of all labellings, for each of many chains, and its derivatives.
+    """Compute an objective of the losses of all labellings, for each of many chains, and its derivatives.
 
     Parameters
     ----------
     chains : Chains
-        Scores of labels; -inf forbids one. None of the chains is empty.
+        Label scores; -inf forbids a label. Chains must not be empty.
     loss : Loss
         A recipe that has tables (:func:`truth_tables`).
     truths : int64 array
-        What is right at all positions, one chain after the other.
+        The true labels at all positions, concatenated.
     objective : {"softmax-margin", "risk"}
         ``log Σ_y exp(F(y) + Δ(y))``, or the expected loss ``Σ_y p(y) Δ(y)``.
     importance, threads
@@ -105,7 +105,7 @@ def objective_of_chains(
     Raises
     ------
     BudgetError
-        The tables of a chain do not fit the memory limit.
+        The tables of a chain exceed the memory limit.
 
     Examples
     --------
@@ -118,8 +118,8 @@ def objective_of_chains(
     tables = truth_tables(loss, chains.emissions.shape[1], chains.names)
     if tables is None:
         raise ModelError(
-            f"{type(loss).__name__} has no tables over these labels, which batches need; those of positions, "
-            "nodes and chunks have some"
+            f"{type(loss).__name__} has no tables over these labels, which batches need; use a loss of "
+            "positions, nodes or chunks"
         )
     weights = _importance(importance, len(chains.lengths))
     if objective == "softmax-margin" and (added := _folded(chains.lengths, tables, truths)) is not None:
@@ -136,16 +136,16 @@ def objective_of_chains(
 
 
 class GraphBatch:
-    """Models of given shapes over one set of labels, whose scores change from call to call.
+    """Models of given shapes over one set of labels, whose scores change between calls.
 
     Parameters
     ----------
     models : sequence of Model
-        One of each shape; their scores are not looked at.
+        One of each shape; their scores are not used.
     loss : Loss, optional
-        A recipe, for the objectives that have one; it counts variable by variable.
+        A recipe, for objectives with a loss; it must count variable by variable.
     truths : int64 array, optional
-        What is right for the variables of all models, one model after the other.
+        The true labels of the variables of all models, concatenated.
     """
 
     def __init__(
@@ -168,9 +168,9 @@ class GraphBatch:
         Parameters
         ----------
         kind : {"likelihood", "softmax-margin", "risk"}
-            As for :func:`objective_of_chains`; the likelihood is the log-partition alone.
+            As for :func:`objective_of_chains`; the likelihood is just the log-partition.
         scores : sequence of arrays
-            The tables of all blocks of all models, one model after the other.
+            The tables of all blocks of all models, model by model.
         importance, threads
             As for :func:`sum_chains`.
 
@@ -195,8 +195,8 @@ def _position_tables(models: Sequence[Model], loss: Loss) -> TruthTables:
     tables = truth_tables(loss, labels, models[0].states_of(0))
     if tables is None or len(tables.tables.fits):
         raise ModelError(
-            f"{loss!r} cannot be summed over labellings of graphs with {labels} labels; losses that count "
-            "node by node can, if their background is one of the labels"
+            f"{loss!r} cannot be summed over labellings of graphs with {labels} labels; use a loss that "
+            "counts node by node and whose background is one of the labels"
         )
     return tables
 
@@ -208,7 +208,7 @@ def risks_of_tables(
     losses: Sequence[native.LossTable],
     threads: int | None = None,
 ) -> Floats:
-    """Return the mean of given losses of tallies, for each of many chains, compared with given labellings."""
+    """Return the mean of given losses of tallies relative to given labellings, for each of many chains."""
     kinds, _ = tables.kinds(labels, chains.lengths)
     batch = native.Batch(native.TallyMode.AUTO, default_memory_limit())
     given = native.Truths(tables.compiled, kinds, labels, losses, np.zeros((0, 0)), 1)

@@ -1,10 +1,10 @@
-"""Problems handed over to a native batch, and what it found given back to them.
+"""Problems passed to a native batch, and the results passed back to them.
 
-A problem says what is to be computed (:meth:`Problem.hand_over`) and makes its answer of the labelling that
-was found (:meth:`Problem.answer`). Between the two everything is native; only objectives are called back.
-Problems that are alike go over and come back together, as a :class:`Bulk`: what Python does for each of them
+A problem says what to compute (:meth:`Problem.hand_over`) and makes its answer from the labelling
+found (:meth:`Problem.answer`). Everything in between is native; only objectives are called back.
+Similar problems are passed together, as a :class:`Bulk`: the Python work per problem
 is what keeps threads waiting. A problem without an answer is solved again on its own (:meth:`Problem.alone`),
-which raises the error that says why: there is one place that words errors.
+which raises an error that says why, so that error messages are in one place.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from tallytree.statistics.statistic import Recipe, Statistic
 Errors = Literal["raise", "return"]
 
 _NO_CELLS = np.zeros(0, dtype=np.int64)
-_PROBLEM_BYTES = 4_000  # of a problem that is handed over, and of its answer, as CPython has them
-_VARIABLE_BYTES = 24  # of a labelling, as it is found, joined to the others, and given back
+_PROBLEM_BYTES = 4_000  # of a problem and its answer in CPython
+_VARIABLE_BYTES = 24  # of a labelling: found, joined with the others, and returned
 
 
 class BatchOptions(NamedTuple):
@@ -55,19 +55,19 @@ class BatchOptions(NamedTuple):
     def read(
         cls, keywords: Mapping[str, Any], errors: Errors, function: str, one: bool = False
     ) -> BatchOptions:
-        """Read the keywords of a public function."""
+        """Read the keyword arguments of a public function."""
         if errors not in ("raise", "return"):
             raise ModelError(f"errors must be 'raise' or 'return', got {errors!r}")
         if "operation_limit" in keywords:
-            raise TypeError(f"{function}() has no operation_limit=: a batch is limited by its memory alone")
+            raise TypeError(f"{function}() has no operation_limit=; use memory_limit= to limit a batch")
         options = read_options(keywords, function, single=False, one=one)
         return cls(options.plan, options.run.threads, errors, options.strategy)
 
 
 class Labellings(NamedTuple):
-    """What a batch found: labellings of its items, those of an item together and from the best on."""
+    """The results of a batch: the labellings of its items, grouped by item, best first."""
 
-    # of all labellings: labels, tallies as the messages have them, and sums of tables of integers
+    # of all labellings: labels, tallies according to the messages, and sums of integer tables
     labels: NDArray[np.int64]
     tallies: NDArray[np.int64]
     sums: NDArray[np.int64]
@@ -79,23 +79,23 @@ class Labellings(NamedTuple):
     known: NDArray[np.void]
 
     def part(self, first: int, last: int) -> Labellings:
-        """Return those of some of the items, which are then numbered from 0."""
+        """Return those of some of the items, renumbered from 0."""
         begin, end = np.searchsorted(self.known["item"], (first, last))
         known = self.known[begin:end].copy()
         known["item"] -= first
         return self._replace(known=known)
 
     def columns(self, *names: str) -> Iterator[tuple[Any, ...]]:
-        """Go through what is known of each labelling: the fields that are named."""
+        """Iterate over the named fields of each labelling."""
         return zip(*(self.known[name].tolist() for name in names), strict=True)
 
     def rows(self, width: int) -> list[list[int]]:
-        """Return the sums of each labelling, all of which have as many."""
+        """Return the sums of each labelling, which must all have the same length."""
         first, last = self.known["sums_begin"][:1], self.known["sums_end"][-1:]
         return self.sums[first.sum() : last.sum()].reshape(-1, width).tolist()
 
     def each(self, values: Mapping[int, Sequence[float]]) -> dict[int, list[Decoded]]:
-        """Return the labellings of each item that has some, given the values of those that were chosen."""
+        """Return the labellings of each item that has any, given the values of the chosen ones."""
         found: dict[int, list[Decoded]] = {}
         tallies, sums = self.tallies.tolist(), self.sums.tolist()
         for item, at, end, t, t_end, s, s_end, *known in self.columns(*_STRETCHES, *_EVALUATED):
@@ -107,7 +107,7 @@ class Labellings(NamedTuple):
         return found
 
     def certify(self) -> None:
-        """Raise the error of the first labelling that is not what its messages promise."""
+        """Raise the error of the first labelling that does not match its messages."""
         for one in self.known[~self.known["certified"]][:1]:
             tally = self.tallies[one["tally_begin"] : one["tally_end"]].tolist()
             sums = self.sums[one["sums_begin"] : one["sums_end"]].tolist()
@@ -124,50 +124,50 @@ class Problem(Protocol):
 
     @property
     def objective(self) -> Objective | None:
-        """What to maximise; asked for after the problem was handed over."""
+        """The objective to maximise; requested after the problem was passed on."""
 
     @property
     def count(self) -> int:
-        """How many of the best tallies to decode."""
+        """The number of best tallies to decode."""
 
     @property
     def apart(self) -> bool:
-        """Whether it is solved on its own in any case."""
+        """Whether it must be solved on its own."""
 
     def hand_over(self, batch: Batch) -> Query[Statistic]:
-        """Add the problem to a batch, and return what its objective is asked about."""
+        """Add the problem to a batch, and return what its objective is evaluated on."""
 
     def answer(self, found: Any, options: BatchOptions) -> Any:
-        """Make the answer of a profile, or of labellings, of the model that was handed over."""
+        """Make the answer from a profile, or from labellings, of the model that was passed on."""
 
     def alone(self, options: BatchOptions) -> Any:
         """Solve the problem on its own."""
 
 
 class Bulk(Protocol):
-    """Problems of a batch that are alike."""
+    """Similar problems of a batch."""
 
     @property
     def numbers(self) -> Sequence[int]:
-        """Which problems of the batch they are."""
+        """The indices of these problems in the batch."""
 
     def hand_over(self, batch: Batch) -> None:
         """Add all of them to a batch, in order."""
 
     def answers(self, found: Labellings, options: BatchOptions) -> Mapping[int, Any]:
-        """Make the answers of those that have labellings, numbered from 0 as the items are."""
+        """Make the answers of those that have labellings, numbered from 0 like the items."""
 
     def problem(self, index: int) -> Problem:
         """Return one of them by itself."""
 
 
 class Batch:
-    """Problems handed over to a native batch, and their answers gathered from it.
+    """Problems passed to a native batch, and their answers.
 
-    Items of the native batch have places: first those of the bulks, then those of the other problems.
+    Items of the native batch have positions: first those of the bulks, then those of the other problems.
 
-    `problems`: those that go over one by one, with their numbers in the batch, in order. `options`: what they
-    have in common. `bulks`: the other ones.
+    `problems`: those passed one by one, with their indices in the batch, in order. `options`: what they
+    have in common. `bulks`: the others.
     """
 
     def __init__(
@@ -178,9 +178,9 @@ class Batch:
         self._skeletons: dict[Any, tuple[native.Skeleton, Any]] = {}
         self._queries: dict[Any, tuple[Query[Statistic], Any, Any]] = {}
         self._bulks, self._held = bulks, 0
-        self._first = sum(len(bulk.numbers) for bulk in bulks)  # the place of the others
+        self._first = sum(len(bulk.numbers) for bulk in bulks)  # the position of the first other problem
         self._problems: list[tuple[int, Problem, Query[Statistic]]] = []
-        self._values: dict[int, list[float]] = {}  # of what was chosen
+        self._values: dict[int, list[float]] = {}  # of the chosen labellings
         self._answers: dict[int, Any] = {}
         for bulk in bulks:
             bulk.hand_over(self)
@@ -221,7 +221,7 @@ class Batch:
         return self._gathered(self._profiles(), {})
 
     def _reserve(self) -> Budget:
-        """Take what problems and answers will hold off the memory limit: the rest is for the runs."""
+        """Subtract the memory of problems and answers from the limit; the rest is for the runs."""
         plan, count = self.options.plan, self._first + len(self._problems)
         budget = Budget(plan.limit)
         budget.hold(self._held, f"a batch of {count:,} problems and answers")
@@ -235,7 +235,7 @@ class Batch:
     def ask(
         self, reduction: Reduction, statistics: Iterable[Statistic | Recipe], where: Where
     ) -> Query[Statistic]:
-        """Pose a question; it is bound once for all models of the same variables and states."""
+        """Make a query; it is bound once for all models with the same variables and states."""
         if not reduction.trivial:
             return graph_query(reduction, statistics, where)
         model = reduction.model
@@ -263,21 +263,21 @@ class Batch:
         )
 
     def hold(self, model: Model) -> None:
-        """Count what a problem and its answer take, beside the model and the tables of a run."""
+        """Count the memory of a problem and its answer, besides the model and the tables of a run."""
         self._held += _PROBLEM_BYTES + _VARIABLE_BYTES * len(model)
 
     def skeleton(self, model: Model, carried: tuple[Statistic, ...]) -> native.Skeleton:
-        """Return the skeleton of a model and statistics, which are the same if they are one object."""
+        """Return the skeleton of a model and statistics, cached by the identity of the statistics."""
         key = model.key, id(carried)
         found = self._skeletons.get(key)
-        if found is None:  # kept with its statistics, so that no others get their number
+        if found is None:  # kept with its statistics, so that ids stay unique
             found = self._skeletons[key] = skeleton(model, carried, self.options.plan.order), carried
         return found[0]
 
     # --- meanwhile -----------------------------------------------------------------------------------------
 
     def _choose(self, place: int, tallies: NDArray[np.int64], scores: NDArray[np.float64]) -> list[int]:
-        """Return the rows of a root that are to be decoded; none where the problem has no answer."""
+        """Return the rows of a root to decode; none if the problem has no answer."""
         place -= self._first
         _, problem, query = self._problems[place]
         table = self._profile(query, (_NO_CELLS, tallies, scores))
@@ -294,13 +294,13 @@ class Batch:
     # --- out -----------------------------------------------------------------------------------------------
 
     def _profiles(self) -> Iterator[Profile | None]:
-        """Go through the roots that were computed; None for a problem that was refused."""
+        """Iterate over the computed roots; None for a problem that was rejected."""
         refused = set(self.handle.refused["item"].tolist())
         for place, (_, _, query) in enumerate(self._problems):
             yield None if place in refused else self._profile(query, self.handle.take_root(place))
 
     def _gathered(self, found: Iterator[Any], missing: dict[int, Problem]) -> list[Any]:
-        """Return the answers of all problems, those without one solved on their own: that says why."""
+        """Return the answers of all problems; those without one are solved on their own, to say why."""
         waiting: dict[int, tuple[Problem, Any]] = {n: (problem, None) for n, problem in missing.items()}
         for (number, problem, _), one in zip(self._problems, found, strict=True):
             waiting[number] = problem, one
@@ -319,21 +319,21 @@ class Batch:
         return [self._answers[number] for number in range(len(self._answers))]
 
     def _tell_of_refused(self, answered_alone: set[int]) -> None:
-        """Warn of problems that did not fit the limit in the batch, and did on their own."""
+        """Warn about problems that exceeded the limit in the batch, but not on their own."""
         numbers = [number for bulk in self._bulks for number in bulk.numbers]
         numbers += [number for number, _, _ in self._problems]
         refused = self.handle.refused["item"].tolist()
         slow = answered_alone.intersection(numbers[place] for place in refused)
         if slow:
             warnings.warn(
-                f"{len(slow)} of the {len(numbers)} problems of the batch did not fit memory_limit there, "
-                f"the first of them problem {min(slow)}; they were solved one by one. Raise memory_limit=",
+                f"{len(slow)} of the {len(numbers)} problems of the batch exceeded memory_limit together, "
+                f"the first of them problem {min(slow)}; they were solved one by one; raise memory_limit=",
                 PerformanceWarning,
                 stacklevel=4,
             )
 
     def _fail(self, number: int, error: TallytreeError) -> None:
-        """Put an error in the place of an answer, or raise it."""
+        """Store an error in place of an answer, or raise it."""
         if self.options.errors == "raise":
             error.add_note(f"(problem {number} of the batch)")
             raise error
@@ -343,6 +343,6 @@ class Batch:
 def solution_of(
     query: Query[Statistic], found: Decoded, noun: str, options: BatchOptions, claim: str = BEST
 ) -> Solution:
-    """Certify a labelling, and bring it back to the original model."""
+    """Certify a labelling, and translate it to the original model."""
     certify = Certifier(query, partial(plan_graph, query, options.plan))
     return certify(found, Claim(claim, query.where, noun))

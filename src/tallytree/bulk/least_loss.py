@@ -1,12 +1,12 @@
-"""Labellings of the least expected loss, for many chains: exact where a polynomial algorithm is known.
+"""Labellings with the smallest expected loss, for many chains; exact if a polynomial algorithm is known.
 
 With ``p(y) ∝ exp F(y)`` for the truth, a labelling ``h`` of ``k`` nodes (positions that are not background,
-or whole chunks) has an expected loss. The F-measure and its kin are linear in the nodes that both have once
-``k`` and the number ``s`` of nodes of the truth are given, so that
+or whole chunks) has an expected loss. The F-measure and related losses are linear in the nodes that both
+share once ``k`` and the number ``s`` of nodes of the truth are given, so that
 
     E[Δ] = Σ_s P(s) base(k, s) − Σ_(c in h) Σ_s gain(k, s) P(c in y, |y| = s).
 
-For given ``k`` the best ``h`` is the set of ``k`` nodes that do not overlap and are worth most, a top-k
+For given ``k`` the best ``h`` is the set of ``k`` non-overlapping nodes with the largest total value: a top-k
 choice for positions, a small dynamic program for chunks; trying every ``k`` is exact. The probabilities come
 from a forward and a backward pass that carry the number of nodes.
 """
@@ -45,16 +45,16 @@ LINEAR = (FBeta, Precision, Recall, FalsePositives, SymmetricDifference)
 """Losses that are linear in true positives, given the sizes of both sides."""
 
 _STEP = 16
-"""Tables of losses reach to lengths that are multiples of this, and are kept."""
+"""Tables of losses are computed for lengths that are multiples of this, and cached."""
 
 
 class LeastLoss(NamedTuple):
-    """Labellings of the least expected loss.
+    """Labellings with the smallest expected loss.
 
     Attributes
     ----------
     labels : int64 array
-        One chain after the other.
+        The labels of one chain after the other.
     losses : array with one number for each chain
         Their expected losses.
     """
@@ -64,7 +64,7 @@ class LeastLoss(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """What a loss takes for nodes, label by label.
+    """What a loss counts as nodes, label by label.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Nodes(NamedTuple):
     boundaries : bool array of shape (N, N)
         Whether a node ends between a label and the next.
     spelled : dict of int to tuple of four int
-        For each type, the labels of the first, a middle and the last position of a node, and of one alone.
+        For each type, the labels of the first, a middle and the last position of a node, and of a single one.
     """
 
     types: NDArray[np.int32]
@@ -82,11 +82,11 @@ class Nodes(NamedTuple):
 
 
 WIDEST = 500.0
-"""How far apart scores may lie for sums of plain products, as the native code has it."""
+"""How far apart scores may be for sums of plain products, as in the native code."""
 
 
 def least_loss(chains: Chains, loss: Loss, threads: int | None = None) -> LeastLoss | None:
-    """Find the labellings of the least expected loss; None where no exact way is known.
+    """Find the labellings with the smallest expected loss; None if no exact algorithm is known.
 
     Parameters
     ----------
@@ -95,11 +95,11 @@ def least_loss(chains: Chains, loss: Loss, threads: int | None = None) -> LeastL
     loss : Loss
         A recipe.
     threads : int, optional
-        By default as many as there are processors. The result does not depend on it.
+        The number of processors by default. The result does not depend on it.
 
     Examples
     --------
-    Three positions that are likely background one by one, but one of them rarely all together:
+    Each of three positions is probably background, but probably not all three at once:
 
     >>> import tallytree as tt
     >>> chains = Chains(np.array([[0.5, 0.0]] * 3), np.zeros((2, 2)), [3], ("O", "B"))
@@ -119,14 +119,14 @@ def least_loss(chains: Chains, loss: Loss, threads: int | None = None) -> LeastL
 
 
 def longest_of(chains: Chains) -> int:
-    """Return the length that tables of losses reach to."""
+    """Return the length up to which tables of losses are computed."""
     return -(-max(chains.lengths) // _STEP) * _STEP
 
 
 def chosen_nodes(
     chains: Chains, nodes: Nodes, tables: tuple[Floats, Floats], threads: int | None
 ) -> tuple[Floats, NDArray[np.void]]:
-    """Return the least expected losses for losses by sizes, and the nodes that have them."""
+    """Return the smallest expected losses for losses by sizes, and the nodes that attain them."""
     starts = np.cumsum([0, *chains.lengths], dtype=np.int64)
     found = native.chunks_of_least_loss(
         chains.emissions, chains.links, starts, nodes.types, nodes.boundaries, *tables, thread_count(threads)
@@ -137,7 +137,7 @@ def chosen_nodes(
 
 
 def _most_likely(chains: Chains, loss: Loss, threads: int | None) -> LeastLoss:
-    """Take the most likely label of each position, which counts by itself."""
+    """Choose the most likely label at each position, since positions count separately."""
     marginals = sum_chains(chains, threads=threads).labels
     right = np.bincount(
         np.repeat(np.arange(len(chains.lengths)), chains.lengths), marginals.max(axis=1), len(chains.lengths)
@@ -150,21 +150,21 @@ def _most_likely(chains: Chains, loss: Loss, threads: int | None) -> LeastLoss:
 
 
 def nodes_of(loss: Loss, labels: int, names: Sequence[str] | None) -> Nodes | None:
-    """Return what a loss takes for nodes; None for other losses, or where sets of nodes are no labellings."""
+    """Return what a loss counts as nodes; None for other losses, or if sets of nodes are not labellings."""
     if type(loss) is ChunkFBeta:
         return None if names is None else _chunk_nodes(tuple(names), loss)
     if type(loss) not in LINEAR or not isinstance(loss, NodeLoss):
         return None
     background = code_in(loss.background, None if names is None else tuple(names), labels)
     if background < 0:
-        raise ModelError(f"the background {loss.background!r} of the loss is none of the labels")
+        raise ModelError(f"the background {loss.background!r} of the loss is not one of the labels")
     types = np.where(np.arange(labels) == background, -1, np.arange(labels)).astype(np.int32)
     alone = {label: (label,) * 4 for label in range(labels) if label != background}
     return Nodes(types, np.ones((labels, labels), dtype=np.bool_), alone)
 
 
 def _chunk_nodes(names: tuple[str, ...], loss: ChunkFBeta) -> Nodes | None:
-    """Return the chunks of a set of labels, if any chunks side by side can be written in them."""
+    """Return the chunks of a set of labels, if any adjacent chunks can be written in them."""
     tags = [tag_of(name, loss.scheme, loss.background) for name in names]
     numbers = {tag: number for number, tag in enumerate(tags)}
     kinds = sorted({tag.type for tag in tags if tag.type is not None})
@@ -183,7 +183,7 @@ def _chunk_nodes(names: tuple[str, ...], loss: ChunkFBeta) -> Nodes | None:
 
 
 def spelled(chunks: NDArray[np.void], nodes: Nodes, lengths: Sequence[int]) -> Integers:
-    """Write nodes as labels."""
+    """Convert nodes to labels."""
     starts = np.cumsum([0, *lengths], dtype=np.int64)
     background = int(np.flatnonzero(nodes.types < 0)[0])
     labels = np.full(starts[-1], background, dtype=np.int64)
@@ -196,16 +196,16 @@ def spelled(chunks: NDArray[np.void], nodes: Nodes, lengths: Sequence[int]) -> I
 
 
 def likely_nodes(chains: Chains, loss: Loss, least: float, threads: int | None = None) -> NDArray[np.void]:
-    """Return all nodes that a truth has with more than some probability.
+    """Return all nodes of the truth with more than some probability.
 
     Parameters
     ----------
     chains, threads
         As for :func:`least_loss`.
     loss : Loss
-        What says what nodes are: ``ChunkFBeta`` for chunks.
+        Defines the nodes: ``ChunkFBeta`` for chunks.
     least : float
-        Only nodes that are more likely than this.
+        The probability that nodes must exceed.
 
     Returns
     -------
@@ -225,16 +225,16 @@ def likely_nodes(chains: Chains, loss: Loss, least: float, threads: int | None =
 
 
 def too_far() -> ModelError:
-    """Return the error of chains whose scores cannot be summed in plain products."""
+    """Return the error for chains whose scores cannot be summed as plain products."""
     return ModelError(
-        f"the scores of these chains lie further apart than {WIDEST:g}, too far for sums of products; scale "
+        f"the scores of these chains are more than {WIDEST:g} apart, too far for sums of products; scale "
         "them down"
     )
 
 
 @lru_cache(maxsize=64)
 def loss_by_sizes(loss: NodeLoss, longest: int) -> tuple[Floats, Floats]:
-    """Return the loss without a true positive, and what one gains, by the sizes of both sides."""
+    """Return the loss without a true positive, and the gain of one, by the sizes of both sides."""
     found, nothing = np.arange(longest + 1), np.zeros(longest + 1, dtype=np.int64)
     base = np.array([loss.of_counts(nothing, found, size) for size in range(longest + 1)]).T
     one = np.array(
@@ -246,14 +246,14 @@ def loss_by_sizes(loss: NodeLoss, longest: int) -> tuple[Floats, Floats]:
 
 
 def expected_losses(chains: Chains, loss: Loss, labels: Integers, threads: int | None = None) -> Floats:
-    """Return the expected loss of given labellings, exactly, where the truth is drawn from the chains.
+    """Return the exact expected loss of given labellings if the truth is drawn from the chains.
 
     Parameters
     ----------
     chains, threads
         As for :func:`least_loss`.
     loss : Loss
-        A recipe that has tables.
+        A recipe with tables.
     labels : int64 array
         The labellings, one chain after the other.
 
@@ -274,7 +274,7 @@ def expected_losses(chains: Chains, loss: Loss, labels: Integers, threads: int |
         return np.asarray(wrong / parts, dtype=np.float64)
     tables = truth_tables(loss, chains.emissions.shape[1], chains.names)
     if tables is None or not isinstance(loss, NodeLoss) or not isinstance(tables.recipe, NodeLoss):
-        raise ModelError(f"the expected {type(loss).__name__} is known for losses of nodes and chunks alone")
+        raise ModelError(f"the expected {type(loss).__name__} is only known for losses of nodes and chunks")
     _, sizes = tables.kinds(labels, chains.lengths)
     turned = [_turned(loss, size, length) for size, length in zip(sizes, chains.lengths, strict=True)]
     counting = tables
@@ -285,7 +285,7 @@ def expected_losses(chains: Chains, loss: Loss, labels: Integers, threads: int |
 
 @lru_cache(maxsize=4096)
 def _turned(loss: NodeLoss, found: int, length: int) -> native.LossTable:
-    """Return the losses of a labelling of some nodes, by what a truth has in common with it and what not."""
+    """Return the losses of a labelling with some nodes, by the nodes that a truth has in common with it."""
     values = np.zeros((found + 1, length + 1))
     for both in range(found + 1):
         tp, fp = np.array([both]), np.array([found - both])

@@ -38,13 +38,13 @@ def loss_augmented_batch(
     Parameters
     ----------
     models : iterable of Model
-        The factor graphs, of any shapes.
+        The factor graphs, of any shape.
     loss : Loss, or a sequence with one per model
-        A recipe, bound to each of the ``truths``; or losses that have a truth.
+        A recipe, which is bound to each of the ``truths``; or losses that are already bound.
     scaling, margin
         As for :func:`loss_augmented`.
     truths : sequence of labellings, optional
-        What is right, one per model.
+        The true labellings, one per model.
     where, fixed, allowed : optional
         As for :func:`loss_augmented`, for all models or in a list with one per model.
     errors, **options
@@ -98,8 +98,8 @@ def most_violated(
 ) -> list[list[AugmentedSolution]]:
     """Find the labellings of many models that most violate the margin: the best of each of the best tallies.
 
-    `models`, `loss`, `truths`, `scaling` and `threads`: as for :func:`loss_augmented_batch`. `count`: how
-    many labellings of each model; fewer where there are fewer tallies. Those of one model are what
+    `models`, `loss`, `truths`, `scaling` and `threads`: as for :func:`loss_augmented_batch`. `count`: the
+    number of labellings per model; fewer if there are fewer tallies. Those of one model are what
     :meth:`LossProfile.top` gives, or for one labelling :func:`loss_augmented`.
     """
     size = len(models)

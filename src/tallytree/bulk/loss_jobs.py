@@ -1,8 +1,8 @@
-"""The problems of a batch of losses: one by one, or together where what they count is in tables.
+"""The problems of a batch of losses: one by one, or together if their counts are in tables.
 
-Losses of nodes and of positions depend on the truth through its size alone, so one table of losses serves all
-truths of one size, and it is read natively, without a callback. Their statistics are made natively too, from
-the truths: Python only knows their shape.
+Losses of nodes and of positions depend on the truth only through its size, so one table of losses serves all
+truths of one size, and it is read natively, without a callback. Their statistics are also computed natively
+from the truths: Python only knows their shape.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from tallytree.values import read_only
 
 
 class LossArguments(NamedTuple):
-    """The arguments of many calls of :func:`loss_augmented`, and how many labellings each is to give."""
+    """The arguments of many calls of :func:`loss_augmented`, and how many labellings each returns."""
 
     models: Sequence[Model]
     recipes: Sequence[Loss]
@@ -111,7 +111,7 @@ class LossProblem:
         return self._loss.query
 
     def answer(self, found: Sequence[Decoded], options: BatchOptions) -> list[AugmentedSolution]:
-        """Bring labellings back to the model that was asked about, with their losses."""
+        """Translate labellings to the original model, with their losses."""
         noun, answers = "score" if self.objective is None else "value", []
         for rank, one in enumerate(found):
             text = SAME_TALLY if rank else BEST
@@ -141,7 +141,7 @@ class LossProblem:
 def in_bulk(asked: LossArguments, without: Collection[int] = ()) -> list[LossProblems]:
     """Put those problems together whose statistics and losses are looked after natively, without some."""
     groups: dict[Any, list[int]] = {}
-    tables: dict[Any, TruthTables | None] = {}  # of each recipe: often it is the same one
+    tables: dict[Any, TruthTables | None] = {}  # by recipe, which is often the same
     each = zip(asked.models, asked.recipes, asked.where, asked.fixed, asked.allowed, strict=True)
     for number, (model, recipe, where, fixed, allowed) in enumerate(each):
         if where is not None or fixed or allowed or not isinstance(model, Model) or model.alike is None:
@@ -160,7 +160,7 @@ def in_bulk(asked: LossArguments, without: Collection[int] = ()) -> list[LossPro
 
 
 def _tables_of(recipe: Loss, model: Model) -> TruthTables | None:
-    """Return what a loss counts by tables that serve all truths; None for other losses."""
+    """Return the tables of a loss that serve all truths; None for other losses."""
     if not model.alike or not (PositionTables.suit(recipe) or type(recipe) is ChunkFBeta):
         return None
     return truth_tables(recipe.replace(truth=None), model.alike, model.states_of(0))
@@ -172,9 +172,9 @@ class LossProblems:
     Attributes
     ----------
     numbers : list of int
-        Which problems of the batch they are.
+        The indices of these problems in the batch.
     ready : bool
-        Whether they can be answered in bulk; not where a truth, or something else, needs a closer look.
+        Whether they can be solved in bulk; false if, for example, a truth needs a closer look.
     """
 
     def __init__(self, asked: LossArguments, numbers: list[int], tables: TruthTables) -> None:
@@ -207,7 +207,7 @@ class LossProblems:
         return batch.skeleton(model, () if self.folds else self.tables.shapes(model))
 
     def answers(self, found: Labellings, options: BatchOptions) -> dict[int, list[AugmentedSolution]]:
-        """Make the answers; whether the messages' promises hold is known natively."""
+        """Make the answers; whether they match the messages was checked natively."""
         found.certify()
         counted, assignments = tally_type(self.tables.statistics), read_only(found.labels)
         answers: dict[int, list[AugmentedSolution]] = {}
@@ -240,7 +240,7 @@ class LossProblems:
         return self.asked.problem(self.numbers[index])
 
     def _scales(self) -> bool:
-        """Whether the scaling is one that the loss allows; if not, each problem says so."""
+        """Whether the loss supports the scaling; if not, each problem raises its own error."""
         try:
             checked_scaling(self.asked.scaling, self.tables.recipe)
         except ModelError:
@@ -284,13 +284,13 @@ class LossProblems:
         return best.proof.rests_on()
 
     def _bound(self, index: int) -> Loss:
-        """Return the loss of one problem, with what its truth was: its owner may have changed it."""
+        """Return the loss of one problem with a copy of its truth, which the caller may have changed."""
         assert self.labels is not None
         end = self._ends[index]
         return self.tables.bound(self.labels[end - self.lengths[index] : end])
 
     def _labels(self) -> NDArray[np.int64] | None:
-        """Return the states of all truths, one after the other; None if one is not as it should be."""
+        """Return the states of all truths, concatenated; None if one is invalid."""
         truths = [
             recipe.truth if self.asked.truths[number] is None else self.asked.truths[number]
             for recipe, number in zip(self.recipes, self.numbers, strict=True)
@@ -310,7 +310,7 @@ _BEST_VALUE, _SAME_TALLY = Claim(BEST, noun="value"), Claim(SAME_TALLY)
 
 
 def _numbers(truths: Sequence[Any], names: dict[str, int]) -> NDArray[np.int64] | None:
-    """Return labellings as one array: all in numbers, or all in names (-1 for an unknown one), or None."""
+    """Return labellings as one array: all numbers, or all names (-1 for an unknown one), or None."""
     try:
         numbers = np.concatenate(truths)
     except ValueError:  # of different dimensions

@@ -41,7 +41,7 @@ class _Bound(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def bound_on(statistics: Counted, length: int, labels: int, names: Names) -> _Bound:
-    """Bind statistics to chains of one length; what was bound once is kept."""
+    """Bind statistics to chains of one length; bound ones are cached."""
     model = Model.chain(np.zeros((length, labels)), np.zeros((labels, labels)), states=names)
     found = tuple(statistic.on(model) for statistic in statistics)
     tables = [block.tables for statistic in found for block in statistic.blocks]
@@ -54,9 +54,9 @@ class TalliedChains:
     Parameters
     ----------
     chains : LaidChains
-        Scores; -inf forbids a label. No chain is empty.
+        Scores; -inf forbids a label. Chains must not be empty.
     statistics : tuple of Statistic or Recipe
-        What is counted.
+        The statistics to count.
     names : tuple of str, optional
         The labels.
     threads : int
@@ -65,7 +65,7 @@ class TalliedChains:
     Attributes
     ----------
     low, high : tuple of int
-        The least and the largest tally of each statistic, on any of the chains.
+        The smallest and the largest tally of each statistic, over all chains.
     sums : array of shape (chains, high[0] - low[0] + 1, …)
         -inf for a tally that no labelling has.
 
@@ -93,7 +93,7 @@ class TalliedChains:
         self.sums = self._tabulated()
 
     def _tabulated(self) -> Floats:
-        """Put the sums of all tallies into one table, and keep where they are."""
+        """Collect the sums of all tallies in one table, and record their positions."""
         roots = [self._batch.take_root(number) for number in range(len(self._chains.lengths))]
         rows = [len(sums) for _, _, sums in roots]
         tallies, sums = (np.concatenate([root[i] for root in roots]) for i in (1, 2))
@@ -113,7 +113,7 @@ class TalliedChains:
         Parameters
         ----------
         gains : array of the shape of ``sums``
-            What the function gains with each of them; where sums are -inf, it does not matter.
+            The derivative of the function with respect to each sum; ignored where sums are -inf.
         """
         given = np.ascontiguousarray(gains).reshape(-1)[self._places]
         by_tables = self._batch.differentiate(given, self._starts, self._threads)
@@ -133,6 +133,6 @@ def _ends(each: Sequence[_Bound], count: int) -> tuple[tuple[int, ...], tuple[in
 def _check_size(cells: float) -> None:
     if 8 * cells > default_memory_limit() / 4:
         raise BudgetError(
-            f"the sums of all tallies need {readable_bytes(8 * cells)}, which does not fit the memory limit; "
-            "count fewer statistics together, cap them, or make the batch smaller"
+            f"the sums of all tallies need {readable_bytes(8 * cells)}, which exceeds the memory limit; "
+            "count fewer statistics together, cap them, or use smaller batches"
         )

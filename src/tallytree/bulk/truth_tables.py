@@ -1,9 +1,9 @@
 """What losses count, in tables that serve all truths over one set of labels.
 
-A loss sees a variable by its **kind**: what of the truth is there. Variables have W states, as many
-everywhere; a kind says which label each of them stands for and what the statistics count in it, and on chains
-two kinds of neighbours say which states may follow each other and what is counted then. A truth is no more
-than a row of kinds: nothing is compiled for it, and the tables of a problem are put together natively.
+A loss sees a variable by its **kind**: what the truth has there. All variables have the same number W of
+states; a kind says which label each of them stands for and what the statistics count in it, and on chains
+a pair of kinds says which states may follow each other and what is counted then. A truth is just
+a row of kinds: nothing is compiled for it, and the tables of a problem are assembled natively.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tallytree.statistics.statistic import Statistic
 Integers = NDArray[np.int64]
 
 _MOST_LABELS = 512
-"""Tables have an entry for each two labels: with more than these, statistics are made for each truth."""
+"""Tables have an entry for each pair of labels: with more labels, statistics are made for each truth."""
 
 _NO_FOLDS = np.zeros((0, 0))
 
@@ -47,7 +47,7 @@ class Search(NamedTuple):
     """Whether a problem with one answer is searched by bounds, and from where."""
 
     strategy: Strategy = "auto"
-    # for each problem and statistic: where the search begins, if it is a number; then where it ended
+    # for each problem and statistic: where the search starts, if it is a number; then where it ended
     prices: NDArray[np.float64] | None = None
 
 
@@ -57,24 +57,24 @@ BY_ESTIMATE, WHOLE_TABLES = Search("auto"), Search("full")
 class KindTables(NamedTuple):
     """The tables of K kinds, W states, P statistics and L pairs of kinds."""
 
-    # (K, W): the label that a state stands for; -1 for a state that no labelling takes
+    # (K, W): the label that a state stands for; -1 for an unused state
     labels: NDArray[np.int32]
-    given: Integers  # (P, K, W): what a state counts by itself
-    pairs: NDArray[np.int32]  # (K, K): the number of a pair of neighbours; -1 where they never are
-    # (L, W, W): which states may follow each other. Where L is 0, states are labels and all may.
+    given: Integers  # (P, K, W): the counts of a single state
+    pairs: NDArray[np.int32]  # (K, K): the index of a pair of neighbours; -1 if they never occur
+    # (L, W, W): which states may follow each other. If L is 0, states are labels and all may.
     fits: NDArray[np.bool_]
-    moved: Integers  # (P, L, W, W): what two neighbours count
+    moved: Integers  # (P, L, W, W): the counts of two neighbours
 
 
 class TruthTables(ABC):
-    """What a loss counts in labellings over one set of labels, whatever the truth.
+    """What a loss counts in labellings over one set of labels, for any truth.
 
     Attributes
     ----------
     recipe : Loss
         The loss without a truth.
     statistics : tuple of str
-        What is counted.
+        The counted statistics.
     tables : KindTables
         By kinds.
     losses : LossTables
@@ -89,14 +89,14 @@ class TruthTables(ABC):
 
     @abstractmethod
     def kinds(self, labels: Integers, lengths: Sequence[int]) -> tuple[Integers, list[int]]:
-        """Return the kinds of the positions of truths, one after the other, and the size of each truth.
+        """Return the kinds of the positions of truths, concatenated, and the size of each truth.
 
-        The losses of a truth depend on its size: how much there is to be found in it.
+        The losses of a truth depend on its size: how much there is to find in it.
         """
 
     @abstractmethod
     def bound(self, truth: Integers) -> Loss:
-        """Return the loss with a truth, which is in numbers."""
+        """Return the loss bound to a truth given as numbers."""
 
     @cached_property
     def compiled(self) -> native.TruthTables:
@@ -113,12 +113,12 @@ class TruthTables(ABC):
         folds: bool = False,
         search: Search = WHOLE_TABLES,
     ) -> tuple[native.Truths, bool]:
-        """Return truths for a batch, and whether their losses fold into the scores.
+        """Return truths for a batch, and whether their losses are folded into the scores.
 
-        `labels`: the truths, one after the other. `lengths`: those of the truths. `scaling` and `margin`: how
+        `labels`: the truths, concatenated. `lengths`: the lengths of the truths. `scaling` and `margin`: how
         losses enter. `count`: how many of the best tallies are decoded. `folds`: whether to fold losses into
-        the scores where all of them are linear, and one tally is asked for. `search`: whether to search by
-        bounds, and where to begin.
+        the scores if all of them are linear and one tally is needed. `search`: whether to search by
+        bounds, and where to start.
         """
         kinds, sizes = self.kinds(labels, lengths)
         losses = self.losses.each(labels, lengths, sizes, scaling, margin)
@@ -132,7 +132,7 @@ class TruthTables(ABC):
 
     @property
     def linked(self) -> bool:
-        """Whether it looks at neighbours, on chains, over states of its own."""
+        """Whether it looks at neighbours on chains, with states of its own."""
         return len(self.tables.fits) > 0
 
     def suits(self, model: Model) -> bool:
@@ -150,7 +150,7 @@ class TruthTables(ABC):
         return found
 
     def shapes(self, model: Model) -> tuple[Statistic, ...]:
-        """Return statistics that look at a model as the tables do, and count nothing; they are kept."""
+        """Return statistics with the scopes of the tables that count nothing; they are cached."""
         found = self._shapes.get(model.key)
         if found is None:
             if len(self._shapes) >= _KEPT:
@@ -171,12 +171,12 @@ class TruthTables(ABC):
 
 @lru_cache(maxsize=1024)
 def _chain_key(length: int) -> tuple[bytes, ...]:
-    """Return what the scopes of all chains of a length have in common."""
+    """Return the key shared by all chains of a length."""
     return Model.chain(np.zeros((length, 1)), np.zeros((1, 1))).key[1:]
 
 
 class PositionTables(TruthTables):
-    """A loss that compares each label with that of the truth: the kind of a position is its right label."""
+    """A loss that compares each label with that of the truth: the kind of a position is its true label."""
 
     def __init__(
         self, recipe: Loss, statistics: tuple[str, ...], labels: int, background: int | None
@@ -196,20 +196,20 @@ class PositionTables(TruthTables):
         self.background = background
 
     def kinds(self, labels: Integers, lengths: Sequence[int]) -> tuple[Integers, list[int]]:
-        """Return the right labels themselves, and how many of each truth are nodes."""
+        """Return the true labels themselves, and the number of nodes of each truth."""
         if self.background is None:
             return labels, list(lengths)
         nodes = np.concatenate(([0], np.cumsum(labels != self.background)))
         return labels, np.diff(nodes[np.cumsum([0, *lengths])]).tolist()
 
     def bound(self, truth: Integers) -> Loss:
-        """Return the loss with a truth in numbers."""
+        """Return the loss bound to a truth given as numbers."""
         terms = {} if self.background is None else {"background": self.background}
         return self.recipe.replace(truth=truth, **terms)
 
     @staticmethod
     def suit(loss: object) -> bool:
-        """Return whether a loss counts position by position, and depends on the truth by its size alone."""
+        """Return whether a loss counts position by position, and depends on the truth only by its size."""
         return loss.by_size if isinstance(loss, NodeLoss) else type(loss) in (HammingDistance, HammingLoss)
 
     @classmethod
@@ -226,19 +226,19 @@ class PositionTables(TruthTables):
 
 
 # --- losses of all tallies, in tables that serve all truths of one size -------------------------------------
-# The losses of nodes, positions and chunks depend on a truth through its size alone: how many nodes,
-# positions or chunks there are to be found. So the losses of all tallies are tabulated once for each size,
-# and looked up by the thread that has the tallies of a problem; no Python is called back.
+# The losses of nodes, positions and chunks depend on a truth only through its size: how many nodes,
+# positions or chunks it has. So the losses of all tallies are tabulated once for each size,
+# and looked up by the thread that has the tallies of a problem, without a Python callback.
 
 _STEP = 16
-"""Tables reach to lengths that are multiples of this, so that truths of similar lengths share one."""
+"""Tables are computed for lengths that are multiples of this, so that truths of similar length share one."""
 
 _SMALL, _KEPT = 16_384, 1024
-"""The entries of a table that is kept for the next batch, and how many tables are."""
+"""The largest table that is cached for the next batch, and how many tables are."""
 
 
 class SizedLosses(NamedTuple):
-    """The losses of all tallies for truths of one size, and the line that they lie on if they do."""
+    """The losses of all tallies for truths of one size, and the line they lie on, if any."""
 
     table: native.LossTable
     line: Line | None
@@ -247,8 +247,8 @@ class SizedLosses(NamedTuple):
 class LossTables:
     """The losses of tallies, for truths of any size.
 
-    `statistics`: what is counted. Of ``tp`` there are no more than the size of the truth, of others no more
-    than its length. `bound`: returns the loss with a truth.
+    `statistics`: the counted statistics. ``tp`` is at most the size of the truth, others are at most
+    its length. `bound`: returns the loss bound to a truth.
     """
 
     def __init__(self, statistics: tuple[str, ...], bound: Callable[[Any], Loss]) -> None:
@@ -263,7 +263,7 @@ class LossTables:
         scaling: Scaling,
         margin: float = 1.0,
     ) -> list[SizedLosses]:
-        """Return the losses for each of several truths, whose labels come one after the other."""
+        """Return the losses for each of several truths, whose labels are concatenated."""
         found: dict[tuple[int, int], SizedLosses] = {}
         losses, end = [], 0
         for size, length in zip(sizes, lengths, strict=True):

@@ -1,4 +1,4 @@
-"""The command about itself: demo, schema, and completion, written from the parser itself."""
+"""Commands about the command itself: demo, schema, and completion, generated from the parser."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _options(command: ArgumentParser) -> list[str]:
 
 
 def _choices(command: ArgumentParser) -> dict[str, list[str]]:
-    """For options, and for a positional argument (``""``), what there is to choose from."""
+    """Return the choices of each option, and of a positional argument (``""``)."""
     found: dict[str, list[str]] = {}
     for action in command._actions:
         if action.choices is not None:
@@ -81,7 +81,7 @@ def _fish(commands: dict[str, ArgumentParser]) -> Iterator[str]:
 
 
 def _fish_action(action: Action, chosen: str) -> Iterator[str]:
-    """Complete an option, or a positional argument that has choices, until one of them is there."""
+    """Complete an option, or a positional argument with choices, until one of them is present."""
     words = " ".join(map(str, action.choices or ()))
     about = f" -d {_quoted(action.help)}" if action.help else ""
     values = f" -x -a '{words}'" if words else "" if action.nargs == 0 else " -r"
@@ -99,7 +99,7 @@ def _quoted(text: str) -> str:
 def add(commands: Commands) -> None:
     """Declare the commands."""
     tour = commands.add("demo", _demo, "show a tour in the terminal")
-    tour.add_argument("--png", metavar="FILE", help="also draw the profile, with matplotlib")
+    tour.add_argument("--png", metavar="FILE", help="also plot the profile (needs matplotlib)")
     commands.add("schema", _schema, "print the JSON Schema of problem files")
 
     def _completion(options: Namespace) -> int:
@@ -109,7 +109,7 @@ def add(commands: Commands) -> None:
     completion = commands.add(
         "completion",
         _completion,
-        "print a script that completes commands and options",
+        "print a shell completion script",
         "bash > ~/.local/share/bash-completion/completions/tallytree",
         "fish > ~/.config/fish/completions/tallytree.fish",
     )

@@ -1,4 +1,4 @@
-"""The command line as a whole. Answers go to standard output, everything else to standard error."""
+"""The whole command line. Answers go to standard output, everything else to standard error."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from tallytree.errors import BudgetError, TallytreeError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code."""
+    """Run one command; return the exit code."""
     sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without τ shows ?, and no traceback
+            stream.reconfigure(errors="replace")  # a terminal without τ shows ? instead of a traceback
     as_json = False
     with stoppable():
         try:
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             as_json = getattr(options, "json", False)
             code: int = options.run(options)
             sys.stdout.flush()
-        except BrokenPipeError:  # the reader, perhaps `head`, has seen enough
+        except BrokenPipeError:  # the reader, for example `head`, has closed the pipe
             _drop_output()
             return Exit.OK
         except (TallytreeError, OSError, MemoryError, KeyboardInterrupt) as error:
@@ -52,12 +52,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _nowhere() -> TextIO:
-    """Return what stands for a stream that was closed: nobody wants to see."""
+    """Return a stream that discards everything, in place of a closed one."""
     return open(os.devnull, "w")
 
 
 def _drop_output() -> None:
-    """Send to nowhere what standard output does not take: Python tries again when it ends."""
+    """Discard what standard output does not accept; Python would try again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -68,29 +68,29 @@ def _failed(error: BaseException, as_json: bool) -> int:
     if isinstance(error, BudgetError):
         text = in_options(text)
     elif isinstance(error, MemoryError):
-        text = f"the memory of this machine is not enough: {error}"
+        text = f"this machine does not have enough memory: {error}"
     try:
         if as_json:
             print(reports.as_json({"error": {"kind": type(error).__name__, "message": text}}))
         sys.stdout.flush()
-    except OSError:  # it may be that which failed
+    except OSError:  # standard error itself may have failed
         _drop_output()
-    with suppress(OSError):  # a terminal that was closed takes nothing
+    with suppress(OSError):  # a closed terminal accepts nothing
         sys.stderr.write(f"tallytree: {visible_lines(text)}\n")
         sys.stderr.flush()
     return exit_of(error)
 
 
 def _name(path: object) -> str:
-    """Return a path as people can see it; one without anything special stays what it is."""
+    """Return a path with control characters made visible, and otherwise unchanged."""
     return visible(os.fsdecode(path) if isinstance(path, bytes) else path)
 
 
 def _ended(error: KeyboardInterrupt) -> str:
-    """End what still runs, and say what has ended it."""
+    """Stop what is still running, and say what stopped it."""
     end_workers()
     number = getattr(error, "number", signal.SIGINT)
-    return "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
+    return "interrupted" if number == signal.SIGINT else f"stopped by {signal.Signals(number).name}"
 
 
 _EXITS = "\n".join(f"  {code:>4}  {meaning}" for code, meaning in MEANINGS.items())
@@ -109,7 +109,7 @@ exit codes:
 
 
 def parser() -> ArgumentParser:
-    """Make the parser of the command line."""
+    """Build the parser of the command line."""
     top = ArgumentParser(
         prog="tallytree",
         description="Exact MAP inference with counts over the whole labelling.",

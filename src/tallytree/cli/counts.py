@@ -1,4 +1,4 @@
-"""Constraints that options write as formulas over counts."""
+"""Constraints written as formulas over counts."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Statistic = TypeVar("Statistic", bound=Term)
 def counts_of(
     options: Namespace, known: Sequence[str], make: Callable[[list[str], str], Statistic]
 ) -> list[Statistic]:
-    """Return what ``--count NAME=LABEL,…`` asks for; ``make`` gets the labels, all known, and the name."""
+    """Return the counts of ``--count NAME=LABEL,…``; ``make`` is called with known labels and the name."""
     found = []
     for name, text in pairs(options.count, "--count"):
         if not is_name(name):
-            raise ModelError(f"--count: {name!r} cannot stand in a formula; use letters, digits and _")
+            raise ModelError(f"--count: {name!r} is not a valid name in a formula; use letters, digits and _")
         labels = [label.strip() for label in text.split(",")]
         for label in labels:
             if label not in known:
@@ -36,11 +36,11 @@ def counts_of(
 def _unknown(label: str, known: Sequence[str]) -> str:
     near = get_close_matches(label, known, n=1, cutoff=0.5)
     hint = f"; did you mean {near[0]!r}?" if near else "."
-    return f"there is no label {label!r}{hint} The labels are {', '.join(known)}"
+    return f"unknown label {label!r}{hint} The labels are {', '.join(known)}"
 
 
 def constraint_of(options: Namespace, statistics: Sequence[Term]) -> Constraint | None:
-    """Return what all of ``--where`` ask for together."""
+    """Return the conjunction of all ``--where`` constraints."""
     if not options.where:
         return None
     known = [statistic.name for statistic in statistics]

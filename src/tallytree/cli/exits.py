@@ -1,4 +1,4 @@
-"""How the command ends: signals that end it, and what its exit code means."""
+"""How the command ends: signals that stop it, and the meaning of its exit codes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tallytree.errors import BudgetError, InfeasibleError, ModelError, Objective
 
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 _ONCE = 1.0
-"""Seconds in which further signals are the same wish: supervisors send several."""
+"""Signals within this many seconds count as one request: supervisors send several."""
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal has asked for the end. As for Ctrl-C, what is open is closed, and training keeps its best."""
+    """A signal has requested the end. As for Ctrl-C, files are closed and training keeps its best weights."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class Stopped(KeyboardInterrupt):
 
 
 class _Received:
-    """The last signal, and when it came."""
+    """The last signal, and when it was received."""
 
     number: int = signal.SIGINT
     at: float = -float("inf")
@@ -38,7 +38,7 @@ class _Received:
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Let signals raise :class:`Stopped` in the body; those that are ignored, as by nohup, stay so."""
+    """Let signals raise :class:`Stopped` in the body; ignored ones, as under nohup, stay ignored."""
     _Received.number, _Received.at = signal.SIGINT, -float("inf")
     before: dict[int, Any] = {}
     if current_thread() is main_thread():
@@ -51,12 +51,12 @@ def stoppable() -> Iterator[None]:
         stopped = _Received.at > -float("inf")
         for number, handler in before.items():
             signal.signal(number, _after(handler) if stopped else handler)
-            if stopped:  # Python sets handlers back as it ends, and the exit code would be another
+            if stopped:  # Python restores handlers as it exits, and the exit code would be different
                 atexit.register(signal.signal, number, signal.SIG_IGN)
 
 
 def _after(handler: Any) -> Callable[[int, FrameType | None], None]:
-    """Return a handler that drops what comes with the signal that ended the command; later, the old one."""
+    """Return a handler that ignores signals sent together with the last one; afterwards, the old handler."""
 
     def late(number: int, frame: FrameType | None) -> None:
         if monotonic() - _Received.at >= _ONCE:
@@ -75,7 +75,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 
 def stop_code() -> int:
-    """Return the exit code for what was stopped: 128 and the number of the signal."""
+    """Return the exit code of a stopped command: 128 plus the number of the signal."""
     return 128 + _Received.number
 
 
@@ -84,8 +84,8 @@ def end_workers() -> None:
     loky = sys.modules.get("joblib.externals.loky.reusable_executor")
     executor = getattr(loky, "_executor", None)
     if executor is not None:
-        threading.excepthook = lambda _: None  # its threads fail as it goes; nobody needs to see that
-        with suppress(Exception):  # on the way out anyhow
+        threading.excepthook = lambda _: None  # hide errors of its threads as it shuts down
+        with suppress(Exception):  # exiting anyway
             executor.shutdown(wait=True, kill_workers=True)
 
 

@@ -1,4 +1,4 @@
-"""What all training has in common: the options of learning, a fit, and what is said of it."""
+"""Shared by all training commands: the learning options, the fit, and its report."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ _SOLVERS: dict[str, Callable[[Namespace], Any]] = {
 
 
 def learning_options(command: ArgumentParser) -> None:
-    """Say how weights are learned."""
+    """Add the options of learning."""
     add = command.add_argument_group("learning").add_argument
     add(
         "--loss",
         choices=LOSS_NAMES,
         help="the loss to train for (default hamming; for parse: none, count rules only)",
     )
-    add("--beta", type=positive, help="the weight of recall against precision in F (default 1)")
+    add("--beta", type=positive, help="the weight of recall relative to precision in F (default 1)")
     add("--background", metavar="LABEL", help="the negative label for f1 and iou (default O)")
     add(
         "--objective",
@@ -75,24 +75,24 @@ def learning_options(command: ArgumentParser) -> None:
 
 
 def refuse_learning(options: Namespace) -> None:
-    """Refuse the options of learning where rules are counted and nothing is learned."""
-    refuse(options, _OF_LEARNING, "where rules are only counted: --loss or --objective learns weights")
+    """Raise an error for learning options if rules are only counted."""
+    refuse(options, _OF_LEARNING, "if rules are only counted (add --loss or --objective to learn weights)")
 
 
 def settings(given: Namespace) -> dict[str, Any]:
     """Return the parameters of an estimator."""
     fitting = _OF_TREES if given.task == "parse" else _OF_LABELS
     if given.loss not in (None, *fitting):
-        raise ModelError(f"--loss {given.loss} is not for {given.task}; there are {', '.join(fitting)}")
+        raise ModelError(f"--loss {given.loss} does not work for {given.task}; use {', '.join(fitting)}")
     if given.loss not in ("f1", "chunk-f1"):
-        refuse(given, ["beta"], "but for --loss f1 and chunk-f1")
+        refuse(given, ["beta"], "except with --loss f1 and chunk-f1")
     if given.loss not in ("f1", "iou") or given.task == "parse":
-        refuse(given, ["background"], "but for --loss f1 and iou of tag and chunk")
+        refuse(given, ["background"], "except with --loss f1 and iou of tag and chunk")
     if given.objective is not None:
         return _probabilities(given)
     refuse(given, ["c1", "c2"], "without --objective")
     if given.solver == "cutting-planes":
-        refuse(given, ["averaging", "seed"], "for --solver cutting-planes")
+        refuse(given, ["averaging", "seed"], "with --solver cutting-planes")
     options = filled(given, _USUAL)
     return {
         "loss": _loss(options),
@@ -107,7 +107,7 @@ def _probabilities(given: Namespace) -> dict[str, Any]:
     """Return the parameters of a CRF."""
     refuse(given, ["scaling", "C", "solver", "averaging", "seed"], "with --objective")
     if given.objective == "likelihood" and given.task != "parse":
-        refuse(given, ["loss"], "for --objective likelihood, which has no loss")
+        refuse(given, ["loss"], "with --objective likelihood, which has no loss")
     options = filled(given, {**_USUAL, "passes": 500, "c1": 0.0, "c2": 1.0})
     return {
         "loss": None if options.objective == "likelihood" else _loss(options),
@@ -136,7 +136,7 @@ def _loss(options: Namespace) -> Loss:
 
 
 def fitted(estimator: Any, X: list[Any], y: list[Any]) -> Any:
-    """Fit an estimator; a warning that it is not done becomes a line for the user, as an interrupt does."""
+    """Fit an estimator; warnings about convergence and interrupts are printed as lines for the user."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -158,7 +158,7 @@ def _interruption(estimator: Any) -> str:
 
 
 def learned(estimator: Any, output: str) -> dict[str, Any]:
-    """Return what there is to say of a fit."""
+    """Return the report on a fit."""
     last = estimator.history_[-1] if estimator.history_ else None
     return {
         "output": output,
@@ -182,7 +182,7 @@ def _relative_gap(estimator: Any) -> float:
 
 
 def ended(told: dict[str, Any]) -> int:
-    """Return the exit code of a fit; one that was stopped has kept its best weights, and no workers."""
+    """Return the exit code of a fit; a stopped one has kept its best weights, and its workers are ended."""
     if not told.get("interrupted"):
         return Exit.OK
     end_workers()
@@ -190,7 +190,7 @@ def ended(told: dict[str, Any]) -> int:
 
 
 def tell(told: dict[str, Any], options: Namespace) -> None:
-    """Print what was learned, and how good it is on held-out examples."""
+    """Print what was learned, and the scores on held-out examples."""
     if options.json:
         print(reports.as_json(told))
         return

@@ -1,4 +1,4 @@
-"""What a question would cost, without asking it: plan."""
+"""The cost of a problem, without solving it: plan."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _json(found: Plan | BudgetError, speed: Speed) -> dict[str, Any]:
 
 
 def _solve_plan(problem: ProblemFile, options: Namespace) -> Plan | BudgetError:
-    """Return the plan of the tables, or why there is none, where bounds can answer without them."""
+    """Return the plan of the tables, or the reason why there is none, if bounds can solve it without them."""
     try:
         return problem.plan(operation_limit=None, precision=options.precision, **memory(options))
     except BudgetError as error:
@@ -70,7 +70,7 @@ def _solve_plan(problem: ProblemFile, options: Namespace) -> Plan | BudgetError:
 def _profile_plan(
     problem: ProblemFile, solving: Plan | BudgetError, options: Namespace
 ) -> Plan | BudgetError | None:
-    """Return the plan of the whole profile, or why there is none; None where solving needs the same."""
+    """Return the plan of the full profile, or the reason why there is none; None if it is that of solving."""
     if isinstance(solving, Plan) and solving.statistics == problem.statistics and not solving.window:
         return None
     try:

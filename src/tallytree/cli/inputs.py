@@ -1,4 +1,4 @@
-"""From a file of any known format, and options that add to it, to a problem."""
+"""From a file in any supported format, and options that add to it, to a problem."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ FORMATS = ("json", "uai", "wcsp", "cfn")
 
 
 def problem_of(options: Namespace) -> ProblemFile:
-    """Read the file, then add what the options say."""
+    """Read the file, then apply the options."""
     origin = read_source(options.file)
     kind = options.format or format_of_path(options.file) or _sniffed(origin.data)
     if options.evidence is not None and kind != "uai":
-        raise ModelError(f"--evidence goes with UAI files, and {origin.name} is read as {kind}; use --fix")
+        raise ModelError(f"--evidence is for UAI files, but {origin.name} is read as {kind}; use --fix")
     problem = _uai(origin, options) if kind == "uai" else _READERS[kind](origin)
     return _extended(problem, options)
 
@@ -50,27 +50,27 @@ def read_source(place: str) -> Source:
 
 
 def name_of(place: str) -> str:
-    """Return what to call a file in errors."""
+    """Return the name of a file for error messages."""
     return STANDARD_INPUT if place == "-" else place
 
 
 def check_apart(output: str | None, *inputs: str | None) -> None:
-    """Refuse to write over what was read: examples, or a model."""
+    """Raise an error if the output would overwrite an input."""
     if output is None or not Path(output).is_file():
         return
     if any(place is not None and Path(place).exists() and Path(place).samefile(output) for place in inputs):
-        raise ModelError(f"{output} would be written over: it is read as well; give -o another name")
+        raise ModelError(f"{output} would be overwritten, but it is also an input; give -o another name")
 
 
 def standard_input() -> BinaryIO:
-    """Return the bytes that are piped in; a script may have closed them."""
+    """Return the bytes of standard input, which a script may have closed."""
     if sys.stdin is None:
-        raise OSError(errno.EBADF, "it is closed, and nothing can be read", STANDARD_INPUT)
+        raise OSError(errno.EBADF, "it is closed, so nothing can be read", STANDARD_INPUT)
     return sys.stdin.buffer
 
 
 def format_of_path(path: str) -> str | None:
-    """Return the format that the end of a name stands for, if any."""
+    """Return the format for a file name extension, if any."""
     suffix = Path(path).suffix.lower().removeprefix(".")
     return suffix if suffix in FORMATS else None
 
@@ -116,22 +116,22 @@ def _extended(problem: ProblemFile, options: Namespace) -> ProblemFile:
 
 
 def _check_read(problem: ProblemFile, names: list[str]) -> None:
-    """Refuse values of parameters that are new and that no formula reads: they are misspelt."""
+    """Raise an error for new parameters that no formula reads: they are probably misspelt."""
     formulas = [formula for formula in (problem.objective, problem.where) if formula is not None]
     read = {name for formula in formulas for name in formula.names}
     for name in names:
         if name not in read:
             known = ", ".join(other for other in problem.parameters if other not in names) or "none"
-            raise ModelError(f"--set {name}: no formula reads it, and the parameters are {known}")
+            raise ModelError(f"--set {name}: no formula reads it; the parameters are {known}")
 
 
 def _objective(text: str) -> str | None:
-    """Return the objective to use; the score itself is the same as none."""
+    """Return the objective to use; the plain score is the same as none."""
     return None if text.strip() == "score" else text
 
 
 def _alone(condition: str) -> str:
-    """Check that a condition can be read by itself, before it stands in brackets beside others."""
+    """Check that a condition is valid on its own, before it is put in parentheses and joined with others."""
     try:
         return Formula(condition).text
     except ModelError as error:
@@ -139,7 +139,7 @@ def _alone(condition: str) -> str:
 
 
 def pairs(given: list[str], option: str) -> list[tuple[str, str]]:
-    """Take options of the form NAME=VALUE apart."""
+    """Split options of the form NAME=VALUE."""
     parts = [text.partition("=") for text in given]
     for name, sign, value in parts:
         if not (name.strip() and sign and value.strip()):
@@ -147,7 +147,7 @@ def pairs(given: list[str], option: str) -> list[tuple[str, str]]:
     names = [name.strip() for name, _, _ in parts]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise ModelError(f"{option} has {twice!r} twice; it can be said once")
+        raise ModelError(f"{option} sets {twice!r} twice; give it once")
     return [(name.strip(), value.strip()) for name, _, value in parts]
 
 
@@ -170,7 +170,7 @@ def _value(name: str, text: str) -> float:
 
 
 def write(problem: ProblemFile, path: str, kind: str, decimals: int | None) -> CostScale | None:
-    """Write a problem in a format; for costs, returns how scores come from them."""
+    """Write a problem in a format; for costs, return how they convert to scores."""
     if kind == "json":
         write_problem(problem, path)
         return None
@@ -183,7 +183,7 @@ def write(problem: ProblemFile, path: str, kind: str, decimals: int | None) -> C
 def _plain(problem: ProblemFile) -> Model:
     if problem.where is not None or problem.objective is not None:
         raise ModelError(
-            "the UAI format holds a model and nothing else; this problem has a constraint or an objective. "
+            "a UAI file can only hold a model, but this problem has a constraint or an objective. "
             "Write a .json file, or a .cfn file if its constraint is a conjunction of counts"
         )
     return problem.model

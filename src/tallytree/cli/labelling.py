@@ -1,4 +1,4 @@
-"""Labels for sentences by a trained model: tag, chunk."""
+"""Label sentences with a trained model: tag, chunk."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ _VALID: dict[str, Callable[[str], Any]] = {"bio": tt.valid_bio, "bioes": tt.vali
 
 
 class Labeller(NamedTuple):
-    """A trained model, and what it was trained for."""
+    """A trained model, and the task it was trained for."""
 
     svm: SequenceSVM
     task: Task
@@ -106,7 +106,7 @@ def loaded(path: str, name: str) -> Labeller:
     if task.name != name:
         raise ModelError(f"{path} was trained to {task.name}; use `tallytree {task.name}`")
     if getattr(svm, "features", None) is None:
-        raise ModelError(f"{path} does not say how features are made of sentences; train it again")
+        raise ModelError(f"{path} does not say how to compute features of sentences; train it again")
     return Labeller(svm, task)
 
 
@@ -131,7 +131,7 @@ def _run(name: str) -> Callable[[Namespace], int]:
                     found.append(best[0])
                 write(_lines(options, labeller, block, kind, best, likely))
         if options.score and not truths:
-            raise ModelError(f"there are no sentences in {name_of(options.file)}, and nothing to score")
+            raise ModelError(f"there are no sentences in {name_of(options.file)}, so nothing can be scored")
         if options.score:
             reports.print_values(scored(name, truths, found), machine=options.json)
         return Exit.OK
@@ -147,13 +147,13 @@ def _labellings(
     where: Constraint | None,
     together: int,
 ) -> Iterator[tuple[Block, list[list[str]]]]:
-    """Go through sentences with their labels, none for what has no words; so many are predicted at once."""
+    """Yield sentences with their labels, none for empty sentences; this many are predicted at once."""
     number = 1
     while some := list(islice(blocks, together)):
         sentences = [labeller.task.rows(block, kind) for block in some if block.rows]
         try:
             found = iter(labeller.svm.predict(sentences, decode=decode, where=where) if sentences else [])
-        except InfeasibleError:  # which of them it is
+        except InfeasibleError:  # find out which one it is
             found = (labeller.svm.predict([one], decode=decode, where=where)[0] for one in sentences)
         for block in some:
             yield block, _listed(found, block, number) if block.rows else []
@@ -173,7 +173,7 @@ def _listed(found: Iterator[Any], block: Block, number: int) -> list[list[str]]:
 
 
 def _probabilities(labeller: Labeller, block: Block, kind: Any, labels: list[str]) -> list[float]:
-    """Return how likely each label of a labelling is."""
+    """Return the probability of each label of a labelling."""
     crf: Any = labeller.svm
     found = crf.predict_marginals([labeller.task.rows(block, kind)])[0]
     numbers = {label: number for number, label in enumerate(crf.classes_.tolist())}
@@ -185,10 +185,10 @@ def _check_marginals(options: Namespace, labeller: Labeller, kind: Any) -> None:
         return
     if not hasattr(labeller.svm, "predict_marginals"):
         raise ModelError(
-            f"{options.model} has scores and no probabilities; train it with --objective for --marginals"
+            f"{options.model} gives scores, not probabilities; train it with --objective to use --marginals"
         )
     if options.number is not None or (kind == "conllu" and not options.json):
-        raise ModelError("--marginals goes with one labelling, in columns or with --json")
+        raise ModelError("--marginals needs a single labelling, in columns or with --json")
 
 
 def _lines(
@@ -213,11 +213,11 @@ def _lines(
 
 def _decoder(options: Namespace) -> Any:
     if options.number is not None and (options.decode != "best" or options.maximise is not None):
-        raise ModelError("-k gives the labellings of the best scores; leave out --decode and --maximise")
+        raise ModelError("-k prints the labellings with the best scores; remove --decode and --maximise")
     if options.maximise is not None:
         return _maximising(options)
     if options.decode == "best":
-        refuse(options, ("background", "scale"), "but for --decode expected-f and --maximise")
+        refuse(options, ("background", "scale"), "except with --decode expected-f and --maximise")
         return learning().BestDecoder() if options.number is None else learning().KBestDecoder(options.number)
     chosen = filled(options, {"background": "O", "scale": 1.0})
     return learning().ExpectedFBeta(background=chosen.background, scale=chosen.scale)
@@ -227,7 +227,7 @@ def _maximising(options: Namespace) -> Any:
     name, beta = options.maximise
     chosen = filled(options, {"background": "O", "scale": 1.0})
     if name == "accuracy":
-        refuse(options, ("background",), "for --maximise accuracy")
+        refuse(options, ("background",), "with --maximise accuracy")
         loss = tt.losses.as_loss("hamming")
     else:
         loss = tt.losses.as_loss(name, chosen.background, beta=beta)
@@ -248,7 +248,7 @@ def _constraint(options: Namespace, labels: list[str]) -> Constraint | None:
 
 
 def scored(name: str, truths: list[list[str]], found: list[list[str]]) -> dict[str, float]:
-    """Return how good labellings are: the part that is right and, for chunks, F1 of whole chunks."""
+    """Return the scores of labellings: accuracy and, for chunks, F1 of whole chunks."""
     part = {
         "sentences": len(truths),
         "words": sum(map(len, truths)),

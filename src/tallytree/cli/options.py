@@ -1,4 +1,4 @@
-"""What the commands share: how a command is declared, the options of problems, and how numbers are read."""
+"""Shared by the commands: declaring commands, the options of problems, and parsing numbers."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Command = Callable[[Namespace], int]
 
 
 class _CommandParser(ArgumentParser):
-    """Takes files before, after and between options, also where the last of them can be left out."""
+    """Accepts files before, after and between options, even if the last of them is optional."""
 
     _intermixed = False
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse options first, then what is left; that itself asks for plain parsing."""
+        """Parse options first, then the rest; intermixed parsing itself calls this for plain parsing."""
         if self._intermixed:
             return super().parse_known_args(args, namespace)
         self._intermixed = True
@@ -39,7 +39,7 @@ class _CommandParser(ArgumentParser):
         return found, unknown
 
     def _unknown(self, arguments: list[str]) -> str:
-        """Say which arguments were not understood, and what the first may have meant."""
+        """Report unrecognised arguments, with a suggestion for the first."""
         text = f"unrecognized arguments: {' '.join(arguments)}"
         known = [option for action in self._actions for option in action.option_strings]
         near = get_close_matches(arguments[0].split("=")[0], known, n=1)
@@ -56,7 +56,7 @@ class Commands:
         )
 
     def add(self, name: str, run: Command, about: str, *examples: str) -> ArgumentParser:
-        """Declare a command: what runs it, a line about it, and examples without the name in front."""
+        """Declare a command: the function to run, a line of help, and examples without the command name."""
         lines = "".join(f"  tallytree {name} {example}\n" for example in examples)
         made = self._added.add_parser(
             name,
@@ -74,7 +74,7 @@ class Commands:
 
 
 def input_options(command: ArgumentParser) -> None:
-    """Take a problem, and options that add to it."""
+    """Add the arguments of a problem."""
     add = command.add_argument
     add("file", help="a problem file (.json), a model (.uai, .wcsp, .cfn), or - for standard input")
     add("--format", choices=FORMATS, help="the format of the file (default: from its name)")
@@ -105,14 +105,14 @@ def input_options(command: ArgumentParser) -> None:
 
 
 def count_options(command: ArgumentParser, form: str, about: str) -> None:
-    """Take counts, and constraints on them."""
+    """Add options for counts and constraints."""
     add = command.add_argument
     add("--count", action="append", default=[], metavar=form, help=f"{about}; may be repeated")
     add("--where", action="append", default=[], metavar="FORMULA", help="a constraint; may be repeated")
 
 
 def operations_option(command: ArgumentParser) -> None:
-    """Take a budget of operations."""
+    """Add the operation limit."""
     command.add_argument(
         "--operations",
         type=amount,
@@ -123,7 +123,7 @@ def operations_option(command: ArgumentParser) -> None:
 
 
 def precision_option(command: ArgumentParser) -> None:
-    """Take the precision of the tables."""
+    """Add the precision of the tables."""
     command.add_argument(
         "--precision",
         choices=("double", "single"),
@@ -133,22 +133,22 @@ def precision_option(command: ArgumentParser) -> None:
 
 
 def strategy_option(command: ArgumentParser) -> None:
-    """Take the way to one answer."""
+    """Add the strategy."""
     command.add_argument(
         "--strategy",
         choices=get_args(Strategy),
         default="auto",
-        help="full computes whole tables, bounds rules out most tallies first; auto chooses (default)",
+        help="full computes full tables, bounds rules out most tallies first; auto chooses (default)",
     )
 
 
 def json_option(command: ArgumentParser, about: str = "print JSON") -> None:
-    """Answer machines."""
+    """Add JSON output."""
     command.add_argument("--json", action="store_true", help=about)
 
 
 def quiet_option(command: ArgumentParser) -> None:
-    """Show nothing but the answer."""
+    """Add an option to hide progress."""
     command.add_argument("--quiet", action="store_true", help="do not show progress")
 
 
@@ -156,36 +156,36 @@ def quiet_option(command: ArgumentParser) -> None:
 
 
 def refuse(options: Namespace, names: Iterable[str], why: str) -> None:
-    """Refuse options that mean nothing here; those that were not given are None, or False."""
+    """Raise an error for options that do not apply; unset ones are None or False."""
     for name in names:
         given = getattr(options, name)
         if given is not None and given is not False:
-            raise ModelError(f"--{name.replace('_', '-')} means nothing {why}; leave it out")
+            raise ModelError(f"--{name.replace('_', '-')} has no effect {why}; remove it")
 
 
 def filled(options: Namespace, usual: Mapping[str, Any]) -> Namespace:
-    """Return the options with the usual values of those that were not given."""
+    """Return the options with defaults for those not given."""
     given = {name: value for name, value in vars(options).items() if value is not None}
     return Namespace(**{**vars(options), **usual, **given})
 
 
 def budget(options: Namespace) -> dict[str, Any]:
-    """Return the limits of a run, and its order."""
+    """Return the limits of a run, and its elimination order."""
     return {**memory(options), "operation_limit": options.operations or None}
 
 
 def memory(options: Namespace) -> dict[str, Any]:
-    """Return the memory limit of a run, and its order."""
+    """Return the memory limit of a run, and its elimination order."""
     return {"memory_limit": options.memory, "order": options.order}
 
 
 def shown(options: Namespace) -> bool:
-    """Return whether a person looks on."""
+    """Return whether progress is shown."""
     return not (options.quiet or options.json)
 
 
 def terminal_width() -> int:
-    """Return the columns of the terminal; a file has any number."""
+    """Return the width of the terminal; unlimited for a file."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else 100_000
 
 
@@ -209,7 +209,7 @@ def amount(text: str) -> float:
 
 
 def order(text: str) -> str | tuple[int, ...]:
-    """Read an elimination order: a heuristic, or the numbers of the variables."""
+    """Read an elimination order: a heuristic, or variable numbers."""
     if text in METHODS:
         return text
     try:
@@ -221,21 +221,21 @@ def order(text: str) -> str | tuple[int, ...]:
 
 
 def natural(text: str) -> int:
-    """Read a whole number from 0."""
+    """Read a non-negative integer."""
     if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise argparse.ArgumentTypeError(f"expected a whole number, got {text!r}")
+        raise argparse.ArgumentTypeError(f"expected a non-negative integer, got {text!r}")
     return int(text)
 
 
 def number(text: str) -> int:
-    """Read a whole number from 1."""
+    """Read a positive integer."""
     if not natural(text):
-        raise argparse.ArgumentTypeError("expected a whole number from 1, got '0'")
+        raise argparse.ArgumentTypeError("expected a positive integer, got '0'")
     return natural(text)
 
 
 def positive(text: str) -> float:
-    """Read a number above 0."""
+    """Read a positive number."""
     try:
         number = float(text)
     except ValueError:
@@ -246,5 +246,5 @@ def positive(text: str) -> float:
 
 
 def least(text: str) -> float:
-    """Read a number from 0 on."""
+    """Read a non-negative number."""
     return 0.0 if text.strip("0.") == "" and "0" in text else positive(text)

@@ -1,4 +1,4 @@
-"""Problems as other files: convert, explore."""
+"""Write problems to other files: convert, explore."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def add(commands: Commands) -> None:
 def _convert(options: Namespace) -> int:
     kind = options.to or format_of_path(options.output)
     if kind is None:
-        raise ModelError(f"say with --to what format {options.output} is to have: {', '.join(FORMATS)}")
+        raise ModelError(f"give the format of {options.output} with --to: {', '.join(FORMATS)}")
     problem = problem_of(options)
     with _written(options.output) as path:
         scale = write(problem, path, kind, options.decimals)
@@ -76,7 +76,7 @@ def _convert(options: Namespace) -> int:
 
 
 def _scale(scale: CostScale) -> str:
-    """Say how scores come from the costs that were written."""
+    """Explain how the costs that were written convert to scores."""
     cost = "cost" if scale.scale == 1 else f"cost / {scale.scale:g}"
     return f"score = {scale.offset:g} - {cost}" if scale.offset else f"score = -{cost}"
 
@@ -86,7 +86,7 @@ def _explore(options: Namespace) -> int:
     named = "problem" if options.file == "-" else Path(options.file).stem
     output = options.output or f"{named}.html"
     with (
-        progress("the profile and its labellings", shown=not options.quiet),
+        progress("computing the profile and its labellings", shown=not options.quiet),
         _written(output) as path,
     ):
         write_page(problem, path, title=options.title or named, **budget(options))
@@ -101,7 +101,7 @@ def _explore(options: Namespace) -> int:
 
 @contextmanager
 def _written(output: str) -> Iterator[str]:
-    """Give the path to write to; what is meant for standard output goes there at the end."""
+    """Yield the path to write to; output for standard output is copied there at the end."""
     if output != "-":
         yield output
         return
@@ -112,6 +112,6 @@ def _written(output: str) -> Iterator[str]:
 
 
 def _tell(options: Namespace, document: dict[str, object]) -> None:
-    """Print a document for machines, beside the output if that is on standard output itself."""
+    """Print a JSON document; to standard error if standard output is in use."""
     stream = sys.stderr if options.output == "-" else sys.stdout
     stream.write(reports.as_json(document) + "\n")

@@ -1,4 +1,4 @@
-"""Trees for sentences, by a grammar or a trained parser: parse."""
+"""Parse sentences with a grammar or a trained parser: parse."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tallytree.parsing.treebank import tree_line
 
 
 class Parser(NamedTuple):
-    """From words to all their trees, and the labels that these can have."""
+    """Maps words to a forest, with the labels that its trees can have."""
 
     forest: Callable[[Sequence[str]], Forest]
     labels: Sequence[str]
@@ -69,7 +69,7 @@ def add(commands: Commands) -> None:
 
 
 class Question(NamedTuple):
-    """What is asked of each sentence."""
+    """What to predict for each sentence."""
 
     counts: list[TreeStatistic]
     where: Any
@@ -82,14 +82,14 @@ class Question(NamedTuple):
         counts = counts_of(options, [*labels, _ANY], _count)
         where = constraint_of(options, counts)
         if options.decode == "best":
-            refuse(options, ["penalty"], "but for --decode max-bracket")
+            refuse(options, ["penalty"], "except with --decode max-bracket")
             return cls(counts, where, options.number or 1, None)
         if where is not None or options.number:
-            raise ModelError("max-bracket gives one tree, the best of all in expectation: no --where, no -k")
+            raise ModelError("--decode max-bracket predicts a single tree; remove --where and -k")
         return cls(counts, where, 1, options.penalty or 0.0)
 
     def answers(self, forest: Forest) -> list[Parse]:
-        """Return the trees of a sentence, best first; none where there is none."""
+        """Return the trees of a sentence, best first; empty if there are none."""
         if self.penalty is not None:
             penalty = self.penalty
             return _or_none(lambda: [forest.max_bracket(penalty)])
@@ -110,7 +110,7 @@ def _or_none(ask: Callable[[], list[Parse]]) -> list[Parse]:
 
 
 def parser_of(path: str) -> Parser:
-    """Read a grammar, or a parser that was trained."""
+    """Read a grammar, or a trained parser."""
     with open(path, "rb") as file:
         archive = file.read(len(_ARCHIVE)) == _ARCHIVE
     if not archive:
@@ -119,7 +119,7 @@ def parser_of(path: str) -> Parser:
     svm: Any = learning().load(path)
     if not isinstance(svm, learning().TreeSVM):
         raise ModelError(
-            f"{path} holds no parser but a {type(svm).__name__}; `tallytree train parse` makes one"
+            f"{path} holds a {type(svm).__name__}, not a parser; train one with `tallytree train parse`"
         )
     return Parser(svm.forest, svm.grammar_.labels)
 
@@ -132,7 +132,7 @@ def _parse(options: Namespace) -> int:
         options.format is None and (options.score or Path(options.file).suffix in _OF_TREES)
     )
     if options.score and not as_trees:
-        raise ModelError("--score compares with trees, and raw text has none; give a treebank")
+        raise ModelError("--score compares with trees, but raw text has none; give a treebank")
     gold = trees_of(options.file, some=options.score) if as_trees else []
     sentences = (tree.words for tree in gold) if as_trees else _of_text(options.file)
     found: list[Tree | None] = []
@@ -152,7 +152,7 @@ def _parse(options: Namespace) -> int:
 
 
 def parsed(forest: Forest) -> Tree | None:
-    """Return the best tree of a sentence, if it has one."""
+    """Return the best tree of a sentence, or None."""
     answers = _or_none(lambda: [forest.best()])
     return answers[0].tree if answers else None
 
@@ -161,7 +161,7 @@ def parsed(forest: Forest) -> Tree | None:
 
 
 def trees_of(path: str, *, some: bool = True) -> list[Tree]:
-    """Read a treebank, or standard input; where ``some`` are needed, none is an error."""
+    """Read a treebank, or standard input; if ``some`` is set, an empty one is an error."""
     trees = read_treebank(read_source(path))
     if some and not trees:
         raise ModelError(f"there are no trees in {name_of(path)}")
@@ -181,7 +181,7 @@ def _lines(
         best = {"trees": told} if options.number else told[0] if told else {"tree": None}
         yield reports.as_json({"words": list(words), **best})
     elif not answers:
-        yield ""  # a line for every sentence
+        yield ""  # one line per sentence
     elif options.pretty:
         yield from chain.from_iterable((answer.tree.pretty(), "") for answer in answers)
     else:
@@ -194,7 +194,7 @@ def _told(question: Question, answer: Parse) -> dict[str, Any]:
 
 
 def scored_parses(gold: Sequence[Tree], found: Sequence[Tree | None]) -> dict[str, Any]:
-    """Return how good parses are, by the conventions of the usual scorer."""
+    """Return the scores of parses, by the conventions of EVALB."""
     scores = score_brackets(gold, found)
     return {
         "sentences": scores.sentences,

@@ -111,21 +111,21 @@ def _computed(options: Namespace) -> tuple[ProblemFile, Distribution]:
     problem = problem_of(options)
     if problem.constraint is not None or problem.objective is not None:
         raise ModelError(
-            "probabilities are those of all labellings, so a constraint and an objective mean nothing here; "
-            "--objective score drops an objective, and --given conditions on a tally in place of a constraint"
+            "probabilities are over all labellings, so constraints and objectives do not apply; "
+            "use --objective score to drop an objective, and --given instead of a constraint"
         )
     with progress("probabilities", shown=shown(options)):
         return problem, problem.distribution(**budget(options))
 
 
 def _tally(problem: ProblemFile, options: Namespace) -> list[int] | None:
-    """Return the tally that ``--given`` names."""
+    """Return the tally given by ``--given``."""
     given = dict(pairs(options.given, "--given"))
     if not given:
         return None
     if set(given) != set(problem.names):
         raise ModelError(
-            f"--given needs one number for each statistic ({', '.join(problem.names) or 'there is none'}), "
+            f"--given needs one number for each statistic ({', '.join(problem.names) or 'there are none'}), "
             f"got {', '.join(given)}"
         )
     return [_whole(name, given[name]) for name in problem.names]
@@ -135,4 +135,4 @@ def _whole(name: str, text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise ModelError(f"--given {name}: expected a whole number, got {text!r}") from None
+        raise ModelError(f"--given {name}: expected an integer, got {text!r}") from None

@@ -1,4 +1,4 @@
-"""Questions about a problem: solve, profile, k-best, relax."""
+"""Solve problems: solve, profile, k-best, relax."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def add(commands: Commands) -> None:
 def _add_own(
     solve: ArgumentParser, profile: ArgumentParser, k_best: ArgumentParser, relax: ArgumentParser
 ) -> None:
-    """Declare the options that one command has."""
+    """Add the options of single commands."""
     precision_option(solve)
     strategy_option(solve)
     solve.add_argument("--explain", action="store_true", help="explain why the answer is optimal")

@@ -1,4 +1,4 @@
-"""What the command prints: tables for people, JSON for machines."""
+"""Output of the commands: tables for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _BAR = 30  # characters of the longest bar
 
 
 def as_json(value: Any) -> str:
-    """Write one JSON document; infinities, which JSON does not have, become texts."""
+    """Write one JSON document; infinities, which JSON does not support, become strings."""
     return _NOT_PLAIN.sub(_coded, json.dumps(_finite(value), allow_nan=False, ensure_ascii=False))
 
 
-_NOT_PLAIN = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")  # what terminals obey and JSON lets pass
+_NOT_PLAIN = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")  # obeyed by terminals, not escaped by JSON
 
 
 def _coded(match: re.Match[str]) -> str:
@@ -48,7 +48,7 @@ def _finite(value: Any) -> Any:
 
 
 def print_values(values: Mapping[str, Any], *, machine: bool) -> None:
-    """Print named values, for machines or for people."""
+    """Print named values, as JSON or as text."""
     if machine:
         print(as_json(dict(values)))
         return
@@ -61,7 +61,7 @@ def print_values(values: Mapping[str, Any], *, machine: bool) -> None:
 
 
 def solution_json(problem: ProblemFile, solution: Solution) -> dict[str, Any]:
-    """Return a solution as plain data."""
+    """Return a solution for JSON."""
     return {
         "value": solution.value,
         "score": solution.score,
@@ -72,7 +72,7 @@ def solution_json(problem: ProblemFile, solution: Solution) -> dict[str, Any]:
 
 
 def solution_lines(problem: ProblemFile, solution: Solution, width: int) -> Iterator[str]:
-    """Show a solution to a person."""
+    """Format a solution as text."""
     if problem.objective is not None:
         yield f"value  {solution.value:.10g}"
     yield f"score  {solution.score:.10g}"
@@ -86,7 +86,7 @@ def solution_lines(problem: ProblemFile, solution: Solution, width: int) -> Iter
 
 
 def proof_json(solution: Solution) -> dict[str, Any]:
-    """Return what a solution by bounds rests on as plain data."""
+    """Return the proof of a solution by bounds for JSON."""
     found = solution.certificate
     if not isinstance(found, BoundsCertificate):
         return {}
@@ -95,7 +95,7 @@ def proof_json(solution: Solution) -> dict[str, Any]:
 
 
 def proof_lines(solution: Solution) -> Iterator[str]:
-    """Say in a line what a solution by bounds rests on."""
+    """Summarise the proof of a solution by bounds in one line."""
     found = solution.certificate
     if isinstance(found, BoundsCertificate):
         yield ""
@@ -115,7 +115,7 @@ def _labelling(solution: Solution, width: int) -> Iterator[str]:
 
 
 def _wrapped(columns: Sequence[tuple[str, str]], width: int) -> Iterator[str]:
-    """Put names over labels, in as many pairs of lines as the width asks for."""
+    """Print names above labels, wrapped to the width."""
     rest = iter(columns)
     upper: list[str] = []
     lower: list[str] = []
@@ -132,7 +132,7 @@ def _wrapped(columns: Sequence[tuple[str, str]], width: int) -> Iterator[str]:
 
 
 def ranked_lines(problem: ProblemFile, found: Sequence[Solution], width: int) -> Iterator[str]:
-    """Show several labellings, one in a line, with those that differ from the first marked."""
+    """Format several labellings, one per line, marking those that differ from the first."""
     heads = ["", *(["value"] if problem.objective is not None else []), "score", *problem.names, "labelling"]
     rows = []
     for number, solution in enumerate(found, start=1):
@@ -148,7 +148,7 @@ def _cut(lines: Iterable[str], width: int) -> Iterator[str]:
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Numbers to the right, the last column to the left."""
+    """Align numbers to the right, and the last column to the left."""
     heads = list(map(visible, heads))
     sizes = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     for row in (heads, *rows):
@@ -160,7 +160,7 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]
 
 
 def _columns(problem: ProblemFile, profile: Profile) -> tuple[Any, Any, int | None]:
-    """Return the values (None without an objective), where the constraint holds, and the best row."""
+    """Return the values (None without an objective), whether the constraint holds, and the best row."""
     values, holds = None, np.ones(len(profile), dtype=bool)
     if problem.objective is not None:
         function = problem.function(problem.statistics)
@@ -175,7 +175,7 @@ def _columns(problem: ProblemFile, profile: Profile) -> tuple[Any, Any, int | No
 
 
 def profile_json(problem: ProblemFile, profile: Profile) -> dict[str, Any]:
-    """Return a profile as plain data."""
+    """Return a profile for JSON."""
     values, holds, best = _columns(problem, profile)
     document = {
         "statistics": list(problem.names),
@@ -188,7 +188,7 @@ def profile_json(problem: ProblemFile, profile: Profile) -> dict[str, Any]:
 
 
 def profile_lines(problem: ProblemFile, profile: Profile, limit: int | None) -> Iterator[str]:
-    """Show a profile: a row for each tally, an arrow at the best one that is allowed."""
+    """Format a profile: one row per tally, with an arrow at the best one that is allowed."""
     values, holds, best = _columns(problem, profile)
     heads = [*problem.names, "score", *(["value"] if values is not None else []), ""]
     shown = len(profile) if limit is None else min(limit, len(profile))
@@ -212,7 +212,7 @@ def _rows(profile: Profile, values: Any, holds: Any, best: int | None) -> Iterat
 
 
 def distribution_json(problem: ProblemFile, found: Distribution) -> dict[str, Any]:
-    """Return the probabilities of all tallies as plain data."""
+    """Return the probabilities of all tallies for JSON."""
     return {
         "statistics": list(problem.names),
         "tallies": found.tallies.tolist(),
@@ -222,7 +222,7 @@ def distribution_json(problem: ProblemFile, found: Distribution) -> dict[str, An
 
 
 def distribution_lines(problem: ProblemFile, found: Distribution, limit: int | None) -> Iterator[str]:
-    """Show the probability of each tally, with a bar."""
+    """Format the probability of each tally, with a bar."""
     shown = len(found.tallies) if limit is None else min(limit, len(found.tallies))
     chances = found.probabilities[:shown]
     largest = float(found.probabilities.max())
@@ -236,7 +236,7 @@ def distribution_lines(problem: ProblemFile, found: Distribution, limit: int | N
 
 
 def marginal_lines(problem: ProblemFile, tables: Sequence[NDArray[np.float64]]) -> Iterator[str]:
-    """Show the probability of each state of each variable: a line for each variable."""
+    """Format the probability of each state, one line per variable."""
     model = problem.model
     for variable, table in enumerate(tables):
         name = str(variable) if model.variables is None else model.variables[variable]
@@ -246,7 +246,7 @@ def marginal_lines(problem: ProblemFile, tables: Sequence[NDArray[np.float64]]) 
 
 
 def drawn_json(problem: ProblemFile, labelling: NDArray[np.int64]) -> dict[str, Any]:
-    """Return a labelling that was drawn as plain data."""
+    """Return a sampled labelling for JSON."""
     return {
         "score": problem.model.score(labelling),
         "tally": {s.name: int(s.tally(labelling)) for s in problem.statistics},
@@ -256,7 +256,7 @@ def drawn_json(problem: ProblemFile, labelling: NDArray[np.int64]) -> dict[str, 
 
 
 def drawn_lines(problem: ProblemFile, drawn: NDArray[np.int64], width: int) -> Iterator[str]:
-    """Show labellings that were drawn, one in a line."""
+    """Format sampled labellings, one per line."""
     rows = []
     for labelling in drawn:
         labels = " ".join(map(visible, np.ravel(problem.model.labels(labelling)).tolist()))

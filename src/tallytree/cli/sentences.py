@@ -1,6 +1,6 @@
-"""Sentences in and out: files in columns, CoNLL-U, and raw text of one sentence on each line.
+"""Reading and writing sentences: columns, CoNLL-U, and raw text with one sentence per line.
 
-What goes in comes out again, with a column more (or, in CoNLL-U, with one filled in): comments and all.
+The input is copied to the output with an additional column (or, in CoNLL-U, with one filled in), including
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ LAST = -1
 
 
 class Task(NamedTuple):
-    """What a labeller was trained for; its notes in the file of the model."""
+    """What a labeller was trained for; stored in the file of the model."""
 
     name: str
-    reads: tuple[str, ...]  # what its features are made of: ``word``, perhaps ``tag``
+    reads: tuple[str, ...]  # the columns used for features: ``word``, possibly ``tag``
     format: Format  # of the training data
-    column: int  # where the labels were, from 0; -1 for the last column
+    column: int  # the column of the labels, from 0; -1 for the last column
 
     @classmethod
     def of(cls, notes: Any, path: str) -> Task:
-        """Read the notes of a model."""
+        """Read the task of a model."""
         try:
             task = cls(notes["name"], tuple(notes["reads"]), notes["format"], int(notes["column"]))
             right = (
@@ -55,20 +55,20 @@ class Task(NamedTuple):
         return task
 
     def rows(self, block: Block, kind: Format) -> list[Row]:
-        """Return what the features are made of."""
+        """Return the columns used for features."""
         places = _PLACES[kind]
         missing = [what for what in self.reads if what not in places]
         if missing:
             raise ModelError(
-                f"this model reads a {missing[0]} for each word, which raw text has not; give it columns"
+                f"this model needs a {missing[0]} for each word, which raw text does not have; use columns"
             )
         columns = [_column(block, places[what], what) for what in self.reads]
         return list(zip(*columns, strict=True))
 
     def labels(self, block: Block, kind: Format) -> list[str]:
-        """Return the labels that a file has already."""
+        """Return the labels in a file."""
         if kind == "text":
-            raise ModelError("raw text has no labels to learn from or to compare with; give columns")
+            raise ModelError("raw text has no labels to train on or to compare with; use columns")
         column = self.target if kind == "conllu" else self.column
         return _column(block, column, "label")
 
@@ -92,7 +92,7 @@ def _column(block: Block, place: int, what: str) -> list[str]:
 
 
 def column_of(text: str | None, name: str, kind: Format) -> int:
-    """Return the column of the labels: what ``--column`` says, or where they usually are."""
+    """Return the column of the labels: as given by ``--column``, or the usual one."""
     if text is None:
         return _PLACES[kind]["tag"] if name == "tag" else LAST
     if text == "last":
@@ -101,27 +101,25 @@ def column_of(text: str | None, name: str, kind: Format) -> int:
         return Token._fields.index(text.lower())
     if text.isascii() and text.isdigit() and 0 < int(text) < 1000:
         return int(text) - 1
-    raise ModelError(
-        f"--column takes a number from 1, 'last', or a name of CoNLL-U such as xpos; got {text!r}"
-    )
+    raise ModelError(f"--column takes a number from 1, 'last', or a CoNLL-U name such as xpos; got {text!r}")
 
 
 def format_of(given: str | None, path: str, otherwise: Format) -> Format:
-    """Return the format of a file: as given, by the end of its name, or the usual one."""
+    """Return the format of a file: as given, by its extension, or the usual one."""
     chosen: Any = given or ("conllu" if Path(path).suffix == ".conllu" else otherwise)
     return chosen  # type: ignore[no-any-return]
 
 
 def blocks_of(path: str, kind: Format) -> Iterator[Block]:
-    """Go through the sentences of a file, or of standard input (``-``)."""
+    """Iterate over the sentences of a file, or of standard input (``-``)."""
     if kind == "text":
         return (_of_words(line.split()) for line in text_lines(path))
     return (plain_blocks if kind == "columns" else conllu_blocks)(_source(path))
 
 
 def text_lines(path: str) -> Iterator[str]:
-    """Go through the lines of a text that are not empty."""
-    for block in plain_blocks(_source(path), comments=""):  # every line is a comment: none is taken apart
+    """Iterate over the non-empty lines of a text."""
+    for block in plain_blocks(_source(path), comments=""):  # every line is a comment: none is parsed
         yield from block.lines
 
 
@@ -134,7 +132,7 @@ def _of_words(words: list[str]) -> Block:
 
 
 def labelled(block: Block, kind: Format, columns: Sequence[Sequence[str]], target: int) -> list[str]:
-    """Return the lines of a block with labels: a column more for each labelling, or one that is filled in."""
+    """Return the lines of a block with labels: one more column per labelling, or one that is filled in."""
     lines = list(block.lines)
     for token, place in enumerate(block.places):
         labels = [labelling[token] for labelling in columns]
@@ -150,7 +148,7 @@ def labelled(block: Block, kind: Format, columns: Sequence[Sequence[str]], targe
 
 @contextmanager
 def written_to(path: str | None, *, shown: bool) -> Iterator[Callable[[list[str]], None]]:
-    """Give a function that writes lines to a file, to standard output, or nowhere."""
+    """Yield a function that writes lines to a file, to standard output, or nowhere."""
 
     def writer(stream: TextIO) -> Callable[[list[str]], None]:
         return lambda lines: stream.writelines(for_terminal(f"{line}\n", stream) for line in lines)

@@ -1,9 +1,9 @@
-"""Text for people, and a line on the terminal while something runs.
+"""Text for the terminal, and a progress line.
 
-Control characters that come from files, options or errors are shown and not obeyed.
+Control characters from files, options or errors are escaped.
 
-A name may hold what sets the title of a terminal, clears it, or goes to another line and forges one. Programs
-get texts as they are: in JSON, which escapes them by itself, in files, and through pipes.
+A name may contain sequences that set the title of a terminal, clear it, or fake another line. Programs
+get text unchanged: in JSON, which does its own escaping, in files, and through pipes.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from time import monotonic
 from typing import TextIO
 
 _HIDDEN = "\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
-"""Controls of terminals, signs that end lines, and those that turn the direction of what follows."""
+"""Control characters of terminals, line separators, and characters that change the text direction."""
 
 _ALL = re.compile(f"[{_HIDDEN}]")
 _BUT_LAYOUT = re.compile(f"(?![\n\t])[{_HIDDEN}]")
 
 
 def visible(text: object) -> str:
-    r"""Return a text with all control characters escaped, ends of lines among them.
+    r"""Return a text with all control characters escaped, including line breaks.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def visible(text: object) -> str:
 
 
 def visible_lines(text: object) -> str:
-    """Return a text of several lines; all but the first are indented, so that none can pass for another's."""
+    """Return a text of several lines; all but the first are indented, so that none can be mistaken."""
     first, *rest = _BUT_LAYOUT.sub(_escaped, str(text)).split("\n")
     return "\n".join([first, *(line if line[:1] in ("", " ") else f"  {line}" for line in rest)])
 
@@ -47,11 +47,11 @@ _WORDS = {
     "operation_limit": "--operations",
     "(order=)": "(--order)",
 }
-"""What the library calls things, and what the command line does."""
+"""Maps the names of the library to those of the command line."""
 
 
 def in_options(text: str) -> str:
-    """Return advice in the words of the command line.
+    """Return advice with the option names of the command line.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def in_options(text: str) -> str:
 
 
 def for_terminal(text: str, stream: TextIO) -> str:
-    """Return data as a stream is to have it: as it is, but on a terminal with control characters escaped."""
+    """Return data for a stream: unchanged, but with control characters escaped on a terminal."""
     return _BUT_LAYOUT.sub(_escaped, text) if stream.isatty() else text
 
 
@@ -72,7 +72,7 @@ def _escaped(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode("ascii")
 
 
-_PATIENCE = 0.7  # seconds before anything is shown
+_PATIENCE = 0.7  # seconds before the line appears
 _PACE = 0.2
 
 

@@ -1,4 +1,4 @@
-"""Models from examples: train tag, train chunk, train parse."""
+"""Train models: train tag, train chunk, train parse."""
 
 from __future__ import annotations
 
@@ -87,14 +87,14 @@ def _train(options: Namespace) -> int:
 
 
 def _train_labeller(options: Namespace) -> int:
-    refuse(options, ("horizontal", "vertical", "tail"), "but for parse")
+    refuse(options, ("horizontal", "vertical", "tail"), "except for parse")
     kind = format_of(options.format, options.data, "columns")
     column = column_of(options.column, options.task, kind)
     tagged = options.task == "chunk" and (kind == "conllu" or column != 1)
     task = Task(options.task, ("word", "tag") if tagged else ("word",), kind, column)
     blocks = _sentences(options.data, kind)
     if tagged and len(blocks[0].rows[0]) == 2:
-        task = task._replace(reads=("word",))  # words and labels, and no tags between them
+        task = task._replace(reads=("word",))  # words and labels, without tags
     test = None if options.test is None else _Examples.read(options.test, kind)
     svm = _estimator(options, task)
     fitted(svm, [task.rows(block, kind) for block in blocks], [task.labels(block, kind) for block in blocks])
@@ -125,7 +125,7 @@ def _least(options: Namespace) -> int:
 
 
 class _Examples(NamedTuple):
-    """Held-out sentences, read before training: a file that cannot be read is told of at once."""
+    """Held-out sentences, read before training, so that unreadable files are reported at once."""
 
     kind: Format
     blocks: list[Block]
@@ -143,7 +143,7 @@ class _Examples(NamedTuple):
 
 
 def _train_parser(options: Namespace) -> int:
-    refuse(options, ("format", "column"), "but for tag and chunk")
+    refuse(options, ("format", "column"), "except for tag and chunk")
     counts = options.loss is None and options.objective is None
     if counts:
         refuse_learning(options)

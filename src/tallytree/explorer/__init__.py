@@ -1,8 +1,8 @@
-"""An explorer in the browser: one page, self-contained, that holds every answer a profile has.
+"""An explorer for the browser: a self-contained page with every answer of a profile.
 
-The profile has the best score for every tally, and the page gets the labelling behind each. So the optimum
-under any objective and any constraint on the same statistics is a look-up, which the page does by itself: the
-formulas travel as the postfix instructions that run here, too. No server, no network.
+The profile has the best score for every tally, and the page has the labelling of each. So the optimum
+under any objective and any constraint on the same statistics is a look-up in the page itself: formulas
+are included as the same postfix instructions that run here. No server, no network.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tallytree.statistics.formulas import Formula
 __all__ = ["page", "write_page"]
 
 MOST_LABELS = 20_000_000
-"""The most labels that a page may hold, over all tallies; a page of some 20 MB."""
+"""The maximum number of labels in a page, over all tallies; a page of about 20 MB."""
 
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -40,16 +40,16 @@ def write_page(
     operation_limit: float | None = MOST_OPERATIONS,
     order: Order | None = None,
 ) -> None:
-    """Write the page of a problem; it appears under its name only when it is complete.
+    """Write the page of a problem; the file appears only once it is complete.
 
     Parameters
     ----------
     problem : ProblemFile
-        Its statistics become axes and ranges, its parameters sliders.
+        Its statistics become axes and ranges, its parameters become sliders.
     path : path
-        Where to. An existing file is replaced.
+        The file to write. An existing file is replaced.
     title : str
-        What the page is called.
+        The title of the page.
     memory_limit, operation_limit, order
         As for :meth:`ProblemFile.plan`.
 
@@ -58,7 +58,7 @@ def write_page(
     InfeasibleError
         Every labelling is forbidden.
     BudgetError
-        There are too many tallies for one page, or a limit is passed.
+        There are too many tallies for one page, or a limit is exceeded.
     """
     found = problem.profile(memory_limit=memory_limit, operation_limit=operation_limit, order=order)
     write_atomically(path, [page(problem, found, title=title)])
@@ -81,14 +81,14 @@ def page(problem: ProblemFile, profile: Profile, *, title: str = "tallytree expl
     labels = len(profile) * len(problem.model)
     if labels > MOST_LABELS:
         raise BudgetError(
-            f"{len(profile)} tallies of {len(problem.model)} variables are {labels} labels, and a page "
-            f"holds {MOST_LABELS}; use fewer statistics, or cap them"
+            f"{len(profile)} tallies of {len(problem.model)} variables are {labels} labels, but a page "
+            f"can hold at most {MOST_LABELS}; use fewer statistics, or cap them"
         )
     data = json.dumps(_data(problem, profile, title), allow_nan=False, separators=(",", ":"))
     parts = {name: _part(name) for name in ("style.css", "explorer.js")}
     text = _part("page.html").replace("/*STYLE*/", parts["style.css"])
     text = text.replace("/*SCRIPT*/", parts["explorer.js"])
-    return text.replace("/*DATA*/", data.replace("<", "\\u003c"))  # no name can end the script
+    return text.replace("/*DATA*/", data.replace("<", "\\u003c"))  # so that no name can end the script
 
 
 def _part(name: str) -> str:
@@ -137,12 +137,12 @@ def _formula(formula: Formula | None) -> dict[str, Any] | None:
 
 
 def _plain(argument: Any) -> Any:
-    """JSON has no infinity; the page knows the word."""
+    """Replace infinities, which JSON does not support, by words."""
     return "inf" if argument == math.inf else argument
 
 
 def _parameter(name: str, parameter: Parameter) -> dict[str, Any]:
-    """Describe a slider: its ends are those that are given, or leave room around the value."""
+    """Describe a slider: its ends are as given, or leave room around the value."""
     value = parameter.value
     low = min(0.0, 2 * value) if parameter.low is None else parameter.low
     high = max(1.0, 2 * value) if parameter.high is None else parameter.high

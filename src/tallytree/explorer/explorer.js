@@ -173,7 +173,7 @@ function answer(result) {
   $("labelling").replaceChildren();
   $("states").replaceChildren();
   if (row < 0) {
-    box.append(make("span", { className: "none", textContent: "no labelling satisfies all this" }));
+    box.append(make("span", { className: "none", textContent: "no labelling satisfies the constraints" }));
     return;
   }
   if (data.objective) box.append(make("span", {}, "value ", make("b", { id: "value", textContent: shown(result.values[row]) })));

@@ -1,4 +1,4 @@
-"""Files: models and problems of our own, and in the formats of other tools; and sentences in columns."""
+"""Reading and writing files: problem files, models in formats of other tools, and sentences in columns."""
 
 from typing import TYPE_CHECKING
 
@@ -43,5 +43,5 @@ __all__ = [
     "write_wcsp",
 ]
 
-if not TYPE_CHECKING:  # a type checker is to know the new names alone
+if not TYPE_CHECKING:  # type checkers only see the new names
     __getattr__ = renamed(__name__, {"Problem": "ProblemFile"})

@@ -1,4 +1,4 @@
-"""Cost function networks in toulbar2's ``.cfn`` format: JSON with much freedom, and decimal costs.
+"""Cost function networks in toulbar2's ``.cfn`` format: relaxed JSON with decimal costs.
 
     {problem: {name: week, mustbe: "<100.0"}
      variables: {mo: [dry wet], tu: [dry wet]}
@@ -6,8 +6,8 @@
                  most: {scope: [mo tu], type: wamong,
                         params: {metric: hard cost: 100 values: [1] min: 0 max: 1}}}}
 
-A file is a tree of words (``cfn_words.py``); what they mean depends on their order, and some tags may be left
-out.
+A file is a tree of words (``cfn_words.py``); their meaning depends on their order, and some tags may be
+omitted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tallytree.io.problems import ProblemFile
 
 MOST_STATES = 2**31 - 1
 LONGEST_NUMBER = 40
-EXPANSION = 200  # a word of two bytes becomes two objects with their place
+EXPANSION = 200  # a word of two bytes becomes two objects with their position
 
 Scope = tuple[int, ...]
 
@@ -50,14 +50,14 @@ def read_cfn(path: Readable) -> ProblemFile:
     Returns
     -------
     ProblemFile
-        Scores are costs with the sign turned, or as they are where the file asks for a maximum
+        Scores are negated costs, or the costs themselves if the file asks for a maximum
         (``mustbe: ">…"``). Entries that no solution within the bound can have are forbidden. Count
-        constraints are statistics with conditions, prices on them terms of the objective.
+        constraints become statistics with conditions, and prices on them become terms of the objective.
 
     Raises
     ------
     ModelError
-        The text is not what the format asks for, or a cost function is neither a table nor a count.
+        The text does not follow the format, or a cost function is neither a table nor a count.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def read_cfn(path: Readable) -> ProblemFile:
 
 
 class _Reader:
-    """Reads the parts in the order in which the format has them."""
+    """Reads the parts in the order of the format."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -127,22 +127,22 @@ class _Reader:
         return float(text)
 
     def whole(self, item: Item) -> int:
-        """Take a whole number."""
+        """Take an integer."""
         number = self.number(item)
         if number != int(number) or abs(number) >= 2**53:
-            raise self._error(item, f"expected a whole number, got {number:g}")
+            raise self._error(item, f"expected an integer, got {number:g}")
         return int(number)
 
     def _variables(self, group: Group) -> bool:
-        """Names with numbers or lists of states; or these alone."""
+        """Names with numbers or lists of states; or just the numbers or lists."""
         items = list(group.items)
         named = bool(items) and isinstance(items[0], Word) and not _NUMBER.fullmatch(items[0].text)
         if named and len(items) % 2:
-            raise self._error(group, "expected a domain for each name of a variable")
+            raise self._error(group, "expected a domain for each variable name")
         names = items[::2] if named else [Word(f"x{i}", group.line) for i in range(len(items))]
         for name, domain in zip(names, items[1::2] if named else items, strict=True):
             if not isinstance(name, Word) or name.text in self.variables:
-                raise self._error(name, "expected the name of a variable, each once")
+                raise self._error(name, "expected distinct variable names")
             self.variables[name.text] = len(self.variables)
             self._domain(domain)
         return named
@@ -151,7 +151,7 @@ class _Reader:
         if isinstance(domain, Group):
             states = [item.text for item in domain.items if isinstance(item, Word)]
             if not states or len(set(states)) < len(domain.items):
-                raise self._error(domain, "expected the names of the values, each once")
+                raise self._error(domain, "expected distinct names of values")
             self.states.append(states)
             self.sizes.append(len(states))
             return
@@ -162,7 +162,7 @@ class _Reader:
         self.sizes.append(size)
 
     def _state_names(self) -> list[list[str]] | None:
-        """Return names for all, where any has names and numbers are few enough to be written out."""
+        """Return names for all variables, if any has names and there are few enough numbers to write out."""
         if not any(states is not None for states in self.states):
             return None
         total = sum(n for n, states in zip(self.sizes, self.states, strict=True) if states is None)
@@ -185,9 +185,7 @@ class _Reader:
             name = ""
         for scope, reference in later:
             if reference.text not in tables:
-                raise self._error(
-                    reference, f"there is no function {reference.text[:40]!r} to share costs with"
-                )
+                raise self._error(reference, f"unknown function {reference.text[:40]!r} to share costs with")
             shape, costs = tables[reference.text]
             if shape != network.shape(scope):
                 raise self._error(reference, "the two functions have different numbers of values")
@@ -203,7 +201,7 @@ class _Reader:
     ) -> None:
         parts = self._tagged(group, ("scope", "defaultcost", "costs", "type", "params"))
         if "scope" not in parts or not ({"costs", "type"} & parts.keys()):
-            raise self._error(group, "a function has a scope, and costs or a type")
+            raise self._error(group, "a function needs a scope, and costs or a type")
         scope = self._scope(parts["scope"])
         if "type" in parts:
             self._intension(name, group, scope, parts, network)
@@ -213,7 +211,7 @@ class _Reader:
             later.append((scope, costs))
             return
         if len(scope) > MOST_AXES:
-            raise self._error(group, f"at most {MOST_AXES} variables in a table")
+            raise self._error(group, f"a table can have at most {MOST_AXES} variables")
         shape = network.shape(scope)
         table = (
             self._sparse(parts["defaultcost"], costs, scope, shape)
@@ -229,7 +227,7 @@ class _Reader:
         found: dict[str, Item] = {}
         for tag, item in zip(items[::2], items[1::2], strict=False):
             if not isinstance(tag, Word) or tag.text not in tags or tag.text in found:
-                raise self._error(tag, f"expected one of {', '.join(tags)}, each once")
+                raise self._error(tag, f"expected one of {', '.join(tags)}, at most once each")
             found[tag.text] = item
         if len(items) % 2:
             raise self._error(group, f"expected something after each of {', '.join(tags)}")
@@ -240,7 +238,7 @@ class _Reader:
             raise self._error(item, "expected a list of variables")
         scope = tuple(self._variable(one) for one in item.items)
         if len(set(scope)) < len(scope):
-            raise self._error(item, "a scope has each variable once")
+            raise self._error(item, "a scope must not repeat a variable")
         return scope
 
     def _variable(self, item: Item) -> int:
@@ -261,7 +259,7 @@ class _Reader:
         return value
 
     def _flat(self, item: Item) -> list[Item]:
-        """Take the words out of lists inside lists."""
+        """Flatten nested lists of words."""
         if isinstance(item, Word):
             return [item]
         return list(chain.from_iterable(map(self._flat, item.items)))
@@ -276,7 +274,7 @@ class _Reader:
         table = np.full(shape, self.number(default))
         entries, size = self._flat(costs), len(scope) + 1
         if len(entries) % size:
-            raise self._error(costs, f"expected {size - 1} values and a cost, again and again")
+            raise self._error(costs, f"expected groups of {size - 1} values and a cost")
         for at in range(0, len(entries), size):
             place = tuple(self._value(entries[at + i], v) for i, v in enumerate(scope))
             table[place] = self.number(entries[at + size - 1])
@@ -290,7 +288,7 @@ class _Reader:
         if keyword in ARITHMETIC:
             if network.sign < 0:
                 raise self._error(
-                    group, "arithmetic cost functions can only be read where costs are minimised"
+                    group, "arithmetic cost functions are only supported if costs are minimised"
                 )
             table = arithmetic_table(
                 keyword, network.shape(scope), [self.number(p) for p in self._flat(given)]
@@ -307,7 +305,7 @@ class _Reader:
             raise self._error(group, str(error)) from None
 
     def _parameters(self, group: Group) -> dict[str, Any]:
-        """Take the parameters of a count; the variables of a knapsack are resolved, all else is numbers."""
+        """Take the parameters of a count; the variables of a knapsack are resolved, the rest are numbers."""
         tags = ("capacity", "weights", "weightedvalues", "metric", "cost", "bounds", "values", "min", "max")
         found = self._tagged(group, (*tags, "comparator", "to", "rhs", "distance"))
         return {tag: self._plain(item, tag == "weightedvalues") for tag, item in found.items()}

@@ -1,6 +1,6 @@
 """The words of a ``.cfn`` file and its brackets, as a tree.
 
-Commas, colons and quotes may be left out, all brackets are the same, and a line that begins with ``#`` is a
+Commas, colons and quotes are optional, all brackets are equivalent, and a line that begins with ``#`` is a
 comment.
 """
 
@@ -19,14 +19,14 @@ _TOKEN = re.compile(r'(?m)[\s,:]+|^#[^\n]*|"(?P<quoted>[^"\n]*)"|(?P<sign>[][{}]
 
 
 class Word(NamedTuple):
-    """A word of the file and where it is."""
+    """A word of the file and its position."""
 
     text: str
     line: int
 
 
 class Group(NamedTuple):
-    """What is between two brackets."""
+    """Everything between two brackets."""
 
     items: tuple[Item, ...]
     line: int
@@ -36,7 +36,7 @@ Item = Word | Group
 
 
 def tree(origin: Source) -> Group:
-    """Read the one group that a file consists of."""
+    """Read the single group that makes up a file."""
     text = decoded(origin)
     open_groups: list[tuple[list[Item], int]] = [([], 1)]
     for kind, word, line in _tokens(text, origin.name):
@@ -45,9 +45,9 @@ def tree(origin: Source) -> Group:
         elif word in "[{":
             open_groups.append(([], line))
             if len(open_groups) > DEEPEST:
-                raise ModelError(f"{origin.name}, line {line}: brackets are nested more than {DEEPEST} deep")
+                raise ModelError(f"{origin.name}, line {line}: brackets nested over {DEEPEST} levels deep")
         elif len(open_groups) == 1:
-            raise ModelError(f"{origin.name}, line {line}: {word!r} closes nothing")
+            raise ModelError(f"{origin.name}, line {line}: unmatched closing bracket {word!r}")
         else:
             items, start = open_groups.pop()
             open_groups[-1][0].append(Group(tuple(items), start))
@@ -64,7 +64,7 @@ def _tokens(text: str, name: str) -> Iterator[tuple[str, str, int]]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise ModelError(f"{name}, line {line}: a quote that is not closed on its line")
+            raise ModelError(f"{name}, line {line}: a quote is not closed on its line")
         if match.lastgroup is not None:
             yield match.lastgroup, match[match.lastgroup], line
         line += text.count("\n", at, match.end())

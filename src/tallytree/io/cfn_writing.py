@@ -1,4 +1,4 @@
-"""Problems as cost function networks in toulbar2's ``.cfn`` format."""
+"""Writing problems as cost function networks in toulbar2's ``.cfn`` format."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ _PLAIN_NAME = re.compile(r'[^0-9\-.+\s/#\[\]{}",:][^\s/#\[\]{}",:]*')
 def write_cfn(problem: ProblemFile, path: PathLike, *, decimals: int | None = None) -> CostScale:
     """Write a problem as a cost function network, to be minimised.
 
-    Costs are decimals: a score ``f`` of a table whose largest score is ``m`` costs ``m - f``, rounded to so
-    many decimals. The constraint is written as knapsacks. Names are kept if the format can hold them all.
+    Costs are decimals: a score ``f`` of a table whose largest score is ``m`` costs ``m - f``, rounded to the
+    given decimals. The constraint is written as knapsacks. Names are kept if the format supports all of them.
 
     Parameters
     ----------
     problem : ProblemFile
-        A model, perhaps with a constraint: comparisons joined by ``and``, of statistics that look at one
-        variable at a time. The format has no other objective than the score.
+        A model, optionally with a constraint: comparisons joined by ``and``, of statistics over single
+        variables. The format has no objective other than the score.
     path : path
-        Where to. An existing file is replaced.
+        The file to write. An existing file is replaced.
     decimals : int, optional
-        How many digits behind the point of a score are kept; by default as many as there are, at most six.
+        The number of decimals of a score to keep; by default as many as needed, at most six.
 
     Returns
     -------
     CostScale
-        How to turn a cost back into a score.
+        Converts a cost back to a score.
 
     Raises
     ------
     ModelError
-        The problem has an objective, or a constraint that the format has no words for.
+        The problem has an objective, or a constraint that the format cannot express.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """Sentences in columns: the files of the CoNLL shared tasks, and CoNLL-U.
 
-One token a line, its columns separated by white space, and an empty line between sentences; in CoNLL-U ten
+One token per line, its columns separated by whitespace, and an empty line between sentences; in CoNLL-U ten
 columns separated by tabs, and comments that begin with ``#``. A file is read line by line into **blocks**,
-the lines between two empty ones, which know which of them are tokens; so a file can be written again with
-everything in it.
+the lines between two empty ones, with the positions of the tokens among them; so a file can be written again
+with everything in it.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Source = str | os.PathLike[str] | TextIO | Bytes
 LONGEST_LINE = 1 << 20
 """More than any token needs."""
 
-_SPACES = " \t\r\n\f\v"  # and no others: a token may have a non-breaking space in it
+_SPACES = " \t\r\n\f\v"  # and no others: a token may contain a non-breaking space
 _BETWEEN = re.compile(f"[{_SPACES}]+")
 _NUMBER = re.compile(r"\d+([-.]\d+)?", re.ASCII)
 _SKIPPED = "-DOCSTART-"
 
 
 class Block(NamedTuple):
-    """The lines of a sentence, without their ends; where the tokens are among them, and their columns."""
+    """The lines of a sentence, without line ends; which of them are tokens, and their columns."""
 
     lines: list[str]
     places: list[int]
@@ -57,21 +57,21 @@ def read_conll(source: Source, *, comments: str | None = None) -> list[list[Row]
     Parameters
     ----------
     source : path, text file or Source
-        Where to read from; UTF-8.
+        The file to read; UTF-8.
     comments : str, optional
-        Lines that begin so are left out, as are lines that begin with ``-DOCSTART-``.
+        Lines that begin with this are skipped, as are lines that begin with ``-DOCSTART-``.
 
     Returns
     -------
     list of list of tuple
-        For each sentence its tokens, each a tuple of columns.
+        A list of tokens for each sentence; each token is a tuple of columns.
 
     Raises
     ------
     ModelError
-        A line has another number of columns than the first one; the text names it.
+        A line has a different number of columns than the first one; the message gives the line.
     BudgetError
-        The file is too large for the memory; :func:`iter_conll` takes one sentence at a time.
+        The file is too large for memory; :func:`iter_conll` reads one sentence at a time.
 
     Examples
     --------
@@ -83,12 +83,12 @@ def read_conll(source: Source, *, comments: str | None = None) -> list[list[Row]
 
 
 def iter_conll(source: Source, *, comments: str | None = None) -> Iterator[list[Row]]:
-    """Go through the sentences of a file, one at a time, so that it need not fit into memory."""
+    """Iterate over the sentences of a file, one at a time, so that it need not fit in memory."""
     return (block.rows for block in plain_blocks(source, comments=comments) if block.rows)
 
 
 class Token(NamedTuple):
-    """A token of a CoNLL-U file: the ten columns; ``_`` stands for nothing."""
+    """A token of a CoNLL-U file: the ten columns; ``_`` means empty."""
 
     id: str
     form: str
@@ -108,9 +108,9 @@ def read_conllu(source: Source, *, words_only: bool = True) -> list[list[Token]]
     Parameters
     ----------
     source : path, text file or Source
-        Where to read from; UTF-8.
+        The file to read; UTF-8.
     words_only : bool
-        Leave out the lines of multiword tokens (``3-4``) and of empty nodes (``5.1``).
+        Skip the lines of multiword tokens (``3-4``) and of empty nodes (``5.1``).
 
     Examples
     --------
@@ -128,7 +128,7 @@ def read_conllu(source: Source, *, words_only: bool = True) -> list[list[Token]]
 
 
 def plain_blocks(source: Source, *, comments: str | None = None, whole: bool = False) -> Iterator[Block]:
-    """Go through the blocks of a file in columns; ``whole``: all will be kept, and must fit the memory."""
+    """Iterate over the blocks of a file in columns; ``whole``: all will be kept, and must fit in memory."""
     width: int | None = None
     with _opened(source) as (file, name):
 
@@ -140,7 +140,7 @@ def plain_blocks(source: Source, *, comments: str | None = None, whole: bool = F
             width = len(columns) if width is None else width
             if len(columns) != width:
                 raise ModelError(
-                    f"line {number} of {name} has {len(columns)} columns and those before have {width}: "
+                    f"line {number} of {name} has {len(columns)} columns, but earlier lines have {width}: "
                     f"{_short(text.strip())}"
                 )
             return columns
@@ -149,7 +149,7 @@ def plain_blocks(source: Source, *, comments: str | None = None, whole: bool = F
 
 
 def conllu_blocks(source: Source, *, words_only: bool = True, whole: bool = False) -> Iterator[Block]:
-    """Go through the blocks of a CoNLL-U file."""
+    """Iterate over the blocks of a CoNLL-U file."""
     with _opened(source) as (file, name):
 
         def row(number: int, text: str) -> Row | None:
@@ -158,7 +158,7 @@ def conllu_blocks(source: Source, *, words_only: bool = True, whole: bool = Fals
             columns = tuple(text.split("\t"))
             if len(columns) != len(Token._fields):
                 raise ModelError(
-                    f"line {number} of {name} has {len(columns)} columns separated by tabs, not 10: "
+                    f"line {number} of {name} has {len(columns)} columns separated by tabs instead of 10: "
                     f"{_short(text)}"
                 )
             if not _NUMBER.fullmatch(columns[0]):
@@ -181,7 +181,7 @@ def _blocks(
         if size > most:
             raise BudgetError(
                 f"{'the sentences' if whole else 'a sentence'} of {name} up to line {number} could take "
-                f"{EXPANSION} times {size} bytes, which is beyond half of the memory of this machine"
+                f"{EXPANSION} times {size} bytes, which is more than half of the memory of this machine"
             )
         text = line.rstrip("\r\n")
         if text.strip(_SPACES):
@@ -213,7 +213,7 @@ def _opened(source: Source) -> Iterator[tuple[Iterable[str], str]]:
 
 
 def _lines(file: Iterable[str], name: str) -> Iterator[str]:
-    """Go through lines, and refuse what is no text and lines without end."""
+    """Iterate over lines; raise an error for binary data and lines that are too long."""
     readline = getattr(file, "readline", None)
     lines = iter(file) if readline is None else iter(lambda: readline(LONGEST_LINE + 1), "")
     number = 0
@@ -221,11 +221,11 @@ def _lines(file: Iterable[str], name: str) -> Iterator[str]:
         try:
             line = next(lines, None)
         except UnicodeDecodeError as error:
-            raise no_text(name, error, number) from None  # no line ends in what is kept from before
+            raise no_text(name, error, number) from None  # buffered text has no line ends
         if not line:
             return
         if not isinstance(line, str):
-            raise ModelError(f"{name} gives bytes; open it as text, with encoding='utf-8'")
+            raise ModelError(f"{name} returns bytes; open it as text, with encoding='utf-8'")
         number += 1
         if len(line) > LONGEST_LINE:
             raise ModelError(f"line {number} of {name} has more than {LONGEST_LINE} characters")

@@ -1,7 +1,7 @@
 """The count constraints of toulbar2, by keyword, as counts in a range (``networks.py``).
 
-Each function takes the scope, the numbers of states and the parameters by name, in the form that the ``.cfn``
-format has; the reader of ``.wcsp`` files brings its own into that form. What is not a count is refused.
+Each function takes the scope, the numbers of states and the parameters by name, as in the ``.cfn``
+format; the reader of ``.wcsp`` files converts its own. Anything that is not a count raises an error.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _METRICS: dict[str, dict[str, Metric]] = {
     "samong": {"hard": "unknown", "var": "lin"},
     "sgcc": {"hard": "unknown", "dec": "lin"},
 }
-"""What toulbar2 charges for missing a count: hard is a metric too, and forbids by a cost at the bound."""
+"""What toulbar2 charges for violating a count: hard is also a metric, and forbids by a cost at the bound."""
 
 
 def counted(keyword: str, scope: Scope, sizes: Sequence[int], parameters: Parameters) -> list[Counted]:
     """Read a count constraint.
 
-    Raises ModelError: the keyword is none of a count, or a parameter is not what it should be.
+    Raises ModelError if the keyword is not a count, or a parameter is invalid.
 
     Examples
     --------
@@ -42,8 +42,8 @@ def counted(keyword: str, scope: Scope, sizes: Sequence[int], parameters: Parame
     """
     if keyword not in COUNTS:
         raise ModelError(
-            f"the cost function {keyword!r} is not a count; tables, {', '.join(sorted(ARITHMETIC))} and "
-            f"{', '.join(sorted(COUNTS))} can be read"
+            f"the cost function {keyword!r} is not supported; use tables, {', '.join(sorted(ARITHMETIC))} or "
+            f"{', '.join(sorted(COUNTS))}"
         )
     try:
         return COUNTS[keyword](scope, sizes, parameters)
@@ -52,16 +52,16 @@ def counted(keyword: str, scope: Scope, sizes: Sequence[int], parameters: Parame
     except KeyError as error:
         raise ModelError(f"{keyword} needs the parameter {error.args[0]!r}") from None
     except (TypeError, ValueError):
-        raise ModelError(f"the parameters of {keyword} do not have the form that it needs") from None
+        raise ModelError(f"the parameters of {keyword} are malformed") from None
 
 
 def _metric(family: str, parameters: Parameters) -> tuple[Metric, float]:
     metric, known = str(parameters.get("metric", "hard")), _METRICS[family]
     if metric not in known:
-        raise ModelError(f"the metric {metric!r} is not among those that can be read, {', '.join(known)}")
+        raise ModelError(f"the metric {metric!r} is not supported; supported are {', '.join(known)}")
     cost = parameters.get("cost", inf) if metric == "hard" else parameters["cost"]
     if not isinstance(cost, (int, float)) or cost < 0:
-        raise ModelError(f"a cost is a number that is not negative, got {cost!r}")
+        raise ModelError(f"a cost must be a non-negative number, got {cost!r}")
     return known[metric], cost
 
 
@@ -109,7 +109,7 @@ def _knapsack_by_triple(scope: Scope, sizes: Sequence[int], parameters: Paramete
     tables = {v: [0] * n for v, n in zip(scope, sizes, strict=True)}
     for variable, value, weight in parameters["weightedvalues"]:
         if variable not in tables:
-            raise ModelError(f"a knapsack names variable {variable}, which is not in its scope")
+            raise ModelError(f"a knapsack uses variable {variable}, which is not in its scope")
         tables[variable][_within(value, len(tables[variable]))] += _whole(weight)
     entries = tuple((v, tuple(weights)) for v, weights in tables.items())
     return [Counted(entries, low=_whole(parameters["capacity"]))]
@@ -162,9 +162,9 @@ def _compared(comparator: str, bound: int, metric: Metric) -> dict[str, int]:
         "!=": {"other_than": bound},
     }
     if comparator not in ranges:
-        raise ModelError(f"{comparator!r} is not a comparator; expected one of {', '.join(ranges)}")
+        raise ModelError(f"unknown comparator {comparator!r}; expected one of {', '.join(ranges)}")
     if comparator in ("<", ">", "!=") and metric != "flat":
-        raise ModelError(f"a price on missing '{comparator}' cannot be read; ==, <= and >= can")
+        raise ModelError(f"prices on '{comparator}' are not supported; ==, <= and >= are")
     return ranges[comparator]
 
 
@@ -175,7 +175,7 @@ def _total(scope: Scope, sizes: Sequence[int], parameters: Parameters) -> list[C
 
 
 def _total_of_last(scope: Scope, sizes: Sequence[int], parameters: Parameters) -> list[Counted]:
-    """Compare the sum of all but the last with the last: their difference with 0."""
+    """Compare the sum of all but the last variable with the last: their difference with 0."""
     metric, cost = _metric("w", parameters)
     entries = _sum(scope[:-1], sizes[:-1]) + _sum(scope[-1:], sizes[-1:], -1)
     ends = _compared(str(parameters["comparator"]), 0, metric)
@@ -189,7 +189,7 @@ def _among_of_last(scope: Scope, sizes: Sequence[int], parameters: Parameters) -
 
 
 def _diverse(scope: Scope, sizes: Sequence[int], parameters: Parameters) -> list[Counted]:
-    """At least so many differences from given values."""
+    """At least this many differences from given values."""
     given = zip(scope, sizes, parameters["values"], strict=True)
     entries = tuple((v, tuple(int(a != _whole(value)) for a in range(n))) for v, n, value in given)
     return [Counted(entries, low=_whole(parameters["distance"]))]
@@ -229,7 +229,7 @@ COUNTS: dict[str, Callable[[Scope, Sequence[int], Parameters], list[Counted]]] =
 
 
 def _soft(gap: NDArray[Any], delta: float) -> NDArray[Any]:
-    """``gap`` if it is at most ``delta``, else infinite; never negative."""
+    """``gap`` if it is at most ``delta``, otherwise infinite; never negative."""
     return np.maximum(np.where(gap <= delta, gap, np.inf), 0.0)
 
 
@@ -251,7 +251,7 @@ ARITHMETIC: dict[str, tuple[int, Callable[[Any, Any, Sequence[float]], NDArray[A
     "disj": (3, lambda x, y, p: np.where((x >= y + p[1]) | (y >= x + p[0]), 0.0, p[2])),
     "sdisj": (6, _special),
 }
-"""For each keyword the number of parameters, and the cost of two values, infinite where forbidden."""
+"""For each keyword the number of parameters, and the cost of two values, infinite if forbidden."""
 
 
 def arithmetic_table(keyword: str, shape: tuple[int, ...], parameters: Sequence[float]) -> NDArray[Any]:
@@ -260,5 +260,5 @@ def arithmetic_table(keyword: str, shape: tuple[int, ...], parameters: Sequence[
     if len(shape) != 2 or len(parameters) != number:
         raise ModelError(f"{keyword!r} takes two variables and {number} parameters")
     x, y = np.ogrid[: shape[0], : shape[1]]
-    numbers = [float(parameter) for parameter in parameters]  # which has room for whatever a file says
+    numbers = [float(parameter) for parameter in parameters]  # large enough for any file
     return np.broadcast_to(np.asarray(cost(x, y, numbers), dtype=np.float64), shape)

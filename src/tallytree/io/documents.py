@@ -1,7 +1,7 @@
-"""A JSON document from a stranger, read with care: every value knows its path.
+"""Untrusted JSON documents, in which every value knows its path.
 
-Duplicate keys, ``NaN`` and ``Infinity`` are refused, and so is nesting that no file of ours needs. What is
-wrong is said with the path to it: ``model.factors[3].table[0][1]``.
+Duplicate keys, ``NaN`` and ``Infinity`` are rejected, and so is excessive nesting. Errors
+begin with the path: ``model.factors[3].table[0][1]``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def check_depth(text: str, name: str) -> None:
     for token in _BRACKETS.finditer(text):
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
         if depth > DEEPEST:
-            raise ModelError(f"{name} is nested more than {DEEPEST} deep, which no file of ours needs")
+            raise ModelError(f"{name} is nested more than {DEEPEST} levels deep")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -49,21 +49,21 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(result) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {shortened(twice)} comes twice in one object")
+        raise ValueError(f"the key {shortened(twice)} occurs twice in one object")
     return result
 
 
 def _no_constant(word: str) -> NoReturn:
-    raise ValueError(f'{word} is not JSON; write "-inf" for minus infinity, in quotes')
+    raise ValueError(f'{word} is not valid JSON; write "-inf", in quotes, for minus infinity')
 
 
 def shortened(text: str) -> str:
-    """Return a text in quotes, and not too long."""
+    """Return a text in quotes, shortened if long."""
     return repr(text) if len(text) <= 40 else repr(text[:40]) + "…"
 
 
 def kind_of(value: object) -> str:
-    """Say what a JSON value is, for an error."""
+    """Describe a JSON value, for an error message."""
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):
@@ -83,7 +83,7 @@ class At:
         self.value, self.file, self.path = value, file, path
 
     def refuse(self, expected: str) -> NoReturn:
-        """Raise: this is not what was expected."""
+        """Raise an error: this is not what was expected."""
         raise self.error(f"expected {expected}, got {kind_of(self.value)}")
 
     def error(self, text: str) -> ModelError:
@@ -92,14 +92,14 @@ class At:
 
     @contextmanager
     def blamed(self) -> Iterator[None]:
-        """Let the errors of the library begin with this path."""
+        """Prefix the errors of the library with this path."""
         try:
             yield
         except ModelError as error:
             raise self.error(str(error)) from None
 
     def item(self, key: str | int) -> At:
-        """Go one step down."""
+        """Go one level down."""
         step = f"[{key}]" if isinstance(key, int) else f".{key}" if self.path else key
         return At(self.value[key], self.file, self.path + step)
 
@@ -111,7 +111,7 @@ class At:
         for key in self.value:
             if key not in known:
                 near = get_close_matches(key, known, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(known)}"
+                hint = f"; did you mean {near[0]!r}?" if near else f"; the known keys are {', '.join(known)}"
                 raise self.error(f"unknown key {shortened(key)}{hint}")
         for key in required:
             if key not in self.value:
@@ -119,7 +119,7 @@ class At:
         return {key: self.item(key) for key in self.value}
 
     def choice(self, keys: tuple[str, ...]) -> str:
-        """Say which one of these keys an object has."""
+        """Return which one of these keys an object has."""
         if not isinstance(self.value, dict):
             self.refuse("an object")
         found = [key for key in keys if key in self.value]
@@ -139,12 +139,12 @@ class At:
             self.refuse(what if length is None else f"a list of {length}")
         return Items(self)
 
-    def text(self, what: str = "a text") -> str:
+    def text(self, what: str = "a string") -> str:
         """Take a string."""
         if not isinstance(self.value, str):
             self.refuse(what)
         if any("\ud800" <= character <= "\udfff" for character in self.value):
-            raise self.error(f"{self.value!a} has half a character, which no file can hold")
+            raise self.error(f"{self.value!a} has an unpaired surrogate, which cannot be written to a file")
         return str(self.value)
 
     def whole(self, what: str, low: int, high: int) -> int:
@@ -168,7 +168,7 @@ class At:
         return self.text() if isinstance(self.value, str) else self.whole(what, 0, 2**31 - 1)
 
     def entries(self, shape: tuple[int, ...], convert: Callable[[Any], Any], what: str) -> list[Any]:
-        """Take nested lists of this shape, flat; ``convert`` raises ValueError for what is no entry."""
+        """Take nested lists of this shape, flattened; ``convert`` raises ValueError for invalid entries."""
         if not shape:
             return [self._converted(convert, what)]
         if not isinstance(self.value, list) or len(self.value) != shape[0]:
@@ -191,7 +191,7 @@ class At:
 
 @final
 class Items(Sequence[At]):
-    """The items of a list with their paths, made one by one: a list of a million numbers stays small."""
+    """The items of a list with their paths, created on demand, so that long lists stay small."""
 
     __slots__ = ("_whole",)
 

@@ -1,4 +1,4 @@
-"""The factors of a model one by one, as files hold them."""
+"""The factors of a model one by one, as stored in files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Table: TypeAlias = NDArray[np.float64]
 Factor: TypeAlias = tuple[tuple[int, ...], Table]
 
 MOST_AXES = 31
-"""What NumPy can index, less one axis for the stack of tables."""
+"""The maximum number of axes in NumPy, minus one for the stack of tables."""
 
 LARGEST_SCORE = 700.0
 """``exp(±700)`` is a normal double, with room to spare."""

@@ -1,4 +1,4 @@
-"""How files come in and go out: read whole, if they are no larger than memory allows, and replaced whole."""
+"""Reading and writing files: read at once, if memory allows, and replaced atomically."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from tallytree.planning.budget import default_memory_limit
 PathLike: TypeAlias = str | os.PathLike[str]
 
 EXPANSION = 64
-"""How many bytes of Python objects a parser may make of one byte of text; measured on lists of digits."""
+"""Bytes of Python objects that a parser may create per byte of text; measured on lists of digits."""
 
 _CHUNK = 1 << 20
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
 class Source(NamedTuple):
-    """The bytes of a file, and what to call it in errors."""
+    """The bytes of a file, and its name for error messages."""
 
     name: str
     data: bytes
 
 
 Readable: TypeAlias = PathLike | Source
-"""What readers take: a path, or bytes that are here already."""
+"""What readers accept: a path, or bytes that are already in memory."""
 
 
 def source(place: Readable, expansion: int = EXPANSION) -> Source:
-    """Read a file; one that would not fit the memory once it is parsed is refused."""
+    """Read a file; raise an error if it would not fit in memory once parsed."""
     if isinstance(place, Source):
         return place
     with Path(place).open("rb") as file:
@@ -45,7 +45,7 @@ def source(place: Readable, expansion: int = EXPANSION) -> Source:
 
 
 def read_stream(stream: BinaryIO, name: str, expansion: int = EXPANSION) -> Source:
-    """Read a stream to its end, or refuse it as soon as it is too long."""
+    """Read a stream to its end; raise an error as soon as it is too long."""
     most = int(default_memory_limit() / expansion)
     chunks, length = [], 0
     while chunk := stream.read(_CHUNK):
@@ -53,7 +53,7 @@ def read_stream(stream: BinaryIO, name: str, expansion: int = EXPANSION) -> Sour
         if length > most:
             raise BudgetError(
                 f"{name} has more than {most} bytes; reading it could take {expansion} times as much "
-                "memory, which is beyond half of the memory of this machine"
+                "memory, which is more than half of the memory of this machine"
             )
         chunks.append(chunk)
     return Source(name, b"".join(chunks).removeprefix(BOM_UTF8))
@@ -68,7 +68,7 @@ def decoded(found: Source) -> str:
 
 
 def no_text(name: str, error: UnicodeDecodeError, before: int = 0) -> ModelError:
-    """Say where a file is no text, if that many lines went before what was being decoded."""
+    """Return the error for a file that is not text, given the number of lines before the decoded part."""
     line = before + 1 + len(_LINE_END.findall(error.object, 0, error.start))
     byte = error.object[error.start]
     return ModelError(f"{name} is not UTF-8 text: line {line} has the byte 0x{byte:02x} ({error.reason})")
@@ -76,9 +76,9 @@ def no_text(name: str, error: UnicodeDecodeError, before: int = 0) -> ModelError
 
 @contextmanager
 def replacing(path: PathLike) -> Iterator[BinaryIO]:
-    """Write beside a file under another name, then rename: nobody sees half of it, and a link stays one.
+    """Write next to a file under another name, then rename it, so that the change is atomic; links are kept.
 
-    Devices and pipes are written to: a file in the place of ``/dev/null`` is not what anybody wants.
+    Devices and pipes are written to directly, so that ``/dev/null`` is not replaced by a file.
     """
     if Path(path).exists() and not Path(path).is_file():
         with Path(path).open("wb") as file:
@@ -96,12 +96,12 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
         with suppress(OSError):
             unfinished.unlink()
         if isinstance(error, OSError) and str(error.filename) == str(unfinished):
-            error.filename = os.fspath(path)  # the name that was asked for
+            error.filename = os.fspath(path)  # the requested name
         raise
 
 
 def check_writable(path: PathLike) -> None:
-    """Raise what :func:`replacing` would, before long work for a file that could not be written."""
+    """Raise the errors of :func:`replacing` early, before long computations."""
     if Path(path).is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
     folder = Path(path).resolve().parent
@@ -112,13 +112,13 @@ def check_writable(path: PathLike) -> None:
 
 
 def write_atomically(path: PathLike, lines: Iterable[str], *, encoding: str = "utf-8") -> None:
-    """Replace a file by some lines, all or none of them."""
+    """Replace a file by some lines, atomically."""
     with replacing(path) as file:
         file.writelines((line + "\n").encode(encoding) for line in lines)
 
 
 def needed(module: str) -> Any:
-    """Import a module of an optional package, or say how to get it."""
+    """Import a module of an optional package; raise an error that says how to install it."""
     try:
         return import_module(module)
     except ImportError as error:

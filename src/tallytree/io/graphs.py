@@ -1,6 +1,6 @@
-"""Models from and to networkx graphs, and contraction paths as elimination orders.
+"""Conversion from and to networkx graphs, and contraction paths as elimination orders.
 
-A pairwise model is a graph whose nodes and edges carry tables: ``scores`` of a node has one entry per state,
+A pairwise model is a graph whose nodes and edges have tables: ``scores`` of a node has one entry per state,
 ``scores`` of an edge ``(a, b)`` one row per state of ``a`` and one column per state of ``b``.
 """
 
@@ -20,23 +20,23 @@ from tallytree.model.model import Model
 def from_networkx(
     graph: Any, *, scores: str = "scores", edge_scores: Any = None, states: Sequence[str] | None = None
 ) -> Model:
-    """Make a pairwise model of a networkx graph.
+    """Make a pairwise model from a networkx graph.
 
     Parameters
     ----------
     graph : networkx graph
-        Every node has a table of scores, one per state; so has every edge, unless ``edge_scores`` is given.
+        Every node has a table of scores, one per state; so does every edge, unless ``edge_scores`` is given.
     scores : str
-        The attribute with the table.
+        The name of the attribute with the table.
     edge_scores : array-like, optional
-        One table for all edges. An edge is read from its first node to its second, as the graph lists it.
+        One table for all edges. Its axes are the first and the second node of an edge, as the graph lists it.
     states : sequence of str, optional
         The names of the states.
 
     Returns
     -------
     Model
-        Its variables are the nodes, in the graph's order and with their names as texts.
+        Its variables are the nodes, in the graph's order and with their names as strings.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def from_networkx(
     numbers = {node: i for i, node in enumerate(graph.nodes)}
     singles = [np.asarray(_table(data, scores, f"node {node!r}")) for node, data in graph.nodes(data=True)]
     if any(table.ndim != 1 for table in singles):
-        raise ModelError(f"the attribute {scores!r} of a node is a list of scores, one per state")
+        raise ModelError(f"the attribute {scores!r} of a node must be a list of scores, one per state")
     pairs: list[Any] = [((i,), table) for i, table in enumerate(singles)]
     for a, b, data in graph.edges(data=True):
         table = edge_scores if edge_scores is not None else _table(data, scores, f"edge {(a, b)!r}")
@@ -70,12 +70,12 @@ def _table(data: dict[str, Any], name: str, what: str) -> Any:
 
 
 def to_networkx(model: Model) -> Any:
-    """Make the graph of a model: variables that share a factor are joined.
+    """Convert a model to a graph: variables that share a factor are connected.
 
     Parameters
     ----------
     model : Model
-        Any model. Tables of one variable add up to ``scores`` of its node, tables of two variables to
+        Any model. Tables of one variable are summed in ``scores`` of its node, tables of two variables in
         ``scores`` of their edge, first node first; larger factors give edges without tables.
 
     Returns
@@ -111,7 +111,7 @@ def to_networkx(model: Model) -> Any:
 
 
 def _add_to_edge(graph: Any, scope: Sequence[int], names: Sequence[Any], table: Any) -> None:
-    """Add to the table of an edge, whose first axis is the variable that comes first."""
+    """Add to the table of an edge, whose first axis is for the variable that comes first."""
     (a, b), turned = (names, table) if scope[0] < scope[1] else (names[::-1], table.T)
     before = graph.edges[a, b].get("scores", 0.0) if graph.has_edge(a, b) else 0.0
     graph.add_edge(a, b, scores=before + turned)
@@ -121,8 +121,8 @@ def _add_to_edge(graph: Any, scope: Sequence[int], names: Sequence[Any], table: 
 class ContractionPath:
     """An opt_einsum path over the factors of a model, as an elimination order.
 
-    A path is a list of steps; each takes some operands out of a list by their positions and puts their
-    product at the end. A variable is eliminated at the step after which no operand has it. Give it as
+    A path is a list of steps; each removes some operands from a list by their positions and appends their
+    product. A variable is eliminated at the step after which no operand has it. Pass it as
     ``order=`` to :func:`plan`, :func:`profile` or :func:`solve`.
 
     Parameters
@@ -165,8 +165,8 @@ def _eliminated(operands: list[set[int]], path: Iterable[Sequence[int]], variabl
         places = sorted(set(step), reverse=True)
         if len(places) != len(step) or not all(0 <= place < len(operands) for place in places):
             raise ModelError(
-                f"step {tuple(step)} of the path does not name distinct operands among the "
-                f"{len(operands)} that are left"
+                f"step {tuple(step)} of the path does not give distinct operands among the "
+                f"remaining {len(operands)}"
             )
         product = set().union(*(operands.pop(place) for place in places))
         kept = product & set().union(*operands)

@@ -1,6 +1,6 @@
-"""Problems as cost function networks: whole costs, and knapsacks for constraints.
+"""Writing problems as cost function networks: integer costs, and knapsacks for constraints.
 
-Every table gives away its largest score ``m_t``; what is left, ``m_t - f``, is a cost that is not negative.
+The largest score ``m_t`` is subtracted from every table; the rest, ``m_t - f``, is a non-negative cost.
 With ``scale = 10**decimals``, a labelling of score ``F`` costs ``scale · (Σ m_t - F)`` up to rounding.
 """
 
@@ -24,13 +24,13 @@ MOST_DECIMALS = 6
 
 
 class CostScale(NamedTuple):
-    """How costs and scores belong together: ``score = offset - cost / scale``."""
+    """How costs convert to scores: ``score = offset - cost / scale``."""
 
     offset: float
     scale: float
 
     def score(self, cost: float) -> float:
-        """Turn a cost back into a score."""
+        """Convert a cost back to a score."""
         return self.offset - cost / self.scale
 
 
@@ -47,7 +47,7 @@ class Knapsack(NamedTuple):
 
 
 class IntegerNetwork(NamedTuple):
-    """A problem in whole costs; an entry of ``top`` forbids."""
+    """A problem with integer costs; an entry of ``top`` forbids."""
 
     cardinalities: list[int]
     top: int
@@ -58,10 +58,10 @@ class IntegerNetwork(NamedTuple):
 
 
 def integer_network(problem: ProblemFile, decimals: int | None) -> IntegerNetwork:
-    """Write scores as costs with so many decimals; by default as many as they have, at most six."""
+    """Convert scores to costs with this many decimals; by default as many as needed, at most six."""
     if problem.objective is not None and problem.objective.text.strip() != "score":
         raise ModelError(
-            f"a cost function network has no objective but the score, and this problem has "
+            f"a cost function network can only maximise the score, but this problem has the objective "
             f"'{problem.objective.text}'; write a problem file instead"
         )
     if decimals is None:
@@ -77,20 +77,20 @@ def integer_network(problem: ProblemFile, decimals: int | None) -> IntegerNetwor
         costs.append((scope, np.rint((high - table) * scale)))
     finite = sum(float(np.max(table, where=np.isfinite(table), initial=0.0)) for _, table in costs)
     if finite >= LARGEST_COST:
-        raise ModelError(f"the costs add up to {finite:.3g}, more than 64 bits hold; use fewer decimals")
+        raise ModelError(f"the costs add up to {finite:.3g}, too large for 64 bits; use fewer decimals")
     top = int(finite) + 1
     tables = [(scope, np.where(np.isinf(table), top, table).astype(np.int64)) for scope, table in costs]
     constraint = problem.constraint
     knapsacks = [] if constraint is None else _knapsacks(constraint)
     if any(not knapsack.triples and knapsack.capacity > 0 for knapsack in knapsacks):
-        tables.append(((), np.array(top)))  # what nothing can satisfy
+        tables.append(((), np.array(top)))  # cannot be satisfied
     knapsacks = [knapsack for knapsack in knapsacks if knapsack.triples]
     sizes = problem.model.cardinalities.tolist()
     return IntegerNetwork(sizes, top, tables, knapsacks, CostScale(float(sum(highs)), scale), decimals)
 
 
 def _decimals_of(model: Model) -> int:
-    """Return the least number of decimals, up to six, that rounds nothing."""
+    """Return the smallest number of decimals, up to six, at which nothing is rounded."""
     scores = np.concatenate([block.tables.ravel() for block in model.blocks] or [np.zeros(1)])
     scores = scores[np.isfinite(scores)]
     for decimals in range(MOST_DECIMALS):
@@ -106,8 +106,8 @@ def _knapsacks(constraint: Constraint) -> list[Knapsack]:
     if isinstance(constraint, Comparison) and constraint.relation != "!=":
         return _knapsacks_of(constraint)
     raise ModelError(
-        f"a cost function network has no words for '{constraint}'; comparisons with <=, >= and == joined by "
-        "`and` can be written"
+        f"a cost function network cannot express '{constraint}'; only comparisons with <=, >= and == joined "
+        "by `and` can be written"
     )
 
 
@@ -119,8 +119,8 @@ def _knapsacks_of(comparison: Comparison) -> list[Knapsack]:
         tables = np.broadcast_to(block.tables, (len(block), *block.tables.shape[1:]))
         if block.arity > 1:
             raise ModelError(
-                f"'{comparison}' counts over {block.arity} variables at a time, for which a cost function "
-                "network has no words; statistics of single variables can be written"
+                f"'{comparison}' counts over {block.arity} variables at a time, which a cost function "
+                "network cannot express; only statistics of single variables can be written"
             )
         if block.arity == 0:
             constant += int(tables.sum())

@@ -1,11 +1,11 @@
-"""Cost function networks, as toulbar2 has them: what both of its formats are read into.
+"""Cost function networks, as in toulbar2: the common form of both of its formats.
 
-A network asks for the labelling of least cost below an upper bound: ``min { C(y) : C(y) < top }``. Scores are
-costs with the sign turned. With the least cost ``m_t`` of each table, an entry ``c`` of table ``t`` cannot be
-part of a solution if ``c + Σ_{s ≠ t} m_s >= top``: it is forbidden. What the entries leave open of ``C(y) <
-top`` is said in the objective, which may be ``-inf``.
+A network asks for the labelling of smallest cost below an upper bound: ``min { C(y) : C(y) < top }``. Scores
+are negated costs. With the smallest cost ``m_t`` of each table, an entry ``c`` of table ``t`` cannot be
+part of a solution if ``c + Σ_{s ≠ t} m_s >= top``: it is forbidden. The rest of ``C(y) <
+top`` goes into the objective, which may be ``-inf``.
 
-A constraint on a count becomes a statistic and a condition, a price for missing it a term of the objective.
+A constraint on a count becomes a statistic and a condition, a price on it becomes a term of the objective.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ Scope = tuple[int, ...]
 
 
 class Counted(NamedTuple):
-    """A count that should lie in a range, ``low <= K(y) <= high``, or should not be one number.
+    """A count that should be in a range, ``low <= K(y) <= high``, or should differ from one number.
 
-    A hard one must. Otherwise being outside costs ``cost`` (flat), or every step outside does (lin), or the
-    square of the steps does (quad), or every pair above one does (pairs). An unknown price cannot be
-    said, but at the upper bound and above it need not be.
+    A hard one must. Otherwise being outside costs ``cost`` (flat), ``cost`` per step outside (lin), per
+    squared step (quad), or per pair above one (pairs). An unknown price cannot be
+    expressed, but at the upper bound and above it need not be.
     """
 
     entries: tuple[tuple[int, tuple[int, ...]], ...]
-    """For some variables what each state adds."""
+    """For some variables, what each state adds."""
     low: int | None = None
     high: int | None = None
     other_than: int | None = None
@@ -46,7 +46,7 @@ class Counted(NamedTuple):
     cost: float = 0.0
 
     def condition(self, name: str) -> str:
-        """Say what must hold, as a formula."""
+        """Return the condition that must hold, as a formula."""
         ends = [(f"{name} >= {self.low}", self.low), (f"{name} <= {self.high}", self.high)]
         parts = [text for text, end in ends if end is not None]
         if self.other_than is not None:
@@ -54,7 +54,7 @@ class Counted(NamedTuple):
         return " and ".join(parts) or "0 <= 0"
 
     def price(self, name: str) -> str:
-        """Say what missing it costs, as a formula."""
+        """Return the price of violating it, as a formula."""
         if self.metric == "flat":
             return f"where({self.condition(name)}, 0, {self.cost!r})"
         if self.metric == "pairs":
@@ -82,13 +82,13 @@ class Network:
         self.counted: list[tuple[str, Counted]] = []
 
     def shape(self, scope: Scope) -> tuple[int, ...]:
-        """Return the shape of a table, if such a table can be afforded."""
+        """Return the shape of a table, if it fits in memory."""
         shape = tuple(self.cardinalities[v] for v in scope)
         self._afford(math.prod(shape), scope)
         return shape
 
     def sizes(self, scope: Scope, keyword: str, parameters: Mapping[str, Any]) -> tuple[int, ...]:
-        """Return the numbers of states of a scope, if the tables of such a count can be afforded."""
+        """Return the numbers of states of a scope, if the tables of such a count fit in memory."""
         sizes = tuple(self.cardinalities[v] for v in scope)
         counts = max(sizes, default=0) if "alldiff" in keyword else len(parameters.get("bounds", "1"))
         self._afford(sum(sizes) * counts, scope)
@@ -99,8 +99,8 @@ class Network:
         limit = default_memory_limit()
         if 64 * self.cells > limit:
             raise BudgetError(
-                f"the cost function over {len(scope)} variables has {cells} entries; with those before it "
-                f"this is beyond the memory limit of {limit:.3g} bytes"
+                f"the cost function over {len(scope)} variables has {cells} entries; together with earlier "
+                f"ones this exceeds the memory limit of {limit:.3g} bytes"
             )
 
     def add(self, scope: Scope, costs: NDArray[np.float64]) -> None:
@@ -115,7 +115,7 @@ class Network:
 
     def _check_prices(self) -> None:
         if self.sign < 0:
-            raise ModelError("a price on a count can only be read where costs are minimised")
+            raise ModelError("prices on counts are only supported if costs are minimised")
 
     @property
     def _least(self) -> float:
@@ -123,7 +123,7 @@ class Network:
 
     @property
     def _highest(self) -> float:
-        """Half a step below the upper bound: rounding does not carry a cost across it."""
+        """Half a step below the upper bound, so that rounding cannot move a cost across it."""
         return self.top - self.step / 2
 
     def problem(
@@ -139,14 +139,14 @@ class Network:
         return ProblemFile(model, statistics, self._objective(prices), where=" and ".join(hard) or None)
 
     def _settled(self, given: tuple[str, Counted]) -> Counted:
-        """Return the count; a price that no solution can pay is no price."""
+        """Return the count; a price that no solution can pay becomes a hard condition."""
         name, counted = given
         if counted.metric == "hard" or counted.cost + self._least >= self._highest:
             return counted._replace(metric="hard")
         if counted.metric == "unknown":
             raise ModelError(
-                f"the hard count {name!r} has a cost of {counted.cost:g}, below the upper bound, and what "
-                "missing it then costs cannot be read; give it the upper bound, or use wamong or wgcc"
+                f"the hard count {name!r} has a cost of {counted.cost:g}, below the upper bound, which is "
+                "not supported; set it to the upper bound, or use wamong or wgcc"
             )
         self._check_prices()
         return counted
@@ -154,13 +154,13 @@ class Network:
     def _factors(self) -> list[tuple[Scope, NDArray[np.float64]]]:
         least, factors = self._least, []
         for scope, table in self.tables:
-            with np.errstate(invalid="ignore"):  # inf - inf, where all is forbidden
+            with np.errstate(invalid="ignore"):  # inf - inf, if everything is forbidden
                 hopeless = ~(table - table.min(initial=np.inf) + least < self._highest)
             factors.append((scope, np.where(hopeless, -np.inf, -table)))
         return factors
 
     def _objective(self, prices: Iterable[str]) -> str | None:
-        """``-C(y)``, and -inf from the upper bound on where finite entries can add up to it."""
+        """``-C(y)``, and -inf from the upper bound on if finite entries can reach it."""
         value = " - ".join(["score", *prices])
         dearest = (np.max(-table, where=table > -np.inf, initial=-np.inf) for _, table in self._factors())
         if value == "score" and sum(map(float, dearest)) < self._highest:
@@ -185,6 +185,6 @@ def _statistic(model: Model, name: str, counted: Counted) -> Statistic:
     for variable, weights in counted.entries:
         assert len(weights) == sizes[variable]
         if max(map(abs, weights)) >= LARGEST_INTEGER:
-            raise ModelError(f"a weight of the count {name!r} is beyond 2**40")
+            raise ModelError(f"a weight of the count {name!r} exceeds 2**40")
         pairs.append(((variable,), np.array(weights, dtype=np.int64)))
     return Statistic(pairs, name=name)

@@ -1,6 +1,6 @@
-"""Models from and to pgmpy: Markov networks and discrete Bayesian networks.
+"""Conversion from and to pgmpy: Markov networks and discrete Bayesian networks.
 
-A potential ``w`` of pgmpy is the score ``f = log w``; 0 forbids. pgmpy is optional, and imported when it is
+A potential ``w`` of pgmpy is the score ``f = log w``; 0 forbids. pgmpy is optional, and imported when
 needed.
 """
 
@@ -17,7 +17,7 @@ from tallytree.model.model import Model
 
 
 def from_pgmpy(network: Any) -> Model:
-    """Make a model of a pgmpy network.
+    """Make a model from a pgmpy network.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def from_pgmpy(network: Any) -> Model:
     -------
     Model
         ``exp(score)`` is the product of the network's potentials. Variables and states have the network's
-        names, as texts, in the order of its nodes.
+        names, as strings, in the order of its nodes.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def from_pgmpy(network: Any) -> Model:
             states[variable] = [str(name) for name in factor.state_names[variable]]
     missing = [node for node in network.nodes() if node not in states]
     if missing:
-        raise ModelError(f"the node {missing[0]!r} has no factor, so its states are not known")
+        raise ModelError(f"the node {missing[0]!r} has no factor, so its states are unknown")
     numbers = {node: i for i, node in enumerate(network.nodes())}
     pairs = [(tuple(numbers[v] for v in factor.variables), _scores(factor)) for factor in factors]
     return Model(
@@ -78,13 +78,13 @@ def _scores(factor: Any) -> Any:
 
 
 def to_pgmpy(model: Model) -> Any:
-    """Make a pgmpy ``DiscreteMarkovNetwork`` of a model.
+    """Convert a model to a pgmpy ``DiscreteMarkovNetwork``.
 
     Parameters
     ----------
     model : Model
-        Its scores must lie within ±700, because potentials are ``exp(score)``. Factors over nothing, which
-        change no labelling's rank, are left out.
+        Its scores must be within ±700, because potentials are ``exp(score)``. Constant factors, which
+        do not affect the ranking of labellings, are omitted.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def to_pgmpy(model: Model) -> Any:
     Raises
     ------
     ModelError
-        pgmpy is not installed, or a score has no double for its exponential.
+        pgmpy is not installed, or the exponential of a score does not fit in a double.
     """
     models, factors = needed("pgmpy.models"), needed("pgmpy.factors.discrete")
     nodes = list(model.variables) if model.variables is not None else list(range(len(model)))
@@ -105,7 +105,7 @@ def to_pgmpy(model: Model) -> Any:
     for scope, table in parts:
         if np.max(np.abs(table), where=np.isfinite(table), initial=0.0) > LARGEST_SCORE:
             raise ModelError(
-                f"the factor over {scope} has scores beyond ±{LARGEST_SCORE:.0f}, and pgmpy holds "
+                f"the factor over {scope} has scores beyond ±{LARGEST_SCORE:.0f}, but pgmpy stores "
                 "exp(score); divide all scores by a constant first"
             )
         names = [nodes[v] for v in scope]

@@ -12,7 +12,7 @@ from tallytree.statistics.formulas import is_name
 
 
 class Parameter(NamedTuple):
-    """A named number of the formulas, and the range in which it makes sense, where that is known."""
+    """A named number in formulas, and its sensible range, if known."""
 
     value: float
     low: float | None = None
@@ -36,12 +36,12 @@ def as_parameter(name: str, given: float | Parameter) -> Parameter:
 
 
 def _exact(number: float) -> float:
-    """Return a number as a double, or as an integer where no double has its value."""
+    """Return a number as a double, or as an integer if no double has its value."""
     return number if isinstance(number, int) and number != float(number) else float(number)
 
 
 def check_names(statistics: Iterable[str], parameters: Iterable[str]) -> None:
-    """Check that every name can stand in a formula, and has one meaning."""
+    """Check that every name is valid in formulas and has a single meaning."""
     taken = {"score": "the score"}
     named = [
         *((name, "statistic") for name in statistics),
@@ -50,9 +50,9 @@ def check_names(statistics: Iterable[str], parameters: Iterable[str]) -> None:
     for name, what in named:
         if not is_name(name):
             raise ModelError(
-                f"the {what} {name!r} cannot be named in a formula; use letters, digits and _, as "
-                "statistic.named('chunks') does"
+                f"the {what} {name!r} is not a valid name in a formula; use letters, digits and _, as in "
+                "statistic.named('chunks')"
             )
         if name in taken:
-            raise ModelError(f"the {what} {name!r} has the name of {taken[name]}; names must be distinct")
+            raise ModelError(f"the {what} {name!r} is also the name of {taken[name]}; names must be distinct")
         taken[name] = f"another {what}"

@@ -1,7 +1,7 @@
-"""Problem files, read: a model, statistics, a constraint and an objective in one JSON document.
+"""Reading problem files: a model, statistics, a constraint and an objective in one JSON document.
 
-The form is described by ``problem.schema.json`` beside this file and in ``docs/problem-files.md``. Nothing in
-a file is executed, and what a file declares is compared with the memory limit before anything is made of it.
+The format is described by ``problem.schema.json`` in this folder and in ``docs/problem-files.md``. Nothing in
+a file is executed, and declared sizes are compared with the memory limit before anything is allocated.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ def read_problem(path: Readable, *, memory_limit: float | None = None) -> Proble
     Parameters
     ----------
     path : path
-        A JSON document; ``docs/problem-files.md`` says what is in it.
+        A JSON document, as described in ``docs/problem-files.md``.
     memory_limit : float, optional
-        How many bytes the tables may take; by default half of the machine's memory. Solving has a limit of
-        its own.
+        The memory limit for tables in bytes; by default half of the machine's memory. Solving has a separate
+        limit.
 
     Raises
     ------
     ModelError
-        The file is malformed; the message gives the path to what is wrong inside the document.
+        The file is malformed; the message gives the path to the error in the document.
     BudgetError
-        The file declares more than fits the limit.
+        The file declares more than fits in the limit.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def read_problem(path: Readable, *, memory_limit: float | None = None) -> Proble
     model = _restricted(model, top)
     with whole.blamed():
         problem = ProblemFile(model, statistics, objective, where=where, parameters=parameters)
-        _ = problem.constraint  # refused now where it would be refused later
+        _ = problem.constraint  # raise errors now rather than later
     return problem
 
 
@@ -151,7 +151,7 @@ def _restricted(model: Model, top: dict[str, At]) -> Model:
 
 
 def _key(model: Model, name: str) -> str | int:
-    """Keys of JSON are texts: a number among them is a variable's number, unless it is a name."""
+    """JSON keys are strings: a number is a variable's number, unless it is a name."""
     plain = name.isascii() and name.isdigit() and len(name) < 12 and name == str(int(name))
     return int(name) if plain and name not in (model.variables or ()) else name
 
@@ -229,11 +229,11 @@ _WORDS = {"all": " and ", "any": " or "}
 
 
 def _where(at: At, depth: int = 0) -> str:
-    """Write a structured constraint as text; text is text already."""
+    """Convert a structured constraint to text; text is returned unchanged."""
     if isinstance(at.value, str):
         return at.value if depth == 0 else f"({at.value})"
     if depth > DEEPEST_CONSTRAINT:
-        raise at.error(f"the constraint is nested more than {DEEPEST_CONSTRAINT} deep")
+        raise at.error(f"the constraint is nested more than {DEEPEST_CONSTRAINT} levels deep")
     kind = at.choice(("terms", "not", *_WORDS))
     if kind == "terms":
         return _comparison(at)
@@ -269,6 +269,6 @@ def _factor(at: At) -> str:
 
 
 def _number(at: At) -> float:
-    """Take a finite number: a double, or an integer where no double has its value."""
+    """Take a finite number: a double, or an integer if no double has its value."""
     number = at.number()
     return at.value if isinstance(at.value, int) and at.value != number else number

@@ -1,4 +1,4 @@
-"""Tables of scores and of integers in a problem file, as nested lists whose shapes are checked."""
+"""Tables of scores and integers in a problem file, as nested lists whose shapes are checked."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from tallytree.values import read_only
 
 
 def afford(cells: int, limit: float, at: At) -> None:
-    """Refuse to make that many entries if they do not fit the memory limit."""
+    """Raise an error if this many entries exceed the memory limit."""
     if 8 * cells > limit:
         raise BudgetError(
-            f"{at.file}: {at.path}: its tables would have {cells} entries, {8 * cells:.3g} bytes or more, "
-            f"and the memory limit is {limit:.3g}"
+            f"{at.file}: {at.path}: its tables would have {cells} entries, at least {8 * cells:.3g} bytes, "
+            f"but the memory limit is {limit:.3g}"
         )
 
 
 def array(at: At, convert: Convert) -> NDArray[Any]:
-    """Take nested lists of whatever shape the first entries have."""
+    """Take nested lists, whose shape is determined by the first entries."""
     shape: list[int] = []
     value = at.value
     while isinstance(value, list) and len(shape) < 5:
@@ -37,7 +37,7 @@ def array(at: At, convert: Convert) -> NDArray[Any]:
 
 
 def score(value: Any) -> float:
-    """Take a finite number or ``"-inf"``; ValueError for anything else."""
+    """Take a finite number or ``"-inf"``; raise ValueError for anything else."""
     kind = type(value)
     if kind is float or (kind is int and abs(value) < 2**1023):
         number = float(value)
@@ -49,7 +49,7 @@ def score(value: Any) -> float:
 
 
 def integer(value: Any) -> int:
-    """Take an integer below 2**40; ValueError for anything else."""
+    """Take an integer below 2**40; raise ValueError for anything else."""
     if type(value) is float and value.is_integer():
         value = int(value)
     if type(value) is int and abs(value) < LARGEST_INTEGER:

@@ -1,4 +1,4 @@
-"""Problem files, written; and the schema that they follow."""
+"""Writing problem files, and their JSON Schema."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _WIDTH = 100
 
 
 def write_problem(problem: ProblemFile, path: PathLike) -> None:
-    """Write a problem file; it appears under its name only when it is complete.
+    """Write a problem file; the file appears only once it is complete.
 
-    Scores are written with as many digits as it takes to read the same doubles back. Statistics are written
-    as tables, whatever made them.
+    Scores are written with enough digits to read the same doubles back. Statistics are written
+    as tables.
 
     Parameters
     ----------
     problem : ProblemFile
         The problem.
     path : path
-        Where to. An existing file is replaced.
+        The file to write. An existing file is replaced.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def _parameter_json(parameter: Parameter) -> Any:
 
 
 def _pretty(value: Any, before: str = "", after: str = "", indent: str = "") -> Iterator[str]:
-    """Lines of at most about a hundred characters: what fits one line is on one line."""
+    """Yield lines of at most about a hundred characters; what fits on one line is on one line."""
     line = f"{indent}{before}{json.dumps(value, allow_nan=False, ensure_ascii=False)}{after}"
     if not isinstance(value, (dict, list)) or not value or (indent and len(line) <= _WIDTH):
         yield line

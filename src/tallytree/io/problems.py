@@ -1,7 +1,7 @@
-"""A problem: a model, statistics of it, and a question, all of which fit into a file.
+"""A problem: a model, its statistics, an objective and a constraint, which can be stored in a file.
 
-The objective ``H(score, tallies)`` and the constraint are formulas in ``score``, in the names of the
-statistics, and in named parameters, which can be given other values later.
+The objective ``H(score, tallies)`` and the constraint are formulas in ``score``, the names of the
+statistics, and named parameters, whose values can be changed later.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ from tallytree.statistics.formulas import Formula, checked_formula
 from tallytree.statistics.statistic import Recipe, Statistic
 
 MOST_OPERATIONS = 1e12
-"""What a problem may cost unless more is allowed: some minutes, or a quarter of an hour."""
+"""The default operation limit: from some minutes to a quarter of an hour."""
 
 
 @final
 class ProblemFile:
-    """What a problem file holds: a model, its statistics, an objective and a constraint.
+    """The content of a problem file: a model, its statistics, an objective and a constraint.
 
     Parameters
     ----------
     model : Model
         The factor graph.
     statistics : iterable of Statistic or Recipe
-        What is tallied. Each has a name of its own that can stand in a formula.
+        The statistics to tally. Each needs a distinct name that is valid in formulas.
     objective : str or Formula, optional
-        What to maximise, a formula in ``score``, statistics and parameters; by default the score. It must not
-        decrease in the score.
+        The formula to maximise, in ``score``, statistics and parameters; the score by default. It must be
+        non-decreasing in the score.
     where : str, Formula or Constraint, optional
-        What must hold.
+        The constraint to satisfy.
     parameters : mapping of str to number or Parameter, optional
         The values of the other names in the formulas.
 
@@ -112,7 +112,7 @@ class ProblemFile:
 
     @cached_property
     def constraint(self) -> Constraint | None:
-        """What must hold, as a constraint on the statistics."""
+        """The constraint on the statistics."""
         if self.where is None:
             return None
         try:
@@ -131,7 +131,7 @@ class ProblemFile:
         unknown = [name for name in values if name not in self.parameters]
         if unknown:
             known = ", ".join(self.parameters) or "none"
-            raise ModelError(f"there is no parameter {unknown[0]!r}; the parameters are {known}")
+            raise ModelError(f"unknown parameter {unknown[0]!r}; the parameters are {known}")
         changed = {
             name: parameter._replace(value=values.get(name, parameter.value))
             for name, parameter in self.parameters.items()
@@ -159,14 +159,14 @@ class ProblemFile:
         precision: Precision = "double",
         order: Order | None = None,
     ) -> Plan:
-        """Plan what :meth:`solve` runs.
+        """Plan what :meth:`solve` would run.
 
         Parameters
         ----------
         memory_limit : float, optional
-            Bytes; by default half of the machine's memory.
+            In bytes; by default half of the machine's memory.
         operation_limit : float, optional
-            The most add-max operations; None for any number.
+            The maximum number of add-max operations; None for no limit.
         precision : {"double", "single"}
             As for :func:`tallytree.plan`.
         order : str or sequence of int, optional
@@ -175,13 +175,13 @@ class ProblemFile:
         Raises
         ------
         BudgetError
-            One of the limits is passed. Nothing has been run.
+            A limit is exceeded. Nothing has been run.
         """
         limits: dict[str, Any] = {"memory_limit": memory_limit, "precision": precision, "order": order}
         return self._affordable(plan(self.model, self.read, where=self.constraint, **limits), operation_limit)
 
     def search_price(self, *, order: Order | None = None) -> SearchPrice | None:
-        """Return what :meth:`solve` is expected to cost by bounds; None where it cannot go that way."""
+        """Return the expected cost of :meth:`solve` by bounds; None if bounds are not supported."""
         return price_of(ask(self.model, self.read, self.constraint), Options(PlanOptions(order=order)))
 
     def solve(
@@ -200,7 +200,7 @@ class ProblemFile:
         memory_limit, operation_limit, precision, order
             As for :meth:`plan`.
         strategy : {"auto", "full", "bounds"}
-            As for :func:`tallytree.solve`. A problem whose tables are beyond the limits is solved by bounds,
+            As for :func:`tallytree.solve`. A problem whose tables exceed the limits is solved by bounds,
             unless it is ``"full"``.
 
         Raises
@@ -208,7 +208,7 @@ class ProblemFile:
         InfeasibleError
             No labelling satisfies the constraint.
         BudgetError
-            One of the limits is passed.
+            A limit is exceeded.
         """
         given = {"memory_limit": memory_limit, "precision": precision, "order": order}
         limits = {"strategy": strategy, "operation_limit": operation_limit}
@@ -225,7 +225,7 @@ class ProblemFile:
         operation_limit: float | None = MOST_OPERATIONS,
         order: Order | None = None,
     ) -> Profile:
-        """Compute the best score for every tally of all statistics, whatever the constraint.
+        """Compute the best score for every tally of all statistics, regardless of the constraint.
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ class ProblemFile:
     ) -> Distribution:
         """Compute the probability of every tally of all statistics under ``p(y) ∝ exp(score)``.
 
-        The objective and the constraint do not count: probabilities are those of all labellings.
+        The objective and the constraint are ignored: probabilities are over all labellings.
 
         Parameters
         ----------
@@ -268,10 +268,10 @@ class ProblemFile:
         Parameters
         ----------
         k : int
-            How many.
+            The number of labellings.
         distance : int, optional
-            In how many variables each differs from all before it, at least: a diverse list. It goes by the
-            score, so the problem must have neither an objective nor a constraint.
+            The minimum number of variables in which each differs from all earlier ones: a diverse list. It is
+            ordered by score, so the problem must have neither an objective nor a constraint.
         memory_limit, operation_limit, order
             As for :meth:`plan`.
         """
@@ -284,8 +284,8 @@ class ProblemFile:
             found = diverse_k_best(self.model, k, distance, **limits)
         else:
             raise ModelError(
-                "a diverse list goes by the score alone, and this problem has an objective or a constraint; "
-                "leave out the distance, or take them out of the problem"
+                "a diverse list is ordered by score, but this problem has an objective or a constraint; "
+                "remove the distance, or the objective and the constraint"
             )
         return [self._tallied(solution) for solution in found]
 
@@ -297,13 +297,13 @@ class ProblemFile:
         Parameters
         ----------
         iterations : int
-            The most MAP problems to solve.
+            The maximum number of MAP problems to solve.
         memory_limit, order
             As for :meth:`plan`.
         """
         if self.constraint is None or self.objective is not None:
             raise ModelError(
-                "a relaxation bounds the best score under a constraint: give one, and no objective"
+                "a relaxation bounds the best score under a constraint; give a constraint and no objective"
             )
         return relax(
             self.model,
@@ -324,7 +324,7 @@ class ProblemFile:
 
     @property
     def _row_operations(self) -> int:
-        """What the objective takes for one tally."""
+        """The cost of the objective for one tally."""
         return 0 if self.objective is None else len(self.objective.code)
 
     def _affordable(self, made: Plan, limit: float | None) -> Plan:
@@ -332,7 +332,7 @@ class ProblemFile:
         return made
 
     def _tallied(self, solution: Solution) -> Solution:
-        """Add the statistics that the question did not read."""
+        """Add the statistics that the solver did not need."""
         tally = tally_type(self.names)(*(s.tally(solution.assignment) for s in self.statistics))
         return solution.retold(self.model, solution.assignment, solution.value, solution.score, tally)
 

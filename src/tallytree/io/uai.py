@@ -1,6 +1,6 @@
-"""Models in the UAI format, the plain text of the inference competitions.
+"""Models in the UAI format of the inference competitions.
 
-A file is a sequence of words, split anywhere over lines::
+A file is a sequence of words, with arbitrary line breaks::
 
     MARKOV                    or BAYES
     3                         variables
@@ -12,9 +12,9 @@ A file is a sequence of words, split anywhere over lines::
     2   0.4 0.6               a table: its length, then its entries,
     6   1 2 3 4 5 6           the last variable of the scope changing fastest
 
-Entries are non-negative weights ``w``; a score is ``f = log w`` and ``w = 0`` forbids. Reading takes nothing
-on trust: every declared size is compared with the number of words that are left before anything is made of
-it.
+Entries are non-negative weights ``w``; a score is ``f = log w`` and ``w = 0`` forbids. Files are
+not trusted: every declared size is compared with the number of remaining words before memory is
+allocated.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from tallytree.io.words import Words
 from tallytree.model.model import Model
 
 MOST_STATES = 2**31 - 1
-# A variable in no table may declare any number of states; evidence would make a table of them.
+# A variable in no table may declare any number of states, but evidence would need a table of them.
 MOST_OBSERVED_STATES = 2**24
 MOST_COPIES = 1000
 
 
 def read_uai(path: Readable, evidence: Readable | Mapping[int, int] | None = None) -> Model:
-    """Read a model, and condition it on evidence.
+    """Read a model, and optionally condition it on evidence.
 
     Parameters
     ----------
@@ -51,16 +51,16 @@ def read_uai(path: Readable, evidence: Readable | Mapping[int, int] | None = Non
     Returns
     -------
     Model
-        All variables of the file, observed ones included. An observed variable keeps its states, but all but
-        one of them are forbidden by a factor of its own, and it is cut out of all other factors, so that it
-        costs inference nothing.
+        All variables of the file, including observed ones. An observed variable keeps its states, but all but
+        one of them are forbidden by a factor of its own, and it is removed from all other factors, so that it
+        adds no cost to inference.
 
     Raises
     ------
     ModelError
-        The text is not what the format asks for: the message gives line and column, what was expected and
-        what was there. Weights that are negative, not finite, or not zero but too small for a double are
-        refused as well.
+        The text does not follow the format: the message gives line and column, what was expected and
+        what was found. Weights that are negative, not finite, or positive but too small for a double are
+        also rejected.
 
     Examples
     --------
@@ -93,19 +93,19 @@ def read_uai(path: Readable, evidence: Readable | Mapping[int, int] | None = Non
 def write_uai(model: Model, path: PathLike) -> None:
     """Write a model as a MARKOV file whose weights are the exponentials of the scores.
 
-    The file appears under its name only when it is complete. Names of variables and states are not part of
-    the format and are lost. Weights are written with as many digits as it takes to read the same doubles
-    back, so a score ``f`` survives to within rounding, about ``1e-16 · max(1, |f|)``.
+    The file appears only once it is complete. Names of variables and states are not part of
+    the format and are lost. Weights are written with enough digits to read the same doubles
+    back, so a score ``f`` is preserved up to rounding, about ``1e-16 · max(1, |f|)``.
 
-    A table whose scores go beyond ±700, where doubles end for ``exp``, is written as several factors with the
-    same scope, each with an equal share of its scores: their sum is the same model.
+    A table with scores beyond ±700, where ``exp`` leaves the range of doubles, is written as several factors
+    with the same scope, each with an equal share of its scores: their sum is the same model.
 
     Parameters
     ----------
     model : Model
         The model.
     path : path
-        Where to. An existing file is replaced.
+        The file to write. An existing file is replaced.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def write_uai(model: Model, path: PathLike) -> None:
 
 
 def _preamble(words: Words) -> list[int]:
-    """Read the kind of network, which changes nothing (both are products of tables), and cardinalities."""
+    """Read the kind of network, which is ignored (both are products of tables), and cardinalities."""
     if words.word("MARKOV or BAYES") not in (b"MARKOV", b"BAYES"):
         words.refuse(0, "MARKOV or BAYES")
     variables = range(words.length("variables"))
@@ -145,7 +145,7 @@ def _preamble(words: Words) -> list[int]:
 
 
 def _factors(words: Words, cardinalities: list[int]) -> list[Factor]:
-    """Read the scopes, then the tables: all entries are converted at once, the tables are views."""
+    """Read the scopes, then the tables: all entries are converted at once, and the tables are views."""
     # A factor has at least the size of its scope, the length of its table, and one entry.
     scopes = [_scope(words, t, cardinalities) for t in range(words.length("factors", each=3))]
     shapes = [tuple(cardinalities[v] for v in scope) for scope in scopes]
@@ -161,7 +161,7 @@ def _factors(words: Words, cardinalities: list[int]) -> list[Factor]:
 
 
 def _scope(words: Words, factor: int, cardinalities: list[int]) -> tuple[int, ...]:
-    """Read the size of a scope and its variables, all different."""
+    """Read the size of a scope and its distinct variables."""
     start = words.at
     size = words.length(f"variables of factor {factor}")
     if size > MOST_AXES:
@@ -175,12 +175,12 @@ def _scope(words: Words, factor: int, cardinalities: list[int]) -> tuple[int, ..
 
 
 def _skip_table(words: Words, factor: int, entries: int) -> int:
-    """Check the length of a table and pass over its entries; returns where they start."""
+    """Check the length of a table and skip its entries; returns where they start."""
     at = words.at
     if words.whole(f"the length of table {factor}, {entries}") != entries:
         words.refuse(at, f"the length of table {factor}, {entries}")
     if entries > words.left:
-        words.refuse(len(words.words), f"all {entries} entries of table {factor} ({words.left} are there)")
+        words.refuse(len(words.words), f"all {entries} entries of table {factor} ({words.left} are present)")
     words.at += entries
     return at + 1
 
@@ -199,7 +199,7 @@ def _scores(words: Words, places: list[int]) -> Table:
 
 
 def _plain_float(word: bytes) -> float:
-    """Python's ``1_000`` is not a number of the format."""
+    """Python's ``1_000`` is not a number in this format."""
     if b"_" in word:
         raise ValueError(word)
     return float(word)
@@ -214,19 +214,19 @@ def _is_number(word: bytes) -> bool:
 
 
 def _check_weights(words: Words, places: list[int], weights: Table) -> None:
-    """Zero forbids, so a weight that only rounds to zero must not pass for it."""
+    """Zero forbids, so a positive weight must not round to zero."""
     wrong = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))
     if wrong.size:
-        words.refuse(places[wrong[0]], "a finite weight that is not negative")
+        words.refuse(places[wrong[0]], "a finite, non-negative weight")
     zeros = [places[i] for i in np.flatnonzero(weights == 0).tolist()]
     tiny = {word for word in {words.words[at] for at in zeros} if _has_digits(word)}
     if tiny:
         at = next(at for at in zeros if words.words[at] in tiny)
-        words.refuse(at, "a weight that a double can hold, 0 if it is to forbid")
+        words.refuse(at, "a weight that fits in a double, or 0 to forbid")
 
 
 def _has_digits(word: bytes) -> bool:
-    """Whether a number has digits other than zero in front of its exponent."""
+    """Whether a number has non-zero digits before its exponent."""
     return bool(word.lower().partition(b"e")[0].strip(b"+-0."))
 
 
@@ -244,10 +244,10 @@ def _observed(evidence: Readable | Mapping[int, int] | None, cardinalities: list
 def _checked_evidence(evidence: Mapping[int, int], cardinalities: list[int]) -> dict[int, int]:
     for variable, state in evidence.items():
         if not _is_index(variable, len(cardinalities)):
-            raise ModelError(f"evidence names variable {variable!r}; they are 0 to {len(cardinalities) - 1}")
+            raise ModelError(f"evidence has variable {variable!r}; they are 0 to {len(cardinalities) - 1}")
         if not _is_index(state, cardinalities[int(variable)]):
             states = f"its states are 0 to {cardinalities[int(variable)] - 1}"
-            raise ModelError(f"evidence puts variable {variable} in state {state!r}; {states}")
+            raise ModelError(f"evidence sets variable {variable} to state {state!r}; {states}")
     return {int(variable): int(state) for variable, state in evidence.items()}
 
 
@@ -260,7 +260,7 @@ def _read_evidence(words: Words, cardinalities: list[int]) -> dict[int, int]:
     if not words.left:
         return {}
     if words.left % 2 == 0 and words.whole("one sample of evidence") != 1:
-        words.refuse(0, "one sample of evidence (give the one that you want as a dictionary)")
+        words.refuse(0, "one sample of evidence (pass the one you want as a dictionary)")
     observed: dict[int, int] = {}
     for _ in range(words.length("observed variables", each=2)):
         high = len(cardinalities) - 1
@@ -268,20 +268,20 @@ def _read_evidence(words: Words, cardinalities: list[int]) -> dict[int, int]:
         high = cardinalities[variable] - 1
         state = words.whole(f"a state of variable {variable}, 0 to {high}", 0, high)
         if observed.setdefault(variable, state) != state:
-            words.refuse(words.at - 1, f"the state {observed[variable]} that variable {variable} has already")
+            words.refuse(words.at - 1, f"the state {observed[variable]} that variable {variable} already has")
     words.finish()
     return observed
 
 
 def _conditioned(factors: Iterable[Factor], observed: Mapping[int, int]) -> Iterator[Factor]:
-    """Fix the observed variables and cut them out of the scopes."""
+    """Fix the observed variables and remove them from the scopes."""
     for scope, table in factors:
         index = tuple(observed.get(v, slice(None)) for v in scope)
         yield tuple(v for v in scope if v not in observed), np.asarray(table[index])
 
 
 def _indicators(cardinalities: list[int], observed: Mapping[int, int]) -> Iterator[Factor]:
-    """One factor per observed variable that forbids its other states."""
+    """One factor per observed variable, which forbids its other states."""
     for variable, state in observed.items():
         table = np.full(cardinalities[variable], -np.inf)
         table[state] = 0.0
@@ -292,14 +292,14 @@ def _indicators(cardinalities: list[int], observed: Mapping[int, int]) -> Iterat
 
 
 def _shares(scope: tuple[int, ...], table: Table) -> list[Factor]:
-    """Split a factor into equal shares whose weights are doubles; mostly one, the factor itself."""
+    """Split a factor into equal shares whose weights are doubles; usually one, the factor itself."""
     largest = float(np.max(np.abs(table), where=np.isfinite(table), initial=0.0))
     shares = max(1, math.ceil(largest / LARGEST_SCORE))
     if shares > MOST_COPIES:
         limit = f"±{MOST_COPIES * LARGEST_SCORE:.0f}"
         raise ModelError(
-            f"the factor over {scope} has a score of size {largest:.3g}, and the UAI format holds "
-            f"exp(score): scores within {limit} can be written; divide all scores by a constant first"
+            f"the factor over {scope} has a score of magnitude {largest:.3g}, but the UAI format stores "
+            f"exp(score), so scores must be within {limit}; divide all scores by a constant first"
         )
     return [(scope, table / shares)] * shares
 

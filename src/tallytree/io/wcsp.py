@@ -1,4 +1,4 @@
-"""Cost function networks in toulbar2's ``.wcsp`` format: words and whole numbers, as in UAI files.
+"""Cost function networks in toulbar2's ``.wcsp`` format: words and integers, as in UAI files.
 
 A file has a header, the numbers of states and the cost functions::
 
@@ -8,8 +8,8 @@ A file has a header, the numbers of states and the cost functions::
     1 1 7                       that differs: states 1 and 1 cost 7
     3 0 1 2  -1 wamong hard 100 1 1 0 2       default -1: a keyword with its parameters follows
 
-A scope with a negative length begins a function whose table others share, by its number; the number of
-entries of those others is that number, negative.
+A scope with a negative length starts a function whose table others share, by its number; the number of
+entries of those others is the negative of that number.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tallytree.io.problems import ProblemFile
 from tallytree.io.words import Words
 
 MOST_STATES = 2**31 - 1
-EXPANSION = 128  # a function of eight bytes becomes a table of its own
+EXPANSION = 128  # a function of eight bytes becomes a separate table
 Scope = tuple[int, ...]
 
 
@@ -44,13 +44,13 @@ def read_wcsp(path: Readable) -> ProblemFile:
     Returns
     -------
     ProblemFile
-        Scores are costs with the sign turned. Entries that no solution below the upper bound can have are
-        forbidden. Count constraints are statistics with conditions, prices on them terms of the objective.
+        Scores are negated costs. Entries that no solution below the upper bound can have are
+        forbidden. Count constraints become statistics with conditions, prices on them terms of the objective.
 
     Raises
     ------
     ModelError
-        The text is not what the format asks for, or a cost function is neither a table nor a count.
+        The text does not follow the format, or a cost function is neither a table nor a count.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def _scope(words: Words, network: Network, arity: int, number: int) -> Scope:
         words.refuse(words.at - 1, f"the number of variables of function {number}")
     scope = tuple(words.whole(f"a variable of function {number}, 0 to {high}", 0, high) for _ in range(arity))
     if len(set(scope)) < len(scope):
-        words.refuse(words.at - 1, f"variables of function {number} that are all different")
+        words.refuse(words.at - 1, f"distinct variables of function {number}")
     return scope
 
 
@@ -122,7 +122,7 @@ def _table(words: Words, shape: tuple[int, ...], default: float, number: int) ->
     table = np.full(shape, default)
     for _ in range(words.length(f"entries of function {number}", each=len(shape) + 1)):
         place = tuple(words.whole(f"a state, 0 to {n - 1}", 0, n - 1) for n in shape)
-        table[place] = words.integer("a cost that is not negative", 0)
+        table[place] = words.integer("a non-negative cost", 0)
     return table
 
 
@@ -214,28 +214,28 @@ _PARAMETERS: dict[str, Callable[[Words, int], Parameters]] = {
 def write_wcsp(problem: ProblemFile, path: PathLike, *, decimals: int | None = None) -> CostScale:
     """Write a problem as a cost function network.
 
-    Costs are whole numbers that are not negative: a score ``f`` of a table whose largest score is ``m``
+    Costs are non-negative integers: a score ``f`` of a table whose largest score is ``m``
     costs ``(m - f) · 10**decimals``, rounded. The constraint is written as knapsacks.
 
     Parameters
     ----------
     problem : ProblemFile
-        A model, perhaps with a constraint: comparisons joined by ``and``, of statistics that look at one
-        variable at a time. The format has no other objective than the score.
+        A model, optionally with a constraint: comparisons joined by ``and``, of statistics over single
+        variables. The format has no objective other than the score.
     path : path
-        Where to. An existing file is replaced.
+        The file to write. An existing file is replaced.
     decimals : int, optional
-        How many digits behind the point of a score are kept; by default as many as there are, at most six.
+        The number of decimals of a score to keep; by default as many as needed, at most six.
 
     Returns
     -------
     CostScale
-        How to turn a cost back into a score.
+        Converts a cost back to a score.
 
     Raises
     ------
     ModelError
-        The problem has an objective, or a constraint that the format has no words for.
+        The problem has an objective, or a constraint that the format cannot express.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The words of a text file, taken one after the other: what the formats of the competitions are made of."""
+"""Reading text files word by word, as needed for the competition formats."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_INTEGER = 10**LONGEST_INTEGER
 
 
 class Words:
-    """The words of a file, taken one after the other. Positions are worked out only for an error message."""
+    """The words of a file, taken one by one. Positions are computed only for error messages."""
 
     def __init__(self, place: Readable, expansion: int = EXPANSION) -> None:
         self.path, self.data = source(place, expansion)
@@ -26,7 +26,7 @@ class Words:
 
     @property
     def left(self) -> int:
-        """How many words have not been taken."""
+        """The number of remaining words."""
         return len(self.words) - self.at
 
     def word(self, expected: str) -> bytes:
@@ -37,7 +37,7 @@ class Words:
         return self.words[self.at - 1]
 
     def whole(self, expected: str, low: int = 0, high: int = MOST_WHOLE) -> int:
-        """Take a whole number from ``low`` to ``high``."""
+        """Take an integer from ``low`` to ``high``, without a sign."""
         word = self.word(expected)
         if not (word.isdigit() and len(word) <= LONGEST_WHOLE and low <= int(word) <= high):
             self.refuse(self.at - 1, expected)
@@ -52,12 +52,12 @@ class Words:
         return int(word)
 
     def length(self, things: str, each: int = 1) -> int:
-        """Take a whole number of things, for each of which at least ``each`` words must follow."""
+        """Take a count of things, for each of which at least ``each`` words must follow."""
         high = max(self.left - 1, 0) // each
-        return self.whole(f"the number of {things}, at most {high} by the words that are left", 0, high)
+        return self.whole(f"the number of {things}, at most {high} given the remaining words", 0, high)
 
     def finish(self) -> None:
-        """Refuse anything that is left."""
+        """Raise an error if words are left."""
         if self.left:
             self.refuse(self.at, "the end of the file")
 
@@ -69,7 +69,7 @@ class Words:
 
     @contextmanager
     def blamed(self, at: int) -> Iterator[None]:
-        """Let an error begin with the place of word number ``at``."""
+        """Prefix an error with the position of word number ``at``."""
         try:
             yield
         except ModelError as error:

@@ -1,4 +1,4 @@
-"""More labellings than one: the k best, the best outside a set, and the best that differ from each other."""
+"""More than one labelling: the k best, the best outside a set, and diverse ones."""
 
 from tallytree.kbest.diverse import diverse_k_best
 from tallytree.kbest.exclusion import exclude

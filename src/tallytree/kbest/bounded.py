@@ -1,8 +1,8 @@
-"""The k best labellings under a constraint, where a whole table would be large.
+"""The k best labellings under a constraint, for problems whose full table would be large.
 
-The best one is found by bounds. At its prices, the states that only labellings of large regret have are left
-out, and the k best of the small model are found by tables. The score of the last of them says how large a
-regret can be at most: with all states within that, the list is complete.
+The best labelling is found by bounds. At its prices, states whose labellings all have a large regret are
+removed, and the k best labellings of the smaller model are found by tables. The score of the last one
+bounds the regret: once all states within that regret are included, the list is complete.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tallytree.planning.planner import plan_graph
 from tallytree.planning.query import Query
 from tallytree.statistics.statistic import Statistic
 
-_WORTH_TRYING = 1e8  # operations of a whole table: some 50 ms
+_WORTH_TRYING = 1e8  # operations of a full table, about 50 ms
 
 
 def best_by_bounds(query: Query[Statistic], count: int, options: Options) -> list[Solution] | None:
@@ -51,7 +51,7 @@ def best_by_bounds(query: Query[Statistic], count: int, options: Options) -> lis
 
 
 def _first_budget(ends: Ends, best: float, count: int) -> float:
-    """Return a budget that leaves a few more states than there are labellings to find."""
+    """Return a budget that leaves slightly more states than there are labellings to find."""
     gaps = np.sort(np.concatenate(ends.gaps))
     free = len(ends.gaps) + 4 * count + 40
     return max(ends.ceiling - best, 0.0) + float(gaps[min(free, len(gaps) - 1)])
@@ -60,7 +60,7 @@ def _first_budget(ends: Ends, best: float, count: int) -> float:
 def _within(
     query: Query[Statistic], ends: Ends, budget: float, count: int, options: Options
 ) -> list[Solution]:
-    """Return the best labellings that have no other states than those within a budget."""
+    """Return the best labellings that only use states within a budget."""
     asked = without_states(query, ends.kept(budget))
     plan = plan_graph(asked, options.plan)
     check_operations(plan, options.operation_limit)

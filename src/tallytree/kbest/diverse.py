@@ -1,6 +1,6 @@
-"""Labellings that differ from each other.
+"""Diverse labellings.
 
-To keep away from a labelling ``y'`` is a constraint on the number of mismatches with it: ``Δ(y, y') >= m``.
+Keeping away from a labelling ``y'`` is a constraint on the number of mismatches with it: ``Δ(y, y') >= m``.
 """
 
 from __future__ import annotations
@@ -37,31 +37,31 @@ def diverse_k_best(
     allowed: Allowed | None = None,
     **options: Unpack[Keywords],
 ) -> list[Solution]:
-    """Return k labellings, each the best of those that are far enough from all previous ones.
+    """Return k labellings, each the best among those far enough from all previous ones.
 
     Parameters
     ----------
     model : Model
         The factor graph.
     k : int
-        The number of labellings; the list is shorter if no further labelling is far enough.
+        The number of labellings; fewer are returned if no further labelling is far enough.
     distance : int or sequence of int
-        The least distance to every labelling before it; in a sequence, the first number is for the second
+        The minimum distance to every earlier labelling; in a sequence, the first number is for the second
         labelling, the next for the third and so on.
     statistic : callable, optional
-        Gives the statistic that measures the distance to a labelling (an integer array); by default the
+        Returns the statistic that measures the distance to a labelling (an integer array); by default the
         number of variables that differ.
     fixed, allowed : mapping, optional
         As for :func:`solve`.
     **options
         ``order``, ``memory_limit``, ``layout`` and ``threads``, as for :func:`profile`. The i-th
         labelling needs a table of up to ``(distance + 1)**(i - 1)`` tallies. ``strategy``, as for
-        :func:`solve`: up to the fourth labelling, tables that are large are avoided by bounds.
+        :func:`solve`: up to the fourth labelling, large tables are avoided by bounds.
 
     Returns
     -------
     list of Solution
-        The tally of each has its distances to those before it.
+        The tally of each holds its distances to the earlier ones.
 
     Examples
     --------
@@ -92,12 +92,12 @@ def diverse_k_best(
 
 
 def _distances(distance: int | Sequence[int], count: int) -> list[int]:
-    """Return one distance for each labelling but the first."""
+    """Return one distance for each labelling except the first."""
     if isinstance(distance, Iterable):
         listed = [whole_number(m, "a distance", least=1) for m in distance]
         if len(listed) < count - 1:
             raise ModelError(
-                f"{count} labellings need {count - 1} distances, one for each but the first; "
+                f"{count} labellings need {count - 1} distances, one for each except the first; "
                 f"got {len(listed)}"
             )
         return listed

@@ -1,6 +1,6 @@
 """The best labelling outside a given set.
 
-To leave a labelling ``y'`` out is a constraint on the number of mismatches with it: ``Δ(y, y') >= 1``.
+Excluding a labelling ``y'`` is a constraint on the number of mismatches with it: ``Δ(y, y') >= 1``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tallytree.statistics.statistic import Recipe, Statistic, read_by
 Labelling = Solution | ArrayLike
 Method = Literal["statistics", "ranking"]
 
-_KEY_BYTES = 140  # what CPython takes for the key of a dictionary, besides its bytes
+_KEY_BYTES = 140  # size of a dictionary key in CPython, besides its bytes
 
 
 def exclude(
@@ -59,9 +59,9 @@ def exclude(
     statistics, objective, where, fixed, allowed, **options
         As for :func:`solve`.
     method : {"ranking", "statistics"}, optional
-        ``ranking``, the default, goes through the labellings in order until one is outside: at most one more
-        than there are outputs. ``statistics`` carries one mismatch statistic per output, capped at 1: at most
-        one more tally in each table than there are outputs, times those of the other statistics.
+        ``ranking``, the default, goes through the labellings in order until one is outside the set: at most
+        one more than there are outputs. ``statistics`` carries one mismatch statistic per output, capped at
+        1: every table has at most one more tally than there are outputs, times those of the other statistics.
 
     Raises
     ------
@@ -103,12 +103,12 @@ def exclude(
 
 
 def _unwanted(model: Model, outputs: Iterable[Labelling], budget: Budget) -> dict[bytes, None]:
-    """Return the labellings to leave out, each once and in order, as the bytes of their states."""
+    """Return the labellings to exclude, without duplicates and in order, as the bytes of their states."""
     keys: dict[bytes, None] = {}
     for output in outputs:
         key = _key(_encoded(model, output))
         if key not in keys:
-            budget.hold(len(key) + _KEY_BYTES, f"the {len(keys) + 1:,} labellings to leave out")
+            budget.hold(len(key) + _KEY_BYTES, f"the {len(keys) + 1:,} labellings to exclude")
             keys[key] = None
     return keys
 
@@ -125,7 +125,7 @@ def _outside(
     where: Where,
     options: Options,
 ) -> Solution:
-    """Solve with one mismatch at least to each output; show the tally without these statistics."""
+    """Solve with at least one mismatch with each output; the tally is shown without these statistics."""
     original, shown = reduction.original, [reduction.bound(s) for s in statistics]
     wanted = None if where is None else as_constraint(where).mapped(reduction.bound)
     outside = [mismatches(original, y, name=f"outside_{i}", cap=1) >= 1 for i, y in enumerate(outputs)]
@@ -142,7 +142,7 @@ def _outside(
 
 def _none_left(count: int, where: Where, objective: Objective | None) -> str:
     constraint = "" if where is None else f" that satisfies '{where}'"
-    refused = "" if objective is None else ", or the objective is -inf at all that are"
+    refused = "" if objective is None else ", or the objective is -inf at all of them"
     return f"no labelling{constraint} is left outside the {count} excluded ones{refused}"
 
 

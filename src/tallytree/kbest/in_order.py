@@ -1,7 +1,7 @@
-"""Labellings in order of score or value, each found when it is asked for.
+"""Labellings in order of score or value, each computed on demand.
 
 The tables of one upward pass hold the best score of every cell, so the second best labelling, the third and
-so on are found one by one (``docs/decisions/0008-k-best.md``).
+so on can be found one by one (``docs/decisions/0008-k-best.md``).
 """
 
 from __future__ import annotations
@@ -53,30 +53,30 @@ def iter_best(
     Parameters
     ----------
     model : Model or Reduction
-        The factor graph; or a reduction, whose labellings come back as those of the original model.
+        The factor graph; or a reduction, whose labellings are returned in terms of the original model.
     statistics : iterable of Statistic or Recipe
         The arguments of the objective after the score; they also appear in the tallies of the solutions.
     objective : callable, optional
-        ``H(score, *tallies)``, as for :func:`solve`; by default the score. Labellings of value ``-inf`` are
+        ``H(score, *tallies)``, as for :func:`solve`; the score by default. Labellings of value ``-inf`` are
         left out.
     where : Constraint or str, optional
         Only labellings that satisfy it; a text names the statistics.
     fixed, allowed : mapping, optional
-        As for :func:`solve`: the state that a variable must take, the states it may take.
+        As for :func:`solve`: the state that a variable must take, or the states it may take.
     **options
         ``order``, ``memory_limit``, ``layout`` and ``threads``, as for :func:`profile`.
 
     Yields
     ------
     Solution
-        No labelling comes twice and none is left out. Equal values come in an order that is always the same.
-        Scores that differ by rounding alone, as two sums of the same numbers may, count as equal.
+        Every labelling exactly once. The order of equal values is deterministic. Scores that differ only by
+        rounding, as two sums of the same numbers may, count as equal.
 
     Raises
     ------
     BudgetError
-        Not all tables fit ``memory_limit``; or, when the next labelling is asked for, the search does not fit
-        any more: it keeps what it has met, and so grows with every labelling.
+        The tables exceed ``memory_limit``; or, while iterating, the search does. It stores what it visits,
+        and so grows with every labelling.
 
     Examples
     --------
@@ -107,9 +107,9 @@ def ranked(
     keep: bool = False,
     **options: Unpack[Keywords],
 ) -> Iterator[Any]:
-    """Go through labellings or trees as :func:`iter_best` does; where there are none, say why.
+    """Iterate over labellings or trees as :func:`iter_best` does; if there are none, say why.
 
-    With ``keep``, what comes is kept by the caller, and counts towards the memory limit.
+    With ``keep``, the caller keeps the results, and they count towards the memory limit.
 
     Raises
     ------
@@ -156,8 +156,8 @@ def k_best(
         The number of labellings; all of them by default.
     statistics, objective, where, fixed, allowed, **options
         As for :func:`iter_best`. The list counts towards the memory limit. With a constraint and without an
-        objective, ``strategy``, as for :func:`solve`: where the tables would be large, bounds leave out the
-        states that none of the k best can have.
+        objective, also ``strategy``, as for :func:`solve`: if the tables would be large, bounds remove
+        states that none of the k best labellings can have.
 
     Examples
     --------

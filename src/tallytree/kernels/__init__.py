@@ -1,1 +1,1 @@
-"""Kernels: the verbs on message tables. Arrays in, arrays out; nothing here knows of models or plans."""
+"""Kernels: operations on message tables. Arrays in, arrays out; independent of models and plans."""

@@ -1,4 +1,4 @@
-"""What the reference of charts works on: the items of a sentence, and the ways to make each of them."""
+"""The input of the chart reference: the items of a sentence, and the ways to make each of them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from tallytree.kernels.native import DerivationStep
 from tallytree.kernels.reference import Array
 
 OPEN, CLOSED = 0, 1
-# plain numbers: arrays of steps are compared with them, and members of an enumeration take long in that
+# plain integers: comparing arrays with members of an enumeration is slow
 WORD, UNARY, SPLIT = int(DerivationStep.WORD), int(DerivationStep.UNARY), int(DerivationStep.SPLIT)
 
 
@@ -33,12 +33,12 @@ class Way(NamedTuple):
     number: int  # of the symbol, the chain or the rule
     score: float  # what it adds to the score
     shift: Integers  # (P,): what it adds to the tally
-    parts: tuple[Item, ...] = ()  # what it is made from
+    parts: tuple[Item, ...] = ()  # what it is made of
 
 
 @dataclass(frozen=True, eq=False)
 class ChartProblem:
-    """A sentence: rules, their scores over its spans, and what is counted there."""
+    """A sentence: rules, their scores over its spans, and statistics."""
 
     root: int  # the symbol over the whole sentence
     rules: Array  # (n, 3): parent, left child and right child
@@ -51,7 +51,7 @@ class ChartProblem:
     chain_scores: Array
     shifts: Array  # [bag][span][statistic]
     caps: Integers  # (P,)
-    live: Array  # [layer][span][symbol]: the items that may be made
+    live: Array  # [layer][span][symbol]: which items may be made
 
     @property
     def words(self) -> int:
@@ -68,7 +68,7 @@ class ChartProblem:
         return sum(self.words - shorter + 1 for shorter in range(1, width)) + start
 
     def items(self) -> Iterator[Item]:
-        """Go through the live items, each after all that it can be made from."""
+        """Iterate over the live items, each after all items it can be made of."""
         bare = set(self.chains[self.chains[:, 4] != 0, 0].tolist())
         symbols = sorted(range(self.live.shape[2]), key=lambda symbol: symbol in bare)
         for width in range(1, self.words + 1):
@@ -78,7 +78,7 @@ class ChartProblem:
                     yield Item(layer, start, width, symbol)
 
     def ways(self, item: Item) -> Iterator[Way]:
-        """Go through the ways to make an item; those with a score of -inf are none."""
+        """Iterate over the ways to make an item, except those with a score of -inf."""
         every = self._chained(item) if item.layer == CLOSED else self._made(item)
         return (way for way in every if way.score > -np.inf)
 
@@ -118,5 +118,5 @@ def _anchored(scores: Array, number: int, span: int) -> float:
 
 
 def _by_symbol(symbols: Array, count: int) -> list[list[int]]:
-    """Sort the numbers of rules by a symbol of theirs."""
+    """Group the numbers of rules by one of their symbols."""
     return [np.flatnonzero(symbols == symbol).tolist() for symbol in range(count)]

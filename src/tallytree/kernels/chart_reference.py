@@ -1,20 +1,20 @@
-"""The verbs of charts in plain NumPy, written to be read.
+"""The operations on charts in plain NumPy, written to be read.
 
-A chart has two messages for every symbol ``A`` over a span: ``open``, what binary rules or the lexicon make
-of the span, and ``closed``, what chains of unary rules make of that. With ``⊕`` and ``⊗`` the algebra's
+A chart has two messages for every symbol ``A`` over a span: ``open``, from binary rules or the lexicon,
+and ``closed``, from chains of unary rules on top of it. With ``⊕`` and ``⊗`` the algebra's
 ``plus`` and ``times``, and ``+`` the capped sum of tallies:
 
 - `word`: ``open[A, 0] = f``, the score of the tag ``A``, where the span is one word;
 - `combine`: ``open[A, l] = ⊕ over splits, rules A → B C and i + j = l of left[B, i] ⊗ right[C, j] ⊗ f``;
 - `unary`: ``closed[A, l] = ⊕ over chains A ← B and i + g = l of open[B, i] ⊗ f``.
 
-Statistics are counted by chains alone: ``g`` is what the labels of a chain add over the span.
+Statistics are only counted by chains: ``g`` is what the labels of a chain add over the span.
 
-A message is a :class:`~tallytree.kernels.reference.Table` of the empty scope, and the verbs are those of
+A message is a :class:`~tallytree.kernels.reference.Table` of the empty scope, and the operations are those of
 `reference.py`: `combine` is a join that absorbs a score, `unary` absorbs a score and a shift. The functions
-below make a message in **one way**, by one rule over one split or by one chain; `either` puts all ways to
-make the same item together. Like every verb they have a transpose, which carries the outside of what they
-made back to the outside of what they were made from.
+below make a message in **one way**, by one rule over one split or by one chain; `either` combines all ways to
+make the same item. Every operation has a transpose, which maps the outside of its
+output to the outside of its input.
 """
 
 from collections.abc import Sequence
@@ -68,7 +68,7 @@ def unary(source: Table, score: float, shift: Integers, algebra: Algebra, caps: 
 
 
 def either(messages: Sequence[Table], algebra: Algebra) -> Table:
-    """Put all ways to make an item together: ``c[l] = ⊕ of what they hold at l``.
+    """Combine all ways to make an item: ``c[l] = ⊕ of what they hold at l``.
 
     Examples
     --------
@@ -85,13 +85,13 @@ def either(messages: Sequence[Table], algebra: Algebra) -> Table:
     return Table((), tallies, values)
 
 
-# ---------------------------------------------------------------- the verbs, transposed
+# ---------------------------------------------------------------- the operations, transposed
 
 
 def pull_combine(
     left: Table, right: Table, score: float, outside: Table, algebra: Algebra, caps: Integers
 ) -> tuple[Table, Table]:
-    """Carry the outside of ``combine(…)`` back: ``left'[i] = ⊕ over j of c'[i + j] ⊗ f ⊗ right[j]``."""
+    """Transpose of ``combine(…)``: ``left'[i] = ⊕ over j of c'[i + j] ⊗ f ⊗ right[j]``."""
     weighted = outside.with_values(algebra.times(outside.values, algebra.lift(score)))
     return pull_join(left, right, weighted, algebra, caps)
 
@@ -99,12 +99,12 @@ def pull_combine(
 def pull_unary(
     source: Table, score: float, shift: Integers, outside: Table, algebra: Algebra, caps: Integers
 ) -> tuple[Table]:
-    """Carry the outside of ``unary(source, …)`` back: ``source'[i] = c'[i + g] ⊗ f``."""
+    """Transpose of ``unary(source, …)``: ``source'[i] = c'[i + g] ⊗ f``."""
     return (pull_absorb(source, [((), score)], _constants(shift), outside, algebra, caps),)
 
 
 def pull_either(message: Table, outside: Table) -> Table:
-    """Carry the outside of ``either([message, …])`` back: the same weight for each tally of `message`."""
+    """Transpose of ``either([message, …])``: the same weight for each tally of `message`."""
     _, index = unique_rows(np.concatenate([outside.tallies, message.tallies]))
     place = np.empty(len(outside.tallies), dtype=np.int64)
     place[index[: len(outside.tallies)]] = np.arange(len(outside.tallies))
@@ -113,5 +113,5 @@ def pull_either(message: Table, outside: Table) -> Table:
 
 
 def _constants(shift: Integers) -> list[list[Factor]]:
-    """Return a shift as the statistics' factors over no variable."""
+    """Return a shift as constant factors of the statistics."""
     return [[((), entry)] for entry in shift]

@@ -1,8 +1,8 @@
-"""A whole chart by the verbs of `chart_reference.py`: up, down again, and walks from the root to the words.
+"""A whole chart with the operations of `chart_reference.py`: up, down, and walks from the root to the words.
 
-A :class:`ChartProblem` lists the ways to make an item. `sweep_up` puts them together, item by item;
-`sweep_down` carries weights of the root's tallies back through the same ways, to every item and every way;
-`walk` follows one way at each item, the best or one that is drawn, and so finds a derivation.
+A :class:`ChartProblem` lists the ways to make an item. `sweep_up` combines them, item by item;
+`sweep_down` propagates weights of the root's tallies back to every item and every way;
+`walk` follows one way at each item, the best or a random one, and so finds a derivation.
 """
 
 from collections.abc import Callable, Iterator
@@ -55,11 +55,11 @@ def sweep_up(problem: ChartProblem, algebra: Algebra) -> Inside:
 def sweep_down(
     problem: ChartProblem, inside: Inside, weights: Array, algebra: Algebra
 ) -> Iterator[tuple[Item, Way | None, Array]]:
-    """Go through the marginals of all items and ways, the root's tallies being weighted with `weights`.
+    """Iterate over the marginals of all items and ways, given `weights` of the root's tallies.
 
     A marginal is ``⊕ of inside ⊗ outside`` over all tallies: with max-plus the best derivation that has the
-    item, with log-sum-exp the sum over all that have it. The second value is the way, None for the item as
-    a whole. Only what is part of a derivation comes.
+    item, with log-sum-exp the sum over all that have it. The second value is the way, None for the whole
+    item. Only parts of derivations are included.
     """
     outside = {problem.top: inside[problem.top].with_values(weights)} if problem.top in inside else {}
     for item in reversed(list(inside)):
@@ -86,7 +86,7 @@ class Cell(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """One way to make a cell: the cells that it is made from, and its value."""
+    """One way to make a cell: the cells it is made of, and its value."""
 
     way: Way
     cells: tuple[Cell, ...]
@@ -106,7 +106,7 @@ def walk(
     and the width of its span, and for a rule the width of the left part.
 
     `problem`, `inside` and `algebra`: the chart, and what `sweep_up` returned. `tally`: the tally at the
-    root. `choose`: takes the values of all ways to make a cell and returns the place of one. They come in
+    root. `choose`: takes the values of all ways to make a cell and returns the index of one. They are in
     this order: splits from the left, rules and chains by number, tallies of the left part, tallies of the
     right one.
     """
@@ -131,7 +131,7 @@ def walk(
 
 
 def _possible(problem: ChartProblem, item: Item, inside: Inside) -> Iterator[Way]:
-    """Go through the ways whose parts are there."""
+    """Iterate over the ways whose parts exist."""
     return (way for way in problem.ways(item) if all(part in inside for part in way.parts))
 
 
@@ -148,7 +148,7 @@ def _message(problem: ChartProblem, way: Way, inside: Inside, algebra: Algebra) 
 def _pulled(
     problem: ChartProblem, way: Way, inside: Inside, outside: Table, algebra: Algebra
 ) -> tuple[Table, ...]:
-    """Carry the outside of what a way makes back to its parts."""
+    """Propagate the outside of a way's result to its parts."""
     if way.kind == WORD:
         return ()
     if way.kind == UNARY:
@@ -161,7 +161,7 @@ def _pulled(
 def _choices(
     problem: ChartProblem, way: Way, inside: Inside, tally: Integers, algebra: Algebra
 ) -> Iterator[Choice]:
-    """Go through the tallies of a way's parts that add up to a tally with what the way itself adds."""
+    """Iterate over the tallies of a way's parts that, with the way's own, add up to a tally."""
     tables = [inside[part] for part in way.parts]
     sums, values = way.shift, algebra.as_elements(algebra.one)
     for table in tables:

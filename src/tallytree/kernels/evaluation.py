@@ -1,4 +1,4 @@
-"""What a labelling is worth, straight from the tables of scores and of integers."""
+"""Scores and tallies of labellings, directly from the tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tallytree.kernels import native
 
 Evaluation = tuple[float, float, int, list[int]]
-"""A labelling's score, the size of its local scores, their number, and the sum of each block of integers."""
+"""A labelling's score, the magnitude of its local scores, their number, and the sums of integer blocks."""
 
 
 class Tables(Protocol):
@@ -25,7 +25,7 @@ class Tables(Protocol):
 def evaluator(
     cardinalities: NDArray[np.int32], scores: Sequence[Tables], counts: Sequence[Tables] = ()
 ) -> Callable[[NDArray[np.int64]], Evaluation]:
-    """Return what looks labellings up in tables of scores and of integers.
+    """Return a function that evaluates labellings on tables of scores and integers.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Numbers that Python shares with the compiled code."""
+"""Constants shared with the compiled code."""
 
 from tallytree.kernels.native import NO_LIMIT, UNCAPPED
 

@@ -1,7 +1,7 @@
-"""The compiled planner and executor, behind one module: arrays in, arrays out.
+"""The compiled planner and executor: arrays in, arrays out.
 
-Everything that touches ``tallytree._native`` goes through here, so that the layers stay visible and the
-choice of the instruction set is made once: ``TALLYTREE_INSTRUCTION_SET`` overrides what the machine offers.
+All uses of ``tallytree._native`` go through this module, so that the layers stay visible and the
+instruction set is chosen once: ``TALLYTREE_INSTRUCTION_SET`` overrides what the machine supports.
 """
 
 import os

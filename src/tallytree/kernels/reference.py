@@ -1,8 +1,8 @@
-"""The message passing verbs in plain NumPy, written to be read.
+"""The operations of message passing in plain NumPy, written to be read.
 
 A :class:`Table` over a scope of variables holds, for every state ``s`` of the scope and every tally ``l`` of
 the part of the problem below it, one element of a score algebra (with max-plus: the best score of that part).
-The verbs, with ``⊕`` and ``⊗`` the algebra's ``plus`` and ``times``, and ``+`` the capped sum of tallies:
+The operations, with ``⊕`` and ``⊗`` the algebra's ``plus`` and ``times``, ``+`` the capped sum of tallies:
 
 - `unit`: the table over one variable that holds ``one``, at tally 0;
 - `join`: ``c[s, l] = ⊕ over i + j = l of a[s, i] ⊗ b[s, j]``;
@@ -10,8 +10,8 @@ The verbs, with ``⊕`` and ``⊗`` the algebra's ``plus`` and ``times``, and ``
 - `project`: ``c[s, l] = ⊕ over v of a[(s, v), l]``;
 - `eliminate`: absorb, then project.
 
-Every verb is linear in each table it reads, so a transposed verb carries a weighting of its output back to a
-weighting of its input: `pull_join`, `pull_absorb`, `pull_project`. The weighting of a table is a table of the
+Every operation is linear in each table it reads, so its transpose maps weights of its output to
+weights of its input: `pull_join`, `pull_absorb`, `pull_project`. The weights of a table form a table of the
 same form, the **outside** of the part below; ``inside ⊗ outside``, summed over all cells in which a variable
 has a given state, is that variable's marginal.
 
@@ -52,15 +52,15 @@ class Table:
         return dict(zip(self.scope, self.values.shape, strict=False))
 
     def over(self, scope: Scope) -> Array:
-        """Return the values with one axis per variable of `scope` (length 1 where new), tallies last."""
+        """Return the values with one axis per variable of `scope` (length 1 if new), tallies last."""
         return _spread(self.values, self.scope, scope)
 
     def with_values(self, values: Array) -> "Table":
-        """Return the table of the same scope and tallies that holds other values."""
+        """Return a table with the same scope and tallies and other values."""
         return Table(self.scope, self.tallies, values)
 
 
-# ---------------------------------------------------------------- laying tables out over a larger scope
+# ---------------------------------------------------------------- broadcasting tables to a larger scope
 
 
 def _union(*scopes: Sequence[int]) -> Scope:
@@ -77,12 +77,12 @@ def _spread(array: Array, scope: Sequence[int], onto: Scope) -> Array:
 
 
 def _sum_factors(factors: Sequence[Factor], scope: Scope, dtype: npt.DTypeLike) -> Array:
-    """Add up the factors, spread over `scope`."""
+    """Add up the factors, broadcast to `scope`."""
     spread = [_spread(np.asarray(table, dtype=dtype), variables, scope) for variables, table in factors]
     return reduce(np.add, spread, np.zeros((1,) * len(scope), dtype=dtype))
 
 
-# ---------------------------------------------------------------- the verbs, upward
+# ---------------------------------------------------------------- the operations, upward
 
 
 def unit(variable: int, cardinality: int, statistics: int, algebra: Algebra) -> Table:
@@ -99,7 +99,7 @@ def unit(variable: int, cardinality: int, statistics: int, algebra: Algebra) -> 
 
 
 def join(a: Table, b: Table, algebra: Algebra, caps: Integers) -> Table:
-    """Put two disjoint parts of the problem together: ``c[s, l] = ⊕ over i + j = l of a[s, i] ⊗ b[s, j]``.
+    """Combine two disjoint parts of the problem: ``c[s, l] = ⊕ over i + j = l of a[s, i] ⊗ b[s, j]``.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def absorb(
 ) -> Table:
     """Add scores and shift tallies: ``c[s, l] = ⊕ over i + g(s) = l of a[s, i] ⊗ f(s)``.
 
-    `table`: what is known so far. `factors`: (scope, float table) pairs whose sum is ``f``. `shifts`: for
+    `table`: the table so far. `factors`: (scope, float table) pairs whose sum is ``f``. `shifts`: for
     each of the P statistics, the (scope, integer table) pairs whose sum is its ``g``. `algebra` and `caps`:
     the score algebra, and the caps of the P statistics.
 
@@ -149,7 +149,7 @@ def absorb(
 
 
 def project(table: Table, variable: int, algebra: Algebra) -> Table:
-    """Sum `variable` out: ``c[s, l] = ⊕ over v of a[(s, v), l]``."""
+    """Sum out `variable`: ``c[s, l] = ⊕ over v of a[(s, v), l]``."""
     axis = table.scope.index(variable)
     scope = table.scope[:axis] + table.scope[axis + 1 :]
     return Table(scope, table.tallies, algebra.reduce(table.values, axis))
@@ -199,11 +199,11 @@ def _cells(index: Integers) -> tuple[Array, ...]:
     return (*states, index)
 
 
-# ---------------------------------------------------------------- the verbs, transposed
+# ---------------------------------------------------------------- the operations, transposed
 
 
 def pull_join(a: Table, b: Table, outside: Table, algebra: Algebra, caps: Integers) -> tuple[Table, Table]:
-    """Carry the outside of ``join(a, b)`` back: ``a'[s, i] = ⊕ over j of c'[s, i + j] ⊗ b[s, j]``."""
+    """Transpose of ``join(a, b)``: ``a'[s, i] = ⊕ over j of c'[s, i + j] ⊗ b[s, j]``."""
     _, index = unique_sums(a.tallies, b.tallies, caps)
     weights = outside.values[..., index]
     for_a = algebra.reduce(algebra.times(weights, b.over(outside.scope)[..., None, :]), -1)
@@ -219,14 +219,14 @@ def pull_absorb(
     algebra: Algebra,
     caps: Integers,
 ) -> Table:
-    """Carry the outside of ``absorb(table, ...)`` back: ``a'[s, i] = c'[s, i + g(s)] ⊗ f(s)``."""
+    """Transpose of ``absorb(table, ...)``: ``a'[s, i] = c'[s, i + g(s)] ⊗ f(s)``."""
     scope, scores, _, index = _absorption(table, factors, shifts, caps)
     weights = algebra.times(outside.values[_cells(index)], algebra.lift(scores)[..., None])
     return _restrict(weights, scope, table, algebra)
 
 
 def pull_project(table: Table, variable: int, outside: Table) -> Table:
-    """Carry the outside of ``project(table, variable)`` back: ``a'[(s, v), l] = c'[s, l]``."""
+    """Transpose of ``project(table, variable)``: ``a'[(s, v), l] = c'[s, l]``."""
     values = np.expand_dims(outside.values, table.scope.index(variable))
     return table.with_values(np.broadcast_to(values, table.values.shape))
 
@@ -240,7 +240,7 @@ def pull_eliminate(
     algebra: Algebra,
     caps: Integers,
 ) -> Table:
-    """Carry the outside of ``eliminate(table, ...)`` back."""
+    """Transpose of ``eliminate(table, ...)``."""
     absorbed = absorb(table, factors, shifts, algebra, caps)
     return pull_absorb(table, factors, shifts, pull_project(absorbed, variable, outside), algebra, caps)
 
@@ -253,6 +253,6 @@ def marginal(inside: Table, outside: Table, variable: int, algebra: Algebra) -> 
 
 
 def _restrict(values: Array, scope: Scope, onto: Table, algebra: Algebra) -> Table:
-    """Sum the variables of `scope` out that are not in the scope of `onto`."""
+    """Sum out the variables of `scope` that are not in the scope of `onto`."""
     axes = tuple(axis for axis, variable in enumerate(scope) if variable not in onto.scope)
     return onto.with_values(algebra.reduce(values, axes))

@@ -1,7 +1,7 @@
-"""A whole problem by the verbs of `reference.py`: up in an elimination order, and down again.
+"""A whole problem with the operations of `reference.py`: up in an elimination order, and down again.
 
-`sweep_up` runs unit, join, absorb and project, and keeps for every step its output and its transposed verb;
-`sweep_down` carries weights of the last table back through these, to the marginals of all variables.
+`sweep_up` runs unit, join, absorb and project, and keeps the output and the transpose of every step;
+`sweep_down` propagates weights of the last table through these, to the marginals of all variables.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,10 +42,10 @@ class Problem:
 
 @dataclass(frozen=True)
 class Step:
-    """One verb that was run: its output, the numbers of the steps it read, and its transposed verb.
+    """One operation that was run: its output, the numbers of the steps it read, and its transpose.
 
     `pull` maps the outside of the output to the outside of each input. `eliminated` is the variable that the
-    next step projects out of the output, where there is one.
+    next step projects out of the output, if any.
     """
 
     output: Table
@@ -59,7 +59,7 @@ def sweep_up(problem: Problem, order: Sequence[int], algebra: Algebra) -> list[S
 
     Examples
     --------
-    Two coins, heads (1) scores 2, and the number of heads is counted:
+    Two coins, where heads (1) scores 2, and the number of heads is counted:
 
     >>> from tallytree.algebra import MaxPlus
     >>> from tallytree.algebra.tallies import cap_array
@@ -85,15 +85,15 @@ def sweep_up(problem: Problem, order: Sequence[int], algebra: Algebra) -> list[S
 
 
 def sweep_down(steps: Sequence[Step], weights: Array, algebra: Algebra) -> dict[int, Array]:
-    """Return every variable's marginal, the tallies of the profile being weighted with `weights`.
+    """Return every variable's marginal, given `weights` of the tallies of the profile.
 
     `steps`: what `sweep_up` returned. `weights`: one element of the algebra for each tally of the profile:
-    ``one`` for the tallies that are wanted, ``zero`` for the others. `algebra`: the algebra of the upward
+    ``one`` for the selected tallies, ``zero`` for the others. `algebra`: the algebra of the upward
     sweep.
 
     Examples
     --------
-    Of the two labellings of two coins with one head, one shows it on the first coin:
+    Of the two labellings of two coins with one head, one has it on the first coin:
 
     >>> from tallytree.algebra import Counting
     >>> from tallytree.algebra.tallies import cap_array
@@ -113,7 +113,7 @@ def sweep_down(steps: Sequence[Step], weights: Array, algebra: Algebra) -> dict[
 
 
 def _owned(factors: Sequence[Factor], order: Sequence[int]) -> dict[int | None, list[Factor]]:
-    """Give each factor to the first variable of its scope to be eliminated, a constant to None."""
+    """Assign each factor to the first variable of its scope to be eliminated, constants to None."""
     owned: dict[int | None, list[Factor]] = {variable: [] for variable in (*order, None)}
     for scope, table in factors:
         owned[min(scope, key=list(order).index, default=None)].append((scope, table))
@@ -121,7 +121,7 @@ def _owned(factors: Sequence[Factor], order: Sequence[int]) -> dict[int | None, 
 
 
 class _Sweep:
-    """The steps run so far; each method runs one verb and returns the number of its step."""
+    """The steps so far; each method runs one operation and returns the number of its step."""
 
     def __init__(self, problem: Problem, algebra: Algebra) -> None:
         self.problem = problem
@@ -133,7 +133,7 @@ class _Sweep:
         return len(self.steps) - 1
 
     def empty(self) -> int:
-        # The part of the problem without variables: one at tally 0.
+        # The part of the problem without variables: ``one`` at tally 0.
         tallies = np.zeros((1, len(self.problem.shifts)), dtype=np.int64)
         return self.add(Step(Table((), tallies, self.algebra.full((1,), self.algebra.one))))
 

@@ -1,6 +1,6 @@
-"""Learning: structural SVMs on the loss that counts, with exact inference and a certified gap.
+"""Learning: structural SVMs and CRFs for the loss that matters, with exact inference and a certified gap.
 
-It needs more than the rest of the library: ``pip install "tallytree[learn]"``.
+It has additional dependencies: ``pip install "tallytree[learn]"``.
 """
 
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ try:
     import sklearn as _sklearn  # noqa: F401
 except ImportError as error:
     raise ImportError(
-        f"tallytree.learning needs {error.name}: install the extra, pip install 'tallytree[learn]'",
+        f"tallytree.learning needs {error.name}; install it with pip install 'tallytree[learn]'",
         name=error.name,
     ) from error
 
@@ -125,7 +125,7 @@ __all__ = [
     "word_parts",
 ]
 
-if not TYPE_CHECKING:  # a type checker is to know the new names alone
+if not TYPE_CHECKING:  # type checkers only see the new names
     __getattr__ = renamed(
         __name__,
         {

@@ -1,8 +1,8 @@
-"""From what a user gives for each position to rows of a sparse matrix.
+"""From user input for each position to rows of a sparse matrix.
 
 A position is a row of a dense or sparse matrix, a list of strings, or a dictionary, as sklearn-crfsuite
-takes them: ``{"word": "the", "capital": False, "length": 3.0}`` has the attributes ``word:the``, ``capital``
-(0) and ``length`` (3). Strings become columns by a vocabulary, learned from the training data, or by hashing.
+accepts them: ``{"word": "the", "capital": False, "length": 3.0}`` has the attributes ``word:the``,
+``capital`` (0) and ``length`` (3). Strings become columns by a learned vocabulary, or by hashing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Rows = Any
 
 
 def attributes(position: Any) -> Iterator[tuple[str, float]]:
-    """Go through the attributes of a position and their values.
+    """Iterate over the attributes of a position and their values.
 
     Examples
     --------
@@ -41,18 +41,18 @@ def attributes(position: Any) -> Iterator[tuple[str, float]]:
             yield from _named(str(name), value)
     elif isinstance(position, str) or not isinstance(position, Iterable):
         raise ModelError(
-            "a position is a list of strings, a dictionary of attributes or a row of numbers, got "
+            "a position must be a list of strings, a dictionary of attributes or a row of numbers, got "
             f"{position!r}"
         )
     else:
         for name in position:
             if not isinstance(name, str):
-                raise ModelError(f"the attributes of a position are strings, got {name!r} in {position!r}")
+                raise ModelError(f"attributes of a position must be strings, got {name!r} in {position!r}")
             yield name, 1.0
 
 
 def _listed(position: Any) -> tuple[Sequence[str], Sequence[float]]:
-    """Return the attributes of a position and their values in two lists: quickly for a list of strings."""
+    """Return the attributes of a position and their values as two lists; fast for a list of strings."""
     if type(position) is list and set(map(type, position)) == {str}:
         return position, [1.0] * len(position)
     pairs = list(attributes(position))
@@ -69,17 +69,17 @@ def _named(name: str, value: Any) -> Iterator[tuple[str, float]]:
             yield f"{name}:{inner}", weight
     else:
         raise ModelError(
-            f"attribute {name!r} has the value {value!r}; strings, numbers, booleans, and lists or "
-            "dictionaries of them are understood"
+            f"attribute {name!r} has the value {value!r}; use strings, numbers, booleans, or lists or "
+            "dictionaries of them"
         )
 
 
 class NumberedNames(NamedTuple):
-    """The attributes of many positions, all of value 1, as numbers in a list of names."""
+    """The attributes of many positions, all of value 1, as indices into a list of names."""
 
     names: list[str]  # every attribute that occurs, at least once
-    numbers: NDArray[np.int64]  # the attributes of all positions, one position after the other
-    sizes: NDArray[np.int64]  # how many attributes each position has
+    numbers: NDArray[np.int64]  # the attributes of all positions, concatenated
+    sizes: NDArray[np.int64]  # the number of attributes of each position
 
 
 class Encoder:
@@ -92,14 +92,14 @@ class Encoder:
         raise NotImplementedError
 
     def stacked(self, examples: Sequence[Any]) -> tuple[Rows, list[int]]:
-        """Return the rows of several examples one after the other, and the length of each example."""
+        """Return the rows of several examples, concatenated, and the length of each example."""
         rows = [self.rows(positions) for positions in examples]
         return sparse.vstack(rows, format="csr"), [matrix.shape[0] for matrix in rows]
 
 
 @dataclass(frozen=True)
 class Columns(Encoder):
-    """Rows that are numbers already: a matrix, dense or sparse, with a fixed number of columns."""
+    """Rows that are already numeric: a matrix, dense or sparse, with a fixed number of columns."""
 
     size: int
 
@@ -112,11 +112,9 @@ class Columns(Encoder):
             positions if sparse.issparse(positions) else _dense(positions), dtype=np.float64
         )
         if matrix.shape[1] != self.size:
-            raise ModelError(f"positions have {self.size} features in training, got {matrix.shape[1]}")
+            raise ModelError(f"positions had {self.size} features in training, got {matrix.shape[1]}")
         if not np.isfinite(matrix.data).all():
-            raise ModelError(
-                "features must be finite numbers, got nan or infinity; impute or drop them first"
-            )
+            raise ModelError("features must be finite, got nan or infinity; impute or remove them first")
         return matrix
 
 
@@ -125,10 +123,10 @@ def _dense(positions: Any) -> np.ndarray:
         array = np.asarray(positions, dtype=np.float64)
     except (TypeError, ValueError):
         raise ModelError(
-            f"rows of numbers of the same length are needed, got {type(positions).__name__}"
+            f"expected rows of numbers of the same length, got {type(positions).__name__}"
         ) from None
     if array.ndim != 2:
-        raise ModelError(f"an example has the shape (positions, features), got {array.shape}")
+        raise ModelError(f"an example must have shape (positions, features), got {array.shape}")
     return array
 
 
@@ -140,7 +138,7 @@ class Vocabulary(Encoder):
 
     def __post_init__(self) -> None:
         if not all(isinstance(name, str) for name in self.names):
-            raise ModelError("the attributes of a vocabulary are strings")
+            raise ModelError("the attributes of a vocabulary must be strings")
         object.__setattr__(self, "_columns", {name: column for column, name in enumerate(self.names)})
 
     @property
@@ -158,7 +156,7 @@ class Vocabulary(Encoder):
 
     @classmethod
     def of(cls, examples: Iterable[Sequence[Any]], min_count: int = 1) -> Vocabulary:
-        """Return the attributes that come often enough, in the order in which they come first."""
+        """Return the attributes that occur often enough, in order of first occurrence."""
         counts = Counter(name for positions in examples for one in positions for name in _listed(one)[0])
         return cls(tuple(name for name, count in counts.items() if count >= min_count))
 
@@ -183,10 +181,10 @@ class Vocabulary(Encoder):
         return self._matrix(columns, np.ones(len(columns)), given.sizes)
 
     def _entries(self, positions: Sequence[Any]) -> tuple[NDArray[np.int64], NDArray[np.float64], list[int]]:
-        """Return the columns and values of the attributes of all positions, and how many each has."""
+        """Return the columns and values of the attributes of all positions, and the number of each."""
         if set(map(type, positions)) <= {list}:
             names = list(chain.from_iterable(positions))
-            if set(map(type, names)) <= {str}:  # the usual ones, quickly
+            if set(map(type, names)) <= {str}:  # fast path for the usual case
                 return self._columns_of(names), np.ones(len(names)), list(map(len, positions))
         pairs = [list(attributes(position)) for position in positions]
         columns = self._columns_of([name for some in pairs for name, _ in some])
@@ -194,7 +192,7 @@ class Vocabulary(Encoder):
         return columns, values, list(map(len, pairs))
 
     def _columns_of(self, names: Sequence[str]) -> NDArray[np.int64]:
-        """Return the column of each name, -1 for one that was not seen in training."""
+        """Return the column of each name, -1 for names not seen in training."""
         columns: dict[str, int] = self._columns  # type: ignore[attr-defined]
         return np.fromiter(map(columns.get, names, repeat(-1)), np.int64, len(names))
 
@@ -207,7 +205,7 @@ class Vocabulary(Encoder):
 
 @dataclass(frozen=True)
 class Hashed(Encoder):
-    """A column by a hash of the attribute: no vocabulary to learn or to keep; some attributes collide."""
+    """A column by a hash of the attribute: no vocabulary to learn or store; some attributes collide."""
 
     size: int
 
@@ -223,12 +221,12 @@ class Hashed(Encoder):
 def _check_size(size: object, least: int = 0) -> None:
     if type(size) is not int or not least <= size < 2**31:
         raise ModelError(
-            f"the number of columns is a whole number below 2**31, at least {least}, got {size!r}"
+            f"the number of columns must be an integer of at least {least} and below 2**31, got {size!r}"
         )
 
 
 def is_symbolic(positions: Any) -> bool:
-    """Return whether an example's positions are lists of strings or dictionaries, and not rows of numbers."""
+    """Return whether an example's positions are lists of strings or dictionaries, rather than numbers."""
     if sparse.issparse(positions) or isinstance(positions, np.ndarray):
         return isinstance(positions, np.ndarray) and positions.dtype == object
     first = next(iter(positions), None)
@@ -240,7 +238,7 @@ def is_symbolic(positions: Any) -> bool:
 
 
 def encoder_of(examples: Sequence[Any], hashed: int | None = None, min_count: int = 1) -> Encoder:
-    """Choose the encoder that fits the training data."""
+    """Choose an encoder for the training data."""
     if not len(examples):
         raise ModelError("there are no examples to learn from")
     filled = next((one for one in examples if _length(one)), examples[0])

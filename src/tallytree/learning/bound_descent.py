@@ -1,15 +1,15 @@
-"""An experiment: training by going down the generalisation bound itself.
+"""An experiment: training by minimising the generalisation bound itself.
 
-A structural SVM minimises a convex stand-in for the loss. The bound of :mod:`tallytree.bounds` is closer to
-what counts, but not convex, and its empirical term, the mean of ``max_y 1[lead(y) <= Hamming(y)]·loss(y)``,
-is a step function of the weights. Here the indicator is softened, so that the maximum has a slope: with
+A structural SVM minimises a convex surrogate of the loss. The bound of :mod:`tallytree.bounds` is closer to
+what matters, but not convex, and its empirical term, the mean of ``max_y 1[lead(y) <= Hamming(y)]·loss(y)``,
+is a step function of the weights. Here the indicator is softened, so that the maximum has a gradient: with
 ``t = (Hamming(y) - ⟨w, δ⟩)/γ`` and ``δ = Ψ(x, y*) - Ψ(x, y)``, at the labelling ``y`` that attains it,
 
     ∇ max_y σ(t)·loss(y) = - σ'(t)/γ · loss(y) · δ.
 
 Batches of examples give stochastic subgradients of the whole bound, and every maximum over labellings is
-exact. Steps are scaled coordinate by coordinate by the slopes met so far (AdaGrad). What comes out is as
-good as where it started from, or better, in the softened bound; nothing is promised of its distance from a
+exact. Steps are scaled per coordinate by the past gradients (AdaGrad). The result is at least as
+good as the starting point in the softened bound; there is no guarantee on its distance from a
 minimum.
 """
 
@@ -33,13 +33,13 @@ _SMALL = 1e-8
 
 
 _AT_ONCE = 256
-"""The examples whose models are there at a time."""
+"""Examples whose models are in memory at a time."""
 
 
 class SoftBound(NamedTuple):
     """The bound with a soft margin, at some weights."""
 
-    norms: float  # the terms that look at the weights alone
+    norms: float  # the terms that only depend on the weights
     empirical: float  # the mean of the softened maxima
 
     @property
@@ -50,12 +50,12 @@ class SoftBound(NamedTuple):
 
 @dataclass
 class Descent:
-    """Where going down has led.
+    """The result of the descent.
 
     Attributes
     ----------
     weights : array
-        Those of the smallest softened bound met at the end of a pass, or at the start.
+        The weights with the smallest softened bound at the end of a pass, or at the start.
     best : SoftBound
         Its terms.
     history : list of SoftBound
@@ -67,7 +67,7 @@ class Descent:
     history: list[SoftBound] = field(default_factory=list)
 
     def note(self, weights: Floats, found: SoftBound) -> None:
-        """Take down what a pass has led to."""
+        """Record the result of a pass."""
         self.history.append(found)
         if found.value < self.best.value:
             self.weights, self.best = weights.copy(), found
@@ -85,24 +85,24 @@ def minimise_bound(
     seed: int = 0,
     callback: Callable[[int, SoftBound], object] | None = None,
 ) -> Descent:
-    """Go down the softened generalisation bound from given weights, by stochastic subgradients.
+    """Minimise the softened generalisation bound from given weights, by stochastic subgradient descent.
 
-    This is an experiment: the bound is not convex, and the weights to start from matter.
+    This is an experiment: the bound is not convex, and the initial weights matter.
 
     Parameters
     ----------
     problem : TrainingProblem
-        At least two examples, with a loss from 0 to 1.
+        At least two examples, with a loss between 0 and 1.
     weights : array
-        Where to start from: those of an SVM. Not all zero.
+        The initial weights, such as those of an SVM. Not all zero.
     softness : float
-        How far from the border of the margin a labelling still counts by part.
+        The width of the transition at the border of the margin.
     delta : float
-        How likely the bound may be wrong.
+        The probability that the bound fails.
     passes, step, batch, seed
-        Passes over the examples, the size of a step, the examples of one, and their order.
+        The number of passes, the step size, the batch size, and the seed for the order of the examples.
     callback : callable, optional
-        Gets the number of a pass and the softened bound after it.
+        Called with the number of a pass and the softened bound after it.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def minimise_bound(
     current = np.array(weights, dtype=np.float64)
     if current.shape != (problem.dimension,) or not np.isfinite(current).all() or not current.any():
         raise ModelError(
-            f"to start from, {problem.dimension} finite weights are needed that are not all zero, such as "
+            f"the initial weights must be {problem.dimension} finite numbers, not all zero, such as "
             f"those of an SVM; got an array of shape {current.shape}"
         )
     found = objective.at(current)
@@ -140,7 +140,7 @@ def minimise_bound(
 
 
 class _Objective:
-    """The softened bound of a problem, and its slopes."""
+    """The softened bound of a problem, and its subgradients."""
 
     def __init__(self, problem: TrainingProblem, softness: float, delta: float) -> None:
         self.problem, self.softness, self.delta = problem, softness, delta
@@ -152,7 +152,7 @@ class _Objective:
         return SoftBound(norms, sum(values) / len(values))
 
     def slope(self, examples: Sequence[int], weights: Floats) -> Floats:
-        """Compute a subgradient from some examples: its mean over all of them is one of the whole."""
+        """Compute a subgradient from some examples, which is unbiased for the whole."""
         _, by_square = self._norms(weights)
         total: Floats = 2.0 * by_square * weights
         for example, found in zip(examples, self._maxima(examples, weights), strict=True):

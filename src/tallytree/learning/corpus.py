@@ -1,4 +1,4 @@
-"""A small corpus to try things on: 60 plain sentences with tags and chunks, written for this library."""
+"""A small corpus for examples: 60 simple sentences with tags and chunks, written for this library."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tallytree.io.conll import Row, read_conll
 
 
 def sample_sentences() -> list[list[Row]]:
-    """Return 60 sentences, each a list of (word, tag, chunk); chunks are marked by B, I and O.
+    """Return 60 sentences, each a list of (word, tag, chunk), with chunks in BIO notation.
 
     Examples
     --------

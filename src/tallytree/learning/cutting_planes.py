@@ -1,9 +1,9 @@
-"""Cutting planes: solve the problem on the planes found so far, ask the oracle there, repeat.
+"""Cutting planes: solve the problem on the planes found so far, call the oracle at the solution, repeat.
 
-With one slack the planes of all examples are added up to a plane of the whole sum ``Σ_i ξ_i`` (Joachims,
-Finley and Yu, 2009): one small quadratic program, many passes. With a slack for each example
-(Tsochantaridis et al., 2005) few passes do, and the programs are larger. Every pass ends with a certified
-gap.
+With one slack, the planes of all examples are added up to a plane of the sum ``Σ_i ξ_i`` (Joachims,
+Finley and Yu, 2009): one small quadratic program, many passes. With a slack per example
+(Tsochantaridis et al., 2005) a few passes suffice, and the programs are larger. Every pass ends with a
+certified gap.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ from tallytree.learning.working_sets import WorkingSet, packed, unpacked
 # --- the quadratic program of cutting planes ----------------------------------------------------------------
 # The dual on the planes found so far. Maximise ``Σ α b − ½ αᵀ G α`` subject to ``α ≥ 0`` and ``Σ_k α_ik = C``
 # for every set ``i``, where ``G`` holds the inner products of the planes' slopes. Clarabel, an interior-point
-# solver, does it; its answer is put back on the simplices, so that what follows from it is a bound and not a
-# claim.
+# solver, solves it; its solution is projected back to the simplices, so that the resulting bound is valid.
 
 _NEGLIGIBLE = 1e-9
-"""Shares below this are what an interior point leaves on planes that have none."""
+"""Interior-point solvers leave shares up to this on planes that should have none."""
 
 
 def best_alpha(sets: Sequence[WorkingSet], C: float) -> list[Floats]:
@@ -64,7 +63,7 @@ def _shares(gram: sparse.csc_matrix, offsets: Floats, owners: np.ndarray, C: flo
     if not np.isfinite(shares).all():
         raise TallytreeError(
             f"the quadratic program of {total} planes was not solved ({solution.status}): scale the features "
-            "to about 1, lower C, or use the solver FrankWolfe(), which needs none"
+            "to about 1, lower C, or use the solver FrankWolfe(), which does not need one"
         )
     return shares
 
@@ -83,14 +82,14 @@ def _gram(sets: Sequence[WorkingSet]) -> sparse.csc_matrix:
 
 @dataclass(frozen=True)
 class CuttingPlanes(Solver):
-    """Cutting planes with one slack, or with one for each example.
+    """Cutting planes with one slack, or with one per example.
 
     Parameters
     ----------
     slacks : {"one", "each"}
-        Whether the planes of all examples are added up.
+        Whether the planes of all examples are added up (``"one"``) or kept apart (``"each"``).
     room : int
-        The planes that are kept in each working set; idle ones are dropped first.
+        The maximum number of planes in each working set; idle ones are dropped first.
     """
 
     slacks: Literal["one", "each"] = "one"
@@ -104,7 +103,7 @@ class CuttingPlanes(Solver):
 
 
 class CuttingPlanesRun(Run):
-    """Cutting planes at work."""
+    """The state of a cutting-plane run."""
 
     def __init__(self, solver: CuttingPlanes, oracle: Oracle, C: float) -> None:
         super().__init__(oracle, C)
@@ -120,7 +119,7 @@ class CuttingPlanesRun(Run):
         return self._weights
 
     def advance(self, number: int, certify: bool) -> Report:
-        """Ask the oracle for all examples, and solve the program with what it finds."""
+        """Call the oracle for all examples, and solve the program with the planes found."""
         weights = self._weights
         found = self.oracle.planes(range(len(self.oracle)), weights)
         hinges = hinge_sum(found, weights)
@@ -133,7 +132,7 @@ class CuttingPlanesRun(Run):
         return Report(max(dual, self._dual()), primal, hinges / len(self.oracle), weights)
 
     def _grouped(self, found: Sequence[Sequence[Plane]]) -> Sequence[Sequence[Plane]]:
-        """Return the planes for each working set: as they are, or added up over the examples rank by rank."""
+        """Return the planes for each working set: unchanged, or added up over the examples by rank."""
         if self.solver.slacks == "each":
             return found
         most = max(map(len, found))
@@ -161,12 +160,12 @@ class CuttingPlanesRun(Run):
         return {"weights": self._weights, **packed(self.sets)}
 
     def restore(self, arrays: Arrays) -> None:
-        """Take up the state of another run."""
+        """Restore the state of another run."""
         self.sets = unpacked(arrays, len(self.sets), self.oracle.dimension)
         self._weights = taken(arrays, "weights", self._weights)
 
     def rescale(self, C: float) -> None:
-        """Go on with another C: the planes stay valid, and the program is solved again."""
+        """Continue with another C: the planes stay valid, and the program is solved again."""
         for one in self.sets:
             one.alpha *= C / self.C
         self.C = C

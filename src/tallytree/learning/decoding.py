@@ -1,14 +1,14 @@
-"""Choices of what to predict from a model: the best labelling, the k best, or the best one in expectation.
+"""Decoders: predict the best labelling, the k best, or the best one in expectation.
 
-From a forest of parses the same choices give trees.
+For parse forests, the same decoders return trees.
 
-The labelling of largest expected F is not the most probable one. With ``p(y) ∝ exp(scale · F(y))`` and
-``|y|`` the number of nodes (positions that are not background), predicting ``h`` with ``k`` nodes is worth
+The labelling with the largest expected F is not the most probable one. With ``p(y) ∝ exp(scale · F(y))`` and
+``|y|`` the number of nodes (positions that are not background), predicting ``h`` with ``k`` nodes gives
 
     E[F_β] = Σ_(i : h_i is a node) Σ_s (1 + β²) P(y_i = h_i, |y| = s) / (β² s + k)
 
 and for ``k = 0`` it is ``P(|y| = 0)``. For given ``k`` the best ``h`` takes the best label at each position
-and the ``k`` positions where that is worth most, so that trying every ``k`` is exact (Dembczyński, Waegeman,
+and the ``k`` positions with the largest values, so trying every ``k`` is exact (Dembczyński, Waegeman,
 Cheng and Hüllermeier, 2011). The probabilities come from the distribution that carries ``|y|`` as its tally.
 """
 
@@ -43,7 +43,7 @@ from tallytree.running.charts import Scores
 from tallytree.solving import solve
 from tallytree.values import read_only
 
-if not TYPE_CHECKING:  # pickles of the old names say this module
+if not TYPE_CHECKING:  # pickles with the old names refer to this module
     __getattr__ = renamed(__name__, {"Best": "BestDecoder", "KBest": "KBestDecoder"})
 
 
@@ -57,11 +57,11 @@ def named_example(number: int) -> Iterator[None]:
 
 
 class Decoder(ABC):
-    """A way to make a prediction from a model."""
+    """Makes a prediction from a model."""
 
     @abstractmethod
     def __call__(self, model: Any, where: Where = None) -> Any:
-        """Return the prediction, among the labellings that satisfy a constraint."""
+        """Return the prediction among the labellings that satisfy a constraint."""
 
     def each(self, models: Iterable[Any], where: Where = None) -> list[Any]:
         """Return the predictions for several models; an error names the example, counted from 0."""
@@ -74,7 +74,7 @@ class Decoder(ABC):
 
 @dataclass(frozen=True)
 class BestDecoder(Decoder):
-    """The labelling of the highest score."""
+    """The labelling with the highest score."""
 
     def __call__(self, model: Any, where: Where = None) -> Any:
         """Return its labels."""
@@ -94,7 +94,7 @@ class BestDecoder(Decoder):
 
 @dataclass(frozen=True)
 class KBestDecoder(Decoder):
-    """The k labellings of the highest scores, best first."""
+    """The k labellings with the highest scores, best first."""
 
     k: int = 5
 
@@ -106,27 +106,26 @@ class KBestDecoder(Decoder):
 
 @dataclass(frozen=True)
 class MaxBrackets(Decoder):
-    """The tree with the most constituents that are expected to be right, under ``p(y) ∝ exp(scale · F(y))``.
+    """The tree with the most expected correct constituents, under ``p(y) ∝ exp(scale · F(y))``.
 
     Parameters
     ----------
     penalty : float
-        What each constituent must earn; see :meth:`tallytree.parsing.Forest.max_bracket`.
+        The penalty per constituent; see :meth:`tallytree.parsing.Forest.max_bracket`.
     scale : float
-        What scores are multiplied by to be log-probabilities. Choose both on held-out data.
+        A factor that turns scores into log-probabilities. Choose both on held-out data.
     """
 
     penalty: float = 0.0
     scale: float = 1.0
 
     def __call__(self, model: Any, where: Where = None) -> Any:
-        """Return the tree. The expectation is over all trees: a constraint is refused."""
+        """Return the tree. The expectation is over all trees, so constraints are not supported."""
         if not isinstance(model, Forest):
-            raise ModelError("brackets are those of trees; for labellings there is decode=ExpectedFBeta()")
+            raise ModelError("MaxBrackets is for trees; for labellings, use decode=ExpectedFBeta()")
         if where is not None:
             raise ModelError(
-                "the most expected brackets are found over all trees; leave out where=, or use "
-                "decode=BestDecoder()"
+                "MaxBrackets does not support constraints; remove where=, or use decode=BestDecoder()"
             )
         s, factor = model.scores, _positive(self.scale)
         scaled = (np.ascontiguousarray(factor * scores) for scores in (s.words, s.rules, s.chains))
@@ -135,21 +134,21 @@ class MaxBrackets(Decoder):
 
 @dataclass(frozen=True)
 class ExpectedFBeta(Decoder):
-    """The labelling of the largest expected F under ``p(y) ∝ exp(scale · F(y))``, exactly.
+    """The labelling with the largest expected F under ``p(y) ∝ exp(scale · F(y))``, exactly.
 
     Parameters
     ----------
     beta : float
-        How much recall counts against precision.
+        The weight of recall relative to precision.
     background : str or int
-        The label of positions that are no nodes.
+        The negative label: positions with it are not nodes.
     scale : float
-        What scores are multiplied by to be log-probabilities. Those of an SVM are not calibrated: choose it
+        A factor that turns scores into log-probabilities. SVM scores are not calibrated, so choose it
         on held-out data.
 
     Examples
     --------
-    Three positions that are likely background one by one, but one of them rarely all together:
+    Each of three positions is probably background, but probably not all three at once:
 
     >>> import tallytree as tt
     >>> model = tt.Model.chain([[0.5, 0.0]] * 3, np.zeros((2, 2)), states=["O", "B"])
@@ -162,7 +161,7 @@ class ExpectedFBeta(Decoder):
     scale: float = 1.0
 
     def __call__(self, model: Any, where: Where = None) -> Any:
-        """Return its labels. The expectation is over all labellings: a constraint is refused."""
+        """Return its labels. The expectation is over all labellings, so constraints are not supported."""
         _check_free(model, where, "the best expected F")
         return model.labels(self.assignment(model))
 
@@ -174,27 +173,27 @@ class ExpectedFBeta(Decoder):
 
 @dataclass(frozen=True)
 class MaxExpected(Decoder):
-    """The labelling with the best expected metric under ``p(y) ∝ exp(scale · F(y))``: that of the least loss.
+    """The labelling with the smallest expected loss under ``p(y) ∝ exp(scale · F(y))``.
 
-    Exact for the Hamming losses and for losses of nodes that are linear in what both sides have (F-measures,
-    precision, recall, ...); on chains also for F-measures of whole chunks. For other losses no such way is
-    known: with ``samples``, the best of as many labellings drawn at random, and of the most probable one, is
-    taken.
+    Exact for Hamming losses and for losses of nodes that are linear in the true positives (F-measures,
+    precision, recall, ...); on chains also for F-measures of whole chunks. No exact algorithm is known for
+    other losses: with ``samples``, the best of that many random labellings and the most probable one is
+    used.
 
     Parameters
     ----------
     loss : Loss or str
-        A recipe, as ``ChunkFBeta(beta=2.0)``, or its name, as ``"chunk-f1"``.
+        A recipe such as ``ChunkFBeta(beta=2.0)``, or its name, such as ``"chunk-f1"``.
     scale : float
-        What scores are multiplied by to be log-probabilities; 1 for CRFs. Those of an SVM are not calibrated:
+        A factor that turns scores into log-probabilities; 1 for CRFs. SVM scores are not calibrated, so
         choose it on held-out data.
     samples : int, optional
-        How many labellings to draw for losses without an exact method; without it, they raise an error.
+        The number of labellings to draw for losses without an exact method; without it, they raise an error.
     seed : int
-        Of the samples.
+        The seed of the samples.
     corpus : bool
-        Whether there is one F-measure over all sequences that are predicted together, and not a mean of
-        their own: for ``FBeta`` with a background and ``ChunkFBeta``.
+        Whether to maximise a single F-measure over all sequences that are predicted together, rather than
+        one for each: for ``FBeta`` with a background and ``ChunkFBeta``.
 
     Examples
     --------
@@ -215,23 +214,21 @@ class MaxExpected(Decoder):
     corpus: bool = False
 
     def __post_init__(self) -> None:
-        as_loss(self.loss)  # a wrong name is refused here and not where something is predicted
+        as_loss(self.loss)  # raise an error for an unknown name now rather than at prediction
 
     @property
     def _recipe(self) -> Loss:
         return as_loss(self.loss)
 
     def __call__(self, model: Any, where: Where = None) -> Any:
-        """Return its labels. The expectation is over all labellings: a constraint is refused."""
+        """Return its labels. The expectation is over all labellings, so constraints are not supported."""
         return model.labels(self.choice(model, where).labels)
 
     def choice(self, model: Any, where: Where = None) -> Choice:
-        """Return it with its expected loss, and whether no other labelling has a smaller one."""
+        """Return the labelling with its expected loss, and whether it is proven to be optimal."""
         _check_free(model, where, "the least expected loss")
         if self.corpus:
-            raise ModelError(
-                "corpus=True is for predict of an estimator of sequences, which sees all of them"
-            )
+            raise ModelError("corpus=True is for predict() of a sequence estimator, which sees all sequences")
         return least_loss_of_model(scaled(model, self.scale), self._recipe, self.samples, self.seed)
 
     def of_chains(self, chains: Chains, threads: int | None = None) -> list[Choice]:
@@ -239,11 +236,11 @@ class MaxExpected(Decoder):
         return least_losses_of_chains(self._scaled(chains), self._recipe, self.samples, self.seed, threads)
 
     def of_corpus(self, chains: Chains, threads: int | None = None) -> BestCorpus:
-        """Return the labellings that make one F-measure over many chains largest, and how large it is."""
+        """Return the labellings that maximise a single F-measure over many chains, and its value."""
         return best_of_corpus(self._scaled(chains), self._recipe, threads)
 
     def numbered(self, chains: Chains, threads: int | None = None) -> list[Integers]:
-        """Return what is predicted for many chains, in numbers."""
+        """Return the predictions for many chains, as numbers."""
         if self.corpus:
             return np.split(self.of_corpus(chains, threads).labels, np.cumsum(chains.lengths)[:-1])
         return [choice.labels for choice in self.of_chains(chains, threads)]
@@ -255,11 +252,9 @@ class MaxExpected(Decoder):
 
 def _check_free(model: Any, where: Where, what: str) -> None:
     if isinstance(model, Forest):
-        raise ModelError(f"{what} is that of labellings; for trees there is decode=MaxBrackets()")
+        raise ModelError(f"{what} is for labellings; for trees, use decode=MaxBrackets()")
     if where is not None:
-        raise ModelError(
-            f"{what} is found over all labellings; leave out where=, or use decode=BestDecoder()"
-        )
+        raise ModelError(f"{what} is over all labellings; remove where=, or use decode=BestDecoder()")
 
 
 def _positive(scale: float) -> float:

@@ -1,4 +1,4 @@
-"""Minimising an objective of probabilities: L-BFGS until little is left."""
+"""Minimising a probabilistic objective by L-BFGS."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tallytree.learning.solver import Arrays, taken
 from tallytree.learning.training import Checkpoint
 
 _MEMORY = 8
-"""The steps that L-BFGS remembers."""
+"""The number of past steps that L-BFGS stores."""
 
 
 @dataclass
 class State:
-    """Where the descent stands: what a checkpoint keeps of it. Curvature is found anew."""
+    """The state of the descent in a checkpoint, without curvature, which is estimated again."""
 
     weights: Floats
 
@@ -32,26 +32,26 @@ class State:
         return {"weights": self.weights}
 
     def restore(self, arrays: Arrays) -> None:
-        """Take up a state."""
+        """Restore a state."""
         self.weights = taken(arrays, "weights", self.weights)
 
 
 @dataclass
 class Fitted:
-    """What a descent has found.
+    """The result of a descent.
 
     Attributes
     ----------
     weights : array
-        The weights that are learned, at the smallest objective.
+        The learned weights, at the smallest objective.
     primal, dual : float
-        The objective with the penalty, and a lower bound on its optimum; 0 where it is not convex.
+        The objective with the penalty, and a lower bound on its optimum; 0 if it is not convex.
     gradient : float
-        The length of the shortest subgradient there.
+        The norm of the shortest subgradient there.
     history : list of Progress
         One entry for each step.
     converged, interrupted : bool
-        Whether little enough is left; whether the user stopped the run.
+        Whether the tolerance was reached; whether the user stopped the run.
     """
 
     run: State
@@ -76,14 +76,14 @@ def fit_weights(
     Parameters
     ----------
     objective, penalty
-        What to minimise the sum of.
+        Their sum is minimised.
     start : array
-        The weights to start from.
+        The initial weights.
     options : RunOptions
-        When to stop: for convex objectives, at a certified relative gap of ``tolerance``; for others, where
-        the gradient is no longer than ``tolerance · max(1, ‖w‖)``.
+        When to stop: for convex objectives, at a certified relative gap of ``tolerance``; for others, when
+        the norm of the gradient is at most ``tolerance · max(1, ‖w‖)``.
     memory : Checkpoint, optional
-        Where to write the state to, and to read it from.
+        The file to write the state to, and to read it from.
     """
     found = Fitted(State(start), start)
     if memory is not None:
@@ -93,7 +93,7 @@ def fit_weights(
         return found
     descent = _Descent(objective, penalty, options, found, memory)
     try:
-        with threadpool_limits(1, "blas"):  # long vectors, little work: threads would wait for each other
+        with threadpool_limits(1, "blas"):  # long vectors, little work: more threads would only wait
             descent.run()
     except KeyboardInterrupt:
         found.interrupted = True
@@ -108,10 +108,10 @@ def _reached(found: Fitted, options: RunOptions, objective: Objective) -> bool:
 
 
 class _Descent:
-    """One call of SciPy's L-BFGS-B, watched step by step.
+    """One call of SciPy's L-BFGS-B, monitored step by step.
 
-    With a penalty ``c1``, weights are differences of two vectors that are not negative, whose sum is what
-    the penalty is of: then everything is smooth, within bounds.
+    With a penalty ``c1``, weights are differences of two non-negative vectors, and the penalty is on their
+    sum: then everything is smooth, within bounds.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class _Descent:
                 callback=self._note,
                 options={"maxcor": _MEMORY, "maxiter": 10**9, "maxfun": 10**9, "ftol": 0.0, "gtol": 0.0},
             )
-            if len(self.found.history) == before:  # there was no step to be made
+            if len(self.found.history) == before:  # no step was possible
                 self._note(best)
 
     def _weights(self, point: Floats) -> Floats:
@@ -167,7 +167,7 @@ class _Descent:
         return value + c1 * float(point.sum()), np.concatenate((smooth + c1, c1 - smooth))
 
     def _note(self, intermediate_result: OptimizeResult) -> None:
-        """Take down a step, and say whether it is the last."""
+        """Record a step, and return whether it is the last."""
         if self.seen is None or not np.array_equal(self.seen[0], intermediate_result.x):
             self._value(intermediate_result.x)
         assert self.seen is not None

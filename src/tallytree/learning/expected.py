@@ -1,8 +1,8 @@
-"""Labellings of the least expected loss: exact where there is a way, and otherwise the best of samples.
+"""Labellings with the smallest expected loss: exact if an algorithm is known, otherwise the best sample.
 
-Chains go through :mod:`tallytree.bulk.least_loss`, other models through the distribution of the number of
-nodes. Losses without an exact way need ``samples``: the candidates are drawn from the model, and what each is
-expected to lose is computed exactly where the loss has tables, else estimated from as many other draws.
+Chains are handled by :mod:`tallytree.bulk.least_loss`, other models by the distribution of the number of
+nodes. Losses without an exact algorithm need ``samples``: candidates are drawn from the model, and the
+expected loss of each is computed exactly if the loss has tables, or else estimated from as many other draws.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from tallytree.statistics.recipes import mismatches
 
 
 class Choice(NamedTuple):
-    """A labelling that was chosen for its expected loss.
+    """A labelling chosen for its expected loss.
 
     Attributes
     ----------
     labels : int64 array
-        In numbers.
+        As numbers.
     loss : float
-        What it is expected to lose.
+        Its expected loss.
     error : float
-        The standard error of that; 0 where it is not an estimate.
+        The standard error of the loss; 0 if it is not an estimate.
     exact : bool
         Whether no labelling has a smaller expected loss.
     """
@@ -70,7 +70,7 @@ def least_loss_of_model(model: Model, loss: Loss, samples: int | None, seed: int
 
 
 def _as_chain(model: Model) -> Chains | None:
-    """Return a model as a chain; None where it is none, or its scores lie far apart."""
+    """Return a model as a chain; None if it is not a chain, or if its scores are too far apart."""
     if len(model.blocks) != 2 or model.alike is None:
         return None
     first, second = model.blocks
@@ -80,7 +80,7 @@ def _as_chain(model: Model) -> Chains | None:
     if len(second.tables) != 1 or len(first.tables) != len(model):
         return None
     spread = np.ptp(first.tables, axis=1).max() + np.ptp(second.tables)
-    if not spread <= WIDEST:  # nor where a score is -inf
+    if not spread <= WIDEST:  # also if a score is -inf
         return None
     links = np.ascontiguousarray(second.tables[0])
     return Chains(np.ascontiguousarray(first.tables), links, [len(model)], model.states_of(0))
@@ -100,7 +100,7 @@ def least_loss_of_nodes(model: Model, loss: NodeLoss) -> Choice:
         return Choice(labels, _expected_alike(model, loss, labels), 0.0, True)
     nothing = model.state_codes(loss.background)
     if (nothing < 0).any():
-        raise ModelError(f"every variable needs the background {loss.background!r} among its states")
+        raise ModelError(f"every variable must have the background {loss.background!r} among its states")
     sizes, sized, joint = _joint(model, nothing)
     node = np.arange(joint.shape[2]) < model.cardinalities[:, np.newaxis]
     node[np.arange(len(model)), nothing] = False
@@ -136,11 +136,11 @@ def _joint(model: Model, nothing: Integers) -> tuple[Integers, Floats, Floats]:
 
 
 def _sampled(model: Model, loss: Loss, samples: int | None, seed: int) -> Choice:
-    """Choose among labellings that are drawn, and the most probable one."""
+    """Choose among random labellings and the most probable one."""
     if samples is None:
         raise ModelError(
-            f"there is no exact way to the least expected {type(loss).__name__} here; say how many "
-            "labellings to draw, as in MaxExpected(loss, samples=100), and the best of them is taken"
+            f"no exact method is known for the expected {type(loss).__name__} here; give the number of "
+            "labellings to draw, as in MaxExpected(loss, samples=100), to use the best of them"
         )
     if samples < 1:
         raise ModelError(f"samples is a positive number, got {samples!r}")
@@ -152,7 +152,7 @@ def _sampled(model: Model, loss: Loss, samples: int | None, seed: int) -> Choice
 
 
 def _evaluated(model: Model, loss: Loss, candidates: Any, truths: Any) -> tuple[Floats, Floats]:
-    """Return what candidates are expected to lose, and the standard errors."""
+    """Return the expected losses of candidates, and the standard errors."""
     chain = _as_chain(model)
     if chain is not None and _is_tabulated(chain, loss):
         count = len(candidates)
@@ -165,7 +165,7 @@ def _evaluated(model: Model, loss: Loss, candidates: Any, truths: Any) -> tuple[
 
 
 def _is_tabulated(chain: Chains, loss: Loss) -> bool:
-    """Whether expected losses of given labellings of a chain can be had exactly."""
+    """Whether expected losses of given labellings of a chain can be computed exactly."""
     if not isinstance(loss, NodeLoss) or loss.background is None:
         return False
     return truth_tables(loss, chain.emissions.shape[1], chain.names) is not None

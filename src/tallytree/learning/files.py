@@ -1,4 +1,4 @@
-"""Arrays and a header in one file, without pickle, written so that a reader never sees half of one."""
+"""Arrays and a header in one file, without pickle, written atomically."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DAMAGE = (
     struct.error,
     zipfile.BadZipFile,
 )
-"""What comes of reading a damaged file, before it is told as a :class:`ModelError`."""
+"""Errors from reading a damaged file, which are reported as a :class:`ModelError`."""
 
 _HEADER = "header"
 
@@ -39,19 +39,19 @@ _HEADER = "header"
 def write_arrays(
     path: str | os.PathLike[str], header: dict[str, Any], arrays: Mapping[str, NDArray[Any]]
 ) -> None:
-    """Write arrays and a JSON header to an npz file: under another name, then moved."""
+    """Write arrays and a JSON header to an npz file, atomically."""
     objects = [name for name, array in arrays.items() if array.dtype.kind not in "biuf"]
     if objects:
-        raise ModelError(f"only arrays of numbers are written, and {objects} hold something else")
+        raise ModelError(f"only numeric arrays can be written, but {objects} hold something else")
     text = np.frombuffer(json.dumps(header).encode("utf-8"), dtype=np.uint8)
     with replacing(path) as file:
         np.savez(file, **{_HEADER: text, **arrays})  # type: ignore[arg-type]
 
 
 def read_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Read such a file; nothing in it can run.
+    """Read such a file; nothing in it is executed.
 
-    Raises ModelError: the file is damaged, or holds something else. Raises BudgetError: it is larger than
+    Raises ModelError if the file is damaged or of another kind, and BudgetError if it is larger than
     half of the memory.
     """
     name = os.fspath(path)
@@ -63,36 +63,36 @@ def read_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any]
             check_depth(text, "the header")
             header = json.loads(text)
         except DAMAGE as error:
-            raise ModelError(f"{name!r} is no {kind} of tallytree, or it is damaged: {error}") from error
+            raise ModelError(f"{name!r} is not a tallytree {kind}, or it is damaged: {error}") from error
     if not isinstance(header, dict) or header.get("kind") != kind:
         found = header.get("kind") if isinstance(header, dict) else None
-        raise ModelError(f"{name!r} is no {kind} of tallytree: it holds {found or 'something else'}")
+        raise ModelError(f"{name!r} is not a tallytree {kind}: it holds {found or 'something else'}")
     return header, arrays
 
 
 def check_length(length: int, name: str) -> None:
-    """Refuse a file that would fill the memory."""
+    """Raise an error for a file that would fill the memory."""
     if length > default_memory_limit():
         raise BudgetError(f"{name!r} has {length} bytes, more than half of the memory of this machine")
 
 
 def _members(file: BinaryIO) -> Iterator[tuple[str, bytes]]:
-    """Go through the parts of an archive; together they are no longer than the file itself."""
+    """Iterate over the parts of an archive, whose total size is at most that of the file."""
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
         whole = sum(member.file_size for member in members)
         if whole > os.fstat(file.fileno()).st_size or any(member.compress_type for member in members):
-            raise ValueError("its parts are packed, which those that are written here are not")
+            raise ValueError("its parts are compressed, but tallytree writes uncompressed ones")
         for member in members:
             yield member.filename, archive.read(member)
 
 
 def array_of(data: bytes) -> NDArray[Any]:
-    """Read an array of numbers in NumPy's own format, no larger than the data.
+    """Read a numeric array in NumPy's own format, no larger than the data.
 
-    NumPy would evaluate the header as a literal of Python; those that are written here match one pattern.
+    NumPy would evaluate the header as a Python literal; those written here match one pattern.
 
-    Raises ValueError: it is none.
+    Raises ValueError if it is not such an array.
     """
     found = _ARRAY.match(data)
     if found is None:
@@ -101,7 +101,7 @@ def array_of(data: bytes) -> NDArray[Any]:
     shape = tuple(int(size) for size in sizes.split(",") if size.strip())
     dtype, entries = np.dtype(kind), data[found.end() :]
     if prod(shape) * dtype.itemsize != len(entries):
-        raise ValueError(f"{len(entries)} bytes do not make an array of shape {shape}")
+        raise ValueError(f"{len(entries)} bytes do not match an array of shape {shape}")
     return (
         np.frombuffer(entries, dtype=dtype).reshape(shape, order="F" if by_columns == "True" else "C").copy()
     )

@@ -1,9 +1,9 @@
-"""By what a training problem is known again: a digest of everything that it consists of.
+"""Fingerprints of training problems: a digest of all their content.
 
-State of a former run, in a checkpoint or a warm start, is made of planes of the examples it was found on. On
-others it would certify what is not true, so it is taken up only where the digests agree. One function goes
-through whatever a problem holds (numbers, texts, arrays, sparse matrices, containers, and objects by what
-they would be pickled as), with lengths and kinds, so that no two problems run into each other.
+The state of an earlier run, in a checkpoint or a warm start, consists of planes of its examples. On
+other examples it would certify something false, so it is used only if the digests agree. One function
+covers everything that a problem can hold (numbers, texts, arrays, sparse matrices, containers, and objects as
+they would be pickled), with lengths and types, so that different problems have different digests.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from scipy import sparse
 from tallytree.errors import ModelError
 
 Parts = tuple[str, bytes, Iterable[Any]]
-"""The kind of a value, what it is by itself, and what it is made of besides."""
+"""The type of a value, its own content, and its parts."""
 
 
 def fingerprint_of(value: Any) -> str:
-    """Return a digest of a value and of all that it is made of.
+    """Return a digest of a value and everything it contains.
 
-    Equal content has equal digests, in every process: they do not depend on where a value lies in memory, nor
+    Equal content has equal digests in every process: they do not depend on memory addresses or
     on the order of sets.
 
-    Raises ModelError: there is something in it that has no content to go by, as an open file.
+    Raises ModelError if it contains something without content, such as an open file.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def fingerprint_of(value: Any) -> str:
 
 
 def contents(value: object, without: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the attributes of an object, without some and without cached properties, which follow."""
+    """Return the attributes of an object, except the given ones and cached properties."""
     left_out = set(without)
     return {name: held for name, held in _lasting(value, vars(value)).items() if name not in left_out}
 
@@ -59,14 +59,14 @@ def _lasting(value: object, state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Done:
-    """On the stack: all that a value is made of has been taken in."""
+    """On the stack: all parts of a value have been processed."""
 
     def __init__(self, value: Any) -> None:
-        self.value = value  # which must not go away as long as it is known by where it lies
+        self.value = value  # kept alive while its id is in use
 
 
 def _digest(value: Any) -> bytes:
-    """Go through a value with a stack of its own, so that depth is no matter."""
+    """Process a value with an explicit stack, so that nesting depth does not matter."""
     digest = hashlib.sha256()
     waiting: list[Any] = [value]
     within: set[int] = set()
@@ -75,7 +75,7 @@ def _digest(value: Any) -> bytes:
         if isinstance(one, _Done):
             within.remove(id(one.value))
             continue
-        if id(one) in within:  # it holds itself
+        if id(one) in within:  # a cycle
             kind, own, made_of = "again", b"", list[Any]()
         else:
             kind, own, parts = _parts(one)
@@ -127,7 +127,7 @@ def _function(value: types.FunctionType) -> Parts:
 
 
 def _name(value: Any) -> bytes:
-    """Name a class or a function by its package: modules within one move."""
+    """Name a class or a function by its package, since modules may move within one."""
     package = str(getattr(value, "__module__", "")).partition(".")[0]
     return f"{package}:{getattr(value, '__qualname__', value.__name__)}".encode()
 
@@ -149,16 +149,16 @@ _KNOWN: tuple[tuple[Any, Callable[[Any], Parts]], ...] = (
 
 
 def _object(value: Any) -> Parts:
-    """Take an object by what it would be pickled as: how it is made, of what, and its attributes."""
+    """Process an object as it would be pickled: its constructor, arguments and attributes."""
     kind = type(value)
     try:
         registered = copyreg.dispatch_table.get(kind)
         reduced: Any = registered(value) if registered else value.__reduce_ex__(4)
     except Exception as error:
         raise ModelError(
-            f"a value of the class {kind.__name__} has no content by which a problem could be known again "
-            f"({error}); give the problem a method fingerprint() that returns a text, one for each set of "
-            "examples"
+            f"a value of the class {kind.__name__} has no content to identify a problem by "
+            f"({error}); give the problem a method fingerprint() that returns a different string for each "
+            "set of examples"
         ) from error
     if isinstance(reduced, str):
         return "global", _name(kind) + reduced.encode(), ()

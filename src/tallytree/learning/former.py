@@ -1,6 +1,6 @@
-"""How release 0.1.0 knew a problem again, for the checkpoints that it has written.
+"""Fingerprints as in release 0.1.0, for reading its checkpoints.
 
-Its digests covered the examples of the library's own problems, but for where sequences are cut, and left out
+They covered the examples of the library's own problems, except where sequences are split, and ignored
 the inputs of all others.
 """
 
@@ -20,7 +20,7 @@ from tallytree.learning.trees import TreeProblem
 
 
 def former_fingerprint(problem: TrainingProblem) -> str | None:
-    """Return the digest that release 0.1.0 would have written; None where it left out the inputs."""
+    """Return the digest that release 0.1.0 would have written; None if it ignored the inputs."""
     known = _FORMER.get(type(problem))
     return None if known is None else known(problem)
 

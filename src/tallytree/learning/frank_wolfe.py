@@ -1,8 +1,8 @@
 """Block-coordinate Frank-Wolfe with working sets.
 
-A visit to an example asks the oracle for its most violated plane, takes it in, and moves weight between the
-planes at hand by pairwise steps with exact line search. The dual rises with every step. With room for a
-single plane, all that was found before is one mean plane, and a visit is the textbook step from it towards
+A visit to an example calls the oracle for its most violated plane, adds it, and moves weight between the
+stored planes by pairwise steps with exact line search. The dual increases with every step. With room for a
+single plane, everything found before is merged into one mean plane, and a visit is the textbook step towards
 the new one (Lacoste-Julien, Jaggi, Schmidt and Pletscher, 2013); more room makes it converge faster, because
 planes that turn out to be wrong can lose their weight again.
 """
@@ -30,7 +30,7 @@ from tallytree.learning.solver import (
 from tallytree.learning.working_sets import WorkingSet, packed, unpacked
 
 _SETTLED = 0.1
-"""The part of a pass's gap that may be left on the planes at hand, spread evenly over the examples."""
+"""The fraction of a pass's gap that may remain on the stored planes, spread evenly over the examples."""
 
 
 @dataclass(frozen=True)
@@ -40,17 +40,17 @@ class FrankWolfe(Solver):
     Parameters
     ----------
     room : int
-        The planes that each example keeps: 1 is the textbook method.
+        The number of planes stored per example: 1 is the textbook method.
     batch : int
-        The examples that the oracle is asked for at the same weights.
+        The number of examples per oracle call, at the same weights.
     cached_passes : int
-        Passes over the planes at hand after each pass of the oracle, at most; they cost no inference, and
-        end when there is little left to gain from them.
+        The maximum number of passes over the stored planes after each oracle pass; they need no inference,
+        and end when there is little left to gain.
     averaging : bool
-        Certify, and return, the average of the weights of all visits, the t-th weighted by t, instead of the
-        last ones. It predicts better where few passes are made; the last weights have the smaller gap later.
+        Certify and return the average of the weights of all visits, the t-th weighted by t, instead of the
+        last ones. It predicts better after few passes; later, the last weights have the smaller gap.
     seed : int
-        For the order of the examples in each pass.
+        The seed for the order of the examples in each pass.
     """
 
     room: int = 20
@@ -65,7 +65,7 @@ class FrankWolfe(Solver):
 
 
 class FrankWolfeRun(Run):
-    """Block-coordinate Frank-Wolfe at work."""
+    """The state of a Frank-Wolfe run."""
 
     def __init__(self, solver: FrankWolfe, oracle: Oracle, C: float) -> None:
         super().__init__(oracle, C)
@@ -76,7 +76,7 @@ class FrankWolfeRun(Run):
         ]
         self._weights = np.zeros(oracle.dimension)
         self._workspace = np.zeros(oracle.dimension)
-        # Σ_s s(s−1)/2 · change_s: the sum of t·w_t over T visits is T(T+1)/2 · w_T less this
+        # Σ_s s(s−1)/2 · change_s: the sum of t·w_t over T visits is T(T+1)/2 · w_T minus this
         self._lag = np.zeros(oracle.dimension if solver.averaging else 0)
         self._visits = 0
 
@@ -95,14 +95,14 @@ class FrankWolfeRun(Run):
         return linear - half_square(self._weights)
 
     def advance(self, number: int, certify: bool) -> Report:
-        """Make one pass over the examples, and some over the planes at hand."""
+        """Make one pass over the examples, and some over the stored planes."""
         order = shuffled(self.solver.seed, number, len(self.sets))
         report = self._certified(order.tolist()) if certify else self._moving(order)
         self._settle(order.tolist(), report.gap)
         return report._replace(dual=self.dual)
 
     def _settle(self, order: Sequence[int], gap: float) -> None:
-        """Go over the planes at hand; an example whose part of the gap is small is left in peace."""
+        """Pass over the stored planes; examples with a small part of the gap are skipped."""
         share = _SETTLED * gap / len(order)
         busy = [self.sets[example] for example in order if len(self.sets[example]) > 1]
         for _ in range(self.solver.cached_passes):
@@ -120,8 +120,8 @@ class FrankWolfeRun(Run):
         return Report(dual, dual + gap, hinges / len(order), None)
 
     def _certified(self, order: list[int]) -> Report:
-        """Ask the oracle for all examples at the same weights, then visit them."""
-        self._weights[:] = 0.0  # sums of many small changes drift; here they start anew
+        """Call the oracle for all examples at the same weights, then visit them."""
+        self._weights[:] = 0.0  # sums of many small changes drift, so recompute them here
         for one in self.sets:
             one.add_to(self._weights)
         weights = self.weights.copy()
@@ -141,7 +141,7 @@ class FrankWolfeRun(Run):
         return gap
 
     def _move(self, one: WorkingSet) -> float:
-        """Improve one block; return how far it was from its best before, on the planes at hand."""
+        """Improve one block; return its gap before, on the stored planes."""
         self._visits += 1
         return one.improve(self._weights, self._lag, 0.5 * self._visits * (self._visits - 1))
 
@@ -151,14 +151,14 @@ class FrankWolfeRun(Run):
         return {**state, **packed(self.sets)}
 
     def restore(self, arrays: Arrays) -> None:
-        """Take up the state of another run."""
+        """Restore the state of another run."""
         sets = unpacked(arrays, len(self.sets), self.oracle.dimension)
         weights, lag = taken(arrays, "weights", self._weights), taken(arrays, "lag", self._lag)
         self.sets, self._weights, self._lag = sets, weights, lag
         self._visits = int(arrays["visits"])
 
     def rescale(self, C: float) -> None:
-        """Go on with another C."""
+        """Continue with another C."""
         factor = C / self.C
         for one in self.sets:
             one.alpha *= factor

@@ -19,7 +19,7 @@ from tallytree.losses import Loss
 
 
 class GraphObjective(Objective):
-    """An objective of graphs.
+    """A probabilistic objective for graphs.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class GraphObjective(Objective):
         self._observed = self._features(problem)
 
     def _features(self, problem: GraphProblem) -> Floats:
-        """Return the features of all truths, added up by importance."""
+        """Return the features of all truths, summed with their importance."""
         observed = np.zeros(self.dimension)
         for example, weight in enumerate(self._importance):
             indices, values = problem.features(example, problem.truth(example))
@@ -80,7 +80,7 @@ class GraphCRF(GraphEstimator, StructuredCRF):
     Parameters
     ----------
     loss, objective, c1, c2, class_weight, tolerance, max_passes, max_seconds
-        As for :class:`SequenceCRF`; losses are those that count node by node.
+        As for :class:`SequenceCRF`; the loss must count node by node.
     n_jobs, warm_start, checkpoint, verbose
         As for :class:`SequenceCRF`.
 
@@ -113,7 +113,7 @@ class GraphCRF(GraphEstimator, StructuredCRF):
         return [table for table in found if table.ndim == 2]
 
     def log_loss(self, X: Sequence[Any], y: Sequence[Any]) -> float:
-        """Return the mean of ``−log p(y | x)`` over examples: 0 is a certain and right prediction."""
+        """Return the mean of ``−log p(y | x)`` over examples; smaller is better."""
         check_is_fitted(self, "weights_")
         self._check_examples(X, y)
         problem = self._problem(X, self._truths(X, y), self._recipe())

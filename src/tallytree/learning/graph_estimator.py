@@ -1,4 +1,4 @@
-"""What estimators of graphs have in common: features of nodes and edges."""
+"""Shared by graph estimators: features of nodes and edges."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tallytree.model.model import Model
 
 
 class GraphEstimator(StructuredEstimator):
-    """The base of the estimators of graphs; use one of its subclasses."""
+    """Base class of the graph estimators; use one of its subclasses."""
 
     widths_: tuple[int, int]
 
@@ -34,7 +34,7 @@ class GraphEstimator(StructuredEstimator):
         count = self.labels_.count
         if min(nodes, edges) < 0 or len(self.weights_) != nodes * count + edges * count**2:
             raise ModelError(
-                f"there are {len(self.weights_)} weights, which do not fit features {self.widths_}"
+                f"there are {len(self.weights_)} weights, which do not match features {self.widths_}"
             )
 
     def _check(self, X: Sequence[Any]) -> None:
@@ -48,5 +48,5 @@ class GraphEstimator(StructuredEstimator):
 
 def _widths(graph: object) -> tuple[int, int]:
     if not isinstance(graph, Graph):
-        raise ModelError(f"the examples are Graphs, got {type(graph).__name__}")
+        raise ModelError(f"the examples must be Graphs, got {type(graph).__name__}")
     return int(graph.nodes.shape[1]), int(graph.edge_features.shape[1])

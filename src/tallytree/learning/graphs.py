@@ -1,8 +1,8 @@
 """Graphs: a label for each node, scored by features of nodes and of edges.
 
 The weights are a table of F node features by N labels, then one of E edge features by N by N labels:
-``F(y) = Σ_v ⟨W_node[:, y_v], x_v⟩ + Σ_(u,v) ⟨W_edge[:, y_u, y_v], x_uv⟩``. Inference is exact, so the graphs
-must be of small width: trees, bands, grids with a short side.
+``F(y) = Σ_v ⟨W_node[:, y_v], x_v⟩ + Σ_(u,v) ⟨W_edge[:, y_u, y_v], x_uv⟩``. Inference is exact, so graphs
+must have a small width: trees, bands, grids with a short side.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class Graph:
     nodes : matrix of shape (M, F), dense or sparse
         The features of each node.
     edges : integer array-like of shape (K, 2)
-        Pairs of nodes. The table of an edge has the labels of its first node first.
+        Pairs of nodes. The first axis of an edge's table is for its first node.
     edge_features : matrix of shape (K, E), dense or sparse, optional
-        By default the number 1 for each edge.
+        By default a constant 1 for each edge.
     shape : tuple of int, optional
-        The shape of a labelling, as (rows, columns) of a grid; (M,) by default.
+        The shape of a labelling, such as (rows, columns) for a grid; (M,) by default.
     """
 
     nodes: Any
@@ -55,7 +55,7 @@ class Graph:
                 f"edges join nodes 0 to {nodes.shape[0] - 1}, got {int(edges.min())} to {int(edges.max())}"
             )
         if features.shape[0] != len(edges):
-            raise ModelError(f"there are {len(edges)} edges and {features.shape[0]} rows of edge features")
+            raise ModelError(f"there are {len(edges)} edges, but {features.shape[0]} rows of edge features")
         object.__setattr__(self, "nodes", nodes)
         object.__setattr__(self, "edges", read_only(edges.astype(np.int32)))
         object.__setattr__(self, "edge_features", features)
@@ -80,12 +80,12 @@ def _matrix(values: Any, name: str) -> sparse.csr_matrix:
         raise ModelError(f"{name} must have two axes, got shape {dense.shape}")
     matrix = sparse.csr_matrix(dense, dtype=np.float64, copy=True)
     if not np.isfinite(matrix.data).all():
-        raise ModelError(f"{name} must be finite numbers, got nan or infinity; impute or drop them first")
+        raise ModelError(f"{name} must be finite, got nan or infinity; impute or remove them first")
     return matrix
 
 
 def grid_graph(features: ArrayLike) -> Graph:
-    """Return the graph of an image: pixels with features, joined to their neighbours below and to the right.
+    """Return the graph of an image: pixels with features, connected to their neighbours below and right.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def grid_graph(features: ArrayLike) -> Graph:
 
     Notes
     -----
-    Vertical and horizontal edges have weights of their own.
+    Vertical and horizontal edges have separate weights.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def grid_graph(features: ArrayLike) -> Graph:
 
 
 def label_graphs(X: ArrayLike, labels: int, edges: ArrayLike) -> list[Graph]:
-    """Return graphs for multi-label classification: a node of two states for each label.
+    """Return graphs for multi-label classification: a node with two states for each label.
 
     Parameters
     ----------
@@ -120,11 +120,11 @@ def label_graphs(X: ArrayLike, labels: int, edges: ArrayLike) -> list[Graph]:
     labels : int
         The number of labels.
     edges : array-like of shape (K, 2)
-        The pairs of labels that are scored together, best a tree.
+        The pairs of labels that are scored together, preferably a tree.
 
     Notes
     -----
-    Every label has weights of its own for the D features and a bias, and so has every pair.
+    Every label has its own weights for the D features and a bias, and so does every pair.
 
     Examples
     --------
@@ -149,13 +149,13 @@ class GraphProblem(TrainingProblem):
     graphs : sequence of Graph
         All with the same numbers of node and of edge features.
     truths : sequence of integer arrays
-        The right labels, by number, one for each node.
+        The true labels, by number, one for each node.
     labels : int
         N, the number of labels.
     loss : Loss
         A recipe.
     states : sequence of str, optional
-        The names of the labels, where the loss uses them.
+        The names of the labels, if the loss uses them.
     """
 
     def __init__(
@@ -184,11 +184,11 @@ class GraphProblem(TrainingProblem):
 
     @property
     def truths(self) -> list[Integers]:
-        """The right labels of all graphs."""
+        """The true labels of all graphs."""
         return self._truths
 
     def truth(self, example: int) -> Integers:
-        """Return the right labels of a graph."""
+        """Return the true labels of a graph."""
         return self._truths[example]
 
     def model(self, example: int, weights: Floats) -> Model:
@@ -206,6 +206,6 @@ class GraphProblem(TrainingProblem):
 
 
 def _labelled(matrix: sparse.csr_matrix, labels: Integers, count: int) -> Features:
-    """Return the entries of rows in the columns of their labels."""
+    """Return the entries of rows, in the columns of their labels."""
     chosen = np.repeat(labels, np.diff(matrix.indptr))
     return matrix.indices.astype(np.int64) * count + chosen, matrix.data

@@ -1,6 +1,6 @@
-"""Inference for a batch of examples: what an oracle asks for, as a value that another process can answer.
+"""Inference for a batch of examples, as a value that another process can solve.
 
-A task holds scores and truths, never weights or features; :meth:`Task.solved` gives labellings and losses.
+A task holds scores and truths, never weights or features; :meth:`Task.solved` returns labellings and losses.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ Found = list[tuple[Any, float]]
 
 @dataclass(frozen=True)
 class TopTallies:
-    """Several planes of one pass: the best labelling of each of the best tallies.
+    """Several planes per pass: the best labelling of each of the best tallies.
 
-    They cost no further message passing, only a decode each.
+    They need no further message passing, only a decode each.
     """
 
     count: int = 4
@@ -44,14 +44,14 @@ class TopTallies:
 
 @dataclass(frozen=True)
 class Diverse:
-    """The most violated plane, and those of labellings of high score that are far from each other.
+    """The most violated plane, and those of diverse labellings with high scores.
 
     Attributes
     ----------
     count : int
         The number of planes.
     distance : int
-        How many variables differ, at least, between any two of the others; of trees, constituents.
+        The minimum number of variables (or constituents) in which any two of the others differ.
     """
 
     count: int = 3
@@ -85,15 +85,15 @@ class Task(ABC):
 
     @property
     def counted(self) -> int:
-        """How many prices a search by bounds has for each example; 0 where there is no such search."""
+        """The number of prices per example in a search by bounds; 0 if there is no such search."""
         return 0
 
     def starting_at(self, prices: Floats) -> Self:
-        """Return the task with prices for each example, where searches start, and which they replace."""
+        """Return the task with initial prices for each example, which the searches update in place."""
         return self
 
     def pieces(self, size: int) -> list[Self]:
-        """Cut the task into some of so many examples each."""
+        """Split the task into pieces of at most this many examples."""
         return [self._part(first, first + size) for first in range(0, len(self), size)]
 
     @abstractmethod
@@ -110,12 +110,12 @@ class Task(ABC):
 
     @abstractmethod
     def _diverse(self, count: int, distance: int, threads: int | None) -> list[Found]:
-        """Return labellings of high score that are far from each other."""
+        """Return diverse labellings with high scores."""
 
 
 @dataclass(frozen=True)
 class ModelTask(Task):
-    """Models of any shape, with a recipe for all of them, or a loss for each."""
+    """Models of any shape, with one recipe for all of them, or a loss for each."""
 
     models: Sequence[Model]
     truths: Sequence[Integers]
@@ -149,7 +149,7 @@ class ModelTask(Task):
 
 @dataclass(frozen=True)
 class ChainTask(Task):
-    """Chains over one set of labels, with a loss whose tables serve all truths; no models are made."""
+    """Chains over one set of labels, with a loss whose tables serve all truths; no models are built."""
 
     chains: Chains
     truths: Sequence[Integers]
@@ -184,7 +184,7 @@ class ChainTask(Task):
 def _diverse_batch(
     models: Sequence[Model], count: int, distance: int, threads: int | None
 ) -> list[list[Solution]]:
-    """Return what :func:`diverse_k_best` does for each model, one round after the other for all of them."""
+    """Return what :func:`diverse_k_best` returns for each model, in rounds for all of them."""
     found: list[list[Solution]] = [[] for _ in models]
     away: list[list[Constraint]] = [[] for _ in models]
     left = list(range(len(models)))

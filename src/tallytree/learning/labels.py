@@ -1,4 +1,4 @@
-"""Labels as users write them, and as numbers."""
+"""Labels as given by users, and as numbers."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ class Labels:
     (('B', 'O'), array([1, 1, 0]))
     """
 
-    names: tuple[str, ...] | None  # sorted; None where labels are numbers from 0
-    count: int  # how many there are
+    names: tuple[str, ...] | None  # sorted; None if labels are numbers from 0
+    count: int  # the number of labels
 
     def __post_init__(self) -> None:
         names = range(self.count) if self.names is None else self.names
         if len(names) != self.count or len(set(names)) != self.count:
-            raise ModelError(f"{self.count} labels need as many names, all of them different; got {names!r}")
+            raise ModelError(f"{self.count} labels need as many distinct names, got {names!r}")
 
     @classmethod
     def of(cls, labellings: Iterable[Any]) -> Labels:
-        """Return the labels that come in some labellings."""
+        """Return the labels that occur in some labellings."""
         found = {label for labelling in labellings for label in _flat(labelling)}
         if not found:
-            raise ModelError("the labellings are all empty; there is nothing to learn")
+            raise ModelError("all labellings are empty, so there is nothing to learn")
         if all(isinstance(label, str) for label in found):
             return cls(tuple(sorted(found)), len(found))
         if all(isinstance(label, int) for label in found) and min(found) >= 0:
@@ -49,7 +49,7 @@ class Labels:
             ),
             "strings and numbers",
         )
-        raise ModelError(f"labels are all strings, or all whole numbers from 0; got {odd!r}")
+        raise ModelError(f"labels must be all strings, or all non-negative integers; got {odd!r}")
 
     @property
     def classes(self) -> np.ndarray:
@@ -65,11 +65,11 @@ class Labels:
         try:
             return np.array([numbers[label] for label in flat], dtype=np.int64)
         except KeyError as error:
-            raise ModelError(f"label {error.args[0]!r} was not among those of the first fit") from None
+            raise ModelError(f"label {error.args[0]!r} was not in the first fit") from None
 
 
 def _flat(labelling: Any) -> list[Any]:
     if isinstance(labelling, str):
-        raise ModelError(f"a labelling is a sequence of labels, got the string {labelling!r}")
+        raise ModelError(f"a labelling must be a sequence of labels, got the string {labelling!r}")
     flat: list[Any] = np.asarray(labelling, dtype=object).reshape(-1).tolist()
     return [one.item() if isinstance(one, np.generic) else one for one in flat]

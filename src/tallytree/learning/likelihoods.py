@@ -1,12 +1,12 @@
-"""What CRFs learn by: functions of the probabilities of all labellings, with their gradients.
+"""The objectives of CRFs: functions of the probabilities of all labellings, with their gradients.
 
 With ``p(y) ∝ exp F(y)`` and ``y*`` the truth of an example, the objectives are
 
 * ``likelihood``: ``−log p(y*) = log Σ_y exp F(y) − F(y*)``;
-* ``softmax-margin``: ``log Σ_y exp(F(y) + Δ(y)) − F(y*)``, so that labellings of a large loss count more;
+* ``softmax-margin``: ``log Σ_y exp(F(y) + Δ(y)) − F(y*)``, so that labellings with a large loss count more;
 * ``risk``: ``Σ_y p(y) Δ(y)``, the expected loss itself.
 
-The first two are convex in the weights and never negative.
+The first two are convex in the weights and non-negative.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ ObjectiveKind = Literal["likelihood", "softmax-margin", "risk"]
 
 
 def checked_objective(kind: str) -> ObjectiveKind:
-    """Return the name of an objective, or refuse another."""
+    """Return the name of an objective; raise an error if it is unknown."""
     if kind not in get_args(ObjectiveKind):
         known = ", ".join(map(repr, get_args(ObjectiveKind)))
-        raise ModelError(f"objective is one of {known}, got {kind!r}")
+        raise ModelError(f"objective must be one of {known}, got {kind!r}")
     return kind  # type: ignore[return-value]
 
 
 class Objective(ABC):
-    """What is minimised, apart from the penalty: a sum over examples.
+    """The objective to minimise, without the penalty: a sum over examples.
 
     Attributes
     ----------
     kind : {"likelihood", "softmax-margin", "risk"}
-        Which one.
+        The name of the objective.
     dimension : int
-        The number of weights that are learned.
+        The number of learned weights.
     examples : int
         The number of examples.
     """
@@ -60,34 +60,34 @@ class Objective(ABC):
         """Return the value at some weights, and the gradient."""
 
     def spread(self, weights: Floats) -> Floats:
-        """Return the weights of the problem; those that are not learned are 0. By default all are."""
+        """Return the weights of the problem, with 0 for those not learned; by default all are learned."""
         return weights
 
     def gathered(self, weights: Floats) -> Floats:
-        """Return those of the problem's weights that are learned: by default all."""
+        """Return the problem's weights that are learned; by default all."""
         return weights
 
     @property
     def convex(self) -> bool:
-        """Whether a small gradient proves that little is left."""
+        """Whether a small gradient proves that the optimum is close."""
         return self.kind != "risk"
 
 
 class SequenceObjective(Objective):
-    """An objective of sequences.
+    """A probabilistic objective for sequences.
 
     Parameters
     ----------
     problem : SequenceProblem
         The sequences and their truths.
     kind : {"likelihood", "softmax-margin", "risk"}
-        Which objective.
+        The name of the objective.
     importance : array
-        What the value of each sequence is multiplied by, not negative.
+        A non-negative factor for the value of each sequence.
     all_states : bool
-        Whether a feature has a weight for every label, or only for those that it comes with in a truth.
+        Whether a feature has a weight for every label, or only for those that it occurs with in a truth.
     threads : int, optional
-        By default as many as there are processors. Nothing depends on it.
+        The number of processors by default. The result does not depend on it.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class SequenceObjective(Objective):
         self._loss, self._names = problem.loss, problem.states
         rows, lengths, self._truths = problem.stacked()
         self._labels, self.examples = problem.labels, len(lengths)
-        some = np.flatnonzero(lengths)  # an empty sequence has one labelling, which is right
+        some = np.flatnonzero(lengths)  # an empty sequence has a single labelling, which is correct
         self._lengths = [lengths[number] for number in some]
         self._importance = np.ascontiguousarray(importance[some], dtype=np.float64)
         self._rows, self._columns = native_rows(rows), native_rows(rows.T.tocsr())
@@ -123,7 +123,7 @@ class SequenceObjective(Objective):
         self._look_at_truths()
 
     def _look_at_truths(self) -> None:
-        """Take down where truths are, and how much each position and each pair of neighbours counts."""
+        """Record the positions of the truths, and the weight of each position and each pair of neighbours."""
         owners = np.repeat(np.arange(len(self._lengths)), self._lengths)
         self._weight = self._importance[owners]
         inside = np.flatnonzero(owners[1:] == owners[:-1])
@@ -143,12 +143,12 @@ class SequenceObjective(Objective):
         return value, self.gradient(self._columns, ChainSums(found.values, by_labels, by_links))
 
     def gradient(self, columns: SparseRows, found: ChainSums) -> Floats:
-        """Return derivatives by weights from those by scores, and the transposed features."""
+        """Return derivatives with respect to weights from those with respect to scores."""
         by_features = columns.times(found.labels, self.threads)
         return np.concatenate((by_features.ravel(), found.links.ravel()))[self._learned]
 
     def chains(self, weights: Floats) -> Chains:
-        """Return the scores of all sequences but empty ones."""
+        """Return the scores of all non-empty sequences."""
         return self.scored(self._rows, self._lengths, weights)
 
     def scored(self, rows: SparseRows, lengths: Sequence[int], weights: Floats) -> Chains:
@@ -172,25 +172,25 @@ class SequenceObjective(Objective):
         )
 
     def spread(self, weights: Floats) -> Floats:
-        """Return the weights of the problem; those that are not learned are 0."""
+        """Return the weights of the problem, with 0 for those that are not learned."""
         whole = np.zeros_like(self._whole)
         whole[self._learned] = weights
         return whole
 
     def gathered(self, weights: Floats) -> Floats:
-        """Return those of the problem's weights that are learned."""
+        """Return the problem's weights that are learned."""
         return weights[self._learned]
 
 
 def native_rows(rows: sparse.csr_matrix) -> SparseRows:
-    """Return a matrix as native products take it."""
+    """Return a matrix in the form for native products."""
     return SparseRows(
         rows.indptr.astype(np.int64), rows.indices.astype(np.int32), np.asarray(rows.data, dtype=np.float64)
     )
 
 
 def _learned(rows: sparse.csr_matrix, truths: Integers, labels: int, every: bool) -> NDArray[np.int64]:
-    """Return which weights are learned: of features those that a truth has, and all of neighbours."""
+    """Return which weights are learned: those of features that occur in a truth, and all of neighbours."""
     size = rows.shape[1] * labels
     if every:
         return np.arange(size + labels * labels, dtype=np.int64)
@@ -200,18 +200,18 @@ def _learned(rows: sparse.csr_matrix, truths: Integers, labels: int, every: bool
 
 
 class CountedObjective(Objective):
-    """An objective of labelled sequences, and of others of which only counts of labels are known.
+    """An objective of labelled sequences, and of others with known label counts only.
 
     Parameters
     ----------
     labelled : SequenceObjective
-        That of the labelled ones, with all of its weights learned.
+        The objective of the labelled ones, with all of its weights learned.
     rows : sequence of sparse matrices
         The features of the others.
     counts : sequence of mappings of label numbers to (least, largest)
-        What is known of them.
+        The known counts.
     weight : float
-        What ``−log p(counts)`` is multiplied by.
+        A factor for ``−log p(counts)``.
     """
 
     def __init__(
@@ -234,7 +234,7 @@ class CountedObjective(Objective):
 
     @property
     def convex(self) -> bool:
-        """No: the sum over what is allowed counts against the sum over all."""
+        """False: the sum over allowed labellings enters with a negative sign."""
         return False
 
     def __call__(self, weights: Floats) -> tuple[float, Floats]:
@@ -253,7 +253,7 @@ class CountedObjective(Objective):
         return self._labelled.spread(weights)
 
     def gathered(self, weights: Floats) -> Floats:
-        """Return those of the problem's weights that are learned."""
+        """Return the problem's weights that are learned."""
         return self._labelled.gathered(weights)
 
 

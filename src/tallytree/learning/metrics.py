@@ -1,4 +1,4 @@
-"""Scores of whole corpora: true and false positives added up over all examples, as shared tasks do."""
+"""Scores of whole corpora, micro-averaged: true and false positives are added up over all examples."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CorpusScore(NamedTuple):
 
 
 def accuracy(truths: Iterable[Any], predictions: Iterable[Any]) -> float:
-    """Return the part of positions that are right.
+    """Return the fraction of positions that are correct.
 
     Examples
     --------
@@ -46,9 +46,9 @@ def corpus_f(truths: Iterable[Any], predictions: Iterable[Any], loss: FBeta | No
     Parameters
     ----------
     truths, predictions : iterables of labellings
-        What is right, and what was predicted.
+        The true and the predicted labellings.
     loss : FBeta, optional
-        Says what nodes are, and what β is: ``FBeta(background="O")``, the default, counts positions.
+        Defines the nodes and β: ``FBeta(background="O")``, the default, counts positions.
 
     Examples
     --------
@@ -72,16 +72,16 @@ def corpus_f(truths: Iterable[Any], predictions: Iterable[Any], loss: FBeta | No
 
 
 def corpus_score(truths: Iterable[Any], predictions: Iterable[Any], loss: Loss) -> float:
-    """Return the score of predictions that goes with a loss: larger is better, and 1 is the best.
+    """Return the score of predictions that corresponds to a loss: larger is better, and 1 is perfect.
 
     Parameters
     ----------
     truths, predictions : iterables of labellings
-        What is right, and what was predicted.
+        The true and the predicted labellings.
     loss : Loss
-        F and IoU are pooled over the corpus, as shared tasks do. A Hamming loss gives the part of positions
-        that are right, ``ZeroOne`` the part of examples that are right everywhere. Any other loss gives 1
-        less its mean.
+        F and IoU are micro-averaged over the corpus. A Hamming loss gives the fraction of correct
+        positions, ``ZeroOne`` the fraction of examples without an error. Any other loss gives 1
+        minus its mean.
 
     Examples
     --------
@@ -115,12 +115,12 @@ def _overlap(truths: Iterable[Any], predictions: Iterable[Any], recipe: Intersec
 
 
 class Scorer:
-    """Scores an estimator by a loss, as ``scoring=`` of scikit-learn takes it.
+    """Scores an estimator by a loss; use it as ``scoring=`` in scikit-learn.
 
     Parameters
     ----------
     loss : Loss or str
-        As for :func:`corpus_score`, or its name, as :func:`tallytree.losses.as_loss` takes it.
+        As for :func:`corpus_score`, or its name, as for :func:`tallytree.losses.as_loss`.
 
     Examples
     --------
@@ -133,7 +133,7 @@ class Scorer:
         self.loss = as_loss(loss)
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
-        """Return the score of what an estimator predicts."""
+        """Return the score of an estimator's predictions."""
         return corpus_score(y, estimator.predict(X), self.loss)
 
     def __repr__(self) -> str:
@@ -141,13 +141,13 @@ class Scorer:
 
 
 accuracy_scorer = Scorer("hamming")
-"""The part of labels that are right."""
+"""The fraction of labels that are correct."""
 
 token_f1_scorer = Scorer("f1")
 """F1 of the positions that are not ``"O"``, over the corpus."""
 
 chunk_f1_scorer = Scorer("chunk-f1")
-"""F1 of whole chunks over the corpus, as seqeval counts them."""
+"""F1 of whole chunks over the corpus, as in seqeval."""
 
 
 def _flat(labelling: Any) -> Any:

@@ -21,14 +21,14 @@ from tallytree.learning.planes import Floats, Plane, scaled_plane
 from tallytree.learning.problem import Labelling, TrainingProblem
 
 _PIECE = 64
-"""The examples that a process is given at a time."""
+"""Examples passed to a process at a time."""
 
 _MANY = 1024
-"""The labellings whose features are taken at once: enough for speed, few enough for memory."""
+"""Labellings whose features are computed at once: enough for speed, few enough for memory."""
 
 
 class Oracle(Protocol):
-    """What a solver asks for planes. Anything with these members will do."""
+    """What a solver needs to find planes. Any object with these members can be used."""
 
     dimension: int
 
@@ -36,7 +36,7 @@ class Oracle(Protocol):
         """Return the number of examples."""
 
     def base(self, example: int) -> Plane:
-        """Return the plane of the truth itself, which has no slope."""
+        """Return the plane of the truth itself, whose slope is zero."""
 
     def planes(self, examples: Sequence[int], weights: Floats) -> list[list[Plane]]:
         """Return planes of each example, the most violated one first."""
@@ -52,18 +52,18 @@ class ExactOracle:
     scaling : {"margin", "slack"}
         How the loss enters the hinge.
     extra : TopTallies or Diverse, optional
-        Where further planes of each call come from; by default there is one.
+        The source of additional planes in each call; none by default.
     n_jobs : int, optional
-        The processes that inference is spread over, by joblib and its current backend; by default native
-        threads of this one. The answers are the same. It pays for whole machines, and where batches are
-        large: ``FrankWolfe(batch=512)``.
+        The number of processes for inference, through joblib and its current backend; by default native
+        threads of this process. The answers are the same. Useful on many-core machines and with large
+        batches: ``FrankWolfe(batch=512)``.
 
     Attributes
     ----------
     calls : int
-        The number of examples asked for so far.
+        The number of oracle calls so far, counted in examples.
     seconds : float
-        The time that it took.
+        The time spent in them.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class ExactOracle:
         if scaling not in ("margin", "slack"):
             raise ModelError(f"scaling must be 'margin' or 'slack', got {scaling!r}")
         if n_jobs == 0:
-            raise ModelError("n_jobs is a number of processes, or -1 for one per processor; got 0")
+            raise ModelError("n_jobs must be a number of processes, or -1 for one per processor; got 0")
         self.problem, self.scaling, self.extra, self.n_jobs = problem, scaling, extra, n_jobs
         self.dimension = problem.dimension
         self.calls, self.seconds = 0, 0.0
@@ -87,7 +87,7 @@ class ExactOracle:
         return len(self.problem)
 
     def base(self, example: int) -> Plane:
-        """Return the plane of the truth: its loss, which is 0 where the loss compares with it."""
+        """Return the plane of the truth: its loss, which is 0 if the loss compares with it."""
         nothing = np.zeros(0, dtype=np.int64)
         return Plane(nothing, nothing.astype(np.float64), self.problem.truth_loss(example))
 
@@ -106,7 +106,7 @@ class ExactOracle:
         return [list(islice(planes, len(some))) for some in found]
 
     def _made(self, labelled: Sequence[tuple[int, Labelling, float]]) -> Iterator[Plane]:
-        """Go through the planes of labellings with their losses."""
+        """Iterate over the planes of labellings with their losses."""
         differences = self.problem.differences([e for e, _, _ in labelled], [y for _, y, _ in labelled])
         for (example, y, cost), difference in zip(labelled, differences, strict=True):
             yield scaled_plane(difference, cost, self.scaling, self.problem.lead(example, y))
@@ -121,7 +121,7 @@ class ExactOracle:
         return [one for piece in answers for one in piece]
 
     def _remembered(self, task: Task, examples: Sequence[int]) -> list[Found]:
-        """Solve from the prices of the last time on: weights have changed little since."""
+        """Solve starting from the prices of the previous call: weights have changed little since then."""
         if not task.counted:
             return task.solved(self.scaling, self.extra, None)
         if self._prices is None:

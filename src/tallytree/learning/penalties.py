@@ -1,4 +1,4 @@
-"""Sizes of weights that training pays for, and what they say of how far the optimum can be."""
+"""Penalties on the weights, and the bounds on the distance to the optimum that follow from them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tallytree.learning.planes import Floats
 
 @dataclass(frozen=True)
 class Penalty:
-    """The penalty ``c1 ‖w‖₁ + c2 ‖w‖²``, as crfsuite has it.
+    """The penalty ``c1 ‖w‖₁ + c2 ‖w‖²``, as in crfsuite.
 
     Examples
     --------
@@ -26,14 +26,14 @@ class Penalty:
     def __post_init__(self) -> None:
         for name, value in (("c1", self.c1), ("c2", self.c2)):
             if not isinstance(value, (int, float, np.number)) or not 0.0 <= value < np.inf:
-                raise ModelError(f"{name} is a number from 0 on, got {value!r}")
+                raise ModelError(f"{name} must be a non-negative number, got {value!r}")
 
     def value(self, weights: Floats) -> float:
         """Return the penalty of some weights."""
         return float(self.c1 * np.abs(weights).sum() + self.c2 * (weights @ weights))
 
     def subgradient(self, weights: Floats, gradient: Floats) -> Floats:
-        """Return the shortest subgradient of a function with the penalty, given the function's gradient."""
+        """Return the shortest subgradient of a function plus the penalty, given the function's gradient."""
         smooth = gradient + 2.0 * self.c2 * weights
         if self.c1 == 0.0:
             return smooth
@@ -41,22 +41,22 @@ class Penalty:
         return np.where(weights == 0.0, at_zero, smooth + self.c1 * np.sign(weights))
 
     def excess(self, weights: Floats, gradient: Floats, value: float) -> float:
-        """Return how far a convex function with the penalty is above its least value, at most.
+        """Return an upper bound on the distance of a convex function plus the penalty from its minimum.
 
         Parameters
         ----------
         weights : array
-            Where it is.
+            The current weights.
         gradient : array
             The function's gradient there, without the penalty.
         value : float
-            The value, with the penalty. The function itself is nowhere negative.
+            The value, with the penalty. The function itself must be non-negative everywhere.
 
         Notes
         -----
         With ``c2``, the sum is strongly convex: ``F(w) − F* ≤ ‖s‖² / (4 c2)`` for any subgradient ``s``.
         With ``c1``, the optimum has ``c1 ‖w*‖₁ ≤ F(w)``, and ``F(w) − F*`` is at most
-        ``∇·w + c1 ‖w‖₁ + max(‖∇‖∞ − c1, 0) ‖w*‖₁`` where ``∇`` is the gradient of all but the first norm.
+        ``∇·w + c1 ‖w‖₁ + max(‖∇‖∞ − c1, 0) ‖w*‖₁`` where ``∇`` is the gradient of everything but the L1 norm.
         Both hold, and so does ``F* ≥ 0``.
         """
         bounds = [value]

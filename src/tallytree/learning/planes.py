@@ -1,10 +1,10 @@
 """Planes: the linear pieces of the hinge losses that training minimises.
 
-The hinge loss of an example is the largest of many linear functions of the weights, ``b − ⟨w, a⟩``, one for
+The hinge loss of an example is the maximum of many linear functions of the weights, ``b − ⟨w, a⟩``, one for
 each labelling ``y``. With ``δ = Ψ(x, truth) − Ψ(x, y)`` and the loss ``Δ(y)``, margin scaling has
 ``(a, b) = (δ, Δ)`` and slack scaling ``(Δ·δ, Δ)``. Slopes ``a`` are sparse; a mean of planes is one too.
-Where scores have a part that no weight changes, and the truth is ``r`` ahead in it, ``b`` is ``Δ − r`` under
-margin scaling and ``Δ·(1 − r)`` under slack scaling.
+If scores have a part that does not depend on the weights, and the truth is ``r`` ahead in it, ``b`` is
+``Δ − r`` under margin scaling and ``Δ·(1 − r)`` under slack scaling.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _DENSE = 4
-"""Up to so many places for each entry it is quicker to go through all places than to sort the entries."""
+"""Up to this many positions per entry, scanning all positions is faster than sorting the entries."""
 
 Features = tuple[Integers, Floats]
-"""A sparse vector: indices, perhaps repeated, and the values to be added up there."""
+"""A sparse vector: indices, possibly repeated, and the values to be added up there."""
 
 
 class Plane(NamedTuple):
@@ -31,7 +31,7 @@ class Plane(NamedTuple):
     Attributes
     ----------
     indices, values : arrays of shape (K,)
-        The entries of ``a`` that are not zero, in ascending order, each index once.
+        The non-zero entries of ``a``, in ascending order and without repetitions.
     offset : float
         The value at ``w = 0``.
     """
@@ -53,12 +53,12 @@ class Plane(NamedTuple):
 
 
 def dot(first: Floats, second: Floats) -> float:
-    """Return ``⟨a, b⟩``, added up in the same order whatever the number of processors (BLAS's is another)."""
+    """Return ``⟨a, b⟩``, added in the same order for any number of processors (unlike BLAS)."""
     return float(np.einsum("i,i->", first, second))
 
 
 def collected(indices: ArrayLike, values: ArrayLike) -> Features:
-    """Add up the values of equal indices; sort them, and leave out what adds up to zero.
+    """Add up the values of equal indices; sort them, and drop zeros.
 
     Examples
     --------
@@ -75,13 +75,13 @@ def collected(indices: ArrayLike, values: ArrayLike) -> Features:
 
 def _nonzero(sums: NDArray[Any]) -> Features:
     kept = np.flatnonzero(sums)
-    return kept, sums[kept].astype(np.float64, copy=False)  # the sums of nothing are integers
+    return kept, sums[kept].astype(np.float64, copy=False)  # empty sums are integers
 
 
 def scaled_plane(difference: Features, loss: float, scaling: str, lead: float = 0.0) -> Plane:
     """Return the plane of a labelling from ``Ψ(x, truth) − Ψ(x, y)``, its loss, and the truth's lead.
 
-    The difference has each index once, in ascending order.
+    The difference must have each index once, in ascending order.
     """
     indices, values = difference
     if scaling == "margin":

@@ -1,11 +1,11 @@
-"""What training needs to know of a task: joint features, a model for given weights, truths and a loss.
+"""The interface of training problems: joint features, a model for given weights, truths and a loss.
 
 The score of a labelling is linear in the weights, ``F(y) = ⟨w, Ψ(x, y)⟩``, and decomposes over small scopes,
-so that for given weights it is a :class:`tallytree.Model`. A task of your own is a class with four methods.
+so that for given weights it is a :class:`tallytree.Model`. Your own problem is a class with four methods.
 
-Two things may be added: a part of the score that no weight changes (:meth:`TrainingProblem.offset`), so that
-learning starts from what is known already; and outputs that are no labellings of a model, such as trees, by
-saying how the most violated ones are found (:meth:`TrainingProblem.task`).
+Two things may be added: a part of the score that does not depend on the weights
+(:meth:`TrainingProblem.offset`), such as prior knowledge; and outputs that are not labellings of a model,
+such as trees, by implementing the search for the most violated ones (:meth:`TrainingProblem.task`).
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from tallytree.model.model import Model
 from tallytree.parsing import Forest, k_best
 
 Labelling = Any
-"""What is predicted: state numbers for a :class:`tallytree.Model`, a tree for a forest."""
+"""A prediction: state numbers for a :class:`tallytree.Model`, a tree for a forest."""
 
 
 class TrainingProblem(ABC):
-    """A training set, as solvers see it.
+    """A training set, as used by solvers.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class TrainingProblem(ABC):
 
     Examples
     --------
-    Spins in a row that like to agree with what is seen and with each other, with one weight for each:
+    Spins in a row that tend to agree with observations and with each other, with one weight for each:
 
     >>> import numpy as np
     >>> import tallytree as tt
@@ -84,7 +84,7 @@ class TrainingProblem(ABC):
 
     @abstractmethod
     def truth(self, example: int) -> Labelling:
-        """Return the right labelling of an example, as state numbers."""
+        """Return the true labelling of an example, as state numbers."""
 
     @abstractmethod
     def model(self, example: int, weights: Floats) -> Any:
@@ -92,30 +92,30 @@ class TrainingProblem(ABC):
 
     @abstractmethod
     def features(self, example: int, labelling: Labelling) -> tuple[ArrayLike, ArrayLike]:
-        """Return ``Ψ(x, y)``: the indices that are not zero, perhaps repeated, and their values."""
+        """Return ``Ψ(x, y)``: the non-zero indices, possibly repeated, and their values."""
 
     def offset(self, example: int, labelling: Labelling) -> float:
-        """Return what the score of a labelling has beside ``⟨w, Ψ(x, y)⟩``; by default nothing."""
+        """Return the part of a labelling's score besides ``⟨w, Ψ(x, y)⟩``; 0 by default."""
         return 0.0
 
     def models(self, examples: Sequence[int], weights: Floats) -> list[Any]:
-        """Return the models of several examples; override it where that can be had at once."""
+        """Return the models of several examples; override it if that can be done at once."""
         return [self.model(example, weights) for example in examples]
 
     def task(self, examples: Sequence[int], weights: Floats) -> Task:
-        """Return the inference that several examples ask for; override it where they need no models."""
+        """Return the inference task of several examples; override it if they need no models."""
         models = self.models(examples, weights)
         truths = [self.truth(example) for example in examples]
         if type(self).loss_of is TrainingProblem.loss_of:
-            return ModelTask(models, truths, self.loss)  # one recipe for all: it is bound in bulk
+            return ModelTask(models, truths, self.loss)  # one recipe for all, which is bound in bulk
         return ModelTask(models, truths, [self.loss_of(example) for example in examples])
 
     def differences(self, examples: Sequence[int], labellings: Sequence[Labelling]) -> list[Features]:
-        """Return them for several examples, added up: each index once, in ascending order."""
+        """Return the differences of several examples: each index once, in ascending order."""
         return [collected(*self.difference(*pair)) for pair in zip(examples, labellings, strict=True)]
 
     def truth_loss(self, example: int) -> float:
-        """Return the loss of the truth itself, which is 0 where the loss compares with it."""
+        """Return the loss of the truth itself, which is 0 if the loss compares with it."""
         return self.cost(example, self.truth(example))
 
     def cost(self, example: int, labelling: Labelling) -> float:
@@ -124,11 +124,11 @@ class TrainingProblem(ABC):
         return float(self.loss_of(example).on(model)(labelling))
 
     def lead(self, example: int, labelling: Labelling) -> float:
-        """Return by how much the truth is ahead of a labelling, whatever the weights are."""
+        """Return how far the truth is ahead of a labelling in the part independent of the weights."""
         return self.offset(example, self.truth(example)) - self.offset(example, labelling)
 
     def difference(self, example: int, labelling: Labelling) -> Features:
-        """Return ``Ψ(x, truth) − Ψ(x, y)``; override it where it has few entries that are easily found."""
+        """Return ``Ψ(x, truth) − Ψ(x, y)``; override it if it can be computed directly."""
         right, wrong = (
             (np.asarray(indices, dtype=np.int64), np.asarray(values, dtype=np.float64))
             for indices, values in (
@@ -143,16 +143,16 @@ class TrainingProblem(ABC):
         return self.loss.against(self.truth(example))
 
     def fingerprint(self) -> str:
-        """Return a digest by which a checkpoint or a warm start knows this problem again.
+        """Return a digest that identifies this problem in checkpoints and warm starts.
 
-        By default it is one of everything that the problem holds, its truths and their features. Override it
-        where attributes change while training goes on, as caches do, or have no content to go by. It must
-        differ wherever examples, features or losses do: what is found on others certifies nothing here.
+        By default it covers everything that the problem holds, including the truths and their features.
+        Override it if attributes change during training, as caches do, or have no content. It must
+        differ whenever examples, features or losses do: results for other examples certify nothing here.
 
         Raises
         ------
         ModelError
-            An attribute has no content to go by.
+            An attribute has no content to identify it by.
         """
         truths = [self.truth(example) for example in range(len(self))]
         features = [self.features(example, truth) for example, truth in enumerate(truths)]
@@ -163,7 +163,7 @@ class TrainingProblem(ABC):
         return self._digest(truths, rounded)
 
     def _digest(self, *seen: Any, without: Iterable[str] = ()) -> str:
-        """Digest the attributes, but for some, and what else is known of the examples."""
+        """Return a digest of the attributes, except some, and of what else is known about the examples."""
         known = (type(self).__qualname__, len(self), self.dimension, self.loss)
         return fingerprint_of((known, contents(self, without), seen))
 
@@ -174,16 +174,16 @@ _CLOSE = 1e-9
 def check_problem(
     problem: TrainingProblem, *, labellings: int = 5, rng: int | np.random.Generator = 0
 ) -> None:
-    """Check that a problem keeps its contract, on random weights and labellings of each example.
+    """Check that a problem satisfies its contract, on random weights and labellings of each example.
 
     The score of a labelling must be ``⟨w, Ψ(x, y)⟩`` plus the offset, the truth must be a labelling of the
-    model with loss 0, and what is overridden for speed (``models``, ``difference``, ``lead``) must agree with
-    what it replaces. Of a forest, the best trees are looked at.
+    model with loss 0, and methods overridden for speed (``models``, ``difference``, ``lead``) must agree with
+    the originals. For forests, the best trees are checked.
 
     Raises
     ------
     ModelError
-        Naming the example and what disagrees.
+        With the number of the example and what disagrees.
     """
     generator = generator_of(rng)
     everyone = range(len(problem))
@@ -224,11 +224,11 @@ def _features(problem: TrainingProblem, example: int, y: Labelling) -> tuple[Int
         )
     if index.size and not (index.min() >= 0 and index.max() < problem.dimension):
         raise ModelError(
-            f"example {example}: features() names weight {int(index.max())} of {problem.dimension}"
+            f"example {example}: features() uses weight {int(index.max())}, but there are {problem.dimension}"
         )
     return index, value
 
 
 def _agree(example: int, what: str, got: float, wanted: float) -> None:
     if abs(got - wanted) > _CLOSE * (1.0 + abs(wanted)):
-        raise ModelError(f"example {example}: {what} is {got!r}, and should be {wanted!r}")
+        raise ModelError(f"example {example}: {what} is {got!r}, but should be {wanted!r}")

@@ -1,4 +1,4 @@
-"""When a run stops, and what a user sees of it: where it stands, and when it will be done."""
+"""Stopping rules, and the progress shown to the user."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 
 
 class Progress(NamedTuple):
-    """Where a run stands after a pass.
+    """The state of a run after a pass.
 
     Attributes
     ----------
@@ -24,11 +24,11 @@ class Progress(NamedTuple):
     primal, dual : float
         The objective of the weights, and a lower bound on the optimum.
     certified : bool
-        Whether `primal` is that of fixed weights, so that the gap is a bound; it is an estimate otherwise.
+        Whether `primal` is for fixed weights, so that the gap is a bound; otherwise it is an estimate.
     loss : float
         The mean hinge loss of the examples.
     calls : int
-        The oracle calls so far.
+        The number of oracle calls so far.
     seconds : float
         The time so far.
     left : float or None
@@ -72,9 +72,9 @@ class Progress(NamedTuple):
 
 
 def history_of(entries: Any) -> list[Progress]:
-    """Return what was written down of a run, after a look at it.
+    """Return the stored history of a run, after checking it.
 
-    Raises ValueError: it is no list of passes.
+    Raises ValueError if it is not a list of passes.
     """
     history = [Progress(*entry) for entry in entries]
     for at, entry in enumerate(history):
@@ -87,7 +87,7 @@ def history_of(entries: Any) -> list[Progress]:
 Callback = Callable[[Progress], object]
 
 _CHECK_EVERY = 10
-"""Passes between certificates while the estimates are far from the tolerance."""
+"""Passes between certificates while the estimates are far above the tolerance."""
 
 
 @dataclass(frozen=True)
@@ -97,13 +97,13 @@ class RunOptions:
     Parameters
     ----------
     tolerance : float
-        Stop when ``(P − D) / P``, certified, is not above it.
+        Stop when the certified relative gap ``(P − D) / P`` is at most this.
     max_passes, max_seconds
-        Stop after as many passes, or after the first pass that ends later than that.
+        The maximum number of passes, and the time limit. A pass that has begun is finished.
     checkpoint : path, optional
-        A file that is written after each pass, and read at the beginning where it exists.
+        A file that is written after each pass, and read at the start if it exists.
     callback : callable, optional
-        Gets a :class:`Progress` after each pass.
+        Called with a :class:`Progress` after each pass.
 
     Examples
     --------
@@ -122,17 +122,17 @@ class RunOptions:
         return bool(history) and history[-1].certified and history[-1].relative_gap <= self.tolerance
 
     def exhausted(self, history: list[Progress]) -> bool:
-        """Return whether passes or time are used up."""
+        """Return whether the limit of passes or time is reached."""
         return len(history) >= self.max_passes or (bool(history) and history[-1].seconds >= self.max_seconds)
 
     def certify(self, history: list[Progress]) -> bool:
-        """Return whether the next pass should be one with a certificate."""
+        """Return whether the next pass should compute a certificate."""
         following = len(history) + 1
         near = bool(history) and not history[-1].certified and history[-1].relative_gap <= self.tolerance
         return near or following % _CHECK_EVERY == 0 or following >= self.max_passes or self._late(history)
 
     def _late(self, history: list[Progress]) -> bool:
-        """Return whether the next pass, if it takes as long as the last one, ends too late."""
+        """Return whether the next pass would exceed the time limit if it takes as long as the last one."""
         if self.max_seconds == np.inf or not history:
             return False
         before = history[-2].seconds if len(history) > 1 else 0.0
@@ -140,7 +140,7 @@ class RunOptions:
 
 
 class RunChanges(TypedDict, total=False):
-    """Some of the fields of :class:`RunOptions`, as keyword arguments."""
+    """Fields of :class:`RunOptions`, as keyword arguments."""
 
     tolerance: float
     max_passes: int

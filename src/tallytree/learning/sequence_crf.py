@@ -27,7 +27,7 @@ from tallytree.transducers.chunks import Scheme, tag_of
 
 
 class LikelyChunk(NamedTuple):
-    """A chunk, and the probability that it is there, with this type and these ends."""
+    """A chunk, and the probability that it is present with this type and these ends."""
 
     type: str
     first: int
@@ -41,19 +41,19 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
     Parameters
     ----------
     loss : Loss or str, optional
-        For the objectives that have one, a recipe, ``ChunkFBeta()``, or its name, ``"chunk-f1"``; by default
-        the Hamming distance. In grids, its parameters are ``loss__beta`` and so on.
+        For objectives with a loss: a recipe, ``ChunkFBeta()``, or its name, ``"chunk-f1"``; by default
+        the Hamming distance. In a parameter grid, its parameters are ``loss__beta`` and so on.
     objective : {"likelihood", "softmax-margin", "risk"}
-        What is minimised, added up over the examples: ``−log p(y*)``; the same with the loss of each
-        labelling added to its score; or the expected loss, which is not convex and starts from the
+        What is minimised, summed over the examples: ``−log p(y*)``; the same with the loss of each
+        labelling added to its score; or the expected loss, which is not convex and is initialised from the
         likelihood.
     c1, c2 : float
         The penalty ``c1 ‖w‖₁ + c2 ‖w‖²``, as in crfsuite. With ``c1``, many weights are 0.
     class_weight : mapping, "balanced" or None
         Weights of labels; the weight of a sequence is the mean over its positions.
     tolerance : float
-        Stop at this certified relative gap; for the expected loss, where the gradient is no longer than this
-        times ``max(1, ‖w‖)``.
+        Stop at this certified relative gap; for the expected loss, when the norm of the gradient is at most
+        this times ``max(1, ‖w‖)``.
     max_passes, max_seconds
         The maximum number of L-BFGS steps; the time limit. A step that has begun is finished.
     n_jobs : int, optional
@@ -72,7 +72,7 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
     Attributes
     ----------
     weights_ : array
-        Of features by labels, then of labels by labels; see ``emissions_`` and ``transitions_``.
+        Features by labels, then labels by labels; see ``emissions_`` and ``transitions_``.
     classes_ : array
         The labels.
     primal_, dual_, gap_ : float
@@ -131,15 +131,15 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
         *,
         counted: tuple[Sequence[Any], Sequence[Mapping[Any, Any]]] | None = None,
     ) -> Self:
-        """Learn weights from examples and their labellings, and from others whose labels were counted.
+        """Learn weights from labelled examples, and optionally from others with known label counts.
 
         Parameters
         ----------
         X, y, sample_weight
-            As for all CRFs.
+            As for :class:`GraphCRF`.
         counted : (examples, counts), optional
-            Further examples, and for each a mapping of labels to how often they come in it: ``{"B-PER": 3}``,
-            or ``{"B-PER": (2, 4)}`` for a range. They count by ``−log p(counts)``, which is not convex:
+            Further examples, and for each a mapping of labels to their counts: ``{"B-PER": 3}``,
+            or ``{"B-PER": (2, 4)}`` for a range. They contribute ``−log p(counts)``, which is not convex:
             training starts from the labelled examples.
 
         Examples
@@ -183,7 +183,7 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
             background = getattr(problem.loss, "background", None)
             raise ModelError(
                 f"{problem.loss!r} cannot be summed over labellings of {problem.labels} labels"
-                + ("" if background is None else f"; is its background {background!r} one of them?")
+                + ("" if background is None else f"; is its background {background!r} one of the labels?")
             )
 
     def predict_marginals(self, X: Sequence[Any]) -> list[Floats]:
@@ -204,15 +204,15 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
     def predict_chunks(
         self, X: Sequence[Any], *, scheme: Scheme = "BIO", background: str = "O", least: float = 0.01
     ) -> list[list[LikelyChunk]]:
-        """Return the chunks that are likely to be there, and how likely: type, first and last position right.
+        """Return the chunks that are likely to be present, with the probability of type and ends.
 
         Parameters
         ----------
         X : sequence of examples
         scheme, background
-            How labels say where chunks are, as for :class:`tallytree.losses.ChunkFBeta`.
+            How labels encode chunks, as for :class:`tallytree.losses.ChunkFBeta`.
         least : float
-            Only chunks that are more likely than this.
+            The probability that chunks must exceed.
 
         Examples
         --------
@@ -233,21 +233,21 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
         return found
 
     def expected_loss(self, X: Sequence[Any], y: Sequence[Any], loss: Loss | str | None = None) -> Floats:
-        """Return what predictions are expected to lose, by the model's own probabilities.
+        """Return the expected loss of predictions, according to the model's own probabilities.
 
         Parameters
         ----------
         X : sequence of examples
         y : sequence of labellings
-            What was predicted.
+            The predictions.
         loss : Loss or str, optional
-            By default that of the fit; ``1 - crf.expected_loss(X, crf.predict(X), "chunk-f1")`` are expected
-            F-measures.
+            The loss of the fit by default; ``1 - crf.expected_loss(X, crf.predict(X), "chunk-f1")`` gives
+            expected F-measures.
 
         Returns
         -------
         array
-            One number for each example, exact.
+            One exact number for each example.
         """
         check_is_fitted(self, "weights_")
         self._check_examples(X, y)
@@ -257,7 +257,7 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
         return expected_losses(chains, chosen, np.concatenate(labels), self._threads)
 
     def log_loss(self, X: Sequence[Any], y: Sequence[Any]) -> float:
-        """Return the mean of ``−log p(y | x)`` over examples: 0 is a certain and right prediction."""
+        """Return the mean of ``−log p(y | x)`` over examples; smaller is better."""
         check_is_fitted(self, "weights_")
         self._check_examples(X, y)
         chains, truths = self._chains(X), self._truths(X, y)

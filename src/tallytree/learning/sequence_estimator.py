@@ -1,4 +1,4 @@
-"""What estimators of sequences have in common: features of positions, and predictions in one batch."""
+"""Shared by sequence estimators: features of positions, and predictions in one batch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tallytree.model.model import Model
 
 
 class SequenceEstimator(StructuredEstimator):
-    """The base of the estimators of sequences; use one of its subclasses."""
+    """Base class of the sequence estimators; use one of its subclasses."""
 
     hashed: int | None
     min_count: int
@@ -31,12 +31,12 @@ class SequenceEstimator(StructuredEstimator):
 
     @property
     def emissions_(self) -> np.ndarray:
-        """The weights of features by labels."""
+        """The weights of features for labels."""
         return self.weights_[: self.encoder_.size * self.labels_.count].reshape(-1, self.labels_.count)
 
     @property
     def transitions_(self) -> np.ndarray:
-        """The weights of a label followed by another."""
+        """The weights of pairs of labels."""
         return self.weights_[-(self.labels_.count**2) :].reshape(self.labels_.count, self.labels_.count)
 
     def _learn_features(self, X: Sequence[Any]) -> None:
@@ -50,7 +50,7 @@ class SequenceEstimator(StructuredEstimator):
         wanted = self.labels_.count * (self.encoder_.size + self.labels_.count)
         if not isinstance(self.encoder_, Encoder) or len(self.weights_) != wanted:
             raise ModelError(
-                f"there are {len(self.weights_)} weights, and its features and labels need {wanted}"
+                f"there are {len(self.weights_)} weights, but its features and labels need {wanted}"
             )
 
     def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> SequenceProblem:
@@ -63,7 +63,7 @@ class SequenceEstimator(StructuredEstimator):
         for number, (length, truth) in enumerate(zip(lengths, truths, strict=True)):
             if length != len(truth):
                 raise ModelError(
-                    f"example {number} has {length} positions and {len(truth)} labels; each position "
+                    f"example {number} has {length} positions but {len(truth)} labels; each position "
                     "needs one"
                 )
 

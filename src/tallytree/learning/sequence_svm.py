@@ -20,12 +20,12 @@ class SequenceSVM(SequenceEstimator, StructuredSVM):
     Parameters
     ----------
     loss : Loss or str, optional
-        What to train for, ``FBeta(background="O")`` or a name such as ``"f1"``; by default the Hamming
-        distance. In grids, its parameters are ``loss__beta`` and so on.
+        The loss to train for, such as ``FBeta(background="O")``, or a name such as ``"f1"``; by default the
+        Hamming distance. In a parameter grid, its parameters are ``loss__beta`` and so on.
     scaling : {"margin", "slack"}
         How the loss enters the hinge.
     C : float
-        The weight of the sum of hinge losses against ``½‖w‖²``: the inverse regularisation strength.
+        The weight of the sum of hinge losses relative to ``½‖w‖²``: the inverse regularisation strength.
     solver : Solver, optional
         :class:`FrankWolfe` by default.
     extra : TopTallies or Diverse, optional
@@ -35,8 +35,8 @@ class SequenceSVM(SequenceEstimator, StructuredSVM):
     max_passes, max_seconds
         The maximum number of passes over the data; the time limit. A pass that has begun is finished.
     n_jobs : int, optional
-        Processes for inference while training, through joblib and its current backend; the weights are the
-        same. It pays with large batches, as in ``FrankWolfe(batch=512)``.
+        The number of processes for inference during training, through joblib and its current backend; the
+        weights are the same. Useful with large batches, as in ``FrankWolfe(batch=512)``.
     warm_start : bool
         Continue from the last fit on the same examples; C, the tolerance and the passes may change.
     checkpoint : path, optional
@@ -48,13 +48,13 @@ class SequenceSVM(SequenceEstimator, StructuredSVM):
     min_count : int
         Ignore attributes that occur less often than this.
     features : WindowFeatures, optional
-        Makes strings of rows of columns: examples are then sentences as :func:`tallytree.io.read_conll` gives
-        them, and a saved estimator knows what to read.
+        Computes string features from rows of columns: examples are then sentences as returned by
+        :func:`tallytree.io.read_conll`, and a saved estimator includes the templates.
 
     Attributes
     ----------
     weights_ : array
-        Of features by labels, then of labels by labels; see ``emissions_`` and ``transitions_``.
+        Features by labels, then labels by labels; see ``emissions_`` and ``transitions_``.
     classes_ : array
         The labels.
     primal_, dual_, gap_ : float

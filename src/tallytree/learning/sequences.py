@@ -32,9 +32,9 @@ def chains(
     labels: int,
     names: Sequence[str] | None = None,
 ) -> Chains:
-    """Return sequences at given weights.
+    """Return sequences at given weights, as chains.
 
-    `rows`: the features of all positions, one sequence after the other. `lengths`: those of the sequences.
+    `rows`: the features of all positions, concatenated. `lengths`: the lengths of the sequences.
     `weights`: emissions, then transitions. `labels`: N. `names`: the names of the labels.
     """
     size = rows.shape[1] * labels
@@ -51,13 +51,13 @@ class SequenceProblem(TrainingProblem):
     sequences : sequence of sparse matrices of shape (M_i, F)
         The features of each sequence.
     truths : sequence of integer arrays of shape (M_i,)
-        The right labels, by number.
+        The true labels, by number.
     labels : int
         N, the number of labels.
     loss : Loss
         A recipe.
     states : sequence of str, optional
-        The names of the labels, where the loss uses them.
+        The names of the labels, if the loss uses them.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class SequenceProblem(TrainingProblem):
     ) -> None:
         lengths = [matrix.shape[0] for matrix in sequences]
         if lengths != [len(truth) for truth in truths]:
-            raise ModelError("each sequence needs one label for each of its positions, and each its labels")
+            raise ModelError("each sequence needs a list of labels, with one label for each of its positions")
         self._rows = sparse.vstack(sequences, format="csr")
         self._starts = np.cumsum([0, *lengths])
         self._truths = np.concatenate(truths).astype(np.int64)
@@ -105,7 +105,7 @@ class SequenceProblem(TrainingProblem):
         return slice(int(self._starts[example]), int(self._starts[example + 1]))
 
     def truth(self, example: int) -> Integers:
-        """Return the right labels of a sequence."""
+        """Return the true labels of a sequence."""
         return self._truths[self._range(example)]
 
     def model(self, example: int, weights: Floats) -> Model:
@@ -113,18 +113,18 @@ class SequenceProblem(TrainingProblem):
         return self.models([example], weights)[0]
 
     def models(self, examples: Sequence[int], weights: Floats) -> list[Model]:
-        """Return the chains of several sequences; their emission scores are one product."""
+        """Return the chains of several sequences; their emission scores are computed in one product."""
         return self._chains(examples, weights).models()
 
     @property
     def _tabulated(self) -> bool:
-        """Whether the loss has tables for chains, and no subclass has models or losses of its own."""
+        """Whether the loss has tables for chains, and no subclass has its own models or losses."""
         kind = type(self)
         own = kind.loss_of is not TrainingProblem.loss_of or kind.models is not SequenceProblem.models
         return not own and truth_tables(self.loss, self.labels, self.states) is not None
 
     def task(self, examples: Sequence[int], weights: Floats) -> Task:
-        """Return the inference that several sequences ask for."""
+        """Return the inference task of several sequences."""
         if not self._tabulated:
             return super().task(examples, weights)
         found = self._chains(examples, weights)
@@ -139,12 +139,12 @@ class SequenceProblem(TrainingProblem):
         return chains(rows, lengths, weights, self.labels, self.states)
 
     def _stacked(self, examples: Sequence[int]) -> tuple[sparse.csr_matrix, list[int]]:
-        """Return the features of several sequences one after the other, and their lengths."""
+        """Return the features of several sequences, concatenated, and their lengths."""
         ranges = [np.arange(self._starts[one], self._starts[one + 1]) for one in examples]
         return self._rows[np.concatenate(ranges)], [len(one) for one in ranges]
 
     def stacked(self) -> tuple[sparse.csr_matrix, list[int], Integers]:
-        """Return the features of all sequences one after the other, their lengths, and the right labels."""
+        """Return the features of all sequences, concatenated, their lengths, and the true labels."""
         rows, lengths = self._stacked(range(len(self)))
         return rows, lengths, np.concatenate([self.truth(example) for example in range(len(self))])
 
@@ -156,7 +156,7 @@ class SequenceProblem(TrainingProblem):
         return np.concatenate((indices, pairs)), np.concatenate((values, np.ones(len(pairs))))
 
     def difference(self, example: int, labelling: Integers) -> Features:
-        """Return the features of the truth less those of a labelling: only positions that differ count."""
+        """Return the features of the truth minus those of a labelling: only positions that differ matter."""
         truth = self.truth(example)
         differs = np.flatnonzero(truth != labelling)
         columns, values, sizes = self._at(example, differs)
@@ -170,7 +170,7 @@ class SequenceProblem(TrainingProblem):
         )
 
     def differences(self, examples: Sequence[int], labellings: Sequence[Integers]) -> list[Features]:
-        """Return them for several sequences at once."""
+        """Return the differences of several sequences at once."""
         lengths = [len(labelling) for labelling in labellings]
         owners = np.repeat(np.arange(len(lengths)), lengths)
         found = np.concatenate(labellings)
@@ -192,15 +192,15 @@ class SequenceProblem(TrainingProblem):
         )
 
     def _taken(self, rows: Integers) -> tuple[Integers, Floats, Integers]:
-        """Return the entries of some rows: where the weights of their columns begin, values, sizes."""
+        """Return the entries of some rows: the start of the weights of their columns, values, sizes."""
         return _entries_at(rows, self._rows.indptr, self._rows.indices, self._rows.data, self.labels)
 
     def _at(self, example: int, positions: Integers) -> tuple[Integers, Floats, Integers]:
-        """Return the entries of some positions: where the weights of their columns begin, values, sizes."""
+        """Return the entries of some positions: the start of the weights of their columns, values, sizes."""
         return _entries_at(positions, *self._entries(example), self.labels)
 
     def _entries(self, example: int) -> Entries:
-        """Return where the entries of each position begin, and the columns and values they are in."""
+        """Return where the entries of each position start, and their columns and values."""
         own = slice(int(self._starts[example]), int(self._starts[example + 1]) + 1)
         return self._rows.indptr[own], self._rows.indices, self._rows.data
 
@@ -209,7 +209,7 @@ class SequenceProblem(TrainingProblem):
         return pairs
 
     def fingerprint(self) -> str:
-        """Return a digest of the features, where sequences are cut, the truths and the loss."""
+        """Return a digest of the features, the sequence boundaries, the truths and the loss."""
         return self._digest()
 
 
@@ -226,7 +226,7 @@ def _entries_at(
 def _collected_each(
     count: int, owners: Integers, indices: Integers, values: Floats, dimension: int
 ) -> list[Features]:
-    """Add up the values of equal indices, owner by owner."""
+    """Add up the values of equal indices for each owner."""
     keys, sums = collected(owners * dimension + indices, values)
     ends = np.searchsorted(keys, dimension * np.arange(1, count))
     return list(zip(np.split(keys % dimension, ends), np.split(sums, ends), strict=True))

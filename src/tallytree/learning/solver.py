@@ -1,11 +1,11 @@
-"""What all solvers have in common.
+"""Shared by all solvers.
 
 They minimise ``P(w) = ½‖w‖² + C Σ_i ξ_i(w)``, where ``ξ_i(w)`` is the value of the highest plane of example
-``i``. Its dual gives the planes weights, ``α ≥ 0`` and ``Σ_k α_ik = C``: with ``w = Σ α a``,
+``i``. The dual assigns weights to the planes, ``α ≥ 0`` and ``Σ_k α_ik = C``: with ``w = Σ α a``,
 
     D(α) = Σ α b − ½‖w‖² ≤ min P ≤ P(w').
 
-So the gap ``P(w') − D(α)`` bounds how far any weights ``w'`` are from the optimum.
+So the gap ``P(w') − D(α)`` bounds the distance of any weights ``w'`` from the optimum.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 class Report(NamedTuple):
-    """What a pass has found out."""
+    """The result of a pass."""
 
     dual: float  # ``D(α)`` at the end of the pass
-    # ``P`` of `weights`; an estimate where there are none, from planes met while the weights moved
+    # ``P`` of `weights`; an estimate if there are none, from planes found while the weights moved
     primal: float
-    hinge: float  # the mean hinge loss that goes with it
-    # the weights that the primal was computed for, by one oracle call for each example
+    hinge: float  # the corresponding mean hinge loss
+    # the weights for which the primal was computed, by one oracle call per example
     weights: Floats | None
 
     @property
     def gap(self) -> float:
-        """The difference of the two; a bound on the distance to the optimum where there are weights."""
+        """The difference of the two; a bound on the distance to the optimum if there are weights."""
         return self.primal - self.dual
 
 
 class Run(ABC):
-    """One solver at work on one problem: its state between passes.
+    """A solver running on a problem: its state between passes.
 
-    A pass is a function of this state and of its number, so that a run can be stored and taken up again.
+    A pass is a function of this state and of its number, so that a run can be stored and resumed.
     """
 
     def __init__(self, oracle: Oracle, C: float) -> None:
@@ -52,11 +52,11 @@ class Run(ABC):
     @property
     @abstractmethod
     def weights(self) -> Floats:
-        """The weights as they are now."""
+        """The current weights."""
 
     @abstractmethod
     def advance(self, number: int, certify: bool) -> Report:
-        """Make one pass over the examples; where asked to, find the primal of fixed weights in it."""
+        """Make one pass over the examples; if requested, compute the primal of fixed weights."""
 
     @abstractmethod
     def arrays(self) -> Arrays:
@@ -64,16 +64,16 @@ class Run(ABC):
 
     @abstractmethod
     def restore(self, arrays: Arrays) -> None:
-        """Take up the state of a run of the same solver on the same problem."""
+        """Restore the state of a run of the same solver on the same problem."""
 
     @abstractmethod
     def rescale(self, C: float) -> None:
-        """Go on with another C, starting from what was found: ``α`` times a constant is feasible again."""
+        """Continue with another C, starting from the current state: a multiple of ``α`` is feasible again."""
 
 
 @dataclass(frozen=True)
 class Solver(ABC):
-    """The settings of a solver; :meth:`start` sets one to work."""
+    """The settings of a solver; :meth:`start` starts a run."""
 
     @abstractmethod
     def start(self, oracle: Oracle, C: float) -> Run:
@@ -81,10 +81,10 @@ class Solver(ABC):
 
 
 def taken(arrays: Arrays, name: str, like: Floats) -> Floats:
-    """Return a copy of a stored array, which must be finite and as large as the one it replaces."""
+    """Return a copy of a stored array, which must be finite and have the size of the one it replaces."""
     array = arrays[name]
     if array.dtype != np.float64 or array.shape != like.shape or not np.isfinite(array).all():
-        raise ValueError(f"{name} are no {like.size} finite numbers")
+        raise ValueError(f"{name} should be {like.size} finite numbers")
     return array.copy()
 
 
@@ -99,11 +99,11 @@ def hinge_sum(found: list[list[Plane]], weights: Floats) -> float:
 
 
 def batches(order: NDArray[Any], size: int) -> Iterator[list[int]]:
-    """Cut an order of examples into batches."""
+    """Split an order of examples into batches."""
     for start in range(0, len(order), size):
         yield order[start : start + size].tolist()
 
 
 def shuffled(seed: int, number: int, count: int) -> NDArray[np.int64]:
-    """Return the order of examples in a pass, which depends on its number and the seed alone."""
+    """Return the order of examples in a pass, which depends only on its number and the seed."""
     return np.random.default_rng([seed, number]).permutation(count)

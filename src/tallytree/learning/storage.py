@@ -1,7 +1,7 @@
-"""Fitted estimators in files: arrays and JSON, nothing that runs.
+"""Fitted estimators in files: arrays and JSON, nothing executable.
 
-Frozen values (losses, solvers, encoders) are written as the name of their class and their parameters; when
-they are read, the name is looked up among those of this library, and anything else is refused.
+Frozen values (losses, solvers, encoders) are stored as the name of their class and their parameters; on
+reading, the name is looked up among those of this library, and anything else is rejected.
 """
 
 from __future__ import annotations
@@ -105,14 +105,14 @@ _RESULTS = ("primal_", "dual_", "converged_", "interrupted_")
 def save(
     estimator: StructuredEstimator, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None
 ) -> None:
-    """Write a fitted estimator to a file, under a temporary name first.
+    """Write a fitted estimator to a file, atomically.
 
     Parameters
     ----------
     estimator : SequenceSVM or GraphSVM
-        What to write.
+        The estimator to save.
     path : path
-        Where to.
+        The file to write.
     notes : mapping of str to plain values, optional
         Additional information to store; restored as ``notes_``.
 
@@ -130,7 +130,7 @@ def save(
     if _ESTIMATORS.get(kind) is not type(estimator):
         raise ModelError(f"only {', '.join(_ESTIMATORS)} can be saved, got {kind}")
     if not hasattr(estimator, "weights_"):
-        raise ModelError(f"this {kind} has not been fitted; there is nothing to save")
+        raise ModelError(f"this {kind} is not fitted yet, so there is nothing to save; call fit first")
     attributes = ("labels_", *_FEATURES[kind], *_RESULTS)
     header = {
         "kind": "estimator",
@@ -156,18 +156,18 @@ def load(path: str | os.PathLike[str]) -> StructuredEstimator:
         return _rebuilt(header, arrays)
     except DAMAGE as error:
         raise ModelError(
-            f"{os.fspath(path)!r} is damaged, or of another version of tallytree: {error}"
+            f"{os.fspath(path)!r} is damaged, or from another version of tallytree: {error}"
         ) from error
 
 
 def _rebuilt(header: dict[str, Any], arrays: dict[str, Any]) -> StructuredEstimator:
     kind = _ESTIMATORS.get(str(header.get("class")))
     if kind is None:
-        raise ModelError(f"it holds an estimator {header.get('class')!r}, which is not known here")
+        raise ModelError(f"it contains an unknown estimator {header.get('class')!r}")
     estimator = kind(**{name: _restored(value) for name, value in header["parameters"].items()})
     for name, value in header["attributes"].items():
         if name not in ("labels_", *_FEATURES[kind.__name__], *_RESULTS):
-            raise ModelError(f"it sets {name!r}, which no saved estimator does")
+            raise ModelError(f"it sets {name!r}, which is not a parameter of saved estimators")
         setattr(estimator, name, _restored(value))
     estimator.history_ = history_of(header["history"])
     estimator.notes_ = dict(header.get("notes", {}))
@@ -179,18 +179,18 @@ def _rebuilt(header: dict[str, Any], arrays: dict[str, Any]) -> StructuredEstima
 
 
 def _check_parameters(estimator: StructuredEstimator) -> None:
-    """Refuse parameters of the wrong kind, which would break a later fit in some other place."""
+    """Raise an error for parameters of the wrong type, which would break a later fit."""
     for name, value in estimator.get_params(deep=False).items():
         wanted = _KINDS.get(name)
         if wanted is not None and not isinstance(value, wanted):
-            raise ModelError(f"its parameter {name} is {value!r}")
+            raise ModelError(f"its parameter {name} has the invalid value {value!r}")
     numbers = (estimator.primal_, estimator.dual_)
     if not all(isinstance(number, (int, float)) for number in numbers):
         raise ModelError(f"its objective is between {numbers}")
 
 
 def _plain(value: Any, name: str) -> Any:
-    """Return a value as JSON has it."""
+    """Return a value for JSON."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, np.generic):
@@ -205,8 +205,8 @@ def _plain(value: Any, name: str) -> Any:
         parameters = {key: _plain(one, name) for key, one in recipe_parameters(value).items()}
         return {"class": type(value).__name__, "parameters": parameters}
     raise ModelError(
-        f"{name} is {value!r}, which cannot be saved: losses and solvers of tallytree can, others not; "
-        "replace it before saving, or keep the weights_ yourself"
+        f"{name} is {value!r}, which cannot be saved: only losses and solvers of tallytree can; "
+        "replace it before saving, or save weights_ yourself"
     )
 
 
@@ -219,5 +219,5 @@ def _restored(value: Any) -> Any:
         return dict(value["labels"])
     kind = _VALUES.get(str(value.get("class")))
     if kind is None:
-        raise ModelError(f"the file names {value.get('class')!r}, which is not a loss or solver of tallytree")
+        raise ModelError(f"the file has {value.get('class')!r}, which is not a loss or solver of tallytree")
     return kind(**{key: _restored(one) for key, one in value["parameters"].items()})

@@ -1,7 +1,7 @@
-"""Sequences on disk, for training sets that are larger than memory.
+"""Sequences on disk, for training sets larger than memory.
 
-A folder holds the features of all positions as raw arrays, one sequence after the other, and a header that is
-written last. Training reads the examples of each batch when it needs them and keeps none. Of the solvers,
+A folder holds the features of all positions as raw arrays, concatenated, and a header that is
+written last. Training reads the examples of each batch when needed and does not keep them. Among the solvers,
 :class:`Subgradient` has a state that does not grow with the number of examples.
 """
 
@@ -45,9 +45,9 @@ def store_sequences(
     Parameters
     ----------
     folder : path
-        Made here; it must not exist.
+        The folder to create; it must not exist.
     examples : iterable of (rows, labels)
-        The features of the positions, as encoders give them, and the numbers of their labels. It may be a
+        The features of the positions, as returned by encoders, and the numbers of their labels. May be a
         generator that reads a corpus.
 
     Examples
@@ -69,7 +69,7 @@ def store_sequences(
     try:
         for rows, labels in examples:
             if rows.shape[0] != len(labels):
-                raise ModelError(f"a sequence has {rows.shape[0]} positions and {len(labels)} labels")
+                raise ModelError(f"a sequence has {rows.shape[0]} positions but {len(labels)} labels")
             width = max(width, rows.shape[1])
             parts = dict(zip(_TYPES, (np.diff(rows.indptr), rows.indices, rows.data, labels), strict=True))
             for name, part in parts.items():
@@ -93,18 +93,18 @@ class _Example(NamedTuple):
 
 
 class StoredSequences(SequenceProblem):
-    """Sequences in a folder that :func:`store_sequences` has written.
+    """Sequences in a folder written by :func:`store_sequences`.
 
     Parameters
     ----------
     folder : path
-        Where they are.
+        The folder.
     labels : int
         N, the number of labels.
     loss : Loss
         A recipe.
     states : sequence of str, optional
-        The names of the labels, where the loss uses them.
+        The names of the labels, if the loss uses them.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class StoredSequences(SequenceProblem):
             self._positions = self._ends_of("positions.npy", ("sizes", "labels"))
             self._ends = self._ends_of("entries.npy", ("columns", "values"))
             if len(self._positions) != len(self._ends):
-                raise ModelError("its files are of different numbers of sequences")
+                raise ModelError("its files have different numbers of sequences")
         except (*DAMAGE, BudgetError) as error:
             raise ModelError(
                 f"{str(folder)!r} has no complete set of sequences ({error}); write one with store_sequences"
@@ -131,7 +131,7 @@ class StoredSequences(SequenceProblem):
         self._configure(self._width, labels, loss, states)
 
     def _ends_of(self, name: str, parts: tuple[str, ...]) -> Integers:
-        """Return where sequences begin and end in some of the files, after a look at their lengths."""
+        """Return where sequences start and end in some of the files, after checking their lengths."""
         ends = array_of(source(self.folder / name, expansion=2).data)
         if (
             ends.ndim != 1
@@ -140,11 +140,11 @@ class StoredSequences(SequenceProblem):
             or ends[0] != 0
             or (np.diff(ends) < 0).any()
         ):
-            raise ModelError(f"{name} has no ascending numbers from 0")
+            raise ModelError(f"{name} should have ascending numbers from 0")
         for part in parts:
             length = (self.folder / part).stat().st_size
             if length != int(ends[-1]) * _TYPES[part].itemsize:
-                raise ModelError(f"{part} has {length} bytes, which do not fit {name}")
+                raise ModelError(f"{part} has {length} bytes, which do not match {name}")
         return ends.astype(np.int64)
 
     def __len__(self) -> int:
@@ -152,17 +152,17 @@ class StoredSequences(SequenceProblem):
         return len(self._positions) - 1
 
     def truth(self, example: int) -> Integers:
-        """Return the right labels of a sequence."""
+        """Return the true labels of a sequence."""
         return self._example(example).labels
 
     def _stacked(self, examples: Sequence[int]) -> tuple[sparse.csr_matrix, list[int]]:
-        """Read these examples, forget others, and return their features."""
+        """Read these examples, drop others, and return their features."""
         self._recent = {example: self._read(example) for example in examples}
         rows = [self._recent[example].rows for example in examples]
         return sparse.vstack(rows, format="csr"), [matrix.shape[0] for matrix in rows]
 
     def differences(self, examples: Sequence[int], labellings: Sequence[Integers]) -> list[Features]:
-        """Return them one after the other."""
+        """Return the differences, read one after the other."""
         return TrainingProblem.differences(self, examples, labellings)
 
     def _example(self, example: int) -> _Example:
@@ -205,8 +205,8 @@ class StoredSequences(SequenceProblem):
             return _taken(file, kind, first, last)
 
     def fingerprint(self) -> str:
-        """Return a digest of the features, where sequences are cut, the truths and the loss."""
-        return self._digest(without=("folder", "_recent"))  # the header has a digest of what is in the files
+        """Return a digest of the features, the sequence boundaries, the truths and the loss."""
+        return self._digest(without=("folder", "_recent"))  # the header has a digest of the files
 
 
 def _within(numbers: NDArray[Any], count: int) -> bool:
@@ -214,9 +214,9 @@ def _within(numbers: NDArray[Any], count: int) -> bool:
 
 
 def _taken(file: BinaryIO, kind: np.dtype[Any], first: int, last: int) -> NDArray[Any]:
-    """Read a range of an array. Read, not mapped: pages of a mapping would count as memory of the process."""
+    """Read a range of an array. Not mapped: pages of a mapping would count as memory of the process."""
     file.seek(first * kind.itemsize)
     found = np.fromfile(file, dtype=kind, count=last - first)
     if len(found) != last - first:
-        raise ModelError(f"{file.name!r} ends too early; the set of sequences is damaged")
+        raise ModelError(f"{file.name!r} is truncated; the set of sequences is damaged")
     return found

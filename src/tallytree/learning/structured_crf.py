@@ -1,4 +1,4 @@
-"""What the CRFs have in common: the parameters of training by probabilities."""
+"""Shared by the CRFs: the parameters of probabilistic training."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tallytree.losses import Loss
 
 
 class StructuredCRF(StructuredEstimator):
-    """The base of the CRFs; use one of its subclasses."""
+    """Base class of the CRFs; use one of its subclasses."""
 
     objective: ObjectiveKind
     c1: float
@@ -54,39 +54,39 @@ class StructuredCRF(StructuredEstimator):
     gradient_norm_: float
 
     def _first_objective(self, problem: Any, importance: Floats) -> Objective:
-        """Return what is minimised first where the objective is not convex."""
+        """Return the objective that is minimised first if the given one is not convex."""
         return self._objective(problem, "likelihood", importance)
 
     @property
     def _threads(self) -> int | None:
-        """The threads that ``n_jobs`` asks for; all of them where it is negative."""
+        """The number of threads for ``n_jobs``; all if it is negative."""
         return None if self.n_jobs is None or self.n_jobs < 0 else self.n_jobs
 
     @abstractmethod
     def _objective(self, problem: Any, kind: ObjectiveKind, importance: Floats) -> Objective:
-        """Return what is minimised, apart from the penalty."""
+        """Return the objective to minimise, without the penalty."""
 
     def fit(self, X: Sequence[Any], y: Sequence[Any], sample_weight: ArrayLike | None = None) -> Self:
-        """Learn weights from examples and their labellings.
+        """Learn weights from labelled examples.
 
         Parameters
         ----------
         X : sequence of examples
         y : sequence of labellings
-            Labels are strings, or numbers from 0.
+            Labels are strings, or integers from 0.
         sample_weight : array, optional
-            How much each example counts, from 0 on.
+            A non-negative weight for each example.
 
         Raises
         ------
         KeyboardInterrupt
-            Ctrl-C ends what called this too, as a grid search. The estimator has the best weights so far.
+            Ctrl-C also stops the caller, such as a grid search. The estimator keeps the best weights so far.
         """
         self._check_examples(X, y)
         kind, penalty = checked_objective(self.objective), Penalty(self.c1, self.c2)
         if kind == "likelihood" and self.loss is not None:
             raise ModelError(
-                "the likelihood has no loss; leave out loss=, or say objective='risk' or 'softmax-margin'"
+                "the likelihood has no loss; remove loss=, or use objective='risk' or 'softmax-margin'"
             )
         going_on = self.warm_start and hasattr(self, "weights_")
         if not going_on:
@@ -105,7 +105,7 @@ class StructuredCRF(StructuredEstimator):
         return self
 
     def _importance(self, truths: list[Any], sample_weight: ArrayLike | None) -> Floats:
-        """Return how much each example counts."""
+        """Return the weight of each example."""
         return importance_of(truths, self.labels_, self.class_weight, sample_weight)
 
     def _start(
@@ -117,11 +117,11 @@ class StructuredCRF(StructuredEstimator):
         going_on: bool,
         options: RunOptions,
     ) -> Floats:
-        """Return the first weights: those of the last fit, for expected losses of the likelihood, or 0."""
+        """Return the initial weights: of the last fit, for expected losses of the likelihood, or 0."""
         if going_on:
             if len(self.weights_) != problem.dimension:
                 raise ModelError(
-                    f"warm_start continues from {len(self.weights_)} weights, and these examples need "
+                    f"warm_start continues from {len(self.weights_)} weights, but these examples need "
                     f"{problem.dimension}; set warm_start=False"
                 )
             return objective.gathered(self.weights_)
@@ -149,7 +149,7 @@ class StructuredCRF(StructuredEstimator):
         return Checkpoint(self.checkpoint, settings, problem)
 
     def _more_settings(self) -> dict[str, object]:
-        """Return what else a checkpoint must agree in."""
+        """Return further settings that a checkpoint must agree with."""
         return {}
 
     def _note(self, found: Fitted, weights: Floats) -> None:
@@ -164,7 +164,7 @@ class StructuredCRF(StructuredEstimator):
 
 
 def _last(found: Fitted, objective: ObjectiveKind) -> str:
-    """Say where a descent ended."""
+    """Describe where a descent ended."""
     if objective == "risk" or not 0.0 < found.primal < np.inf:
-        return f"a gradient of length {found.gradient:.3g}"
+        return f"a gradient norm of {found.gradient:.3g}"
     return f"a relative gap of {max(found.primal - found.dual, 0.0) / found.primal:.3g}"

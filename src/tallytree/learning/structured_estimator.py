@@ -1,4 +1,4 @@
-"""What all estimators have in common: labels, the state of a fit, decoding and scoring."""
+"""Shared by all estimators: labels, the state of a fit, decoding and scoring."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tallytree.losses import HammingDistance, Loss, as_loss
 
 
 def recipe_parameters(recipe: Any) -> dict[str, Any]:
-    """Return the parameters of a frozen value by name; those of a loss without its truth.
+    """Return the parameters of a frozen value by name; for a loss, without its truth.
 
     Examples
     --------
@@ -40,10 +40,10 @@ def recipe_parameters(recipe: Any) -> dict[str, Any]:
 
 
 class RecipeEstimator(BaseEstimator):  # type: ignore[misc]
-    """An estimator whose parameters may be frozen values with parameters of their own."""
+    """An estimator whose parameters may be frozen values with their own parameters."""
 
     def _keep(self, given: Mapping[str, Any]) -> None:
-        """Keep the arguments of a constructor under their own names: what scikit-learn asks of estimators."""
+        """Store the arguments of a constructor under their own names, as scikit-learn requires."""
         self.__dict__.update(
             {name: value for name, value in given.items() if name not in ("self", "__class__")}
         )
@@ -58,7 +58,7 @@ class RecipeEstimator(BaseEstimator):  # type: ignore[misc]
         return parameters
 
     def set_params(self, **parameters: Any) -> Self:
-        """Set parameters by name; ``loss__beta`` makes a loss with another beta."""
+        """Set parameters by name; ``loss__beta`` replaces the loss by one with another beta."""
         outer = {name: value for name, value in parameters.items() if "__" not in name}
         super().set_params(**outer)
         for name, value in parameters.items():
@@ -69,7 +69,7 @@ class RecipeEstimator(BaseEstimator):  # type: ignore[misc]
             known = recipe_parameters(recipe)
             if key not in known:
                 raise ModelError(
-                    f"there is no parameter {name!r}: {owner} is {recipe!r}"
+                    f"unknown parameter {name!r}: {owner} is {recipe!r}"
                     + (f", which has {', '.join(known)}" if known else "")
                 )
             setattr(self, owner, replace(recipe, **{key: value}))
@@ -77,7 +77,7 @@ class RecipeEstimator(BaseEstimator):  # type: ignore[misc]
 
 
 class StructuredEstimator(RecipeEstimator):
-    """The base of the estimators; use one of its subclasses."""
+    """Base class of the estimators; use one of its subclasses."""
 
     loss: Loss | str | None
     tolerance: float
@@ -95,18 +95,18 @@ class StructuredEstimator(RecipeEstimator):
     converged_: bool
     interrupted_: bool
 
-    # --- what a subclass says of its examples -------------------------------------------------------------
+    # --- implemented by subclasses ------------------------------------------------------------------------
 
     def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> None:
-        """Learn what labels and features there are."""
+        """Learn the labels and features."""
         self.labels_ = Labels.of(y)
         self._learn_features(X)
 
     def _learn_features(self, X: Sequence[Any]) -> None:
-        """Learn what the features of examples are; where there is something to learn."""
+        """Learn the features of examples, if there is anything to learn."""
 
     def _truths(self, X: Sequence[Any], y: Sequence[Any]) -> list[Any]:
-        """Return labellings as the problem has them."""
+        """Return labellings in the form of the problem."""
         truths = []
         for number, one in enumerate(y):
             try:
@@ -121,21 +121,21 @@ class StructuredEstimator(RecipeEstimator):
 
     @abstractmethod
     def _models(self, X: Sequence[Any]) -> Iterable[Any]:
-        """Return the models of examples at the weights that were learned."""
+        """Return the models of examples at the learned weights."""
 
     def _check_fit(self) -> None:
-        """Refuse results, read from a file, that do not belong together."""
+        """Raise an error for results from a file that are inconsistent."""
         weights = self.weights_
         if not isinstance(self.labels_, Labels) or not self.labels_.count:
             raise ModelError("it has no labels")
         if weights.dtype != np.float64 or weights.ndim != 1 or not np.isfinite(weights).all():
             raise ModelError("its weights are not a one-dimensional array of finite numbers")
 
-    # --- scikit-learn's verbs -----------------------------------------------------------------------------
+    # --- scikit-learn's interface --------------------------------------------------------------------------
 
     def _check_examples(self, X: Sequence[Any], y: Sequence[Any]) -> None:
         if len(X) != len(y):
-            raise ModelError(f"there are {len(X)} examples and {len(y)} labellings; each needs its own")
+            raise ModelError(f"there are {len(X)} examples but {len(y)} labellings; each example needs one")
         if not len(X):
             raise ModelError("there are no examples to learn from")
 
@@ -146,16 +146,16 @@ class StructuredEstimator(RecipeEstimator):
         return HammingDistance() if self.loss is None else as_loss(self.loss)
 
     def _warn(self, where: str, remedy: str) -> None:
-        """Warn of a fit that ended above its tolerance."""
+        """Warn about a fit that ended above its tolerance."""
         warnings.warn(
             f"training stopped at {where}, above the tolerance of {self.tolerance:g}: the weights are the "
-            f"best so far. {remedy}, or accept it by a larger tolerance",
+            f"best so far. {remedy}, or raise the tolerance",
             ConvergenceWarning,
             stacklevel=4,
         )
 
     def _raise_interrupt(self) -> None:
-        """Raise an interrupt again once its fit has been noted: it ends what called the fit, too."""
+        """Raise an interrupt again after recording the fit, so that it also stops the caller."""
         if not self.interrupted_:
             return
         on = "set warm_start=True and fit again" if self.checkpoint is None else "fit again"
@@ -177,10 +177,10 @@ class StructuredEstimator(RecipeEstimator):
         ----------
         X : sequence of examples
         decode : Decoder, optional
-            :class:`BestDecoder` by default; :class:`KBestDecoder` gives lists, :class:`ExpectedFBeta` the
-            labelling of the largest expected F.
+            :class:`BestDecoder` by default; :class:`KBestDecoder` returns lists, :class:`ExpectedFBeta` the
+            labelling with the largest expected F.
         where : Constraint, optional
-            What every labelling must satisfy, written with recipes, as ``tt.count(state="B-NP") >= 1``.
+            A constraint on every labelling, written with recipes, such as ``tt.count(state="B-NP") >= 1``.
         """
         check_is_fitted(self, "weights_")
         decoder = BestDecoder() if decode is None else decode
@@ -190,25 +190,25 @@ class StructuredEstimator(RecipeEstimator):
         return decoder.each(self._models(X), where)
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
-        """Return how good predictions are by the loss of the fit: see :func:`corpus_score`.
+        """Return the score of predictions that corresponds to the loss of the fit; see :func:`corpus_score`.
 
-        That is F over all examples for F losses, the part of labels that are right for Hamming losses.
+        That is F over all examples for F losses, and the fraction of correct labels for Hamming losses.
         """
         return corpus_score(map(np.asarray, y), self.predict(X), self._recipe())
 
     def bound(
         self, X: Sequence[Any], y: Sequence[Any], delta: float = 0.05, *, loss: Loss | None = None
     ) -> PacBayesBound:
-        """Bound the expected loss of the learned weights on examples that they have not seen; print it.
+        """Bound the expected loss of the learned weights on unseen examples; print the result to read it.
 
         Parameters
         ----------
         X, y
-            Examples and their labellings; the bound holds for those of the fit too.
+            Examples and their labellings; the training examples may be used.
         delta : float
-            How likely the bound may be wrong.
+            The probability that the bound fails.
         loss : Loss, optional
-            From 0 to 1; by default the one of the fit.
+            A loss between 0 and 1; the loss of the fit by default.
         """
         check_is_fitted(self, "weights_")
         return pac_bayes(

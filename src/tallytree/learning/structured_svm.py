@@ -1,4 +1,4 @@
-"""What the SVMs have in common: the parameters of training by margins."""
+"""Shared by the SVMs: the parameters of max-margin training."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tallytree.losses import Loss
 
 
 class StructuredSVM(StructuredEstimator):
-    """The base of the SVMs; use one of its subclasses."""
+    """Base class of the SVMs; use one of its subclasses."""
 
     scaling: Scaling
     C: float
@@ -47,18 +47,18 @@ class StructuredSVM(StructuredEstimator):
         self._keep(locals())
 
     def fit(self, X: Sequence[Any], y: Sequence[Any]) -> Self:
-        """Learn weights from examples and their labellings.
+        """Learn weights from labelled examples.
 
         Parameters
         ----------
         X : sequence of examples
         y : sequence of labellings
-            Labels are strings, or numbers from 0.
+            Labels are strings, or integers from 0.
 
         Raises
         ------
         KeyboardInterrupt
-            Ctrl-C ends what called this too, as a grid search. The estimator has the best weights so far.
+            Ctrl-C also stops the caller, such as a grid search. The estimator keeps the best weights so far.
         """
         self._check_examples(X, y)
         known = getattr(self, "_trained", None) if self.warm_start else None
@@ -77,8 +77,8 @@ class StructuredSVM(StructuredEstimator):
     def _check_same(self, problem: TrainingProblem, known: Trained) -> None:
         if known.oracle.problem.fingerprint() != problem.fingerprint():
             raise ModelError(
-                "warm_start continues with the examples of the last fit, whose planes it has, but these are "
-                "others, or the loss is; set warm_start=False"
+                "warm_start continues from the planes of the last fit, but the examples or the loss have "
+                "changed; set warm_start=False"
             )
 
     def _note(self, trained: Trained) -> None:

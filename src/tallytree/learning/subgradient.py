@@ -1,10 +1,10 @@
-"""Stochastic subgradients with steps ``1/t``: the simplest solver, and one that has a certificate too.
+"""Stochastic subgradient descent with steps ``1/t``: the simplest solver, which also has a certificate.
 
-In terms of the sum over examples, a visit to example ``i`` with its most violated plane ``(a, b)`` is
+For a sum over examples, a visit to example ``i`` with its most violated plane ``(a, b)`` is
 ``w ← (1 − 1/t) w + (1/t) n C a`` (Shalev-Shwartz et al., 2011), so that after ``t`` visits
-``w = (n C / t) Σ a``: every plane met has the dual weight ``n C / t``. At the end of a pass each example has
-been visited ``t / n`` times, so its planes add up to ``C``: the dual is feasible, and its value bounds the
-optimum from below.
+``w = (n C / t) Σ a``: every plane found has the dual weight ``n C / t``. At the end of a pass each example
+has been visited ``t / n`` times, so its planes add up to ``C``: the dual is feasible, and its value is a
+lower bound on the optimum.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ class Subgradient(Solver):
     Parameters
     ----------
     batch : int
-        The examples of one step.
+        The number of examples per step.
     averaging : bool
-        Certify, and return, the average of the weights after each step, the k-th weighted by k.
+        Certify and return the average of the weights after each step, the k-th weighted by k.
     seed : int
-        For the order of the examples in each pass.
+        The seed for the order of the examples in each pass.
 
     Notes
     -----
-    Of several planes for an example only the first, which is a subgradient, is used.
+    If there are several planes per example, only the first, which is a subgradient, is used.
     """
 
     batch: int = 16
@@ -56,7 +56,7 @@ class Subgradient(Solver):
 
 
 class SubgradientRun(Run):
-    """Stochastic subgradient descent at work."""
+    """The state of a subgradient run."""
 
     def __init__(self, solver: Subgradient, oracle: Oracle, C: float) -> None:
         super().__init__(oracle, C)
@@ -78,11 +78,11 @@ class SubgradientRun(Run):
         return weights
 
     def _share(self) -> float:
-        """Return the dual weight of each plane met."""
+        """Return the dual weight of each plane found."""
         return len(self.oracle) * self.C / max(self._visits, 1)
 
     def advance(self, number: int, certify: bool) -> Report:
-        """Make one pass over the examples, and another one with fixed weights where asked to certify."""
+        """Make one pass over the examples, and another one with fixed weights for a certificate."""
         hinges = square = 0.0
         for chunk in batches(shuffled(self.solver.seed, number, len(self.oracle)), self.solver.batch):
             weights = self._last()
@@ -107,7 +107,7 @@ class SubgradientRun(Run):
 
     def _certified(self) -> Report:
         weights = self.weights.copy()
-        hinges = sum(  # batch by batch, because the examples may be on disk
+        hinges = sum(  # by batch, because the examples may be on disk
             hinge_sum(self.oracle.planes(chunk, weights), weights)
             for chunk in batches(np.arange(len(self.oracle)), self.solver.batch)
         )
@@ -120,14 +120,14 @@ class SubgradientRun(Run):
         return {"slopes": self._slopes, "average": self._average, "numbers": numbers}
 
     def restore(self, arrays: Arrays) -> None:
-        """Take up the state of another run."""
+        """Restore the state of another run."""
         self._slopes = taken(arrays, "slopes", self._slopes)
         self._average = taken(arrays, "average", self._average)
         self._offsets, self._best_dual, visits, steps = arrays["numbers"].tolist()
         self._visits, self._steps = int(visits), int(steps)
 
     def rescale(self, C: float) -> None:
-        """Go on with another C."""
+        """Continue with another C."""
         factor = C / self.C
         self._average *= factor
         self.C = C

@@ -1,7 +1,7 @@
 """Feature templates: strings for each position of a sentence, from its columns in a window.
 
-A template names places relative to the position, as ``(column, offset)``: the template ``((0, -1), (0, 0))``
-on a sentence of (word, tag) rows gives the word before together with the word itself.
+A template lists places relative to the position, as ``(column, offset)``: the template ``((0, -1), (0, 0))``
+on a sentence of (word, tag) rows gives the previous word together with the word itself.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CHUNKING: tuple[Template, ...] = (
 """Words and tags in a window of five, pairs of words, pairs and triples of tags: 19 for each position."""
 
 TAGGING: tuple[Template, ...] = (*_window(0, 2), ((0, -1), (0, 0)), ((0, 0), (0, 1)))
-"""Words in a window of five and pairs of them; :func:`word_parts` adds what a word looks like."""
+"""Words in a window of five and pairs of them; :func:`word_parts` adds features of the word itself."""
 
 _BEFORE, _AFTER = "<s>", "</s>"
 
@@ -49,9 +49,9 @@ def templated(sentence: Sequence[Row], templates: Iterable[Template] = CHUNKING)
     Parameters
     ----------
     sentence : sequence of rows
-        Each a sequence of columns, as word and tag.
+        Each row is a sequence of columns, such as word and tag.
     templates : iterable of Template
-        What to read. Places before and after the sentence read ``<s>`` and ``</s>``.
+        The templates. Places before and after the sentence are read as ``<s>`` and ``</s>``.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def _prefix(template: Template) -> str:
 
 
 def shape(word: str) -> str:
-    """Return the shape of a word: capitals, small letters, digits and the rest, runs shortened.
+    """Return the shape of a word: capitals, lower case, digits and the rest, with runs shortened.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def shape(word: str) -> str:
 
 
 def word_parts(word: str, longest: int = 4) -> list[str]:
-    """Return features of a single word for tagging: its ends, its shape and its lower case.
+    """Return features of a single word for tagging: prefixes, suffixes, shape and lower case.
 
     Examples
     --------
@@ -106,14 +106,14 @@ _FARTHEST = 100
 
 @dataclass(frozen=True)
 class WindowFeatures:
-    """Features of sentences in columns, for ``SequenceSVM(features=…)``: the estimator then takes rows.
+    """Features of sentences in columns, for ``SequenceSVM(features=…)``: examples are then lists of rows.
 
     Parameters
     ----------
     templates : sequence of Template
-        What to read around each position.
+        The templates.
     parts : bool
-        Whether to add what the word, the first column, looks like: :func:`word_parts`.
+        Whether to add features of the word in the first column: :func:`word_parts`.
 
     Examples
     --------
@@ -131,14 +131,14 @@ class WindowFeatures:
         whole = all(type(number) is int for place in places for number in place)
         if not whole or any(column < 0 or abs(offset) > _FARTHEST for column, offset in places):
             raise ModelError(
-                "a template is a sequence of (column, offset), columns from 0 and offsets up to "
+                "a template is a sequence of (column, offset), with columns from 0 and offsets up to "
                 f"{_FARTHEST}; got {self.templates!r}"
             )
         object.__setattr__(self, "templates", templates)
 
     @property
     def columns(self) -> int:
-        """How many columns a row needs."""
+        """The number of columns that a row needs."""
         return max((column + 1 for template in self.templates for column, _ in template), default=1)
 
     def __call__(self, sentence: Sequence[Row]) -> list[list[str]]:
@@ -146,17 +146,17 @@ class WindowFeatures:
         columns = self.columns
         for row in sentence:
             if isinstance(row, str) or len(row) < columns:
-                raise ModelError(f"each position is a row of {columns} columns, got {row!r}")
+                raise ModelError(f"each position must be a row of {columns} columns, got {row!r}")
         found = templated([row[:columns] for row in sentence], self.templates)
         if not self.parts:
             return found
         return [names + word_parts(row[0]) for names, row in zip(found, sentence, strict=True)]
 
     def numbered(self, sentences: Sequence[Sequence[Row]]) -> NumberedNames | None:
-        """Return the features of all positions of several sentences, every string made once.
+        """Return the features of all positions of several sentences, with every string made once.
 
-        None where a row is no list or tuple of enough strings: reading the sentences one by one then says
-        what is wrong.
+        None if a row is not a list or tuple of enough strings: reading the sentences one by one then reports
+        the error.
 
         Examples
         --------
@@ -179,7 +179,7 @@ class WindowFeatures:
 class _Windows:
     """The columns of many sentences, with the strings of each column numbered.
 
-    Numbers 0 and 1 are those of places before and after a sentence.
+    Numbers 0 and 1 are for places before and after a sentence.
     """
 
     def __init__(self, texts: list[list[str]], lengths: list[int], reach: int) -> None:
@@ -227,13 +227,13 @@ class _Windows:
 
 
 def _flat(numbers: list[Integers]) -> tuple[Integers, Integers]:
-    """Return the numbers position by position, and how many each position has."""
+    """Return the numbers position by position, and the number of each position's features."""
     table = np.stack(numbers, axis=1)
     return table.ravel(), np.full(len(table), table.shape[1])
 
 
 def _renumbered(parts: list[Integers], sizes: list[int], count: int) -> tuple[Integers, Integers]:
-    """Return the numbers of the tuples that occur at each position, and for each tuple a position with it."""
+    """Return the numbers of the tuples at each position, and for each tuple a position with it."""
     number, size = np.zeros(count, dtype=np.int64), 1
     for part, more in zip(parts, sizes, strict=True):
         size *= more

@@ -1,7 +1,7 @@
 """Training: passes until the certified gap is small enough.
 
-``train`` brings a problem, a solver and a stopping rule together. It can be interrupted, and keeps the best
-weights it has certified; it can be killed, and goes on from the last pass that was written down.
+``train`` combines a problem, a solver and a stopping rule. If interrupted, it keeps the best
+certified weights; if killed, it can resume from the last checkpoint.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from tallytree.learning.solver import Report, Run, Solver, taken
 
 @dataclass
 class Trained:
-    """What training has found.
+    """The result of training.
 
     Attributes
     ----------
     weights : array
-        The weights of the smallest certified objective; the last ones where there is no certificate.
+        The weights with the smallest certified objective; the last ones if there is no certificate.
     primal, dual : float
         Their objective, and the largest lower bound on the optimum.
     history : list of Progress
@@ -44,9 +44,9 @@ class Trained:
     interrupted : bool
         Whether the user stopped the run.
     run : Run
-        The solver's state, to go on from.
+        The state of the solver, from which training can continue.
     oracle : ExactOracle
-        What it asked.
+        The oracle that was used.
     """
 
     oracle: ExactOracle
@@ -60,11 +60,11 @@ class Trained:
 
     @property
     def gap(self) -> float:
-        """How far the objective of the weights is from the optimum, at most."""
+        """An upper bound on the distance of the objective from the optimum."""
         return self.primal - self.dual
 
     def note(self, report: Report, progress: Progress) -> None:
-        """Take down what a pass has found."""
+        """Record the result of a pass."""
         self.history.append(progress)
         self.dual = max(self.dual, report.dual)
         if report.weights is not None and report.primal < self.primal:
@@ -90,11 +90,11 @@ def train(
     Parameters
     ----------
     problem : TrainingProblem
-        The examples; or an oracle made of them before, to be used again.
+        The examples; or an oracle made from them, to be reused.
     solver : Solver, optional
         :class:`FrankWolfe` by default.
     C : float
-        How much the hinge losses count.
+        The weight of the hinge losses.
     scaling : {"margin", "slack"}
         How the loss enters the hinge.
     extra : TopTallies or Diverse, optional
@@ -102,17 +102,17 @@ def train(
     n_jobs : int, optional
         Processes for inference, as for :class:`ExactOracle`; the result does not depend on it.
     start : Trained, optional
-        Where to start from: a former result of the same solver on the same problem, perhaps for another C.
-        One that was found on another is refused.
+        A previous result of the same solver on the same problem, possibly for another C, to start from.
+        Results for other problems raise an error.
     options : RunOptions, optional
-        When to stop and where to write.
+        When to stop and where to write checkpoints.
     **changes
-        Single fields of ``options``: ``tolerance``, ``max_passes``, ``max_seconds``, ``checkpoint`` and
+        Fields of ``options``: ``tolerance``, ``max_passes``, ``max_seconds``, ``checkpoint`` and
         ``callback``; see :class:`RunOptions`.
 
     Notes
     -----
-    Ctrl-C ends training with the best weights so far, and ``interrupted`` set.
+    Ctrl-C ends training with the best weights so far, and sets ``interrupted``.
 
     Examples
     --------
@@ -150,23 +150,23 @@ def regularisation_path(
     solver: Solver | None = None,
     **options: Any,
 ) -> Iterator[tuple[float, Trained]]:
-    """Train for one C after another, each from where the last one ended.
+    """Train for one value of C after another, each starting from the previous result.
 
     Parameters
     ----------
     problem, solver, options
         As for :func:`train`.
     values : iterable of float
-        The values of C, best in ascending order.
+        The values of C, preferably in ascending order.
 
     Yields
     ------
     (float, Trained)
-        C and what was found for it.
+        C and the result for it.
     """
     result: Trained | None = None
     for C in values:
-        asked = problem if result is None else result.oracle  # it keeps the losses of the examples
+        asked = problem if result is None else result.oracle  # it caches the losses of the examples
         result = train(asked, solver, C=C, start=result, **options)
         yield C, result
 
@@ -182,19 +182,19 @@ def _started(solver: Solver, oracle: ExactOracle, C: float, start: Trained | Non
 
 
 def _check_start(start: Trained, run: Run, oracle: ExactOracle) -> None:
-    """Refuse what was found by another solver or on other examples: its planes are not planes of these."""
+    """Raise an error for results of another solver or other examples, whose planes are not valid here."""
     before = start.oracle
     if type(start.run) is not type(run):
-        raise ModelError("start is the result of another solver, whose state this one cannot take up")
+        raise ModelError("start is the result of another solver; train without it, or use the same solver")
     if before.scaling != oracle.scaling:
         raise ModelError(
-            f"start was found with {before.scaling!r} scaling, and its planes are others than those of "
+            f"start was found with {before.scaling!r} scaling, so its planes are not valid for "
             f"{oracle.scaling!r} scaling; train without it"
         )
     same = before.problem is oracle.problem
     if not same and before.problem.fingerprint() != oracle.problem.fingerprint():
         raise ModelError(
-            "start was found on other examples, or for another loss, and bounds nothing here; leave it out"
+            "start was found for other examples or another loss, so its bounds are not valid; remove it"
         )
 
 
@@ -232,11 +232,11 @@ def _settings(solver: Solver, oracle: ExactOracle, C: float) -> dict[str, object
 
 
 _FINGERPRINTS = 2
-"""How checkpoints know problems again; release 0.1.0, which did not write this number, did it otherwise."""
+"""Version of the fingerprints; release 0.1.0, which did not write this number, computed them differently."""
 
 _OTHER = (
-    ". Examples, labels, features or the loss differ, or the problem changes while it is trained, as by a "
-    "cache; then it needs a fingerprint() of its own"
+    ". Examples, labels, features or the loss differ, or the problem changes during training, for example by "
+    "a cache; then it needs its own fingerprint()"
 )
 
 
@@ -250,7 +250,7 @@ class Checkpoint:
         self.settings = {**settings, "problem": problem.fingerprint()}
 
     def write(self, result: Trained) -> None:
-        """Write the state, under another name first."""
+        """Write the state, atomically."""
         header = {
             "kind": "checkpoint",
             "fingerprints": _FINGERPRINTS,
@@ -263,7 +263,7 @@ class Checkpoint:
         write_arrays(self.path, header, {"best": result.weights, **state})
 
     def restore(self, result: Trained) -> None:
-        """Take up the state, if there is one."""
+        """Restore the state, if there is one."""
         if not self.path.exists():
             return
         header, arrays = read_arrays(self.path, "checkpoint")
@@ -275,18 +275,18 @@ class Checkpoint:
             result.primal, result.dual = float(header["primal"]), float(header["dual"])
         except DAMAGE as error:
             raise ModelError(
-                f"the checkpoint {str(self.path)!r} is damaged ({error}); delete it, and training starts anew"
+                f"the checkpoint {str(self.path)!r} is damaged ({error}); delete it to start over"
             ) from error
 
     def _check(self, header: dict[str, Any]) -> None:
-        """Refuse the state of another run."""
+        """Raise an error for the state of another run."""
         settings = header.get("settings")
         found = settings if isinstance(settings, dict) else {}
         for name, value in self._wanted(header).items():
             if found.get(name) != value:
                 raise ModelError(
-                    f"the checkpoint {str(self.path)!r} is of another run: its {name} is "
-                    f"{found.get(name)}, not {value}; delete the file or name another one"
+                    f"the checkpoint {str(self.path)!r} is from another run: its {name} is "
+                    f"{found.get(name)}, not {value}; delete the file or use another one"
                     + (_OTHER if name == "problem" else "")
                 )
 
@@ -297,7 +297,7 @@ class Checkpoint:
         former = former_fingerprint(self.problem)
         if former is None:
             raise ModelError(
-                f"the checkpoint {str(self.path)!r} is of another version of tallytree, which did not "
-                f"note what a {type(self.problem).__name__} consists of; delete it, and training starts anew"
+                f"the checkpoint {str(self.path)!r} is from another version of tallytree, which did not "
+                f"record the content of a {type(self.problem).__name__}; delete it to start over"
             )
         return {**self.settings, "problem": former}

@@ -81,8 +81,8 @@ _OBJECTIVES = {"softmax-margin": _softmax_margin, "risk": _risk}
 class TreeCRF(TreeEstimator, StructuredCRF):
     """A probabilistic grammar with features: a conditional random field over the trees of a sentence.
 
-    The grammar is counted on the trees of the fit, and weights are learned on top of its log-probabilities,
-    as for :class:`TreeSVM`. ``predict(X, decode=MaxBrackets())`` gives the trees of the most expected
+    The grammar is estimated from the training trees, and weights are learned on top of its log-probabilities,
+    as for :class:`TreeSVM`. ``predict(X, decode=MaxBrackets())`` returns the trees with the most expected
     constituents.
 
     Parameters
@@ -93,7 +93,7 @@ class TreeCRF(TreeEstimator, StructuredCRF):
     objective : {"likelihood", "softmax-margin", "risk"}
         As for :class:`SequenceCRF`. Charts that carry tallies take several times as long as plain ones.
     c1, c2, tolerance, max_passes, max_seconds, n_jobs, warm_start, checkpoint, verbose
-        As for :class:`SequenceCRF`. There are no classes to weigh.
+        As for :class:`SequenceCRF`. There are no class weights.
     horizontal, vertical, tail, prior, smoothing, rare, hashed, min_count
         As for :class:`TreeSVM`.
 
@@ -141,11 +141,11 @@ class TreeCRF(TreeEstimator, StructuredCRF):
 
     def _importance(self, truths: list[Any], sample_weight: ArrayLike | None) -> Floats:
         if self.class_weight is not None:
-            raise ModelError("trees have no classes to weigh; leave out class_weight=")
+            raise ModelError("trees have no classes to weight; remove class_weight=")
         return super()._importance(truths, sample_weight)
 
     def log_loss(self, X: Sequence[Any], y: Sequence[Any]) -> float:
-        """Return the mean of ``−log p(y | x)`` over sentences: 0 is a certain and right prediction."""
+        """Return the mean of ``−log p(y | x)`` over sentences; smaller is better."""
         check_is_fitted(self, "weights_")
         self._check_examples(X, y)
         problem = self._problem(X, self._truths(X, y), self._recipe())

@@ -1,4 +1,4 @@
-"""What estimators of trees have in common: the grammar, features of spans and words, parses."""
+"""Shared by tree estimators: the grammar, features of spans and words, parses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tallytree.planning.budget import thread_count
 
 
 class TreeEstimator(StructuredEstimator):
-    """The base of the estimators of trees; use one of its subclasses."""
+    """Base class of the tree estimators; use one of its subclasses."""
 
     horizontal: int | None
     vertical: int
@@ -59,7 +59,7 @@ class TreeEstimator(StructuredEstimator):
         for number, (words, tree) in enumerate(zip(X, y, strict=True)):
             if not isinstance(tree, Tree):
                 raise ModelError(
-                    f"example {number}: y has trees, as tallytree.parsing.parse_tree gives them; got {tree!r}"
+                    f"example {number}: y has trees, as tallytree.parsing.parse_tree returns; got {tree!r}"
                 )
             if _words(words) != tree.words:
                 raise ModelError(
@@ -74,16 +74,16 @@ class TreeEstimator(StructuredEstimator):
         super()._check_fit()
         if not isinstance(self.model_, TreeModel) or len(self.weights_) != self.model_.dimension:
             raise ModelError(
-                f"there are {len(self.weights_)} weights, which do not fit its grammar and features"
+                f"there are {len(self.weights_)} weights, which do not match its grammar and features"
             )
 
     def forest(self, words: str | Sequence[str]) -> Forest:
-        """Return all trees of a sentence with their learned scores: what profiles and constraints ask.
+        """Return the forest of a sentence with learned scores, for profiles and constraints.
 
         Parameters
         ----------
         words : str or sequence of str
-            The sentence; a string is split at spaces.
+            The sentence; a string is split at whitespace.
         """
         check_is_fitted(self, "weights_")
         return next(self._models([words]))
@@ -93,18 +93,18 @@ class TreeEstimator(StructuredEstimator):
             yield from self.model_.forests([self.model_.sentence(_words(words))], self.weights_)
 
     def predict(self, X: Sequence[Any], *, decode: Decoder | None = None, where: Where = None) -> list[Any]:
-        """Predict a tree for each sentence; None where the grammar has none.
+        """Predict a tree for each sentence; None if the grammar has none.
 
         Parameters
         ----------
         X : sequence of sentences
-            Each a sequence of words, or a string that is split at spaces.
+            Each a sequence of words, or a string that is split at whitespace.
         decode : Decoder, optional
-            :class:`BestDecoder` by default; :class:`KBestDecoder` gives lists, :class:`MaxBrackets` the tree
-            of the most expected constituents. Sentences are parsed on several threads, so a decoder of your
-            own is called from several of them at once.
+            :class:`BestDecoder` by default; :class:`KBestDecoder` returns lists, :class:`MaxBrackets` the
+            tree with the most expected constituents. Sentences are parsed on several threads, so your own
+            decoder may be called from several of them at once.
         where : Constraint, optional
-            What every tree must satisfy, as ``tt.parsing.count("NP") <= 3``.
+            A constraint on every tree, such as ``tt.parsing.count("NP") <= 3``.
 
         Raises
         ------
@@ -126,7 +126,7 @@ class TreeEstimator(StructuredEstimator):
         return score_brackets(y, self.predict(X)).f1
 
     def bound(self, *arguments: Any, **options: Any) -> NoReturn:
-        """Refuse: the bound counts mismatches of labels, variable by variable, and trees have none."""
+        """Raise an error: the bound counts mismatches by variable, and trees have none."""
         raise ModelError(
             "there is no generalisation bound for trees: tallytree.bounds compares labellings variable by "
             "variable, and the spans of a tree are not variables"
@@ -139,7 +139,7 @@ def _words(sentence: Any) -> tuple[str, ...]:
     wrong = [word for word in words if not isinstance(word, str)]
     if wrong or not words:
         raise ModelError(
-            "a sentence is a sequence of words, or a string of them with spaces; got "
+            "a sentence must be a sequence of words, or a string of words with spaces; got "
             + (f"{wrong[0]!r} for a word" if wrong else repr(sentence))
         )
     return words

@@ -1,10 +1,10 @@
-"""Features of trees: what is seen around a constituent, and around a word with its tag.
+"""Features of trees: the context of constituents, and of words with their tags.
 
-The attributes of a span come in three parts, those of where it begins, of where it ends, and of both
+The attributes of a span have three parts: those of its start, of its end, and of both
 together, so that only the last are made for each of the ``n(n+1)/2`` spans. Those of one side have a weight
-for every kind of node (a label, or a symbol that knows more), those of both a weight for every label. Words
-have attributes as taggers use them, with a weight for every tag. Besides the words themselves, attributes
-read the tag that is most likely for each word when it is looked at alone.
+for every kind of node (a label, or a symbol with more information), those of both a weight for every label.
+Words have attributes as in taggers, with a weight for every tag. Besides the words themselves, attributes
+use the most likely tag of each word on its own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Attributes = list[list[str]]
 
 _LENGTHS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30)
 _WHOLE = 4
-"""Up to so many words, the tags of a span are one attribute."""
+"""Up to this many words, the tags of a span form one attribute."""
 
 
 class Sentence(NamedTuple):
@@ -35,9 +35,9 @@ class Sentence(NamedTuple):
 
     words: tuple[str, ...]
     base: Floats  # [word][symbol]: log-probabilities of words given symbols
-    # attributes of spans that begin at each word, then of those that end at each word
+    # attributes of spans that start at each word, then of those that end at each word
     sides: sparse.csr_matrix
-    spans: sparse.csr_matrix  # attributes of spans, in the order of charts
+    spans: sparse.csr_matrix  # attributes of spans, in chart order
     tagged: sparse.csr_matrix  # attributes of the words
 
 
@@ -46,7 +46,7 @@ def _padded(row: Sequence[str]) -> list[str]:
 
 
 def side_attributes(words: Sequence[str], tags: Sequence[str]) -> Attributes:
-    """Return what is seen where spans begin at each word, then where they end.
+    """Return the attributes of the starts of spans at each word, then those of the ends.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def side_attributes(words: Sequence[str], tags: Sequence[str]) -> Attributes:
 
 
 def span_attributes(tags: Sequence[str]) -> Attributes:
-    """Return what is seen at both sides of each span, in the order of charts.
+    """Return the attributes of both sides of each span, in chart order.
 
     Examples
     --------
@@ -122,12 +122,12 @@ def _word_attributes(words: Sequence[str], tags: Sequence[str]) -> Attributes:
 
 @dataclass(frozen=True)
 class TreeFeatures:
-    """The attributes of spans and of words that have weights.
+    """The attributes of spans and words that have weights.
 
     Attributes
     ----------
     sides, spans, words : Encoder
-        Vocabularies, or hashes.
+        Vocabularies, or hashing.
     """
 
     sides: Encoder
@@ -175,7 +175,7 @@ def _seen(tree: Tree, counted: TreebankGrammar) -> tuple[Attributes, Attributes,
 
 
 def side_rows(words: int, starts: Integers, ends: Integers) -> Integers:
-    """Return the two rows of :attr:`Sentence.sides` that speak of each of some spans."""
+    """Return the two rows of :attr:`Sentence.sides` for each of some spans."""
     return np.stack((starts, words + ends - 1), axis=1)
 
 

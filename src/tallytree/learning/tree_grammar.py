@@ -1,7 +1,7 @@
-"""A grammar read off a treebank, as a value: what a parser has counted, and how trees become derivations.
+"""A grammar estimated from a treebank, as a value, with the conversion of trees to derivations.
 
-A tree has one derivation, because it is binarised in one way; so what is scored on rules is a function of the
-tree. The value is made of strings and numbers only, which is what files hold.
+A tree has one derivation, because binarisation is unique; so scores of rules are a function of the
+tree. The value consists of strings and numbers only, so that it can be stored in files.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ ROOT = ""
 
 @dataclass(frozen=True)
 class Binarisation:
-    """How trees become trees with at most two children; see :func:`tallytree.parsing.binarise`.
+    """How trees are binarised; see :func:`tallytree.parsing.binarise`.
 
-    Chains of unary constituents are always one symbol, so that every tree has one derivation.
+    Chains of unary constituents always become one symbol, so that every tree has one derivation.
     """
 
     horizontal: int | None = 1
@@ -35,14 +35,14 @@ class Binarisation:
     tail: Tail = "pair"
 
     def __call__(self, tree: Tree) -> Tree:
-        """Binarise a tree below a root without a label."""
+        """Binarise a tree below an unlabelled root."""
         return binarise(
             Tree(ROOT, [tree]), horizontal=self.horizontal, vertical=self.vertical, tail=self.tail
         )
 
 
 class Derivation(NamedTuple):
-    """How a tree is derived."""
+    """The derivation of a tree."""
 
     # the rules, by their numbers in the grammar
     binary: Integers
@@ -53,7 +53,7 @@ class Derivation(NamedTuple):
 
 @dataclass(frozen=True)
 class TreebankGrammar:
-    """A grammar counted on trees.
+    """A grammar estimated from trees.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class TreebankGrammar:
     binary, unary : tuples of (symbols…, log-probability)
         The rules.
     words : tuple of (word, tag, count)
-        What words were seen with.
+        The words with their tags and counts.
     smoothing, rare
         For the scores of words, see :class:`tallytree.parsing.CountedWords`.
 
@@ -88,9 +88,9 @@ class TreebankGrammar:
         if not isinstance(self.binarisation, Binarisation) or not all(
             isinstance(symbol, str) for row in rows for symbol in row[:-1]
         ):
-            raise ModelError("rules and words of a grammar are rows of strings with a number behind them")
+            raise ModelError("rules and words of a grammar must be rows of strings followed by a number")
         if not all(type(count) is int and count > 0 for _, _, count in self.words):
-            raise ModelError("words come with how often they were seen, a whole number from 1")
+            raise ModelError("the counts of words must be positive integers")
 
     @classmethod
     def of(
@@ -143,10 +143,10 @@ class TreebankGrammar:
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:
-        """What nodes are told apart by: labels, then symbols with something else in their names.
+        """The kinds of nodes: labels, then symbols with more information.
 
-        ``NP^S`` is of the kinds ``NP`` and ``NP^S``, ``S+VP`` of ``S``, ``VP`` and ``S+VP``. What stands for
-        the children that are still to come, ``@NP``, is of that kind alone: it begins between two of them.
+        ``NP^S`` has the kinds ``NP`` and ``NP^S``, ``S+VP`` has ``S``, ``VP`` and ``S+VP``. The symbol for
+        remaining children, ``@NP``, has only that kind: it starts between two of them.
         """
         grammar = self.grammar
         above = set(grammar.binary[:, 0].tolist()) | set(grammar.unary[:, 0].tolist())
@@ -154,7 +154,7 @@ class TreebankGrammar:
         return (*grammar.labels, *(name for name in named if name not in (ROOT, *labels_of(name)[:1])))
 
     def kinds_of(self, symbol: int) -> tuple[int, ...]:
-        """Return the kinds that a symbol above others is of."""
+        """Return the kinds of a non-terminal symbol."""
         return self._kinds[symbol]
 
     @cached_property
@@ -166,7 +166,7 @@ class TreebankGrammar:
 
     @cached_property
     def _rules(self) -> dict[tuple[int, ...], int]:
-        """The number of each rule among those with as many symbols."""
+        """The number of each rule among those with the same number of symbols."""
         kinds = (self.grammar.binary, self.grammar.unary)
         return {tuple(rule): number for kind in kinds for number, rule in enumerate(kind.tolist())}
 
@@ -178,11 +178,11 @@ class TreebankGrammar:
         return {tag: log(total) for tag, total in totals.items()}
 
     def word_scores(self, words: Sequence[str]) -> Floats:
-        """Return the log-probability of each word given each symbol, ``-inf`` where it cannot be."""
+        """Return the log-probability of each word given each symbol, ``-inf`` if impossible."""
         return self.grammar.word_scores(words)
 
     def likely_tags(self, words: Sequence[str]) -> list[str]:
-        """Return the most probable tag of each word, looked at alone."""
+        """Return the most probable tag of each word on its own."""
         return [self._likely(word, i == 0) for i, word in enumerate(words)]
 
     def _likely(self, word: str, first: bool) -> str:
@@ -195,7 +195,7 @@ class TreebankGrammar:
         Raises
         ------
         ModelError
-            The tree has a rule that the grammar has not.
+            The tree uses a rule that is not in the grammar.
         """
         rules: tuple[list[int], list[int]] = ([], [])
         nodes = []
@@ -213,7 +213,7 @@ class TreebankGrammar:
         if number is None:
             names = " ".join(repr(child.label) for child in tree.children)
             raise ModelError(
-                f"a tree has the rule {tree.label!r} → {names}, which the treebank of the grammar has not: "
-                "it is not a tree of the grammar"
+                f"a tree has the rule {tree.label!r} → {names}, which is not in the grammar's treebank, so "
+                "the grammar does not derive it"
             )
         return number

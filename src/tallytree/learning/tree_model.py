@@ -1,12 +1,12 @@
 """From sentences and weights to forests, and from trees to features.
 
-The score of a tree is linear in the weights but for what the grammar says by itself,
+The score of a tree is linear in the weights, apart from the grammar's own score,
 
     F(y) = prior · log p(y) + Σ_nodes ⟨W_side[:, k], x_s + x_e⟩ + Σ_constituents ⟨W_span[:, l], x_se⟩
          + Σ_words ⟨W_tag[:, t_i], x_i⟩ + Σ_rules W_rule
 
-with ``x`` the attributes of where a span begins, of where it ends, of both, and of a word. At zero weights
-the best tree is that of the plain grammar, and training moves away from there.
+with ``x`` the attributes of the start of a span, of its end, of both, and of a word. At zero weights
+the best tree is that of the plain grammar, and training starts from there.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tallytree.running.charts import Scores, StepCounts
 
 @dataclass(frozen=True)
 class TreeModel:
-    """What turns a sentence and weights into a forest, and a tree into features.
+    """Turns a sentence and weights into a forest, and a tree into features.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class TreeModel:
     features : TreeFeatures
         The attributes of sides, spans and words.
     prior : float
-        How much a unit of log-probability counts; not negative.
+        The weight of the log-probability; non-negative.
     """
 
     counted: TreebankGrammar
@@ -48,11 +48,11 @@ class TreeModel:
 
     def __post_init__(self) -> None:
         if not is_number(self.prior) or not 0.0 <= self.prior < np.inf:
-            raise ModelError(f"prior is a number that is not negative, got {self.prior!r}")
+            raise ModelError(f"prior must be a non-negative number, got {self.prior!r}")
 
     @cached_property
     def _widths(self) -> tuple[int, int, int]:
-        """How many kinds, labels and tags there are."""
+        """The numbers of kinds, labels and tags."""
         return len(self.counted.kinds), len(self.counted.grammar.labels), len(self.counted.tags)
 
     @cached_property
@@ -64,7 +64,7 @@ class TreeModel:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """How many weights there are for sides, spans, words, binary rules and unary rules."""
+        """The numbers of weights for sides, spans, words, binary rules and unary rules."""
         tables = (height * width for height, width in self._shapes)
         return (*tables, len(self.counted.grammar.binary), len(self.counted.grammar.unary))
 
@@ -74,7 +74,7 @@ class TreeModel:
         return sum(self.sizes)
 
     def parts(self, weights: Floats) -> list[Floats]:
-        """Return weights of sides by kinds, spans by labels, words by tags, binary and unary rules."""
+        """Return the weights of sides by kinds, spans by labels, words by tags, binary and unary rules."""
         *tables, binary, unary = np.split(weights, np.cumsum(self.sizes)[:-1])
         shaped = (table.reshape(shape) for table, shape in zip(tables, self._shapes, strict=True))
         return [*shaped, binary, unary]
@@ -86,7 +86,7 @@ class TreeModel:
     # --- forests ------------------------------------------------------------------------------------------
 
     def forests(self, sentences: Sequence[Sentence], weights: Floats) -> Iterator[Forest]:
-        """Go through the forests of sentences at given weights."""
+        """Iterate over the forests of sentences at given weights."""
         sides, spans, tags, binary, unary = self.parts(weights)
         grammar = self.counted.grammar
         rules = np.ascontiguousarray((self.prior * grammar.binary_scores + binary)[:, None])
@@ -107,19 +107,19 @@ class TreeModel:
         return scores
 
     def _chains(self, scores: Floats, words: int) -> Floats:
-        """Add up, for each chain over each span, the scores of its nodes by kind, ``[span][kind]``."""
+        """Sum, for each chain over each span, the scores of its nodes by kind, ``[span][kind]``."""
         short, wide = self._nodes
         return np.concatenate((short @ scores[:words].T, wide @ scores[words:].T), axis=1)
 
     @cached_property
     def _nodes(self) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
-        """How many nodes of each kind each chain has over one word, and over several."""
+        """The number of nodes of each kind in each chain over a single word, and over several."""
         kinds, children = self.counted.kinds_of, self.counted.grammar.unary[:, 1].tolist()
         short, wide = [], []
         for path in compiled(self.counted.grammar).chains:
             below = [kinds(children[rule]) for rule in path.rules]
             nodes = [kinds(path.target), *below]
-            if path.from_closed:  # what is below has a chain of its own
+            if path.from_closed:  # the part below has its own chain
                 nodes = nodes[:1]
             wide.append(sum(nodes, ()))
             short.append(wide[-1] if path.from_closed else sum(nodes[:-1], ()))  # the last one is a tag
@@ -132,7 +132,7 @@ class TreeModel:
         n = len(sentence.words)
         kinds, starts, ends = steps.nodes.T
         labelled = kinds < self._widths[1]
-        tags = np.searchsorted(self.counted.tag_symbols, steps.tags)  # sorted, as symbols and tags are
+        tags = np.searchsorted(self.counted.tag_symbols, steps.tags)  # both are sorted
         entries = [
             _entries(sentence.sides, side_rows(n, starts, ends).ravel(), np.repeat(kinds, 2)),
             _entries(sentence.spans, span_rows(n, starts, ends)[labelled], kinds[labelled]),
@@ -152,9 +152,9 @@ class TreeModel:
         )
 
     def expected(self, sentence: Sentence, forest: Forest, counts: StepCounts) -> Features:
-        """Return the features that a tree is expected to have: indices, each once for each part, and values.
+        """Return the expected features of a tree: indices, each once per part, and values.
 
-        It is what :meth:`forests` does to weights, backwards.
+        This is the transpose of :meth:`forests`.
         """
         tags, binary, chains = counts
         words, (short, wide) = len(sentence.words), self._nodes
@@ -179,7 +179,7 @@ class TreeModel:
         )
 
     def fixed(self, sentence: Sentence, steps: Derivation) -> float:
-        """Return what the grammar adds to the score of a tree, whatever the weights are."""
+        """Return the grammar's own score of a tree, which does not depend on the weights."""
         grammar = self.counted.grammar
         lexical = sentence.base[np.arange(len(sentence.words)), steps.tags]
         rules = (grammar.binary_scores[steps.binary], grammar.unary_scores[steps.unary])
@@ -196,7 +196,7 @@ def _counts(rows: Sequence[Sequence[int]], width: int) -> sparse.csr_matrix:
 def _entries(
     matrix: sparse.csr_matrix, rows: Integers, columns: Integers
 ) -> tuple[Integers, Integers, Floats]:
-    """Return the entries of some rows: their places, the column of weights that goes with the row, values."""
+    """Return the entries of some rows: their places, the column of weights of the row, and values."""
     starts = matrix.indptr[rows].astype(np.int64)
     sizes = matrix.indptr[rows + 1] - starts
     places = np.arange(int(sizes.sum())) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)

@@ -17,38 +17,38 @@ from tallytree.parsing.binarise import Tail
 class TreeSVM(TreeEstimator, StructuredSVM):
     """A structural SVM for constituency parsing.
 
-    The grammar is counted on the trees of the fit. Its log-probabilities stay a part of the score, and
-    weights are learned for rules, for constituents and for tags from what is seen around them.
+    The grammar is estimated from the training trees. Its log-probabilities are part of the score, and
+    weights are learned for rules, constituents and tags, from features of their context.
 
     Parameters
     ----------
     loss : Loss or str, optional
-        What to train for, a recipe such as ``FBeta()`` or its name; by default
+        The loss to train for, a recipe such as ``FBeta()`` or its name; by default
         :class:`tallytree.losses.SymmetricDifference`, the number of constituents that are wrong or missing,
-        which is fast under margin scaling because it folds into the scores. In grids, its
+        which is fast under margin scaling because it is folded into the scores. In a parameter grid, its
         parameters are ``loss__beta`` and so on.
     scaling, C, solver, extra, tolerance, max_passes, max_seconds
         As for :class:`SequenceSVM`.
     n_jobs, warm_start, checkpoint, verbose
         As for :class:`SequenceSVM`.
     horizontal, vertical, tail
-        How trees are binarised; see :func:`tallytree.parsing.binarise`. More memory makes the plain grammar
+        How trees are binarised; see :func:`tallytree.parsing.binarise`. More context makes the plain grammar
         better and inference slower.
     prior : float
-        How much a unit of the grammar's log-probability counts in the score; 0 learns from scratch. The
-        grammar is surer of the trees that it was counted on than of others, so less than 1 is better.
+        The weight of the grammar's log-probability in the score; 0 learns from scratch. The
+        grammar overfits the trees that it was estimated from, so a value below 1 is better.
     smoothing, rare
         For the grammar's scores of words, see :class:`tallytree.parsing.CountedWords`.
     hashed : int, optional
-        Map attributes to as many columns by a hash, instead of keeping a vocabulary.
+        Hash attributes to this many columns instead of building a vocabulary.
     min_count : int
-        How often an attribute must come on right constituents, or words, to be in the vocabulary.
+        Ignore attributes that occur less often than this on true constituents or words.
 
     Attributes
     ----------
     weights_ : array
-        Of attributes of sides by kinds, of spans by labels, of words by tags, of binary and of unary rules;
-        ``model_.parts(weights_)`` takes them apart.
+        Side attributes by kinds, span attributes by labels, word attributes by tags, binary and unary rules;
+        ``model_.parts(weights_)`` separates them.
     grammar_ : Grammar
         The plain grammar.
     classes_ : array

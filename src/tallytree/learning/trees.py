@@ -25,7 +25,7 @@ from tallytree.solving import distribution, profile
 
 @dataclass(frozen=True)
 class TreeTask(Task):
-    """Forests, each with a loss that is bound to its right tree."""
+    """Forests, each with a loss that is bound to its true tree."""
 
     forests: Sequence[Forest]
     losses: Sequence[Loss]
@@ -75,11 +75,11 @@ class TreeProblem(TrainingProblem):
     Parameters
     ----------
     trees : sequence of Tree
-        What is right, over the words of each sentence; trees of the grammar.
+        The true tree of each sentence; it must be derivable by the grammar.
     scorer : TreeModel
         Grammar, attributes and prior.
     loss : Loss
-        A recipe of a loss of trees, as ``tallytree.losses.FBeta()``.
+        A recipe of a loss of trees, such as ``tallytree.losses.FBeta()``.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class TreeProblem(TrainingProblem):
         self._sentences = [scorer.sentence(tree.words) for tree in self._trees]
 
     def _derived(self, example: int) -> Derivation:
-        """Derive a truth, or refuse one that is no tree of the grammar."""
+        """Derive a truth; raise an error if the grammar does not derive it."""
         try:
             return self.scorer.counted.derivation(self._trees[example])
         except ModelError as error:
@@ -120,7 +120,7 @@ class TreeProblem(TrainingProblem):
         return len(self._trees)
 
     def truth(self, example: int) -> Tree:
-        """Return the right tree of a sentence."""
+        """Return the true tree of a sentence."""
         return self._trees[example]
 
     def model(self, example: int, weights: Floats) -> Forest:
@@ -154,7 +154,7 @@ class TreeProblem(TrainingProblem):
         return value, self.scorer.expected(sentence, forest, found.step_counts(gains))
 
     def task(self, examples: Sequence[int], weights: Floats) -> TreeTask:
-        """Return the inference that several sentences ask for."""
+        """Return the inference task of several sentences."""
         return TreeTask(self.models(examples, weights), [self.loss_of(example) for example in examples])
 
     def features(self, example: int, labelling: Tree) -> Features:
@@ -162,11 +162,11 @@ class TreeProblem(TrainingProblem):
         return self.scorer.features_of(self._sentences[example], self._steps(example, labelling))
 
     def offset(self, example: int, labelling: Tree) -> float:
-        """Return what the grammar adds to the score of a tree."""
+        """Return the grammar's own score of a tree."""
         return self.scorer.fixed(self._sentences[example], self._steps(example, labelling))
 
     def loss_of(self, example: int) -> Loss:
-        """Return the loss of a sentence, bound to its right tree."""
+        """Return the loss of a sentence, bound to its true tree."""
         return self._losses[example]
 
     def cost(self, example: int, labelling: Tree) -> float:
@@ -175,4 +175,4 @@ class TreeProblem(TrainingProblem):
 
     def fingerprint(self) -> str:
         """Return a digest of the trees, the features, the grammar and the loss."""
-        return self._digest(without=("_right", "_losses"))  # which follow from the others
+        return self._digest(without=("_right", "_losses"))  # derived from the others

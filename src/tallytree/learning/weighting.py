@@ -1,4 +1,4 @@
-"""How much each example counts: sample weights and weights of classes; and known counts of labels."""
+"""Weights of examples, from sample weights and class weights; and known label counts."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 def importance_of(
     truths: Sequence[Integers], labels: Labels, class_weight: ClassWeight, sample_weight: ArrayLike | None
 ) -> Floats:
-    """Return what the objective of each example is multiplied by.
+    """Return the factor for the objective of each example.
 
     Parameters
     ----------
     truths : sequence of int64 arrays
-        The right labels.
+        The true labels.
     labels : Labels
-        What their numbers stand for.
+        The meaning of their numbers.
     class_weight : mapping of labels to numbers, "balanced", or None
-        An example counts as its positions do on average; labels that are not named count 1, and "balanced"
-        makes all labels count the same in all.
+        The weight of an example is the mean over its positions; labels that are not given have weight 1, and
+        "balanced" gives all labels the same total weight.
     sample_weight : array, optional
-        One number for each example, from 0 on.
+        A non-negative number for each example.
 
     Examples
     --------
@@ -51,25 +51,25 @@ def _given(sample_weight: ArrayLike | None, count: int) -> Floats:
         return np.ones(count)
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (count,):
-        raise ModelError(f"sample_weight has the shape {weights.shape}, and there are {count} examples")
+        raise ModelError(f"sample_weight has shape {weights.shape}, but there are {count} examples")
     wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))
     if len(wrong):
         raise ModelError(
-            f"the weight of example {wrong[0]} is {weights[wrong[0]]}; weights are numbers from 0 on"
+            f"the weight of example {wrong[0]} is {weights[wrong[0]]}, but weights must be non-negative"
         )
     return weights
 
 
 def _named(class_weight: Any, labels: Labels) -> Floats:
     if not isinstance(class_weight, Mapping):
-        raise ModelError(f"class_weight maps labels to numbers, or is 'balanced'; got {class_weight!r}")
+        raise ModelError(f"class_weight must map labels to numbers, or be 'balanced'; got {class_weight!r}")
     each = np.ones(labels.count)
     numbers = {name: number for number, name in enumerate(labels.classes.tolist())}
     for label, weight in class_weight.items():
         if label not in numbers:
-            raise ModelError(f"class_weight names {label!r}, which is not a label of the examples")
+            raise ModelError(f"class_weight has {label!r}, which is not a label of the examples")
         if not 0.0 <= weight < np.inf:
-            raise ModelError(f"the weight of label {label!r} is {weight}; weights are numbers from 0 on")
+            raise ModelError(f"the weight of label {label!r} is {weight}, but weights must be non-negative")
         each[numbers[label]] = weight
     return each
 
@@ -82,7 +82,7 @@ def _balanced(truths: Sequence[Integers], labels: Labels) -> Floats:
 def counts_of(
     counts: Sequence[Mapping[Any, Any]], rows: Sequence[Any], labels: Labels
 ) -> list[dict[int, tuple[int, int]]]:
-    """Return how often labels come in examples, by number and as ranges; refuse what cannot be.
+    """Return the counts of labels in examples, by number and as ranges; raise an error if impossible.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def counts_of(
     [{0: (1, 1)}]
     """
     if len(counts) != len(rows):
-        raise ModelError(f"there are {len(rows)} counted examples and {len(counts)} counts of labels")
+        raise ModelError(f"there are {len(rows)} counted examples but {len(counts)} counts of labels")
     numbers = {name: number for number, name in enumerate(labels.classes.tolist())}
     return [_ranges(number, known, rows[number].shape[0], numbers) for number, known in enumerate(counts)]
 
@@ -107,10 +107,10 @@ def _ranges(example: int, known: Any, length: int, numbers: dict[Any, int]) -> d
         low, high = count if isinstance(count, tuple) else (count, count)
         if not 0 <= low <= high or low > length:
             raise ModelError(
-                f"counted example {example}: {count!r} of {label!r} cannot be, with {length} positions"
+                f"counted example {example}: {count!r} of {label!r} is impossible with {length} positions"
             )
         ranges[numbers[label]] = (int(low), int(min(high, length)))
     most = length if len(ranges) < len(numbers) else sum(high for _, high in ranges.values())
     if sum(low for low, _ in ranges.values()) > length or most < length:
-        raise ModelError(f"counted example {example}: {known!r} cannot be, with {length} positions")
+        raise ModelError(f"counted example {example}: {known!r} is impossible with {length} positions")
     return dict(sorted(ranges.items()))

@@ -1,9 +1,9 @@
-"""The planes that an example holds, and its part of the dual.
+"""The planes of an example, and its part of the dual.
 
-Example ``i`` gives its planes weights ``α ≥ 0`` with ``Σ α = C``, and the weight vector is
+Example ``i`` assigns weights ``α ≥ 0`` with ``Σ α = C`` to its planes, and the weight vector is
 ``w = Σ_i Σ_k α_ik a_ik``. With the gradients ``g_k = b_k − ⟨w, a_k⟩``, moving ``t`` from plane ``d`` to plane
 ``u`` changes the dual by ``t (g_u − g_d) − ½ t² ‖a_u − a_d‖²``: the best ``t`` is known in closed form, and
-the inner products ``⟨a_k, a_l⟩`` tell the gradients after it.
+the inner products ``⟨a_k, a_l⟩`` give the gradients after it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tallytree.learning.solver import Arrays
 from tallytree.running.dual_steps import Slopes, StepRules, improve, inner_products
 
 _RULES = StepRules(steps=20, enough=0.1, rounding=1e-12)
-"""A visit need not finish: other sets change the slopes anyway, and the next pass visits this one again."""
+"""A visit need not converge: other sets change the slopes anyway, and the next pass visits this one again."""
 
 _NONE = np.zeros(0)
 
@@ -28,7 +28,7 @@ _NONE = np.zeros(0)
 class WorkingSet:
     """The planes of one example and their weights.
 
-    `planes`: at least one. `alpha`: their weights. `gram`: the inner products of the slopes, where they are
+    `planes`: at least one. `alpha`: their weights. `gram`: the inner products of the slopes, if
     known.
     """
 
@@ -71,7 +71,7 @@ class WorkingSet:
         return difference
 
     def add(self, plane: Plane, workspace: Floats) -> None:
-        """Take in a plane with weight 0, unless it is there; the workspace is zero before and after."""
+        """Add a plane with weight 0, unless it is present; the workspace is zero before and after."""
         if self._has(plane):
             return
         workspace[plane.indices] = plane.values
@@ -108,9 +108,9 @@ class WorkingSet:
     def improve(self, weights: Floats, lag: Floats = _NONE, factor: float = 0.0) -> float:
         """Make pairwise steps, each with exact line search.
 
-        `weights`: the weight vector, which is changed along with alpha. `lag` and `factor`: another vector,
+        `weights`: the weight vector, which is updated along with alpha. `lag` and `factor`: another vector,
         to which the change of the weights is added with a factor. Returns ``Σ_k α_k (max g − g_k)`` before
-        the first step: the gap of this block on the planes at hand.
+        the first step: the gap of this block on the stored planes.
         """
         return improve(self._slopes, self.offsets, self.gram, self.alpha, weights, _RULES, lag, factor)
 
@@ -120,7 +120,7 @@ class WorkingSet:
         np.add.at(weights, indices, values * np.repeat(self.alpha, np.diff(ends, prepend=0)))
 
     def trim(self, room: int, slopes: Floats) -> None:
-        """Make do with a number of planes: drop idle ones, lowest value first, then merge the lightest."""
+        """Reduce the number of planes: drop idle ones, lowest value first, then merge the lightest."""
         excess = len(self) - room
         if excess <= 0:
             return
@@ -142,7 +142,7 @@ class WorkingSet:
         self.gram = self.gram[np.ix_(kept, kept)]
 
     def _merge(self, first: int, second: int) -> None:
-        """Replace two planes by their mean, weighted by alpha: the weight vector stays what it is."""
+        """Replace two planes by their mean, weighted by alpha: the weight vector does not change."""
         total = float(self.alpha[first] + self.alpha[second])
         shares = np.array([self.alpha[first], self.alpha[second]]) / total
         planes = self.planes
@@ -177,7 +177,7 @@ def packed(sets: Sequence[WorkingSet]) -> Arrays:
 
 
 def unpacked(arrays: Arrays, sets: int, dimension: int) -> list[WorkingSet]:
-    """Return the working sets that such arrays hold: so many, of planes in so many dimensions."""
+    """Return the working sets in such arrays: this many, with planes of this many dimensions."""
     _check(arrays, sets, dimension)
     ends = np.cumsum(arrays["plane_sizes"])[:-1]
     parts = zip(
@@ -197,7 +197,7 @@ def unpacked(arrays: Arrays, sets: int, dimension: int) -> list[WorkingSet]:
 
 
 def _check(arrays: Arrays, sets: int, dimension: int) -> None:
-    """Refuse arrays that do not belong together."""
+    """Raise an error for inconsistent arrays."""
     of_sets, of_planes, indices = arrays["set_sizes"], arrays["plane_sizes"], arrays["indices"]
     planes, entries = len(of_planes), len(indices)
     right = (
@@ -212,9 +212,9 @@ def _check(arrays: Arrays, sets: int, dimension: int) -> None:
     )
     sizes = {"values": entries, "offsets": planes, "alpha": planes, "gram": int((of_sets**2).sum())}
     if not right or any(not is_floats(arrays[name], size) for name, size in sizes.items()):
-        raise ValueError("the planes of the examples do not belong together")
+        raise ValueError("the planes of the examples are inconsistent")
 
 
 def is_floats(array: NDArray[Any], size: int) -> bool:
-    """Return whether an array has so many finite doubles in a row."""
+    """Return whether an array is one-dimensional, with this many finite doubles."""
     return array.dtype == np.float64 and array.shape == (size,) and bool(np.isfinite(array).all())

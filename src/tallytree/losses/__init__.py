@@ -1,7 +1,7 @@
-"""Losses: how wrong a labelling is, and the labelling that is most wrong for its score.
+"""Losses, and loss-augmented inference.
 
-A loss is a recipe, ``FBeta(beta=2, background="O")``, bound by ``.against(truth)``; the truth may also come
-first, ``FBeta(truth, background="O")``.
+A loss is a recipe, ``FBeta(beta=2, background="O")``, which is bound to a truth by ``.against(truth)``; the
+truth may also be the first argument, ``FBeta(truth, background="O")``.
 """
 
 from tallytree.losses.augmented import LossProfile

@@ -1,8 +1,8 @@
-"""Loss-augmented inference: what most violates the margin, exactly, for any loss of tallies.
+"""Loss-augmented inference: the labelling that most violates the margin, exactly, for any loss of tallies.
 
-A :class:`LossProfile` holds the best score for every tally of a loss, so margin and slack scaling, with every
-margin, are look-ups in it. A loss that is linear in its statistics needs no tally under margin scaling: it
-folds into the factors, and plain MAP answers. Both are written once, for models and for forests.
+A :class:`LossProfile` holds the best score for every tally of a loss, so margin and slack scaling, for every
+margin, are look-ups in it. A loss that is linear in its statistics needs no tally under margin scaling: it is
+folded into the factors, and plain MAP solves it. Both work for models and for forests.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from tallytree.solving import best_of
 
 
 class LossProfile:
-    """The best score for every tally of a loss: margin and slack scaling, whatever the margin, are look-ups.
+    """The best score for every tally of a loss: margin and slack scaling are look-ups, for any margin.
 
     Parameters
     ----------
     model : Model or Forest
-        The factor graph; or the trees of a sentence.
+        The factor graph, or the parse forest of a sentence.
     loss : Loss
-        Bound to a truth.
+        A loss that is bound to a truth.
     truth : labelling, optional
-        Whose score the others are compared with, where it is not the loss's own.
+        The labelling whose score the others are compared with, if not the truth of the loss.
     where : Constraint, optional
-        Only labellings that satisfy it.
+        Only labellings that satisfy this constraint.
     fixed, allowed : mapping, optional
-        The state that a variable must take, the states it may take.
+        The state that a variable must take, or the states it may take.
     **options
         ``order``, ``memory_limit``, ``layout`` and ``threads``, as for :func:`profile`.
 
@@ -50,7 +50,7 @@ class LossProfile:
     ----------
     model : Model
     loss : Loss
-        In the state numbers of the model.
+        With states as numbers.
     truth_score : float
         ``F(y*)``.
 
@@ -86,7 +86,7 @@ class LossProfile:
         scaling: Scaling = "margin",
         margins: Sequence[float] | None = None,
     ) -> LossProfile:
-        """Run a query; for given margins, what cannot be an answer at them may be left out."""
+        """Run a query; for given margins, tallies that cannot be optimal at them may be left out."""
         profile: LossProfile = object.__new__(cls)
         profile._fill(query, options, scaling, margins)
         return profile
@@ -103,12 +103,12 @@ class LossProfile:
 
     @property
     def model(self) -> Any:
-        """What was asked about, restricted."""
+        """The model, restricted."""
         return self._query.model
 
     @property
     def loss(self) -> Loss:
-        """The loss, in the terms of the model."""
+        """The loss, with states as numbers of the model."""
         return self._query.loss
 
     @property
@@ -146,7 +146,7 @@ class LossProfile:
     def table(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the attainable tallies of the loss's statistics, (S, P), and the best score of each.
 
-        A tally comes more than once where a constraint counts something else as well.
+        A tally occurs more than once if a constraint counts something else as well.
         """
         rows = self._rows()
         return self._table.tallies[rows, : len(self._table.query.read)], self._table.scores[rows]
@@ -157,13 +157,13 @@ class LossProfile:
         return self._query.augmented(self._table.row(int(rows[row])), scaling, margin)
 
     def _rows(self) -> NDArray[np.int64]:
-        """Return the rows that satisfy the constraint; where there are none, say what comes nearest."""
+        """Return the rows that satisfy the constraint; if there are none, report the nearest tallies."""
         if not self._table.satisfiable:
             best_of(self._table)
         return self._table.rows_where()
 
     def released(self) -> LossProfile:
-        """Return the same profile without its tables; they are computed again for each labelling."""
+        """Return the same profile without its tables; they are recomputed for each labelling."""
         light = copy(self)
         light._table = self._table.released()
         return light
@@ -212,23 +212,23 @@ def loss_augmented(
     Parameters
     ----------
     model : Model or Forest
-        The factor graph; or the trees of a sentence.
+        The factor graph, or the parse forest of a sentence.
     loss : Loss
-        Bound to a truth, as ``tallytree.losses.FBeta(truth, background=0)``; for a forest, to a tree.
+        Bound to a truth, as in ``tallytree.losses.FBeta(truth, background=0)``; for a forest, to a tree.
     scaling : {"margin", "slack"}
         Maximise ``loss(y) + F(y) - F(truth)``, or ``loss(y)·(1 + F(y) - F(truth))``.
     margin : float
-        In the place of the factor 1 of the loss, or of the 1 in the brackets.
+        Replaces the factor 1 of the loss, or the 1 in the parentheses.
     truth : labelling, optional
-        Whose score the others are compared with, where it is not the loss's own.
+        The labelling whose score the others are compared with, if not the truth of the loss.
     where, fixed, allowed
         As for :func:`solve`.
     prune : bool
-        Whether charts leave out items whose trees all score too little to be the answer. It changes only
-        what the answer costs.
+        Whether charts leave out items whose trees all score too low to be optimal. It only changes the
+        cost, not the result.
     **options
         ``order``, ``memory_limit``, ``layout`` and ``threads``, as for :func:`profile`; ``strategy`` and
-        ``operation_limit``, as for :func:`solve`. Losses of sentences are searched for by bounds, unless
+        ``operation_limit``, as for :func:`solve`. Losses of sentences are solved by bounds, unless
         ``strategy`` is ``"full"``.
 
     Returns
@@ -239,7 +239,7 @@ def loss_augmented(
     Raises
     ------
     ModelError
-        The truth is forbidden by the model or the grammar; or the loss can be negative, with slack scaling.
+        The truth is forbidden by the model or the grammar; or the loss can be negative, under slack scaling.
 
     Examples
     --------
@@ -297,13 +297,13 @@ def loss_augmented_path(
     """Find the labelling that most violates the margin, for every margin λ in a range, in one pass.
 
     Maximises ``λ·loss(y) + F(y) - F(truth)``, or ``loss(y)·(λ + F(y) - F(truth))``. As a function of λ the
-    optimum is convex and made of straight pieces, one labelling to each.
+    optimum is convex and piecewise linear, with one labelling for each piece.
 
     Parameters
     ----------
     low, high : float
-        The range of margins; ``high`` may be infinite. A range that ends is searched by bounds where that is
-        likely to be quicker than a whole table; see ``strategy`` of :func:`loss_augmented`.
+        The range of margins; ``high`` may be infinite. A finite range is searched by bounds if that is
+        likely to be faster than a full table; see ``strategy`` of :func:`loss_augmented`.
     model, loss, scaling, truth, where, fixed, allowed, prune, **options
         As for :func:`loss_augmented`.
 

@@ -1,9 +1,9 @@
-"""What a loss is: a number for each labelling, and the statistics that determine it.
+"""The interface of losses: a number for each labelling, and the statistics that determine it.
 
-A loss is a frozen dataclass. Without a truth it is a recipe, the parameter of an estimator; with one it is
-bound, and says three things that must agree: what a labelling costs (``loss(y)``, written from the
-definition), which statistics to count on a model (``loss.reduce(model)``), and what a tally of them costs
-(``loss.value(*tally)``). :func:`tallytree.testing.check_loss` holds a loss of your own to that.
+A loss is a frozen dataclass. Without a truth it is a recipe, used as a parameter of an estimator; with a
+truth it is bound, and has three methods that must agree: the loss of a labelling (``loss(y)``, by
+definition), the statistics to count on a model (``loss.reduce(model)``), and the loss of a tally
+(``loss.value(*tally)``). :func:`tallytree.testing.check_loss` tests this for your own loss.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tallytree.reductions.reduction import Reduction
 from tallytree.values import read_only
 
 Bounds = tuple[float, float]
-"""The least and the largest value that a loss can take."""
+"""The smallest and the largest value that a loss can take."""
 
 Line = tuple[float, tuple[float, ...]]
 """A value that is linear in the tallies: the constant and the coefficients."""
@@ -32,12 +32,12 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Loss(ABC):
-    """A loss: a recipe, or with a truth a loss of labellings.
+    """A loss: a recipe, or, with a truth, a loss of labellings.
 
     Parameters
     ----------
     truth : labelling, optional
-        What is right.
+        The true labelling.
     """
 
     truth: Any = None
@@ -50,20 +50,20 @@ class Loss(ABC):
         return replace(self, truth=truth)
 
     def replace(self, **parameters: Any) -> Self:
-        """Return the same loss with other parameters."""
+        """Return the same loss with different parameters."""
         return replace(self, **parameters)
 
     @property
     def bound(self) -> bool:
-        """Whether it has what it compares labellings with."""
+        """Whether it has a truth."""
         return self.truth is not None
 
     def parameters(self) -> dict[str, Any]:
-        """Return the parameters of the recipe by name, without what it is bound to."""
+        """Return the parameters of the recipe by name, without the truth."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.init and f.name != "truth"}
 
     def on(self, model: Model) -> Self:
-        """Return the same loss in terms of a model's states, or refuse a model that does not fit."""
+        """Return the same loss with states as numbers of a model; raise an error if it does not fit."""
         return self
 
     def anchor(self, model: Model) -> Any:
@@ -79,7 +79,7 @@ class Loss(ABC):
 
     @abstractmethod
     def __call__(self, y: Any) -> float:
-        """Compute the loss of a labelling from its definition."""
+        """Compute the loss of a labelling by definition."""
 
     @abstractmethod
     def reduce(self, model: Model) -> Reduction:
@@ -90,17 +90,17 @@ class Loss(ABC):
         """Compute the loss from the tallies of the statistics, elementwise; never nan."""
 
     def linear(self) -> Line | None:
-        """Return the value as a linear function of uncapped statistics; None if it is not one."""
+        """Return the value as a linear function of uncapped statistics; None if it is not linear."""
         return None
 
     @property
     @abstractmethod
     def bounds(self) -> Bounds:
-        """The least and the largest value, as far as is known without a model."""
+        """The smallest and the largest value, as far as known without a model."""
 
     @property
     def remedy(self) -> str:
-        """What to do where its tallies do not fit into memory: the end of the error; by default nothing."""
+        """Advice for the end of the error if its tallies do not fit in memory; empty by default."""
         return ""
 
 
@@ -112,7 +112,7 @@ def _all_plain(labelling: Sequence[Any]) -> bool:
 
 
 def plain(labelling: Any) -> Any:
-    """Return lists and arrays as tuples of plain values, so that equal losses are equal; others as is."""
+    """Return lists and arrays as tuples of plain values, so that equal losses compare equal."""
     if isinstance(labelling, np.ndarray):
         labelling = labelling.tolist()
     if isinstance(labelling, (list, tuple)):
@@ -122,17 +122,17 @@ def plain(labelling: Any) -> Any:
 
 @dataclass(frozen=True)
 class LabellingLoss(Loss):
-    """A loss of labellings of a model, variable by variable; names and numbers of states will both do.
+    """A loss of labellings of a model, variable by variable; states may be names or numbers.
 
-    Without a model, a labelling is compared with the truth as it stands, so both must use names, or both
-    numbers; ``loss.on(model)`` knows the names.
+    Without a model, a labelling is compared with the truth as it is, so both must use names, or both
+    numbers; ``loss.on(model)`` handles both.
     """
 
     _model: Model | None = field(default=None, init=False, repr=False, compare=False)
-    _codes: Any = field(default=None, init=False, repr=False, compare=False)  # the truth, on that model
+    _codes: Any = field(default=None, init=False, repr=False, compare=False)  # the truth on that model
 
     def on(self, model: Model) -> Self:
-        """Return the same loss in terms of a model's states, or refuse a model that does not fit."""
+        """Return the same loss with states as numbers of a model; raise an error if it does not fit."""
         if self._model is model:
             return self
         codes = read_only(model.encode(self._required()))
@@ -141,7 +141,7 @@ class LabellingLoss(Loss):
         return bound
 
     def _truth_on(self, model: Model, codes: NDArray[np.int64]) -> Any:
-        """Return the truth in terms of a model's states: their numbers."""
+        """Return the truth as state numbers of a model."""
         return codes
 
     def anchor(self, model: Model) -> NDArray[np.int64]:
@@ -155,24 +155,24 @@ class LabellingLoss(Loss):
         return flat(self._required())
 
     def given(self, y: Any) -> list[Any]:
-        """Return a labelling, one state per variable, in the same terms as the truth."""
+        """Return a labelling, one state per variable, as names or numbers like the truth."""
         states = flat(y) if self._model is None else self._model.encode(y).tolist()
         truth = self.right
         if len(states) != len(truth):
-            raise ModelError(f"the truth labels {len(truth)} variables, the labelling {len(states)}")
+            raise ModelError(f"the truth has {len(truth)} variables, the labelling has {len(states)}")
         alike = len({*map(type, states), *map(type, truth)}) == 1
         if not alike and any(
             isinstance(a, str) != isinstance(b, str) for a, b in zip(states, truth, strict=True)
         ):
             raise ModelError(
-                "the truth and the labelling are not in the same terms, one has names where the other has "
-                "numbers; use loss.on(model), which knows both"
+                "the truth and the labelling cannot be compared: one has names where the other has "
+                "numbers; use loss.on(model), which handles both"
             )
         return states
 
 
 def flat(labelling: Any) -> list[Any]:
-    """Return a labelling as a list of plain names or numbers, row by row on grids."""
+    """Return a labelling as a flat list of names or numbers, row by row for grids."""
     if isinstance(labelling, (list, tuple)) and _all_plain(labelling):
         return list(labelling)
     states: list[Any] = np.array(labelling, dtype=object).reshape(-1).tolist()
@@ -180,20 +180,20 @@ def flat(labelling: Any) -> list[Any]:
 
 
 def columns(names: Sequence[str], tallies: Sequence[ArrayLike]) -> dict[str, NDArray[np.int64]]:
-    """Return the tallies that a value was given by the names of what is counted, or refuse their number."""
+    """Return the tallies passed to a value by name; raise an error if their number is wrong."""
     if len(tallies) != len(names):
         raise ModelError(
-            f"the value takes one tally for each of ({', '.join(names)}), in order; got {len(tallies)}"
+            f"value takes one tally for each of ({', '.join(names)}), in order; got {len(tallies)}"
         )
     return {name: np.asarray(tally, dtype=np.int64) for name, tally in zip(names, tallies, strict=True)}
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Say whether something is a number, and no text that looks like one."""
+    """Whether something is a number, and not a string that looks like one."""
     return isinstance(value, (int, float, np.number))
 
 
 def check_positive(number: object, name: str) -> None:
-    """Refuse what is no positive, finite number."""
+    """Raise an error unless a number is positive and finite."""
     if not is_number(number) or not 0 < number < np.inf:
-        raise ModelError(f"{name} is a positive number, got {number!r}")
+        raise ModelError(f"{name} must be a positive number, got {number!r}")

@@ -1,10 +1,10 @@
 """BLEU, the precision of n-grams: ``BP · exp(mean over k of log p_k)``.
 
-``p_k`` is the share of the sentence's k-grams that the references have, and BP punishes short sentences:
-``exp(1 - r/c)`` where the length c is below r, the length of the closest reference (the shorter of two). A
-k-gram counts no more often than in the reference that has it most often. That **clipping** makes whole
+``p_k`` is the fraction of the sentence's k-grams that the references have, and BP penalises short sentences:
+``exp(1 - r/c)`` if the length c is below r, the length of the closest reference (the shorter one of two). A
+k-gram counts at most as often as in the reference that has it most often. This **clipping** makes full
 tables exponential in the number of distinct k-grams; :func:`tallytree.loss_augmented` searches by bounds
-instead. Without clipping a k-gram of a reference counts wherever it occurs.
+instead. Without clipping, a k-gram of a reference counts wherever it occurs.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from tallytree.running.sentences import Measured
 
 @dataclass(frozen=True)
 class Bleu(SequenceLoss):
-    """One minus BLEU, of one sentence and without smoothing.
+    """One minus BLEU of a single sentence, without smoothing.
 
-    Where for some k up to ``max_order`` the sentence has no k-gram, or none that a reference has, the loss is
-    1; where the sentence and its closest reference are both empty, it is 0. The best of all sentences of 40
-    words takes milliseconds; a :class:`LossProfile`, a path or a constraint make tables, which end at ten.
+    If for some k up to ``max_order`` the sentence has no k-gram, or none that is in a reference, the loss is
+    1; if the sentence and its closest reference are both empty, it is 0. Finding the optimum over all
+    sentences of 40 words takes milliseconds; profiles, paths and constraints need full tables, up to ten.
 
     Parameters
     ----------
@@ -49,10 +49,10 @@ class Bleu(SequenceLoss):
     max_order : int
         The length of the longest n-grams.
     clip : bool
-        Whether an n-gram counts no more often than in one reference. Without clipping tables have few
+        Whether an n-gram counts at most as often as in one reference. Without clipping, tables have few
         tallies, however long the references are.
     end : str or int, optional
-        The label that ends a sentence; without it every sentence is as long as the chain.
+        The label that ends a sentence; without it, every sentence is as long as the chain.
 
     Examples
     --------
@@ -71,11 +71,11 @@ class Bleu(SequenceLoss):
 
     @property
     def remedy(self) -> str:
-        """What makes it cheaper."""
+        """How to make it cheaper."""
         return "clip=False counts all n-grams of one length together, which is cheap" if self.clip else ""
 
     def __call__(self, y: Any) -> float:
-        """Compute the loss of a labelling from its definition."""
+        """Compute the loss of a labelling by definition."""
         sentence, references = self.sentence(y), self.references
         length = len(sentence)
         closest = min((abs(len(one) - length), len(one)) for one in references)[1]
@@ -94,7 +94,7 @@ class Bleu(SequenceLoss):
 
     @cached_property
     def _counts(self) -> list[dict[Sentence, int]]:
-        """For each order the n-grams of the references, and how often each may count."""
+        """The n-grams of the references for each order, and how often each may count."""
         return [largest_counts(self.references, n) for n in range(1, self.max_order + 1)]
 
     def measured(self) -> Measured:
@@ -107,7 +107,7 @@ class Bleu(SequenceLoss):
         return [Group(f"right{n}", dict.fromkeys(c, 1), None) for n, c in enumerate(self._counts, 1)]
 
     def counts(self, y: Any) -> list[tuple[str, int]]:
-        """Return what :meth:`reduce` counts, of one labelling."""
+        """Return what :meth:`reduce` counts, for one labelling."""
         sentence = self.sentence(y)
         return [*group_counts(self._groups(), sentence), ("length", len(sentence))]
 
@@ -132,6 +132,6 @@ class Bleu(SequenceLoss):
 
 
 def _closest(lengths: list[int], length: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the one of some lengths that is closest to each; of two the shorter."""
+    """Return the closest of some lengths to each; of two, the shorter one."""
     ordered = np.array(sorted(lengths))
     return np.asarray(ordered[np.abs(ordered - length[..., np.newaxis]).argmin(axis=-1)])

@@ -1,6 +1,6 @@
 """Losses of parse trees that count crossing brackets.
 
-A constituent crosses another tree's where they overlap and neither is inside the other. Labels do not matter.
+A constituent crosses another tree's if they overlap and neither contains the other. Labels do not matter.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tallytree.model.model import Model
 
 @dataclass(frozen=True)
 class _BracketLoss(Loss):
-    """A loss of the constituents that cross one of the truth."""
+    """A loss based on the constituents that cross one of the truth."""
 
     def _crossing(self, y: Any) -> int:
         right = {(start, end) for _, start, end in self._required().constituents()}
@@ -29,7 +29,7 @@ class _BracketLoss(Loss):
         )
 
     def reduce(self, model: Model) -> NoReturn:
-        """Refuse: labellings have no brackets."""
+        """Raise an error: labellings have no brackets."""
         raise ModelError(
             f"{type(self).__name__} is a loss of parse trees; use tallytree.parsing.loss_augmented"
         )
@@ -56,7 +56,7 @@ class CrossingBrackets(_BracketLoss):
         return np.asarray(tallies[0], dtype=np.float64)
 
     def linear(self) -> Line | None:
-        """Return it all: the loss is the tally."""
+        """Return the identity: the loss is the tally."""
         return 0.0, (1.0,)
 
     bounds = (0.0, np.inf)
@@ -64,7 +64,7 @@ class CrossingBrackets(_BracketLoss):
 
 @dataclass(frozen=True)
 class CrossingBracketsRate(_BracketLoss):
-    """The share of constituents that cross one of the truth; 0 where there are none.
+    """The fraction of constituents that cross one of the truth; 0 if there are none.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class CrossingBracketsRate(_BracketLoss):
     """
 
     def __call__(self, y: Any) -> float:
-        """Divide the number of crossing constituents by that of all."""
+        """Divide the number of crossing constituents by the number of constituents."""
         size = y.constituents().total()
         return self._crossing(y) / size if size else 0.0
 

@@ -1,8 +1,8 @@
-"""The F-measure of whole chunks, which is what CoNLL's scorer reports.
+"""The F-measure of whole chunks, as reported by the CoNLL scorer.
 
-A chunk is right if its type, its first and its last word are. That does not decompose over neighbouring
+A chunk is correct if its type, its first and its last word are. This does not decompose over neighbouring
 labels, but a machine can count it (:mod:`tallytree.transducers`): while it reads the labels it remembers the
-last one, and whether the chunk that is open has agreed with a chunk of the truth so far.
+last one, and whether the open chunk has agreed with a chunk of the truth so far.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Chunk(NamedTuple):
 
 
 def chunks_of(labels: Sequence[Hashable], scheme: Scheme = "BIO", outside: str = "O") -> list[Chunk]:
-    """Return the chunks of a sequence of labels, valid or not, as CoNLL's scorer finds them.
+    """Return the chunks of a sequence of labels, valid or not, as the CoNLL scorer finds them.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def chunks_of(labels: Sequence[Hashable], scheme: Scheme = "BIO", outside: str =
     [Chunk(type='NP', first=0, last=1), Chunk(type='NP', first=2, last=2), Chunk(type='VP', first=4, last=4)]
     """
     found: list[Chunk] = []
-    open_ended = False  # whether the last chunk may go on
+    open_ended = False  # whether the last chunk may continue
     for position, label in enumerate(labels):
         tag, kind = tag_of(label, scheme, outside)
         if kind is None:
@@ -62,21 +62,21 @@ def chunks_of(labels: Sequence[Hashable], scheme: Scheme = "BIO", outside: str =
 class ChunkFBeta(FBeta):
     """One minus the F-measure of whole chunks: ``1 - (1 + β²)·TP / (β²·|y*| + TP + FP)``.
 
-    TP is the number of chunks that the truth has too (type, first and last position), FP the number of other
-    chunks, ``|y*|`` the number of chunks of the truth; no chunks at all: 0. Chunks are those that CoNLL's
-    scorer finds, in invalid sequences as well: ``I-NP`` after ``O`` begins a chunk. For chains, with named
+    TP is the number of chunks that are also in the truth (type, first and last position), FP the number of
+    other chunks, ``|y*|`` the number of chunks of the truth; 0 without any chunks. Chunks are those that the
+    CoNLL scorer finds, also in invalid sequences: ``I-NP`` after ``O`` starts a chunk. For chains with named
     states.
 
     Parameters
     ----------
     truth : labelling, optional
-        What is right.
+        The true labelling.
     beta : float
-        How many times as much recall counts as precision; positive.
+        The weight of recall relative to precision; positive.
     scheme : {"BIO", "BIOES", "IO"}
-        How labels say where chunks are.
+        How labels encode chunks.
     background : str
-        The label outside of chunks.
+        The label outside chunks.
 
     Examples
     --------
@@ -94,13 +94,13 @@ class ChunkFBeta(FBeta):
         checked_scheme(self.scheme)
 
     def _truth_on(self, model: Model, codes: NDArray[np.int64]) -> Any:
-        return model.labels(codes)  # chunks are in the names
+        return model.labels(codes)  # chunks are encoded in the names
 
     def nodes(self, y: Any) -> Counter[Any]:
         """Return the chunks of a labelling."""
         labels = flat(y if self._model is None else self._model.labels(y))
         if len(labels) != len(self.right):
-            raise ModelError(f"the truth labels {len(self.right)} variables, the labelling {len(labels)}")
+            raise ModelError(f"the truth has {len(self.right)} variables, the labelling has {len(labels)}")
         return Counter(chunks_of(labels, self.scheme, self.background))
 
     @cached_property
@@ -110,7 +110,7 @@ class ChunkFBeta(FBeta):
 
     @property
     def one_tally(self) -> bool:
-        """No: it takes true positives and false positives."""
+        """False: it needs true positives and false positives."""
         return False
 
     def reduce(self, model: Model) -> Reduction:
@@ -122,9 +122,9 @@ class ChunkFBeta(FBeta):
         return transduced(Reduction.identity(model), machine)
 
     def reduce_all(self, model: Model, truths: Sequence[Sequence[Hashable]]) -> Reduction:
-        """Count true and false positives of many sentences, which a model has one after the other.
+        """Count true and false positives of many sentences that are concatenated in one model.
 
-        No chunk goes on from one sentence to the next.
+        Chunks do not continue from one sentence to the next.
         """
         starts = np.cumsum([0, *map(len, truths)]).tolist()
         gold = tuple(
@@ -136,15 +136,15 @@ class ChunkFBeta(FBeta):
         return transduced(Reduction.identity(model), machine)
 
     def linear(self) -> Line | None:
-        """Return nothing: it is not linear."""
+        """Return None: it is not linear."""
         return None
 
 
 class Place(NamedTuple):
-    """What the machine sees of a position.
+    """What the machine sees at a position.
 
-    The type of the chunk of the truth that begins there, if one does, whether one ended right before it, and
-    whether a sentence begins there.
+    The type of the true chunk that starts there, if any, whether one ended just before it, and
+    whether a sentence starts there.
     """
 
     begins: str | None
@@ -157,14 +157,14 @@ class Place(NamedTuple):
 class ChunkMatches(Machine):
     """Counts the chunks that are in ``gold`` and those that are not.
 
-    A chunk that is open is *matching* as long as a chunk of the truth of the same type began where it did and
-    has not ended. Its state is the last label, and whether there is a matching chunk.
+    An open chunk is *matching* as long as a true chunk of the same type started where it did and
+    has not ended. The state is the last label, and whether there is a matching chunk.
     """
 
     gold: tuple[Chunk, ...]
     scheme: Scheme
     outside: str
-    sentences: frozenset[int] = frozenset()  # where they begin, if there are several
+    sentences: frozenset[int] = frozenset()  # where sentences start, if there are several
 
     outputs = ("tp", "fp")
     start = (Tag("O", None), False)
@@ -178,7 +178,7 @@ class ChunkMatches(Machine):
         return frozenset(chunk.last + 1 for chunk in self.gold)
 
     def at(self, position: int) -> Hashable:
-        """Return what of the truth begins at a position, and whether something ended before it."""
+        """Return which true chunk starts at a position, and whether one ended before it."""
         return Place(self._begins.get(position), position in self._ended, position in self.sentences)
 
     def step(self, state: State, label: Hashable, at: Hashable) -> Move | None:
@@ -186,11 +186,11 @@ class ChunkMatches(Machine):
         return _moved(state, tag_of(label, self.scheme, self.outside), at)
 
     def stop(self, state: State) -> tuple[int, ...] | None:
-        """Close a chunk that matches to the end: it is right."""
+        """Close a chunk that matches to the end: it is correct."""
         return (int(_split(state)[1]), 0)
 
     def trellis(self, alphabets: tuple[Alphabet, ...]) -> Trellis | None:
-        """Return its moves; those of one place are the same for every truth, and kept."""
+        """Return its moves; those at one place are the same for every truth, and cached."""
         if len(set(alphabets)) != 1:
             return unrolled(self, alphabets)
         tags = tuple(tag_of(label, self.scheme, self.outside) for label in alphabets[0])

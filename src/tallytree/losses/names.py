@@ -1,4 +1,4 @@
-"""Losses by the names that the command line uses."""
+"""Losses by name, as on the command line."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ LOSS_NAMES = tuple(_MAKERS)
 
 
 def as_loss(loss: Loss | str, background: Any = "O", **parameters: Any) -> Loss:
-    """Return a loss that is given by itself or by name.
+    """Return a loss given as an object or by name.
 
     Parameters
     ----------
     loss : Loss or str
-        A loss is returned as it is; a name is one of ``LOSS_NAMES``.
+        A loss is returned unchanged; a name must be one of ``LOSS_NAMES``.
     background : label, optional
-        What ``"f1"`` and ``"iou"`` take for nothing; None for trees, whose nodes are brackets.
+        The negative label for ``"f1"`` and ``"iou"``; None for trees, whose nodes are brackets.
     **parameters
         More parameters of a loss by name, such as ``beta``.
 
@@ -42,15 +42,15 @@ def as_loss(loss: Loss | str, background: Any = "O", **parameters: Any) -> Loss:
     2.0
     >>> as_loss("chunk_f1")
     Traceback (most recent call last):
-    tallytree.errors.ModelError: there is no loss 'chunk_f1'; the names are hamming, f1, chunk-f1, iou,
-    symmetric-difference, crossing-brackets and zero-one, or give a loss of tallytree.losses
+    tallytree.errors.ModelError: unknown loss 'chunk_f1'; the names are hamming, f1, chunk-f1, iou,
+    symmetric-difference, crossing-brackets and zero-one, or pass a loss from tallytree.losses
     """
     if isinstance(loss, Loss):
         return loss
     if not isinstance(loss, str) or loss not in _MAKERS:
         names = f"{', '.join(LOSS_NAMES[:-1])} and {LOSS_NAMES[-1]}"
         raise ModelError(
-            f"there is no loss {loss!r}; the names are {names}, or give a loss of tallytree.losses"
+            f"unknown loss {loss!r}; the names are {names}, or pass a loss from tallytree.losses"
         )
     if loss in ("f1", "iou"):
         parameters["background"] = background

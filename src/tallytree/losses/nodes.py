@@ -1,11 +1,11 @@
-"""Losses that compare what was found with what is there: true positives and false positives.
+"""Losses based on true positives and false positives.
 
-Labellings are compared by their **nodes**. The nodes of a labelling are the variables that are not labelled
-with the background, each with its label; all variables if there is no background. The nodes of a parse tree
-are its constituents. Of the nodes of ``y``, those that the truth ``y*`` has too are true positives (TP), the
-others false positives (FP). The size of the truth, ``|y*|``, is the number of its nodes.
+Labellings are compared by their **nodes**. The nodes of a labelling are the variables whose label is not
+the background, with their labels; all variables if there is no background. The nodes of a parse tree
+are its constituents. The nodes of ``y`` that are also in the truth ``y*`` are true positives (TP), the
+others false positives (FP). The size of the truth, ``|y*|``, is its number of nodes.
 
-Without a background ``TP + FP = M``: one tally is enough, and F, precision and recall are all the Hamming
+Without a background, ``TP + FP = M``: one tally is enough, and F, precision and recall all equal the Hamming
 loss.
 """
 
@@ -32,21 +32,21 @@ from tallytree.trees import Tree
 
 @dataclass(frozen=True)
 class NodeLoss(LabellingLoss):
-    """A loss of the true and the false positives.
+    """A loss of the true and false positives.
 
     Parameters
     ----------
     truth : labelling or tree, optional
-        What is right.
+        The true labelling or tree.
     background : str or int, optional
-        The label of what is no node, the ``O`` of chunking; by default every variable is one.
+        The negative label, such as ``O`` for chunking; by default every variable is a node.
 
     Attributes
     ----------
     by_size : bool
-        Whether the loss of a tally depends on the truth through its size alone, as ``of_counts`` has it, so
-        that one table of losses serves all truths of a size. A subclass may redefine anything, so it says so
-        itself: ``class Mine(FBeta, by_size=True)``.
+        Whether the loss of a tally depends on the truth only through its size, as in ``of_counts``, so
+        that one table of losses serves all truths of the same size. Subclasses must declare it:
+        ``class Mine(FBeta, by_size=True)``.
     """
 
     by_size: ClassVar[bool] = False
@@ -58,14 +58,14 @@ class NodeLoss(LabellingLoss):
         cls.by_size = by_size
 
     def nodes(self, y: Any) -> Counter[Any]:
-        """Return the nodes of a labelling or a tree, with how often each occurs."""
+        """Return the nodes of a labelling or a tree with their counts."""
         if isinstance(y, Tree):
             return Counter[Any](y.constituents())
         labels = zip(self.given(y), self._backgrounds(), strict=False)
         return Counter((i, label) for i, (label, nothing) in enumerate(labels) if label != nothing)
 
     def _backgrounds(self) -> Iterable[Any]:
-        """Return the background for each variable, in the same terms as the truth."""
+        """Return the background for each variable, as a name or number like the truth."""
         if self._model is None or self.background is None:
             return repeat(self.background)
         codes: list[int] = self._model.state_codes(self.background).tolist()
@@ -82,8 +82,8 @@ class NodeLoss(LabellingLoss):
     def _check_terms(self) -> None:
         if any(isinstance(label, str) != isinstance(self.background, str) for label in self.right):
             raise ModelError(
-                f"the background is {self.background!r}, but the truth is not in the same terms (names or "
-                "numbers); use loss.on(model), which knows both"
+                f"the background {self.background!r} cannot be compared with the truth: one is a name, the "
+                "other a number; use loss.on(model), which handles both"
             )
 
     @cached_property
@@ -98,7 +98,7 @@ class NodeLoss(LabellingLoss):
 
     @property
     def one_tally(self) -> bool:
-        """Whether every variable is a node, so that false positives say everything."""
+        """Whether every variable is a node, so that false positives suffice."""
         return self.background is None and not isinstance(self.truth, Tree)
 
     @property
@@ -111,10 +111,10 @@ class NodeLoss(LabellingLoss):
         return self.compare(self.nodes(y), self.gold)
 
     def reduce(self, model: Model) -> Reduction:
-        """Count on the model itself: false positives, and true positives where they say something more."""
+        """Count on the model itself: false positives, and true positives if they add information."""
         if isinstance(self._required(), Tree):
             raise ModelError(
-                "the truth is a tree, but the model is not a grammar; give a labelling as the truth"
+                "the truth is a tree, but the model is not a grammar; pass a labelling as the truth"
             )
         truth = self.anchor(model)
         made = {"tp": matches, "fp": mismatches}
@@ -123,14 +123,14 @@ class NodeLoss(LabellingLoss):
         )
 
     def value(self, *tallies: ArrayLike) -> Values:
-        """Compute the loss from the tallies that are counted."""
+        """Compute the loss from the counted tallies."""
         tp, fp = self.positives(columns(self.counted, tallies), self.size)
         return self.of_counts(tp, fp, self.size)
 
     def positives(
         self, tallies: Mapping[str, NDArray[np.int64]], size: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return true and false positives from what is counted; zero for what the loss does not look at."""
+        """Return true and false positives from the counted tallies; zero for those not counted."""
         if (fp := tallies.get("fp")) is None:
             return tallies["tp"], np.zeros_like(tallies["tp"])
         if (tp := tallies.get("tp")) is None:
@@ -138,7 +138,7 @@ class NodeLoss(LabellingLoss):
         return tp, fp
 
     def linear(self) -> Line | None:
-        """Return the Hamming loss where every variable is a node."""
+        """Return the Hamming loss if every variable is a node."""
         return (0.0, (1 / max(self.size, 1),)) if self.one_tally else None
 
     @property
@@ -148,7 +148,7 @@ class NodeLoss(LabellingLoss):
 
     @abstractmethod
     def compare(self, found: Counter[Any], gold: Counter[Any]) -> float:
-        """Compute the loss from the nodes of a labelling and those of the truth, by the definition."""
+        """Compute the loss from the nodes of a labelling and of the truth, by definition."""
 
     @abstractmethod
     def of_counts(self, tp: NDArray[np.int64], fp: NDArray[np.int64], size: int) -> Values:
@@ -156,7 +156,7 @@ class NodeLoss(LabellingLoss):
 
 
 def _share(part: Any, whole: Any, otherwise: Any) -> Values:
-    """Return ``part / whole``, and something else where there is no whole."""
+    """Return ``part / whole``, and another value if the whole is zero."""
     some = np.asarray(whole) > 0
     if np.count_nonzero(some) == some.size:
         return np.asarray(part / whole, dtype=np.float64)
@@ -165,14 +165,14 @@ def _share(part: Any, whole: Any, otherwise: Any) -> Values:
 
 @dataclass(frozen=True)
 class FBeta(NodeLoss, by_size=True):
-    """One minus the F-measure: ``1 - (1 + β²)·TP / (β²·|y*| + TP + FP)``; 0 where there is nothing at all.
+    """One minus the F-measure: ``1 - (1 + β²)·TP / (β²·|y*| + TP + FP)``; 0 if there are no nodes at all.
 
     Parameters
     ----------
     truth, background
-        As for every loss of nodes.
+        As for all losses of nodes.
     beta : float
-        How many times as much recall counts as precision; positive.
+        The weight of recall relative to precision; positive.
 
     Examples
     --------
@@ -207,7 +207,7 @@ class FBeta(NodeLoss, by_size=True):
 
 @dataclass(frozen=True)
 class Precision(NodeLoss, by_size=True):
-    """One minus precision, ``1 - TP / (TP + FP)``; nothing found: 1, or 0 if there is nothing to find.
+    """One minus precision, ``1 - TP / (TP + FP)``; if no nodes are predicted, 1, or 0 if there are none.
 
     Examples
     --------
@@ -217,7 +217,7 @@ class Precision(NodeLoss, by_size=True):
     """
 
     def compare(self, found: Counter[Any], gold: Counter[Any]) -> float:
-        """Return the share of what was found that is not right."""
+        """Return the fraction of predicted nodes that are wrong."""
         if not found:
             return 1.0 if gold else 0.0
         return (found - gold).total() / found.total()
@@ -229,7 +229,7 @@ class Precision(NodeLoss, by_size=True):
 
 @dataclass(frozen=True)
 class Recall(NodeLoss, by_size=True):
-    """One minus recall, ``1 - TP / |y*|``; 0 if there is nothing to find.
+    """One minus recall, ``1 - TP / |y*|``; 0 if the truth has no nodes.
 
     Examples
     --------
@@ -239,12 +239,12 @@ class Recall(NodeLoss, by_size=True):
     """
 
     def compare(self, found: Counter[Any], gold: Counter[Any]) -> float:
-        """Return the share of what is there that was not found."""
+        """Return the fraction of true nodes that are missing."""
         return (gold - found).total() / gold.total() if gold else 0.0
 
     @property
     def counted(self) -> tuple[str, ...]:
-        """What was found: one tally, with a background or without."""
+        """True positives: one tally, with or without a background."""
         return super().counted[:1]
 
     def of_counts(self, tp: NDArray[np.int64], fp: NDArray[np.int64], size: int) -> Values:
@@ -252,7 +252,7 @@ class Recall(NodeLoss, by_size=True):
         return np.maximum(1.0 - _share(tp, np.full_like(tp, size), 1.0), 0.0)
 
     def linear(self) -> Line | None:
-        """Return it all: recall is linear in the true positives."""
+        """Return the linear function: recall is linear in the true positives."""
         if self.one_tally:
             return super().linear()
         return (1.0, (-1 / self.size,)) if self.size else (0.0, (0.0,))
@@ -270,12 +270,12 @@ class FalsePositives(NodeLoss, by_size=True):
     """
 
     def compare(self, found: Counter[Any], gold: Counter[Any]) -> float:
-        """Return how much was found that is not there."""
+        """Return the number of predicted nodes that are wrong."""
         return float((found - gold).total())
 
     @property
     def counted(self) -> tuple[str, ...]:
-        """False positives alone."""
+        """Only false positives."""
         return ("fp",)
 
     def of_counts(self, tp: NDArray[np.int64], fp: NDArray[np.int64], size: int) -> Values:
@@ -283,21 +283,21 @@ class FalsePositives(NodeLoss, by_size=True):
         return fp.astype(np.float64)
 
     def linear(self) -> Line | None:
-        """Return it all: the loss is the tally."""
+        """Return the identity: the loss is the tally."""
         return 0.0, (1.0,)
 
     @property
     def bounds(self) -> Bounds:
-        """From 0 to the number of variables; to infinity where that is not known."""
+        """From 0 to the number of variables; infinity if that is unknown."""
         known = self.bound and not isinstance(self.truth, Tree)
         return 0.0, float(len(self.right)) if known else np.inf
 
 
 @dataclass(frozen=True)
 class SymmetricDifference(NodeLoss, by_size=True):
-    """The number of nodes that one of the two has and the other has not: ``FP + |y*| - TP``.
+    """The number of nodes in exactly one of the two: ``FP + |y*| - TP``.
 
-    Of trees, what the Hamming distance is of labellings: the constituents that are wrong or missing.
+    For trees, the counterpart of the Hamming distance: the constituents that are wrong or missing.
 
     Examples
     --------
@@ -307,27 +307,27 @@ class SymmetricDifference(NodeLoss, by_size=True):
     """
 
     def compare(self, found: Counter[Any], gold: Counter[Any]) -> float:
-        """Return how much was found that is not there, and how much is there that was not found."""
+        """Return the number of nodes that are wrong or missing."""
         return float((found - gold).total() + (gold - found).total())
 
     def of_counts(self, tp: NDArray[np.int64], fp: NDArray[np.int64], size: int) -> Values:
-        """Return what is wrong and what is missing."""
+        """Return the number of wrong and missing nodes."""
         return np.asarray(fp + (size - tp), dtype=np.float64)
 
     def linear(self) -> Line | None:
-        """Return it all; where every variable is a node, each mismatch is both wrong and missing."""
+        """Return the linear function; if every variable is a node, a mismatch is both wrong and missing."""
         return (0.0, (2.0,)) if self.one_tally else (float(self.size), (-1.0, 1.0))
 
     @property
     def bounds(self) -> Bounds:
-        """From 0 to twice the number of variables; to infinity where that is not known."""
+        """From 0 to twice the number of variables; infinity if that is unknown."""
         known = self.bound and not isinstance(self.truth, Tree)
         return 0.0, 2.0 * len(self.right) if known else np.inf
 
 
 @dataclass(frozen=True)
 class IntersectionOverUnion(NodeLoss, by_size=True):
-    """One minus the Jaccard index, ``1 - TP / (|y*| + FP)``; 0 where there is nothing at all.
+    """One minus the Jaccard index, ``1 - TP / (|y*| + FP)``; 0 if there are no nodes at all.
 
     Examples
     --------
@@ -337,7 +337,7 @@ class IntersectionOverUnion(NodeLoss, by_size=True):
     """
 
     def compare(self, found: Counter[Any], gold: Counter[Any]) -> float:
-        """Return the share of what is in either that is not in both."""
+        """Return the fraction of the union that is not in the intersection."""
         union = (found | gold).total()
         return 1.0 - (found & gold).total() / union if union else 0.0
 
@@ -346,5 +346,5 @@ class IntersectionOverUnion(NodeLoss, by_size=True):
         return np.maximum(1.0 - _share(tp, size + fp, 1.0), 0.0)
 
     def linear(self) -> Line | None:
-        """Return nothing: it is not linear, whatever the background."""
+        """Return None: it is not linear, whatever the background."""
         return None

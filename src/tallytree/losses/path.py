@@ -1,4 +1,4 @@
-"""The optimum as a function of the margin: the upper envelope of straight lines, one for each tally."""
+"""The optimum as a function of the margin: the upper envelope of lines, one for each tally."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ Found = TypeVar("Found")
 
 
 def checked_range(low: float, high: float) -> tuple[float, float]:
-    """Refuse what is no range of margins."""
+    """Raise an error unless it is a valid range of margins."""
     if not is_number(low) or not is_number(high) or not 0 <= low <= high or low == np.inf:
-        raise ModelError(f"a range of margins is 0 <= low <= high, low finite; got {low!r}, {high!r}")
+        raise ModelError(f"margins must satisfy 0 <= low <= high with low finite; got {low!r}, {high!r}")
     return float(low), float(high)
 
 
 class MarginPath(Generic[Found]):
-    """For every margin λ in a range, the best of the lines ``loss·λ + constant``, and the labelling on it.
+    """For every margin λ in a range, the best of the lines ``loss·λ + constant``, and its labelling.
 
     Attributes
     ----------
     low, high : float
         The range of margins.
     breakpoints : float array
-        Where the best labelling changes, in increasing order.
+        The margins at which the best labelling changes, in increasing order.
     losses : float array
-        The loss on each piece: one more than there are breakpoints, increasing.
+        The loss on each piece, in increasing order: one more than there are breakpoints.
 
     Examples
     --------
@@ -61,13 +61,13 @@ class MarginPath(Generic[Found]):
         return len(self._lines)
 
     def __iter__(self) -> Iterator[tuple[float, float, Found]]:
-        """Go through the pieces: from which margin to which, and the labelling at the first."""
+        """Iterate over the pieces: the margins where it starts and ends, and the labelling at its start."""
         ends = [self.low, *self.breakpoints.tolist(), self.high]
         for line, low, high in zip(self._lines, ends[:-1], ends[1:], strict=True):
             yield low, high, self._solution(line, low)
 
     def value(self, margins: ArrayLike) -> NDArray[np.float64]:
-        """Return the optimum at some margins, without decoding anything."""
+        """Return the optimum at some margins, without decoding."""
         at = self._checked(margins)
         piece = np.searchsorted(self.breakpoints, at)
         return np.asarray(self.losses[piece] * at + self._constants[piece], dtype=np.float64)
@@ -80,7 +80,7 @@ class MarginPath(Generic[Found]):
     def _checked(self, margins: ArrayLike) -> NDArray[np.float64]:
         at = np.asarray(margins, dtype=np.float64)
         if not ((at >= self.low) & (at <= self.high) & (at < np.inf)).all():
-            raise ModelError(f"the path goes from {self.low:.6g} to {self.high:.6g}, got {margins!r}")
+            raise ModelError(f"the path covers {self.low:.6g} to {self.high:.6g}, got {margins!r}")
         return at
 
     def __repr__(self) -> str:
@@ -90,11 +90,11 @@ class MarginPath(Generic[Found]):
 def _envelope(
     slopes: NDArray[np.float64], constants: NDArray[np.float64], low: float, high: float
 ) -> tuple[list[int], list[float]]:
-    """Walk along the upper envelope: from each line on to the steeper one that crosses it first."""
+    """Walk along the upper envelope: from each line to the steeper one that crosses it first."""
     values = slopes * low + constants
     best = int(values.argmax())
     steepest = np.flatnonzero(values == values[best])
-    current = int(steepest[slopes[steepest].argmax()])  # the first of those that win right of the start
+    current = int(steepest[slopes[steepest].argmax()])  # of the best at the start, the steepest
     lines: list[int] = [current]
     points: list[float] = []
     while True:

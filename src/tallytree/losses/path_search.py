@@ -1,7 +1,7 @@
 """The optimum for a range of margins by bounds: a search wherever two pieces could meet.
 
-The optimum is convex in the margin and made of straight pieces. Where the lines of two margins cross, a
-search either finds nothing above the crossing, so that the pieces meet there, or a line between them.
+The optimum is convex and piecewise linear in the margin. Where the lines of two margins cross, a
+search either finds nothing above the crossing, so that the pieces meet there, or a line in between.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tallytree.planning.options import Options
 from tallytree.solving import best_of
 
 _MOST_SEARCHES = 32
-"""With more pieces than half of these, a whole table has all of them at once."""
+"""With more pieces than half of this, a full table is cheaper."""
 
 
 class _Line(NamedTuple):
@@ -37,11 +37,11 @@ class _Line(NamedTuple):
 
 
 class _GaveUpError(Exception):
-    """A whole table is the better way."""
+    """A full table is the better choice."""
 
 
 class _PathSearch:
-    """Searches at single margins, counted."""
+    """Searches at single margins, with a counter."""
 
     def __init__(self, query: GraphLossQuery, scaling: Scaling, options: Options) -> None:
         self.query, self.scaling, self.options = query, scaling, options
@@ -66,7 +66,7 @@ class _PathSearch:
         return _Line(found.loss, float(scaled(self.scaling, found.loss, ahead, 0.0)), found)
 
     def lines(self, low: float, high: float) -> list[_Line]:
-        """Return the lines of all pieces, and perhaps some that touch them."""
+        """Return the lines of all pieces, and possibly some that touch them."""
         known = [self.line(low), self.line(high)]
         waiting = [(known[0], known[1], low, high)]
         while waiting:
@@ -84,14 +84,14 @@ class _PathSearch:
         return known
 
     def _rounding(self, line: _Line, margin: float) -> float:
-        """Return how far above a crossing is no higher."""
+        """Return the tolerance for being above a crossing."""
         return 8 * max(line.loss, 1.0) * rounding(self.query.model.blocks) + 1e-12 * abs(line.at(margin))
 
 
 def searched_path(
     query: LossQuery[Any], scaling: Scaling, low: float, high: float, options: Options
 ) -> MarginPath[AugmentedSolution] | None:
-    """Return the path by bounds; None where that cannot be done, or a whole table is the better way."""
+    """Return the path by bounds; None if that is not supported, or if a full table is cheaper."""
     if options.strategy == "full" or high == inf or not isinstance(query, GraphLossQuery):
         return None
     try:
@@ -105,5 +105,5 @@ def searched_path(
 def _at_margin(
     query: GraphLossQuery, scaling: Scaling, lines: list[_Line], line: int, margin: float
 ) -> AugmentedSolution:
-    """Return the labelling of a line; what was shown at another margin holds for its tally."""
+    """Return the labelling of a line; a proof at another margin holds for its tally."""
     return query.augmented(lines[line].found.claiming(SAME_TALLY), scaling, margin)

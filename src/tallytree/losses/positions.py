@@ -1,4 +1,4 @@
-"""Losses that go position by position: whether a variable is right, what a confusion costs, or its number."""
+"""Losses that decompose over positions: mismatches, and the difference of label counts."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def _alone(name: str, tallies: Sequence[ArrayLike]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class _MismatchLoss(LabellingLoss):
-    """A loss of the number of variables that are wrong."""
+    """A loss of the number of mismatches."""
 
     def _wrong(self, y: Any) -> int:
         return sum(a != b for a, b in zip(self.given(y), self.right, strict=True))
 
     def reduce(self, model: Model) -> Reduction:
-        """Count the variables that are wrong."""
+        """Count the mismatches."""
         return Reduction.identity(model, [mismatches(model, self.anchor(model))])
 
 
 @dataclass(frozen=True)
 class ZeroOne(_MismatchLoss):
-    """1 if anything is wrong, else 0.
+    """1 if any variable is wrong, 0 otherwise.
 
     Examples
     --------
@@ -46,11 +46,11 @@ class ZeroOne(_MismatchLoss):
     """
 
     def __call__(self, y: Any) -> float:
-        """Return whether anything is wrong."""
+        """Return whether any variable is wrong."""
         return float(self.given(y) != self.right)
 
     def reduce(self, model: Model) -> Reduction:
-        """Count no further than the first that is wrong: two tallies."""
+        """Count mismatches, capped at 1: two tallies."""
         return Reduction.identity(model, [mismatches(model, self.anchor(model), name="wrong", cap=1)])
 
     def value(self, *tallies: ArrayLike) -> Values:
@@ -62,7 +62,7 @@ class ZeroOne(_MismatchLoss):
 
 @dataclass(frozen=True)
 class HammingDistance(_MismatchLoss):
-    """The number of variables that are wrong.
+    """The number of mismatches.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class HammingDistance(_MismatchLoss):
     """
 
     def __call__(self, y: Any) -> float:
-        """Return how many are wrong."""
+        """Return the number of mismatches."""
         return float(self._wrong(y))
 
     def value(self, *tallies: ArrayLike) -> Values:
@@ -80,7 +80,7 @@ class HammingDistance(_MismatchLoss):
         return _alone("mismatches", tallies).astype(np.float64)
 
     def linear(self) -> Line | None:
-        """Return it all: the loss is the tally."""
+        """Return the identity: the loss is the tally."""
         return 0.0, (1.0,)
 
     @property
@@ -91,7 +91,7 @@ class HammingDistance(_MismatchLoss):
 
 @dataclass(frozen=True)
 class HammingLoss(_MismatchLoss):
-    """The share of the variables that are wrong.
+    """The fraction of variables that are wrong.
 
     Examples
     --------
@@ -101,15 +101,15 @@ class HammingLoss(_MismatchLoss):
     """
 
     def __call__(self, y: Any) -> float:
-        """Return the share that is wrong."""
+        """Return the fraction of mismatches."""
         return self._wrong(y) / len(self.right) if self.right else 0.0
 
     def value(self, *tallies: ArrayLike) -> Values:
-        """Return the tally as a share."""
+        """Return the tally as a fraction."""
         return _alone("mismatches", tallies) / max(len(self.right), 1)
 
     def linear(self) -> Line | None:
-        """Return it all."""
+        """Return the linear function."""
         return 0.0, (1 / max(len(self.right), 1),)
 
     bounds = (0.0, 1.0)
@@ -117,9 +117,9 @@ class HammingLoss(_MismatchLoss):
 
 @dataclass(frozen=True)
 class LabelCount(LabellingLoss):
-    """How far the mean state number is off: ``|Σ y - Σ y*| / M``.
+    """The error of the mean state number: ``|Σ y - Σ y*| / M``.
 
-    With two states, the difference between the numbers of positives, predicted and true.
+    With two states, the difference between the predicted and the true number of positives.
 
     Examples
     --------
@@ -131,7 +131,7 @@ class LabelCount(LabellingLoss):
     def _numbers(self, states: list[Any]) -> list[int]:
         if any(isinstance(state, str) for state in states):
             raise ModelError(
-                "LabelCount adds up the numbers of states, and the labelling has names; use loss.on(model), "
+                "LabelCount adds up state numbers, but the labelling has names; use loss.on(model), "
                 "which knows their numbers"
             )
         return states
@@ -141,7 +141,7 @@ class LabelCount(LabellingLoss):
         return sum(self._numbers(self.right))
 
     def __call__(self, y: Any) -> float:
-        """Return the difference of the sums, for each variable."""
+        """Return the difference of the sums, divided by the number of variables."""
         numbers = self._numbers(self.given(y))
         return abs(sum(numbers) - self._target) / len(numbers) if numbers else 0.0
 
@@ -151,13 +151,13 @@ class LabelCount(LabellingLoss):
         return Reduction.identity(model, [Statistic(pairs, name="label_sum")])
 
     def value(self, *tallies: ArrayLike) -> Values:
-        """Return the distance of the tally from that of the truth, for each variable."""
+        """Return the distance of the tally from that of the truth, divided by the number of variables."""
         distance = np.abs(_alone("label_sum", tallies) - self._target)
         return np.asarray(distance / max(len(self.right), 1), dtype=np.float64)
 
     @property
     def bounds(self) -> Bounds:
-        """From 0; how far up depends on the number of states."""
+        """From 0; the upper bound depends on the number of states."""
         if self._model is None:
             return 0.0, np.inf
         most = int((self._model.cardinalities - 1).sum())

@@ -1,6 +1,6 @@
-"""A loss on a model or a forest, asked once: what it counts, the score of the truth, and the way back.
+"""A loss on a model or a forest: what it counts, the score of the truth, and the translation of answers.
 
-The statistics of the loss make a :class:`tallytree.planning.query.Query`; margin and slack scaling, with any
+The statistics of the loss make a :class:`tallytree.planning.query.Query`; margin and slack scaling, for any
 margin, are objectives on its last table. A loss that is linear in its statistics can be folded into the score
 instead, which needs no tally.
 """
@@ -46,23 +46,23 @@ Augmented = TypeVar("Augmented")
 class LossQuery(ABC, Generic[Augmented]):
     """A loss on a model or a forest."""
 
-    model: Any  # what was asked about, restricted
-    loss: Loss  # in the subject's terms
+    model: Any  # the original model, restricted
+    loss: Loss  # with the states or labels of the model
     truth_score: float  # the score of the truth
     query: Query[Any]  # what the loss counts, under the constraint
 
     @property
     @abstractmethod
     def line(self) -> Line | None:
-        """The loss as a linear function of what it counts: the constant and the coefficients."""
+        """The loss as a linear function of its counts: the constant and the coefficients."""
 
     @abstractmethod
     def value(self, *tallies: ArrayLike) -> Values:
-        """Compute the loss from what it counts, elementwise."""
+        """Compute the loss from its counts, elementwise."""
 
     @abstractmethod
     def table(self, options: Options, scaling: Scaling, margins: Sequence[float] | None) -> TallyTable[Any]:
-        """Plan and run the query; for given margins, what cannot be an answer may be left out."""
+        """Plan and run the query; for given margins, tallies that cannot be optimal may be left out."""
 
     @abstractmethod
     def folded_best(self, margin: float, options: Options) -> Augmented:
@@ -70,14 +70,14 @@ class LossQuery(ABC, Generic[Augmented]):
 
     @abstractmethod
     def augmented(self, answer: Any, scaling: Scaling, margin: float) -> Augmented:
-        """Put the loss to an answer of the query, certified by its definition."""
+        """Attach the loss to an answer of the query, certified by definition."""
 
     def searched(self, scaling: Scaling, margin: float, options: Options) -> Augmented | None:
-        """Answer by a search that needs no table, where the loss has one."""
+        """Answer by a search that needs no table, if the loss supports it."""
         return None
 
     def objective(self, scaling: Scaling, margin: float) -> Objective:
-        """Return ``H(score, *tallies)`` of what the loss counts."""
+        """Return ``H(score, *tallies)`` for the counts of the loss."""
 
         def objective(score: Any, *tallies: Any) -> Values:
             return scaled(scaling, self.value(*tallies), score - self.truth_score, margin)
@@ -95,7 +95,7 @@ def loss_query(
     fixed: Fixed | None = None,
     allowed: Allowed | None = None,
 ) -> LossQuery[Any]:
-    """Ask about a loss: the truth is encoded and scored, what the loss counts is bound."""
+    """Make the query of a loss: the truth is encoded and scored, and the counts of the loss are bound."""
     return GraphLossQuery(checked_model(model), loss, truth, where, (fixed, allowed))
 
 
@@ -105,7 +105,7 @@ class GraphLossQuery(LossQuery[AugmentedSolution]):
     Attributes
     ----------
     model : Model
-        The one that is asked about, restricted.
+        The original model, restricted.
     """
 
     def __init__(
@@ -117,20 +117,20 @@ class GraphLossQuery(LossQuery[AugmentedSolution]):
         restriction: tuple[Fixed | None, Allowed | None],
     ) -> None:
         if not isinstance(loss, Loss):
-            raise ModelError(f"a loss such as tallytree.losses.FBeta(truth) is needed, got {loss!r}")
+            raise ModelError(f"expected a loss such as tallytree.losses.FBeta(truth), got {loss!r}")
         self.loss = loss.on(model)
         compared = self.loss.anchor(model) if truth is None else truth
         self.truth_score = model.score(compared)
         if self.truth_score == -np.inf:
             raise ModelError(
-                "the truth scores -inf: the model forbids it, so no labelling can be compared with it"
+                "the truth scores -inf, so the model forbids it and no labelling can be compared with it"
             )
         self.model = model.restricted(*restriction)
         self._where, self._compared = where, compared
 
     @cached_property
     def reduction(self) -> Reduction:
-        """The model on which the loss is counted; made when it is needed."""
+        """The model on which the loss is counted, made on demand."""
         return self.loss.reduce(self.model)
 
     @cached_property
@@ -163,16 +163,16 @@ class GraphLossQuery(LossQuery[AugmentedSolution]):
 
     @property
     def start(self) -> NDArray[np.int64] | None:
-        """The truth, where the model that is solved is the one that was asked about."""
+        """The truth, if the model that is solved is the original one."""
         trivial = self.query.reduction is not None and self.query.reduction.trivial
         return self.model.encode(self._compared) if trivial else None
 
     def question(self, scaling: Scaling, margin: float) -> Question:
-        """Ask for the best at one margin; the truth is a labelling to start from."""
+        """Ask for the optimum at one margin, starting from the truth."""
         return Question(scaling, margin, self.truth_score, self.loss.value, quotient(self.loss), self.start)
 
     def searched(self, scaling: Scaling, margin: float, options: Options) -> AugmentedSolution | None:
-        """Search for the best sentence; one that takes long gives way to a table, if there can be one."""
+        """Search for the best sentence; a long search falls back to a table, if possible."""
         if not isinstance(self.loss, SequenceLoss) or self._where is not None or options.strategy == "full":
             return None
         truth = self.model.encode(self._compared)
@@ -193,7 +193,7 @@ class GraphLossQuery(LossQuery[AugmentedSolution]):
         return self.augmented(best_of(table, self.objective(scaling, margin)), scaling, margin)
 
     def augmented(self, answer: Solution, scaling: Scaling, margin: float) -> AugmentedSolution:
-        """Put the loss to a solution, and certify it where it was counted on another model."""
+        """Attach the loss to a solution, and certify it if it was counted on another model."""
         loss = float(self.loss.value(*answer.tally[: len(self.reduction.statistics)]))
         if not self.reduction.trivial:
             certify_loss(loss, self.loss(answer.assignment), source="the reduced model")
@@ -204,18 +204,18 @@ class GraphLossQuery(LossQuery[AugmentedSolution]):
     # --- folding ------------------------------------------------------------------------------------------
 
     def folded(self, margin: float) -> Query[Statistic]:
-        """Ask for the best labelling of the model with a multiple of the loss in its score."""
+        """Return the query for the best labelling with a multiple of the loss folded into the score."""
         assert self.line is not None
         weights = [margin * c for c in self.line[1]]
         changed = folded(self.query.subject, zip(self.query.read, weights, strict=True))
         return graph_query(Reduction.identity(changed), (), self.query.constraint)
 
     def folded_best(self, margin: float, options: Options) -> AugmentedSolution:
-        """Maximise ``λ·loss + F`` as plain MAP: the loss is a sum of local terms, as the score is."""
+        """Maximise ``λ·loss + F`` as plain MAP: the loss is a sum of local terms, like the score."""
         return self.unfolded(best_of(answered(self.folded(margin), options, Question)), margin)
 
     def unfolded(self, answer: Solution, margin: float) -> AugmentedSolution:
-        """Return a labelling of the folded model with score and tallies of its own."""
+        """Return a labelling of the folded model with its own score and tallies."""
         counted, constraint, reduction = self.query.read, self.query.constraint, self.query.reduction
         tally = [s.tally(answer.assignment) for s in counted]
         names = unique_names((*(s.name for s in counted), *answer.tally._fields))

@@ -1,6 +1,6 @@
-"""Losses that are quotients of linear functions of what they count, as the F-measure is.
+"""Losses that are quotients of linear functions of their counts, such as the F-measure.
 
-A search by bounds knows the least of such a function over a box of tallies without a table of them.
+A search by bounds can minimise such a function over a box of tallies without a table.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def _f_beta(loss: FBeta) -> Quotient:
 
 
 def _recall(loss: Recall) -> Quotient:
-    """``(|y*| - TP) / |y*|``, which is 0 without rounding where nothing is missing."""
+    """``(|y*| - TP) / |y*|``, which is exactly 0 if nothing is missing."""
     return (float(loss.size), (-1.0,)), (float(loss.size), (0.0,))
 
 
@@ -40,8 +40,8 @@ _KNOWN: tuple[tuple[type[NodeLoss], Callable[[Any], Quotient]], ...] = (
 def quotient(loss: Loss) -> Quotient | None:
     """Return the value as a quotient of linear functions of uncapped statistics; None if it is not one.
 
-    The first is not negative, the second positive, for all tallies that statistics can have. A subclass that
-    computes its value in another way is another loss.
+    The numerator is non-negative and the denominator positive for all possible tallies. Subclasses that
+    compute their value differently are excluded.
 
     Examples
     --------

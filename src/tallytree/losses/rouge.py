@@ -34,8 +34,8 @@ from tallytree.transducers.subsequences import Subsequences
 class RougeN(SequenceLoss):
     """One minus ROUGE-N: ``1 - Σ_S Σ_k min(count(k, S), count(k, y)) / Σ_S Σ_k count(k, S)``.
 
-    The sums go over the references S and their n-grams k; 0 where the references have no n-grams. The best of
-    all sentences of 40 words takes milliseconds; whole tables end at about fifteen.
+    The sums are over the references S and their n-grams k; 0 if the references have no n-grams. Finding the
+    optimum over all sentences of 40 words takes milliseconds; full tables are feasible up to about fifteen.
 
     Parameters
     ----------
@@ -44,11 +44,11 @@ class RougeN(SequenceLoss):
     n : int
         The length of the n-grams.
     clip : bool
-        Whether an n-gram counts no more often than in the reference. Without clipping, ``count(k, y)`` takes
-        the place of the minimum, and what is more than the whole counts as the whole: one tally, however
+        Whether an n-gram counts at most as often as in the reference. Without clipping, ``count(k, y)``
+        replaces the minimum, and the total is capped: one tally, however
         long the references are.
     end : str or int, optional
-        The label that ends a sentence; without it every sentence is as long as the chain.
+        The label that ends a sentence; without it, every sentence is as long as the chain.
 
     Examples
     --------
@@ -67,11 +67,11 @@ class RougeN(SequenceLoss):
 
     @property
     def remedy(self) -> str:
-        """What makes it cheaper."""
+        """How to make it cheaper."""
         return "clip=False counts all n-grams together, which is cheap" if self.clip else ""
 
     def __call__(self, y: Any) -> float:
-        """Compute the loss of a labelling from its definition."""
+        """Compute the loss of a labelling by definition."""
         found, right, whole = ngrams_of(self.sentence(y), self.n), 0, 0
         for reference in self.references:
             grams = ngrams_of(reference, self.n)
@@ -94,7 +94,7 @@ class RougeN(SequenceLoss):
         return [Group("right", {gram: sum(gram in grams for grams in self._grams) for gram in counts}, None)]
 
     def counts(self, y: Any) -> list[tuple[str, int]]:
-        """Return what :meth:`reduce` counts, of one labelling."""
+        """Return what :meth:`reduce` counts, for one labelling."""
         return group_counts(self._groups(), self.sentence(y))
 
     def reduce(self, model: Model) -> Reduction:
@@ -124,17 +124,17 @@ class RougeL(SequenceLoss):
     """One minus ROUGE-L: the mean over the references S of ``(1 + β²)·P·R / (R + β²·P)``.
 
     With L the length of the longest common subsequence of the sentence y and S, the precision P is ``L/|y|``
-    and the recall R is ``L/|S|``. Where the two have nothing in common the measure is 0, but 1 where both
-    are empty. The best of all sentences of 40 words takes milliseconds; whole tables end at about ten.
+    and the recall R is ``L/|S|``. The measure is 0 if the two have nothing in common, but 1 if both
+    are empty. Finding the optimum over all sentences of 40 words takes milliseconds; full tables up to ten.
 
     Parameters
     ----------
     truth : sequence of labels, or of such sequences
         The references.
     beta : float
-        How many times as much recall counts as precision; positive.
+        The weight of recall relative to precision; positive.
     end : str or int, optional
-        The label that ends a sentence; without it every sentence is as long as the chain.
+        The label that ends a sentence; without it, every sentence is as long as the chain.
 
     Examples
     --------
@@ -151,7 +151,7 @@ class RougeL(SequenceLoss):
         check_positive(self.beta, "beta")
 
     def __call__(self, y: Any) -> float:
-        """Compute the loss of a labelling from its definition."""
+        """Compute the loss of a labelling by definition."""
         sentence, total = self.sentence(y), 0.0
         for reference in self.references:
             common = _longest_common(sentence, reference)
@@ -168,7 +168,7 @@ class RougeL(SequenceLoss):
         return Measured("rouge-l", self.references, beta=float(self.beta), end=self.end)
 
     def counts(self, y: Any) -> list[tuple[str, int]]:
-        """Return what :meth:`reduce` counts, of one labelling."""
+        """Return what :meth:`reduce` counts, for one labelling."""
         sentence = self.sentence(y)
         common = [(f"lcs{i}", _longest_common(sentence, one)) for i, one in enumerate(self.references)]
         return [*common, ("length", len(sentence))]
@@ -180,7 +180,7 @@ class RougeL(SequenceLoss):
             return transduced(Reduction.identity(model), Subsequences(loss.references, loss.end))
         except BudgetError as error:
             raise BudgetError(
-                f"{error}. There are exponentially many in the length of the references: use shorter ones, "
+                f"{error}. Their number is exponential in the length of the references: use shorter ones, "
                 "or RougeN(clip=False)"
             ) from None
 

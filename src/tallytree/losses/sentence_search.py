@@ -1,8 +1,8 @@
-"""The best sentence by bounds: losses of sentences at lengths that no compiled machine reaches.
+"""The best sentence by bounds, for lengths that no compiled machine can handle.
 
-The whole table of clipped n-grams, or of longest common subsequences, is exponential in the length of the
-references. A search by bounds needs a few plain passes and the beginnings of sentences that can still win
-(:mod:`tallytree.bounding.sentences` has the argument).
+The full table of clipped n-grams, or of longest common subsequences, is exponential in the length of the
+references. A search by bounds needs a few plain passes and the prefixes of sentences that can still be
+optimal (:mod:`tallytree.bounding.sentences` has the proof).
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from tallytree.planning.options import Options
 from tallytree.running.sentences import Found, Measured, Searched, chain_tables, searched
 from tallytree.transducers.encodings import alphabets_of
 
-_TRIED = 2_000_000  # cells: about two seconds, before a whole table is tried
-_WORK = 16  # of a cell, in operations of a plain pass
-_BYTES = 32  # of a cell, so that the memory limit is a limit of the work as well
+_TRIED = 2_000_000  # cells, about two seconds, before a full table is tried
+_WORK = 16  # operations of a plain pass per cell
+_BYTES = 32  # per cell, so that the memory limit also limits the work
 
 
 class Unfinished(NamedTuple):
-    """What a search knows that was ended by its limits.
+    """What a search knows that reached its limits.
 
     Attributes
     ----------
     value, bound : float
-        What the best labelling has that was met, and what none exceeds.
+        The value of the best labelling found, and an upper bound on all values.
     """
 
     value: float
@@ -46,18 +46,18 @@ class Unfinished(NamedTuple):
 
 
 class SentenceSearch(NamedTuple):
-    """One question about the sentences of a chain.
+    """A problem about the sentences of a chain.
 
     Attributes
     ----------
     model : Model
     loss : SequenceLoss
-        In the terms of the model.
+        With the words as numbers of the model.
     truth : labelling
-        Whose score the others are compared with.
+        The labelling whose score the others are compared with.
     truth_score : float
     scaling, margin
-        How loss and score are put together.
+        How loss and score are combined.
     """
 
     model: Model
@@ -68,7 +68,7 @@ class SentenceSearch(NamedTuple):
     margin: float
 
     def run(self, options: Options, everything: bool) -> AugmentedSolution | Unfinished | None:
-        """Search within the memory limit, or within a share of it; None where it cannot be asked."""
+        """Search within the memory limit, or a share of it; None if it is not supported."""
         measured, limit = self.loss.measured(), options.plan.limit - options.plan.beside
         plain = options.run.backend == "native" and options.plan.precision == "double"
         tables = chain_tables(self.model) if plain and measured is not None and len(self.model) else None
@@ -86,7 +86,7 @@ class SentenceSearch(NamedTuple):
         return Unfinished(found.value - shift, found.bound - shift)
 
     def _answer(self, measured: Measured, asked: Searched, found: Found) -> AugmentedSolution:
-        """Certify what was found by the definitions of score and loss."""
+        """Certify the result by the definitions of score and loss."""
         labelling = found.labelling
         loss, score = self.loss(labelling), self.model.score(labelling)
         value = float(scaled(self.scaling, loss, score - self.truth_score, self.margin))

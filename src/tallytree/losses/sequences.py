@@ -1,7 +1,7 @@
-"""Losses of whole sentences: what is generated is compared with references, not label by label.
+"""Losses of whole sentences, which are compared with references as a whole rather than label by label.
 
 A labelling of a chain is a sentence over a vocabulary. With an **end label** it may be shorter than the
-chain: the sentence is what comes before the first end label, and after that only end labels follow.
+chain: the sentence is everything before the first end label, and only end labels follow.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Sentence = tuple[Hashable, ...]
 
 
 def ngrams_of(sentence: Sentence, n: int) -> Counter[Sentence]:
-    """Return the n-grams of a sentence, with how often each occurs.
+    """Return the n-grams of a sentence with their counts.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def ngrams_of(sentence: Sentence, n: int) -> Counter[Sentence]:
 
 
 def largest_counts(references: Sequence[Sentence], n: int) -> dict[Sentence, int]:
-    """Return the n-grams of all references with their largest count in one, in order of appearance."""
+    """Return the n-grams of all references with their largest count in one of them, in order."""
     counts: dict[Sentence, int] = {}
     for reference in references:
         for gram, count in ngrams_of(reference, n).items():
@@ -48,7 +48,7 @@ def largest_counts(references: Sequence[Sentence], n: int) -> dict[Sentence, int
 
 
 class Group(NamedTuple):
-    """One statistic: how much the occurrences of some n-grams are worth together, perhaps capped."""
+    """One statistic: the total value of the occurrences of some n-grams, possibly capped."""
 
     name: str
     worth: Mapping[Sentence, int]
@@ -56,12 +56,12 @@ class Group(NamedTuple):
 
 
 def clipped(counts: Mapping[Sentence, int]) -> list[Group]:
-    """Count each n-gram for itself, as often as it may count."""
+    """Count each n-gram separately, as often as it may count."""
     return [Group("_".join(map(str, gram)), {gram: 1}, cap) for gram, cap in counts.items()]
 
 
 def group_counts(groups: Sequence[Group], sentence: Sentence) -> list[tuple[str, int]]:
-    """Return what groups count in a sentence, by name."""
+    """Return the counts of groups in a sentence, by name."""
     found = {n: ngrams_of(sentence, n) for n in {len(gram) for group in groups for gram in group.worth}}
     sums = [sum(one * found[len(gram)][gram] for gram, one in group.worth.items()) for group in groups]
     return [
@@ -71,7 +71,7 @@ def group_counts(groups: Sequence[Group], sentence: Sentence) -> list[tuple[str,
 
 
 def counted(model: Model, groups: Sequence[Group], end: Any, *, length: bool) -> Reduction:
-    """Return a reduction that counts groups of n-grams, and the length of the sentence if asked to."""
+    """Return a reduction that counts groups of n-grams, and optionally the length of the sentence."""
     worth: dict[Sentence, list[int]] = {}
     for i, group in enumerate(groups):
         for gram, one in group.worth.items():
@@ -94,32 +94,32 @@ def _length(model: Model, end: Any) -> Statistic:
 
 
 def checked_order(number: object, name: str) -> None:
-    """Refuse what is no number of labels, at least one."""
+    """Raise an error unless a number is a positive integer."""
     if not isinstance(number, (int, np.integer)) or isinstance(number, bool) or number < 1:
-        raise ModelError(f"{name} is a whole number, at least 1, got {number!r}")
+        raise ModelError(f"{name} must be an integer of at least 1, got {number!r}")
 
 
 @dataclass(frozen=True)
 class SequenceLoss(Loss):
-    """A loss of sentences, against one reference or several; on chains.
+    """A loss of sentences relative to one or more references; for chains.
 
     Parameters
     ----------
     truth : sequence of labels, or of such sequences
         The references, of any length.
     end : str or int, optional
-        The label that ends a sentence; without it every sentence is as long as the chain.
+        The label that ends a sentence; without it, every sentence is as long as the chain.
     """
 
     end: Any = field(default=None, kw_only=True)
     _model: Model | None = field(default=None, init=False, repr=False, compare=False)
 
     def on(self, model: Model) -> Self:
-        """Return the same loss in terms of a model's labels, or refuse a model that does not fit."""
+        """Return the same loss with labels as numbers of a model; raise an error if it does not fit."""
         if self._model is model:
             return self
         if self.end is not None and len(model) and (model.state_codes(self.end) < 0).any():
-            raise ModelError(f"not every variable of this model has the end label {self.end!r}")
+            raise ModelError(f"every variable must have the end label {self.end!r}, but some do not")
         names = model.states_of(0) if len(model) else None
         references = (tuple(_spoken(word, names) for word in one) for one in self.references)
         bound = replace(self, truth=tuple(references), end=_spoken(self.end, names))
@@ -131,40 +131,40 @@ class SequenceLoss(Loss):
         """The references, without end labels."""
         truth = self._required()
         if not isinstance(truth, tuple):
-            raise ModelError(f"references are sequences of labels, such as text.split(); got {truth!r}")
+            raise ModelError(f"references must be sequences of labels, such as text.split(); got {truth!r}")
         several = [isinstance(one, tuple) for one in truth]
         if any(several) and not all(several):
             raise ModelError(
-                "references are one sequence of labels or several; these are labels and sequences"
+                "references must be one sequence of labels or several; got a mixture of labels and sequences"
             )
         return tuple(map(self._cut, truth if any(several) else (truth,)))
 
     def _cut(self, labels: Iterable[Hashable]) -> Sentence:
-        """Return what comes before the first end label."""
+        """Return everything before the first end label."""
         sentence = tuple(labels)
         ends = self.end is not None and self.end in sentence
         return sentence[: sentence.index(self.end)] if ends else sentence
 
     def sentence(self, y: Any) -> Sentence:
-        """Return the sentence of a labelling: what comes before the first end label."""
+        """Return the sentence of a labelling: everything before the first end label."""
         if self._model is not None:
             return self._cut(flat(self._model.labels(y)))
         labels = flat(y)
         if _mixed([*labels, *(word for one in self.references for word in one)]):
             raise ModelError(
-                "the references and the labelling are not in the same terms, one has names where the other "
-                "has numbers; use loss.on(model), which knows both"
+                "the references and the labelling cannot be compared: one has names where the other "
+                "has numbers; use loss.on(model), which handles both"
             )
         return self._cut(labels)
 
     def anchor(self, model: Model) -> NDArray[np.int64]:
-        """Return the first reference, filled up with end labels."""
+        """Return the first reference, padded with end labels."""
         loss = self.on(model)
         first, size = loss.references[0], len(model)
         if len(first) > size or (len(first) < size and self.end is None):
             raise ModelError(
-                f"the first reference has {len(first)} labels and the model {size} variables, so it has no "
-                "score; give the labelling to compare with as truth=, or an end label to fill it up with"
+                f"the first reference has {len(first)} labels, but the model has {size} variables, so it has "
+                "no score; pass the labelling to compare with as truth=, or an end label to pad it with"
             )
         try:
             return model.encode([*first, *[loss.end] * (size - len(first))])
@@ -174,11 +174,11 @@ class SequenceLoss(Loss):
             ) from None
 
     def measured(self) -> Measured | None:
-        """Return what sentences are measured by, for a search without machines; None: there is none."""
+        """Return the measure for a search without machines; None if not supported."""
         return None
 
     def counts(self, y: Any) -> list[tuple[str, int]]:
-        """Return what :meth:`reduce` counts, of one labelling; for losses that are measured."""
+        """Return what :meth:`reduce` counts, for one labelling; for losses with a measure."""
         raise NotImplementedError
 
     @property
@@ -192,5 +192,5 @@ def _mixed(labels: Iterable[Hashable]) -> bool:
 
 
 def _spoken(word: Any, names: tuple[str, ...] | None) -> Any:
-    """Return a word as the model says it: by name where it has names."""
+    """Return a word as the model writes it: by name if it has names."""
     return names[word] if names is not None and isinstance(word, int) and 0 <= word < len(names) else word

@@ -8,7 +8,7 @@ from tallytree.answers.solution import Solution
 
 
 class AugmentedSolution(Solution):
-    """The labelling that maximises a loss together with the score.
+    """The labelling that maximises a combination of loss and score.
 
     Attributes
     ----------
@@ -20,7 +20,7 @@ class AugmentedSolution(Solution):
     truth_score : float
         The score of the truth.
     score, tally, assignment, labels
-        As for every :class:`Solution`, on the model that was asked about.
+        As for :class:`Solution`, on the original model.
     """
 
     loss: float
@@ -31,7 +31,7 @@ class AugmentedSolution(Solution):
 
     @classmethod
     def complete(cls, **content: Any) -> AugmentedSolution:
-        """Make one of all that it has; the labelling is read-only already."""
+        """Make a solution from all its fields; the labelling is already read-only."""
         solution: AugmentedSolution = object.__new__(cls)
         vars(solution).update(content)
         return solution

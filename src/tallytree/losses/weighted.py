@@ -1,8 +1,8 @@
-"""The weighted Hamming loss: what it costs to take one state for another, ``Σ_i weight[y*_i, y_i]``.
+"""The weighted Hamming loss: a cost for each confusion of states, ``Σ_i weight[y*_i, y_i]``.
 
-Statistics are integers, weights are not. Two ways lead from one to the other, and the smaller one is taken:
-where all weights are multiples of one number, their sum is an integer multiple of it (a *lattice*, one
-statistic); otherwise the positions are counted that cost each distinct weight (*counts*, one statistic each).
+Statistics are integers, but weights need not be. Of two representations, the smaller one is used:
+if all weights are multiples of one number, their sum is an integer multiple of it (a *lattice*, one
+statistic); otherwise the positions with each distinct weight are counted (*counts*, one statistic each).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tallytree.model.model import Model
 from tallytree.reductions.reduction import Reduction
 from tallytree.statistics.statistic import Statistic
 
-_FINEST = 10**6  # the largest denominator that a lattice is looked for with
+_FINEST = 10**6  # the largest denominator tried for a lattice
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class WeightedHamming(LabellingLoss):
     Parameters
     ----------
     truth : labelling, optional
-        What is right.
+        The true labelling.
     weight : (N, N) array-like
-        What it costs to predict the state of the column where that of the row is right; by number of state.
+        ``weight[a, b]`` is the cost of predicting state ``b`` if ``a`` is true; by state number.
 
     Examples
     --------
@@ -57,26 +57,26 @@ class WeightedHamming(LabellingLoss):
             table = np.empty(0)
         if table.ndim != 2 or table.shape[0] != table.shape[1] or not np.isfinite(table).all():
             raise ModelError(
-                f"weight is a square table of finite numbers, weight[truth, predicted]; got {self.weight!r}"
+                f"weight[truth, predicted] must be a square array of finite numbers, got {self.weight!r}"
             )
         object.__setattr__(self, "weight", plain(table))
 
     @cached_property
     def _rows(self) -> NDArray[np.float64]:
-        """What each state costs, variable by variable."""
+        """The cost of each state, variable by variable."""
         table = np.array(self.weight)
         numbers = self.right
         if any(isinstance(state, str) for state in numbers):
             raise ModelError(
-                "weights go by the number of a state, and the labelling has names; use loss.on(model), which "
+                "weights are indexed by state number, but the labelling has names; use loss.on(model), which "
                 "knows their numbers"
             )
         if any(not 0 <= state < len(table) for state in numbers):
-            raise ModelError(f"the weights are for {len(table)} states, the truth is {numbers}")
+            raise ModelError(f"weight is for {len(table)} states, but the truth is {numbers}")
         return table[numbers] if numbers else np.zeros((0, len(table)))
 
     def __call__(self, y: Any) -> float:
-        """Add up what the positions cost."""
+        """Add up the costs of the positions."""
         weight, pairs = self.weight, zip(self.right, self.given(y), strict=True)
         self._rows  # noqa: B018  (refuses names)
         return float(sum(weight[right][given] for right, given in pairs))
@@ -85,7 +85,7 @@ class WeightedHamming(LabellingLoss):
 
     @property
     def way(self) -> Literal["lattice", "counts"]:
-        """Which statistics are counted: the sum of the weights on a lattice, or each weight for itself."""
+        """What is counted: the sum of the weights on a lattice, or each weight separately."""
         lattice = self._lattice
         if lattice is None:
             return "counts"
@@ -93,7 +93,7 @@ class WeightedHamming(LabellingLoss):
 
     @cached_property
     def _lattice(self) -> tuple[NDArray[np.int64], Fraction] | None:
-        """The costs as multiples of one number, and that number; None if there is none."""
+        """The costs as multiples of one number, and that number; None if there is no such number."""
         exact = {w: Fraction(w).limit_denominator(_FINEST) for w in np.unique(self._rows).tolist()}
         if any(float(fraction) != w for w, fraction in exact.items()):
             return None
@@ -111,7 +111,7 @@ class WeightedHamming(LabellingLoss):
 
     @cached_property
     def _distinct(self) -> list[float]:
-        """The distinct weights that a position can cost, without zero."""
+        """The distinct non-zero weights that a position can have."""
         return [w for w in np.unique(self._rows).tolist() if w]
 
     @property
@@ -120,7 +120,7 @@ class WeightedHamming(LabellingLoss):
         return min(prod(n + 1 for n in places), comb(len(self._rows) + len(places), len(places)))
 
     def reduce(self, model: Model) -> Reduction:
-        """Count the weights on the model itself, in the smaller of the two ways."""
+        """Count the weights on the model itself, using the smaller of the two representations."""
         self._check_states(model)
         if self.way == "lattice":
             assert self._lattice is not None
@@ -131,7 +131,7 @@ class WeightedHamming(LabellingLoss):
 
     @property
     def _names(self) -> tuple[str, ...]:
-        """What the statistics are called."""
+        """The names of the statistics."""
         if self.way == "lattice":
             return ("weight_units",)
         return tuple(f"weight_{k}" for k in range(len(self._distinct)))
@@ -139,19 +139,19 @@ class WeightedHamming(LabellingLoss):
     def _check_states(self, model: Model) -> None:
         if (model.cardinalities != len(self.weight)).any():
             raise ModelError(
-                f"the weights are for {len(self.weight)} states, and not all variables of the model have as "
+                f"weight is for {len(self.weight)} states, but not all variables of the model have that "
                 f"many: {model.cardinalities[:8].tolist()}"
             )
 
     def value(self, *tallies: ArrayLike) -> Values:
-        """Compute the loss from the units of the lattice, or from the count of each weight."""
+        """Compute the loss from the lattice units, or from the count of each weight."""
         _, coefficients = self.linear()
         counts = columns(self._names, tallies).values()
         costs = (c * count for c, count in zip(coefficients, counts, strict=True))
         return np.asarray(sum(costs, np.float64(0.0)), dtype=np.float64)
 
     def linear(self) -> Line:
-        """Return it all."""
+        """Return the linear function."""
         if self.way == "lattice":
             assert self._lattice is not None
             return 0.0, (float(self._lattice[1]),)
@@ -159,7 +159,7 @@ class WeightedHamming(LabellingLoss):
 
     @property
     def bounds(self) -> Bounds:
-        """From the cheapest state everywhere to the dearest."""
+        """From the cheapest state everywhere to the most expensive."""
         if self.bound and not any(isinstance(state, str) for state in self.right):
             return float(self._rows.min(axis=1).sum()), float(self._rows.max(axis=1).sum())
         smallest, largest = np.min(self.weight), np.max(self.weight)

@@ -1,1 +1,1 @@
-"""What is scored: variables with their states, and factors over them."""
+"""Models: variables with their states, and factors over them."""

@@ -1,8 +1,8 @@
-"""Factors in bulk: many scopes of one kind, and one table for each of them or one that they share.
+"""Factors in bulk: many scopes of the same kind, with one table each or one shared table.
 
-A sum over small scopes, ``Σ_t f_t(y_Ct)``, is stored as blocks: the factors whose tables have the same shape
-lie in two arrays, ``scopes[K, arity]`` and ``tables[K or 1, n_1, …, n_arity]``. The score ``F`` of a model
-has float64 tables, a statistic ``G`` has int64 tables. ``pairs.py`` makes blocks of what users write.
+A sum over small scopes, ``Σ_t f_t(y_Ct)``, is stored as blocks: factors whose tables have the same shape
+are stored in two arrays, ``scopes[K, arity]`` and ``tables[K or 1, n_1, …, n_arity]``. The score ``F`` of a
+model has float64 tables, a statistic ``G`` has int64 tables. ``pairs.py`` converts user input to blocks.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ LARGEST_INTEGER = 2**40
 """Entries of statistics stay below this in magnitude."""
 
 
-_SHARED = 16  # so many scopes for each table make tables shared
+_SHARED = 16  # scopes per table from which tables are shared
 
 
 @final
 class Block(Frozen):
-    """One kind of factor over many scopes.
+    """Factors of the same shape over many scopes.
 
-    `scopes`: the variables of each factor, in the order the user wrote. `tables`: one table per scope, or one
-    shared by all; axis ``i`` of ``tables[k]`` belongs to ``scopes[k, i]``. `key`: ``digest(scopes)``, where
-    it is already known.
+    `scopes`: the variables of each factor, in the order given by the user. `tables`: one table per scope, or
+    one shared by all; axis ``i`` of ``tables[k]`` belongs to ``scopes[k, i]``. `key`: ``digest(scopes)``, if
+    already known.
 
     Notes
     -----
-    Read-only arrays are shared; writable ones, and views of such, are copied.
+    Read-only arrays are shared; writable arrays, and views of them, are copied.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Block(Frozen):
 
     @property
     def key(self) -> bytes:
-        """The digest of the scopes alone: what the skeleton cache looks at."""
+        """The digest of the scopes alone, used by the skeleton cache."""
         if self._key is None:
             set_once(self, "_key", digest(self.scopes))
         assert self._key is not None
@@ -71,7 +71,7 @@ class Block(Frozen):
         return int(self.scopes.shape[1])
 
     def with_tables(self, tables: NDArray[Any]) -> Block:
-        """Return a block with the same scopes and other tables."""
+        """Return a block with the same scopes and different tables."""
         return Block(self.scopes, tables, self._key)
 
     def __len__(self) -> int:
@@ -99,7 +99,7 @@ def unary_scopes(size: int) -> tuple[NDArray[np.int32], bytes]:
 def evaluate(blocks: Iterable[Block], y: NDArray[np.int64]) -> float:
     """Sum all factors at the labelling ``y``: ``Σ_t f_t(y_Ct)``.
 
-    A plain Python number: a float for float64 tables, an exact int for int64 tables.
+    Returns a Python scalar: a float for float64 tables, an exact int for int64 tables.
 
     Examples
     --------
@@ -121,9 +121,9 @@ def _block_sum(block: Block, y: NDArray[np.int64]) -> Any:
 
 
 def stacked(tables: Iterable[tuple[Sequence[int], NDArray[Any]]]) -> tuple[Block, ...]:
-    """Put (scope, table) pairs of our own, which are known to be well formed, together by shape.
+    """Group valid (scope, table) pairs by shape.
 
-    A few tables that come again and again, as the same objects, are shared.
+    Tables that occur many times as the same object are shared.
     """
     groups: dict[tuple[int, ...], tuple[list[Sequence[int]], list[NDArray[Any]]]] = {}
     for scope, table in tables:
@@ -138,7 +138,7 @@ def stacked(tables: Iterable[tuple[Sequence[int], NDArray[Any]]]) -> tuple[Block
 
 
 def _blocks(scopes: NDArray[np.int32], tables: Sequence[NDArray[Any]]) -> list[Block]:
-    """Return a block with a table for each scope, or one for each table where there are few."""
+    """Return a block with one table per scope, or one block per table if there are few tables."""
     distinct = {id(table): table for table in tables}
     if len(distinct) * _SHARED > len(tables):
         every = np.stack(tables) if len(tables) > 1 else np.ascontiguousarray(tables[0])[np.newaxis]

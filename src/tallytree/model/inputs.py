@@ -1,4 +1,4 @@
-"""The door of a model: arrays, names and labellings as users give them, checked, or refused with a reason."""
+"""Input checks of models: arrays, names and labellings as given by users."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def uniform(size: int, n: int) -> tuple[NDArray[np.int32], bytes]:
 
 
 def checked_cardinalities(cardinalities: ArrayLike) -> tuple[NDArray[np.int32], int | None]:
-    """Check the numbers of states; return them, and the one they all are, if they are."""
+    """Check the numbers of states; return them, and their common value, if they are all equal."""
     sizes = np.asarray(cardinalities)
     if is_masked(cardinalities) or sizes.ndim != 1 or (sizes.size and sizes.dtype.kind not in "iu"):
         raise ModelError(
@@ -64,7 +64,7 @@ def unary_scores(value: ArrayLike, axes: tuple[str, ...]) -> Scores:
         raise ModelError(f"unary must have shape ({', '.join(axes)}), got {scores.shape}")
     if scores.shape[-1] == 0:
         raise ModelError(
-            f"unary has shape {scores.shape}: its last axis is the states, and there must be at least one"
+            f"unary has shape {scores.shape}: its last axis holds the states, and must have at least one"
         )
     _check_entries(scores, "unary")
     return scores
@@ -88,7 +88,7 @@ def pairwise_scores(
 
 
 def checked_parents(parents: ArrayLike, size: int) -> NDArray[np.int64]:
-    """Check the parents of a forest; -1 for every root."""
+    """Check the parents of a forest; returns -1 for every root."""
     above = np.asarray(parents)
     if is_masked(parents) or above.shape != (size,) or (size and above.dtype.kind not in "iu"):
         raise ModelError(
@@ -104,8 +104,8 @@ def checked_parents(parents: ArrayLike, size: int) -> NDArray[np.int64]:
 
 
 def _check_acyclic(above: NDArray[np.int64]) -> None:
-    """Double the length of a jump until it exceeds every path: who is still inside then runs in a circle."""
-    # one more place than there are variables: the last is the way out, and leads to itself
+    """Raise an error if there is a cycle: by pointer jumping, all paths must end at a root."""
+    # one more entry than there are variables: the last is the end of all paths and points to itself
     jump = np.append(above, -1)
     for _ in range(len(above).bit_length()):
         jump = jump[jump]
@@ -116,7 +116,7 @@ def _check_acyclic(above: NDArray[np.int64]) -> None:
             circle.append(step)
         path = " → ".join(map(str, [*circle[:8], *(["…"] if len(circle) > 8 else []), start]))
         raise ModelError(
-            f"parents run in a circle: {path}; in a tree every path ends at a root, with parent -1"
+            f"parents contain a cycle: {path}; in a tree every path ends at a root, with parent -1"
         )
 
 
@@ -126,7 +126,7 @@ def _check_acyclic(above: NDArray[np.int64]) -> None:
 def state_names(
     states: Sequence[Any], sizes: NDArray[np.int32], n: int | None
 ) -> tuple[Names | None, tuple[Names, ...] | None]:
-    """Return the names that all variables share, or the names of each."""
+    """Return the state names that all variables share, or the names for each variable."""
     if all(isinstance(name, str) for name in states):
         return _common_names(tuple(states), len(sizes), n), None
     each = tuple(_names_of(i, names) for i, names in enumerate(states))
@@ -155,8 +155,7 @@ def _names_of(variable: int, names: Any) -> Names:
     what = f"states[{variable}]"
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise ModelError(
-            f"{what} is {names!r}; states is a list of names for all variables, or one list of names per "
-            "variable"
+            f"{what} is {names!r}; states must be a list of names for all variables, or one list per variable"
         )
     return _distinct(tuple(names), what)
 
@@ -182,18 +181,18 @@ def _distinct(names: tuple[Any, ...], what: str) -> Names:
 
 @lru_cache(maxsize=256)
 def numbers_of(names: Names) -> dict[str, int]:
-    """Return the number of each name."""
+    """Return a mapping from names to numbers."""
     return {name: number for number, name in enumerate(names)}
 
 
 @lru_cache(maxsize=256)
 def name_array(names: Names) -> NDArray[Any]:
-    """Return the names as an array to index."""
+    """Return the names as an array for indexing."""
     return read_only(np.array(names, dtype=object))
 
 
 def code_in(item: object, names: Names | None, n: int) -> int:
-    """Return the number of a name, or a number itself, and -1 for what is neither."""
+    """Return the number for a name or number, and -1 for anything else."""
     if isinstance(item, str):
         return -1 if names is None else numbers_of(names).get(item, -1)
     if isinstance(item, (int, np.integer)) and 0 <= item < n:
@@ -207,38 +206,38 @@ def _few(items: Iterable[Any]) -> str:
 
 
 def listed_states(names: Names | None, n: int) -> str:
-    """Return the states of a variable, for an error to show."""
-    numbers = f"0 to {n - 1}" if n > 1 else "0 alone" if n else "none"
+    """Return the states of a variable, for an error message."""
+    numbers = f"0 to {n - 1}" if n > 1 else "only 0" if n else "none"
     return numbers if not names else f"{_few(map(repr, names))} (or {numbers})"
 
 
 def suggestion(item: object, names: Names | None) -> str:
-    """Return what the user may have meant, for the end of an error."""
+    """Return a suggestion for the end of an error message."""
     if isinstance(item, float):
-        return ". Give them as integers: labelling.astype(int)"
+        return ". Pass integers: labelling.astype(int)"
     if not isinstance(item, str):
         return ""
     if names is None:
-        return ". It has no names for them: give them to the model, or use numbers"
+        return ". The model has no names for them: pass names to the model, or use numbers"
     close = get_close_matches(item, names, 1)
     return f". Did you mean {close[0]!r}?" if close else ""
 
 
 def labelling_array(labelling: ArrayLike) -> NDArray[Any]:
-    """Return a labelling as an array of numbers or of anything, but rectangular."""
+    """Return a labelling as a rectangular array of numbers or objects."""
     if is_masked(labelling):
-        raise ModelError("the labelling is a masked array, and some entries are masked: give every state")
+        raise ModelError("the labelling has masked entries; give a state for every variable")
     try:
         array = np.asarray(labelling)
         if array.size and array.dtype.kind not in "biu":
-            array = np.array(labelling, dtype=object)  # keeps numbers apart from names
+            array = np.array(labelling, dtype=object)  # keeps numbers and names apart
     except ValueError as error:
-        raise ModelError(f"a labelling is a rectangular array of states: {error}") from None
+        raise ModelError(f"a labelling must be a rectangular array of states: {error}") from None
     return array
 
 
 def whole_number(value: object, noun: str, *, least: int) -> int:
-    """Return an integer that is large enough; anything else is an error that names it."""
+    """Return an integer of at least ``least``; raise an error that uses ``noun`` otherwise."""
     try:
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:

@@ -1,8 +1,8 @@
 """The model: discrete variables and their score, ``F(y) = Σ_t f_t(y_Ct)``.
 
-A :class:`Model` is made from (scope, table) pairs, or, much faster, from whole arrays: ``Model.chain``,
-``Model.tree`` and ``Model.grid``. Bad data is refused here. Its variables, states and their names are those
-of the :class:`Space` that it scores.
+A :class:`Model` is built from (scope, table) pairs, or, much faster, from whole arrays: ``Model.chain``,
+``Model.tree`` and ``Model.grid``. Invalid data is rejected here. The variables, states and names are those
+of its :class:`Space`.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class Model(Space):
         The number of states of each variable, at least one.
     factors : iterable of (scope, table)
         A scope is a tuple of distinct variable numbers in any order, and may be empty (a constant); axis
-        ``i`` of the table belongs to ``scope[i]``. Scores are at most 1e290 in size, or -inf to forbid.
-        Scopes may come again: factors add up.
+        ``i`` of the table belongs to ``scope[i]``. Scores are at most 1e290 in magnitude, or -inf to forbid.
+        Scopes may be repeated: factors add up.
     variables : sequence of str, optional
         A name for each variable.
     states : sequence of str, or one such sequence per variable, optional
-        The names of the states, common to all variables or for each of them.
+        The names of the states, shared by all variables or for each of them.
 
     Attributes
     ----------
@@ -51,11 +51,11 @@ class Model(Space):
     shape : tuple of int
         The shape of a labelling: (M,), or (rows, columns) on grids.
     states : tuple of str, tuple of tuples of str, or None
-        The names of the states, common or for each variable.
+        The names of the states, shared or for each variable.
     variables : tuple of str or None
         The names of the variables.
     alike : int or None
-        The number of states, where all variables have the same states, names included.
+        The number of states if all variables have the same states, including names.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class Model(Space):
         variables: Sequence[str] | None = None,
         states: Sequence[str] | Sequence[Sequence[str]] | None = None,
     ) -> Model:
-        """Make a model of float64 blocks, which are checked block by block and not copied.
+        """Make a model from float64 blocks, which are checked but not copied.
 
         Parameters
         ----------
@@ -102,7 +102,7 @@ class Model(Space):
         blocks : iterable of Block
             The factors in bulk.
         shape : tuple of int, optional
-            The shape of a labelling, (M,) by default.
+            The shape of a labelling; (M,) by default.
         variables, states : optional
             Names, as for :class:`Model`.
         """
@@ -114,7 +114,7 @@ class Model(Space):
         places = (len(sizes),) if shape is None else shape
         if prod(places) != len(sizes):
             raise ModelError(
-                f"shape {places} has {prod(places)} places, but the model has {len(sizes)} variables"
+                f"shape {places} has {prod(places)} entries, but the model has {len(sizes)} variables"
             )
         return _made(sizes, parts, places, states, variables, n)
 
@@ -127,8 +127,8 @@ class Model(Space):
         unary : array-like of shape (M, N)
             ``unary[i, a]`` is the score of state ``a`` at variable ``i``.
         pairwise : array-like of shape (N, N) or (M - 1, N, N)
-            ``pairwise[i, a, b]`` is the score of ``a`` at variable ``i`` followed by ``b`` at ``i + 1``; one
-            table may serve all.
+            ``pairwise[i, a, b]`` is the score of ``a`` at variable ``i`` followed by ``b`` at ``i + 1``; a
+            single table is used for all pairs.
         states : sequence of str, optional
             The names of the N states.
 
@@ -150,12 +150,12 @@ class Model(Space):
         Parameters
         ----------
         parents : integer array-like of shape (M,)
-            The parent of each variable, negative for roots; in any order.
+            The parent of each variable, negative for roots. Parents need not come before children.
         unary : array-like of shape (M, N)
             ``unary[i, a]`` is the score of state ``a`` at variable ``i``.
         pairwise : array-like of shape (N, N) or (M, N, N)
             ``pairwise[i, a, b]`` is the score of state ``a`` at the parent of ``i`` and ``b`` at ``i``
-            itself; the entries of roots are ignored. One table may serve all.
+            itself; the entries of roots are ignored. A single table is used for all edges.
         states : sequence of str, optional
             The names of the N states.
 
@@ -179,18 +179,18 @@ class Model(Space):
     ) -> Model:
         """Make a grid of R rows and C columns with N states each.
 
-        Variable ``r * C + c`` lies at row r and column c.
+        Variable ``r * C + c`` is at row r and column c.
 
         Parameters
         ----------
         unary : array-like of shape (R, C, N)
             ``unary[r, c, a]`` is the score of state ``a`` at ``(r, c)``.
         vertical : array-like of shape (N, N) or (R - 1, C, N, N)
-            ``vertical[r, c, a, b]`` is the score of ``a`` at ``(r, c)`` above ``b`` at ``(r + 1, c)``; one
-            table may serve all.
+            ``vertical[r, c, a, b]`` is the score of ``a`` at ``(r, c)`` above ``b`` at ``(r + 1, c)``; a
+            single table is used for all pairs.
         horizontal : array-like of shape (N, N) or (R, C - 1, N, N)
             ``horizontal[r, c, a, b]`` is the score of ``a`` at ``(r, c)`` left of ``b`` at ``(r, c + 1)``;
-            one table may serve all.
+            a single table is used for all pairs.
         states : sequence of str, optional
             The names of the N states.
 
@@ -221,7 +221,7 @@ class Model(Space):
 
     @property
     def key(self) -> tuple[bytes, ...]:
-        """Digests of the cardinalities and of the scopes of each block: what the skeleton cache looks at."""
+        """Digests of the cardinalities and of the scopes of each block, used by the skeleton cache."""
         if self._key is None:
             size = len(self.cardinalities)
             first = digest(self.cardinalities) if self.alike is None else uniform(size, self.alike)[1]
@@ -234,21 +234,21 @@ class Model(Space):
         return evaluator(self.cardinalities, self.blocks)(self.encode(labelling))[0]
 
     def restricted(self, fixed: Fixed | None = None, allowed: Allowed | None = None) -> Model:
-        """Return the model on fewer labellings, with the same scores; all others score -inf.
+        """Return the model restricted to fewer labellings; all others score -inf.
 
         Parameters
         ----------
         fixed : mapping of variable to state, optional
-            The state that a variable must take; variables and states by name or number, on grids also by
-            ``(row, column)``.
+            The state that each given variable must take; variables and states by name or number, on grids
+            also by ``(row, column)``.
         allowed : mapping of variable to list of states, optional
-            The states that a variable may take.
+            The states that each given variable may take.
 
         Returns
         -------
         Model
-            Of the same shape, if every variable that is named has a factor of its own, as in chains, trees
-            and grids: plans serve both.
+            With the same shape, so that plans can be shared, if every restricted variable has a unary factor,
+            as in chains, trees and grids.
 
         Raises
         ------

@@ -1,6 +1,6 @@
-"""The (scope, table) pairs that users write, checked and grouped into blocks.
+"""(scope, table) pairs from users, checked and grouped into blocks.
 
-Malformed input is rejected here, so that the inside of the library checks nothing again.
+Malformed input is rejected here, so that the rest of the library need not check it again.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Pair = tuple[Iterable[int], ArrayLike]
 MOST_VARIABLES = 2**31 - 1
 
 LARGEST_SCORE = 1e290
-"""Finite scores are at most this large: sums of as many as fit a memory stay far below the largest double."""
+"""Largest magnitude of a finite score: sums of as many as fit in memory stay far below the largest double."""
 
 Name = Callable[[int], str]
-"""What the ``k``-th factor of a block is called in the text of an error."""
+"""Names the ``k``-th factor of a block in an error message."""
 
 
 def from_pairs(
@@ -36,24 +36,24 @@ def from_pairs(
 ) -> tuple[Block, ...]:
     """Group (scope, table) pairs into blocks, by the shape of the table.
 
-    Blocks come in the order in which their shapes first appear, and pairs keep their order inside a block. A
-    scope may be in any order, may come again, and may be empty (a constant).
+    Blocks are in the order in which their shapes first appear, and pairs keep their order within a block. A
+    scope may be in any order, may be repeated, and may be empty (a constant).
 
     Parameters
     ----------
     pairs : iterable of (scope, table)
         A scope is an iterable of distinct variable numbers; a table has one axis per variable of its scope.
     dtype : numpy.float64 or numpy.int64
-        Scores (at most 1e290 in size, or -inf), or integers below 2**40 in magnitude.
+        Scores (at most 1e290 in magnitude, or -inf), or integers below 2**40 in magnitude.
     cardinalities : int32 array, optional
-        The number of states of each variable, where known: every axis of a table must match.
+        The number of states of each variable, if known: every axis of a table must match.
     noun : str
-        What a pair is called in the texts of errors.
+        What a pair is called in error messages.
 
     Raises
     ------
     ModelError
-        A pair is malformed; the text names it by its number and scope.
+        A pair is malformed; the message gives its number and scope.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def _block(
 
 
 def integer_tables(tables: ArrayLike, name: Name) -> NDArray[np.int64]:
-    """Return tables of integers, one for each index of the first axis, checked."""
+    """Return checked integer tables, one for each index of the first axis."""
     found: NDArray[np.int64] = _CONVERSIONS[np.int64](numeric(tables, "the array"), name)
     return found
 
@@ -120,12 +120,12 @@ def _split(pair: Pair, name: str) -> tuple[tuple[int, ...], NDArray[Any]]:
 
 
 def numeric(value: ArrayLike, name: str) -> NDArray[Any]:
-    """Return ``value`` as an array of booleans, integers or floats, or refuse it."""
+    """Return ``value`` as an array of booleans, integers or floats; raise an error otherwise."""
     if is_masked(value):
-        raise ModelError(f"{name} is a masked array, and some entries are masked; fill them: array.filled(…)")
+        raise ModelError(f"{name} is a masked array with masked entries; fill them with array.filled(…)")
     try:
         array = np.asarray(value)
-    except (TypeError, ValueError, RuntimeError) as error:  # the last from tensors that carry a gradient
+    except (TypeError, ValueError, RuntimeError) as error:  # RuntimeError: tensors that require a gradient
         raise ModelError(f"{name} is not a rectangular array of numbers: {error}") from None
     if array.dtype.kind not in "biuf":
         raise ModelError(f"{name} must hold numbers that fit 64 bits, got an array of dtype {array.dtype}")
@@ -155,10 +155,10 @@ def check_blocks(
     *,
     noun: str,
 ) -> None:
-    """Refuse blocks that do not fit a model with these cardinalities.
+    """Raise an error if blocks do not fit a model with these cardinalities.
 
-    Raises ModelError: a scope is out of range or has a variable twice, a table has another shape or dtype, a
-    score is nan, +inf or too large, or an integer is.
+    Raises ModelError if a scope is out of range or repeats a variable, a table has the wrong shape or dtype,
+    or a score is nan, +inf or too large, or an integer is too large.
     """
     for number, block in enumerate(blocks):
         _check_block(block, number, dtype, cardinalities, noun)
@@ -182,7 +182,7 @@ def _check_block(block: Block, number: int, dtype: Any, cardinalities: NDArray[n
 
 
 def _check_scopes(scopes: NDArray[Any], size: int | None, name: Name) -> None:
-    """Variables are in ``0 … size - 1``, none of them twice in a scope."""
+    """Check that variables are in ``0 … size - 1`` and not repeated within a scope."""
     outside = (scopes < 0) | (scopes >= (MOST_VARIABLES if size is None else size))
     if outside.any():
         k, i = np.argwhere(outside)[0].tolist()
@@ -198,14 +198,14 @@ def _check_scopes(scopes: NDArray[Any], size: int | None, name: Name) -> None:
 
 def _range(size: int | None) -> str:
     if size is None:
-        return f"variables are numbered from 0, below {MOST_VARIABLES}"
+        return f"variable numbers must be at least 0 and below {MOST_VARIABLES}"
     return f"the model has variables 0 to {size - 1}" if size else "the model has no variables"
 
 
 def _check_shapes(
     scopes: NDArray[Any], shape: tuple[int, ...], cardinalities: NDArray[np.int32], name: Name
 ) -> None:
-    """Axis ``i`` of every table is as long as variable ``scopes[k, i]`` has states."""
+    """Check that axis ``i`` of every table is as long as variable ``scopes[k, i]`` has states."""
     wanted = cardinalities[scopes]
     wrong = (wanted != np.array(shape, dtype=np.int64)).any(axis=1)
     if wrong.any():
@@ -217,12 +217,12 @@ def _check_shapes(
 
 
 def check_scores(scores: NDArray[np.float64], name: Callable[[tuple[int, ...]], str]) -> None:
-    """Refuse nan, +inf and what is too large. ``name(index)`` is what an entry is called in the error."""
+    """Raise an error for nan, +inf and scores that are too large. ``name(index)`` names an entry."""
     if not are_scores(scores):
         index = tuple(np.argwhere(~_good_scores(scores))[0].tolist())
         raise ModelError(
             f"{name(index)} is {scores[index]}: a score must be finite, or -inf to forbid, and at most "
-            f"{LARGEST_SCORE:.0e} in size, so that sums are finite, too; replace this entry, or divide all "
+            f"{LARGEST_SCORE:.0e} in magnitude, so that sums stay finite; replace this entry, or divide all "
             "scores by a constant"
         )
 
@@ -235,7 +235,7 @@ def are_scores(array: NDArray[np.float64]) -> bool:
     """Say whether all entries can be scores: ``-inf``, or at most ``LARGEST_SCORE`` in size."""
     if array.size <= _FEW and np.vdot(array, array) < _PLAIN:  # one look, which nan and inf do not pass
         return True
-    if not array.max(initial=-np.inf) <= LARGEST_SCORE:  # nan is not hidden by a maximum
+    if not array.max(initial=-np.inf) <= LARGEST_SCORE:  # nan propagates through a maximum
         return False
     least = array.min(initial=0.0)
     return bool(least >= -LARGEST_SCORE or (least == -np.inf and _good_scores(array).all()))
@@ -259,14 +259,14 @@ def _to_integers(tables: NDArray[Any], name: Name) -> NDArray[np.int64]:
 
 
 def _check_integers(tables: NDArray[Any], name: Callable[[tuple[int, ...]], str]) -> None:
-    """Refuse entries that are not whole, or too large. ``name(index)`` is what an entry is called."""
+    """Raise an error for entries that are not integral, or too large. ``name(index)`` names an entry."""
     good = (tables < LARGEST_INTEGER) & (tables > -LARGEST_INTEGER)  # false for nan
     if tables.dtype.kind == "f":
         good &= np.rint(tables) == tables
     if not good.all():
         index = tuple(np.argwhere(~good)[0].tolist())
         raise ModelError(
-            f"{name(index)} is {tables[index]}: a statistic has integer entries below 2**40 in magnitude; "
+            f"{name(index)} is {tables[index]}: a statistic needs integer entries below 2**40 in magnitude; "
             "round it, or scale the table to a coarser lattice"
         )
 

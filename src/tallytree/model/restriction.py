@@ -1,7 +1,7 @@
-"""Fewer labellings, the same scores: a variable may take some of its states only, ``y_v ∈ A_v``.
+"""Models restricted to fewer labellings: a variable may take only some of its states, ``y_v ∈ A_v``.
 
-A forbidden state scores -inf. The -inf is written into the factors of one variable that a model has already,
-so that a restricted model keeps the shape of the whole one, and its plans; a variable without such a factor
+A forbidden state scores -inf. The -inf is written into the existing unary factors of the model,
+so that a restricted model keeps the shape of the original, and its plans; a variable without a unary factor
 gets one.
 """
 
@@ -19,42 +19,42 @@ from tallytree.model.pairs import from_pairs
 from tallytree.values import read_only
 
 Fixed = Mapping[Any, Any]
-"""For some variables the state they must take, all by name or number."""
+"""The state that each given variable must take, all by name or number."""
 
 Allowed = Mapping[Any, Iterable[Any]]
-"""For some variables the states they may take."""
+"""The states that each given variable may take."""
 
 Choices = Mapping[int, Sequence[int]]
-"""For some variables, by number, the numbers of the states that are left."""
+"""The numbers of the remaining states of each given variable, by number."""
 
 
 def checked_mapping(value: object, name: str) -> Mapping[Any, Any]:
-    """Return a mapping of variables, empty for None, or refuse what is none."""
+    """Return a mapping of variables, empty for None; raise an error for anything else."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):
         raise ModelError(
-            f"{name} maps variables to states, as {{0: 1}} or {{'noun': 'singular'}}; got {value!r}"
+            f"{name} must map variables to states, as in {{0: 1}} or {{'noun': 'singular'}}; got {value!r}"
         )
     return value
 
 
 def listed(value: object, what: str) -> list[Any]:
-    """Return the states of an ``allowed`` entry as a list; one state stands for a list of one."""
+    """Return the states of an ``allowed`` entry as a list; a single state becomes a list of one."""
     if isinstance(value, (str, int, np.integer)):
         return [value]
     if not isinstance(value, Iterable):
         raise ModelError(f"{what} is {value!r}; give a list of states, by name or number")
     states = list(value)
     if not states:
-        raise ModelError(f"{what} is empty: no state would be left; give at least one, or leave it out")
+        raise ModelError(f"{what} is empty, so no state would be left; give at least one, or remove it")
     return states
 
 
 def restricted_blocks(
     blocks: Sequence[Block], cardinalities: NDArray[np.int32], choices: Choices
 ) -> tuple[Block, ...]:
-    """Return the factors with -inf on all states that are not left."""
+    """Return the factors with -inf on all states that are not allowed."""
     penalties = {v: _penalty(int(cardinalities[v]), states) for v, states in choices.items()}
     single = {v for block in blocks if block.arity == 1 for v in block.scopes[:, 0].tolist()}
     further = [((v,), penalty) for v, penalty in penalties.items() if v not in single]

@@ -1,8 +1,8 @@
-"""How far two sums of the same scores can be apart.
+"""How far apart two sums of the same scores can be.
 
-A sum of n numbers, in whatever order, is off by at most ``(n - 1)·eps/2·Σ|f|`` to first order. Messages,
+A sum of n numbers, in any order, is off by at most ``(n - 1)·eps/2·Σ|f|`` to first order. Messages,
 certificates and users add the same scores in different orders, so two results that differ by no more than
-:func:`rounding` are one and the same score.
+:func:`rounding` count as the same score.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _EPSILON = float(np.finfo(np.float64).eps)
 
 
 def rounding_bound(terms: Any, magnitude: Any) -> Any:
-    """Bound the difference of any two sums of the same numbers, in whatever order: ``(8 + 2n)·eps·Σ|f|``.
+    """Bound the difference of any two sums of the same numbers, in any order: ``(8 + 2n)·eps·Σ|f|``.
 
-    `terms`: how many numbers there are. `magnitude`: the sum of their sizes.
+    `terms`: how many numbers there are. `magnitude`: the sum of their magnitudes.
 
     Examples
     --------
@@ -50,12 +50,12 @@ def rounding(blocks: Iterable[Block], *further: float) -> float:
 
 
 def magnitude(blocks: Iterable[Block]) -> float:
-    """Return what no score exceeds in size: the largest entries of all factors, ``Σ max|f|``."""
+    """Return a bound on the magnitude of all scores: the largest entries of all factors, ``Σ max|f|``."""
     return sum(map(_magnitude, blocks), 0.0)
 
 
 def lowest_score(blocks: Iterable[Block]) -> float:
-    """Return what no labelling that is allowed scores less than: the least entries of all factors.
+    """Return a lower bound on the score of every allowed labelling: the smallest entries of all factors.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def lowest_score(blocks: Iterable[Block]) -> float:
 
 
 def _least(block: Block) -> float:
-    """Sum the least scores of the tables."""
+    """Sum the smallest scores of the tables."""
     tables = np.where(np.isneginf(block.tables), np.inf, block.tables).reshape(len(block.tables), -1)
     return float(tables.min(axis=1).sum()) * _repeats(block)
 
@@ -77,22 +77,22 @@ def _magnitude(block: Block) -> float:
     """Sum the largest magnitudes of the tables; -inf is exact, whatever is added to it."""
     tables = block.tables.reshape(len(block.tables), -1)
     least = tables.min(axis=1, initial=0)
-    if np.isneginf(least).any():  # a copy of the tables, which large models are better without
+    if np.isneginf(least).any():  # copies the tables, which is avoided for large models
         least = np.where(np.isneginf(tables), 0, tables).min(axis=1, initial=0)
     largest = np.maximum(tables.max(axis=1, initial=0), -least)
     return float(largest.sum()) * (len(block) if len(largest) == 1 else 1)
 
 
-# --- large scores that all labellings have in common, and the model without them ----------------------------
-# A sum of exponentials keeps what differs between labellings only as far as the scores' own rounding allows:
-# next to 1e16 there is no room for the logarithm of a number of labellings. What a table adds to every
-# labelling changes no probability, so the largest entry of each table is taken off first, where that matters.
+# --- large scores common to all labellings, and the model without them --------------------------------------
+# A sum of exponentials resolves differences between labellings only as far as the rounding of the scores
+# allows: next to 1e16, the logarithm of a number of labellings is lost. What a table adds to every
+# labelling changes no probability, so the largest entry of each table is subtracted first if that matters.
 
-_LARGE = 2.0**20  # below, sums of exponentials are right to ten digits
+_LARGE = 2.0**20  # below this, sums of exponentials are accurate to ten digits
 
 
 def levelled(model: Model) -> tuple[Model, float]:
-    """Return a model with the same probabilities, and what was taken off all scores: nothing if it is small.
+    """Return a model with the same probabilities, and the score subtracted from it (0 if scores are small).
 
     Examples
     --------
@@ -121,19 +121,19 @@ def levelled(model: Model) -> tuple[Model, float]:
 
 
 def _most(block: Block) -> float:
-    """Return what the largest entries cannot add up to more than; inf where something is forbidden."""
+    """Return an upper bound on the sum of the largest entries; inf if something is forbidden."""
     if not block.tables.size:
         return 0.0
-    flat = block.tables.reshape(-1)  # a place is found sooner than a maximum, where there are few
+    flat = block.tables.reshape(-1)  # for short rows, finding a position is faster than a maximum
     return max(float(flat[flat.argmax()]), -float(flat[flat.argmin()])) * len(block)
 
 
 def _tops(block: Block) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Return the largest entry of each table; 0 where all is forbidden."""
+    """Return the largest entry of each table; 0 if all entries are forbidden."""
     largest = block.tables.reshape(len(block.tables), -1).max(axis=1)
     return np.where(np.isneginf(largest), 0.0, largest)
 
 
 def _repeats(block: Block) -> int:
-    """Return how many factors each table stands for."""
+    """Return how many factors share each table."""
     return len(block) if len(block.tables) == 1 else 1

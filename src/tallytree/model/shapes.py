@@ -1,6 +1,6 @@
 """Chains, trees and grids: the blocks of models whose variables all have the same states, from whole arrays.
 
-Scopes depend on the shape alone. Those of chains and grids are made once and shared by all models of a shape.
+Scopes depend only on the shape. Those of chains and grids are computed once and shared by models of a shape.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def grid(unary: ArrayLike, vertical: ArrayLike, horizontal: ArrayLike) -> Shaped
 
 
 def _blocks(*parts: tuple[Scopes, Scores]) -> tuple[Block, ...]:
-    """Put scopes and their tables together, where there are any."""
+    """Combine scopes and their tables, if there are any."""
     return tuple(Block(scopes, read_only(tables), key) for (scopes, key), tables in parts if len(scopes))
 
 

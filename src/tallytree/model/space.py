@@ -1,7 +1,7 @@
 """The space of labellings: variables, their states, and the names of both.
 
-Every labelling that comes in goes through :meth:`Space.encode`, every one that goes out through
-:meth:`Space.labels`; inside there are numbers alone.
+Every labelling from the user passes through :meth:`Space.encode`, and every labelling returned through
+:meth:`Space.labels`; internally, states are numbers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tallytree.values import Frozen, set_once
 
 
 class Space(Frozen):
-    """All labellings of some variables, before any of them has a score.
+    """All labellings of some variables, without scores.
 
     Attributes
     ----------
@@ -37,11 +37,11 @@ class Space(Frozen):
     shape : tuple of int
         The shape of a labelling: (M,), or (rows, columns) on grids.
     states : tuple of str, tuple of tuples of str, or None
-        The names of the states, common or for each variable.
+        The names of the states, shared or for each variable.
     variables : tuple of str or None
         The names of the variables.
     alike : int or None
-        The number of states, where all variables have the same states, names included.
+        The number of states if all variables have the same states, including names.
     """
 
     __slots__ = ("_common", "_each", "alike", "cardinalities", "shape", "variables")
@@ -50,8 +50,8 @@ class Space(Frozen):
     shape: tuple[int, ...]
     variables: Names | None
     alike: int | None
-    _common: Names | None  # the names of the states where all variables share them
-    _each: tuple[Names, ...] | None  # and where they do not
+    _common: Names | None  # the names of the states if all variables share them
+    _each: tuple[Names, ...] | None  # the names for each variable otherwise
 
     def _span(
         self,
@@ -71,11 +71,11 @@ class Space(Frozen):
 
     @property
     def states(self) -> Names | tuple[Names, ...] | None:
-        """The names of the states, common to all variables or for each of them; None if there are none."""
+        """The names of the states, shared by all variables or for each of them; None if there are none."""
         return self._common if self._each is None else self._each
 
     def states_of(self, variable: int) -> Names | None:
-        """Return the names of the states of one variable, None if the model has no names."""
+        """Return the names of the states of one variable; None if the model has no names."""
         return self._common if self._each is None else self._each[variable]
 
     def encode(self, labelling: ArrayLike) -> NDArray[np.int64]:
@@ -84,7 +84,7 @@ class Space(Frozen):
         Parameters
         ----------
         labelling : array-like
-            Names or numbers of states, one per variable; on grids in two dimensions, or flat.
+            Names or numbers of states, one per variable; for grids two-dimensional or flat.
 
         Raises
         ------
@@ -108,7 +108,7 @@ class Space(Frozen):
             raise ModelError(f"a labelling of this model has shape {self.shape}, got shape {array.shape}")
         flat = array.reshape(-1)
         codes = flat.astype(np.int64) if flat.dtype.kind in "biu" else self._codes(flat.tolist())
-        outside = codes.view(np.uint64) >= self.cardinalities  # negative numbers are large ones there
+        outside = codes.view(np.uint64) >= self.cardinalities  # negative numbers become large ones
         if np.count_nonzero(outside):
             variable = int(outside.argmax())
             raise self._no_state(variable, flat[variable].item())
@@ -118,7 +118,7 @@ class Space(Frozen):
         lookup = numbers_of(self._common or ())
         try:
             return np.array([lookup[item] for item in items], dtype=np.int64)
-        except (KeyError, TypeError):  # names that differ by variable, a number among the names, or an error
+        except (KeyError, TypeError):  # names that differ by variable, numbers among names, or an error
             return np.array([self._code(i, item) for i, item in enumerate(items)], dtype=np.int64)
 
     def _code(self, variable: int, item: object, what: str | None = None) -> int:
@@ -138,7 +138,7 @@ class Space(Frozen):
         )
 
     def labels(self, assignment: ArrayLike) -> NDArray[Any]:
-        """Return a labelling as the user sees it: names where the model has them, in two dimensions on grids.
+        """Return a labelling as the user sees it: names if the model has them, two-dimensional for grids.
 
         Examples
         --------
@@ -170,7 +170,7 @@ class Space(Frozen):
         return tables.reshape(len(self), -1) if grid else tables  # type: ignore[union-attr,return-value]
 
     def state_codes(self, state: str | int) -> NDArray[np.int64]:
-        """Return the number of a state for each variable, -1 where a variable does not have it.
+        """Return the number of a state for each variable, -1 if a variable does not have it.
 
         Raises
         ------
@@ -222,14 +222,14 @@ class Space(Frozen):
         return index
 
     def _flat(self, variable: object) -> object:
-        """Return the number of a place ``(row, column)`` on a grid, and anything else as it is."""
+        """Return the number of a grid cell ``(row, column)``; anything else is returned unchanged."""
         if isinstance(variable, tuple) and len(variable) == len(self.shape) == 2:
             row, column = (code_in(i, None, n) for i, n in zip(variable, self.shape, strict=True))
             return row * self.shape[1] + column if row >= 0 and column >= 0 else variable
         return variable
 
     def choices(self, fixed: Fixed, allowed: Allowed) -> dict[int, list[int]]:
-        """Return the numbers of the states that are left to the variables named."""
+        """Return the numbers of the states that each given variable may take."""
         choices = {}
         for variable, (given, states) in zip(
             self.variable_indices(allowed).tolist(), allowed.items(), strict=True
@@ -242,8 +242,8 @@ class Space(Frozen):
             code = self._code(variable, state, f"fixed[{given!r}]")
             if code not in choices.get(variable, [code]):
                 raise ModelError(
-                    f"fixed[{given!r}] is {state!r}, which allowed= does not leave to variable {variable}; "
-                    "drop one of the two"
+                    f"fixed[{given!r}] is {state!r}, which allowed= does not list for variable {variable}; "
+                    "remove one of the two"
                 )
             choices[variable] = [code]
         return choices

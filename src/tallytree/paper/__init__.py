@@ -1,1 +1,1 @@
-"""The objects of the paper, to look at and to teach with."""
+"""The objects of the paper, for inspection and teaching."""

@@ -1,15 +1,15 @@
 """The explicit construction (section 3.1 of the paper): a plain model whose variables hold the tallies.
 
 Each clique ``C_i`` of a clique tree gets one more variable ``l_i``, the tally of everything at and below it,
-and one factor that forbids what does not add up:
+and one factor that forbids inconsistent tallies:
 
     l_i = g_i(y_C) + Σ_k l_k        over the children k of C_i.
 
 The last one, the **hub** ``l_root = G(y)``, is an ordinary variable, so ``F(y) + η(G(y))`` is an ordinary
-factor graph with ``η`` as a unary factor of the hub, and every program for MAP inference can maximise it. Any
-other ``H`` becomes one by fixing the hub: for each tally ``l`` the best score with ``G(y) = l``.
+factor graph with ``η`` as a unary factor of the hub, and every MAP solver can maximise it. Any
+other ``H`` is handled by fixing the hub: for each tally ``l`` the best score with ``G(y) = l``.
 
-It is there for programs that know nothing of tallies, and to compare with. The messages of :func:`profile`
+It is for solvers that do not support tallies, and for comparison. The messages of :func:`profile`
 carry the tallies instead, which needs no factor over ``l_i`` and ``l_k`` at once.
 """
 
@@ -45,16 +45,16 @@ Integers = NDArray[np.int64]
 
 
 class _Sum(NamedTuple):
-    """How the auxiliary variable of a clique follows from what lies below it."""
+    """How the auxiliary variable of a clique depends on what is below it."""
 
     inputs: tuple[int, ...]  # variables of the clique's statistics, then the children's auxiliary variables
     states: Integers  # the state of the auxiliary variable, for all states of the inputs
-    tallies: Integers  # what its states stand for
+    tallies: Integers  # the meaning of its states
 
 
 @final
 class ExplicitModel(Frozen):
-    """A plain model in which the tallies of another one are variables; made by :func:`explicit_model`.
+    """A plain model in which the tallies of another one are variables; returned by :func:`explicit_model`.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class ExplicitModel(Frozen):
     hub : int
         The auxiliary variable of the root.
     tallies : (S, P) int64 array
-        What the states of the hub stand for.
+        The tallies of the states of the hub.
     eta : (S,) float64 array or None
         The factor of the hub.
     """
@@ -111,8 +111,8 @@ class ExplicitModel(Frozen):
     def clamp(self, *tally: int) -> Model:
         """Return the model with the hub fixed to a tally, and without η.
 
-        Its best labelling is the best one with exactly this tally, so the best of ``H(score, tally)`` over
-        all tallies is the best of any objective, slack scaling among them.
+        Its best labelling is the best one with exactly this tally, so maximising ``H(score, tally)`` over
+        all tallies works for any objective, including slack scaling.
 
         Raises
         ------
@@ -120,19 +120,17 @@ class ExplicitModel(Frozen):
             No labelling can have this tally.
         """
         if len(tally) != len(self.statistics):
-            raise ModelError(f"a tally has {len(self.statistics)} integers here, got {tally}")
+            raise ModelError(f"a tally needs {len(self.statistics)} integers here, got {tally}")
         states = np.flatnonzero((self.tallies == np.array(tally, dtype=np.int64)).all(axis=1))
         if not len(states):
-            raise InfeasibleError(
-                f"no labelling has the tally {tally}; see .tallies for those that can occur"
-            )
+            raise InfeasibleError(f"no labelling has the tally {tally}; see .tallies for the possible ones")
         fixed = np.full(len(self.tallies), -np.inf)
         fixed[states] = 0.0 if self.eta is None else -self.eta[states]
         blocks = (*self.model.blocks, *from_pairs([((self.hub,), fixed)], np.float64))
         return Model.from_blocks(self.model.cardinalities, blocks)
 
     def complete(self, labelling: ArrayLike) -> Integers:
-        """Return a labelling of the original with the states of the auxiliary variables behind it."""
+        """Return a labelling of the original, followed by the states of the auxiliary variables."""
         y = self.original.encode(labelling)
         states = np.concatenate([y, np.zeros(len(self._sums), dtype=np.int64)])
         for i in _upwards(self.tree):
@@ -141,24 +139,24 @@ class ExplicitModel(Frozen):
         return states
 
     def lift(self, assignment: ArrayLike) -> Integers:
-        """Return the labelling of the original that a labelling of the model stands for.
+        """Return the labelling of the original for a labelling of the model.
 
         Raises
         ------
         ModelError
-            The auxiliary variables do not hold the tallies: the program that found it took a forbidden one.
+            The auxiliary variables do not match the tallies: the solver returned a forbidden labelling.
         """
         states = self.model.encode(assignment)
         y = states[: len(self.original)]
         if (self.complete(y) != states).any():
             raise ModelError(
-                "the auxiliary variables of this labelling do not add up, so it scores -inf; did the program "
-                "that found it prove its answer?"
+                "the auxiliary variables of this labelling are inconsistent, so it scores -inf; did the "
+                "solver prove its answer?"
             )
         return y
 
     def solution(self, assignment: ArrayLike) -> Solution:
-        """Return the answer of a program for MAP inference in terms of the original."""
+        """Return the answer of a MAP solver in terms of the original."""
         y = self.lift(assignment)
         tally = tuple(s.tally(y) for s in self.statistics)
         score = self.original.score(y)
@@ -169,7 +167,7 @@ class ExplicitModel(Frozen):
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise TypeError(
-            "an ExplicitModel is not pickled; pickle its .model, or make it again with explicit_model"
+            "an ExplicitModel cannot be pickled; pickle its .model, or create it again with explicit_model"
         )
 
     def __repr__(self) -> str:
@@ -190,16 +188,16 @@ def explicit_model(
     model : Model
         The factor graph ``F``.
     statistics : iterable of Statistic or Recipe
-        What to tally, ``G``.
+        The statistics to tally, ``G``.
     eta : callable, optional
         ``η(*tallies)``, elementwise: the best labelling of the result maximises ``F(y) + η(G(y))``.
     memory_limit : float, optional
-        Bytes. A clique with R tallies and a child with R' has a factor of R·R' entries for each state.
+        In bytes. A clique with R tallies and a child with R' has a factor of R·R' entries for each state.
 
     Raises
     ------
     BudgetError
-        The factors would not fit the limit.
+        The factors exceed the limit.
 
     Examples
     --------
@@ -221,7 +219,7 @@ def explicit_model(
 
 
 class _Statistics:
-    """The statistics as sums of tables, those that are capped with their minima moved out."""
+    """The statistics as sums of tables, with the minima of capped ones moved out."""
 
     def __init__(self, model: Model, statistics: Sequence[Statistic]) -> None:
         self.cardinalities: list[int] = model.cardinalities.tolist()
@@ -257,7 +255,7 @@ class _Statistics:
         return variables, sums
 
     def lifted(self, tallies: Integers) -> Integers:
-        """Return sums of tables as the user sees them."""
+        """Convert sums of tables to the user's tallies."""
         return put_minima_back(tallies, self.offsets, self.caps)
 
 
@@ -270,7 +268,7 @@ def _upwards(tree: CliqueTree) -> list[int]:
 
 
 def _sums(tree: CliqueTree, parts: _Statistics, first: int, memory_limit: float) -> tuple[_Sum, ...]:
-    """Work out what the auxiliary variables can hold; what is too large is refused before it is made."""
+    """Compute the tallies of the auxiliary variables; raise an error for those that are too large."""
     sums: dict[int, _Sum] = {}
     budget = _Budget(memory_limit)
     for i in _upwards(tree):
@@ -297,7 +295,7 @@ def _sum(
 
 
 class _Budget:
-    """What is left of the memory for factors."""
+    """The remaining memory for factors."""
 
     def __init__(self, limit: float) -> None:
         self.limit = self.left = limit
@@ -319,7 +317,7 @@ class _Budget:
 
 
 def _table(one: _Sum) -> NDArray[np.float64]:
-    """Return 0 where the auxiliary variable is what the others make it, and -inf elsewhere."""
+    """Return 0 where the auxiliary variable is consistent with the others, and -inf elsewhere."""
     table = np.full((*one.states.shape, len(one.tallies)), -np.inf)
     np.put_along_axis(table, one.states[..., None], 0.0, axis=-1)
     return table
@@ -331,7 +329,7 @@ def _evaluated(eta: Eta, tallies: Integers, statistics: Sequence[Statistic]) -> 
         values = np.broadcast_to(np.asarray(eta(*tallies.T), dtype=np.float64), len(tallies))
     except (TypeError, ValueError) as error:
         raise ModelError(
-            f"eta takes one array for each of ({names}) and gives one number per row: {error}"
+            f"eta takes one array for each of ({names}) and returns one number per row: {error}"
         ) from None
     if not values.max(initial=-np.inf) < np.inf:
         row = int(np.argmax(~(values < np.inf)))

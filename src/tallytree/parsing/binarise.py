@@ -1,11 +1,11 @@
 """Trees with at most two children, and back.
 
 A node ``A → W X Y Z`` becomes ``A → W @A/W``, ``@A/W → X @A/X``, ``@A/X → Y Z``: each intermediate symbol
-(``@``) stands for the children that are still to come and remembers ``horizontal`` of those that went before.
-So unseen productions can be put together from seen pieces. With ``vertical=2`` a label also knows its parent
-(``NP^S``), with 3 its grandparent, and so on. A chain of unary nodes is one symbol (``S+VP``) or is kept.
+(``@``) stands for the remaining children and remembers ``horizontal`` of the earlier ones.
+So unseen productions can be composed of seen pieces. With ``vertical=2`` a label also includes its parent
+(``NP^S``), with 3 its grandparent, and so on. A chain of unary nodes is merged (``S+VP``) or kept.
 
-Nothing is lost: intermediate symbols are spliced out, ``^…`` is cut off, ``+`` is taken apart.
+The process is reversible: intermediate symbols are removed, ``^…`` is cut off, and ``+`` is split.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ def binarise(
     Parameters
     ----------
     tree : Tree
-        Its labels have no ``@`` in front, and no ``^`` or ``+``.
+        Its labels must not start with ``@`` or contain ``^`` or ``+``.
     horizontal : int or None
-        How many of the children before it an intermediate symbol remembers; None for all.
+        The number of earlier siblings that an intermediate symbol remembers; None for all.
     vertical : int
         1 for plain labels, 2 for labels with their parent's, and so on. Tags stay plain.
     unaries : {"collapse", "keep"}
-        Whether a chain of unary constituents is put into one symbol. Tags stay as they are.
+        Whether a chain of unary constituents is merged into one symbol. Tags stay as they are.
     tail : {"pair", "single"}
-        Whether the last intermediate symbol stands above the last two children, or above the last one. The
-        latter makes fewer rules of more symbols, which is what charts with statistics are fast on.
+        Whether the last intermediate symbol is above the last two children, or above the last one. The
+        latter gives fewer rules with more symbols, which makes charts with statistics faster.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def binarise(
         )
     for name, value, known in (("unaries", unaries, get_args(Unaries)), ("tail", tail, get_args(Tail))):
         if value not in known:
-            raise ModelError(f"{name} is one of {', '.join(map(repr, known))}, got {value!r}")
+            raise ModelError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
     return _Binariser(horizontal, vertical, unaries == "collapse", tail == "pair").tree(tree, ())
 
 
@@ -109,7 +109,7 @@ def _name(tree: Tree) -> str:
 def _check(label: str) -> None:
     if label.startswith(INTERMEDIATE) or PARENT in label or CHAIN in label:
         raise ModelError(
-            f"the label {label!r} has a mark of binarised trees in it ('{INTERMEDIATE}' in front, "
+            f"the label {label!r} contains a marker of binarised trees ('{INTERMEDIATE}' in front, "
             f"'{PARENT}' or '{CHAIN}'); rename it first"
         )
 
@@ -128,7 +128,7 @@ def labels_of(symbol: str) -> tuple[str, ...]:
 
 
 def unbinarise(tree: Tree) -> Tree:
-    """Return the tree that was binarised.
+    """Return the original of a binarised tree.
 
     Examples
     --------

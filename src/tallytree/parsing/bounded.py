@@ -1,9 +1,9 @@
-"""The best tree under a constraint, without the items that no such tree can have.
+"""The best tree under a constraint, without items that no such tree can have.
 
-With prices ``c`` taken off what a tree counts, and ``A`` the best score then, a tree of regret r with a tally
-in the window scores at most ``A - r + max c·l``. Items that come with a large regret only are left out; the
-best tree of the chart that is left says how large a regret can be at most, and if that is more than was
-thought, the chart is made once more with the right floor. Prices make ``A + max c·l`` small.
+With prices ``c`` subtracted for what a tree counts, and ``A`` the best score then, a tree of regret r with a
+tally in the window scores at most ``A - r + max c·l``. Items that only occur with a large regret are dropped;
+the best tree of the remaining chart bounds the regret, and if that is larger than assumed, the chart is
+built once more with the right floor. Prices are chosen to make ``A + max c·l`` small.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from tallytree.parsing.statistics import TreeStatistic
 from tallytree.planning.options import Options
 from tallytree.planning.query import Query
 
-_DEAR = 50  # as many times the operations of a plain chart take longer than all passes here
+_DEAR = 50  # from this many times the operations of a plain chart on, the passes here pay off
 _GOLDEN = 0.6180339887498949
 _EVALUATIONS, _ROUNDS = 24, 2
 
 Floats = NDArray[np.float64]
 Price = tuple[float, float]
-"""What a price comes to, and the price."""
+"""The bound at a price, and the price."""
 
 
 def searched_trees(query: Query[TreeStatistic], question: Question, options: Options) -> TreeProfile | None:
-    """Return a profile that has the best tree; None where the whole chart is made as always."""
+    """Return a profile that contains the best tree; None if the full chart should be built."""
     asked = question.objective is None and question.scaling == "none" and query.constraint is not None
     if not asked or options.run.backend != "native" or not _priced(query):
         return None
@@ -81,7 +81,7 @@ class _Search:
         return None
 
     def _above(self, plans: ChartPlans, floor: float) -> tuple[TreeProfile, float]:
-        """Return the profile of the chart above a floor, and the floor that its best tree asks for."""
+        """Return the profile of the chart above a floor, and the floor that its best tree implies."""
         plan = plans.above(floor)
         check_operations(plan, self.options.operation_limit)
         found = TreeProfile(self.query, plan, self.options.run)
@@ -92,7 +92,7 @@ class _Search:
         return found, score - self._ceiling(self.prices) - self._room(plans.marginals.best)
 
     def _most(self, prices: Floats) -> float:
-        """Return the most that a tree with a tally in the window can score: ``A + max c·l``."""
+        """Return an upper bound on the score of a tree with a tally in the window: ``A + max c·l``."""
         best = self.plans.at_prices(tuple(prices.tolist())).marginals.best
         return float(best.max()) + self._ceiling(prices)
 
@@ -107,7 +107,7 @@ class _Search:
         return (np.inf if above else -np.inf) if end is None else float(end)
 
     def _best_price(self, p: int) -> float:
-        """Find the best price of one statistic, the others as they are: the bound is convex in it."""
+        """Find the best price of one statistic, the others being fixed: the bound is convex in it."""
         low, high = self.query.window[p]
         scale = _scale(self.query.subject.scores)
 
@@ -119,7 +119,7 @@ class _Search:
         return _least(bound, 0.0 if low is None else -scale, 0.0 if high is None else scale)
 
     def _room(self, best: Floats) -> float:
-        """Return more than sums of the same scores in different orders can differ by."""
+        """Return a bound on the rounding difference between sums of the same scores."""
         words = len(self.query.subject)
         size = float(np.abs(best[np.isfinite(best)]).max(initial=0.0)) + abs(self._ceiling(self.prices))
         scale = _scale(self.query.subject.scores) * (8 * words + 1)
@@ -127,13 +127,13 @@ class _Search:
 
 
 def _scale(scores: Any) -> float:
-    """Return the largest score of a rule, a word or a chain, in size."""
+    """Return the largest magnitude of the score of a rule, a word or a chain."""
     arrays = (scores.words, scores.rules, scores.chains)
     return max(float(np.abs(a[np.isfinite(a)]).max(initial=0.0)) for a in arrays)
 
 
 def _least(function: Callable[[float], float], low: float, high: float) -> float:
-    """Find about where a convex function is least, by golden sections."""
+    """Approximately minimise a convex function by golden-section search."""
     if low >= high:
         return 0.0
     a, b = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)

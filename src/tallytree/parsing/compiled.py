@@ -1,11 +1,11 @@
-"""A grammar as charts want it: binary rules, and chains of unary rules with the labels they put on a span.
+"""A grammar in the form for charts: binary rules, and chains of unary rules with the labels of a span.
 
-Over each span a tree has one **chain**: the symbol that is seen from above, the unary rules below it, and the
-symbol that a binary rule or the lexicon made. Its labels are the constituents over that span, all of them
-together (its **bag**), so that a statistic sees how often a label comes over the same words.
+Over each span a tree has one **chain**: the topmost symbol, the unary rules below it, and the
+symbol made by a binary rule or the lexicon. Its labels are the constituents over that span, all of them
+together (its **bag**), so that a statistic sees how often a label occurs over the same words.
 
-For statistics of depth, symbols are told apart by the number of constituents above them (their **level**), up
-to a largest one: the depth of a node is known from the tree alone, so each tree still has one derivation.
+For statistics of depth, symbols are distinguished by the number of constituents above them (their **level**),
+up to a maximum: the depth of a node is determined by the tree, so each tree still has one derivation.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _MOST_CHAINS = 500_000
 
 
 class Bag(NamedTuple):
-    """What a chain puts on a span."""
+    """The labels that a chain adds to a span."""
 
     labels: tuple[tuple[int, int], ...]  # constituents, from the top
-    tag: int = -1  # the label of the tag below them, -1 where the span has several words
+    tag: int = -1  # the label of the tag below them, -1 if the span has several words
 
 
 _NOTHING = Bag(())
@@ -52,17 +52,17 @@ class Compiled:
     Attributes
     ----------
     levels : int
-        How many levels symbols are told apart by.
+        The number of levels by which symbols are distinguished.
     symbol_of, binary_of : int32 arrays
-        For each symbol and binary rule of the chart, the one of the grammar.
+        For each symbol and binary rule of the chart, the corresponding one of the grammar.
     chains : list of _Path
-        In terms of the grammar's symbols, one for each chain of the chart.
+        One for each chain of the chart, with the grammar's symbols.
     names : tuple of str
         The grammar's labels, then those that only tags have.
     bags : list of Bag
-        The different bags of labels; ``bag_of`` and ``word_bag_of`` say which one each chain has.
+        The distinct bags of labels; ``bag_of`` and ``word_bag_of`` give the bag of each chain.
     rules : ChartRules
-        All of it as arrays.
+        Everything as arrays.
     """
 
     def __init__(self, grammar: Grammar, levels: int) -> None:
@@ -96,7 +96,7 @@ class Compiled:
         )
 
     def _bags_of(self, path: _Path, top: int, parents: set[int]) -> tuple[Bag, Bag]:
-        """Return what a chain whose top is at a level puts on a span of several words, and on one word."""
+        """Return the bag of a chain whose top is at a level, over several words and over one word."""
         labels = tuple((label, min(self.levels - 1, top + i)) for i, label in enumerate(path.labels))
         over_words = Bag(labels) if path.source in parents else _NOTHING
         if labels and path.source in self.tags:  # the lowest label above a word is its tag
@@ -104,7 +104,7 @@ class Compiled:
         return over_words, _NOTHING
 
     def levelled(self, scores: Scores) -> Scores:
-        """Give each rule of the chart the score of the grammar's rule that it stands for."""
+        """Give each rule of the chart the score of the corresponding rule of the grammar."""
         if self.levels == 1:
             return scores
         chains = scores.chains[np.arange(len(self.chains)) // self.levels]
@@ -118,7 +118,7 @@ class Compiled:
         return sums
 
     def spread(self, by_bag: NDArray[np.float64], words: int) -> NDArray[np.float64]:
-        """Give each chain the numbers of its bag, ``[bag][span]``; nothing to those without labels."""
+        """Give each chain the numbers of its bag, ``[bag][span]``; zeros for chains without labels."""
         table = np.concatenate([by_bag, np.zeros((1, by_bag.shape[1]))])  # bag -1
         return np.concatenate([table[self.word_bag_of, :words], table[self.bag_of, words:]], axis=1)
 
@@ -132,7 +132,7 @@ class Compiled:
 
     @cached_property
     def counts(self) -> NDArray[np.int32]:
-        """How often each bag has each label at each level."""
+        """The number of occurrences of each label at each level in each bag."""
         result = np.zeros((len(self.bags), len(self.grammar.labels), self.levels), dtype=np.int32)
         for number, bag in enumerate(self.bags):
             for label, level in bag.labels:
@@ -141,7 +141,7 @@ class Compiled:
 
     @cached_property
     def stacks(self) -> tuple[dict[tuple[int, ...], int], NDArray[np.int64], NDArray[np.int64]]:
-        """Numbers of the labels over one span; those of each chain, and of each without its lowest label."""
+        """The labels over one span, numbered; for each chain, and for each without its lowest label."""
         numbers: dict[tuple[int, ...], int] = {(): 0}
         for path in self.chains:
             for labels in (path.labels, path.labels[:-1]):
@@ -151,7 +151,7 @@ class Compiled:
 
     @cached_property
     def tag_labels(self) -> NDArray[np.str_]:
-        """The label that each symbol of the grammar has as a tag; empty for those without any."""
+        """The label of each symbol of the grammar as a tag; empty for those that are not tags."""
         return np.array([(labels_of(name) or ("",))[-1] for name in self.grammar.symbols])
 
 
@@ -172,7 +172,7 @@ def row_sums(rows: NDArray[np.float64], groups: NDArray[Any], count: int) -> NDA
 
 
 def compiled(grammar: Grammar, levels: int = 1) -> Compiled:
-    """Compile a grammar, or remember that it was: the grammar keeps what was made of it."""
+    """Compile a grammar; the result is cached in the grammar."""
     made = grammar.made
     if levels not in made:
         made[levels] = Compiled(grammar, levels)
@@ -186,7 +186,7 @@ def _names(grammar: Grammar) -> tuple[str, ...]:
 
 
 def _paths(grammar: Grammar, names: tuple[str, ...], tags: set[int]) -> Iterator[_Path]:
-    """Go through all chains that a tree can have over one span."""
+    """Iterate over all chains that a tree can have over one span."""
     numbers = {label: i for i, label in enumerate(names)}
     labels = [tuple(numbers[label] for label in labels_of(name)) for name in grammar.symbols]
     bottoms = tags | set(grammar.binary[:, 0].tolist())
@@ -208,8 +208,8 @@ def _paths(grammar: Grammar, names: tuple[str, ...], tags: set[int]) -> Iterator
                 count += 1
             if count > _MOST_CHAINS:
                 raise ModelError(
-                    f"the unary rules make more than {_MOST_CHAINS:,} chains of up to {grammar.max_chain}; "
-                    "lower max_chain, or collapse the unary chains of the treebank"
+                    f"the unary rules form more than {_MOST_CHAINS:,} chains of up to {grammar.max_chain} "
+                    "rules; lower max_chain, or collapse the unary chains of the treebank"
                 )
             if labels[path.source] and len(path.rules) < grammar.max_chain:
                 waiting += (

@@ -1,4 +1,4 @@
-"""What is counted on trees: constituents by label, length and depth, and by those of the right tree."""
+"""Statistics of trees: constituents by label, length and depth, and compared with the true tree."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def count(
     Parameters
     ----------
     label : str or iterable of str, optional
-        Only those with this label, or one of these; by default all: the size of the tree.
+        Only constituents with this label, or one of these; by default all, which gives the size of the tree.
     min_length, max_length : int
-        Only those of at least, or at most, so many words.
+        Only constituents with at least, or at most, this many words.
     min_depth, max_depth : int
-        Only those with at least, or at most, so many constituents above them; the top has none. The chart
-        tells symbols apart by depth, which makes it larger by ``max_depth + 2`` times at most.
+        Only constituents with at least, or at most, this many constituents above them; the top has none. The
+        chart then distinguishes symbols by depth, and grows by a factor of up to ``max_depth + 2``.
     cap : int, optional
-        Count no further than this.
+        The maximum of the count: larger counts are reported as ``cap``.
     name : str, optional
-        What it is called in tallies.
+        The name of the tally.
 
     Examples
     --------
@@ -55,9 +55,9 @@ def count(
     for low, high, noun in ((min_length, max_length, "length"), (min_depth, max_depth, "depth")):
         whole = all(end is None or isinstance(end, (int, np.integer)) for end in (low, high))
         if not whole or low < 0 or (high is not None and high < low):
-            raise ModelError(f"constituents of a {noun} from {low} to {high} cannot be counted")
+            raise ModelError(f"there are no constituents of a {noun} from {low} to {high} to count")
     if max(min_depth, max_depth or 0) > 100:
-        raise ModelError("depths are told apart up to 100")
+        raise ModelError("depths are only distinguished up to 100")
     called = name or ("constituents" if labels is None else "count_" + "_".join(labels))
     return _Count(labels, (min_length, max_length), (min_depth, max_depth), name=called, cap=checked_cap(cap))
 
@@ -67,7 +67,7 @@ def _labels(label: str | Iterable[str] | None) -> tuple[str, ...] | None:
         return None if label is None else (label,)
     every = list(label) if isinstance(label, Iterable) else [label]
     if not all(isinstance(one, str) for one in every):
-        raise ModelError(f"constituents are counted by a label or several, which are strings; got {label!r}")
+        raise ModelError(f"label must be a string or several strings, got {label!r}")
     return tuple(sorted(set(every)))
 
 
@@ -104,7 +104,7 @@ class _Count(TreeStatistic):
     def weights(self, chart: Chart) -> NDArray[np.int64]:
         names, counts = chart.compiled.grammar.labels, chart.compiled.counts
         chosen = np.array([self.labels is None or name in self.labels for name in names], dtype=np.int64)
-        level = np.arange(chart.compiled.levels)  # the last one stands for all that are deeper
+        level = np.arange(chart.compiled.levels)  # the last one stands for all deeper ones
         deep = (level >= self.depths[0]) & (True if self.depths[1] is None else level <= self.depths[1])
         length = chart.ends - chart.starts
         long = (length >= self.lengths[0]) & (True if self.lengths[1] is None else length <= self.lengths[1])
@@ -116,12 +116,12 @@ class _Count(TreeStatistic):
 
 
 # --- statistics that compare a tree with the true one -------------------------------------------------------
-# All labels over one span are compared together, so that a label that comes twice over the same words is seen
-# to do so: of two constituents ``(NP, 0, 2)`` only one is right where the truth has one.
+# All labels over one span are compared together, so that repeated labels over the same words are
+# handled: of two constituents ``(NP, 0, 2)`` only one is correct if the truth has one.
 
 
 def true_positives(truth: Tree, *, cap: int | None = None, name: str = "tp") -> TreeStatistic:
-    """Count the constituents that the truth has too.
+    """Count the constituents that are also in the truth.
 
     Examples
     --------
@@ -134,12 +134,12 @@ def true_positives(truth: Tree, *, cap: int | None = None, name: str = "tp") -> 
 
 
 def false_positives(truth: Tree, *, cap: int | None = None, name: str = "fp") -> TreeStatistic:
-    """Count the constituents that the truth does not have."""
+    """Count the constituents that are not in the truth."""
     return _Positives(len(truth), _gold(truth), False, name=name, cap=checked_cap(cap))
 
 
 def crossing_brackets(truth: Tree, *, cap: int | None = None, name: str = "crossing") -> TreeStatistic:
-    """Count the constituents that overlap with one of the truth, neither inside the other.
+    """Count the constituents that overlap with one of the truth, neither containing the other.
 
     Examples
     --------
@@ -153,10 +153,10 @@ def crossing_brackets(truth: Tree, *, cap: int | None = None, name: str = "cross
 
 
 def wrong_nodes(truth: Tree, *, cap: int | None = None, name: str = "wrong") -> TreeStatistic:
-    """Count the spans of a tree that the truth does not label so, and the words whose tag is not the truth's.
+    """Count the spans that are labelled differently in the truth, and the words with another tag.
 
-    Labels over one span count in their order. A tree with none that has all constituents of the truth is the
-    truth.
+    The order of labels over one span matters. A tree without any that has all constituents of the truth is
+    the truth.
     """
     _gold(truth)
     return _Wrong(len(truth), truth, name=name, cap=checked_cap(cap))
@@ -164,13 +164,13 @@ def wrong_nodes(truth: Tree, *, cap: int | None = None, name: str = "wrong") -> 
 
 def _gold(truth: Tree) -> tuple[tuple[Constituent, int], ...]:
     if not isinstance(truth, Tree):
-        raise ModelError(f"the truth of a statistic of trees is a Tree, got {truth!r}")
+        raise ModelError(f"the truth of a tree statistic must be a Tree, got {truth!r}")
     return tuple(sorted(truth.constituents().items()))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Comparison(TreeStatistic):
-    """Something of a tree that is compared with the truth, over so many words."""
+    """A statistic of a tree that is compared with the truth, over this many words."""
 
     words: int
 
@@ -182,7 +182,7 @@ class _Comparison(TreeStatistic):
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class _Positives(_Comparison):
-    """Constituents that the truth has, or those that it does not have."""
+    """Constituents that are in the truth, or those that are not."""
 
     gold: tuple[tuple[Constituent, int], ...]
     true: bool
@@ -227,7 +227,7 @@ class _Crossing(_Comparison):
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class _Wrong(_Comparison):
-    """Spans and words that are not labelled as in the truth, order and tags included."""
+    """Spans and words that are labelled differently in the truth, including order and tags."""
 
     truth: Tree
 

@@ -1,7 +1,7 @@
 """From the steps of a chart to trees.
 
-A derivation is an array with a row for each step, top down and left to right: a word below its tag, a chain
-of unary rules, or a binary rule. Symbols without a label vanish on the way.
+A derivation is an array with one row per step, top down and left to right: a word below its tag, a chain
+of unary rules, or a binary rule. Symbols without a label disappear on the way.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tallytree.trees import Tree
 def crossing(
     brackets: Iterable[tuple[int, int]], starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Say which spans overlap with one of these, neither inside the other."""
+    """Return which spans overlap with one of these, neither containing the other."""
     found = np.zeros(len(starts), dtype=np.bool_)
     for start, end in brackets:
         found |= (start < starts) & (starts < end) & (end < ends)
@@ -32,7 +32,7 @@ def crossing(
 
 
 def labels_by_span(tree: Tree) -> dict[tuple[int, int], list[str]]:
-    """Return the labels over each span that has some, from the top."""
+    """Return the labels over each labelled span, from the top."""
     result: dict[tuple[int, int], list[str]] = {}
     for node in tree.nodes():
         if node.tree.label and not node.tree.is_tag:
@@ -41,9 +41,9 @@ def labels_by_span(tree: Tree) -> dict[tuple[int, int], list[str]]:
 
 
 def steps_tree(compiled: Compiled, steps: NDArray[np.int32], words: Sequence[str]) -> Tree:
-    """Build the tree that the steps derive, as it was before it was binarised."""
+    """Build the tree that the steps derive, as it was before binarisation."""
     names = compiled.names
-    built: list[Any] = []  # a word, or the trees side by side over a span
+    built: list[Any] = []  # a word, or the adjacent trees over a span
     for kind, number, start, *_ in reversed(steps.tolist()):
         if kind == WORD:
             built.append(words[start])
@@ -58,7 +58,7 @@ def steps_tree(compiled: Compiled, steps: NDArray[np.int32], words: Sequence[str
 
 
 def steps_score(scores: Scores, steps: NDArray[np.int32]) -> tuple[float, float]:
-    """Add up the scores of the steps; return the sum, and how far sums in other orders can be from it."""
+    """Add up the scores of the steps; return the sum, and a bound on its rounding."""
     kinds, numbers, starts, widths = np.ascontiguousarray(steps.T[:4], dtype=np.int64)
 
     def taken(array: NDArray[np.float64], kind: int) -> NDArray[np.float64]:
@@ -82,10 +82,10 @@ def steps_score(scores: Scores, steps: NDArray[np.int32]) -> tuple[float, float]
 
 
 def scores_of_only(tree: Tree, compiled: Compiled, scores: Scores) -> Scores:
-    """Return scores that forbid all trees but one.
+    """Return scores that forbid all trees except one.
 
-    Over each span the labels must be the tree's, and no span may cross one of the tree's: a smallest span
-    around one that is left out would be split into two of which one crosses it.
+    Over each span the labels must be the tree's, and no span may cross one of the tree's: the smallest span
+    around a missing one would be split into two, one of which crosses it.
     """
     words = len(tree)
     starts, ends = spans(words)

@@ -1,8 +1,8 @@
 """The tally of a random tree, ``p(tree) ∝ exp(score)``: the same chart over log-sum-exp.
 
-Its last cells hold ``log Σ exp(score)`` over the trees of each tally. A walk down that draws instead of
-maximising gives exact samples, given a tally or not; handing probabilities down gives expected counts. A tree
-with several derivations has the sum of theirs.
+Its last cells hold ``log Σ exp(score)`` over the trees with each tally. A downward walk that samples instead
+of maximising gives exact samples, optionally given a tally; propagating probabilities gives expected counts.
+The probability of a tree with several derivations is the sum over them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tallytree.trees import Tree
 
 
 class TreeDistribution(TallyProbabilities):
-    """The exact distribution of statistics of a random tree, made by :func:`distribution`.
+    """The exact distribution of statistics of a random tree, as returned by :func:`distribution`.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class TreeDistribution(TallyProbabilities):
     tallies : (S, P) int64 array
         The attainable tallies in lexicographic order.
     log_partitions : (S,) float64 array
-        ``log Σ exp(score)`` over the trees of each.
+        ``log Σ exp(score)`` over the trees with each tally.
     probabilities : (S,) float64 array
         The probability of each.
     log_partition : float
@@ -70,7 +70,7 @@ class TreeDistribution(TallyProbabilities):
         {0: 0.666..., 1: 0.333...}
         """
         if statistic not in self._names and statistic not in range(len(self._names)):
-            raise ModelError(f"there is no statistic {statistic!r}; there are ({', '.join(self._names)})")
+            raise ModelError(f"unknown statistic {statistic!r}; expected one of ({', '.join(self._names)})")
         column = self._names.index(statistic) if isinstance(statistic, str) else statistic
         values, places = np.unique(self.tallies[:, column], return_inverse=True)
         sums = np.bincount(places, weights=self.probabilities)
@@ -83,16 +83,16 @@ class TreeDistribution(TallyProbabilities):
     def sample(
         self, size: int | None = None, *, tally: Tally | None = None, rng: Any = None
     ) -> Tree | list[Tree]:
-        """Draw trees exactly, given a tally or not.
+        """Draw exact samples, optionally given a tally.
 
         Parameters
         ----------
         size : int, optional
-            How many: the result is a list; one tree without it.
+            The number of samples, returned as a list; by default a single tree.
         tally : sequence of int, optional
-            Draw among the trees with this tally.
+            Sample among the trees with this tally.
         rng : numpy Generator, int or None
-            The source of randomness, or its seed.
+            The random generator, or its seed.
 
         Examples
         --------
@@ -110,12 +110,12 @@ class TreeDistribution(TallyProbabilities):
         return trees[0] if size is None else trees
 
     def expectations(self, tally: Tally | None = None) -> Expectations:
-        """Return expected counts of constituents, rules and tags, given a tally or not.
+        """Return expected counts of constituents, rules and tags, optionally given a tally.
 
         Raises
         ------
         BudgetError
-            A second table of the chart's size does not fit the memory limit.
+            A second table of the chart's size exceeds the memory limit.
 
         Examples
         --------
@@ -133,18 +133,18 @@ class TreeDistribution(TallyProbabilities):
         return self.gradient(chosen)
 
     def gradient(self, weights: ArrayLike) -> Expectations:
-        """Return the derivatives of a function of ``log_partitions`` by all scores, as expected counts.
+        """Return the derivatives of a function of ``log_partitions`` with respect to all scores.
 
         Parameters
         ----------
         weights : array of shape (S,)
-            The derivative of the function by the log-partition of each tally; any sign. With probabilities,
-            the counts are those that are expected.
+            The derivative of the function with respect to the log-partition of each tally; of any sign. With
+            probabilities, the results are expected counts.
 
         Raises
         ------
         BudgetError
-            A second table of the chart's size does not fit the memory limit.
+            A second table of the chart's size exceeds the memory limit.
         """
         return expectations_of(self.forest.compiled, self.step_counts(weights))
 
@@ -153,7 +153,7 @@ class TreeDistribution(TallyProbabilities):
         arena = self.plan.layout.arena_bytes
         if self.plan.peak_bytes + arena > self.plan.limit:
             raise BudgetError(
-                f"expectations need another {readable_bytes(arena)} beside the chart; the limit is "
+                f"expectations need another {readable_bytes(arena)} besides the chart; the limit is "
                 f"{readable_bytes(self.plan.limit)}. Bound or cap statistics, or raise memory_limit="
             )
         run = self._loaded()
@@ -174,7 +174,7 @@ class TreeDistribution(TallyProbabilities):
 
 
 def _without_levels(counts: StepCounts, levels: int) -> StepCounts:
-    """Add up what is told apart by depth only: levels lie side by side."""
+    """Add up entries that only differ by depth: levels are adjacent."""
     words, rules, chains = counts
     return (
         words.reshape(len(words), -1, levels).sum(axis=2),

@@ -1,4 +1,4 @@
-"""The engine of forests: messages go up a chart, from the words of a sentence to the whole of it."""
+"""The engine for forests: messages are passed up a chart, from the words of a sentence to the whole."""
 
 from __future__ import annotations
 

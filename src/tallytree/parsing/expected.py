@@ -1,7 +1,7 @@
 """Expected counts of constituents, rules and tags, and the tree with the most expected constituents.
 
-A tree is drawn with probability proportional to ``exp(score)``. The chart gives how often each chain of unary
-rules is expected over each span; the labels of the chain say the rest.
+A tree is drawn with probability proportional to ``exp(score)``. The chart gives the expected count of each
+chain of unary rules over each span; the labels of the chain determine the rest.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tallytree.running.charts import StepCounts
 
 
 class Expectations(NamedTuple):
-    """Expected counts when a tree is drawn with probability proportional to ``exp(score)``.
+    """Expected counts if a tree is drawn with probability proportional to ``exp(score)``.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class Expectations(NamedTuple):
     binary, unary : float64 arrays
         For each rule of the grammar, over the whole sentence.
     tags : float64 array, [word][symbol]
-        How likely each word has each tag.
+        The probability of each tag for each word.
     """
 
     constituents: NDArray[np.float64]
@@ -36,7 +36,7 @@ class Expectations(NamedTuple):
 
 
 def expectations_of(compiled: Compiled, counts: StepCounts) -> Expectations:
-    """Say of a grammar without levels what its expected steps mean."""
+    """Convert expected steps to expectations, for a grammar without levels."""
     grammar, (tags, rules, chains) = compiled.grammar, counts
     words = len(tags)
     constituents = np.zeros((words + 1, words + 1, len(grammar.labels)))
@@ -51,16 +51,16 @@ def expectations_of(compiled: Compiled, counts: StepCounts) -> Expectations:
 
 
 def bracket_gains(compiled: Compiled, counts: StepCounts, penalty: float) -> NDArray[np.float64]:
-    """Return what each chain earns over each span: its expected true positives, less a penalty for each.
+    """Return the gain of each chain over each span: its expected true positives, minus a penalty for each.
 
-    The k-th constituent of a label over a span is right if the drawn tree has at least k there.
+    The k-th constituent with a label over a span is correct if the drawn tree has at least k there.
     """
     words = len(counts[0])
     by_bag = compiled.gather(counts[2], words)
     labels = compiled.counts[:, :, 0]
     gains = np.repeat(-float(penalty) * labels.sum(axis=1, keepdims=True), by_bag.shape[1], axis=1)
     for often in range(1, int(labels.max(initial=0)) + 1):
-        bags, chosen = np.nonzero(labels >= often)  # few: a bag has a label or two
+        bags, chosen = np.nonzero(labels >= often)  # few: a bag has one or two labels
         right = row_sums(by_bag[bags], chosen, labels.shape[1])
         gains += row_sums(right[chosen], bags, len(labels))
     return compiled.spread(gains, words)

@@ -1,8 +1,8 @@
-"""All parses of one sentence, with their scores: what a model is to labellings.
+"""All parses of one sentence, with their scores: the counterpart of a model.
 
-A :class:`Forest` has a grammar, words and scores. It answers plain questions by itself: the best tree, the
-sum over all trees, expected counts, and the tree with the most expected constituents. Questions about
-statistics go through a profile, as for models.
+A :class:`Forest` has a grammar, words and scores. It has methods for the best tree, the
+sum over all trees, expected counts, and the tree with the most expected constituents. Statistics are
+handled by a profile, as for models.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from tallytree.values import is_masked, read_only
 
 
 class Forest:
-    """All trees that a grammar has for a sentence.
+    """All trees of a sentence under a grammar.
 
     Parameters
     ----------
     grammar : Grammar
     words : str or sequence of str
-        The sentence; a string is split at spaces.
+        The sentence; a string is split at whitespace.
     span_scores : array, [start][end][label], optional
-        Added for each constituent ``(label, start, end)``, labels in the grammar's order, ``end`` one behind
-        the last word: shape ``(n + 1, n + 1, len(grammar.labels))``.
+        Added for each constituent ``(label, start, end)``, with labels in the grammar's order and ``end``
+        exclusive: shape ``(n + 1, n + 1, len(grammar.labels))``.
     binary_scores, unary_scores : arrays, [start][end][rule], optional
         Added for each rule over each span.
     word_scores : array, [word][symbol], optional
-        In the place of the lexicon's scores; ``-inf`` where a symbol is no tag.
+        Replaces the lexicon's scores; ``-inf`` for symbols that are not tags.
     """
 
     def __init__(
@@ -102,22 +102,22 @@ class Forest:
         _check_scores(array, "word_scores")
         tags = [name in self.grammar.lexicon.tags for name in self.grammar.symbols]
         if (array[:, ~np.array(tags)] > -np.inf).any():
-            raise ModelError("word_scores may be above -inf for tags of the lexicon only")
+            raise ModelError("word_scores must be -inf except for tags of the lexicon")
         return array
 
     def _bag_scores(self, span_scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return for each chain the sum of the scores of its labels over each span."""
+        """Return the sum of the scores of each chain's labels over each span."""
         labels = ([label for label, _ in bag.labels] for bag in self.compiled.bags)
-        sums = np.array([span_scores[chosen].sum(axis=0) for chosen in labels])  # no product: 0 · -inf
+        sums = np.array([span_scores[chosen].sum(axis=0) for chosen in labels])  # not a product: 0 · -inf
         return self.compiled.spread(sums.reshape(-1, len(self.starts)), len(self.words))
 
     def rescored(self, scores: Scores) -> Forest:
-        """Return the same trees with other scores.
+        """Return the same trees with different scores.
 
         Raises
         ------
         ModelError
-            One of them is no score, perhaps because a large multiple of a loss was added to it.
+            A score is invalid, perhaps because a large multiple of a loss was added to it.
         """
         for array in (scores.words, scores.rules, scores.chains):
             _check_scores(array, "the forest")
@@ -125,7 +125,7 @@ class Forest:
         other.__dict__.update(self.__dict__, scores=scores)  # the layout is the same
         return other
 
-    # --- plain questions ----------------------------------------------------------------------------------
+    # --- methods without statistics -----------------------------------------------------------------------
 
     @cached_property
     def _layout(self) -> ChartLayout:
@@ -142,7 +142,7 @@ class Forest:
 
     @property
     def price(self) -> ChartPrice:
-        """What a plain chart of the sentence costs; nothing of it is built."""
+        """The cost of a plain chart of the sentence; nothing is built."""
         return ChartPrice.of(self._layout, len(self.grammar.symbols))
 
     def best(self) -> Parse:
@@ -175,19 +175,19 @@ class Forest:
         return Parse(exact, exact, tally, steps_tree(self.compiled, steps, self.words), proof)
 
     def log_partition(self) -> float:
-        """Return the logarithm of the sum of ``exp(score)`` over all trees: the inside score.
+        """Return the logarithm of the sum of ``exp(score)`` over all trees (the inside score).
 
-        For a probabilistic grammar that is the log-probability of the sentence; ``-inf`` if it has no tree.
+        For a probabilistic grammar this is the log-probability of the sentence; ``-inf`` if it has no tree.
         """
         values = self._run(LogSumExp()).root()[2]
         return float(values[0]) if len(values) else -np.inf
 
     def expectations(self) -> Expectations:
-        """Return expected counts of constituents, rules and tags: the inside-outside algorithm."""
+        """Return expected counts of constituents, rules and tags (the inside-outside algorithm)."""
         return expectations_of(self.compiled, self._expected())
 
     def sums(self) -> tuple[float, StepCounts]:
-        """Return the log-partition, and how often each step of a derivation is expected."""
+        """Return the log-partition, and the expected count of each step of a derivation."""
         run = self._run(LogSumExp())
         values = run.root()[2]
         if not len(values):
@@ -203,17 +203,17 @@ class Forest:
         Parameters
         ----------
         penalty : float
-            What each constituent must earn. At 0 the expected number of true positives is maximised, and
-            constituents that are hardly ever right still pay; larger values leave them out.
+            The penalty per constituent. At 0 the expected number of true positives is maximised, so that even
+            unlikely constituents are included; larger values leave them out.
 
         Returns
         -------
         Parse
-            Its value is the expected number of true positives, less the penalty of each constituent. That is
-            what its certificate is about.
+            Its value is the expected number of true positives, minus the penalty of each constituent, and
+            its certificate refers to this value.
         """
         if not is_number(penalty) or not np.isfinite(penalty):
-            raise ModelError(f"a penalty is a finite number, got {penalty!r}")
+            raise ModelError(f"penalty must be a finite number, got {penalty!r}")
         plain = self.scores.allowing()
         gains = bracket_gains(self.compiled, self._expected(), penalty)
         chains = np.ascontiguousarray(plain.chains + gains)
@@ -221,11 +221,11 @@ class Forest:
         return replace(found, score=self.score(found.tree))
 
     def score(self, tree: Tree) -> float:
-        """Return the score of a tree, that of its best derivation if it has several; ``-inf`` if none."""
+        """Return the score of a tree: that of its best derivation, ``-inf`` if it has none."""
         if not isinstance(tree, Tree):
-            raise ModelError(f"scores are those of a tallytree.parsing.Tree, got {tree!r}")
+            raise ModelError(f"expected a tallytree.parsing.Tree, got {tree!r}")
         if tree.words != self.words:
-            raise ModelError(f"the tree is over the words {tree.words}, the forest over {self.words}")
+            raise ModelError(f"the tree has the words {tree.words}, but the forest has {self.words}")
         only = scores_of_only(tree, self.compiled, self.scores)
         values = self._run(MaxPlus(), only).root()[2]
         return float(values[0]) if len(values) else -np.inf
@@ -246,26 +246,26 @@ class Forest:
 
 def _sentence(words: str | Sequence[str]) -> tuple[str, ...]:
     if not isinstance(words, (str, Iterable)):
-        raise ModelError(f"a sentence is a string or a sequence of words, got {words!r}")
+        raise ModelError(f"a sentence must be a string or a sequence of words, got {words!r}")
     split = tuple(words.split() if isinstance(words, str) else words)
     wrong = next((word for word in split if not isinstance(word, str)), None)
     if not split or wrong is not None:
-        raise ModelError(f"a sentence has at least one word, and words are strings; got {words!r}")
+        raise ModelError(f"a sentence must have at least one word, and words must be strings; got {words!r}")
     return split
 
 
 def _check_scores(scores: NDArray[np.float64], name: str) -> None:
     if not are_scores(scores):
         raise ModelError(
-            f"{name} has nan, +inf or a score of more than {LARGEST_SCORE:.0e} in size in it; scores are "
+            f"{name} contains nan, +inf or a score above {LARGEST_SCORE:.0e} in magnitude; scores must be "
             "finite, or -inf to forbid"
         )
 
 
 def _numbers(scores: ArrayLike, name: str) -> NDArray[np.float64]:
     if is_masked(scores):
-        raise ModelError(f"{name} is a masked array, and some entries are masked; fill them: array.filled(…)")
+        raise ModelError(f"{name} is a masked array with masked entries; fill them with array.filled(…)")
     try:
         return np.asarray(scores, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ModelError(f"{name} is an array of numbers; {error}") from None
+        raise ModelError(f"{name} must be an array of numbers: {error}") from None

@@ -1,12 +1,12 @@
 """Weighted context-free grammars: rules with one or two children, and a lexicon.
 
 The score of a tree is the sum of the scores of its rules and words; log-probabilities make it a probabilistic
-grammar. Symbols are named as :func:`binarise` names them, so that trees come out as they were before:
-``@…`` puts no label on a tree, ``NP^S`` the label NP, ``S+VP`` two labels.
+grammar. Symbols are named as in :func:`binarise`, so that trees are returned in their original form:
+``@…`` adds no label to a tree, ``NP^S`` the label NP, ``S+VP`` two labels.
 
-Unary rules can be applied again and again, so a tree with ``k`` of them above each other over the same words
-is refused for ``k > max_chain``: otherwise the number of constituents, and with positive scores the score,
-would have no bound. Rules of symbols without a label do not count.
+Unary rules can be applied repeatedly, so trees with more than ``max_chain`` of them in a row over the same
+words are excluded: otherwise the number of constituents, and with positive scores the score,
+would be unbounded. Rules of symbols without a label do not count.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tallytree.parsing.lexicon import CountedWords, Lexicon, TaggedWords, check_
 from tallytree.trees import Tree
 from tallytree.values import read_only
 
-ROOT = ""  # above the trees of a treebank, without a label
+ROOT = ""  # the unlabelled symbol above the trees of a treebank
 
 
 class Grammar:
@@ -40,20 +40,20 @@ class Grammar:
     words : mapping of tag to mapping of word to score, or Lexicon
         The words below each tag.
     root : str
-        The symbol on top of every tree.
+        The symbol at the top of every tree.
     unknown : mapping of tag to score, optional
         For words that are not in ``words``.
     max_chain : int
-        How many unary rules may be applied above each other.
+        The maximum number of unary rules in a row.
 
     Attributes
     ----------
     symbols : tuple of str
-        In order of their numbers, which ``numbers`` has by name.
+        In the order of their numbers; ``numbers`` maps names to numbers.
     labels : tuple of str
-        What constituents can be called, in order of their numbers.
+        The labels of constituents, in the order of their numbers.
     binary, unary : int32 arrays, [rule][symbol]
-        The rules in order of their numbers: parent, then children.
+        The rules in the order of their numbers: parent, then children.
     binary_scores, unary_scores : float64 arrays
         Their scores.
 
@@ -92,7 +92,7 @@ class Grammar:
         max_chain: int = 2,
     ) -> None:
         if max_chain < 0:
-            raise ModelError(f"max_chain is the number of unary rules above each other, got {max_chain}")
+            raise ModelError(f"max_chain must be a non-negative number of unary rules, got {max_chain}")
         _check_rules(binary, 3)
         _check_rules(unary, 2)
         self.lexicon = TaggedWords(words, unknown) if isinstance(words, Mapping) else words
@@ -108,7 +108,7 @@ class Grammar:
             sorted({label for name in names for label in labels_of(name)[: None if name in parents else -1]})
         )
         self._check_labels()
-        self.made: dict[int, Any] = {}  # compiled, by levels of depth
+        self.made: dict[int, Any] = {}  # compiled forms, by levels of depth
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "made": {}}
@@ -117,14 +117,14 @@ class Grammar:
         for tag in sorted(self.lexicon.tags):
             if not labels_of(tag):
                 raise ModelError(
-                    f"the tag {tag!r} has no label, so its words would have no place in a tree: a name that "
-                    "begins with '@' is that of a part of a constituent. Give the tag another name"
+                    f"the tag {tag!r} has no label, so its words would not appear in a tree: a name that "
+                    "begins with '@' is for a part of a constituent. Give the tag another name"
                 )
         for parent, child in self.unary.tolist():
             if not labels_of(self.symbols[child]):
                 raise ModelError(
-                    f"the rule {self.symbols[parent]!r} → {self.symbols[child]!r} has a symbol without a "
-                    "label as its only child; let the symbol above have that one's rules"
+                    f"the rule {self.symbols[parent]!r} → {self.symbols[child]!r} has an unlabelled symbol "
+                    "as its only child; give the parent the rules of that symbol instead"
                 )
 
     @classmethod
@@ -140,16 +140,16 @@ class Grammar:
         smoothing: float = 1.0,
         rare: int = 5,
     ) -> Grammar:
-        """Count the rules of a treebank: scores are logarithms of relative frequencies.
+        """Estimate a grammar from a treebank: scores are logarithms of relative frequencies.
 
         Parameters
         ----------
         trees : iterable of Tree
-            As :func:`read_treebank` gives them.
+            As returned by :func:`read_treebank`.
         horizontal, vertical, unaries, tail
             How trees are binarised, see :func:`binarise`.
         max_chain : int
-            How many unary rules may be applied above each other, where they are kept.
+            The maximum number of unary rules in a row, if they are kept.
         smoothing, rare
             For words, see :class:`CountedWords`.
 
@@ -187,7 +187,7 @@ class Grammar:
         return cls(scores(binary), scores(unary), lexicon, root=ROOT, max_chain=max_chain)
 
     def word_scores(self, words: Sequence[str]) -> NDArray[np.float64]:
-        """Return the score of each word below each symbol, ``-inf`` where it cannot be."""
+        """Return the score of each word below each symbol, ``-inf`` if impossible."""
         result = np.full((len(words), len(self.symbols)), -np.inf)
         for i, word in enumerate(words):
             for tag, score in self.lexicon.scores(word, i == 0).items():
@@ -202,7 +202,7 @@ class Grammar:
 def _check_rules(rules: Mapping[Any, float], size: int) -> None:
     for rule, score in rules.items():
         if not isinstance(rule, tuple) or len(rule) != size or not all(isinstance(s, str) for s in rule):
-            raise ModelError(f"a rule here is a tuple of {size} symbols, got {rule!r}")
+            raise ModelError(f"a rule must be a tuple of {size} symbols, got {rule!r}")
         check_score(score, f"rule {rule}")
 
 

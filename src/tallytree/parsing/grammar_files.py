@@ -1,7 +1,7 @@
-"""Grammars in files: JSON, read with care, so that one from a stranger is safe to open.
+"""Grammars in files: JSON that is safe to read from untrusted sources.
 
-A file has the rules with their scores and what the lexicon knows: counts of words below tags, as a treebank
-gives them, or a table of scores of your own.
+A file has the rules with their scores and the lexicon: counts of words below tags, from a treebank,
+or your own table of scores.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _DEEPEST_CHAIN = 64
 
 
 def write_grammar(path: PathLike, grammar: Grammar) -> None:
-    """Write a grammar to a file, under a temporary name first.
+    """Write a grammar to a file, atomically.
 
     Raises
     ------
     ModelError
-        Its lexicon is one of your own making, for which there are no words in the file.
+        It has a custom lexicon, which the format does not support.
 
     Examples
     --------
@@ -49,12 +49,12 @@ def write_grammar(path: PathLike, grammar: Grammar) -> None:
 
 
 def read_grammar(place: Readable) -> Grammar:
-    """Read a grammar that :func:`write_grammar` has written.
+    """Read a grammar written by :func:`write_grammar`.
 
     Raises
     ------
     ModelError
-        The file is damaged, or holds something else; the text says where.
+        The file is damaged or of another kind; the message says where.
     """
     whole = document(source(place))
     parts = whole.object(("tallytree_grammar", "root", "max_chain", "binary", "unary", "words"))
@@ -105,7 +105,7 @@ def _words(lexicon: Lexicon) -> dict[str, Any]:
             "unknown": {tag: _plain(score) for tag, score in unknown.items()},
         }
     raise ModelError(
-        f"a lexicon of the kind {type(lexicon).__name__} cannot be written; CountedWords and TaggedWords can"
+        f"a lexicon of type {type(lexicon).__name__} cannot be written; use CountedWords or TaggedWords"
     )
 
 

@@ -1,10 +1,10 @@
-"""The items of a chart: which symbols over which spans are part of a tree that is worth looking at.
+"""The items of a chart: which symbols over which spans are part of a relevant tree.
 
-A plain pass up and down finds the score of the best tree with each item, its **max-marginal**. Items that are
-part of no tree have none. Where a floor is known, a score that every tree in question reaches, items below it
-are left out as well; with *prices* of the statistics, what a tree counts is taken off its score first
-(:mod:`tallytree.parsing.prices`). This comes before planning: a plan takes the items as they are and looks at
-no score.
+A plain upward and downward pass finds the score of the best tree with each item, its **max-marginal**. Items
+that are part of no tree have none. If a floor is known, a score that every relevant tree reaches, items below
+it are dropped as well; with *prices* of the statistics, the price of a tree's tally is subtracted first
+(:mod:`tallytree.parsing.prices`). This happens before planning: a plan takes the items as given and does not
+depend on scores.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from tallytree.values import read_only
 
 @dataclass(frozen=True, eq=False)
 class ChartShape:
-    """What is known of a chart before any score; made by :meth:`of`."""
+    """What is known about a chart before any score; made by :meth:`of`."""
 
-    compiled: Compiled  # the grammar; its symbols are told apart by depth as far as the statistics look at it
+    compiled: Compiled  # the grammar; its symbols are distinguished by depth if the statistics need it
     words: int
     statistics: tuple[TreeStatistic, ...]
-    order: tuple[int, ...]  # the statistics as the chart has them: the one with the longest range comes last
+    order: tuple[int, ...]  # the statistics in chart order: the one with the longest range comes last
     # [bag][span][statistic]: what each bag of labels adds over each span, statistics in that order
     shifts: NDArray[np.int32]
 
     @classmethod
     def of(cls, grammar: Grammar, words: int, statistics: Sequence[TreeStatistic]) -> ChartShape:
-        """Count what each bag of labels adds over each span."""
+        """Compute what each bag of labels adds over each span."""
         made = compiled(grammar, max((s.levels for s in statistics), default=1))
         chart = Chart(made, *spans(words))
         weights = [s.weights(chart) for s in statistics]
@@ -53,7 +53,7 @@ class ChartShape:
         return len(self.compiled.symbol_of)
 
     def in_users_order(self, stored: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return tallies with the statistics as they were given."""
+        """Return tallies with the statistics in the order given by the user."""
         tallies = np.empty_like(stored)
         tallies[:, list(self.order)] = stored
         return tallies
@@ -79,23 +79,23 @@ class Items:
 
     # [layer][span][symbol]: 1 for the items that are kept. The layers are open and closed.
     live: NDArray[np.uint8]
-    # items whose best tree scores less, its tally paid for, were left out; ``-inf`` if none were
+    # items whose best tree scores less, after prices, were dropped; ``-inf`` if none were
     floor: float
-    prices: tuple[float, ...]  # what each statistic costs there
-    kept_bytes: int  # what stays in memory with them
-    peak_bytes: int  # the most memory while they were looked for
+    prices: tuple[float, ...]  # the price of each statistic
+    kept_bytes: int  # the memory that they keep
+    peak_bytes: int  # the peak memory of the search for them
 
 
 @dataclass(frozen=True, eq=False)
 class Marginals:
-    """The score of the best tree with each item, less the price of its tally."""
+    """The score of the best tree with each item, minus the price of its tally."""
 
     best: NDArray[np.float64]  # [layer][span][symbol]: ``-inf`` for items that are part of no tree
-    prices: tuple[float, ...]  # what each statistic costs
-    peak_bytes: int  # the most memory of the two plain passes that found them
+    prices: tuple[float, ...]  # the price of each statistic
+    peak_bytes: int  # the peak memory of the two plain passes that found them
 
     def above(self, floor: float = -np.inf) -> Items:
-        """Return the items whose best tree scores this or more."""
+        """Return the items whose best tree scores at least this."""
         live: NDArray[Any] = ((self.best > -np.inf) & (self.best >= floor)).astype(np.uint8)
         return Items(read_only(live), floor, self.prices, self.best.nbytes, self.peak_bytes)
 
@@ -103,15 +103,15 @@ class Marginals:
 def max_marginals(
     shape: ChartShape, scores: Scores, memory_limit: float, prices: tuple[float, ...] | None = None
 ) -> Marginals:
-    """Find the best tree with each item, in a plain pass up and one down.
+    """Find the best tree with each item, by a plain upward and a plain downward pass.
 
-    `scores`: of the shape's rules. `memory_limit`: bytes. `prices`: what to take off for each statistic; by
-    default nothing. Raises BudgetError: two plain charts do not fit the memory limit.
+    `scores`: of the shape's rules. `memory_limit`: in bytes. `prices`: the price of each statistic; by
+    default 0. Raises BudgetError if two plain charts exceed the memory limit.
     """
     paid = (0.0,) * len(shape.statistics) if prices is None else prices
     plain = ChartLayout.plain(shape.compiled.rules, shape.words, np.inf)
     kept = 16 * shape.shifts.shape[1] * shape.symbols
-    peak = 2 * plain.arena_bytes + kept  # a table up, and one down
+    peak = 2 * plain.arena_bytes + kept  # an upward and a downward table
     if peak > memory_limit:
         raise chart_too_large(shape.words, peak, memory_limit)
     if any(paid):

@@ -1,14 +1,14 @@
 """Scores of words below tags.
 
-``TaggedWords`` is a table of your own. ``CountedWords`` comes from a treebank: with relative frequencies
-alone, words that were seen rarely would have too few tags and new ones none, so the tags of a word are
-smoothed by those of rare words that look like it,
+``TaggedWords`` is a table of your own. ``CountedWords`` is estimated from a treebank: with relative
+frequencies alone, rare words would have too few tags and new ones none, so the tags of a word are
+smoothed by those of rare words with the same look,
 
     p(tag | word) = (c(tag, word) + a · p(tag | look)) / (c(word) + a)
     p(word | tag) = p(tag | word) · p(word) / p(tag)
 
-with the look of a word made of its capitals, digits, hyphen and ending, and ``p(tag | look)`` counted on the
-words that were seen once. Words seen often keep the tags that they were seen with.
+where the look of a word consists of its capitals, digits, hyphen and ending, and ``p(tag | look)`` is
+estimated from words that were seen once. Frequent words keep the tags that they were seen with.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _ENDINGS = ("ing", "ed", "ion", "er", "est", "ly", "ity", "able", "al", "ous", "
 
 
 def check_score(score: object, what: str) -> None:
-    """Refuse a score that is no number, nan, +inf or too large."""
+    """Raise an error for a score that is not a number, nan, +inf or too large."""
     if not is_number(score) or not (score == -inf or abs(score) <= LARGEST_SCORE):
         raise ModelError(
-            f"the score of {what} is {score!r}; scores are at most {LARGEST_SCORE:.0e} in size, or -inf to "
-            "forbid"
+            f"the score of {what} is {score!r}; scores must be at most {LARGEST_SCORE:.0e} in magnitude, or "
+            "-inf to forbid"
         )
 
 
 class Lexicon(Protocol):
-    """What a grammar knows about words."""
+    """The words of a grammar."""
 
     @property
     def tags(self) -> frozenset[str]:
@@ -53,9 +53,9 @@ class TaggedWords:
     Parameters
     ----------
     words : mapping of tag to mapping of word to score
-        What each tag may stand above.
+        The words below each tag.
     unknown : mapping of tag to score, optional
-        For words that are not in the table; without it they are refused.
+        For words that are not in the table; without it, they raise an error.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class TaggedWords:
         self._scores: dict[str, dict[str, float]] = defaultdict(dict)
         for tag, row in words.items():
             if not isinstance(row, Mapping):
-                raise ModelError(f"the words below {tag!r} are a mapping of word to score, got {row!r}")
+                raise ModelError(f"the words below {tag!r} must be a mapping of word to score, got {row!r}")
             for word, score in row.items():
                 check_score(score, f"{word!r} below {tag!r}")
                 self._scores[word][tag] = float(score)
@@ -80,7 +80,7 @@ class TaggedWords:
         self.tags = frozenset(words) | frozenset(self._unknown)
 
     def scores(self, word: str, first: bool = False) -> Mapping[str, float]:
-        """Return the score of a word below each tag that it may have; to look at, not to change."""
+        """Return the score of a word below each tag that it may have; do not modify it."""
         if word in self._scores:
             return MappingProxyType(self._scores[word])
         if not self._unknown:
@@ -96,16 +96,16 @@ class TaggedWords:
 
 
 class CountedWords:
-    """Log-probabilities of words from a treebank, smoothed for rare and unknown ones.
+    """Log-probabilities of words from a treebank, smoothed for rare and unknown words.
 
     Parameters
     ----------
     tagged : iterable of (word, tag)
         The words of the treebank; ``None`` ends a sentence.
     smoothing : float
-        How much the look of a word counts, in words.
+        The weight of the look of a word, in words.
     rare : int
-        Words seen less often may have other tags than they were seen with.
+        Words seen less often than this may have other tags than they were seen with.
     """
 
     def __init__(self, tagged: Iterable[tuple[str, str]], *, smoothing: float = 1.0, rare: int = 5) -> None:
@@ -144,11 +144,11 @@ class CountedWords:
         return result
 
     def counts(self) -> dict[str, dict[str, int]]:
-        """Return how often each word was seen with each tag."""
+        """Return the count of each word with each tag."""
         return {word: dict(row) for word, row in self._seen.items()}
 
     def _known(self, word: str, first: bool) -> str:
-        """Return the word as the treebank has it: the first one may be there without its capital."""
+        """Return the word as in the treebank: the first one may be there without its capital."""
         small = word[:1].lower() + word[1:]
         return small if first and word not in self._words and small in self._words else word
 
@@ -157,7 +157,7 @@ _ANY = ""
 
 
 def look(word: str) -> str:
-    """Return what an unknown word looks like.
+    """Return the look of an unknown word.
 
     Examples
     --------

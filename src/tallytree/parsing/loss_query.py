@@ -1,4 +1,4 @@
-"""A loss on a forest: what it counts, what the truth scores, and a tree with its loss certified."""
+"""A loss on a forest: what it counts, the score of the truth, and trees with a certified loss."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ from tallytree.running.engine import engine_of
 from tallytree.solving import ask, solve
 from tallytree.trees import Tree
 
-# --- losses of trees in terms of statistics of trees --------------------------------------------------------
+# --- losses of trees as functions of tree statistics --------------------------------------------------------
 # F-measures, precision and recall are determined by true and false positives, crossing brackets by their
 # number. The chart carries those, and the loss is looked up at its root.
 
 
 class CountedLoss(NamedTuple):
-    """A loss in terms of statistics of trees.
+    """A loss as a function of tree statistics.
 
     Attributes
     ----------
     statistics : tuple of TreeStatistic
-        What is counted.
+        The statistics that are counted.
     value : callable
-        The loss from their tallies, elementwise.
+        Computes the loss from their tallies, elementwise.
     line : (constant, coefficients) or None
-        The value where it is linear.
+        The value as a linear function, if it is linear.
     """
 
     statistics: tuple[TreeStatistic, ...]
@@ -58,10 +58,10 @@ class CountedLoss(NamedTuple):
 
 @singledispatch
 def counted_loss(loss: Loss) -> CountedLoss:
-    """Say which statistics of trees determine a loss; register losses of your own here."""
+    """Return the statistics that determine a loss of trees; register your own losses here."""
     raise ModelError(
-        f"a loss of trees such as tallytree.losses.FBeta(tree) is needed, got {loss!r}; losses of your own "
-        "are registered with tallytree.parsing.counted_loss"
+        f"expected a loss of trees such as tallytree.losses.FBeta(tree), got {loss!r}; your own losses "
+        "can be registered with tallytree.parsing.counted_loss"
     )
 
 
@@ -94,7 +94,7 @@ def _zero_one(size: int, tp: Any, wrong: Any) -> Any:
 
 @dataclass(frozen=True)
 class AugmentedParse(Parse):
-    """The tree that maximises a loss together with the score.
+    """The tree that maximises a combination of loss and score.
 
     Attributes
     ----------
@@ -106,9 +106,9 @@ class AugmentedParse(Parse):
     truth_score : float
         The score of the truth.
     tally : named tuple of int
-        What the loss counts, then what the constraint counts.
+        The counts of the loss, then those of the constraint.
     tree, certificate
-        As for every :class:`Parse`.
+        As for :class:`Parse`.
     """
 
     loss: float = field(kw_only=True)
@@ -123,13 +123,13 @@ class TreeLossQuery(LossQuery[AugmentedParse]):
     def __init__(self, forest: Forest, loss: Loss, where: Where) -> None:
         if not isinstance(loss, Loss) or not isinstance(loss.truth, Tree):
             raise ModelError(
-                f"a loss bound to a tree is needed, as tallytree.losses.FBeta(tree); got {loss!r}"
+                f"expected a loss bound to a tree, such as tallytree.losses.FBeta(tree); got {loss!r}"
             )
         self.model, self.loss, self.counted = forest, loss, counted_loss(loss)
         self.truth_score = forest.score(loss.truth)
         if self.truth_score == -np.inf:
             raise ModelError(
-                "the truth scores -inf: it is not a tree of the grammar, so no tree can be compared with it"
+                "the truth scores -inf: the grammar does not derive it, so no tree can be compared with it"
             )
         self.query: Query[TreeStatistic] = ask(forest, self.counted.statistics, where)
 
@@ -139,12 +139,12 @@ class TreeLossQuery(LossQuery[AugmentedParse]):
         return self.counted.line
 
     def value(self, *tallies: ArrayLike) -> Values:
-        """Compute the loss from what it counts."""
+        """Compute the loss from its counts."""
         values: Values = self.counted.value(*tallies)
         return values
 
     def table(self, options: Options, scaling: Scaling, margins: Sequence[float] | None) -> TallyTable[Any]:
-        """Build the chart; for given margins, without the items that are part of no answer."""
+        """Build the chart; for given margins, without items that cannot be part of an answer."""
         engine = engine_of(self.model)
         if margins is None:
             plan = engine.plan(self.query, options.plan)
@@ -154,7 +154,7 @@ class TreeLossQuery(LossQuery[AugmentedParse]):
         return table
 
     def augmented(self, answer: Parse, scaling: Scaling, margin: float) -> AugmentedParse:
-        """Put the loss to a tree: from its tallies, and certified by its definition."""
+        """Attach the loss to a tree: from its tallies, and certified by definition."""
         counted = [s.tally(answer.tree) for s in self.counted.statistics]
         loss = float(self.counted.value(*map(np.asarray, counted)))
         certify_loss(loss, self.loss(answer.tree), source="the chart", thing=answer.tree)
@@ -180,7 +180,7 @@ class TreeLossQuery(LossQuery[AugmentedParse]):
         return self.augmented(self._unfolded(best), "margin", margin)
 
     def gaining(self, line: Line, margin: float, scores: Scores) -> Forest:
-        """Return the forest with a multiple of the loss, less its constant, added to some scores of it."""
+        """Return the forest with a multiple of the loss, minus its constant, added to its scores."""
         compiled, words = self.model.compiled, len(self.model.words)
         chart = Chart(compiled, self.model.starts, self.model.ends)
         gain = np.zeros((len(compiled.bags), len(self.model.starts)))
@@ -190,12 +190,12 @@ class TreeLossQuery(LossQuery[AugmentedParse]):
         return self.model.rescored(Scores(scores.words, scores.rules, chains))
 
     def _unfolded(self, answer: Parse) -> Parse:
-        """Return a tree of the forest with the loss in its scores as one of the forest itself."""
+        """Convert a tree of the folded forest to one of the original forest."""
         assert answer.certificate is not None
         every = self.query.reported
         tally = tally_type(unique_names(tuple(s.name for s in every)))(*(s.tally(answer.tree) for s in every))
         score = self.model.score(answer.tree)
-        off = answer.certificate.promised - answer.certificate.score  # the chart is as far off as it was
+        off = answer.certificate.promised - answer.certificate.score  # the chart's error does not change
         proof = replace(
             answer.certificate,
             claim=Claim(BEST, self.query.where, "value").words("tree"),
@@ -217,7 +217,7 @@ def _(
     allowed: Any = None,
 ) -> TreeLossQuery:
     if truth is not None:
-        raise ModelError("the truth of a loss on trees is its own; bind it by loss.against(tree)")
+        raise ModelError("a loss on trees has its own truth; bind it with loss.against(tree)")
     if fixed or allowed:
-        raise ModelError("fixed= and allowed= restrict the variables of a model; a forest has none")
+        raise ModelError("fixed= and allowed= restrict the variables of a model, but a forest has none")
     return TreeLossQuery(forest, loss, where)

@@ -1,9 +1,9 @@
-"""A parse: a tree, what it is worth, and why nothing is worth more.
+"""A parse: a tree, its value, and the proof that it is optimal.
 
-Every tree that comes out of a chart was checked: its score, added up from the steps of its derivation, is
-what the chart holds, and its tally, counted on the tree by the definition, is what was asked for. That
-nothing better exists rests on the chart, which looks at every tree, or at every tree that can matter: its
-certificate says which.
+Every tree decoded from a chart is checked: its score, added up from the steps of its derivation, equals
+that of the chart, and its tally, counted on the tree by definition, is the requested one. That
+nothing better exists follows from the chart, which covers every tree, or every relevant tree, as its
+certificate says.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from tallytree.values import counted
 
 
 class ChartPrice(NamedTuple):
-    """What a chart costs; print it.
+    """The cost of a chart; print it to read it.
 
     Attributes
     ----------
     words, symbols : int
         Of the sentence and the grammar.
     items : int
-        Symbols over spans.
+        The number of symbols over spans.
     tallies : int
-        The most that a span has.
+        The largest number of tallies of a span.
     operations : float
-        Additions and comparisons of the pass up.
+        The number of additions and comparisons of the upward pass.
     peak_bytes : int
-        Memory of the chart and its plan.
+        The memory of the chart and its plan.
     """
 
     words: int
@@ -49,7 +49,7 @@ class ChartPrice(NamedTuple):
 
     @classmethod
     def of(cls, layout: ChartLayout, symbols: int) -> ChartPrice:
-        """Read the price off a layout."""
+        """Return the cost of a layout."""
         return cls(layout.words, symbols, layout.items, layout.most_tallies, layout.operations, layout.bytes)
 
     def __str__(self) -> str:
@@ -62,18 +62,18 @@ class ChartPrice(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeCertificate(AnyCertificate):
-    """Why a tree is optimal; print it.
+    """Why a tree is optimal; print it to read it.
 
     Attributes
     ----------
     optimal, claim, score, promised, allowance, tally
-        As for every :class:`tallytree.Certificate`.
+        As for :class:`tallytree.Certificate`.
     price : ChartPrice
-        Of the chart that looked at the trees.
+        The cost of the chart.
     floor : float
-        Trees that score less were left out, because they cannot reach the value; ``-inf`` if none were.
+        Trees that score less were left out, because they cannot be optimal; ``-inf`` if none were.
     prices : tuple of float
-        What the tally costs, statistic by statistic, before the score is compared with the floor.
+        The price of each statistic, subtracted before the score is compared with the floor.
     """
 
     price: ChartPrice
@@ -83,7 +83,7 @@ class TreeCertificate(AnyCertificate):
     def __str__(self) -> str:
         trees = f"every tree of {counted(self.price.words, 'word')}"
         if self.floor > -np.inf:
-            paid = ", its tally paid for" if any(self.prices) else ""
+            paid = " after the price of its tally" if any(self.prices) else ""
             trees += f" that scores at least {self.floor:.6g}{paid}, and no other can reach the value"
         lines = self.attained("added up again from its rules and words", "chart's")
         return "\n".join((*lines, f"  the chart covers {trees}: {self.price}"))
@@ -99,7 +99,7 @@ def tree_certificate(
     floor: float = -np.inf,
     prices: tuple[float, ...] = (),
 ) -> TreeCertificate:
-    """Put the certificate of a tree together."""
+    """Assemble the certificate of a tree."""
     return TreeCertificate(
         optimal=True,
         claim=claim.words("tree"),
@@ -120,11 +120,11 @@ class Parse:
     Attributes
     ----------
     value : float
-        The objective at the optimum; the score where there was no objective.
+        The value of the objective at the optimum; the score if there is no objective.
     score : float
         The score of the tree.
     tally : named tuple of int
-        Its statistics, by name and in order.
+        The tally of each statistic, by name and in order.
     tree : Tree
     certificate : TreeCertificate or None
         Why it is optimal.
@@ -148,7 +148,7 @@ class Parse:
     certificate: TreeCertificate | None = field(default=None, repr=False, compare=False)
 
     def explain(self) -> str:
-        """Say in a few lines why it is optimal."""
+        """Explain in a few lines why it is optimal."""
         return str(self.certificate or "no certificate: this tree was not found by inference")
 
     def _repr_html_(self) -> str:
@@ -159,7 +159,7 @@ class Parse:
 
     def __reduce__(self) -> tuple[Any, ...]:
         content = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "tally"}
-        names = getattr(self.tally, "_fields", ())  # types of tallies are made as needed: not by name
+        names = getattr(self.tally, "_fields", ())  # tally types are created on demand, not by name
         return _restored, (type(self), names, tuple(self.tally), content)
 
 

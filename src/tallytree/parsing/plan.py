@@ -1,8 +1,8 @@
-"""The plan of a chart with statistics: which tallies each span can have, and what that costs.
+"""The plan of a chart with statistics: which tallies each span can have, and the cost.
 
-Three things keep a chart small, and none of them changes an answer. Items that are part of no tree worth
-looking at are left out; they are known before (:mod:`tallytree.parsing.items`). The tallies of a span are
-those that trees over it can have: at most as many true positives as the truth has constituents inside it, no
+Three things keep a chart small without changing an answer. Items that are part of no relevant tree
+are left out; they are known before (:mod:`tallytree.parsing.items`). The tallies of a span are
+those of trees over it: at most as many true positives as the truth has constituents inside it, and no
 more constituents than it can hold. And tallies that can no longer end inside the window of a constraint are
 left out.
 """
@@ -37,21 +37,21 @@ _DEFAULTS = PlanOptions()
 
 
 class TreePlan:
-    """What a chart will cost; print it.
+    """The cost of a chart; print it to read it.
 
-    Made by :func:`tallytree.parsing.plan`. A plan looks at no score: it serves every forest of the same
-    grammar and length whose trees are made of its items.
+    Returned by :func:`tallytree.parsing.plan`. A plan does not depend on scores: it can be used for every
+    forest of the same grammar and length whose trees consist of its items.
 
     Parameters
     ----------
     shape : ChartShape
-        Grammar, number of words, and what the statistics count.
+        Grammar, number of words, and the statistics.
     items : Items
-        What the chart has tables for.
+        The items of the chart.
     options : PlanOptions
-        The memory limit; the other options are about models.
+        The memory limit; the other options are for models.
     window : mapping, optional
-        The tallies that are of use.
+        The relevant tallies.
 
     Attributes
     ----------
@@ -61,11 +61,11 @@ class TreePlan:
     items : int
         Symbols over spans that are part of some tree.
     tallies : int
-        The most that a span has.
+        The largest number of tallies of a span.
     operations : float
-        Additions and comparisons of the upward pass.
+        The number of additions and comparisons of the upward pass.
     peak_bytes : int
-        The most memory at any time: of the chart and its plan, or of the two plain passes before it that find
+        The peak memory: of the chart and its plan, or of the two plain passes before it that find
         the items.
     """
 
@@ -94,14 +94,14 @@ class TreePlan:
 
     @property
     def compiled(self) -> Compiled:
-        """The grammar as the chart has it."""
+        """The grammar in the form for the chart."""
         return self.shape.compiled
 
     def check(self, forest: Forest, statistics: Sequence[TreeStatistic]) -> None:
-        """Refuse a forest or statistics that this plan was not made for."""
+        """Raise an error for a forest or statistics that this plan was not made for."""
         if self.window:
             raise ModelError(
-                "this plan leaves out the tallies that a constraint rules out, so it cannot serve a whole "
+                "this plan leaves out tallies that a constraint rules out, so it cannot be used for a full "
                 "profile; make one with tallytree.plan(forest, statistics), without where="
             )
         same = (self.compiled.grammar, self.shape.words) == (forest.grammar, len(forest))
@@ -114,7 +114,7 @@ class TreePlan:
         live = live_items(self.shape, self.compiled.levelled(forest.scores), self.limit).live
         if np.any(live & ~self.live.live):
             raise ModelError(
-                "the forest has trees that this plan leaves out, because they were forbidden where it was "
+                "the forest has trees that this plan leaves out, because they were forbidden when it was "
                 "made; make one with tallytree.plan(forest, statistics)"
             )
 
@@ -142,23 +142,23 @@ class TreePlan:
 
     @property
     def price(self) -> ChartPrice:
-        """All of what it costs."""
+        """The total cost."""
         price = ChartPrice.of(self.layout, self.shape.symbols)
         return price._replace(peak_bytes=self.peak_bytes)
 
     @property
     def floor(self) -> float:
-        """Items whose best tree scores less, its tally paid for, were left out."""
+        """Items whose best tree scores less, after prices, were left out."""
         return self.live.floor
 
     @property
     def prices(self) -> tuple[float, ...]:
-        """What each statistic costs there."""
+        """The price of each statistic."""
         return self.live.prices
 
     @property
     def root_tallies(self) -> NDArray[np.int64]:
-        """The tallies that trees may have, as far as is known without the chart: one row each."""
+        """The tallies that trees may have, as far as known without the chart: one row each."""
         return self.shape.in_users_order(self.layout.root_tallies)
 
     @property
@@ -173,22 +173,22 @@ class TreePlan:
 
     @property
     def tallies(self) -> int:
-        """The most tallies that a span has."""
+        """The largest number of tallies of a span."""
         return self.layout.most_tallies
 
     @property
     def operations(self) -> float:
-        """Additions and comparisons of the upward pass."""
+        """The number of additions and comparisons of the upward pass."""
         return self.layout.operations
 
     @property
     def peak_bytes(self) -> int:
-        """The most memory at any time."""
+        """The peak memory."""
         return max(self.layout.bytes + self.live.kept_bytes, self.live.peak_bytes)
 
     def __reduce__(self) -> tuple[Any, ...]:
         options = self.options._replace(memory_limit=self.limit)
-        return _restored, (self.shape, self.live, options, self.window)  # the layout follows
+        return _restored, (self.shape, self.live, options, self.window)  # the layout is recomputed
 
     def __str__(self) -> str:
         layout, costliest = self.layout, self.layout.costliest
@@ -224,7 +224,7 @@ def _restored(shape: ChartShape, items: Items, options: PlanOptions, window: Win
 def plan_trees(query: Query[TreeStatistic], options: PlanOptions) -> TreePlan:
     """Plan the chart of a query about a forest, with all items that are part of some tree.
 
-    Raises BudgetError: the chart, or the search for its items, does not fit the memory limit.
+    Raises BudgetError if the chart, or the search for its items, exceeds the memory limit.
     """
     forest: Forest = query.subject
     shape = ChartShape.of(forest.grammar, len(forest), query.carried)

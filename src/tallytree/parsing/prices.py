@@ -1,14 +1,14 @@
-"""Prices of statistics: a bound on the answer that tells hopeless items from the others.
+"""Prices of statistics: a bound on the optimum that rules out items.
 
-To be the answer, a tree with tally ``l`` must score ``need(l)`` or more. For any prices ``c`` its score less
-what it counts is then at least ``α = min need(l) - c·l``, over the tallies that trees can have. That can be
-asked of items one by one, without tallies: those whose best tree, with the prices taken off the scores, does
-not come to ``α`` are part of no answer. The best such value of all trees is above ``α`` by the **gap**
+To be optimal, a tree with tally ``l`` must score at least ``need(l)``. For any prices ``c``, its score minus
+the price of its tally is then at least ``α = min need(l) - c·l``, over the possible tallies. This can be
+checked item by item, without tallies: items whose best tree, with prices subtracted from the scores, does
+not reach ``α`` are part of no optimum. The best such value of all trees exceeds ``α`` by the **gap**
 
     max over trees of (score - c·tally)  +  max over tallies of (c·l - need(l)),
 
-a convex function of the prices; the smaller it is, the fewer items are left. Each tree found on the way is a
-candidate for the answer, and may raise what is needed.
+a convex function of the prices; the smaller it is, the fewer items remain. Each tree found on the way is a
+candidate for the optimum, and may raise the required score.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from tallytree.model.rounding import rounding_bound
 from tallytree.trees import Tree
 
 _ROUNDS = 8
-_CLOSE = 0.9  # the model's gap that is near enough to the true one
-_SMOOTH = (0.3, 0.1, 0.03, 0.01)  # parts of the gap that maxima are rounded off by, one after the other
+_CLOSE = 0.9  # fraction of the true gap at which the model's gap is close enough
+_SMOOTH = (0.3, 0.1, 0.03, 0.01)  # fractions of the gap by which maxima are smoothed, in turn
 _NEWTON = 12
-_TINY = 1e-9  # a gap that is nothing but rounding
+_TINY = 1e-9  # a gap that is just rounding
 
 Floats = NDArray[np.float64]
 
 
 class Prices(NamedTuple):
-    """Prices of the statistics, and the gap that they leave."""
+    """Prices of the statistics, and the remaining gap."""
 
     prices: Floats
     gap: float
@@ -44,9 +44,9 @@ def find_prices(
 ) -> Prices:
     """Search for prices with a small gap.
 
-    `tallies` (S, P): what trees can count. `need`: what trees with these tallies must score at the moment;
-    infinite where they cannot be the answer. `best`: the score and the tally of the best tree at some prices.
-    It may raise what is needed.
+    `tallies` (S, P): the possible tallies. `need`: the score currently required with these tallies;
+    infinite if they cannot be optimal. `best`: the score and the tally of the best tree at some prices.
+    It may raise the required scores.
     """
     prices = np.zeros(tallies.shape[1])
     scores: list[float] = []
@@ -72,7 +72,7 @@ def find_prices(
 
 
 class _Model:
-    """The gap as far as it is known: of all trees, those that were found."""
+    """The gap restricted to the trees found so far."""
 
     def __init__(self, scores: Floats, counts: Floats, need: Floats, tallies: Floats) -> None:
         self._parts = ((scores, -counts), (-need, tallies))
@@ -81,7 +81,7 @@ class _Model:
         return sum(float(np.max(constants + slopes @ prices)) for constants, slopes in self._parts)
 
     def minimiser(self, prices: Floats, gap: float) -> Floats:
-        """Newton's method on rounded maxima, which come closer and closer."""
+        """Newton's method on smoothed maxima, with decreasing smoothing."""
         for part in _SMOOTH:
             width = part * gap
             for _ in range(_NEWTON):
@@ -89,7 +89,7 @@ class _Model:
                 ridge = 1e-9 * (1 + np.trace(curvature)) * np.eye(len(prices))
                 step = -np.linalg.solve(curvature + ridge, slope)
                 longest = max(float(np.abs(slopes @ step).max()) for _, slopes in self._parts)
-                length = min(1.0, gap / longest) if longest > 0 else 0.0  # where it is flat, not too far
+                length = min(1.0, gap / longest) if longest > 0 else 0.0  # limit the step where it is flat
                 shortest = 1e-3 * length
                 while length > shortest and self._rounded(prices + length * step, width)[0] > value:
                     length /= 2
@@ -99,7 +99,7 @@ class _Model:
         return prices
 
     def _rounded(self, prices: Floats, width: float) -> tuple[float, Floats, NDArray[np.float64]]:
-        """Return the sum of both maxima, as logarithms of sums of exponentials, and its derivatives."""
+        """Return the sum of both maxima, smoothed by log-sum-exp, and its derivatives."""
         size = len(prices)
         value, slope, curvature = 0.0, np.zeros(size), np.zeros((size, size))
         for constants, slopes in self._parts:
@@ -119,15 +119,15 @@ if TYPE_CHECKING:
     from tallytree.parsing.loss_query import TreeLossQuery
 
 
-# --- what a tree must score to be the answer to a question about a loss -------------------------------------
-# Some tree reaches a value already. With a given loss, another tree needs a certain score to reach that value
+# --- the score that a tree must reach to be optimal for a loss ----------------------------------------------
+# Some tree already reaches a value. With a given loss, another tree needs a certain score to reach that value
 # as well; with a smaller loss it needs more.
 
 
 class Need:
-    """What a tree must score to be better than those that are known, at any of the margins, by its loss.
+    """The score that a tree with a given loss must reach to be better than the known ones, at any margin.
 
-    What is needed to be better than one tree is linear in the margin, so it is least at one end.
+    The score required to be better than one tree is linear in the margin, so it is smallest at one end.
     """
 
     def __init__(self, question: TreeLossQuery, scaling: Scaling, margins: Sequence[float]) -> None:
@@ -135,22 +135,22 @@ class Need:
         self._question, self._ends = question, (margins[0], margins[-1])
         self._finite = [end for end in self._ends if end < np.inf]
         self._room = 0.0
-        self._known: list[tuple[float, float]] = []  # losses, and scores less that of the truth
+        self._known: list[tuple[float, float]] = []  # losses, and scores minus that of the truth
         self._trees: list[tuple[Tree, float]] = []
 
     def add(self, tree: Tree, score: float) -> None:
-        """Take note of a tree."""
+        """Add a tree to the known ones."""
         self._room = max(self._room, _rounding(self._question, score))
         self._known.append((self._question.loss(tree), score - self._question.truth_score))
         self._trees.append((tree, score))
 
     def improves(self, tree: Tree, score: float) -> bool:
-        """Say whether a tree would be better than those that are known, at one of the ends."""
+        """Whether a tree would be better than the known ones, at one of the ends."""
         mine = self._question.loss(tree), score - self._question.truth_score
         return any(self._values(end, mine)[0] > self._values(end, *self._known).max() for end in self._finite)
 
     def leaders(self) -> list[tuple[Tree, float]]:
-        """Return the trees that are best at one of the ends: they stay, others may be as good at best."""
+        """Return the known trees that are best at one of the ends; others can only tie with them."""
         return [self._trees[int(self._values(end, *self._known).argmax())] for end in self._finite]
 
     def _values(self, margin: float, *trees: tuple[float, float]) -> Floats:
@@ -158,7 +158,7 @@ class Need:
         return scaled(self._scaling, losses, differences, margin)
 
     def __call__(self, losses: Floats) -> Floats:
-        """Return the least scores with these losses."""
+        """Return the required scores for these losses."""
         least = np.full(losses.shape, -np.inf)
         for known in self._known:
             ends = [self._needed(losses, *known, margin) for margin in self._ends]
@@ -166,7 +166,7 @@ class Need:
         return self._question.truth_score + least - self._room
 
     def floor(self, losses: Floats) -> float:
-        """Return the least score of all."""
+        """Return the smallest required score."""
         return min(float(np.min(self(losses))), *(score - self._room for _, score in self.leaders()))
 
     def _needed(self, losses: Floats, loss: float, difference: float, margin: float) -> Floats:
@@ -177,13 +177,13 @@ class Need:
         reached = float(scaled(scaling, loss, difference, margin))
         if scaling == "margin":
             return needed(scaling, losses, reached, margin)
-        if reached < 0:  # any tree with a small enough loss reaches that
+        if reached < 0:  # any tree with a small enough loss reaches it
             return nothing
         return np.where(losses > 0, needed(scaling, losses, reached, margin), np.inf)
 
 
 def _rounding(question: TreeLossQuery, score: float) -> float:
-    """Return more than sums of the same scores in different orders can differ by."""
+    """Return a bound on the rounding difference between sums of the same scores."""
     scores, words = question.model.scores, len(question.model.words)
     arrays = (scores.words, scores.rules, scores.chains)
     largest = max(float(np.abs(a[np.isfinite(a)]).max(initial=0)) for a in arrays)

@@ -24,22 +24,22 @@ from tallytree.running.engine import Root
 from tallytree.statistics.constraints import Constraint
 from tallytree.trees import Tree
 
-# What CPython takes for a string in a set, the node of a tree, and an answer besides.
+# Sizes in CPython of a string in a set, a tree node, and an answer.
 _TEXT_BYTES, _NODE_BYTES, _PARSE_BYTES = 120, 280, 1200
 
 
 class _Derivation(NamedTuple):
-    """What a chart decodes: steps, and the tree that they make."""
+    """A decoded derivation: its steps, and its tree."""
 
     steps: NDArray[np.int32]
     tree: Tree
 
 
 class TreeProfile(TallyTable[Parse]):
-    """The best score for every attainable tally, and the trees behind them.
+    """The best score for every attainable tally, and the trees that attain them.
 
-    Made by :func:`tallytree.parsing.profile`; looked up as a :class:`tallytree.Profile` is, with
-    :class:`Parse` for answers.
+    Returned by :func:`tallytree.parsing.profile`; it has the methods of :class:`tallytree.Profile`, with
+    :class:`Parse` objects as answers.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class TreeProfile(TallyTable[Parse]):
     tallies : (S, P) int64 array
         The attainable tallies in lexicographic order.
     scores : (S,) float64 array
-        The best score of each.
+        The best score for each tally.
     """
 
     noun = "tree"
@@ -82,16 +82,16 @@ class TreeProfile(TallyTable[Parse]):
         return root
 
     def _search(self, rows: NDArray[np.int64], budget: Budget) -> Iterator[Ranked]:
-        """Go through trees by score; one that has several derivations comes with the best of them."""
+        """Iterate over trees by score; for a tree with several derivations, the best one is used."""
         run, seen = self._loaded(), set[str]()
         if not isinstance(run, NativeChart):
-            raise ModelError("trees in order come from the native executor; leave out backend=")
+            raise ModelError("trees in order need the native executor; remove backend=")
         for found in drawn(run.in_order(self._cells[rows], budget)):
             derived = self._derivation(found.assignment)
             text = str(derived.tree)
             if text not in seen:
                 seen.add(text)
-                budget.hold(len(text) + _TEXT_BYTES, f"the {len(seen):,} trees that have come")
+                budget.hold(len(text) + _TEXT_BYTES, f"the {len(seen):,} trees found so far")
                 yield found._replace(assignment=derived)
 
     def _kept_bytes(self, answer: Parse) -> int:
@@ -106,7 +106,7 @@ class TreeProfile(TallyTable[Parse]):
     def _certified(
         self, row: int, decoded: _Derivation, score: float, claim: Claim, value: float | None = None
     ) -> Parse:
-        """Certify a derivation: its tally is counted on the tree, its score added up from its steps."""
+        """Certify a derivation: its tally is counted on the tree, its score is added up from its steps."""
         steps, tree = decoded
         exact, allowance = steps_score(self._chart_scores, steps)
         promised = self.tallies[row].tolist()

@@ -1,9 +1,9 @@
-"""Charts without the items that are part of no answer.
+"""Charts without items that cannot be part of an optimum.
 
-Some tree reaches a value: the best one, or the best that satisfies the constraint. With the largest loss that
-is left, a tree needs a certain score to reach that value as well. Items that score less in every tree are
-left out; of those that stay, the plan knows a largest loss; and so on. Where the chart is large even then,
-prices of the statistics tell more items apart (:mod:`tallytree.parsing.prices`). The answer does not change.
+Some tree reaches a value: the best one, or the best that satisfies the constraint. With the largest remaining
+loss, a tree needs a certain score to reach that value as well. Items that score less in every tree are
+dropped; for the remaining ones the plan knows a largest loss; and so on. If the chart is still large,
+prices of the statistics rule out more items (:mod:`tallytree.parsing.prices`). The answer does not change.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from tallytree.parsing.loss_query import TreeLossQuery
 
 
-_ROUNDS, _WORTHWHILE = 4, 0.97  # how often the items are pruned again, and what makes it worth it
-_DEAR = 50  # as many times the operations of a plain chart take longer than the search for prices
+_ROUNDS, _WORTHWHILE = 4, 0.97  # how often items are pruned again, and the ratio that makes it worthwhile
+_DEAR = 50  # from this many times the operations of a plain chart on, the search for prices pays off
 
 Floats = NDArray[np.float64]
 
@@ -70,12 +70,12 @@ def _losses(question: TreeLossQuery, plan: TreePlan) -> Floats:
 
 
 def _levelled(plan: TreePlan) -> bool:
-    """Say whether the chart tells more symbols apart than the forest does."""
+    """Whether the chart distinguishes more symbols than the forest does."""
     return any(s.levels > 1 for s in plan.statistics)
 
 
 def _good_tree(query: Query[TreeStatistic], options: PlanOptions) -> Parse:
-    """Return the best tree of those that satisfy the constraint: it costs no statistic of the loss."""
+    """Return the best tree that satisfies the constraint, which needs no statistic of the loss."""
     best: Parse = query.subject.best()
     if _allowed(query, best.tree):
         return best
@@ -84,7 +84,7 @@ def _good_tree(query: Query[TreeStatistic], options: PlanOptions) -> Parse:
 
 
 def _allowed(query: Query[TreeStatistic], tree: Tree) -> bool:
-    """Say whether a tree satisfies the constraint."""
+    """Whether a tree satisfies the constraint."""
     if query.constraint is None:
         return True
     read = checked_statistics(query.constraint.statistics, len(query.subject))
@@ -92,7 +92,7 @@ def _allowed(query: Query[TreeStatistic], tree: Tree) -> bool:
 
 
 def _largest_loss(question: TreeLossQuery) -> float:
-    """Return the largest loss of any tree, or more."""
+    """Return an upper bound on the loss of any tree."""
     most, line = question.loss.bounds[1], question.counted.line
     if np.isfinite(most) or line is None:
         return most
@@ -101,7 +101,7 @@ def _largest_loss(question: TreeLossQuery) -> float:
 
 @dataclass(frozen=True)
 class ChartPlans:
-    """Plans of one question, with the items that are left above a floor."""
+    """Plans of one question, with the items above a floor."""
 
     shape: ChartShape
     scores: Scores
@@ -111,31 +111,31 @@ class ChartPlans:
 
     @classmethod
     def of(cls, query: Query[TreeStatistic], options: PlanOptions) -> ChartPlans:
-        """Find the best tree with each item, where nothing is paid for."""
+        """Find the best tree with each item, without prices."""
         forest = query.subject
         shape = ChartShape.of(forest.grammar, len(forest), query.carried)
         scores = shape.compiled.levelled(forest.scores)
         return cls(shape, scores, query.window, options, max_marginals(shape, scores, options.limit))
 
     def at_prices(self, prices: tuple[float, ...]) -> ChartPlans:
-        """Return the plans where what a tree counts is taken off its score."""
+        """Return the plans with the price of a tree's tally subtracted from its score."""
         return replace(self, marginals=max_marginals(self.shape, self.scores, self.options.limit, prices))
 
     def above(self, floor: float) -> TreePlan:
-        """Plan the chart with only the items whose best tree scores this or more."""
+        """Plan the chart with only the items whose best tree scores at least this."""
         items = self.marginals.above(floor)
         return TreePlan(self.shape, items, self.options, self.window)
 
 
 class _Market:
-    """Prices of the statistics that are free to have them: those without a cap."""
+    """Prices of the uncapped statistics."""
 
     def __init__(self, question: TreeLossQuery, need: Need, free: NDArray[np.bool_]) -> None:
         self._question, self._query = question, question.query
         self._need, self._free = need, free
 
     def priced(self, plan: TreePlan, plans: ChartPlans) -> TreePlan:
-        """Return the plan without the items that are too dear."""
+        """Return the plan without items that are too expensive."""
         losses, tallies = self._losses_and_tallies(plan)
         found = find_prices(tallies, lambda: self._need(losses), self._best)
         if not any(found.prices):
@@ -161,7 +161,7 @@ class _Market:
         return np.array(counted, dtype=np.float64)[self._free]
 
     def _best(self, prices: Floats) -> tuple[float, Floats]:
-        """Return score and tally of the best tree at some prices; note it if it is a better answer."""
+        """Return score and tally of the best tree at some prices; record it if it is a better answer."""
         paid = np.zeros(len(self._free))
         paid[self._free] = -prices
         forest = self._question.model
@@ -173,7 +173,7 @@ class _Market:
         return score, tally
 
     def _floor(self, plan: TreePlan, prices: Floats) -> float:
-        """Return the least score of an answer, its tally paid for."""
+        """Return the smallest score of an optimum, after prices."""
         losses, tallies = self._losses_and_tallies(plan)
         words = len(self._question.model)
         paid = 1 + float(np.max(np.abs(tallies) @ np.abs(prices), initial=0.0))

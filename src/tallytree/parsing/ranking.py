@@ -1,4 +1,4 @@
-"""Trees in order: the k best, and the best that are far from each other."""
+"""Trees in order: the k best, and diverse ones."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ _APART = (
 def diverse_k_best(
     forest: Forest, k: int, distance: int, *, where: Where = None, memory_limit: float | None = None
 ) -> list[Parse]:
-    """Return k trees, each the best of those that are far enough from all before it.
+    """Return k trees, each the best among those far enough from all previous ones.
 
-    Trees in order are looked through first: the next one that is far enough is the best that is. Where it is
-    not among the first few hundred, the distances to all trees before it are carried as statistics.
+    Trees are first examined in order: the next one that is far enough is the best such tree. If it is
+    not among the first few hundred, the distances to all previous trees are carried as statistics.
 
     Parameters
     ----------
     forest : Forest
         A sentence with a grammar.
     k : int
-        How many; the list is shorter where no tree is far enough any more.
+        The number of trees; fewer are returned if no further tree is far enough.
     distance : int
-        The least number of constituents that one of two trees has and the other has not.
+        The minimum number of constituents in which two trees differ.
     where : Constraint, optional
-        Only trees that satisfy it.
+        Only trees that satisfy this constraint.
     memory_limit : float, optional
         As for :func:`profile`.
 
@@ -77,7 +77,7 @@ def diverse_k_best(
 def _by_statistics(
     forest: Forest, found: list[Parse], many: int, least: int, where: Where, memory_limit: float | None
 ) -> list[Parse]:
-    """Go on with a statistic for each tree before: how far away from it a tree is."""
+    """Continue with one statistic per previous tree: the distance to it."""
     options = Options(PlanOptions(memory_limit=memory_limit))
     constraint = None if where is None else as_constraint(where)
     far = [_away(parse.tree, least) for parse in found]
@@ -94,18 +94,18 @@ def _by_statistics(
 
 
 def _distance(one: Tree, other: Tree) -> int:
-    """Count the constituents that one tree has and the other has not."""
+    """Count the constituents in exactly one of the trees."""
     a, b = one.constituents(), other.constituents()
     return (a - b).total() + (b - a).total()
 
 
 def _away(tree: Tree, least: int) -> Constraint:
-    """Say that a tree is far from this one: ``FP + (size - TP) >= least``."""
+    """Return the constraint that a tree is far from this one: ``FP + (size - TP) >= least``."""
     return false_positives(tree) - true_positives(tree) >= least - tree.constituents().total()
 
 
 def _apart(forest: Forest, best: Parse, where: Where, rank: int, distance: int) -> Parse:
-    """Say of a tree what it is the best of; its tally has what the constraint reads, and no distances."""
+    """Attach the claim of a diverse tree; its tally has the constraint's statistics, without distances."""
     assert best.certificate is not None
     read = () if where is None else checked_statistics(as_constraint(where).statistics, len(forest))
     tally = tally_type(unique_names(tuple(s.name for s in read)))(*(s.tally(best.tree) for s in read))

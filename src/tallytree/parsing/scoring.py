@@ -1,8 +1,8 @@
-"""Scoring parses as is usual: labelled brackets of a whole corpus.
+"""Standard scores of parses: labelled brackets of a whole corpus.
 
-The conventions are those of the scorer that most results on the Penn Treebank were computed with: words with
-punctuation tags are taken out of the trees before spans are counted; tags are no brackets, and neither is the
-outermost, empty label; ``PRT`` and ``ADVP`` are the same; brackets of all sentences are put together before
+The conventions are those of EVALB, the usual scorer for the Penn Treebank: words with
+punctuation tags are removed from the trees before spans are counted; tags are not brackets, and neither is
+the outermost, empty label; ``PRT`` and ``ADVP`` are equivalent; brackets of all sentences are pooled before
 precision and recall are computed. A sentence without a parse has no brackets.
 """
 
@@ -20,16 +20,16 @@ ALIKE = {"PRT": "ADVP"}
 
 
 class BracketScores(NamedTuple):
-    """How good parses are.
+    """Scores of parses.
 
     Attributes
     ----------
     precision, recall, f1 : float
-        Of labelled brackets, over the whole corpus; 1 where there is nothing to find or nothing was found.
+        Of labelled brackets, over the whole corpus; 1 if there is nothing to find or nothing was found.
     exact : float
-        The share of sentences with the right brackets.
+        The fraction of sentences whose brackets are all correct.
     sentences, failed : int
-        How many there are, and how many of them have no parse.
+        The number of sentences, and how many of them have no parse.
     """
 
     precision: float
@@ -52,11 +52,11 @@ def score_brackets(
     Parameters
     ----------
     gold : iterable of Tree
-        What is right.
+        The true trees.
     parses : iterable of Tree or None
-        One for each, over the same words; None where there is no parse.
+        One for each true tree, over the same words; None if there is no parse.
     ignored : iterable of str
-        Tags of words that do not count; whether a word does is decided by its tag in ``gold``.
+        Tags of words to ignore; the tag in ``gold`` decides.
     alike : mapping of label to label, optional
         Labels that count as another one; by default ``PRT`` as ``ADVP``.
 
@@ -76,7 +76,7 @@ def score_brackets(
         target = _brackets(truth, kept, same)
         brackets = _brackets(parse, kept, same) if parse is not None else Counter()
         if parse is not None and parse.words != truth.words:
-            raise ModelError(f"a parse is over the words {parse.words}, the right one over {truth.words}")
+            raise ModelError(f"a parse has the words {parse.words}, but the true tree has {truth.words}")
         right += (target & brackets).total()
         wanted += target.total()
         found += brackets.total()
@@ -89,7 +89,7 @@ def score_brackets(
 
 
 def _brackets(tree: Tree, kept: list[bool], alike: Mapping[str, str]) -> Counter[Constituent]:
-    """Return the constituents among the words that are kept; those of no word are none."""
+    """Return the constituents over the words that are kept, without empty ones."""
     place = [0]
     for keep in kept:
         place.append(place[-1] + keep)

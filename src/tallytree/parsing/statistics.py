@@ -1,10 +1,10 @@
-"""Statistics of trees: integers that add up over the spans of a tree.
+"""Statistics of trees: integer sums over the spans of a tree.
 
-Constituents are those of the tree as it was before it was binarised; symbols without a label count nothing.
-All labels over one span are counted together, so that a label that comes twice over the same words is seen
-to do so: of two constituents ``(NP, 0, 2)`` only one is right where the truth has one.
+Constituents are those of the tree before binarisation; symbols without a label count nothing.
+All labels over one span are counted together, so that repeated labels over the same words are handled:
+of two constituents ``(NP, 0, 2)`` only one is correct if the truth has one.
 
-Statistics are compared and combined as those of models are: ``count("NP") <= 3`` is a constraint.
+Statistics are compared and combined like those of models: ``count("NP") <= 3`` is a constraint.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tallytree.trees import Tree
 
 
 class Chart(NamedTuple):
-    """Where statistics are counted: the bags of a compiled grammar, over the spans of a sentence."""
+    """The domain of tree statistics: the bags of a compiled grammar, over the spans of a sentence."""
 
     compiled: Compiled
     # of all spans
@@ -48,7 +48,7 @@ class Chart(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TreeStatistic(Counted):
-    """An integer statistic of trees, known by what it counts and not by its name."""
+    """An integer statistic of trees, identified by what it counts and not by its name."""
 
     entry_limit = 2**31
 
@@ -57,7 +57,7 @@ class TreeStatistic(Counted):
 
     @abstractmethod
     def total(self, tree: Tree) -> int:
-        """Count on a tree, by the definition and without the cap."""
+        """Count on a tree, by definition and without the cap."""
 
     @abstractmethod
     def weights(self, chart: Chart) -> NDArray[np.int64]:
@@ -65,21 +65,21 @@ class TreeStatistic(Counted):
 
     @abstractmethod
     def content(self) -> tuple[Any, ...]:
-        """Return what two equal statistics of a kind have in common, besides the cap."""
+        """Return a key that is equal for equal statistics of a type, apart from the cap."""
 
     @property
     def levels(self) -> int:
-        """How many levels of depth it tells apart."""
+        """The number of levels of depth that it distinguishes."""
         return 1
 
     @property
     def length(self) -> int | None:
-        """The number of words that it is about; None for any."""
+        """The number of words that it is for; None for any."""
         return None
 
     @property
     def signed(self) -> bool:
-        """Whether it can count downwards: such a statistic cannot be capped."""
+        """Whether it can decrease: such a statistic cannot be capped."""
         return False
 
     def tally(self, tree: Tree) -> int:
@@ -94,49 +94,49 @@ class TreeStatistic(Counted):
 
     @property
     def key(self) -> bytes:
-        """What two equal statistics have in common."""
+        """A key that is equal for equal statistics."""
         return self._key
 
     def on(self, model: Any) -> Self:
-        """Return itself: what trees it counts on is decided by the forest."""
+        """Return itself: it works on every forest."""
         return self
 
     def capped(self, cap: int | None) -> Self:
-        """Return the same statistic with another cap, or with none.
+        """Return the same statistic with another cap, or without one.
 
         Raises
         ------
         ModelError
-            The cap is no count, or the statistic can count downwards: parts of a tree do not tell then
-            whether the whole of it reaches the cap.
+            The cap is invalid, or the statistic can decrease: then parts of a tree do not determine
+            whether the whole reaches the cap.
         """
         if self.signed and cap is not None:
             raise ModelError(
-                f"{self.name} counts some constituents downwards, so it cannot be capped (at {cap!r}); cap "
-                "what it is made of, or compare it in where=, which needs no cap"
+                f"{self.name} can decrease, so it cannot be capped (at {cap!r}); cap "
+                "its parts, or compare it in where=, which needs no cap"
             )
         return replace(self, cap=checked_cap(cap))
 
     def merged_from(self, threshold: int) -> Self:
-        """Return the same statistic capped there, if it can be: at 0 or more, and only if it counts upwards.
+        """Return the same statistic capped there, if possible: at 0 or more, and only if it cannot decrease.
 
-        Tallies of parts are capped, too, and capped sums are those of the whole only where no part counts
-        less than 0 and no cap is less than that.
+        Tallies of parts are capped, too, and capped sums are those of the whole only if no part counts
+        less than 0 and the cap is not negative.
         """
         return self if self.signed else self.capped(max(threshold, 0))
 
     def named(self, name: str) -> Self:
-        """Return the same statistic under another name."""
+        """Return the same statistic with another name."""
         return replace(self, name=name)
 
     @property
     def largest_entry(self) -> int:
-        """The most that one span adds: no chain is longer."""
+        """The maximum that one span adds: no chain is longer."""
         return 2**16
 
     @classmethod
     def combination(cls, expression: Expression, name: str | None = None) -> TreeStatistic:
-        """Make one statistic of an integer combination of uncapped ones, without a constant."""
+        """Return an integer combination of uncapped statistics, without a constant, as a single statistic."""
         linear = expression.linear()
         return _Combination(_checked_parts(linear), name=name or repr(linear))
 
@@ -159,12 +159,12 @@ class _Combination(TreeStatistic):
         largest = sum(abs(c) * int(np.abs(weights).max(initial=0)) for weights, c in parts)
         if largest >= self.entry_limit:
             raise ModelError(
-                f"{self.name} adds up to {largest} over one span; charts count below 2**31 there. Divide its "
-                "coefficients, or keep what it is made of apart"
+                f"{self.name} adds up to {largest} over one span, but charts only count below 2**31. Divide "
+                "its coefficients, or keep its parts apart"
             )
         total = np.zeros((len(chart.compiled.bags), len(chart.starts)), dtype=np.int64)
         for weights, c in parts:
-            if weights.any():  # a coefficient of nothing may have any size
+            if weights.any():  # the coefficient of zeros may have any size
                 total += c * weights
         return total
 
@@ -185,45 +185,45 @@ class _Combination(TreeStatistic):
 
 
 def _checked_parts(linear: Linear) -> tuple[tuple[TreeStatistic, int], ...]:
-    """Return the parts of a combination, or say why it is no sum over spans."""
+    """Return the parts of a combination; raise an error if it is not a sum over spans."""
     parts = []
     for term, c in linear.terms:
         if not isinstance(term, TreeStatistic):
-            raise ModelError(f"a combination of statistics of trees is made of such statistics; got {term!r}")
+            raise ModelError(f"only statistics of trees can be combined with each other; got {term!r}")
         if term.cap is not None:
             raise ModelError(
                 f"{term.name} is capped at {term.cap}, so a combination of it is not a sum over spans; use "
-                "the uncapped one, .capped(None), or keep the two apart"
+                ".capped(None), or keep the two apart"
             )
         parts.append((term, c))
     if linear.constant:
         raise ModelError(
-            f"'{linear}' has a constant, and statistics of trees are sums over spans; leave it out, or add "
+            f"'{linear}' has a constant, but statistics of trees are sums over spans; leave it out, or add "
             "it to the tally"
         )
     return tuple(parts)
 
 
 def checked_cap(cap: int | None) -> int | None:
-    """Refuse a cap that is no count."""
+    """Raise an error for an invalid cap."""
     if cap is not None and (not isinstance(cap, (int, np.integer)) or not 0 <= cap < NO_LIMIT):
-        raise ModelError(f"a cap is an integer from 0 and below 2**62, got {cap!r}; None stands for no cap")
+        raise ModelError(f"cap must be a non-negative integer below 2**62, got {cap!r}; use None for no cap")
     return None if cap is None else int(cap)
 
 
 def checked_statistics(statistics: Iterable[object], words: int) -> tuple[TreeStatistic, ...]:
-    """Return statistics of trees over so many words; anything else is an error."""
+    """Return statistics of trees over this many words; raise an error for anything else."""
     checked = (statistics,) if isinstance(statistics, TreeStatistic) else tuple(statistics)
     kept = []
     for statistic in checked:
         if not isinstance(statistic, TreeStatistic):
             raise ModelError(
-                "statistics of trees are made by tallytree.parsing.count, true_positives and so on; got "
-                f"{statistic!r}"
+                "expected a statistic of trees, such as tallytree.parsing.count('NP') or true_positives(…); "
+                f"got {statistic!r}"
             )
         if statistic.length not in (None, words):
             raise ModelError(
-                f"{statistic.name} compares with a truth of {statistic.length} words, the sentence has "
+                f"{statistic.name} compares with a truth of {statistic.length} words, but the sentence has "
                 f"{words}"
             )
         kept.append(statistic)

@@ -1,8 +1,8 @@
-"""Bracketed treebank files, as the Penn Treebank has them.
+"""Bracketed treebank files, as in the Penn Treebank.
 
-A file is a sequence of trees, ``(S (NP (NN fish)) (VP (VB swim)))``, over any number of lines. Each may stand
-in an outer bracket without a label, which is taken off. Traces (tags ``-NONE-``) go, with the constituents
-that they leave empty; of a label such as ``NP-SBJ-1`` or ``NP=2`` only the category stays. Both can be kept.
+A file is a sequence of trees, ``(S (NP (NN fish)) (VP (VB swim)))``, over any number of lines. An outer
+bracket without a label is removed. Traces (tags ``-NONE-``) are dropped, with the constituents
+that they leave empty; a label such as ``NP-SBJ-1`` or ``NP=2`` is cut to its category. Both can be kept.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from tallytree.trees import Tree
 
 TRACE = "-NONE-"
 DEEPEST = 200
-"""Brackets inside each other; sentences have some thirty."""
+"""Maximum nesting; sentences have about thirty levels."""
 
-_EXPANSION = 128  # bytes of trees, at most, from one byte of text: a bracket in a bracket
+_EXPANSION = 128  # bytes of trees per byte of text, at most: a bracket in a bracket
 
 _TOKEN = re.compile(r"\(\s*([^\s()]+)?|\)|[^\s()]+")  # a bracket with its label
-_CATEGORY = re.compile(r"^[^-=]+")  # -NONE-, -LRB- and -RRB- begin with the mark themselves
+_CATEGORY = re.compile(r"^[^-=]+")  # -NONE-, -LRB- and -RRB- begin with the separator
 
 
 def read_treebank(path: Readable, *, traces: bool = False, functions: bool = False) -> list[Tree]:
@@ -34,12 +34,12 @@ def read_treebank(path: Readable, *, traces: bool = False, functions: bool = Fal
     path : path
         The file, in UTF-8.
     traces, functions : bool
-        Whether to keep traces, and what follows the category in a label. A tree of traces alone is left out.
+        Whether to keep traces, and what follows the category in a label. A tree with only traces is left out.
 
     Raises
     ------
     ModelError
-        A bracket is broken; the error names the line and the column.
+        A bracket is malformed; the message gives the line and the column.
     """
     found = source(path, _EXPANSION)
     text = decoded(found)
@@ -48,7 +48,7 @@ def read_treebank(path: Readable, *, traces: bool = False, functions: bool = Fal
 
 
 def parse_tree(text: str, *, traces: bool = False, functions: bool = False) -> Tree:
-    """Read the one tree of a text.
+    """Read a single tree from a text.
 
     Examples
     --------
@@ -63,17 +63,17 @@ def parse_tree(text: str, *, traces: bool = False, functions: bool = False) -> T
         raise ModelError(f"expected the brackets of one tree, got {len(trees)}")
     tree = _prepared(trees[0], traces, functions)
     if tree is None:
-        raise ModelError("the tree has no word that is not a trace; read it with traces=True")
+        raise ModelError("the tree has only traces; read it with traces=True")
     return tree
 
 
 def write_treebank(path: str | os.PathLike[str], trees: Iterable[Tree]) -> None:
-    """Write trees to a file, one on each line; brackets in words become ``-LRB-`` and ``-RRB-``."""
+    """Write trees to a file, one per line; brackets in words become ``-LRB-`` and ``-RRB-``."""
     write_atomically(path, [tree_line(tree) for tree in trees])
 
 
 def without_traces(tree: Tree) -> Tree | None:
-    """Return the tree without traces and what they leave empty; None where nothing is left."""
+    """Return the tree without traces and the constituents that they leave empty; None if nothing is left."""
     if tree.is_tag:
         return None if tree.label == TRACE else tree
     children = [child for child in map(without_traces, tree.children) if child is not None]
@@ -81,7 +81,7 @@ def without_traces(tree: Tree) -> Tree | None:
 
 
 def without_functions(tree: Tree) -> Tree:
-    """Return the tree with nothing but the category in each label.
+    """Return the tree with only the category in each label.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def _prepared(tree: Tree, traces: bool, functions: bool) -> Tree | None:
 
 
 class _Open:
-    """A bracket that is not closed yet."""
+    """A bracket that is still open."""
 
     def __init__(self, place: int, label: str) -> None:
         self.place, self.label = place, label
@@ -125,11 +125,11 @@ def _read(text: str, name: str) -> Iterator[Tree]:
         token, place = found.group(), found.start()
         if token.startswith("("):
             if len(stack) == DEEPEST:
-                refuse(place, f"brackets are nested more than {DEEPEST} deep, which no sentence needs")
+                refuse(place, f"brackets are nested more than {DEEPEST} levels deep")
             stack.append(_Open(place, found.group(1) or ""))
         elif not stack:
             what = "a closing bracket" if token == ")" else f"'{token}'"
-            refuse(place, f"{what} stands outside of all brackets")
+            refuse(place, f"{what} is outside all brackets")
         elif token != ")":
             stack[-1].words.append(token)
         else:
@@ -147,7 +147,7 @@ def _closed(bracket: _Open, refuse: object) -> Tree:
     if bracket.words and bracket.children:
         refuse(
             bracket.place,
-            f"the bracket '({bracket.label}' has words ({bracket.words[0]!r}) and brackets in it; each word "
+            f"the bracket '({bracket.label}' contains words ({bracket.words[0]!r}) and brackets; each word "
             "needs a bracket with its tag",
         )
     if len(bracket.words) > 1:
@@ -158,12 +158,12 @@ def _closed(bracket: _Open, refuse: object) -> Tree:
 
 
 def tree_line(tree: Tree) -> str:
-    """Return a tree as a line of a treebank file."""
+    """Return a tree as one line of a treebank file."""
     for node in tree.nodes():
         text = node.tree.label + (node.tree.word or "")
         if re.search(r"\s", text) or node.tree.word == "" or re.search(r"[()]", node.tree.label):
             raise ModelError(
-                f"labels and words in a treebank file have no spaces, labels no brackets; got {text!r}"
+                f"labels and words in a treebank file have no spaces, and labels no brackets; got {text!r}"
             )
     return _escaped(tree)
 

@@ -1,1 +1,1 @@
-"""What will be run and what it costs, decided before any score is looked at."""
+"""Plans: what will be run and its cost, decided before any score is used."""

@@ -1,7 +1,7 @@
-"""How much memory there is, who holds how much of it, sizes for people, and advice where it is too little.
+"""Memory limits and their use, readable sizes, and advice for problems that are too large.
 
-A plan says before it runs what it will take. What grows while a call goes on, such as a search and the
-answers that a list keeps, is counted by a :class:`Budget` as it grows.
+A plan announces its memory before it runs. Memory that grows during a call, such as that of a search and of
+the answers in a list, is counted by a :class:`Budget` as it grows.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ WIDE = (
 
 
 def advice(statistics: int) -> str:
-    """Say what makes a plan over so many statistics smaller."""
+    """Return advice for making a plan over this many statistics smaller."""
     if not statistics:
         return (
             "Give a better elimination order (order=), or raise memory_limit=; for wide graphs without "
-            "counts a branch-and-bound solver such as toulbar2 is the better tool"
+            "counts, a branch-and-bound solver such as toulbar2 is a better choice"
         )
     return (
         "Cap a statistic that only has to reach a bound, use fewer statistics, give a better elimination "
@@ -34,9 +34,9 @@ def advice(statistics: int) -> str:
 
 
 class Budget:
-    """What one call may hold in memory, and how much of it is held.
+    """The memory that one call may use, and how much of it is in use.
 
-    `limit`: bytes. `held`: what is held from the start, as the tables of a plan are.
+    `limit`: in bytes. `held`: in use from the start, such as the tables of a plan.
 
     Examples
     --------
@@ -55,25 +55,25 @@ class Budget:
 
     @property
     def room(self) -> float:
-        """How much more may be held."""
+        """How much more may be used."""
         return self.limit - self.held
 
     def hold(self, size: float, what: str) -> None:
-        """Count what is held from now on, or given back where the size is negative.
+        """Count memory that is in use from now on, or freed if the size is negative.
 
-        Raises BudgetError: it is more than the limit.
+        Raises BudgetError if it exceeds the limit.
         """
         self.held += size
         if size > 0 and self.held > self.limit:
             raise self.exceeded(what)
 
     def need(self, size: float, what: str) -> None:
-        """Refuse what is about to be made and would not fit."""
+        """Raise an error if something would not fit."""
         if size > self.room:
             raise self.exceeded(what, size)
 
     def exceeded(self, what: str, more: float = 0.0) -> BudgetError:
-        """Return the error for something that takes so many more bytes."""
+        """Return the error for something that needs this many more bytes."""
         return BudgetError(
             f"{what}: together with what is held already that takes {readable_bytes(self.held + more)}, and "
             f"the limit is {readable_bytes(self.limit)}. Ask for less, or raise memory_limit="
@@ -81,11 +81,11 @@ class Budget:
 
 
 def without_tallies(query: Query[Any]) -> str:
-    """Say what answers a query, or bounds its answer, without tallies."""
+    """Return advice on answering a query, or bounding its answer, without tallies."""
     if query.constraint is None:
         return (
-            "If one constraint is all you ask, tallytree.solve(model, where=…) computes only the tallies "
-            "that it leaves, and tallytree.relax(model, where=…) bounds the best score without any"
+            "If you only need one constraint, tallytree.solve(model, where=…) computes only the tallies "
+            "that it allows, and tallytree.relax(model, where=…) bounds the best score without any"
         )
     if query.linear:
         return (
@@ -100,19 +100,19 @@ def without_tallies(query: Query[Any]) -> str:
 
 @lru_cache(maxsize=1)
 def default_memory_limit() -> float:
-    """Half of the memory that this process may use: reproducible, whatever else is running."""
+    """Return half of the memory that this process may use, independent of what else is running."""
     total = float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
     for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
             with open(path, encoding="ascii") as file:
                 total = min(total, float(file.read()))
-        except (OSError, ValueError):  # not there, or "max": no limit of its own
+        except (OSError, ValueError):  # missing, or "max": no limit of its own
             continue
     return total / 2
 
 
 def readable_bytes(size: float) -> str:
-    """Write a size for people."""
+    """Format a size for people."""
     for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
         if size < 1024 or unit == "TiB":
             return f"{size:,.0f} {unit}" if unit == "bytes" or size >= 100 else f"{size:.1f} {unit}"
@@ -121,7 +121,7 @@ def readable_bytes(size: float) -> str:
 
 
 def readable_count(number: float) -> str:
-    """Write a large number for people."""
+    """Format a large number for people."""
     for scale, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= scale:
             return f"{number / scale:.3g} {unit}"
@@ -129,13 +129,13 @@ def readable_count(number: float) -> str:
 
 
 def listed(names: tuple[str, ...]) -> str:
-    """Return how many statistics there are, and what they are called."""
+    """Return the number of statistics, and their names."""
     shown = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
     return f"{len(names)} statistic{'' if len(names) == 1 else 's'}" + (f" ({shown})" if names else "")
 
 
 LARGE = 5e7
-"""Add-max operations from which on one problem is given all processors: some 20 ms on one of them."""
+"""Add-max operations from which on a problem uses all processors: about 20 ms on one of them."""
 
 
 def processors() -> int:
@@ -144,7 +144,7 @@ def processors() -> int:
 
 
 def thread_count(threads: int | None) -> int:
-    """Return a number of threads as it was given, or that of the processors; refuse what is none."""
+    """Return the given number of threads, or the number of processors; raise an error if it is invalid."""
     if threads is None:
         return processors()
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
@@ -153,7 +153,7 @@ def thread_count(threads: int | None) -> int:
 
 
 def threads_for(operations: float, threads: int | None) -> int:
-    """Return how many threads to use for a pass: as many as were asked for, or as many as are worth it.
+    """Return how many threads to use for a pass: as many as requested, or as many as pay off.
 
     Examples
     --------

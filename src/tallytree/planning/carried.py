@@ -1,11 +1,11 @@
-"""What a constraint needs of the messages: as few statistics, and as few tallies of each, as answer it.
+"""What a constraint needs from the messages: as few statistics, and as few tallies of each, as possible.
 
-Three things are exact, because the objective never sees what they change:
+Three simplifications are exact, because the objective does not depend on what they change:
 
-- statistics that are read in one combination only are carried as that combination, ``Σ_p c_p · G_p``;
-- a statistic that only the constraint reads is capped where it cannot tell larger tallies apart (``>= m``
+- statistics that are only read in one combination are carried as that combination, ``Σ_p c_p · G_p``;
+- a statistic that only the constraint reads is capped where it does not distinguish larger tallies (``>= m``
   needs a cap of m; ``<=``, ``==``, ``!= b`` need b + 1);
-- a range that a statistic must lie in, whatever the others are, is a window: tallies that can no longer end
+- a range that a statistic must be in, whatever the others are, is a window: tallies that can no longer end
   inside it are never computed.
 """
 
@@ -22,7 +22,7 @@ from tallytree.statistics.linear import Comparison, Counted, Linear, Term
 
 Bounds = tuple[int | None, int | None]
 Window = Mapping[int, Bounds]
-"""For a statistic's position: the least and the largest tally that is of use; None for no limit."""
+"""For a statistic's position: the smallest and the largest relevant tally; None for no limit."""
 
 Terms = tuple[tuple[Term, int], ...]
 Direction = frozenset[frozenset[tuple[Term, int]]]
@@ -32,18 +32,18 @@ S = TypeVar("S", bound=Counted)
 class Carried(NamedTuple, Generic[S]):
     """What the messages carry for an objective and a constraint."""
 
-    # what the tally of a solution shows: the statistics of the objective, then those that only the constraint
-    # reads
+    # what the tally of a solution shows: the statistics of the objective, then those only read by the
+    # constraint
     reported: tuple[S, ...]
     # what the messages carry: those of the objective, then what the constraint needs, combined and capped
     statistics: tuple[S, ...]
-    window: Window  # for positions in ``statistics`` the range that is of use
+    window: Window  # the relevant range, for positions in ``statistics``
     remaining: Constraint | None  # the constraint in terms of ``statistics``
-    windowed: bool  # whether the window says as much as the constraint
+    windowed: bool  # whether the window is equivalent to the constraint
 
 
 def carried_for(read: tuple[S, ...], constraint: Constraint | None) -> Carried[S]:
-    """Return what the messages carry where the objective reads some statistics.
+    """Return what the messages carry if the objective reads some statistics.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def carried_for(read: tuple[S, ...], constraint: Constraint | None) -> Carried[S
 
 
 class _Carrier(Generic[S]):
-    """A constraint on its way into what the messages carry for it."""
+    """Converts a constraint to what the messages carry for it."""
 
     def __init__(self, read: tuple[S, ...], constraint: Constraint) -> None:
         combined = _combined(constraint, read)
@@ -86,9 +86,9 @@ class _Carrier(Generic[S]):
         return next(i for i, s in enumerate(self._read) if s == term) if found is None else found
 
     def _narrow(self, constraint: Constraint) -> bool:
-        """Put the ranges that a constraint implies into the window; say whether they are all that it says."""
+        """Add the ranges that a constraint implies to the window; return whether they are equivalent."""
         if isinstance(constraint, And):
-            said = [self._narrow(part) for part in constraint.parts]  # every part, whatever the others say
+            said = [self._narrow(part) for part in constraint.parts]  # every part, regardless of the others
             return all(said)
         if (
             not isinstance(constraint, Comparison)
@@ -109,9 +109,9 @@ class _Carrier(Generic[S]):
         return True
 
     def _thresholds(self, constraint: Constraint, read: int) -> dict[int, int | None]:
-        """Return the least cap of each hidden statistic that no comparison can tell from none.
+        """Return the smallest cap of each hidden statistic that no comparison can detect.
 
-        None where several statistics are compared together, where it has a cap of its own, or where the
+        None if several statistics are compared together, if it already has a cap, or if the
         window ends anyway.
         """
         thresholds: dict[int, int | None] = {}
@@ -131,7 +131,7 @@ class _Carrier(Generic[S]):
         return thresholds
 
     def _rewritten(self, constraint: Constraint) -> Constraint:
-        """Return the constraint in terms of the statistics that are carried."""
+        """Return the constraint in terms of the carried statistics."""
         if isinstance(constraint, Comparison):
             terms = tuple((self.statistics[self._number(term)], factor) for term, factor in constraint.terms)
             return Comparison(terms, constraint.relation, constraint.bound)
@@ -156,16 +156,16 @@ def _comparisons(constraint: Constraint) -> Iterator[Comparison]:
 
 
 def within_limits(bound: int) -> int:
-    """Bring a bound that no tally reaches to where it fits 64 bits and says the same.
+    """Clip a bound that no tally reaches, so that it fits in 64 bits and means the same.
 
-    Tallies and caps are less than ``NO_LIMIT`` in size. A lower end of ``-NO_LIMIT`` is none, and nothing
-    reaches one of ``NO_LIMIT``; of upper ends the opposite is true.
+    Tallies and caps are below ``NO_LIMIT`` in magnitude. A lower end of ``-NO_LIMIT`` means none, and nothing
+    reaches one of ``NO_LIMIT``; for upper ends it is the other way round.
     """
     return max(-NO_LIMIT, min(NO_LIMIT, bound))
 
 
 def window_ends(window: Window, positions: Iterable[int]) -> tuple[list[int], list[int]]:
-    """Return the least and the largest tally that is of use, for statistics at these positions."""
+    """Return the smallest and the largest relevant tally, for statistics at these positions."""
     lows, highs = [], []
     for position in positions:
         low, high = window.get(position, (None, None))
@@ -175,7 +175,7 @@ def window_ends(window: Window, positions: Iterable[int]) -> tuple[list[int], li
 
 
 def is_linear(constraint: Constraint) -> bool:
-    """Say whether a constraint is a conjunction of ranges of uncapped statistics: what prices can reach."""
+    """Whether a constraint is a conjunction of ranges of uncapped statistics, so that prices apply."""
     if isinstance(constraint, And):
         return all(map(is_linear, constraint.parts))
     uncapped = all(s.cap is None for s in _counted(constraint))
@@ -183,7 +183,7 @@ def is_linear(constraint: Constraint) -> bool:
 
 
 def _threshold(comparison: Comparison) -> int:
-    """Return the number from which on all tallies answer a comparison ``c·G ? b`` (c > 0) alike."""
+    """Return the number from which on all tallies have the same answer to ``c·G ? b`` (c > 0)."""
     (_, factor), bound = comparison.terms[0], comparison.bound
     if comparison.relation == ">=":
         return -(-bound // factor)
@@ -203,17 +203,17 @@ class _Combination(NamedTuple):
 
 
 def _combined(constraint: Constraint, read: Sequence[Counted]) -> Constraint:
-    """Return the constraint with one statistic for all those that are read in one combination only.
+    """Return the constraint with one statistic in place of those that are only read in one combination.
 
-    Statistics that the objective gets, that are capped, or that are read in two different combinations stay
-    as they are: each of them is needed, or is no sum over scopes.
+    Statistics that the objective reads, that are capped, or that are read in two different combinations stay
+    as they are: each of them is needed, or is not a sum over scopes.
     """
     several = [c for c in _comparisons(constraint) if len(c.terms) > 1]
     if not several:
         return constraint
     directions: dict[Term, set[Direction]] = {}
     for comparison in _comparisons(constraint):
-        direction = _direction(comparison.terms)  # once: it looks at all of them
+        direction = _direction(comparison.terms)  # once: it goes through all of them
         for term, _ in comparison.terms:
             directions.setdefault(term, set()).add(direction)
     free = {s for s in _counted(constraint) if s.cap is None and s not in read and len(directions[s]) == 1}
@@ -227,13 +227,13 @@ def _combined(constraint: Constraint, read: Sequence[Counted]) -> Constraint:
 
 
 def _direction(terms: Terms) -> Direction:
-    """Return what ``a - 2b``, ``3a - 6b`` and ``2b - a`` have in common."""
+    """Return the common direction of ``a - 2b``, ``3a - 6b`` and ``2b - a``."""
     divisor = gcd(*(c for _, c in terms))
     return frozenset(frozenset((term, sign * c // divisor) for term, c in terms) for sign in (1, -1))
 
 
 def _combination(parts: Terms) -> _Combination | None:
-    """Make one statistic of several, without their common divisor; None where its entries would not fit."""
+    """Combine statistics, without their common divisor; None if the entries would not fit."""
     divisor = gcd(*(c for _, c in parts))
     scaled = [(term, c // divisor) for term, c in parts]
     first, unit = scaled[0]
@@ -242,7 +242,7 @@ def _combination(parts: Terms) -> _Combination | None:
         return None
     try:
         whole: Counted = kind.combination(Linear(scaled))
-    except ModelError:  # so many parts that their sum would not fit, though each of them does
+    except ModelError:  # the sum of many parts does not fit, though each of them does
         return None
     return _Combination(whole, first, unit, frozenset(t for t, _ in scaled))
 

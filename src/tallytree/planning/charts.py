@@ -1,8 +1,8 @@
-"""The layout of a chart: which tables it has and what they cost, from rules and integers alone.
+"""The layout of a chart: which tables it has and their cost, from rules and integers alone.
 
 A chart has a table of open items and one of closed items for every span, one state for each symbol. Its
-layout says which tallies each table holds, and where; it looks at no score. Parsing makes the arrays that are
-laid out here from grammars and statistics of trees.
+layout says which tallies each table holds, and where; it does not depend on scores. Parsing makes the arrays
+used here from grammars and tree statistics.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def span_numbers(words: int, starts: NDArray[np.int64], widths: NDArray[np.int64
 class ChartRules:
     """A compiled grammar as arrays."""
 
-    # how many there are. A bag is what a chain of unary rules puts on its span.
+    # the numbers of each. A bag is the set of labels that a chain of unary rules adds to its span.
     symbols: int
     bags: int
     root: int  # the symbol over the whole sentence
@@ -59,19 +59,19 @@ class ChartRules:
 
     @cached_property
     def native(self) -> native.ChartGrammar:
-        """The rules in the orders that the executor goes through them."""
+        """The rules in the order of the executor."""
         return native.ChartGrammar(self.symbols, self.bags, self.root, self.binary, self.chains)
 
 
 @dataclass(frozen=True, eq=False)
 class ChartTallies:
-    """What a chart counts, and which totals are of use."""
+    """What a chart counts, and which totals are relevant."""
 
-    # [bag][span][statistic]: what each bag adds over each span. The last statistic is the one that a row of
-    # tallies runs along.
+    # [bag][span][statistic]: what each bag adds over each span. Rows of tallies run along the last
+    # statistic.
     shifts: NDArray[np.int32]
     caps: NDArray[np.int64]  # (P,)
-    # (P,): the least and the largest total that is of use
+    # (P,): the smallest and the largest relevant total
     low: NDArray[np.int64]
     high: NDArray[np.int64]
 
@@ -90,7 +90,7 @@ class ChartLayout:
     def plain(cls, rules: ChartRules, words: int, memory_limit: float) -> ChartLayout:
         """Lay out a chart without statistics.
 
-        Raises BudgetError: it does not fit the memory limit.
+        Raises BudgetError if it exceeds the memory limit.
         """
         with _budget(words, memory_limit):
             made = native.ChartLayout.plain(rules.native, words, memory_limit)
@@ -106,9 +106,9 @@ class ChartLayout:
         memory_limit: float,
         beside: int = 0,
     ) -> ChartLayout:
-        """Lay out a chart with statistics; `beside` it so many bytes of the limit are taken.
+        """Lay out a chart with statistics; `beside` bytes of the limit are used otherwise.
 
-        Raises BudgetError: it does not fit the memory limit.
+        Raises BudgetError if it exceeds the memory limit.
         """
         t = tallies
         with _budget(words, memory_limit, beside):
@@ -124,12 +124,12 @@ class ChartLayout:
 
     @property
     def most_tallies(self) -> int:
-        """The most tallies that a span has."""
+        """The largest number of tallies of a span."""
         return self.native.most_cells
 
     @property
     def operations(self) -> float:
-        """Additions and comparisons of the upward pass."""
+        """The number of additions and comparisons of the upward pass."""
         return self.native.operations
 
     @property
@@ -144,17 +144,17 @@ class ChartLayout:
 
     @property
     def pruned(self) -> int:
-        """How many pairs of rows of tallies the window rules out."""
+        """The number of pairs of rows of tallies that the window rules out."""
         return self.native.pruned
 
     @property
     def cells(self) -> NDArray[np.int64]:
-        """How many tallies each table has: ``[span][layer]``."""
+        """The number of tallies of each table: ``[span][layer]``."""
         return self.native.cells
 
     @property
     def root_tallies(self) -> NDArray[np.int64]:
-        """The tallies that trees may have, as far as is known without scores: one row each."""
+        """The tallies that trees may have, as far as known without scores: one row each."""
         return self.native.root_tallies
 
     @cached_property
@@ -170,7 +170,7 @@ class ChartLayout:
         return number if operations[number] > 0 else -1
 
     def share(self, number: int) -> float:
-        """Return the part of all operations that a step has."""
+        """Return the fraction of all operations in a step."""
         return float(self.native.step_operations[number]) / max(self.operations, 1)
 
     def table(self, number: int) -> tuple[int, int]:
@@ -184,7 +184,7 @@ class ChartLayout:
 
 
 def chart_too_large(words: int, size: float, limit: float, place: str = "") -> BudgetError:
-    """Return the error for a chart that needs so many bytes."""
+    """Return the error for a chart that needs this many bytes."""
     return BudgetError(
         f"the chart of {words} words needs {readable_bytes(size)}{place}; the limit is "
         f"{readable_bytes(limit)}. Bound or cap statistics (where=), leave some out, use a grammar with "
@@ -194,7 +194,7 @@ def chart_too_large(words: int, size: float, limit: float, place: str = "") -> B
 
 @contextmanager
 def _budget(words: int, limit: float, beside: int = 0) -> Iterator[None]:
-    """Turn a native refusal into an error that says where the chart grew too large and what to do."""
+    """Convert a native error to one that says where the chart grew too large and what to do."""
     try:
         yield
     except native.BudgetExceededError as error:

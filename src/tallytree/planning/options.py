@@ -1,7 +1,7 @@
 """Options of plans and of runs, as values.
 
-Every verb (:func:`solve`, :func:`profile`, …) takes the same keywords and reads them once, by
-:func:`read_options`. Inside the library they travel as one value.
+All functions (:func:`solve`, :func:`profile`, …) take the same keyword arguments and read them once, by
+:func:`read_options`. Inside the library they are passed as one value.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ Strategy = Literal["auto", "full", "bounds"]
 
 
 class PlanOptions(NamedTuple):
-    """How to plan.
+    """Options for planning.
 
     Attributes
     ----------
     order : str, sequence of int or CliqueTree, optional
         An elimination order or a heuristic; by default several are tried and the cheapest is kept.
     memory_limit : float, optional
-        Bytes; by default half of the memory.
+        In bytes; by default half of the memory.
     layout : {"auto", "rows", "cells"}
         How tallies are stored.
     precision : {"double", "single"}
-        Of the tables' numbers.
+        The precision of the tables.
     beside : float
-        Bytes of the limit that the caller holds itself.
+        Bytes of the limit that the caller uses itself.
     """
 
     order: Order | None = None
@@ -52,7 +52,7 @@ class PlanOptions(NamedTuple):
 
 
 class RunOptions(NamedTuple):
-    """How to run a plan.
+    """Options for running a plan.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class RunOptions(NamedTuple):
 
 
 class Options(NamedTuple):
-    """How to plan, how to run, and which way to go where one answer is all that is asked.
+    """Options for planning, running, and the strategy for a single answer.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Options(NamedTuple):
     run : RunOptions
     strategy : {"auto", "full", "bounds"}
     operation_limit : float, optional
-        The most add-max operations of one answer; by default any number.
+        The maximum number of add-max operations of one answer; no limit by default.
     """
 
     plan: PlanOptions = PlanOptions()
@@ -96,7 +96,7 @@ _DEFAULTS = Options()
 
 
 class Keywords(TypedDict, total=False):
-    """The options as keywords of the public functions."""
+    """The options as keyword arguments of the public functions."""
 
     order: Order | None
     memory_limit: float | None
@@ -123,18 +123,18 @@ _CHOICES = {
 def read_options(
     keywords: Mapping[str, Any], function: str, *, single: bool = True, one: bool = False
 ) -> Options:
-    """Return the options that a public function was given as keywords.
+    """Return the options passed to a public function as keyword arguments.
 
     Parameters
     ----------
     keywords : mapping
-        What was given.
+        The arguments.
     function : str
-        Its name, for errors.
+        Its name, for error messages.
     single : bool
-        Whether the function can work in single precision.
+        Whether the function supports single precision.
     one : bool
-        Whether it has one answer, so that there is a choice of strategy.
+        Whether it has a single answer, so that there is a choice of strategy.
 
     Examples
     --------

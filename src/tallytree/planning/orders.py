@@ -1,11 +1,11 @@
-"""Which variable goes first: the order of elimination, and the skeleton that follows from it.
+"""Elimination orders, and the skeletons that follow from them.
 
-Every order gives a correct program; they differ in cost. Several candidates are drawn up natively and the
+Every order gives a correct program; they differ in cost. Several candidates are generated natively and the
 cheapest by the cost model is kept. The model counts tallies as well as states: a table that covers n scopes
-of a statistic has n times its scale of them, joining two tables costs the product of their tallies, and so
+of a statistic has n times its scale of them, and joining two tables costs the product of their tallies, so
 the best order for the score alone is often not the best one here (a sweep beats a bushy tree).
 
-A skeleton depends on scopes, cardinalities, caps and scales alone, so it is cached by them.
+A skeleton only depends on scopes, cardinalities, caps and scales, so it is cached by them.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from tallytree.statistics.statistic import Statistic
 
 @runtime_checkable
 class Ordered(Protocol):
-    """Something that knows an elimination order of its own, as a clique tree does."""
+    """An object with its own elimination order, such as a clique tree."""
 
     def order(self) -> Sequence[int]:
-        """Return the variables in the order in which they are to be eliminated."""
+        """Return the variables in elimination order."""
 
 
 Order = str | ArrayLike | Ordered
 """A heuristic by name, the variables in order, or a clique tree."""
 
 METHODS = {method.name.lower().replace("_", "-"): method for method in native.OrderMethod}
-"""The heuristics that ``order=`` takes by name."""
+"""The names of heuristics for ``order=``."""
 
 _Tries = tuple[tuple[str, int], ...]
 
@@ -43,9 +43,9 @@ _FIRST: _Tries = (("min-tally", 0), ("natural", 0), ("sweep", 0), ("min-degree",
 _QUICK: _Tries = (("min-weight", 0), ("min-tally", 1))
 _OTHERS: _Tries = (("min-weight", 1), ("min-tally", 2))
 
-# Drawing up one more program costs about as much as this many operations per variable and factor: one that is
-# cheaper than that is run sooner than improved. Min-fill costs more, and where other orders are worse it is
-# drawn up again and again with ties broken at random: each time it must cost less than a run does by now.
+# Generating one more program costs about as much as this many operations per variable and factor, so a
+# program that is cheaper than that is run as it is. Min-fill costs more; if other orders are worse, it
+# is repeated with random tie-breaking, as long as it costs less than a run.
 _QUICK_TRY, _OTHER_TRY = 2_000.0, 20_000.0
 _FIRST_FILL, _NEXT_FILL, _MOST_FILLS = 5_000.0, 2_000.0, 24
 
@@ -56,7 +56,7 @@ _MANY = 50_000  # variables and factors, from which on programs are compared by 
 
 
 Check = Callable[[int, int, int], None]
-"""What refuses programs of so many variables, factors and steps, or more, before they are drawn up."""
+"""Raises an error for programs with too many variables, factors or steps, before they are generated."""
 
 
 def skeleton(
@@ -69,11 +69,11 @@ def skeleton(
 ) -> native.Skeleton:
     """Return the cheapest program found for a model and statistics, from the cache if the shape is known.
 
-    `model` and `statistics`: what is to be solved; only scopes, cardinalities and caps are looked at.
-    `order`: a heuristic by name, the variables in the order in which they are to be eliminated, or a clique
+    `model` and `statistics`: the problem; only scopes, cardinalities and caps are used.
+    `order`: a heuristic by name, the variables in elimination order, or a clique
     tree.
-    `check` is asked before one is drawn up, and again where it is known how many steps it will have.
-    `draft`: what the program costs is all that is asked, so that one of a large model may have no steps.
+    `check` is called before one is generated, and again when its number of steps is known.
+    `draft`: only the cost of the program is needed, so that one of a large model may have no steps.
     """
     chosen = _checked_order(order, len(model))
     shapes = [(s.cap, s.scale, *[block.key for block in s.blocks]) for s in statistics]
@@ -89,7 +89,7 @@ def skeleton(
 
 
 def drafted(model: Model, statistics: Sequence[Statistic]) -> bool:
-    """Return whether a draft of a program has no steps: those of small models have them anyway."""
+    """Return whether a draft of a program has no steps; those of small models always have them."""
     return _size(model, statistics) >= _MANY
 
 
@@ -105,20 +105,20 @@ def _checked_order(order: Order | None, variables: int) -> str | tuple[int, ...]
         if order not in METHODS:
             raise ModelError(
                 f"unknown elimination heuristic {order!r}; use one of {', '.join(METHODS)}, or give the "
-                "variables in the order in which they are to be eliminated"
+                "variables in elimination order"
             )
         return order
     array = np.asarray(order.order() if isinstance(order, Ordered) else order)
     if array.shape != (variables,) or sorted(array.tolist()) != list(range(variables)):
         raise ModelError(
-            f"an elimination order names each of the {variables} variables once, got {order!r}; "
-            "a clique tree does too, and can be given itself"
+            f"an elimination order must list each of the {variables} variables once, got {order!r}; "
+            "a clique tree can also be passed"
         )
     return tuple(array.tolist())
 
 
 class _Search:
-    """The scopes of one problem, as the native planner takes them."""
+    """The scopes of one problem, in the form for the native planner."""
 
     def __init__(
         self, model: Model, statistics: Sequence[Statistic], key: tuple[Hashable, ...], check: Check | None
@@ -181,7 +181,7 @@ class _Search:
         order, steps = best.order, best.step_count
         del best
         native.give_memory_back()
-        known = _RECENT.get((*self.key, "natural"))  # a search by bounds may have drawn it up
+        known = _RECENT.get((*self.key, "natural"))  # a search by bounds may have generated it
         if known is not None and np.array_equal(known.order, order):
             return known
         return self.program(order, steps=steps)
@@ -189,30 +189,30 @@ class _Search:
     def search(self) -> native.Skeleton:
         """Return the cheapest program, or draft, of several."""
         best = self.cheapest(_FIRST, 0.0)
-        if best.width <= 1:  # a forest: from the leaves inwards, or along it, and that is all
+        if best.width <= 1:  # a forest: only from the leaves inwards, or along it
             return best
         best = self.cheapest(_QUICK, _QUICK_TRY * self.size, best)
         best = self.least_fill(self.size, best)
         return self.cheapest(_OTHERS, _OTHER_TRY * self.size, best)
 
     def least_fill(self, size: int, best: native.Skeleton) -> native.Skeleton:
-        """Return the cheapest of several orders by min-fill, if the first is better than what there is."""
+        """Return the cheapest of several min-fill orders, if the first is better than the best so far."""
         for seed in range(_MOST_FILLS):
             if best.cost <= (_FIRST_FILL + seed * _NEXT_FILL) * size:
                 break
             found = self.cheapest((("min-fill", seed),), 0.0, best)
-            if seed == 0 and found is best:  # as on grids, where no such order comes near to a sweep
+            if seed == 0 and found is best:  # as on grids, where no such order is close to a sweep
                 break
             best = found
         return best
 
     def cheapest(self, tries: _Tries, enough: float, best: native.Skeleton | None = None) -> native.Skeleton:
-        """Return the cheapest program; no further one is drawn up once one is cheap enough."""
+        """Return the cheapest program; stop once one is cheap enough."""
         for method, seed in tries:
             if best is not None and best.cost <= enough:
                 break
             order = self.order(method, seed)
-            if order.tobytes() in self.seen:  # a chain as numbered is also swept, and eaten from its end
+            if order.tobytes() in self.seen:  # several heuristics may give the same order
                 continue
             self.seen.add(order.tobytes())
             candidate = self.program(order, draft=self.size >= _MANY)

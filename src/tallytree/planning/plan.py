@@ -1,9 +1,9 @@
-"""What a run will do and cost, before it runs.
+"""Plans: what a run will do and its cost, before it runs.
 
 A plan is a skeleton (elimination order, joins; from scopes alone) and a layout (which tallies each table
-holds, and where; from the integer tables of the statistics). Neither looks at a score, so a plan serves every
-weight vector. What would not fit ``memory_limit`` is refused before its tables are allocated; where already
-the program would not fit, before that is drawn up.
+holds, and where; from the integer tables of the statistics). Neither depends on scores, so a plan can be used
+for every weight vector. Plans that exceed ``memory_limit`` raise an error before their tables are allocated,
+and if possible before the program itself is generated.
 """
 
 from __future__ import annotations
@@ -47,29 +47,29 @@ MODES = {
 class Plan:
     """A program with its layout; print it to see its cost.
 
-    Made by :func:`plan`; pass it as ``plan=`` wherever the same statistics on a model of the same shape come
-    again with other scores.
+    Returned by :func:`plan`; pass it as ``plan=`` to reuse it for the same statistics on a model of the same
+    shape with different scores.
 
     Attributes
     ----------
     width : int
-        τ: the number of variables in the largest step, less one.
+        τ: the number of variables in the largest step, minus one.
     degree : int
-        ν: the largest number of messages that meet at one variable, the one it sends included.
+        ν: the largest number of messages at one variable, including the one it sends.
     tallies : int
         R: the largest number of tallies in one table.
     operations : float
         The add-max operations of the upward pass.
     peak_bytes : int
-        The most memory at any time, less what the model takes: the program and its lists, tables, scratch
-        memory, and what the last table is read into.
+        The peak memory, without that of the model: the program and its lists, tables, scratch
+        memory, and the copy of the last table.
     segments : int
-        1 where decoding keeps all tables; otherwise the number of pieces that are computed again from
+        1 if decoding keeps all tables; otherwise the number of segments that are recomputed from
         checkpoints while decoding.
     precision : {"double", "single"}
-        Of the tables' numbers.
+        The precision of the tables.
     search : SearchPrice or None
-        What one question is expected to cost by bounds, without these tables; None where there are no
+        The expected cost of one question by bounds, without these tables; None if there are no
         statistics or more than three.
     """
 
@@ -118,8 +118,8 @@ class Plan:
             )
         step, size = step_at(self.skeleton, refusal.step), refusal.bytes + self.options.beside
         return BudgetError(
-            f"the plan needs {readable_bytes(size)} or more and the limit is "
-            f"{readable_bytes(self.limit)}; the step that weighs most: {step}. {advice(len(self.statistics))}"
+            f"the plan needs at least {readable_bytes(size)}, but the limit is "
+            f"{readable_bytes(self.limit)}; the largest step: {step}. {advice(len(self.statistics))}"
         )
 
     @property
@@ -131,17 +131,17 @@ class Plan:
 
     @property
     def width(self) -> int:
-        """τ: variables in the largest step, less one."""
+        """τ: the number of variables in the largest step, minus one."""
         return self.skeleton.width
 
     @property
     def degree(self) -> int:
-        """ν: the most messages that meet at one variable, the one sent included."""
+        """ν: the largest number of messages at one variable, including the one sent."""
         return self.skeleton.degree
 
     @property
     def order(self) -> NDArray[np.int32]:
-        """The variables in the order in which they are eliminated."""
+        """The variables in elimination order."""
         return self.skeleton.order
 
     @cached_property
@@ -156,32 +156,32 @@ class Plan:
 
     @property
     def tallies(self) -> int:
-        """R: the most tallies in one table."""
+        """R: the largest number of tallies in one table."""
         return self.layout.most_tallies
 
     @property
     def operations(self) -> float:
-        """Add-max operations of the upward pass."""
+        """The number of add-max operations of the upward pass."""
         return self.layout.operations
 
     @property
     def peak_bytes(self) -> int:
-        """The most memory at any time: program and lists, tables, scratch memory, what is read from them."""
+        """The peak memory: program and lists, tables, scratch memory, and the copy of the last table."""
         return self._least_bytes + (self.threads() - 1) * self.layout.scratch_bytes
 
     @property
     def kept_bytes(self) -> int:
-        """What the plan itself takes: the program and its lists, and the tables of the statistics."""
+        """The memory of the plan itself: the program and its lists, and the tables of the statistics."""
         tables = sum([block.tables.nbytes for s in self.statistics for block in s.blocks])
         return self.skeleton.bytes + self.layout.plan_bytes + tables
 
     @property
     def _least_bytes(self) -> int:
-        """What it takes on one thread."""
+        """The memory needed with one thread."""
         return self.layout.bytes + int(self.options.beside)
 
     def threads(self, wanted: int | None = None) -> int:
-        """Return how many threads a run gets: each of them has scratch memory of its own, which must fit."""
+        """Return the number of threads of a run: each of them has its own scratch memory, which must fit."""
         threads = threads_for(self.operations, wanted)
         if threads == 1:
             return 1
@@ -190,7 +190,7 @@ class Plan:
 
     @property
     def price(self) -> Price:
-        """What it costs, without what it needs for running."""
+        """Its cost, without the data needed for running."""
         if self._price is None:  # the lock of a cached_property would take half as long again
             s, layout = self.skeleton, self.layout
             size, peak = layout.most_tallies, self.peak_bytes
@@ -199,12 +199,12 @@ class Plan:
 
     @cached_property
     def search(self) -> SearchPrice | None:
-        """What one question is expected to cost by bounds instead; None where it cannot be asked so."""
+        """The expected cost of one question by bounds instead; None if that is not supported."""
         return search_price(self._shape.model(), self.statistics, self.window, self.options.order)
 
     @property
     def segments(self) -> int:
-        """1: all tables are kept; more: pieces computed again from checkpoints while decoding."""
+        """1: all tables are kept; more: segments recomputed from checkpoints while decoding."""
         return self.layout.segments
 
     @property
@@ -219,7 +219,7 @@ class Plan:
 
     @cached_property
     def pruned(self) -> int | None:
-        """How many tallies a constraint rules out, over all tables; None if they would not fit the limit."""
+        """The number of tallies that a constraint rules out, over all tables; None if beyond the limit."""
         if not self.window:
             return 0
         try:
@@ -229,10 +229,10 @@ class Plan:
         return int(whole.tables[:, 2].sum() - self.tables[:, 2].sum())
 
     def check(self, model: Model, statistics: Sequence[Statistic]) -> None:
-        """Refuse a model or statistics that this plan was not made for."""
+        """Raise an error for a model or statistics that this plan was not made for."""
         if self.window:
             raise ModelError(
-                "this plan leaves out the tallies that a constraint rules out, so it cannot serve a whole "
+                "this plan leaves out tallies that a constraint rules out, so it cannot be used for a full "
                 "profile; make one with tallytree.plan(model, statistics), without where="
             )
         if (self._shape.key, self.statistics) != (model.key, tuple(statistics)):
@@ -242,15 +242,15 @@ class Plan:
             )
 
     def need_double(self, what: str) -> None:
-        """Refuse what single precision cannot give."""
+        """Raise an error for something that single precision does not support."""
         if self.precision == "single":
             raise ModelError(
-                f"{what} need double precision, and this plan has precision='single', which gives the best "
-                "labelling (solve, and best, top, at and row of a profile) with its gap; leave out precision="
+                f"{what} need double precision, but this plan has precision='single', which only gives the "
+                "best labelling (solve; best, top, at and row of a profile) with its gap; remove precision="
             )
 
     def again(self) -> Callable[[], Plan]:
-        """Return what makes the same plan when it is called, and holds none of its lists."""
+        """Return a function that makes the same plan, without keeping its lists."""
         make, arguments = self.__reduce__()
         return partial(make, *arguments)
 
@@ -270,7 +270,7 @@ class Plan:
             f"  {memory}; decoding keeps {self.kept}",
         ]
         if self.pruned is None:
-            lines.append("  the constraint makes it fit: all tallies would be beyond the limit")
+            lines.append("  the constraint makes it fit: all tallies would exceed the limit")
         elif self.pruned:
             total = self.pruned + int(self.tables[:, 2].sum())
             lines.append(f"  the constraint rules out {self.pruned:,} of {total:,} tallies in all tables")
@@ -287,7 +287,7 @@ class Plan:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """Show the price in a notebook."""
+        """Show the cost in a notebook."""
         return html.described(
             f"Plan for {len(self.order)} variables and {listed(self.names)}",
             [
@@ -314,17 +314,17 @@ class Plan:
 
 
 def check_size(options: PlanOptions, variables: int, factors: int, steps: int) -> None:
-    """Refuse what would not fit whatever its tables are, before its program is drawn up."""
+    """Raise an error for a program that is too large whatever its tables are, before it is generated."""
     least = native.least_plan_bytes(variables, factors, steps - variables) + options.beside
     if least > options.limit:
         raise BudgetError(
-            f"the plan needs {readable_bytes(least)} or more, for the program of {variables:,} variables "
-            f"alone, and the limit is {readable_bytes(options.limit)}; raise memory_limit="
+            f"the plan needs at least {readable_bytes(least)} for the program of {variables:,} variables "
+            f"alone, but the limit is {readable_bytes(options.limit)}; raise memory_limit="
         )
 
 
 def tally_limits(statistics: Sequence[Statistic], window: Window) -> tuple[list[int], list[int], list[int]]:
-    """Return the cap of each statistic, and the least and the largest tally that is of use."""
+    """Return the cap of each statistic, and the smallest and the largest relevant tally."""
     caps = [native.UNCAPPED if s.cap is None else s.cap for s in statistics]
     return caps, *window_ends(window, range(len(caps)))
 

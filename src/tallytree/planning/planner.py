@@ -1,4 +1,4 @@
-"""From a query about a model to its plan, and back to a plan that was made before."""
+"""From a query about a model to its plan, possibly a cached one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MET = [0] * 1024  # hashes of what was planned: one that comes again is kept
 
 
 def plan_graph(query: Query[Statistic], options: PlanOptions = _DEFAULTS) -> Plan:
-    """Plan what a query about a model carries, pruned to the window that its constraint leaves.
+    """Plan what a query about a model carries, pruned to the window that its constraint allows.
 
     Small plans that come again are kept, for queries with equal statistics on models of the same shape.
     """
@@ -68,7 +68,7 @@ def _planned(query: Query[Statistic], options: PlanOptions) -> Plan:
 
 
 def _offer(query: Query[Statistic], options: PlanOptions) -> str:
-    """Say what a search by bounds would take, where its program fits the memory."""
+    """Describe the cost of a search by bounds, if its program fits in memory."""
     try:
         check = partial(check_size, options)
         price = search_price(query.subject, query.carried, query.window, options.order, check)

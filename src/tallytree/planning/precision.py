@@ -1,8 +1,8 @@
 """Single precision: tables of half the size, and answers with a gap.
 
-In single precision factors are rounded up, and so is every sum. Maxima are exact, so what a table holds is an
-upper bound of the best score that it stands for, whatever was rounded. A labelling is decoded from the same
-tables and scored in double precision; no other one is better by more than the bound is above that score.
+In single precision factors are rounded up, and so is every sum. Maxima are exact, so a table holds upper
+bounds on the best scores, whatever was rounded. A labelling is decoded from the same
+tables and scored in double precision; no other one is better by more than the distance to the bound.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from tallytree.model.rounding import magnitude
 
 Precision = Literal["double", "single"]
 
-_LARGEST = 1e38  # sums of smaller size are floats
+_LARGEST = 1e38  # smaller sums fit in a float
 _EPSILON, _TINY = 2.0**-23, 2.0**-149
 
 
 def check_scores(blocks: Iterable[Block]) -> None:
-    """Refuse scores whose sums may be too large for single precision."""
+    """Raise an error for scores whose sums may be too large for single precision."""
     total = magnitude(blocks)
     if not total <= _LARGEST:
         raise ModelError(
-            f"the scores add up to {total:.3g} in size, and single precision ends at {_LARGEST:.0e}; divide "
-            "all of them by a constant, or leave out precision='single'"
+            f"the scores add up to {total:.3g} in magnitude, but single precision ends at {_LARGEST:.0e}; "
+            "divide all of them by a constant, or remove precision='single'"
         )
 
 
 def excess(bound: float, found: float) -> float:
-    """Return how far a bound lies above what was found.
+    """Return how far a bound is above the value found.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def excess(bound: float, found: float) -> float:
 def single_rounding(terms: int, size: float) -> float:
     """Bound what rounding up adds to a labelling's score: twice for each of its local scores.
 
-    `terms`: how many local scores there are. `size`: the sum of their sizes.
+    `terms`: the number of local scores. `size`: the sum of their magnitudes.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What remains of a plan where the plan itself is not kept: its price, and the shape of its model."""
+"""What is kept of a plan if not the plan itself: its cost, and the shape of its model."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tallytree.planning.precision import Precision
 
 
 class Price(NamedTuple):
-    """What a pass over a model costs: what remains of a plan in the certificates of its answers."""
+    """The cost of a pass over a model, as kept in certificates."""
 
-    # as the :class:`Plan` has them
+    # as in :class:`Plan`
     variables: int
     width: int
     degree: int
@@ -25,7 +25,7 @@ class Price(NamedTuple):
 
 
 class Shape:
-    """What a plan needs to know of a model: no scores."""
+    """What a plan needs to know about a model: everything except scores."""
 
     def __init__(self, model: Model) -> None:
         self.key = model.key

@@ -1,6 +1,6 @@
-"""The program of a plan, as values to look at: one step per table, six verbs.
+"""The program of a plan, for inspection: one step per table, six operations.
 
-The executor runs these steps natively; here they are unpacked for printing, for checking and for teaching.
+The executor runs these steps natively; here they are unpacked for printing, checking and teaching.
 Programs of models eliminate variables: ``unit``, ``join``, ``eliminate``. Programs of charts go from short
 spans to long ones: ``word``, ``combine``, ``unary``.
 """
@@ -26,7 +26,7 @@ Refs = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: the table that it makes, and from which tables."""
+    """One step: the table that it makes, and its input tables."""
 
     number: int  # the table that the step makes
     # of a model: ``unit`` (a table of no score over a variable), ``join`` or ``eliminate`` (absorb and
@@ -34,12 +34,12 @@ class Step:
     # span) or ``unary`` (all chains of unary rules over a span).
     verb: Verb
     inputs: tuple[int, ...]  # the tables that it reads
-    variable: int | None = None  # the variable that is eliminated, or that a unit is over
+    variable: int | None = None  # the variable that is eliminated, or the variable of a unit
     scope: tuple[int, ...] = ()  # the variables of the table that it makes, outermost first
     # block and row of the factors and of the statistics' factors that it absorbs
     factors: Refs = ()
     shifts: Refs = ()
-    span: tuple[int, int] = (0, 0)  # of a chart: the first word, and the one behind the last
+    span: tuple[int, int] = (0, 0)  # for charts: the first word, and the one after the last
 
     def __str__(self) -> str:
         match self.verb:

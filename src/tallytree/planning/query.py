@@ -1,7 +1,7 @@
-"""What is asked, once: a subject, the statistics that an objective reads, and a constraint.
+"""Queries: a subject, the statistics that an objective reads, and a constraint.
 
-Every verb begins by making a query. The rest of the way (plan, run, answer) looks at nothing else that the
-user wrote.
+All functions start by making a query. Everything after it (plan, run, answer) only depends on
+the query.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ class Query(Frozen, Generic[S]):
 
     subject: Any  # what the messages are passed over
     read: tuple[S, ...]  # what the objective reads
-    where: Constraint | None  # as the user wrote it
+    where: Constraint | None  # as given by the user
     constraint: Constraint | None  # the same in terms of the subject
-    # how labellings of the subject are read as those of the model that was asked about; None for a forest
+    # how labellings of the subject map to the original model; None for a forest
     reduction: Reduction | None
     # what the tally of a solution shows: the statistics that are read, then those of the constraint
     reported: tuple[S, ...]
     carried: tuple[S, ...]  # what the messages carry
-    # the reported statistics where the messages carry others, combined or capped; otherwise none
+    # the reported statistics if the messages carry others, combined or capped; otherwise none
     recounted: tuple[S, ...]
-    window: Window  # for positions in ``carried``, the range that is of use
+    window: Window  # the relevant range, for positions in ``carried``
     remaining: Constraint | None  # the constraint in terms of ``carried``
-    # whether tables cut to the window leave nothing of the constraint. Only steps are cut, and a model of no
+    # whether tables cut to the window satisfy the constraint. Only steps are cut, and a model without
     # variables has none.
     windowed: bool
 
@@ -67,11 +67,11 @@ class Query(Frozen, Generic[S]):
 
     @property
     def linear(self) -> bool:
-        """Whether the constraint is a conjunction of ranges of uncapped statistics: what prices can reach."""
+        """Whether the constraint is a conjunction of ranges of uncapped statistics, so that prices apply."""
         return self.constraint is not None and is_linear(self.constraint)
 
     def about(self, reduction: Reduction) -> Query[S]:
-        """Ask the same about another model of the same variables and states."""
+        """Return the same query about another model with the same variables and states."""
         other: Query[S] = object.__new__(Query)
         vars(other).update(vars(self), subject=reduction.model, reduction=reduction)
         return other
@@ -89,7 +89,7 @@ def graph_query(
 
 
 def bind(model: Model | Reduction, statistics: Iterable[Statistic | Recipe]) -> tuple[Statistic, ...]:
-    """Bind statistics to a model; those of a reduction's original are carried over to what it solves."""
+    """Bind statistics to a model; those of a reduction's original are translated to the solved model."""
     return _pulled(as_reduction(model), statistics)
 
 

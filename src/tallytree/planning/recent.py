@@ -1,4 +1,4 @@
-"""A small cache of recent results: plans of models that look alike are the same."""
+"""A small cache of recent results: models of the same shape share plans."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Value = TypeVar("Value")
 
 
 class Recent(Generic[Value]):
-    """The last values, by what they were made from; the oldest go where they are too many, or too large.
+    """The most recent values, by key; the oldest are dropped if there are too many, or if they are too large.
 
     Examples
     --------
@@ -28,7 +28,7 @@ class Recent(Generic[Value]):
         self._lock = Lock()
 
     def get(self, key: Hashable) -> Value | None:
-        """Return what was kept; None if it is not there, or not any more."""
+        """Return a cached value, or None."""
         found = self._values.get(key)
         return None if found is None else found[0]
 
@@ -44,7 +44,7 @@ class Recent(Generic[Value]):
                 self.forget(next(iter(values)))
 
     def forget(self, key: Hashable) -> None:
-        """Give a value up, if it is there."""
+        """Drop a value, if it is cached."""
         _, size = self._values.pop(key, (None, 0))
         self.bytes -= size
 

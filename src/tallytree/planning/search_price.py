@@ -1,9 +1,9 @@
-"""What one question costs by bounds, beside the table that answers all of them.
+"""The cost of one question by bounds, compared with the table that answers all of them.
 
 A search by bounds makes plain passes, whose cost is known from the program, and fills a band of tallies,
 whose size depends on the scores. Random chains, trees and grids of 100 to 100,000 variables took
-``4 + 2·log10(variables)`` passes, give or take half, and a band of at most two cells for each variable; where
-variables hold together strongly, bands are as large as tables. So these are expectations and no limits.
+``4 + 2·log10(variables)`` passes, plus or minus half, and a band of at most two cells per variable; with
+strongly coupled variables, bands are as large as tables. So these are estimates, not limits.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tallytree.statistics.statistic import Statistic
 
 MOST_STATISTICS = 3
 SLOWER = 10
-"""So many operations of a table take as long as one of a search."""
+"""The number of table operations that take as long as one search operation."""
 
 WORTH_TRYING = 1e7
 """Operations of a whole table, by the cost model, that a search may save: a millisecond or two."""
@@ -33,20 +33,20 @@ _JOINED = 4  # the cost model takes the tables of small parts, which are joined,
 
 
 class SearchPrice(NamedTuple):
-    """What a search by bounds is expected to cost.
+    """The expected cost of a search by bounds.
 
     Attributes
     ----------
     passes : int
-        How many plain passes.
+        The number of plain passes.
     pass_operations : float
-        The add-max operations of one of them.
+        The number of add-max operations of one pass.
     cells : float
-        How many cells of tables are looked at.
+        The number of table cells examined.
     peak_bytes : float
     table_operations : float
-        What the whole table takes by the cost model, which lays no table out: what ``strategy="auto"`` goes
-        by.
+        The cost of the full table by the cost model, which needs no layout; used by
+        ``strategy="auto"``.
     """
 
     passes: int
@@ -57,7 +57,7 @@ class SearchPrice(NamedTuple):
 
     @property
     def operations(self) -> float:
-        """The operations of a table that take as long."""
+        """The number of table operations that take as long."""
         return SLOWER * (self.passes * self.pass_operations + _CELL * self.cells)
 
     @property
@@ -67,13 +67,13 @@ class SearchPrice(NamedTuple):
 
     @property
     def allowance(self) -> float:
-        """How much work ``strategy="auto"`` gives a search before it makes the table; 0: none."""
+        """How much work ``strategy="auto"`` allows a search before it computes the table; 0 for none."""
         return self.table_operations * _SHARE / SLOWER if self.tried else 0.0
 
     @property
     def offer(self) -> str:
-        """Say what it is, where the table does not fit the memory."""
-        return f"One question by bounds, as solve asks it, is expected to take {self._words}"
+        """Describe the cost, for the error if the table does not fit in memory."""
+        return f"One question by bounds, as in solve, is expected to take {self._words}"
 
     @property
     def _words(self) -> str:
@@ -83,7 +83,7 @@ class SearchPrice(NamedTuple):
         )
 
     def __str__(self) -> str:
-        first = "tries this first" if self.tried else "makes the table"
+        first = "tries this first" if self.tried else "computes the table"
         return f"{self._words}; strategy='auto' {first}"
 
 
@@ -95,7 +95,7 @@ def program_for(
     *,
     draft: bool = False,
 ) -> native.Skeleton:
-    """Return a program for plain passes; a chain in its own order needs no search for one."""
+    """Return a program for plain passes; a chain in its natural order needs no search for one."""
     if order is None:
         found = skeleton(model, statistics, "natural", check, draft=draft)
         if found.width <= 1 and found.step_count <= len(model) + 1:
@@ -111,7 +111,7 @@ def search_price(
     check: Check | None = None,
     least: float = 0.0,
 ) -> SearchPrice | None:
-    """Return what one question about these statistics costs by bounds; None where it cannot be asked.
+    """Return the cost of one question about these statistics by bounds; None if that is not supported.
 
     `order`, `check`: as for a plan. `least`: None, too, for tables of fewer operations.
     """
@@ -136,7 +136,7 @@ def search_price(
 
 
 def _within_window(statistics: Sequence[Statistic], window: Window) -> float:
-    """Return about which share of the tallies lies on a way into the window."""
+    """Return the approximate fraction of tallies on a path into the window."""
     share = 1.0
     for number, (above, below) in window.items():
         low, high = statistics[number].capped(None).extent

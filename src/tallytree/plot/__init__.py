@@ -1,7 +1,7 @@
-"""Pictures, for the extra ``plot`` (matplotlib). Each function returns the axes it drew on.
+"""Plots, with the ``plot`` extra (matplotlib). Each function returns the axes it drew on.
 
-They work as pyplot users expect. A function with ``ax=`` draws on the current axes by default; one that
-returns several axes makes a new figure. Notebooks show it, and ``plt.savefig`` writes it.
+They follow pyplot's conventions. A function with ``ax=`` draws on the current axes by default; one that
+returns several axes makes a new figure. Notebooks show it, and ``plt.savefig`` saves it.
 """
 
 from tallytree.plot.cliques import clique_tree_picture

@@ -1,4 +1,4 @@
-"""Where pictures are drawn, and in which colours."""
+"""Axes and colours for plots."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 INK, ACCENT, PALE = "#22395b", "#d1495b", "#b9c2cf"
 RIGHT = "#2f7d4f"
 STATES = ("#dfe5ec", "#2e6f9e", "#edae49", "#66a182", "#8d5a97", "#d1495b", "#5c5c5c", "#9ad1d4")
-"""Fills of states, the background first."""
+"""Fill colours of states, the background first."""
 
 
 def figure(width: float, height: float) -> Any:
-    """Return a new pyplot figure: a notebook shows it, and it is the current one."""
+    """Return a new pyplot figure, which becomes the current one and is shown in notebooks."""
     return _pyplot().figure(figsize=(width, height), layout="constrained", dpi=110)
 
 
 def axes(ax: Axes | None, width: float = 6.0, height: float = 3.2) -> Any:
-    """Return the given axes, else the current ones, else those of a new figure."""
+    """Return the given axes, or else the current ones, or else those of a new figure."""
     if ax is not None:
         return ax
     if _pyplot().get_fignums():
@@ -35,19 +35,19 @@ def _pyplot() -> Any:
         import matplotlib.pyplot as plt
     except ImportError:
         raise TallytreeError(
-            "pictures need matplotlib, which is not installed; install it with pip install 'tallytree[plot]'"
+            "plots need matplotlib, which is not installed; install it with pip install 'tallytree[plot]'"
         ) from None
     return plt
 
 
 def panels(count: int, width: float, height: float) -> list[Any]:
-    """Return axes side by side in a new figure."""
+    """Return adjacent axes in a new figure."""
     drawn = figure(width, height)
     return [drawn.add_subplot(1, count, number + 1) for number in range(count)]
 
 
 def state_colours(count: int) -> list[Any]:
-    """Return a colour for each of so many states."""
+    """Return a colour for each state."""
     if count <= len(STATES):
         return list(STATES[:count])
     from matplotlib import colormaps

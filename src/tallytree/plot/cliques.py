@@ -1,7 +1,7 @@
-"""A clique tree, drawn from its root down: each clique as large as its table is dear.
+"""A clique tree, drawn from its root down, with cliques scaled by the cost of their tables.
 
-The table of a clique ``C`` has ``Π_{v in C} N_v`` rows, and for every row as many tallies as the sub-tree
-below can have. Areas grow with the square root of their product: they would not fit on a page otherwise.
+The table of a clique ``C`` has ``Π_{v in C} N_v`` rows, and for every row as many tallies as the subtree
+below can have. Areas are proportional to the square root of their product, so that they fit on a page.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ def clique_tree_picture(
     model : Model
         The factor graph.
     statistics : iterable of Statistic or Recipe
-        What is tallied: tallies of the part below a clique multiply its cost.
+        The statistics to tally: the tallies of the part below a clique multiply its cost.
     tree : CliqueTree, optional
         The tree to draw; by default :func:`clique_tree` of the model and the statistics.
     ax : matplotlib Axes, optional
-        Where to draw; by default the current axes.
+        The axes to draw on; the current axes by default.
 
     Returns
     -------
     matplotlib axes
-        The dearest clique is marked with its cost: states times tallies.
+        The most expensive clique is annotated with its cost: states times tallies.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def clique_tree_picture(
     >>> model = tt.Model.tree([-1, 0, 0, 1], np.zeros((4, 3)), np.zeros((3, 3)))
     >>> ax = clique_tree_picture(model, [tt.count(state=1)])
     >>> ax.get_title()
-    '3 cliques, width τ = 1; the dearest has 45 entries'
+    '3 cliques, width τ = 1; the largest table has 45 entries'
     """
     bound = bind(model, statistics)
     drawn = clique_tree(model, bound) if tree is None else tree
@@ -71,7 +71,7 @@ def clique_tree_picture(
     _draw(canvas, drawn, places, costs, model)
     dearest = readable_count(float(max(costs)))
     canvas.set_title(
-        f"{len(drawn.cliques)} cliques, width τ = {drawn.width}; the dearest has {dearest} entries",
+        f"{len(drawn.cliques)} cliques, width τ = {drawn.width}; the largest table has {dearest} entries",
         fontsize=10,
     )
     return canvas  # type: ignore[no-any-return]
@@ -89,7 +89,7 @@ def _upwards(tree: CliqueTree) -> list[int]:
 
 
 def _places(tree: CliqueTree) -> list[tuple[float, float]]:
-    """Put leaves side by side, parents over the middle of their children, the root at the top."""
+    """Place leaves next to each other, parents above the middle of their children, the root at the top."""
     children, order = tree.children, _upwards(tree)
     across, depth = [0.0] * len(order), [0] * len(order)
     for clique in reversed(order):
@@ -106,7 +106,7 @@ def _places(tree: CliqueTree) -> list[tuple[float, float]]:
 
 
 def _costs(tree: CliqueTree, model: Model, statistics: Sequence[Statistic]) -> list[int]:
-    """States times tallies of each clique; a statistic adds its range in every scope of the sub-tree."""
+    """States times tallies of each clique; a statistic adds its range in every scope of the subtree."""
     sizes = model.cardinalities.tolist()
     spread = [dict[tuple[int, ...], int]() for _ in statistics]
     for ranges, statistic in zip(spread, statistics, strict=True):

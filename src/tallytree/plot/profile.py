@@ -1,4 +1,4 @@
-"""A profile as a curve (one statistic) or as a heat map (two), with a constraint marked."""
+"""A profile as a curve (one statistic) or a heat map (two), with an optional constraint."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 def profile_curve(
     profile: Profile, objective: Objective | None = None, *, where: Where = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw the best score, or value, of every tally; tallies that are ruled out are pale.
+    """Plot the best score, or value, of every tally; tallies that are ruled out are pale.
 
     Parameters
     ----------
     profile : Profile
-        Of one statistic, drawn as a curve, or of two, drawn as a heat map.
+        A profile of one statistic is drawn as a curve, one of two as a heat map.
     objective : callable, optional
-        As for :meth:`Profile.best`: its values are drawn instead of the scores.
+        As for :meth:`Profile.best`: its values are plotted instead of the scores.
     where : Constraint, optional
-        The tallies that satisfy it stand out, and the best of them is marked.
+        The tallies that satisfy it are highlighted, and the best of them is marked.
     ax : matplotlib Axes, optional
-        Where to draw; by default the current axes.
+        The axes to draw on; the current axes by default.
 
     Examples
     --------
@@ -48,12 +48,12 @@ def profile_curve(
     """
     if len(profile.names) not in (1, 2):
         raise ModelError(
-            f"a profile is drawn over one statistic or two, and this one has {len(profile.names)}; make a "
-            "profile of those to look at"
+            f"only profiles of one or two statistics can be plotted, but this one has {len(profile.names)}; "
+            "make a profile of those to plot"
         )
     values = _values(profile, objective)
     allowed = _allowed(profile, where) & (values > -np.inf)
-    values = np.where(values > -np.inf, values, profile.scores)  # what is ruled out has a score, too
+    values = np.where(values > -np.inf, values, profile.scores)  # ruled-out tallies have a score, too
     canvas = axes(ax)
     draw = _curve if len(profile.names) == 1 else _map
     draw(canvas, profile, values, allowed, "best score" if objective is None else "best value")
@@ -76,7 +76,7 @@ def _allowed(profile: Profile, where: Where) -> NDArray[np.bool_]:
     missing = [s.name for s in constraint.statistics if s not in columns]
     if missing:
         raise ModelError(
-            f"the constraint '{constraint}' reads {', '.join(missing)}, and the picture shows "
+            f"the constraint '{constraint}' reads {', '.join(missing)}, but the plot shows "
             f"{counted(len(profile.names), 'statistic')}: {', '.join(profile.names)}"
         )
     return np.broadcast_to(constraint.holds(columns), len(profile))

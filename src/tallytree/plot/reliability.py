@@ -1,4 +1,4 @@
-"""Reliability: how often what was said to be likely is right."""
+"""Reliability curves: how often predictions are correct, by predicted probability."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 def reliability_curve(
     probabilities: ArrayLike, right: ArrayLike, *, bins: int = 10, ax: Axes | None = None
 ) -> Axes:
-    """Draw how often predictions are right over how likely they were said to be.
+    """Plot how often predictions are correct against their predicted probability.
 
     Parameters
     ----------
     probabilities : array of numbers from 0 to 1
-        What the model said: of labels, chunks or whole labellings.
+        Predicted probabilities of labels, chunks or whole labellings.
     right : array of bool
-        Whether it was so.
+        Whether each prediction was correct.
     bins : int
-        How many groups of probabilities.
+        The number of bins.
     ax : matplotlib axes, optional
-        By default the current ones.
+        The axes to draw on; the current axes by default.
 
     Returns
     -------
     matplotlib axes
-        A calibrated model lies on the diagonal. Bars are two standard errors of the share that is right; the
-        title has the mean distance from the diagonal, each prediction counted once.
+        A calibrated model lies on the diagonal. Error bars are two standard errors of the fraction correct;
+        the title has the mean distance from the diagonal, weighted by predictions.
 
     Examples
     --------
@@ -47,9 +47,9 @@ def reliability_curve(
     if said.shape != was.shape or not len(said):
         raise ModelError(f"each probability needs an outcome; got {len(said)} and {len(was)}")
     if not ((said >= 0.0) & (said <= 1.0)).all():
-        raise ModelError("probabilities are numbers from 0 to 1")
+        raise ModelError("probabilities must be numbers from 0 to 1")
     if bins < 1:
-        raise ModelError(f"bins is a positive number, got {bins!r}")
+        raise ModelError(f"bins must be a positive integer, got {bins!r}")
     group = np.minimum((said * bins).astype(np.int64), bins - 1)
     counts = np.bincount(group, minlength=bins)
     some = counts > 0
@@ -58,7 +58,7 @@ def reliability_curve(
     drawn: Axes = axes(ax, 4.2, 4.0)
     drawn.plot([0.0, 1.0], [0.0, 1.0], color=PALE, linewidth=1.0, zorder=1)
     drawn.errorbar(mean, share, yerr=error, color=INK, ecolor=ACCENT, marker="o", linewidth=1.4, zorder=3)
-    drawn.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0), xlabel="probability", ylabel="share that is right")
+    drawn.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0), xlabel="predicted probability", ylabel="fraction correct")
     off = float(np.abs(mean - share) @ counts[some]) / len(said)
     drawn.set_title(f"off by {off:.3f} on average ({len(said):,} predictions)")
     return drawn

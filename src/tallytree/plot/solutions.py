@@ -1,4 +1,4 @@
-"""Labellings side by side: sequences as rows of one picture, grids as one picture each."""
+"""Labellings next to each other: sequences as rows of one plot, grids as one plot each."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _MOST_NAMED = 40  # variables whose states are written out
 
 
 def side_by_side(solutions: Sequence[Solution], *, titles: Sequence[str] | None = None) -> list[Axes]:
-    """Draw labellings next to each other; a frame marks where one differs from the first.
+    """Plot labellings next to each other; frames mark differences from the first.
 
     Parameters
     ----------
     solutions : sequence of Solution
-        Of one model: rows of one picture, or one picture each if the model is a grid.
+        Solutions of one model: rows of one plot, or one plot each if the model is a grid.
     titles : sequence of str, optional
-        One for each; by default its score.
+        One for each solution; its score by default.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def side_by_side(solutions: Sequence[Solution], *, titles: Sequence[str] | None 
     ['5', '5']
     """
     if not solutions:
-        raise ModelError("there is nothing to draw: the sequence of solutions is empty")
+        raise ModelError("there is nothing to plot: the sequence of solutions is empty")
     model = solutions[0].model
     if any(s.assignment.size != len(model) for s in solutions):
         raise ModelError(
@@ -109,5 +109,5 @@ def _frame(ax: Any, row: int, column: int) -> None:
 
 
 def _on(state: int) -> str:
-    """Return the colour of writing on a state's fill."""
+    """Return the colour of text on a state's fill."""
     return INK if state == 0 else "white"

@@ -1,4 +1,4 @@
-"""Training curves: the objective and its lower bound, the gap between them, and the loss, pass by pass."""
+"""Training curves: the objective and its lower bound, the gap between them, and the loss, by pass."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Pass(Protocol):
-    """What is drawn of a pass; :class:`tallytree.learning.Progress` has it."""
+    """The fields of a pass that are plotted, as in :class:`tallytree.learning.Progress`."""
 
     number: int
     primal: float
@@ -26,7 +26,7 @@ class Pass(Protocol):
 
     @property
     def relative_gap(self) -> float:
-        """The gap in parts of the primal."""
+        """The gap relative to the primal."""
 
 
 History = Sequence[Pass]
@@ -35,19 +35,19 @@ History = Sequence[Pass]
 def training_curves(
     history: History | Mapping[str, History], *, by: Literal["pass", "seconds"] = "pass"
 ) -> list[Axes]:
-    """Draw how a fit went: objective and bound, relative gap, mean hinge loss.
+    """Plot the progress of a fit: objective and bound, relative gap, mean hinge loss.
 
     Parameters
     ----------
     history : sequence of Progress, or mapping of name to such
-        As estimators keep it, ``history_``; with names, several runs are compared.
+        The ``history_`` of an estimator; with names, several runs are compared.
     by : {"pass", "seconds"}
-        What to draw over.
+        The horizontal axis.
 
     Returns
     -------
     list of matplotlib axes
-        Three. Full dots are certified, hollow ones are estimates from planes met on the way.
+        Three axes. Filled markers are certified, hollow ones are estimates from planes found so far.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def training_curves(
     if by not in ("pass", "seconds"):
         raise ModelError(f"by must be 'pass' or 'seconds', got {by!r}")
     if not runs or not all(len(run) for run in runs.values()):
-        raise ModelError("there is nothing to draw: a history has no passes; was the estimator fitted?")
+        raise ModelError("there is nothing to plot: a history has no passes; was the estimator fitted?")
     objective, gap, loss = panels(3, 10.5, 3.1)
     colours = [INK, ACCENT, *STATES[2:]]
     size = 18.0 if max(map(len, runs.values())) <= 60 else 6.0
@@ -80,7 +80,7 @@ def training_curves(
 def _certified(
     ax: Any, across: Any, values: Sequence[float], certified: Any, colour: str, name: str, size: float
 ) -> np.ndarray:
-    """Draw values as a line with dots, full where they are certain."""
+    """Draw values as a line with markers, filled if they are certified."""
     heights = np.array(values, dtype=float)
     heights[~np.isfinite(heights)] = np.nan
     ax.plot(across, heights, color=colour, linewidth=1.2, label=name or "objective", zorder=2)
@@ -90,7 +90,7 @@ def _certified(
 
 
 def _bound(ax: Any, across: Any, duals: Sequence[float], primal: Any, colour: str, *, alone: bool) -> None:
-    """Draw the lower bound, and the gap as what lies between."""
+    """Draw the lower bound, and shade the gap."""
     bound = np.array(duals, dtype=float)
     bound[~np.isfinite(bound)] = np.nan
     ax.plot(

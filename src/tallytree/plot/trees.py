@@ -1,4 +1,4 @@
-"""Parse trees, alone or beside the right one: what is right and what is wrong have colours of their own."""
+"""Parse trees, alone or next to the true one, with correct and wrong constituents in different colours."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def tree_picture(tree: Tree, *, gold: Tree | None = None, ax: Axes | None = None
     Parameters
     ----------
     tree : Tree
-        As :func:`tallytree.parsing.parse_tree` and parsers give it.
+        As returned by :func:`tallytree.parsing.parse_tree` and parsers.
     gold : Tree, optional
-        What is right, over the same words: constituents that it has too are green, others red. A label that
-        comes more often over the same words than it should is red from the second on.
+        The true tree over the same words: constituents that it also has are green, others red. If a label
+        occurs more often over the same words than it should, the extra ones are red.
     ax : matplotlib Axes, optional
-        Where to draw; by default the current axes, or a new figure as large as the sentence needs.
+        The axes to draw on; by default the current axes, or a new figure large enough for the sentence.
 
     Examples
     --------
@@ -49,17 +49,17 @@ def tree_picture(tree: Tree, *, gold: Tree | None = None, ax: Axes | None = None
 def trees_side_by_side(
     trees: Sequence[Tree], *, titles: Sequence[str] | None = None, compare: bool = True
 ) -> list[Axes]:
-    """Draw trees of one sentence next to each other, the first being what the others are compared with.
+    """Plot trees of one sentence next to each other; the others are compared with the first.
 
     Parameters
     ----------
     trees : sequence of Tree
-        Over the same words; the right one comes first.
+        Trees over the same words; the true one comes first.
     titles : sequence of str, optional
-        One for each; by default how many constituents are right.
+        One for each tree; by default the number of correct constituents.
     compare : bool
-        Whether to colour what is right and wrong. In the first tree, constituents that no other tree has are
-        red, too: they were missed by all.
+        Whether to colour correct and wrong constituents. In the first tree, constituents that no other tree
+        has are red as well: they were missed by all.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def trees_side_by_side(
     ['4 constituents', '3 of 4 right']
     """
     if not trees:
-        raise ModelError("there is nothing to draw: the sequence of trees is empty")
+        raise ModelError("there is nothing to plot: the sequence of trees is empty")
     names = _titles(trees) if titles is None else list(titles)
     if len(names) != len(trees):
         raise ModelError(f"{len(trees)} trees need as many titles, got {len(names)}")
@@ -104,7 +104,7 @@ class _Place(NamedTuple):
 
 
 def _placed(tree: Tree) -> list[_Place]:
-    """Put words on a line, as far apart as letters need, and nodes above the middle of their children."""
+    """Put words on a line, spaced by their letters, and nodes above the middle of their children."""
     ends, centres = 0.0, []
     for word, tag in tree.tagged:
         room = max(len(word), len(tag), 2) + 1.5
@@ -148,7 +148,7 @@ def _colours(places: Sequence[_Place], gold: Tree | Counter[Constituent] | None)
     left = Counter(gold.constituents() if isinstance(gold, Tree) else gold)
     words = sum(place.kind == "word" for place in places)
     if isinstance(gold, Tree) and len(gold) != words:
-        raise ModelError(f"the right tree is over {len(gold)} words, and this one over {words}")
+        raise ModelError(f"the true tree has {len(gold)} words, but this one has {words}")
     colours = []
     for place in places:
         key = Constituent(place.label, *place.span)
@@ -180,7 +180,7 @@ def _draw(ax: Any, places: Sequence[_Place], colours: Sequence[str]) -> None:
     for place, colour in zip(places, colours, strict=True):
         if place.parent is not None:
             x, y = place.parent
-            bend = y - 0.45  # at right angles: spans do not overlap, so no edge meets another label
+            bend = y - 0.45  # at right angles: spans do not overlap, so no edge crosses another label
             line = "#e3e7ec" if place.kind == "word" else PALE
             ax.plot([place.x, place.x, x, x], [place.y, bend, bend, y], color=line, linewidth=1.3, zorder=1)
         box = {"boxstyle": "round,pad=0.18", "facecolor": "white", "edgecolor": "none"}

@@ -1,1 +1,1 @@
-"""Models that answer for other models, and the way back from their labellings."""
+"""Models that are solved in place of others, and the translation of their labellings."""

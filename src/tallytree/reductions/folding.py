@@ -1,6 +1,6 @@
-"""Statistics folded into the score: ``F(y) + Σ_p w_p·G_p(y)`` is a factor graph again.
+"""Statistics folded into the score: ``F(y) + Σ_p w_p·G_p(y)`` is again a factor graph.
 
-A loss that is linear in its statistics needs no tally under margin scaling, and a relaxation pays for its
+A loss that is linear in its statistics needs no tally under margin scaling, and a relaxation replaces its
 constraint by prices: both are plain MAP on the model with these terms in its factors.
 """
 
@@ -22,8 +22,8 @@ Terms = Iterable[tuple[Statistic, float]]
 def folded(model: Model, terms: Terms) -> Model:
     """Add multiples of statistics to the score of a model.
 
-    Where a statistic has scopes of the model, its terms are added to those factors, so that the model keeps
-    its shape, and its plans serve.
+    If a statistic has scopes of the model, its terms are added to those factors, so that the model keeps
+    its shape, and plans can be reused.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Factors over other variables and states, which the original ones are read off."""
+"""Factors over other variables and states, from which the original ones are read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def read_through(
     sources: NDArray[np.int32],
     emissions: Sequence[NDArray[np.int64]],
 ) -> tuple[Block, ...]:
-    """Return the factors over the variables and states that the original ones are read off."""
+    """Return the factors over the variables and states from which the original ones are read."""
     return tuple(part for block in blocks for part in _read_block(block, sources, emissions))
 
 
@@ -37,7 +37,7 @@ def _read_block(
 
 
 def _common(tables: Sequence[NDArray[np.int64]]) -> NDArray[np.int64] | None:
-    """Return the table that they all are, None if they are not."""
+    """Return the table that all of them equal, or None."""
     return tables[0] if all(table is tables[0] for table in tables) else None
 
 
@@ -53,7 +53,7 @@ def _pairs(
 
 
 def _taken(tables: NDArray[Any], *emissions: NDArray[np.int64]) -> NDArray[Any]:
-    """Return the first of some tables, over the states that those of its axes are read off."""
+    """Return the first of some tables, over the states from which those of its axes are read."""
     entries: NDArray[Any] = tables[0]
     for axis, emission in enumerate(emissions):
         entries = entries.take(emission, axis=axis)

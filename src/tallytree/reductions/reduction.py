@@ -1,10 +1,10 @@
-"""Another model that answers for one: its labellings, read through a table, are those of the original.
+"""Reductions: a model that is solved in place of another one, and the map between their labellings.
 
-Some statistics do not decompose over small scopes of the model at hand, but do so over those of a longer one:
-a chain whose states also say where a machine stands, for example. A :class:`Reduction` is that other model,
-with what is needed to go back and forth. Each original variable ``v`` is read off one variable of the other
+Some statistics do not decompose over small scopes of the given model, but do so over those of a larger one:
+a chain whose states also include the state of a machine, for example. A :class:`Reduction` is that other
+model, with the map between the two. Each original variable ``v`` is read from one variable of the other
 model, ``sources[v]``, through a table ``emissions[v]`` of its states: ``y_v = emissions[v][z_sources[v]]``.
-So a statistic of the original is a statistic of the other model, over scopes as small as before.
+So a statistic of the original is a statistic of the other model, over equally small scopes.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from tallytree.values import Frozen, Once, owned, set_once
 
 @final
 class Reduction(Frozen):
-    """A model to solve in the place of another one, and statistics on it.
+    """A model to solve in place of another one, and statistics on it.
 
     Parameters
     ----------
     original : Model
-        The model that is asked about.
+        The original model.
     model : Model
-        The one that is solved. Of its possible labellings, each has the score of the labelling of the
-        original that it is read as, and no two are read as the same.
+        The model that is solved. Each of its allowed labellings has the score of the labelling of the
+        original that it maps to, and no two map to the same one.
     statistics : iterable of Statistic
         Statistics of ``model``.
     sources : sequence of int
-        For each original variable the variable of ``model`` that it is read off, no two the same.
+        For each original variable, the variable of ``model`` that it is read from; all different.
     emissions : sequence of integer arrays
         For each original variable, and each state of that variable of ``model``, the original state.
     after : Reduction, optional
-        The one that this one goes on from: its statistics come first, and are known under both forms.
+        The reduction that this one extends: its statistics come first, and are known under both forms.
 
     Examples
     --------
@@ -66,8 +66,8 @@ class Reduction(Frozen):
     statistics: tuple[Statistic, ...]
     sources: NDArray[np.int32] | None
     emissions: tuple[NDArray[np.int64], ...] | None
-    _origins: dict[Statistic, Statistic]  # of what was pulled: a certificate looks at the original
-    _carried: dict[Statistic, Statistic]  # what became of the statistics of the reduction before this one
+    _origins: dict[Statistic, Statistic]  # maps pulled statistics to the original, for certificates
+    _carried: dict[Statistic, Statistic]  # maps the statistics of the previous reduction to this one
 
     def __init__(
         self,
@@ -111,11 +111,11 @@ class Reduction(Frozen):
         return self.sources is None
 
     def lift(self, assignment: ArrayLike) -> NDArray[np.int64]:
-        """Bring a labelling of ``model`` back, as a labelling of the original."""
+        """Map a labelling of ``model`` to the original."""
         return self.lift_all(self.model.encode(assignment).reshape(1, -1)).reshape(-1)
 
     def lift_all(self, assignments: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Bring many labellings back, one per row."""
+        """Map many labellings to the original, one per row."""
         if self.sources is None or self.emissions is None:
             return assignments
         lifted = np.empty((len(assignments), len(self.sources)), dtype=np.int64)
@@ -124,20 +124,20 @@ class Reduction(Frozen):
         return lifted
 
     def pull(self, what: Any) -> Any:
-        """Carry a statistic or a constraint of the original over: the same thing, said of ``model``.
+        """Translate a statistic or a constraint of the original to ``model``.
 
         Parameters
         ----------
         what : Statistic, Recipe or Constraint
-            About the original model; recipes are bound to it. The reduction's own statistics are left as they
-            are.
+            Of the original model; recipes are bound to it. The reduction's own statistics are
+            unchanged.
         """
         if isinstance(what, Constraint):
             return what.mapped(self._pulled)
         return self._pulled(what)
 
     def bound(self, term: Statistic | Recipe) -> Statistic:
-        """Return a statistic of the original, recipes bound to it, or one of the reduction's own."""
+        """Return a statistic of the original, with recipes bound to it, or one of the reduction's own."""
         if isinstance(term, Statistic) and not self.trivial:
             if term in self.statistics:
                 return term
@@ -156,11 +156,11 @@ class Reduction(Frozen):
         return pulled
 
     def origin(self, statistic: Statistic) -> Statistic | None:
-        """Return the statistic of the original that was carried over as this one; None for one of its own."""
+        """Return the statistic of the original that was translated to this one, or None."""
         return statistic if self.trivial else self._origins.get(statistic)
 
     def restricted(self, fixed: Fixed | None = None, allowed: Allowed | None = None) -> Reduction:
-        """Keep to some states of some original variables, as :meth:`Model.restricted` does."""
+        """Restrict some original variables to some states, as :meth:`Model.restricted` does."""
         states, lists = checked_mapping(fixed, "fixed"), checked_mapping(allowed, "allowed")
         if not states and not lists:
             return self
@@ -184,7 +184,7 @@ class Reduction(Frozen):
         return changed
 
     def fold(self, tables: Sequence[NDArray[Any]], ufunc: np.ufunc, initial: float) -> list[NDArray[Any]]:
-        """Bring one number per state of each variable back; those of states read as the same are joined."""
+        """Map a number per state of each variable to the original; states with equal images are combined."""
         if self.sources is None or self.emissions is None:
             return list(tables)
         folded = [np.full(n, initial) for n in self.original.cardinalities.tolist()]
@@ -217,7 +217,7 @@ def _restored(parts: tuple[Any, ...], origins: _Pairs, carried: _Pairs) -> Reduc
 def as_reduction(
     model: Model | Reduction, fixed: Fixed | None = None, allowed: Allowed | None = None
 ) -> Reduction:
-    """Return what is asked about as a reduction, a model as one to itself, with fewer states if asked to."""
+    """Return a model or a reduction as a reduction, optionally with restricted states."""
     if isinstance(model, Reduction):
         return model.restricted(fixed, allowed)
     checked_model(model)
@@ -225,7 +225,7 @@ def as_reduction(
 
 
 def meet(reduction: Reduction, where: Constraint | None) -> tuple[Reduction, Constraint | None]:
-    """Go over to models whose labellings satisfy what no tally tells; return what is left, carried over."""
+    """Extend a reduction to satisfy constraints that tallies cannot express; return the rest, translated."""
     if where is None:
         return reduction, None
     constraint = as_constraint(where)
@@ -238,20 +238,20 @@ def meet(reduction: Reduction, where: Constraint | None) -> tuple[Reduction, Con
 def restricted_states(
     reduction: Reduction, kept: Sequence[NDArray[np.int64]], statistics: Iterable[Statistic] = ()
 ) -> tuple[Reduction, Callable[[Statistic], Statistic]]:
-    """Leave states of the variables that are solved out.
+    """Remove states of the variables that are solved.
 
     Parameters
     ----------
     reduction : Reduction
     kept : sequence of int arrays
-        For each variable of its model the states that are kept, in order.
+        For each variable of its model, the states to keep, in order.
     statistics : iterable of Statistic
         Of that model.
 
     Returns
     -------
     (Reduction, callable)
-        The callable gives each of the statistics, said of the smaller model.
+        The callable translates each of the statistics to the smaller model.
     """
     model, places = reduction.model, np.arange(len(kept), dtype=np.int32)
     sizes = np.array([len(states) for states in kept], dtype=np.int32)
@@ -277,7 +277,7 @@ def restricted_states(
 
 
 def _shared(emissions: Sequence[ArrayLike]) -> tuple[NDArray[np.int64], ...]:
-    """Return the tables as owned arrays; equal ones are one object, so that it shows."""
+    """Return the tables as owned arrays, with equal ones as the same object."""
     known: dict[bytes, NDArray[np.int64]] = {}
 
     def first(given: ArrayLike) -> NDArray[np.int64]:
@@ -292,21 +292,21 @@ def _check(
 ) -> None:
     if len(sources) != len(original) or len(emissions) != len(original):
         raise ModelError(
-            f"a reduction reads each of the {len(original)} original variables off one variable, got "
+            f"a reduction reads each of the {len(original)} original variables from one variable, got "
             f"{len(sources)} sources and {len(emissions)} emissions"
         )
     if len(np.unique(sources)) < len(sources):
-        raise ModelError(f"two original variables are read off the same one: sources are {sources.tolist()}")
+        raise ModelError(f"two original variables are read from the same one: sources are {sources.tolist()}")
     states, labels = model.cardinalities.tolist(), original.cardinalities.tolist()
     ends = Once(lambda table: (int(table.min(initial=0)), int(table.max(initial=0))))
     for v, (source, table) in enumerate(zip(sources.tolist(), emissions, strict=True)):
         if table.shape != (states[source],):
             raise ModelError(
-                f"variable {v} is read off variable {source}, which has {states[source]} "
+                f"variable {v} is read from variable {source}, which has {states[source]} "
                 f"states, through a table of shape {table.shape}"
             )
         least, most = ends(table)
         if least < 0 or most >= labels[v]:
             raise ModelError(
-                f"variable {v} has states 0 to {labels[v] - 1}; its emissions are {table.tolist()[:8]}"
+                f"variable {v} has states 0 to {labels[v] - 1}, but its emissions are {table.tolist()[:8]}"
             )

@@ -1,7 +1,7 @@
-"""Several models side by side as one: a labelling of it is a labelling of each.
+"""The union of several models: its labellings consist of a labelling of each.
 
-Scores and statistics add up, so a question about the sums over all of them is a question about one model.
-Where all of them are chains, factors of zeros link one to the next: one long chain needs no joins.
+Scores and statistics add up, so a question about their sums is a question about one model.
+If all of them are chains, factors of zeros link each to the next: one long chain needs no joins.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from tallytree.values import read_only
 
 
 class Union(NamedTuple):
-    """Models side by side.
+    """The union of several models.
 
     Attributes
     ----------
     model : Model
     starts : (K + 1,) int64 array
-        Where the variables of each begin; in the end how many there are.
+        Where the variables of each model start; the last entry is the number of variables.
     linked : bool
-        Whether the whole is one chain.
+        Whether the union is one chain.
     """
 
     model: Model
@@ -37,7 +37,7 @@ class Union(NamedTuple):
     def statistic(self, parts: Sequence[Statistic]) -> Statistic:
         """Return the sum of one statistic of each model."""
         cap = parts[0].cap
-        assert all(part.cap == cap for part in parts) and cap is None, "sums of capped statistics are no sums"
+        assert all(part.cap == cap for part in parts) and cap is None, "capped statistics cannot be summed"
         blocks = _side_by_side(
             ((part.blocks, at) for part, at in zip(parts, self.starts.tolist(), strict=False))
         )
@@ -49,13 +49,13 @@ class Union(NamedTuple):
 
 
 def union(models: Sequence[Model], statistics: Iterable[Statistic] = (), states: Any = None) -> Union:
-    """Put models side by side.
+    """Combine models into one.
 
     Parameters
     ----------
     models : sequence of Model
     statistics : iterable of Statistic
-        Of any of them: a chain whose statistics reach further than from one variable to the next is none.
+        Of any of the models: a chain with statistics beyond neighbouring variables does not count as a chain.
     states : optional
         The names of the states.
 
@@ -79,7 +79,7 @@ def union(models: Sequence[Model], statistics: Iterable[Statistic] = (), states:
 
 
 def _side_by_side(parts: Iterable[tuple[Iterable[Block], int]]) -> list[Block]:
-    """Move the scopes of each part, and put blocks of one kind together; shared tables stay shared."""
+    """Shift the scopes of each part, and combine blocks of the same kind; shared tables stay shared."""
     shared: dict[Any, tuple[list[NDArray[np.int32]], NDArray[Any]]] = {}
     own: dict[Any, tuple[list[NDArray[np.int32]], list[NDArray[Any]]]] = {}
     for blocks, at in parts:
@@ -100,14 +100,14 @@ def _side_by_side(parts: Iterable[tuple[Iterable[Block], int]]) -> list[Block]:
 
 
 def _neighbours(block: Block) -> bool:
-    """Say whether all scopes are of one variable, or of one and the next."""
+    """Whether all scopes are of one variable, or of one and the next."""
     if block.arity < 2:
         return True
     return block.arity == 2 and bool((np.abs(block.scopes[:, 0] - block.scopes[:, 1]) == 1).all())
 
 
 def _links(cardinalities: NDArray[np.int32], blocks: Sequence[Block]) -> list[Block]:
-    """Return factors of zeros over neighbours that share none."""
+    """Return factors of zeros over neighbours that have no common factor."""
     free = np.ones(max(len(cardinalities) - 1, 0), dtype=bool)
     for block in blocks:
         if block.arity == 2:

@@ -6,10 +6,10 @@ The constraints are ranges of integer combinations of statistics, ``b_j <= A_j(y
     F(y) <= F(y) + Σ_j λ_j·A_j(y) - Σ_j min(λ_j·b_j, λ_j·c_j)
 
 and the maximum of the right-hand side over *all* labellings, the dual ``D(λ)``, is plain MAP on a model with
-further factors ``λ_j·a_j``: no tallies are carried, however many constraints there are. ``D`` is convex and
-piecewise linear, its least value is the bound. The labellings met on the way may satisfy the constraints;
-those next in order at the best ``λ`` close the gap, because one of dual value below a score that has been
-attained cannot be better than it.
+additional factors ``λ_j·a_j``: no tallies are carried, however many constraints there are. ``D`` is convex
+and piecewise linear, and its minimum is the bound. The labellings found on the way may satisfy the
+constraints; those next in order at the best ``λ`` close the gap, because a labelling whose dual value is
+below a score that has been attained cannot be better.
 """
 
 from __future__ import annotations
@@ -58,15 +58,15 @@ def relax(
         Comparisons by ``==``, ``<=``, ``>=`` of uncapped statistics or their combinations, joined by ``&``;
         or a text that names ``statistics``.
     fixed, allowed : mapping, optional
-        As for :func:`solve`: the state that a variable must take, the states it may take.
+        As for :func:`solve`: the state that a variable must take, or the states it may take.
     iterations : int
-        The most MAP problems to solve; those that look for the ends of ranges come on top.
+        The maximum number of MAP problems to solve, not counting those that find the ends of ranges.
     tolerance : float
-        Stop once the gap is no larger than this.
+        Stop when the gap is at most this.
     candidates : int
-        How many labellings to look through in order at the best multipliers.
+        The number of labellings to examine in order at the best multipliers.
     progress : callable, optional
-        Called with what is known after each iteration.
+        Called with the current result after each iteration.
     **options
         ``order`` and ``memory_limit``, as for :func:`plan`; the plan is made once.
 
@@ -87,12 +87,12 @@ def relax(
     (array([0, 1, 1]), 0.0)
     """
     if isinstance(statistics, Constraint):
-        raise ModelError("give the constraint as where=; statistics are what the solution's tally shows")
+        raise ModelError("pass the constraint as where=; statistics are only shown in the solution's tally")
     model = checked_model(model).restricted(fixed, allowed)
     constraint = as_condition(where, statistics).on(model)
     if constraint.reducing:
         raise ModelError(
-            f"relax takes comparisons of statistics only, and '{constraint.reducing[0]}' is none; use solve"
+            f"relax only supports comparisons of statistics, not '{constraint.reducing[0]}'; use solve"
         )
     shown = bind(model, statistics)
     hidden = tuple(s for s in read_by(constraint) if s not in shown)

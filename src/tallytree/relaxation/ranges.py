@@ -30,16 +30,16 @@ class Range(NamedTuple):
     high: float
 
     def excess(self, tally: int) -> float:
-        """Say how far a tally lies above the range; negative below it, 0 inside."""
+        """Return how far a tally is above the range; negative below it, 0 inside."""
         return max(tally - self.high, 0.0) + min(tally - self.low, 0.0)
 
     def offset(self, multiplier: float) -> float:
-        """Compute ``min(λ·b, λ·c)``; -inf where an end that the multiplier needs is missing."""
+        """Compute ``min(λ·b, λ·c)``; -inf if an end that the multiplier needs is missing."""
         return 0.0 if multiplier == 0 else multiplier * (self.low if multiplier > 0 else self.high)
 
 
 def ranges_of(constraint: Constraint) -> tuple[Range, ...]:
-    """Put the comparisons of the same combination together, divided by what its coefficients share."""
+    """Merge comparisons of the same combination, divided by their common factors."""
     ends: dict[tuple[object, ...], tuple[Linear, float, float]] = {}
     for comparison in _comparisons(constraint):
         shared = gcd(*(c for _, c in comparison.terms)) or 1
@@ -65,9 +65,9 @@ def _comparisons(constraint: Constraint) -> Iterator[Comparison]:
         yield constraint
     else:
         raise ModelError(
-            f"'{constraint}' cannot be relaxed: a relaxation takes comparisons by ==, <= and >= joined by &; "
-            "relax each alternative of | on its own and take the largest bound (a != b is two of them, "
-            "a <= b - 1 and a >= b + 1), or use tallytree.solve, which takes any constraint"
+            f"'{constraint}' cannot be relaxed: only comparisons by ==, <= and >= joined by & are supported; "
+            "relax each alternative of | separately and take the largest bound (a != b is two of them, "
+            "a <= b - 1 and a >= b + 1), or use tallytree.solve, which supports any constraint"
         )
 
 
@@ -84,5 +84,5 @@ def folded(
 
 
 def flat(block: Block) -> Block:
-    """Keep what is forbidden, and give everything else the score 0."""
+    """Keep what is forbidden, and set everything else to the score 0."""
     return block.with_tables(read_only(np.where(np.isneginf(block.tables), -inf, 0.0)))

@@ -1,4 +1,4 @@
-"""The search for the least dual value, and for labellings that satisfy the constraint."""
+"""The search for the smallest dual value, and for labellings that satisfy the constraint."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from tallytree.statistics.statistic import Statistic
 
 @dataclass(frozen=True, slots=True)
 class Relaxation:
-    """What a relaxation knows: how good the best labelling is at most, and the best one it has met.
+    """The result of a relaxation: an upper bound, and the best labelling found.
 
     Attributes
     ----------
     upper_bound : float
         No labelling that satisfies the constraint has a higher score. It includes an allowance for rounding,
-        ``c·eps·Σ max|f|`` over all factors, those of the multipliers among them.
+        ``c·eps·Σ max|f|`` over all factors, including those of the multipliers.
     solution : Solution or None
-        The best labelling met that satisfies the constraint.
+        The best labelling found that satisfies the constraint.
     gap : float
-        ``upper_bound - solution.score``; 0.0 where they differ by the allowance alone, which proves the
-        solution optimal; inf where there is no solution.
+        ``upper_bound - solution.score``; 0.0 if they differ only by the allowance, which proves the
+        solution optimal; inf if there is no solution.
     multipliers : tuple of float
-        For each combination of statistics in the constraint, in order of first use, what the dual pays per
-        unit: positive where a lower end of its range binds, negative where an upper end does.
+        The price per unit of each combination of statistics in the constraint, in order of first use:
+        positive if the lower end of its range is active, negative if the upper end is.
     iterations : int
-        How many MAP problems were solved.
+        The number of MAP problems solved.
     """
 
     upper_bound: float
@@ -57,21 +57,21 @@ class Relaxation:
         return self.gap == 0.0
 
     def explain(self) -> str:
-        """Say in a few lines what is proven, and by what."""
+        """Explain in a few lines what is proven, and how."""
         prices = ", ".join(f"{price:.6g}" for price in self.multipliers)
         bound = (
-            f"no labelling that satisfies the constraint scores above {self.upper_bound:.10g}: the least "
+            f"no labelling that satisfies the constraint scores above {self.upper_bound:.10g}: the smallest "
             f"dual value of {self.iterations} MAP problems, at the prices ({prices})"
         )
         if self.solution is None:
-            return f"bounded: {bound}\n  no labelling that satisfies it was met"
+            return f"bounded: {bound}\n  no labelling that satisfies it was found"
         if self.optimal:
             return f"optimal: {bound}\n  {self.solution!r} attains it"
         return f"bounded: {bound}\n  {self.solution!r} is at most {self.gap:.6g} below the best"
 
 
 class Limits(NamedTuple):
-    """When to stop: MAP problems, the gap, and labellings to look through."""
+    """When to stop: MAP problems, the gap, and labellings to examine."""
 
     iterations: int
     tolerance: float
@@ -111,7 +111,7 @@ class Search:
         self.passes = 0
 
     def run(self) -> None:
-        """Descend from the plain MAP labelling, then look through the labellings next in order."""
+        """Descend from the plain MAP labelling, then examine the labellings next in order."""
         first = self.evaluate(np.zeros(len(self.ranges)))
         if not self.exhausted():
             ends = self._attainable_ends()
@@ -123,31 +123,31 @@ class Search:
             self._look_through()
 
     def known(self) -> Relaxation:
-        """Return what is known now."""
+        """Return the current result."""
         gap = inf if self.solution is None else self.bound - self.solution.score
         closed = self.solution is not None and gap <= 2 * self.allowance
         multipliers = () if self.best is None else tuple(self.best.multipliers.tolist())
         return Relaxation(self.bound, self.solution, 0.0 if closed else gap, multipliers, self.passes)
 
     def answer(self) -> Relaxation:
-        """Return what is known in the end: a solution that meets the bound says that it is optimal."""
+        """Return the final result: a solution that meets the bound is optimal."""
         found = self.known()
         if found.solution is None or not found.optimal:
             return found
-        bound = f"{found.upper_bound:.10g}, the least dual value"
+        bound = f"{found.upper_bound:.10g}, the smallest dual value"
         claim = f"no labelling that satisfies the constraint scores above {bound}"
         return replace(found, solution=found.solution.claiming(claim, optimal=True))
 
     def finished(self) -> bool:
-        """Say whether the gap is small enough."""
+        """Whether the gap is small enough."""
         return self.known().gap <= self.limits.tolerance
 
     def exhausted(self) -> bool:
-        """Say whether no further MAP problem may or need be solved."""
+        """Whether to stop solving MAP problems."""
         return self.passes >= self.limits.iterations or self.finished()
 
     def evaluate(self, multipliers: Floats) -> Point:
-        """Compute ``D(λ)``, and note the bound and the labelling."""
+        """Compute ``D(λ)``, and record the bound and the labelling."""
         self.passes += 1
         offsets = [one.offset(m) for one, m in zip(self.ranges, multipliers.tolist(), strict=True)]
         priced = folded(self.model, self.model.blocks, self.ranges, multipliers)
@@ -171,15 +171,15 @@ class Search:
             self.bound, self.allowance, self.best = point.value + point.allowance, point.allowance, point
         if self.bound < self.lowest:
             raise InfeasibleError(
-                f"no labelling satisfies the constraint: its score would be at most {self.bound:.6g}, and no "
-                "labelling scores so little"
+                f"no labelling satisfies the constraint: its score would be at most {self.bound:.6g}, but "
+                "every labelling scores more"
             )
 
     def _excess(self, tallies: Sequence[int]) -> Floats:
         return np.array([one.excess(t) for one, t in zip(self.ranges, tallies, strict=True)])
 
     def _offer(self, assignment: NDArray[np.int64]) -> tuple[float, tuple[int, ...]]:
-        """Keep a labelling if it satisfies the constraint and is the best so far; return its numbers."""
+        """Keep a labelling if it satisfies the constraint and is the best so far; return its tallies."""
         score = float(evaluate(self.model.blocks, assignment))
         tallies = tuple(int(evaluate(one.statistic.blocks, assignment)) for one in self.ranges)
         if not self._excess(tallies).any() and (self.solution is None or score > self.solution.score):
@@ -220,10 +220,10 @@ class Search:
     # --- one combination: the dual is a function of one number
 
     def _chords(self, first: Point, ends: Sequence[Line]) -> None:
-        """Go to where the lines of two labellings cross, until no labelling lies above the crossing.
+        """Go to where the lines of two labellings cross, until no labelling is above the crossing.
 
         The labelling at λ = 0 falls short of the range on one side; the furthest one on the other side does
-        not. Each step replaces one of the two, so that the least value of the dual stays between them.
+        not. Each step replaces one of the two, so that the minimum of the dual stays between them.
         """
         sign = -1.0 if first.excess[0] > 0 else 1.0
         inside = next(line for line in ends if line.sign == sign)
@@ -236,7 +236,7 @@ class Search:
             point = self.evaluate(np.array([multiplier]))
             reached = Line(sign, point.score, point.tallies[0] - end)
             if point.value <= inside.score + multiplier * inside.slope + point.allowance:
-                return  # nothing lies above the crossing: the dual is least here
+                return  # nothing is above the crossing: the dual is minimal here
             if sign * reached.slope >= 0:
                 inside = reached
             else:
@@ -247,8 +247,8 @@ class Search:
     def _subgradients(self, first: Point, ends: Sequence[Sequence[Line]]) -> None:
         """Step against the excess, as far as would reach a target if the dual were linear.
 
-        The target lies a level below the best bound, or at the best score. A level that is not reached in a
-        few steps is halved, and the search goes on from the best multipliers.
+        The target is a level below the best bound, or the best score. A level that is not reached in a
+        few steps is halved, and the search continues from the best multipliers.
         """
         widths = np.array([max([1.0, *(abs(line.slope) for line in each)]) for each in ends])
         lowest = np.array([-inf if np.isfinite(one.high) else 0.0 for one in self.ranges])
@@ -259,7 +259,7 @@ class Search:
         while not self.exhausted() and level > smallest:
             slope = self._slope(point) / widths
             if not slope.any():
-                return  # 0 is a subgradient: the dual is least here
+                return  # 0 is a subgradient: the dual is minimal here
             target = max(self.bound - level, -inf if self.solution is None else self.solution.score)
             step = max(point.value - target, 0.0) / float(slope @ slope)
             before = self.bound
@@ -269,21 +269,21 @@ class Search:
                 point, level, missed = self.best, level / 2, 0
 
     def _slope(self, point: Point) -> Floats:
-        """Return a subgradient: how far each combination is from the end of its range that is paid for."""
+        """Return a subgradient: the distance of each combination from the active end of its range."""
         paid = [one.low if m > 0 else one.high for one, m in zip(self.ranges, point.multipliers, strict=True)]
         return np.where(point.multipliers == 0, point.excess, np.array(point.tallies) - np.array(paid))
 
     # --- the labellings next in order
 
     def _look_through(self) -> None:
-        """Take labellings in order of dual value: what has not come yet is worth no more than the last."""
+        """Examine labellings in order of dual value: later ones cannot have a larger value."""
         if self.best is None or self.plan.segments > 1 or not self.limits.candidates:
             return
         point, allowance = self.best, self.best.allowance
         priced = folded(self.model, self.model.blocks, self.ranges, point.multipliers)
-        profile = Profile.of(priced, (), self.plan)  # once more: no tables are kept from step to step
+        profile = Profile.of(priced, (), self.plan)  # computed again, since no tables are kept
         start, ranking = float(profile.scores[0]), profile.ranked()
-        left = -inf  # the dual value of what has not been seen, -inf if there is nothing
+        left = -inf  # the dual value of the remaining labellings, -inf if there are none
         try:
             for found in islice(ranking, self.limits.candidates):
                 left = point.value + (found.score - start)
@@ -293,7 +293,7 @@ class Search:
             else:
                 if next(ranking, None) is None:
                     left = -inf
-        except BudgetError:  # no room to look further
+        except BudgetError:  # not enough memory to continue
             if left == -inf:
                 return
         self._narrow(left, allowance)
@@ -301,14 +301,14 @@ class Search:
     def _narrow(self, left: float, allowance: float) -> None:
         score = -inf if self.solution is None else self.solution.score
         if max(score, left) == -inf:
-            raise InfeasibleError("no labelling satisfies the constraint: all of them have been looked at")
+            raise InfeasibleError("no labelling satisfies the constraint: all of them have been examined")
         bound = max(score + self.rounding, left + allowance)
         if bound < self.bound:
             self.bound, self.allowance = bound, max(self.rounding, allowance)
 
 
 class Line(NamedTuple):
-    """A labelling as the dual of one multiplier sees it: ``score + λ·slope``, on the side of ``sign``."""
+    """A labelling as a line in the dual of one multiplier: ``score + λ·slope``, on the side of ``sign``."""
 
     sign: float
     score: float

@@ -1,1 +1,1 @@
-"""Plans at work: messages passed with the scores of a model."""
+"""Running plans: messages passed with the scores of a model."""

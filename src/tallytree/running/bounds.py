@@ -1,4 +1,4 @@
-"""The search by bounds over a model: what is asked of a score, in numbers, and the native search for it.
+"""The search by bounds over a model: the question in numbers, and the native search.
 
 The compiled code (``native/bounds/``) takes the program of a plan, the tables of scores and counts, and a
 :class:`Wanted`; plain passes, boxes and bands of tallies all happen there.
@@ -34,7 +34,7 @@ class Wanted(NamedTuple):
     Attributes
     ----------
     low, high : sequence of int
-        The ends of the box, for each statistic: tallies outside are of no use.
+        The ends of the box, for each statistic: tallies outside are irrelevant.
     scaling : {"none", "margin", "slack"}
         The score itself, ``margin·loss + score - truth``, or ``loss·(margin + score - truth)``.
     margin, truth : float
@@ -42,7 +42,7 @@ class Wanted(NamedTuple):
     quotient : pair of float arrays, optional
         The loss as a quotient of linear functions: for each the constant, then the coefficients.
     losses : float array, optional
-        The loss of every tally of the box, nan where it is not allowed; for "none" any number.
+        The loss of every tally of the box, nan if it is not allowed; for "none" any number.
     top : float
         Larger values are no better than this one: all tallies that reach it are found.
     """
@@ -58,11 +58,11 @@ class Wanted(NamedTuple):
 
     @property
     def tallies(self) -> int:
-        """How many tallies the box has."""
+        """The number of tallies of the box."""
         return prod(max(b - a + 1, 0) for a, b in zip(self.low, self.high, strict=True))
 
     def native(self) -> native.Need:
-        """Return the same for the compiled code."""
+        """Return the same in the form for the compiled code."""
         above, below = self.quotient or (_NOTHING, _NOTHING)
         losses = _NOTHING if self.losses is None else np.ascontiguousarray(self.losses, dtype=np.float64)
         low, high = (np.array(ends, dtype=np.int64) for ends in (self.low, self.high))
@@ -84,7 +84,7 @@ def search(
     most_work: float = np.inf,
     memory_limit: float = np.inf,
 ) -> Found | None:
-    """Search for the best labelling; None where this search cannot be asked, or does not fit the memory.
+    """Search for the best labelling; None if this is not supported, or does not fit in memory.
 
     Parameters
     ----------
@@ -95,9 +95,9 @@ def search(
     order, check : optional
         As for a plan.
     starts : sequence of labellings
-        Some that are known.
+        Known labellings.
     prices : float array, optional
-        Where to start.
+        The initial prices.
     most_work : float
         In add-max operations, as a plan counts them.
     memory_limit : float

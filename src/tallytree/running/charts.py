@@ -1,7 +1,7 @@
 """The upward pass over a chart, by the native executor or by the NumPy reference.
 
-Both give the root's table, one value per cell with its tally, and can be asked for the derivation behind a
-cell. A derivation is an array with a row for each step, top down and left to right: its kind (a word below
+Both give the root's table, one value per cell with its tally, and the derivation of any
+cell. A derivation is an array with one row per step, top down and left to right: its kind (a word below
 its tag, a chain of unary rules, a binary rule), its number, the start and the width of its span, and for a
 rule the width of the left part.
 """
@@ -25,7 +25,7 @@ from tallytree.running.engine import InOrder
 from tallytree.running.reference import ReferenceChart
 
 StepCounts = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
-"""How often words have each tag, each rule is used, and each chain stands over each span."""
+"""The expected counts of each tag for each word, of each rule, and of each chain over each span."""
 
 _MAX_PLUS = MaxPlus()
 _ALGEBRAS: dict[Algebra, native.Algebra] = {_MAX_PLUS: native.MAX_PLUS, LogSumExp(): native.LOG_SUM_EXP}
@@ -33,7 +33,7 @@ _ALGEBRAS: dict[Algebra, native.Algebra] = {_MAX_PLUS: native.MAX_PLUS, LogSumEx
 
 @dataclass(frozen=True)
 class Scores:
-    """What a chart adds up: scores of words, of binary rules and of chains."""
+    """The terms of a chart: scores of words, of binary rules and of chains."""
 
     words: NDArray[np.float64]  # [word][symbol]
     # [rule][1]
@@ -41,7 +41,7 @@ class Scores:
     chains: NDArray[np.float64]
 
     def allowing(self) -> Scores:
-        """Return scores that forbid the same, and are 0 everywhere else."""
+        """Return scores that forbid the same items, and are 0 everywhere else."""
         return Scores(*(np.where(np.isneginf(a), a, 0.0) for a in (self.words, self.rules, self.chains)))
 
 
@@ -61,7 +61,7 @@ class NativeChart:
         return values
 
     def root(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """Return the cells that some tree reaches, with their tallies and values."""
+        """Return the reachable cells, with their tallies and values."""
         return self._run.root()
 
     def decode(self, cell: int) -> NDArray[np.int32]:
@@ -70,7 +70,7 @@ class NativeChart:
 
     @property
     def choices(self) -> int:
-        """The most choices that one derivation takes."""
+        """The maximum number of choices in a derivation."""
         return self._run.choices
 
     def sample(self, cells: NDArray[np.int64], uniforms: NDArray[np.float64]) -> list[NDArray[np.int32]]:
@@ -78,13 +78,13 @@ class NativeChart:
         return self._run.sample(cells, uniforms)
 
     def marginals(self) -> NDArray[np.float64]:
-        """Return the sum (or the best) of all derivations with each item; of a chart without statistics."""
+        """Return the sum (or the best) of all derivations with each item, for a chart without statistics."""
         return self._run.marginals()
 
     def expectations(self, probabilities: NDArray[np.float64] | None = None) -> StepCounts:
-        """Return how often each tag, rule and chain is expected; of a log-sum-exp run.
+        """Return the expected count of each tag, rule and chain, for a log-sum-exp run.
 
-        `probabilities`: how likely each root cell is drawn; a chart with statistics needs it.
+        `probabilities`: the probability of each root cell; required for charts with statistics.
         """
         return self._run.expectations() if probabilities is None else self._run.expectations_of(probabilities)
 
@@ -94,7 +94,7 @@ class NativeChart:
 
 
 ChartMessages = NativeChart | ReferenceChart
-"""What remains of an upward pass over a chart."""
+"""The result of an upward pass over a chart."""
 
 
 def run_chart(
@@ -106,14 +106,14 @@ def run_chart(
 ) -> ChartMessages:
     """Run the upward pass over a chart.
 
-    `scores`: those of the layout's rules. `algebra`: counting is the reference's alone; its counts are those
-    of derivations.
+    `scores`: those of the layout's rules. `algebra`: only the reference supports counting, and counts
+    derivations.
     """
     if backend == "reference":
         return _reference(layout, scores, algebra)
     known = _ALGEBRAS.get(algebra)
     if known is None:
-        raise ModelError("derivations are counted by the reference; give backend='reference'")
+        raise ModelError("only the reference counts derivations; use backend='reference'")
     return NativeChart(layout, scores, known)
 
 

@@ -2,7 +2,7 @@
 
 A plane ``k`` has a sparse slope ``a_k`` and an offset ``b_k``. With weights ``α_k`` of the planes and the
 weight vector ``w``, to which the example contributes ``Σ_k α_k a_k``, the gradient of the dual by ``α_k`` is
-``g_k = b_k − ⟨w, a_k⟩``. A step moves weight from one plane to another, as far as the dual rises.
+``g_k = b_k − ⟨w, a_k⟩``. A step moves weight from one plane to another, as far as the dual increases.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ Integers = NDArray[np.int64]
 
 
 class Slopes(NamedTuple):
-    """The slopes of some planes, one after the other."""
+    """The slopes of some planes, concatenated."""
 
-    # (E,): the entries that are not zero
+    # (E,): the non-zero entries
     indices: Integers
     values: Floats
     ends: Integers  # (K,): where the entries of each plane end
 
 
 class StepRules(NamedTuple):
-    """When steps end."""
+    """When to stop."""
 
-    steps: int  # the most steps of a call
-    enough: float  # the part of the first slope that may remain
-    rounding: float  # slopes below this, relative to the offsets, are taken for zero
+    steps: int  # the maximum number of steps of a call
+    enough: float  # the fraction of the first slope that may remain
+    rounding: float  # slopes below this, relative to the offsets, count as zero
 
 
 def inner_products(slopes: Slopes, vector: Floats) -> Floats:
@@ -60,13 +60,13 @@ def improve(
     """Make pairwise steps, each with exact line search.
 
     `slopes` and `offsets`: the K planes. `gram`: the inner products of the slopes. `alpha` and `weights`: the
-    weights of the planes and the weight vector; changed in place. `rules`: when to stop. `lag` and `factor`:
+    weights of the planes and the weight vector; updated in place. `rules`: when to stop. `lag` and `factor`:
     another vector, to which the change of the weight vector is added in place with a factor; empty for none.
     Returns ``Σ_k α_k (max g − g_k)`` before the first step: how far these planes are from their optimum.
 
     Examples
     --------
-    Two planes ``1 − w`` and ``0``; all weight is on the second at first.
+    Two planes ``1 − w`` and ``0``; initially, all weight is on the second.
 
     >>> slopes = Slopes(np.array([0]), np.array([1.0]), np.array([1, 1]))
     >>> alpha, weights = np.array([0.0, 2.0]), np.zeros(1)

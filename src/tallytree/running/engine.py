@@ -1,8 +1,8 @@
-"""The road from a query to its last table, for every kind of subject.
+"""From a query to its last table, for every kind of subject.
 
-An engine knows how to ask about one kind of subject, to plan the query, and to run the plan: cliques of a
-model, or spans of a sentence. :func:`engine_of` finds the engine of a subject; the verbs (:func:`solve`,
-:func:`profile`, :func:`distribution`, :func:`k_best`, …) are written once, on top of it.
+An engine knows how to make queries about one kind of subject, plan them, and run the plans: cliques of a
+model, or spans of a sentence. :func:`engine_of` finds the engine of a subject; the public functions
+(:func:`solve`, :func:`profile`, :func:`distribution`, :func:`k_best`, …) are written once, on top of it.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Root = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Engine:
-    """One way to pass messages."""
+    """An implementation of message passing for one kind of subject."""
 
-    query: Callable[..., Query[Any]]  # asks about a subject: checks and binds what the user wrote, once
-    plan: Callable[[Query[Any], PlanOptions], Any]  # decides what will be run; no score is looked at
+    query: Callable[..., Query[Any]]  # makes a query: checks and binds user input, once
+    plan: Callable[[Query[Any], PlanOptions], Any]  # decides what to run, independent of scores
     profile: Callable[[Query[Any], Any, RunOptions], Any]  # runs a plan: the best for every tally
     distribution: Callable[[Query[Any], Any, RunOptions], Any]  # runs a plan: the sum for every tally
-    # answers one question without a whole table, in a way of its own; None where it does not
+    # answers one question without a full table, in its own way; None if it does not
     search: Callable[[Query[Any], Any, Options], Any] | None = None
 
 
@@ -40,7 +40,7 @@ _ENGINES: dict[type, Engine] = {}
 
 
 def register_engine(engine: Engine, *kinds: type) -> None:
-    """Let an engine answer for subjects of some kinds."""
+    """Register an engine for some kinds of subjects."""
     _ENGINES.update(dict.fromkeys(kinds, engine))
 
 
@@ -57,18 +57,18 @@ def engine_of(subject: Any) -> Engine:
         if (engine := _ENGINES.get(kind)) is not None:
             return engine
     raise ModelError(
-        f"the first argument must be a Model, got {type(subject).__name__}; a reduction of one, or a "
-        "tallytree.parsing.Forest, will do as well"
+        f"the first argument must be a Model, got {type(subject).__name__}; a Reduction or a "
+        "tallytree.parsing.Forest is also accepted"
     )
 
 
 class InOrder:
     """Labellings, or derivations, in order of score.
 
-    A search keeps what it has met, and so grows with every answer. What it holds is counted in a budget that
+    A search stores what it visits, and so grows with every answer. Its memory is counted in a budget that
     it may share with others.
 
-    `things`: what is searched for, in an error.
+    `things`: what is searched for, in error messages.
     """
 
     def __init__(self, search: native.KBest | native.ChartKBest, budget: Budget, things: str) -> None:
@@ -80,7 +80,7 @@ class InOrder:
 
         At most ``count``, and at least one unless there are no more.
 
-        Raises BudgetError: to find the next one takes more than the budget has.
+        Raises BudgetError if finding the next one exceeds the budget.
         """
         try:
             found = self._search.next(count, self._budget.room + self._held)

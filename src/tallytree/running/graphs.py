@@ -1,7 +1,7 @@
 """The upward pass over a model, by the native executor or by the NumPy reference.
 
-Both give the last table, one value per cell with its tally, and can be asked for the labelling behind a cell.
-The native executor runs the whole program, packing of factors and decoding included, with no Python in it.
+Both give the last table, one value per cell with its tally, and the labelling of any cell.
+The native executor runs the whole program, including packing of factors and decoding, without Python.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from tallytree.statistics.statistic import Statistic
 MAX_PLUS, LOG_SUM_EXP = native.MAX_PLUS, native.LOG_SUM_EXP
 
 GraphMessages = native.Run | native.SingleRun | ReferenceRun
-"""What remains of an upward pass over a model."""
+"""The result of an upward pass over a model."""
 
 _DEFAULTS = RunOptions()
-_NOWHERE = np.zeros(0, dtype=np.int64)  # where constants are evaluated
+_NOWHERE = np.zeros(0, dtype=np.int64)  # the empty labelling, to evaluate constants
 
 
 def pass_upward(
@@ -56,7 +56,7 @@ def pass_upward(
 def pass_downward(
     messages: GraphMessages, weights: NDArray[np.float64], model: Model, plan: Plan
 ) -> NDArray[np.float64]:
-    """Run the downward pass; constants of the model are in the result as they are in the root's values."""
+    """Run the downward pass; constants of the model are included, as in the root's values."""
     plan.need_double("marginals")
     if isinstance(messages, ReferenceRun):
         return messages.downward(weights)
@@ -73,22 +73,22 @@ def pass_downward(
 def differentiated(
     messages: GraphMessages, weights: NDArray[np.float64], plan: Plan
 ) -> list[NDArray[np.float64]]:
-    """Return what a function of the root's values gains with every entry of the model's tables.
+    """Return the derivatives of a function of the root's values with respect to all table entries.
 
     Parameters
     ----------
     messages
-        Of an upward pass over log-sum-exp, by the native executor.
+        From an upward pass over log-sum-exp, by the native executor.
     weights
-        What it gains with the value of each root cell, of any sign.
+        The derivatives with respect to the value of each root cell, of any sign.
     plan
-        That of the messages. Tables that it did not keep are computed again.
+        The plan of the messages. Tables that it did not keep are recomputed.
     """
     if not isinstance(messages, native.Run):
-        raise ModelError("derivatives come from the native executor; leave out backend=")
+        raise ModelError("derivatives need the native executor; remove backend=")
     if plan.peak_bytes + plan.layout.arena_bytes > plan.limit:
         raise BudgetError(
-            f"derivatives have tables of their own, {2 * plan.layout.arena_bytes:,} bytes in all; the limit "
+            f"derivatives need additional tables, {2 * plan.layout.arena_bytes:,} bytes in total; the limit "
             f"is {plan.limit:,.0f}. Raise memory_limit="
         )
     return messages.differentiate(weights)
@@ -97,16 +97,16 @@ def differentiated(
 def in_order(messages: GraphMessages, cells: NDArray[np.int64], plan: Plan, budget: Budget) -> InOrder:
     """Return a search through the labellings of some root cells in order of score, within a budget.
 
-    Raises BudgetError: the plan does not keep all tables.
+    Raises BudgetError if the plan does not keep all tables.
     """
     plan.need_double("labellings in order")
     if not isinstance(messages, native.Run):
-        raise ModelError("labellings in order come from the native executor; leave out backend=")
+        raise ModelError("labellings in order need the native executor; remove backend=")
     try:
         return InOrder(native.KBest(messages, cells), budget, "labellings")
     except native.BudgetExceededError:
         raise BudgetError(
-            "labellings in order need every table, and this plan keeps only checkpoints "
+            "labellings in order need every table, but this plan only keeps checkpoints "
             f"({plan.segments} segments); raise memory_limit="
         ) from None
 
@@ -116,7 +116,7 @@ def sampled(
 ) -> NDArray[np.int64]:
     """Draw a labelling for each of some root cells from random numbers, one per table."""
     if not isinstance(messages, native.Run):
-        raise ModelError("the reference backend does not sample; use backend='native'")
+        raise ModelError("the reference backend does not support sampling; use backend='native'")
     return messages.sample(cells, uniforms)
 
 
@@ -133,6 +133,6 @@ def residues(
 
 
 def evaluator_of(model: Model, statistics: Sequence[Statistic]) -> Callable[[NDArray[np.int64]], Evaluation]:
-    """Return what looks labellings up in the tables of a model and of statistics."""
+    """Return a function that evaluates labellings on the tables of a model and of statistics."""
     counts = [block for statistic in statistics for block in statistic.blocks] if statistics else ()
     return evaluator(model.cardinalities, model.blocks, counts)

@@ -1,4 +1,4 @@
-"""The passes in NumPy, over models and over charts: slow, and short enough to read."""
+"""The passes in NumPy, over models and charts: slow, and short enough to read."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class ReferenceRun:
         self._tallies = put_minima_back(root.tallies, np.array(offsets, dtype=np.int64), caps)
 
     def root(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """Return the cells that some labelling reaches; the reference keeps them sorted."""
+        """Return the reachable cells; the reference keeps them sorted."""
         cells = np.flatnonzero(self.values > -np.inf)
         return cells, self._tallies[cells], self.values[cells]
 
     def decode(self, cell: int) -> NDArray[np.int64]:
-        """Fix one variable after the other: a state is right if the best score with it is the best."""
+        """Fix one variable after the other: a state is optimal if the best score with it is the best."""
         fixed: list[Any] = []
         steps = self._steps
         assignment = np.zeros(len(self._order), dtype=np.int64)
@@ -90,7 +90,7 @@ class ReferenceChart:
     ----------
     problem : ChartProblem
     window : pair of (P,) arrays
-        The least and the largest tally at the root that is of use.
+        The smallest and the largest relevant tally at the root.
     algebra : Algebra
 
     Attributes
@@ -116,7 +116,7 @@ class ReferenceChart:
             self._tallies, self.values = root.tallies[within], root.values[within]
 
     def root(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """Return the cells that some tree reaches, with their tallies and values."""
+        """Return the reachable cells, with their tallies and values."""
         cells = np.flatnonzero(self.values != self._algebra.zero)
         return cells, self._tallies[cells], self.values[cells]
 
@@ -126,7 +126,7 @@ class ReferenceChart:
 
     @property
     def choices(self) -> int:
-        """The most choices that one derivation takes."""
+        """The maximum number of choices in a derivation."""
         return 3 * (2 * self._problem.words - 1)
 
     def sample(self, cells: NDArray[np.int64], uniforms: NDArray[np.float64]) -> Sequence[NDArray[np.int32]]:
@@ -155,9 +155,9 @@ class ReferenceChart:
     def expectations(
         self, probabilities: NDArray[np.float64] | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return how often each tag, rule and chain is expected; of a log-sum-exp run.
+        """Return the expected count of each tag, rule and chain, for a log-sum-exp run.
 
-        `probabilities`: how likely each root cell is drawn; by default, in proportion to its value.
+        `probabilities`: the probability of each root cell; by default proportional to its value.
         """
         problem = self._problem
         words = np.zeros(problem.word_scores.shape)

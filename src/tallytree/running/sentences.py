@@ -1,7 +1,7 @@
 """The search for sentences: a chain as arrays, the words of its labels, and the native search over them.
 
 The compiled code (``native/sequences/``) takes the scores of a chain, the references as numbers of words, and
-which measure to take; passes with charges, boxes of tallies and cells all happen there.
+the measure; passes with charges, boxes of tallies and cells all happen there.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Tables = tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]
 Labels = tuple[Hashable, ...]
 
 FEW_CELLS = 20_000
-"""Cells of a box of tallies that is looked through before it is cut in two."""
+"""Cells of a box of tallies that is searched before it is split."""
 
 _MOST_TALLIES = 8
-_LONG = 255  # positions: with five tallies or more, each is kept in a byte
+_LONG = 255  # positions: with five or more tallies, each is stored in a byte
 _MEASURES = {
     "bleu": native.SequenceMeasure.BLEU,
     "rouge-n": native.SequenceMeasure.ROUGE_N,
@@ -34,7 +34,7 @@ _MEASURES = {
 
 
 class Measured(NamedTuple):
-    """What sentences are measured by.
+    """The measure of sentences.
 
     Attributes
     ----------
@@ -43,9 +43,9 @@ class Measured(NamedTuple):
     order : int
         The longest n-grams of BLEU; the n-grams of ROUGE-N.
     clip : bool
-        Whether an n-gram counts no more often than in a reference.
+        Whether an n-gram counts at most as often as in a reference.
     beta : float
-        How many times as much recall counts as precision, for ROUGE-L.
+        The weight of recall relative to precision, for ROUGE-L.
     end : label, optional
         The label that ends a sentence.
     """
@@ -58,13 +58,13 @@ class Measured(NamedTuple):
     end: Any = None
 
     def searchable(self, length: int) -> bool:
-        """Say whether the search has room for its tallies."""
+        """Whether the search has room for its tallies."""
         tallies = {"bleu": self.order, "rouge-n": 1, "rouge-l": len(self.references)}[self.kind]
         return tallies <= (4 if length > _LONG else _MOST_TALLIES) and length < 2**14
 
 
 class Searched(NamedTuple):
-    """What is maximised, from where, and what it may cost.
+    """What is maximised, the starting points, and the limits.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Searched(NamedTuple):
     margin, truth : float
         The margin, and the score of the truth.
     starts : sequence of labellings
-        Labellings that are known.
+        Known labellings.
     most_cells, memory_limit : float
     """
 
@@ -85,9 +85,9 @@ class Searched(NamedTuple):
 
 
 def chain_tables(model: Model) -> Tables | None:
-    """Return the scores of each variable and of each two neighbours; None where it is no chain.
+    """Return the scores of each variable and each pair of neighbours; None if it is not a chain.
 
-    A constant is added to the scores of the first variable. Tables that neighbours share are one array.
+    A constant is added to the scores of the first variable. Tables shared by neighbours are one array.
     """
     sizes = model.cardinalities.tolist()
     unary = [np.zeros(n) for n in sizes]

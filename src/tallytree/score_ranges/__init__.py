@@ -1,24 +1,24 @@
-"""The best labelling whose score lies in a range, ``max { F(y) : low <= F(y) <= high }``.
+"""The best labelling whose score is in a range, ``max { F(y) : low <= F(y) <= high }``.
 
-An upper limit on the score is not monotone in the score, so no objective can express it. Four ways, in order
-of their price:
+An upper limit on the score is not monotone in the score, so no objective can express it. There are four ways,
+in order of cost:
 
 1. the best labelling of all, if its score is in the range;
-2. the labellings in order, best first, until one is in the range;
-3. the score on a lattice. With a resolution ``r``, every entry of a factor is ``m_t + r·k + e``: the least
-   entry of its table, an integer multiple of ``r``, and what rounding leaves. The integers are the tables of
+2. labellings in order, best first, until one is in the range;
+3. the score on a lattice. With a resolution ``r``, every entry of a factor is ``m_t + r·k + e``: the smallest
+   entry of its table, an integer multiple of ``r``, and a remainder. The integers are the tables of
    a statistic ``K``, and
 
        F(y) = Σ_t m_t + r·K(y) + E(y),    E_low <= E(y) <= E_high,
 
-   the ends being the sums of the least and of the largest ``e`` of each table. A range of scores is a range
-   of tallies, widened by ``E_low`` and ``E_high``. Where the entries are decimals, ``E`` is nothing but
+   where the bounds are the sums of the smallest and of the largest ``e`` of each table. A range of scores is
+   a range of tallies, widened by ``E_low`` and ``E_high``. If the entries are decimals, ``E`` is just
    rounding, and the answer is exact;
-4. how often each distinct entry is taken (``values.py``): exact for any numbers, where few come again and
-   again. Whichever of the last two has the cheaper plan is run.
+4. how often each distinct entry is used (``values.py``): exact for any numbers, if there are few distinct
+   ones. Whichever of the last two has the cheaper plan is run.
 
-Where there are some million labellings and no two have a tally in common, all of them are looked at instead
-(``enumeration.py``).
+If there are only some million labellings and no two have the same tally, all of them are enumerated
+instead (``enumeration.py``).
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ def score_between(
     labellings: int = 1000,
     memory_limit: float | None = None,
 ) -> BoundedSolution:
-    """Find the best labelling whose score lies in a closed range.
+    """Find the best labelling whose score is in a closed range.
 
     Parameters
     ----------
     model : Model
         The factor graph.
     low, high : float
-        The ends of the range. A score that differs from an end by rounding alone counts as inside.
+        The ends of the range. A score that differs from an end only by rounding counts as inside.
     fixed, allowed : mapping, optional
-        As for :func:`solve`: the state that a variable must take, the states it may take.
+        As for :func:`solve`: the state that a variable must take, or the states it may take.
     resolution : float, optional
-        Round the entries of the factors to multiples of this, each counted from the least entry of its table.
+        Round the entries of the factors to multiples of this, relative to the smallest entry of each table.
         By default the coarsest decimal resolution at which nothing is rounded, if there is one.
     labellings : int
         How many labellings to look through in order before a lattice is used, and once more among the
@@ -73,8 +73,8 @@ def score_between(
     Returns
     -------
     BoundedSolution
-        It lies in the range, whatever the resolution. Its ``gap`` is 0.0 where it is the best; otherwise its
-        ``upper_bound`` is ``high``, and the best is either this one or within ``E_high - E_low`` of ``high``.
+        It is in the range, whatever the resolution. Its ``gap`` is 0.0 if it is optimal; otherwise its
+        ``upper_bound`` is ``high``, and the optimum is this one or within ``E_high - E_low`` of ``high``.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def score_between(
         It is proven that no labelling has a score in the range.
     BudgetError
         Neither found nor ruled out: there are too many labellings above the range and too many tallies, or
-        the resolution is too coarse. The text offers a resolution.
+        the resolution is too coarse. The message suggests a resolution.
 
     Examples
     --------
@@ -115,5 +115,5 @@ def _counted(labellings: object) -> int:
 
 def _checked(resolution: float) -> float:
     if not (isfinite(resolution) and resolution > 0):
-        raise ModelError(f"a resolution is a positive number, got {resolution!r}")
+        raise ModelError(f"resolution must be a positive number, got {resolution!r}")
     return float(resolution)

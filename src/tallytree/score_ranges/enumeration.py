@@ -1,4 +1,4 @@
-"""All labellings of a small model, looked at in long rows: some ten million of them a second."""
+"""Enumeration of all labellings of a small model, in long rows: about ten million per second."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tallytree.model.model import Model
 from tallytree.score_ranges.window import Window
 
 MOST_LABELLINGS = 2**24
-"""The most labellings that are looked at: a few seconds."""
+"""The maximum number of labellings to enumerate: a few seconds."""
 
-_ROW = 2**16  # labellings that are scored together, at least
+_ROW = 2**16  # minimum number of labellings that are scored together
 
 Factor = tuple[tuple[int, ...], NDArray[np.float64]]
 
 
 def labelling_count(model: Model) -> int:
-    """Return the number of labellings, forbidden ones included."""
+    """Return the number of labellings, including forbidden ones."""
     count: int = prod(model.cardinalities.tolist())
     return count
 
@@ -29,7 +29,7 @@ def labelling_count(model: Model) -> int:
 def best_by_enumeration(model: Model, window: Window) -> dict[int, int] | None:
     """Return the states of the best labelling in a window of scores; None if there is none.
 
-    The last variables make up a row, whose scores are added up at once for each labelling of the others.
+    The last variables form a row, whose scores are computed at once for each labelling of the others.
     """
     sizes: list[int] = model.cardinalities.tolist()
     first = _first_of_row(sizes)
@@ -49,7 +49,7 @@ def best_by_enumeration(model: Model, window: Window) -> dict[int, int] | None:
 
 
 def _first_of_row(sizes: Sequence[int]) -> int:
-    """Return the variable from which on all make up a row."""
+    """Return the first of the variables that form a row."""
     first, cells = len(sizes), 1
     while first and cells < _ROW and len(sizes) - first < _MOST_AXES:
         first -= 1
@@ -70,7 +70,7 @@ def _factors(model: Model) -> Iterator[Factor]:
 def _added(
     scores: NDArray[np.float64], factors: Sequence[Factor], others: Sequence[int], first: int
 ) -> NDArray[np.float64]:
-    """Add factors to the scores of a row, with the states of the variables before it given."""
+    """Add factors to the scores of a row, given the states of the variables before it."""
     for scope, table in factors:
         taken = table[tuple(others[v] if v < first else slice(None) for v in scope)]
         own = [v - first for v in scope if v >= first]

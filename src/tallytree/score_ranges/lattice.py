@@ -1,7 +1,7 @@
 """The score as a statistic: ``F(y) = Σ_t m_t + r·K(y) + E(y)``.
 
-With a resolution ``r``, every entry of a factor is ``m_t + r·k + e``: the least entry of its table, an
-integer multiple of ``r``, and what rounding leaves. The integers are the tables of a statistic ``K``.
+With a resolution ``r``, every entry of a factor is ``m_t + r·k + e``: the smallest entry of its table, an
+integer multiple of ``r``, and a remainder. The integers are the tables of a statistic ``K``.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tallytree.score_ranges.window import Window
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import read_only
 
-_DECIMALS = 6  # the most digits behind the point that are taken for a lattice
+_DECIMALS = 6  # the maximum number of decimals of a lattice
 
 
 class Lattice:
     """``F(y) = base + resolution·K(y) + E(y)`` with ``least_error <= E(y) <= largest_error``.
 
-    Raises BudgetError: the integers are too large.
+    Raises BudgetError if the integers are too large.
     """
 
     def __init__(self, model: Model, resolution: float) -> None:
@@ -43,7 +43,7 @@ class Lattice:
         steps = np.rint(above / self.resolution)
         if steps.max(initial=0) >= LARGEST_INTEGER:
             raise BudgetError(
-                f"a score is {steps.max():.3g} times the resolution {self.resolution:.3g}; give a coarser one"
+                f"a score is {steps.max():.3g} times the resolution {self.resolution:.3g}; use a coarser one"
             )
         errors = (above - steps * self.resolution).reshape(len(above), -1)
         self.base += times * float(least.sum())
@@ -52,23 +52,23 @@ class Lattice:
         return block.with_tables(read_only(steps.astype(np.int64)))
 
     def least_scores(self, tallies: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return a score for each tally that no labelling of it falls below."""
+        """Return a lower bound on the score of labellings with each tally."""
         return self.resolution * tallies.astype(np.float64) + (self.base + self.least_error)
 
     def tallies(self, window: Window) -> tuple[int | None, int | None]:
-        """Return the tallies that scores in a window can have, and perhaps one more on each side."""
+        """Return the tallies that scores in a window can have, and possibly one more on each side."""
         low = (window.least - self.base - self.largest_error) / self.resolution
         high = (window.most - self.base - self.least_error) / self.resolution
         return _end(floor, low), _end(ceil, high)
 
 
 def _end(whole: Callable[[float], int], number: float) -> int | None:
-    """Return the next integer outwards; None where there is no limit that matters."""
+    """Return the next integer outwards; None if there is no limit that matters."""
     return whole(number) if abs(number) < 2.0**62 else None
 
 
 def least_moved_out(block: Block) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Split each table into its least score and what is above it; what is forbidden counts as the least."""
+    """Split each table into its smallest score and the rest; forbidden entries count as the smallest."""
     forbidden = np.isneginf(block.tables)
     rows = np.where(forbidden, inf, block.tables).reshape(len(block.tables), -1)
     least = rows.min(axis=1)
@@ -78,7 +78,7 @@ def least_moved_out(block: Block) -> tuple[NDArray[np.float64], NDArray[np.float
 
 
 def decimal(model: Model) -> Lattice | None:
-    """Return the coarsest decimal lattice at which nothing is rounded but the last bits; None if none is."""
+    """Return the coarsest decimal lattice at which only the last bits are rounded; None if there is none."""
     split = [least_moved_out(block)[1] for block in model.blocks]
     above = np.concatenate([np.zeros(1), *(table.reshape(-1) for table in split)])
     bits = 4 * float(np.finfo(np.float64).eps) * max(float(_largest(model.blocks)), 1.0)
@@ -97,24 +97,24 @@ def _largest(blocks: Iterable[Block]) -> float:
 
 
 # --- the score as a sum over its distinct entries -----------------------------------------------------------
-# ``F(y) = Σ_t m_t + Σ_v v·G_v(y)``. ``m_t`` is the least entry of table ``t``, and ``G_v`` counts the factors
-# whose entry lies ``v`` above it. These are the sufficient statistics of the score: labellings of one tally
-# have one score, whatever the numbers ``v`` are. There are few tallies where few numbers come again and
-# again, as the weights of a chain of symbols do.
+# ``F(y) = Σ_t m_t + Σ_v v·G_v(y)``. ``m_t`` is the smallest entry of table ``t``, and ``G_v`` counts the
+# factors whose entry is ``v`` above it. These are the sufficient statistics of the score: labellings with the
+# same tally have the same score, whatever the numbers ``v`` are. There are few tallies if there are few
+# distinct numbers, such as the weights of a chain of symbols.
 
-_FEW_TALLIES = 2**17  # which are listed in no time
-_MOST_VALUES = 62  # more distinct numbers never give few tallies, and sets of them fit an integer
+_FEW_TALLIES = 2**17  # can be listed quickly
+_MOST_VALUES = 62  # more distinct numbers never give few tallies, and sets of them fit in an integer
 
 
 class Values:
-    """The distinct entries of a model, and how often a labelling takes each.
+    """The distinct entries of a model, and how often a labelling uses each.
 
     Attributes
     ----------
     few : bool
         Whether there are few enough for statistics.
     statistics : tuple of Statistic
-        One for each distinct entry above the least of its table.
+        One for each distinct entry above the smallest of its table.
     """
 
     def __init__(self, model: Model) -> None:
@@ -126,7 +126,7 @@ class Values:
 
     @cached_property
     def statistics(self) -> tuple[Statistic, ...]:
-        """The number of factors that take each of the distinct entries."""
+        """The number of factors that use each of the distinct entries."""
         return tuple(
             Statistic.from_blocks(self._taking(v), f"value_{i}", None, self._model.cardinalities)
             for i, v in enumerate(self._values.tolist())
@@ -140,9 +140,9 @@ class Values:
 
     @property
     def most_tallies(self) -> int:
-        """A bound on the number of tallies: the paper's urns.
+        """A bound on the number of tallies (the paper's urns).
 
-        ``T`` factors that choose from the same ``V`` entries, and the least, do so in at most
+        ``T`` factors that choose from the same ``V`` entries, and the smallest, do so in at most
         ``C(T + V, V)`` ways.
         """
         alike: Counter[int] = Counter()
@@ -154,11 +154,11 @@ class Values:
 
     @property
     def tell(self) -> bool:
-        """Whether there are fewer tallies than labellings, or few anyhow; else counting gains nothing."""
+        """Whether there are fewer tallies than labellings, or few anyway; otherwise counting is useless."""
         return self.most_tallies < max(labelling_count(self._model), _FEW_TALLIES)
 
     def _choices(self, above: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return for each table the set of entries that it has, as bits."""
+        """Return the set of entries of each table, as bits."""
         rows = above.reshape(len(above), -1)
         bits = np.where(rows > 0, 1 << np.searchsorted(self._values, rows), 0)
         return np.asarray(np.bitwise_or.reduce(bits, axis=1, initial=0))

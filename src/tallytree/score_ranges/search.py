@@ -23,15 +23,15 @@ from tallytree.values import counted, read_only
 
 _ORDERS = ("sweep", "natural", None)
 _MODES: tuple[LayoutName, ...] = ("rows", "cells")
-_DEAR = 1e9  # operations of a lattice from which on counts of distinct entries are priced, too
-_MOST_COUNTS = 2**24  # tallies by the bound; a few in a hundred are reachable
-_MANY = 10_000  # labellings in order, which take longer than all of them out of order
-_LISTED_BYTES = 2.0**29  # listing tallies takes some ten times longer than passing them on
-_TALLIES = 4096  # how fine a resolution to offer: about so many tallies in all
+_DEAR = 1e9  # operations of a lattice from which on counts of distinct entries are also planned
+_MOST_COUNTS = 2**24  # tallies by the bound, of which a few percent are reachable
+_MANY = 10_000  # labellings in order, which take longer than enumerating all
+_LISTED_BYTES = 2.0**29  # listing tallies takes about ten times longer than passing them on
+_TALLIES = 4096  # the resolution to suggest: about this many tallies in total
 
 
 class Search:
-    """The ways to find the best labelling in a window, cheapest first; None where one does not get there."""
+    """The ways to find the best labelling in a window, cheapest first; None if one does not succeed."""
 
     def __init__(self, model: Model, window: Window, labellings: int, memory_limit: float | None) -> None:
         self.model, self.window = model, window
@@ -41,7 +41,7 @@ class Search:
         self.worst = 0.0 - Profile.of(_negated(model), (), self.unconstrained.plan).best().score
 
     def plain(self) -> BoundedSolution | None:
-        """Take the best of all, or prove that all scores lie on one side of the window."""
+        """Use the best labelling of all, or prove that all scores are on one side of the window."""
         if self.best.score < self.window.least:
             raise self.window.infeasible(f"the best of all is {self.best.score:.10g}")
         if self.worst > self.window.most:
@@ -50,16 +50,16 @@ class Search:
         return self._answer(self.best, "it is the best of all") if inside else None
 
     def in_order(self) -> BoundedSolution | None:
-        """Go down from the best labelling until one is in the window, or below it."""
+        """Examine labellings in order until one is in the window, or below it."""
         if self._small and min(self.labellings, labelling_count(self.model)) > _MANY:
             return self.by_enumeration()
         found, _ = self._below(self.unconstrained)
         if found is not None and found.score < self.window.least:
             raise self.window.infeasible(f"the best below it is {found.score:.10g}")
-        return None if found is None else self._answer(found, "all that score more were looked at")
+        return None if found is None else self._answer(found, "all that score more were examined")
 
     def _below(self, profile: Profile, where: Where = None) -> tuple[Solution | None, bool]:
-        """Return the best labelling that is not above the window, and whether that is settled."""
+        """Return the best labelling that is not above the window, and whether the search is complete."""
         if profile.plan.segments > 1:  # labellings in order need all tables
             return None, False
         visited = 0
@@ -78,7 +78,7 @@ class Search:
             return None, False
 
     def by_tallies(self) -> BoundedSolution:
-        """Put the range on tallies that determine the score: a lattice, or counts of distinct entries."""
+        """Constrain tallies that determine the score: a lattice, or counts of distinct entries."""
         lattice = decimal(self.model)
         on_lattice = None if lattice is None else self._lattice_plan(lattice)
         if on_lattice is None or on_lattice.operations > _DEAR:
@@ -89,17 +89,17 @@ class Search:
             if by_counts and (on_lattice is None or by_counts.operations < on_lattice.operations):
                 return self._by_counts(values, by_counts)
         if lattice is None:
-            raise self._beyond("the factors lie on no decimal lattice")
+            raise self._beyond("the factors are not on a decimal lattice")
         return self._on(lattice, on_lattice)
 
     def by_enumeration(self) -> BoundedSolution:
-        """Look at all labellings, where that is quicker than to list tallies."""
+        """Enumerate all labellings, if that is faster than listing tallies."""
         states = best_by_enumeration(self.model, self.window)
         if states is None:
-            raise self.window.infeasible("none of its labellings has one")
+            raise self.window.infeasible("all labellings were enumerated")
         chosen = self.model.restricted(states)
         found = Profile.of(chosen, (), Plan(chosen, (), PlanOptions(memory_limit=self.limit))).best()
-        return self._answer(found, "all labellings were looked at")
+        return self._answer(found, "all labellings were enumerated")
 
     @property
     def _small(self) -> bool:
@@ -110,10 +110,10 @@ class Search:
         return self._on(lattice, self._lattice_plan(lattice))
 
     def _on(self, lattice: Lattice, plan: Plan | None) -> BoundedSolution:
-        """Take the best of the tallies that end in the window, then look into those that it cuts.
+        """Take the best of the tallies that end in the window, then examine those at its border.
 
-        A tally whose best score lies in the window has no better labelling there, and one whose best score
-        lies below has none at all. Only where it lies above must further labellings be looked at.
+        A tally whose best score is in the window has no better labelling there, and one whose best score
+        is below has none at all. Only if it is above must further labellings be examined.
         """
         if plan is None:
             raise self._beyond(
@@ -135,10 +135,10 @@ class Search:
             return self._answer(max(found, key=lambda solution: solution.score), reason, settled)
         if settled:
             raise self.window.infeasible("every tally of the lattice lies outside")
-        raise self._beyond(f"the resolution {lattice.resolution:.3g} is too coarse to tell")
+        raise self._beyond(f"the resolution {lattice.resolution:.3g} is too coarse to decide")
 
     def _by_counts(self, values: Values, plan: Plan) -> BoundedSolution:
-        """Take the best of the counts of distinct entries: all labellings of one tally have one score."""
+        """Take the best of the counts of distinct entries: all labellings with one tally have one score."""
         entries = counted(len(values.statistics), "distinct entry").replace("entrys", "entries")
         found = self._inside(Profile.of(self.model, values.statistics, plan))
         if not found:
@@ -146,7 +146,7 @@ class Search:
         return self._answer(found[0], f"the score of every count of its {entries} is known")
 
     def _inside(self, profile: Profile) -> list[Solution]:
-        """Return the best labelling of the best tally in the window, if there is one."""
+        """Return the best labelling of the best tally in the window, or None."""
         scores = profile.scores
         inside = np.flatnonzero((scores >= self.window.least) & (scores <= self.window.most))
         return [profile.at(*profile.tallies[inside[scores[inside].argmax()]])] if len(inside) else []
@@ -163,7 +163,7 @@ class Search:
     def _lattice_plan(self, lattice: Lattice) -> Plan | None:
         """Return the cheapest plan of a few.
 
-        Tallies by the thousand make joins dear: an order that has none may be a hundred times cheaper than
+        Thousands of tallies make joins expensive: an order without joins may be a hundred times cheaper than
         one that is best for counts. Listing the reachable tallies takes long, and is the last resort.
         """
         window = {0: lattice.tallies(self.window)}
@@ -177,7 +177,7 @@ class Search:
         return None
 
     def _counting_plan(self, values: Values) -> Plan | None:
-        """Return a plan that lists the counts; None where there are too many of them."""
+        """Return a plan that lists the counts; None if there are too many of them."""
         if not values.few or values.most_tallies > _MOST_COUNTS:
             return None
         limit = _LISTED_BYTES if self.limit is None else self.limit
@@ -200,13 +200,13 @@ class Search:
         offered = (self.best.score - self.worst) / _TALLIES
         return BudgetError(
             f"no labelling with a score from {self.window.low:.10g} to {self.window.high:.10g} was found, "
-            f"and none is ruled out: {reason}. Look through more labellings in order (labellings=, "
+            f"and none is ruled out: {reason}. Examine more labellings in order (labellings=, "
             f"{self.labellings} now), or give a resolution, such as resolution={offered:.0e}"
         )
 
 
 def _negated(model: Model) -> Model:
-    """Turn the signs of all scores; what is forbidden stays so."""
+    """Negate all scores; forbidden entries stay forbidden."""
     turned = [np.where(np.isneginf(block.tables), -inf, -block.tables) for block in model.blocks]
     blocks = [block.with_tables(read_only(t)) for block, t in zip(model.blocks, turned, strict=True)]
     return Model.from_blocks(model.cardinalities, blocks)

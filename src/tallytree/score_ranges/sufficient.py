@@ -1,8 +1,8 @@
 """The sufficient statistics of a chain of symbols: ``F(y) = Σ w[o, s]·G[o, s](y) + Σ w[s, s']·G[s, s'](y)``.
 
-``G[o, s]`` counts the places where the symbol ``o`` is read and the state is ``s``, ``G[s, s']`` the steps
+``G[o, s]`` counts the positions with the symbol ``o`` and the state ``s``, ``G[s, s']`` the transitions
 from state ``s`` to ``s'``. The score is a linear function of them, so any function of the score, and any
-function of the counts, is an objective on these statistics. Only symbols that occur have counts.
+function of the counts, is an objective on these statistics. Only symbols that occur are counted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Key = tuple[str, Any, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SufficientStatistics:
-    """A chain, what determines its score, and how.
+    """A chain, and the statistics that determine its score.
 
     Attributes
     ----------
@@ -34,9 +34,9 @@ class SufficientStatistics:
     symbols : tuple
         The symbols that occur, in order of first appearance.
     statistics : tuple of Statistic
-        How often each (symbol, state) and each (state, next state) comes; those of weight ``-inf`` cannot.
+        The counts of each (symbol, state) and each (state, next state); those of weight ``-inf`` are omitted.
     weights : float64 array
-        For each statistic the score of one occurrence.
+        The score of one occurrence, for each statistic.
     """
 
     model: Model
@@ -50,14 +50,14 @@ class SufficientStatistics:
         return self._statistic("emission", symbol, state)
 
     def transition(self, state: State, following: State) -> Statistic:
-        """Return the statistic that counts the steps from a state to another."""
+        """Return the statistic that counts the transitions from a state to another."""
         return self._statistic("transition", self._code(state), following)
 
     def score(self, *tallies: ArrayLike) -> NDArray[np.float64]:
         """Compute the score from the tallies of all statistics, elementwise: ``Σ w·G``."""
         if len(tallies) != len(self.weights):
             raise ModelError(
-                f"the score takes the tallies of all {len(self.weights)} statistics, got {len(tallies)}"
+                f"score takes the tallies of all {len(self.weights)} statistics, got {len(tallies)}"
             )
         terms = (w * np.asarray(t) for w, t in zip(self.weights.tolist(), tallies, strict=True))
         return np.asarray(sum(terms, start=np.zeros(())), dtype=np.float64)
@@ -66,7 +66,7 @@ class SufficientStatistics:
         number = self._numbers.get((kind, first, self._code(state)))
         if number is None:
             raise ModelError(
-                f"there is no {kind} of {first!r} with {state!r}: the symbol does not occur (it has "
+                f"there is no {kind} of {first!r} with {state!r}: the symbol does not occur (the symbols are "
                 f"{', '.join(map(repr, self.symbols[:8]))}), or the weight is -inf"
             )
         return self.statistics[number]
@@ -88,17 +88,17 @@ def sufficient_statistics(
     *,
     states: Sequence[str] | None = None,
 ) -> SufficientStatistics:
-    """Make a chain from what is read, and the counts that determine its score.
+    """Make a chain from a sequence of symbols, and the counts that determine its score.
 
     Parameters
     ----------
     symbols : iterable
-        The symbol at each place.
+        The symbol at each position.
     emissions : mapping of symbol to N scores, or array-like of shape (D, N)
-        The score of each state where a symbol is read; an array is for symbols that are numbers from 0 to
-        D - 1. Symbols that do not occur are not looked at.
+        The scores of the states for each symbol; an array is for symbols that are integers from 0 to
+        D - 1. Symbols that do not occur are ignored.
     transitions : array-like of shape (N, N)
-        ``transitions[a, b]`` is the score of a step from state ``a`` to ``b``.
+        ``transitions[a, b]`` is the score of a transition from state ``a`` to ``b``.
     states : sequence of str, optional
         The names of the N states.
 
@@ -116,7 +116,7 @@ def sufficient_statistics(
     >>> print(found.tally, *found.labels)
     Tally(walk_rain=2) rain rain rain sun
 
-    A constraint that is not linear is an objective that is ``-inf`` where it is broken:
+    A non-linear constraint is an objective that is ``-inf`` where it is violated:
 
     >>> import numpy as np
     >>> turns = chain.transition("sun", "rain")
@@ -142,7 +142,7 @@ def sufficient_statistics(
 
 
 class _Counts:
-    """The statistics so far, their weights, and where each of them is."""
+    """The statistics so far, their weights, and their positions."""
 
     def __init__(self, model: Model, links: NDArray[np.float64], states: Sequence[str] | None) -> None:
         self.model, self.links = model, links
@@ -152,14 +152,14 @@ class _Counts:
         self.numbers: dict[Key, int] = {}
 
     def add_emissions(self, symbol: Hashable, places: list[int], scores: NDArray[np.float64]) -> None:
-        """Count the states at the places of a symbol."""
+        """Count the states at the positions of a symbol."""
         tables = np.eye(len(self.names), dtype=np.int64)
         for state, weight in enumerate(scores.tolist()):
             pairs = [((place,), tables[state]) for place in places]
             self._add(("emission", symbol, state), pairs, f"{symbol}_{self.names[state]}", weight)
 
     def add_transitions(self) -> None:
-        """Count the steps from each state to each other."""
+        """Count the transitions between states."""
         steps = [(place, place + 1) for place in range(len(self.model) - 1)]
         for (first, second), weight in np.ndenumerate(self.links):
             table = np.zeros(self.links.shape, dtype=np.int64)
@@ -181,8 +181,8 @@ def _scores_of(symbol: Any, emissions: Any) -> NDArray[np.float64]:
         return np.asarray(numeric(emissions[symbol], f"emissions[{symbol!r}]"), dtype=np.float64)
     except (KeyError, IndexError, TypeError):
         raise ModelError(
-            f"there are no emission scores for the symbol {symbol!r}; give a mapping from symbols to one "
-            "score for each state, or an array with one row for each symbol, numbered from 0"
+            f"there are no emission scores for the symbol {symbol!r}; pass a mapping from symbols to one "
+            "score per state, or an array with one row per symbol, numbered from 0"
         ) from None
 
 
@@ -190,7 +190,7 @@ def _check_sizes(scores: Mapping[Any, NDArray[np.float64]], links: NDArray[np.fl
     if not scores:
         raise ModelError("a chain needs at least one symbol")
     if links.ndim != 2 or links.shape[0] != links.shape[1]:
-        raise ModelError(f"transitions must have the shape (N, N), got {links.shape}")
+        raise ModelError(f"transitions must have shape (N, N), got {links.shape}")
     for symbol, row in scores.items():
         if row.shape != (len(links),):
             raise ModelError(

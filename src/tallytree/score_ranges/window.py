@@ -1,4 +1,4 @@
-"""A closed range of scores, and a labelling in it with a bound on all others."""
+"""A closed range of scores, and a labelling in it with an upper bound on all others."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tallytree.errors import InfeasibleError, ModelError
 
 
 class BoundedSolution(Solution):
-    """A labelling, and an upper bound on what any labelling of its kind can score.
+    """A labelling, and an upper bound on the score of every labelling in the range.
 
     Attributes
     ----------
     upper_bound : float
-        No labelling in the range scores more; the score itself where the labelling is proven to be the best.
+        No labelling in the range scores more; the score itself if the labelling is proven to be optimal.
     gap : float
-        ``upper_bound - score``; 0.0 where the labelling is the best.
+        ``upper_bound - score``; 0.0 if the labelling is optimal.
     """
 
     upper_bound: float
@@ -31,7 +31,7 @@ class BoundedSolution(Solution):
 
     @property
     def gap(self) -> float:
-        """How much better the best labelling can be at most."""
+        """The most by which the best labelling can be better."""
         return self.upper_bound - self.score
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -48,15 +48,15 @@ class Window:
     """A closed range of scores, up to rounding."""
 
     def __init__(self, low: float, high: float, allowance: float) -> None:
-        if not low <= high:  # nan is not
-            raise ModelError(f"a range of scores goes from low to high, low <= high; got {low} and {high}")
+        if not low <= high:  # also false for nan
+            raise ModelError(f"a range of scores needs low <= high; got {low} and {high}")
         self.low, self.high = float(low), float(high)
         self.least, self.most = self.low - allowance, self.high + allowance
-        self.beyond = self.most + 2 * allowance  # where not even rounding reaches the window
+        self.beyond = self.most + 2 * allowance  # not even rounding reaches the window from here
 
     def __str__(self) -> str:
         return f"with a score from {self.low:.10g} to {self.high:.10g}"
 
     def infeasible(self, reason: str) -> InfeasibleError:
-        """Say that nothing lies in the window, and why."""
+        """Return the error that nothing is in the window, with the reason."""
         return InfeasibleError(f"no labelling has a score from {self.low:.10g} to {self.high:.10g}: {reason}")

@@ -1,1 +1,1 @@
-"""What is counted: statistics, recipes for them, their combinations, and constraints on their tallies."""
+"""Statistics, recipes for them, their combinations, and constraints on their tallies."""

@@ -1,8 +1,8 @@
 """Constraints on tallies: comparisons joined by ``&``, ``|`` and ``~``.
 
-Since tallies are integers, four relations say everything (``G < b`` is ``G <= b - 1``), and a negation moves
-inwards until it meets a comparison (``~(G <= b)`` is ``G >= b + 1``): a constraint is a tree of ``And`` and
-``Or`` over comparisons, and nothing else.
+Since tallies are integers, four relations suffice (``G < b`` is ``G <= b - 1``), and negations are moved
+inwards to the comparisons (``~(G <= b)`` is ``G >= b + 1``): a constraint is a tree of ``And`` and
+``Or`` over comparisons.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LONG = 600  # characters of a constraint in a message
 
 
 class Constraint(ABC):
-    """What a labelling's tallies must meet: a comparison, or several joined by ``&``, ``|`` and ``~``.
+    """A condition on tallies: a comparison, or several joined by ``&``, ``|`` and ``~``.
 
     Examples
     --------
@@ -55,19 +55,19 @@ class Constraint(ABC):
 
     @abstractmethod
     def mapped(self, function: Callable[[Any], Term]) -> Constraint:
-        """Put another statistic in the place of each; itself if they are the same ones."""
+        """Replace each statistic by another; returns itself if none changes."""
 
     def on(self, model: Domain) -> Constraint:
-        """Bind all recipes in it to a model; itself if there are none."""
+        """Bind all recipes in it to a model; returns itself if there are none."""
         return self.mapped(lambda term: term.on(model))
 
     @property
     def reducing(self) -> tuple[Reducing, ...]:
-        """The parts of it that no tally tells."""
+        """The parts that cannot be decided from tallies."""
         return ()
 
     def __str__(self) -> str:
-        """Write it for a message: a long one without its middle."""
+        """Format it for a message, shortened in the middle if long."""
         text = repr(self)
         return text if len(text) <= _LONG else f"{text[: _LONG - 100]} … {text[-90:]}"
 
@@ -79,10 +79,10 @@ class Constraint(ABC):
 
     @abstractmethod
     def violation(self, values: Mapping[Any, ArrayLike]) -> NDArray[Any]:
-        """Say by how much it is missed: 0 where it holds.
+        """Return how far it is from being satisfied: 0 where it holds.
 
-        A comparison is missed by the distance of its left side from the nearest number that would do; of
-        several joined by ``&`` the distances add up, of several joined by ``|`` the least counts.
+        For a comparison, this is the distance of the left side from the nearest number that satisfies it; for
+        comparisons joined by ``&`` the sum of their distances, for ``|`` the smallest of them.
 
         Examples
         --------
@@ -93,17 +93,17 @@ class Constraint(ABC):
         """
 
     def holds(self, values: Mapping[Any, ArrayLike]) -> NDArray[np.bool_]:
-        """Say where it holds.
+        """Evaluate the constraint elementwise.
 
         Parameters
         ----------
         values : mapping of statistic to integer or integer array
-            The tally of every statistic it reads; arrays are taken elementwise.
+            The tally of every statistic it reads.
 
         Returns
         -------
         boolean array
-            Of the common shape of all values.
+            Has the broadcast shape of all values.
         """
         shape = np.broadcast_shapes(*(np.shape(value) for value in values.values()))
         mask = self._mask(values)
@@ -114,27 +114,27 @@ class Constraint(ABC):
         return And.of(joined, max(_depth(self, And), _depth(other, And)))
 
     def __or__(self, other: Constraint) -> Constraint:
-        parts = [one for one in (self, as_constraint(other)) if not isinstance(one, Or)]  # others are known
+        parts = [one for one in (self, as_constraint(other)) if not isinstance(one, Or)]  # checked already
         _check_alternatives(parts)
         joined = _joined(self, Or).with_(_joined(other, Or))
         return Or.of(joined, max(_depth(self, Or), _depth(other, Or)))
 
-    # reached from a left operand that is no constraint: the same refusal
+    # reached if the left operand is not a constraint: the same error
     __rand__ = __and__
     __ror__ = __or__
 
     def __bool__(self) -> NoReturn:
         raise ModelError(
             f"the constraint '{self}' has no truth value of its own. Python asks for one in a chained "
-            "comparison and in `and`, `or`, `not`, and would drop a half: instead of `2 <= ones <= 5` write "
-            "`(ones >= 2) & (ones <= 5)`, and use `&`, `|`, `~` with parentheses"
+            "comparison and in `and`, `or` and `not`, and would drop a part: instead of `2 <= ones <= 5` "
+            "write `(ones >= 2) & (ones <= 5)`, and use `&`, `|`, `~` with parentheses"
         )
 
 
 class _Compound(Frozen, Constraint):
     __slots__ = ("_joined", "depth")
 
-    depth: int  # how many levels of & and | there are
+    depth: int  # number of nested levels of & and |
 
     _joined: Joined[Constraint]
     symbol: ClassVar[str]
@@ -146,7 +146,7 @@ class _Compound(Frozen, Constraint):
 
     @classmethod
     def of(cls, joined: Joined[Constraint], depth: int) -> Self:
-        """Return the constraint of parts that need not be listed yet."""
+        """Return a constraint whose parts are listed lazily."""
         made = object.__new__(cls)
         made._fill(joined, depth)
         return made
@@ -154,15 +154,15 @@ class _Compound(Frozen, Constraint):
     def _fill(self, joined: Joined[Constraint], depth: int) -> None:
         if depth > _DEEPEST:
             raise ModelError(
-                f"the constraint is nested more than {_DEEPEST} deep; join comparisons by & and | in long "
-                "rows, which are one level each, or put the condition into the objective"
+                f"the constraint is nested more than {_DEEPEST} levels deep; join comparisons by & and | in "
+                "long rows, which are one level each, or move the condition into the objective"
             )
         set_once(self, "_joined", joined)
         set_once(self, "depth", depth)
 
     @property
     def parts(self) -> tuple[Constraint, ...]:
-        """What it joins, none of which is of its own kind."""
+        """The constraints that it joins, none of which is of its own type."""
         return self._joined.items
 
     def __eq__(self, other: object) -> bool:
@@ -181,11 +181,11 @@ class _Compound(Frozen, Constraint):
 
     @property
     def reducing(self) -> tuple[Reducing, ...]:
-        """The parts of it that no tally tells."""
+        """The parts that cannot be decided from tallies."""
         return tuple(one for part in self.parts for one in part.reducing)
 
     def mapped(self, function: Callable[[Any], Term]) -> Constraint:
-        """Put another statistic in the place of each; itself if they are the same ones."""
+        """Replace each statistic by another; returns itself if none changes."""
         others = tuple(part.mapped(function) for part in self.parts)
         same = all(new is old for new, old in zip(others, self.parts, strict=True))
         return self if same else type(self)(others)
@@ -194,7 +194,7 @@ class _Compound(Frozen, Constraint):
         return np.asarray(reduce(self.join, (part._mask(values) for part in self.parts)))
 
     def violation(self, values: Mapping[Any, ArrayLike]) -> NDArray[Any]:
-        """Return the sum over all parts, or the least of any."""
+        """Return the sum over all parts (``&``), or the minimum (``|``)."""
         return np.asarray(reduce(self.missed, (part.violation(values) for part in self.parts)))
 
     def __repr__(self) -> str:
@@ -228,20 +228,20 @@ class Or(_Compound):
 
 
 class Reducing(Constraint):
-    """A constraint on the labelling as a whole, which no tally tells: another model meets it.
+    """A constraint on the labelling as a whole, which tallies cannot express; another model enforces it.
 
-    All labellings of that model satisfy it (``reductions/reduction.py``), so it joins others by ``&`` only.
+    All labellings of that model satisfy it (``reductions/reduction.py``), so it can only be joined by ``&``.
     """
 
     __slots__ = ()
 
     @abstractmethod
     def reduce(self, reduction: Any) -> Any:
-        """Return a further reduction, which keeps to the labellings that satisfy this constraint."""
+        """Return a further reduction, restricted to the labellings that satisfy this constraint."""
 
     @abstractmethod
     def satisfied(self, model: Any, labelling: ArrayLike) -> bool:
-        """Say whether a labelling of a model satisfies it."""
+        """Whether a labelling of a model satisfies it."""
 
     @property
     def statistics(self) -> tuple[Term, ...]:
@@ -259,18 +259,18 @@ class Reducing(Constraint):
 
     def _mask(self, values: Mapping[Any, ArrayLike]) -> NoReturn:
         raise ModelError(
-            f"'{self}' is about the labelling as a whole, and no tally tells whether it holds. Give it to "
-            "solve, k_best, iter_best or exclude as where=, or make the profile of "
+            f"'{self}' is about the labelling as a whole and cannot be decided from tallies. Pass it to "
+            "solve, k_best, iter_best or exclude as where=, or compute the profile of "
             "tallytree.transduce(model, …)"
         )
 
     def violation(self, values: Mapping[Any, ArrayLike]) -> NoReturn:
-        """Refuse: no tally tells."""
+        """Raise an error: it cannot be decided from tallies."""
         self._mask(values)
 
 
 def local_part(constraint: Constraint) -> Constraint | None:
-    """Return what is left of a constraint without the parts that no tally tells; None if nothing is."""
+    """Return a constraint without the parts that tallies cannot decide; None if nothing is left."""
     if not constraint.reducing:
         return constraint
     if isinstance(constraint, Reducing):
@@ -289,13 +289,13 @@ def _check_alternatives(parts: Sequence[Constraint]) -> None:
     whole = [one for part in parts for one in part.reducing]
     if whole:
         raise ModelError(
-            f"'{whole[0]}' is about the labelling as a whole, and joins other constraints by & only; for an "
-            "alternative between patterns write | inside of one pattern"
+            f"'{whole[0]}' is about the labelling as a whole and can only be joined with & to other "
+            "constraints; for alternative patterns, use | inside a single pattern"
         )
 
 
 def _depth(constraint: Constraint, joined: type[_Compound] | None = None) -> int:
-    """Return how many levels a constraint has, or would have with another one in its row."""
+    """Return the nesting depth of a constraint, alone or joined with another one."""
     own = constraint.depth if isinstance(constraint, _Compound) else 0
     return own if joined is None or isinstance(constraint, joined) else own + 1
 
@@ -305,7 +305,7 @@ def _joined(constraint: Constraint, kind: type[_Compound]) -> Joined[Constraint]
 
 
 def as_constraint(value: object) -> Constraint:
-    """Return ``value`` if it is a constraint, and refuse it with a hint if it is not."""
+    """Return ``value`` if it is a constraint; raise an error with a hint otherwise."""
     if isinstance(value, Constraint):
         return value
     if isinstance(value, (bool, np.bool_)):
@@ -320,8 +320,8 @@ def as_constraint(value: object) -> Constraint:
 def _distinct(terms: Sequence[Term]) -> tuple[Term, ...]:
     """Keep the first of equal terms.
 
-    Hashes do not read tables, which is quick for a few terms; many that differ in their tables alone would
-    all have to be compared with each other, and digests are quicker then.
+    Hashes do not read tables, which is fast for a few terms; many terms that differ only in their tables
+    would all have to be compared with each other, and digests are faster then.
     """
     if len(terms) <= FEW_TERMS:
         return tuple(dict.fromkeys(terms))
@@ -332,7 +332,7 @@ def _distinct(terms: Sequence[Term]) -> tuple[Term, ...]:
 
 
 def all_of(constraints: Sequence[Constraint]) -> Constraint | None:
-    """Join constraints by ``&``; None where there are none."""
+    """Join constraints by ``&``; None if there are none."""
     if len(constraints) > 1:
         return And(tuple(constraints))
     return constraints[0] if constraints else None

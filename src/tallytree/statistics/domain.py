@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 
 class Domain(Protocol):
-    """The part of a model that statistics look at: its variables, their states and the names of both."""
+    """The part of a model that statistics need: its variables, their states and the names of both."""
 
     @property
     def cardinalities(self) -> NDArray[np.int32]:
@@ -18,10 +18,10 @@ class Domain(Protocol):
 
     @property
     def alike(self) -> int | None:
-        """The number of states where all variables have the same states, names included; None otherwise."""
+        """The number of states if all variables have the same states, including names; None otherwise."""
 
     def state_codes(self, state: str | int) -> NDArray[np.int64]:
-        """Return the number of a state for each variable, -1 where a variable does not have it."""
+        """Return the number of a state for each variable, -1 if a variable does not have it."""
 
     def variable_indices(self, variables: Iterable[str | int]) -> NDArray[np.int64]:
         """Return the numbers of the given variables."""

@@ -1,4 +1,4 @@
-"""Which integers fit a statistic: checked with integers of any size, before any arithmetic."""
+"""Range checks for the integers of a statistic, done with unbounded integers before any arithmetic."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from tallytree.errors import ModelError
 from tallytree.model.blocks import LARGEST_INTEGER, Block
 
 LARGEST_TALLY = 2**60
-"""What a statistic can add up to stays below this, so that differences of sums and bounds fit 64 bits."""
+"""The largest sum of a statistic stays below this, so that differences of sums and bounds fit in 64 bits."""
 
 
 def check_reach(blocks: tuple[Block, ...], name: str) -> None:
-    """Refuse a statistic whose tally might not fit; entries that fit are too few for that to come about."""
+    """Raise an error if the tally of a statistic might overflow."""
     if sum(map(len, blocks)) * LARGEST_INTEGER <= LARGEST_TALLY:
         return
     reach = sum(largest(block.tables) * len(block) for block in blocks)
     if reach >= LARGEST_TALLY:
         raise ModelError(
-            f"statistic {name!r} can add up to {reach}, and tallies stay below 2**60; scale its tables to a "
+            f"statistic {name!r} can reach {reach}, but tallies must stay below 2**60; scale its tables to a "
             "coarser lattice"
         )
 
@@ -32,13 +32,13 @@ def largest(tables: NDArray[np.int64]) -> int:
 
 
 def multiplied(tables: NDArray[np.int64], coefficient: int, whole: object) -> NDArray[np.int64]:
-    """Multiply tables by an integer of any size, or refuse what does not fit."""
+    """Multiply tables by an integer of any size; raise an error if the result does not fit."""
     most = largest(tables)
     if not most:
         return np.zeros_like(tables)
     if abs(coefficient) * most >= LARGEST_INTEGER:
         raise ModelError(
-            f"the combination '{whole}' has an entry of {coefficient * most} in size: a statistic has "
+            f"the combination '{whole}' has an entry of size {coefficient * most}, but a statistic must have "
             "integer entries below 2**40 in magnitude. Divide its coefficients, or compare it in where= of "
             "solve or k_best, which keep large multiples apart"
         )
@@ -46,7 +46,7 @@ def multiplied(tables: NDArray[np.int64], coefficient: int, whole: object) -> ND
 
 
 def ends_of_blocks(blocks: tuple[Block, ...]) -> tuple[int, int]:
-    """Return ends that no sum lies beyond: the least and the largest entries of all scopes added up."""
+    """Return bounds on all sums: the smallest and the largest entries of all scopes added up."""
     low = high = 0
     for block in blocks:
         tables = block.tables.reshape(len(block.tables), -1)
@@ -57,7 +57,7 @@ def ends_of_blocks(blocks: tuple[Block, ...]) -> tuple[int, int]:
 
 
 def _along(which: np.ufunc, tables: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the least or largest of each row; short rows column by column, which is ten times as fast."""
+    """Return the minimum or maximum of each row; short rows column by column, which is ten times as fast."""
     found: NDArray[np.int64] = (
         which.reduce(tables, axis=1) if tables.shape[1] > 32 else reduce(which, tables.T)
     )

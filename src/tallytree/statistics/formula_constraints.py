@@ -1,8 +1,8 @@
-"""Formulas as constraints: comparisons of whole combinations of statistics, joined by and, or, not.
+"""Formulas as constraints: comparisons of integer combinations of statistics, joined by and, or, not.
 
 The instructions of a formula run over three kinds of values: numbers, ``Linear`` combinations of statistics,
-and constraints. Numbers are doubles, or integers where doubles have not all of them: bounds are exact. What
-is not linear is refused; it has its place in the objective, which sees every tally.
+and constraints. Numbers are doubles, or integers beyond the range where doubles are exact: bounds are exact.
+Non-linear conditions raise an error; they belong in the objective, which sees every tally.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from tallytree.statistics.linear import Comparison, Linear, Term
 from tallytree.statistics.statistic import Statistic
 
 EXACT = 2**53
-"""Up to here doubles have all integers."""
+"""Up to here doubles represent all integers."""
 
-Value = Any  # float, int, Linear or Constraint: the parser has seen to it that each is where it belongs
+Value = Any  # float, int, Linear or Constraint: the parser guarantees that each is where it belongs
 
 
 def as_constraint_of(
     formula: Formula, statistics: Sequence[Term], parameters: Mapping[str, float]
 ) -> Constraint:
-    """Make the constraint that a formula says.
+    """Return the constraint for a formula.
 
-    Raises ModelError: it compares something that is not a whole combination of statistics.
+    Raises ModelError if it compares anything but integer combinations of statistics.
 
     Examples
     --------
@@ -86,8 +86,8 @@ def as_text(constraint: Constraint, names: Mapping[Statistic, str]) -> str:
         missing = [term.name for term in constraint.statistics if term not in names]
         if missing:
             raise ModelError(
-                f"the constraint '{constraint}' reads {', '.join(missing)}, which is not among the "
-                "statistics of the problem; add it to them"
+                f"the constraint '{constraint}' reads {', '.join(missing)}, which is not one of the "
+                "statistics of the problem; add it"
             )
         renamed = Linear((s.named(names[s]), c) for s, c in constraint.terms if isinstance(s, Statistic))
         return f"{renamed} {constraint.relation} {constraint.bound}"
@@ -110,7 +110,7 @@ def _is_whole(number: float) -> bool:
 def _whole(number: float, what: str, limit: float = math.inf) -> int:
     if not (_is_whole(number) and abs(number) < limit):
         size = f" below {limit:.4g}" if limit < math.inf else ""
-        raise ModelError(f"in a constraint {what} is a whole number{size}, got {number!r}")
+        raise ModelError(f"in a constraint, {what} must be an integer{size}, got {number!r}")
     return int(number)
 
 
@@ -143,13 +143,13 @@ _ON_INTEGERS: dict[str, Callable[..., int]] = {
 
 
 def _on_numbers(operation: str, *values: float) -> float:
-    """Compute with doubles; with integers where those are involved that doubles do not have."""
+    """Compute with doubles, or with integers if doubles cannot represent them."""
     with np.errstate(all="ignore"):
         result = float(ARRAYS[operation](*map(np.float64, values)))
     large = abs(result) >= EXACT or any(isinstance(value, int) for value in values)
     exact = operation in _ON_INTEGERS and not (operation == "**" and values[1] < 0)
     if exact and large and math.isfinite(result) and all(map(_is_whole, values)):
-        return _ON_INTEGERS[operation](*map(int, values))  # of 1,024 bits at most, since a double is finite
+        return _ON_INTEGERS[operation](*map(int, values))  # at most 1,024 bits, since a double is finite
     return result
 
 
@@ -164,14 +164,14 @@ def _subtract(a: Value, b: Value) -> Value:
 def _multiply(a: Value, b: Value) -> Value:
     if isinstance(a, Linear) and isinstance(b, Linear):
         raise ModelError(
-            f"({a}) * ({b}) is not linear; in a constraint statistics are scaled by whole numbers only. "
+            f"({a}) * ({b}) is not linear; in a constraint, statistics can only be scaled by integers. "
             f"{_INSTEAD}"
         )
     number, linear = (b, a) if isinstance(a, Linear) else (a, b)
     return _checked(linear * _whole(number, "the coefficient of a statistic", LARGEST_INTEGER))
 
 
-_INSTEAD = "Put the condition into the objective instead, as where(condition, score, -inf)"
+_INSTEAD = "Move the condition into the objective, as in where(condition, score, -inf)"
 _LINEAR: dict[str, Callable[..., Value]] = {
     "+": _add,
     "-": _subtract,
@@ -186,7 +186,7 @@ def _arithmetic(operation: str) -> Callable[..., Value]:
             return _on_numbers(operation, *values)
         if operation not in _LINEAR:
             raise ModelError(
-                f"'{operation}' of statistics is not linear, so it has no place in a constraint. {_INSTEAD}"
+                f"'{operation}' of statistics is not linear, so it cannot be used in a constraint. {_INSTEAD}"
             )
         return _LINEAR[operation](*values)
 
@@ -222,7 +222,7 @@ def _relation(relation: str) -> Callable[[Value, Value], Constraint]:
 
 
 def _with_number(left: Linear, relation: str, bound: float) -> Constraint:
-    """Compare with any number: tallies are whole, so ``a <= 2.5`` is ``a <= 2`` and ``a == 2.5`` is false."""
+    """Compare with any number: tallies are integers, so ``a <= 2.5`` is ``a <= 2``, ``a == 2.5`` is false."""
     if math.isnan(bound):
         raise ModelError(f"'{left} {relation} nan' is meaningless: a bound of the constraint is not a number")
     if math.isinf(bound):

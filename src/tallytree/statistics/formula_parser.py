@@ -1,6 +1,6 @@
 """The grammar of formulas, read by recursive descent into postfix instructions.
 
-The grammar, from loose to tight; a comparison may be a chain, ``2 <= ones <= 5``::
+The grammar, by increasing precedence; comparisons may be chained, ``2 <= ones <= 5``::
 
     formula    = both  { "or" both }
     both       = negation { "and" negation }
@@ -12,7 +12,7 @@ The grammar, from loose to tight; a comparison may be a chain, ``2 <= ones <= 5`
     power      = atom [ "**" sign ]
     atom       = number | name | function "(" formula { "," formula } ")" | "(" formula ")"
 
-Text, nesting and instructions are limited, so that no text can take much time or memory.
+Text, nesting and instructions are limited, so that no input can take much time or memory.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from tallytree.errors import ModelError
 
 Kind = Literal["number", "truth"]
 Instruction = tuple[str, float | str | None]
-"""An operation, with what it pushes where it is ``number`` or ``name``."""
+"""An operation, with its operand for ``number`` and ``name``."""
 
 LONGEST_TEXT = 100_000
 MOST_INSTRUCTIONS = 20_000
 DEEPEST = 40
 
 RELATIONS = ("<", "<=", ">", ">=", "==", "!=")
-FUNCTIONS: dict[str, tuple[int, int]] = {  # the least and the largest number of arguments
+FUNCTIONS: dict[str, tuple[int, int]] = {  # the smallest and the largest number of arguments
     "abs": (1, 1),
     "exp": (1, 1),
     "log": (1, 1),
@@ -51,7 +51,7 @@ TOKEN = re.compile(
 
 
 class Token(NamedTuple):
-    """A word of a formula, and where it begins."""
+    """A token of a formula, and its position."""
 
     kind: str  # number, name, sign or end
     text: str
@@ -59,12 +59,12 @@ class Token(NamedTuple):
 
 
 class Parser:
-    """Recursive descent, one method for each line of the grammar; each returns the kind of what it read."""
+    """Recursive descent, one method per line of the grammar; each returns the kind of what it read."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         if len(text) > LONGEST_TEXT:
-            raise ModelError(f"a formula has {len(text)} characters; the most are {LONGEST_TEXT}")
+            raise ModelError(f"the formula has {len(text)} characters; the limit is {LONGEST_TEXT}")
         self.tokens = self._tokens()
         self.next = 0
         self.depth = 0
@@ -92,7 +92,7 @@ class Parser:
     def _formula(self) -> Kind:
         self.depth += 1
         if self.depth > DEEPEST:
-            self._refuse(self._peek().at, f"the formula is nested more than {DEEPEST} deep")
+            self._refuse(self._peek().at, f"the formula is nested more than {DEEPEST} levels deep")
         kind = self._joined("or", lambda: self._joined("and", self._negation))
         self.depth -= 1
         return kind
@@ -165,7 +165,7 @@ class Parser:
             self._need("number", kind, at, "'**'")
             self.depth += 1
             if self.depth > DEEPEST:
-                self._refuse(at, f"the formula is nested more than {DEEPEST} deep")
+                self._refuse(at, f"the formula is nested more than {DEEPEST} levels deep")
             at = self._peek().at
             self._need("number", self._sign(), at, "'**'")
             self.depth -= 1
@@ -199,7 +199,7 @@ class Parser:
             self._emit("name", token.text)
 
     def _call(self, function: Token) -> Kind:
-        """Read arguments; the least or largest of many is taken two by two, so the stack stays short."""
+        """Read arguments; the minimum or maximum of many is taken pairwise, so that the stack stays short."""
         name = function.text
         if name not in FUNCTIONS:
             known = "abs, exp, log, max, min and where"
@@ -257,7 +257,7 @@ class Parser:
 
 
 def _number(text: str) -> float:
-    """Read a number: a double, or an integer where no double has its value."""
+    """Read a number: a double, or an integer if no double has its value."""
     number = float(text)
     exact = text.isdigit() and 2**53 <= number < math.inf
     return int(text) if exact and int(text) != number else number

@@ -1,6 +1,6 @@
-"""Formulas: arithmetic on named numbers, from text that a stranger may have written.
+"""Formulas: arithmetic on named numbers, from untrusted text.
 
-The parser (``formula_parser.py``) puts a formula into postfix order, as instructions for a stack. So a long
+The parser (``formula_parser.py``) converts a formula to postfix instructions for a stack machine. So a long
 formula needs no recursion, and the same instructions run over NumPy arrays, over constraints
 (``formula_constraints.py``) and in a browser. All numbers are doubles, so nothing can grow, and no name means
 anything but a number that the caller gives.
@@ -22,9 +22,9 @@ from tallytree.values import Frozen, set_once
 
 
 def _power(base: Any, exponent: Any) -> Any:
-    """Raise to a power as IEEE 754 says it.
+    """Raise to a power according to IEEE 754.
 
-    For a single exponent of 0.5 NumPy takes the square root, which is nan at -inf where the power is inf.
+    For a single exponent of 0.5 NumPy takes the square root, which is nan at -inf, where the power is inf.
     """
     shape = np.broadcast_shapes(np.shape(base), np.shape(exponent))
     several = shape or (1,)
@@ -55,7 +55,7 @@ ARRAYS: dict[str, Callable[..., Any]] = {
     "log": np.log,
     "where": np.where,
 }
-"""What each operation does to arrays."""
+"""The NumPy function for each operation."""
 
 ARITIES: dict[str, int] = {
     **dict.fromkeys(ARRAYS, 2),
@@ -68,18 +68,18 @@ _HYPHENED = re.compile(r"[A-Za-z]\w*(?:-[A-Za-z]\w*)+", re.ASCII)
 
 
 def is_name(text: str) -> bool:
-    """Whether a text can name a statistic or a parameter in a formula."""
+    """Whether a text is a valid name for a statistic or a parameter in a formula."""
     match = TOKEN.fullmatch(text)
     return bool(match and match["name"] == text) and text not in RESERVED
 
 
 @final
 class Formula(Frozen):
-    """A formula that has been read.
+    """A parsed formula.
 
     `text`: arithmetic (``+ - * / **``), comparisons, ``and``, ``or``, ``not``, and the functions ``min``,
-    ``max``, ``abs``, ``exp``, ``log`` and ``where(condition, a, b)``; ``inf`` is infinity. Raises ModelError:
-    the text is no formula; the message says where.
+    ``max``, ``abs``, ``exp``, ``log`` and ``where(condition, a, b)``; ``inf`` is infinity. Raises ModelError
+    if the text is not a valid formula; the message says where.
 
     Examples
     --------
@@ -110,7 +110,7 @@ class Formula(Frozen):
         set_once(self, "names", tuple(names))
 
     def __call__(self, values: Mapping[str, ArrayLike]) -> NDArray[Any]:
-        """Evaluate on arrays, elementwise; divisions by zero and the like give inf and nan, silently."""
+        """Evaluate on arrays, elementwise; divisions by zero and the like give inf or nan silently."""
         numbers = {name: np.asarray(values[name], dtype=np.float64) for name in self.names}
         with np.errstate(all="ignore"):
             return np.asarray(execute(self.code, ARRAYS, np.float64, numbers))
@@ -134,7 +134,7 @@ def execute(
     number: Callable[[Any], Any],
     values: Mapping[str, Any],
 ) -> Any:
-    """Run postfix instructions: ``number`` makes literals, ``values`` has the names."""
+    """Run postfix instructions: ``number`` converts literals, ``values`` maps names."""
     stack: list[Any] = []
     for operation, argument in code:
         if operation == "number":

@@ -1,4 +1,4 @@
-"""Sums and constraints that grow by one part at a time, in time that grows with the number of parts alone."""
+"""Sums and constraints built one part at a time, in time linear in the number of parts."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ if TYPE_CHECKING:
 
 
 FEW_TERMS = 16
-"""Terms that are told apart without their digests."""
+"""Terms that can be compared without their digests."""
 
 T = TypeVar("T")
 Pair = tuple["Term", int]
 
-_ROOM = 64  # pairs that wait at least
+_ROOM = 64  # minimum number of pairs before merging
 
 
 class Joined(Generic[T]):
-    """A sequence of items, and what further ones it was joined with; they are listed when they are asked for.
+    """A sequence concatenated with others, listed lazily.
 
-    ``a + b + c + …`` makes one for each sign, and of these only the last is listed.
+    ``a + b + c + …`` makes one for each operator, and only the last is listed.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class Joined(Generic[T]):
         self.size = len(items)
 
     def with_(self, other: Joined[T]) -> Joined[T]:
-        """Return the items of this sequence, then those of another."""
+        """Return the items of this sequence, followed by those of another."""
         joined: Joined[T] = Joined()
         joined._items, joined._pair, joined.size = None, (self, other), self.size + other.size
         return joined
@@ -61,17 +61,17 @@ class Joined(Generic[T]):
 
 
 class Sum:
-    """Terms with coefficients, added up; equal ones are put together when they are asked for."""
+    """A sum of terms with coefficients; equal terms are merged lazily."""
 
     __slots__ = ("_added", "_room", "_terms")
 
     def __init__(self, added: Joined[Pair], room: int = _ROOM) -> None:
-        self._added, self._room = added, room  # room: how many pairs may wait
+        self._added, self._room = added, room  # room: how many pairs may accumulate before merging
         self._terms: tuple[Pair, ...] | None = None
 
     @property
     def terms(self) -> tuple[Pair, ...]:
-        """Terms and their coefficients, each once."""
+        """The distinct terms and their coefficients."""
         known = self._terms
         if known is None:
             known = merged(self._added.items)
@@ -79,18 +79,18 @@ class Sum:
         return known
 
     def plus(self, other: Sum) -> Sum:
-        """Add another sum, at a price that does not grow with the number of terms."""
+        """Add another sum, at a cost that does not grow with the number of terms."""
         added = other._added if other._added.size > _ROOM else Joined(other.terms)
         whole = Sum(self._added.with_(added), max(self._room, other._room))
-        if whole._added.size > whole._room:  # or x + x would double
+        if whole._added.size > whole._room:  # otherwise x + x would double
             _ = whole.terms
         return whole
 
 
 def merged(pairs: tuple[Pair, ...]) -> tuple[Pair, ...]:
-    """Add up the coefficients of equal terms, and leave out those that come to nothing.
+    """Add up the coefficients of equal terms, and drop those that cancel.
 
-    A term stands where it came first since it last came to nothing, as if the pairs were added one by one.
+    A term's position is where it first appeared since it last cancelled, as if pairs were added one by one.
     """
     few = len(pairs) <= FEW_TERMS
     sums: dict[Hashable, Pair] = {}

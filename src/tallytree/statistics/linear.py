@@ -1,4 +1,4 @@
-"""Integer combinations of statistics, ``Σ_p c_p · G_p + d``, and what comparing them builds."""
+"""Integer combinations of statistics, ``Σ_p c_p · G_p + d``, and comparisons of them."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from tallytree.values import Frozen, set_once
 Relation = Literal["<=", ">=", "==", "!="]
 
 Operand = Union["Expression", int, np.integer[Any]]
-"""What an expression can be added to and compared with."""
+"""Anything that an expression can be added to or compared with."""
 
 
 class Expression(Frozen, ABC):
-    """Something with an integer tally: add, subtract, scale by an integer, compare.
+    """Something with an integer tally, which can be added, subtracted, scaled by an integer and compared.
 
-    Comparing with an integer or with another expression builds a :class:`Constraint`; only ``==`` and ``!=``
-    between two statistics answer at once, by content.
+    Comparing it with an integer or another expression builds a :class:`Constraint`; only ``==`` and ``!=``
+    between two statistics compare their content directly.
     """
 
     __slots__ = ()
-    __array_ufunc__: ClassVar[None] = None  # numpy integers leave ``np.int64(2) * ones`` to us
+    __array_ufunc__: ClassVar[None] = None  # so that NumPy defers ``np.int64(2) * ones`` to this class
 
     @abstractmethod
     def linear(self) -> Linear:
-        """Write this expression as a combination of statistics."""
+        """Return this expression as a combination of statistics."""
 
     def __add__(self, other: Operand) -> Linear:
         return _sum(self, other, 1)
@@ -58,8 +58,8 @@ class Expression(Frozen, ABC):
     def __mul__(self, factor: Operand) -> Linear:
         if isinstance(factor, Expression):
             raise ModelError(
-                f"({self.linear()}) * ({factor.linear()}) is not linear: statistics are scaled by integers "
-                "only; put the product into the objective, which gets every tally"
+                f"({self.linear()}) * ({factor.linear()}) is not linear: statistics can only be scaled by "
+                "integers; compute the product in the objective, which receives every tally"
             )
         scale, whole = _integer(factor), self.linear()
         return Linear(((term, scale * c) for term, c in whole.terms), scale * whole.constant)
@@ -78,7 +78,7 @@ class Expression(Frozen, ABC):
     def __gt__(self, other: Operand) -> Constraint:
         return _compare(self, ">=", other, 1)
 
-    # ``==`` builds a constraint, so only those with an ``==`` of their own, the statistics, can be keys
+    # ``==`` builds a constraint, so only statistics, which define their own ``==``, can be keys
     def __hash__(self) -> int:
         raise TypeError(f"{self!r} cannot be used as a key: `==` builds a constraint")
 
@@ -90,7 +90,7 @@ class Expression(Frozen, ABC):
 
 
 class Term(Expression):
-    """A statistic, or a recipe for one: what combinations are made of, known by its key and not its name."""
+    """A statistic, or a recipe for one, identified by its key and not by its name."""
 
     __slots__ = ()
 
@@ -99,14 +99,14 @@ class Term(Expression):
     @property
     @abstractmethod
     def key(self) -> bytes:
-        """What two equal terms have in common."""
+        """A key that is equal for equal terms."""
 
     @abstractmethod
     def on(self, model: Domain) -> Term:
-        """Bind to a model, or refuse one that does not fit."""
+        """Bind it to a model; raise an error if it does not fit."""
 
     def linear(self) -> Linear:
-        """Write this statistic as a combination of one."""
+        """Return this statistic as a combination of one."""
         return Linear(((self, 1),))
 
     def __eq__(self, other: object) -> Any:
@@ -124,38 +124,38 @@ class Term(Expression):
 
 
 class Counted(Term):
-    """A statistic, bound to what it is counted on: what messages can carry."""
+    """A statistic that is bound to a model or forest, so that messages can carry it."""
 
     __slots__ = ()
 
-    entry_limit: ClassVar[int]  # what one part of a labelling adds is less in magnitude
+    entry_limit: ClassVar[int]  # strict bound on the magnitude that one part of a labelling adds
     cap: int | None
 
     @property
     @abstractmethod
     def largest_entry(self) -> int:
-        """The most, in magnitude, that one part of a labelling adds."""
+        """The largest magnitude that one part of a labelling adds."""
 
     @abstractmethod
     def capped(self, cap: int | None) -> Counted:
-        """Return the same statistic with another cap, or with none."""
+        """Return the same statistic with another cap, or without one."""
 
     @abstractmethod
     def merged_from(self, threshold: int) -> Counted:
-        """Return a statistic with the same tallies below a threshold; from there on it need not tell."""
+        """Return a statistic with the same tallies below a threshold; above it, they may be merged."""
 
     @classmethod
     @abstractmethod
     def combination(cls, expression: Expression, name: str | None = None) -> Counted:
-        """Make one statistic of an integer combination of uncapped ones."""
+        """Return an integer combination of uncapped statistics as a single statistic."""
 
 
 @final
 class Linear(Expression):
     """An integer combination of statistics plus a constant.
 
-    `terms`: statistics and their coefficients; equal statistics are put together, zeros are dropped.
-    `constant`: what is added to them.
+    `terms`: statistics and their coefficients; equal statistics are merged, zeros are dropped.
+    `constant`: the constant added to them.
 
     Examples
     --------
@@ -179,7 +179,7 @@ class Linear(Expression):
 
     @property
     def terms(self) -> tuple[tuple[Term, int], ...]:
-        """The statistics with their coefficients, each once."""
+        """The distinct statistics with their coefficients."""
         return self._sum.terms
 
     def linear(self) -> Linear:
@@ -192,7 +192,7 @@ class Linear(Expression):
         return tuple(term for term, _ in self.terms)
 
     def on(self, model: Domain) -> Linear:
-        """Bind all recipes in it to a model; itself if there are none."""
+        """Bind all recipes in it to a model; returns itself if there are none."""
         bound = [(term.on(model), c) for term, c in self.terms]
         same = all(new is old for (new, _), (old, _) in zip(bound, self.terms, strict=True))
         return self if same else Linear(bound, self.constant)
@@ -235,8 +235,8 @@ def _integer(number: object) -> int:
         return operator.index(number)  # type: ignore[arg-type]
     except TypeError:
         raise ModelError(
-            f"statistics are integers, and are combined and compared with integers; got {number!r}. For a "
-            "bound that is not whole, round it yourself: math.floor for <=, math.ceil for >="
+            f"statistics can only be combined and compared with integers, got {number!r}. Round a fractional "
+            "bound yourself: math.floor for <=, math.ceil for >="
         ) from None
 
 
@@ -250,8 +250,8 @@ def _sum(left: Expression, right: object, sign: int) -> Linear:
 
 
 def _compare(left: Expression, relation: Relation, right: object, offset: int = 0) -> Comparison:
-    """Bring all statistics to the left and all numbers to the right, the first coefficient positive."""
-    if isinstance(left, Term) and type(right) is int:  # the usual case, without a detour
+    """Move all statistics to the left and all numbers to the right; the first coefficient is positive."""
+    if isinstance(left, Term) and type(right) is int:  # fast path for the usual case
         return Comparison(((left, 1),), relation, right + offset)
     difference = _sum(left, right, -1)
     bound = offset - difference.constant
@@ -274,7 +274,7 @@ class Comparison(Constraint):
 
     @property
     def left(self) -> Linear:
-        """The combination that is compared with the bound."""
+        """The combination on the left side."""
         return Linear(self.terms)
 
     @property
@@ -283,14 +283,14 @@ class Comparison(Constraint):
         return tuple(term for term, _ in self.terms)
 
     def mapped(self, function: Callable[[Any], Term]) -> Constraint:
-        """Put another statistic in the place of each; itself if they are the same ones."""
+        """Replace each statistic by another; returns itself if none changes."""
         others = [function(term) for term, _ in self.terms]
         if all(new is old for new, (old, _) in zip(others, self.terms, strict=True)):
             return self
         return self.with_terms((new, c) for new, (_, c) in zip(others, self.terms, strict=True))
 
     def with_terms(self, terms: Iterable[tuple[Term, int]]) -> Constraint:
-        """Compare another combination with the same bound."""
+        """Return a comparison of another combination with the same bound."""
         return _compare(Linear(terms), self.relation, self.bound)
 
     def __invert__(self) -> Constraint:
@@ -301,10 +301,10 @@ class Comparison(Constraint):
         return np.asarray(_RELATIONS[self.relation](self.left.evaluate(values), self.bound), dtype=np.bool_)
 
     def violation(self, values: Mapping[Any, ArrayLike]) -> NDArray[Any]:
-        """Return how far the left side is from the nearest number that would do."""
+        """Return the distance of the left side from the nearest number that satisfies the comparison."""
         beyond = Linear(self.terms, -self.bound).evaluate(values)
-        exact = beyond if _magnitude(beyond) < 2**48 else beyond.astype(object)  # thousands may be added up
-        row = _VIOLATIONS[self.relation](exact.reshape(-1))  # a row: a single object would be a plain number
+        exact = beyond if _magnitude(beyond) < 2**48 else beyond.astype(object)  # so that sums fit
+        row = _VIOLATIONS[self.relation](exact.reshape(-1))  # 1-D: a 0-d object array would become a scalar
         return np.asarray(row, dtype=exact.dtype).reshape(beyond.shape)
 
     def __repr__(self) -> str:
@@ -317,7 +317,7 @@ _RELATIONS: dict[Relation, Callable[[Any, int], Any]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
-_VIOLATIONS: dict[Relation, Callable[[NDArray[Any]], Any]] = {  # of the left side less the bound
+_VIOLATIONS: dict[Relation, Callable[[NDArray[Any]], Any]] = {  # of the left side minus the bound
     "<=": lambda beyond: np.maximum(beyond, 0),
     ">=": lambda beyond: np.maximum(-beyond, 0),
     "==": np.abs,

@@ -1,6 +1,6 @@
-"""The usual statistics: how many variables take a state, agree with a labelling, or disagree with it.
+"""Common statistics: how many variables take a state, agree with a labelling, or disagree with it.
 
-Without a model, :func:`count` gives a recipe, which becomes a statistic on each model it meets.
+Without a model, :func:`count` returns a recipe, which becomes a statistic on each model it is used with.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tallytree.values import read_only, set_once
 
 @final
 class CountRecipe(Recipe):
-    """How many variables take one of some states; made by ``count`` without a model."""
+    """How many variables take one of some states; returned by ``count`` without a model."""
 
     __slots__ = ("cap", "name", "states", "variables")
 
@@ -43,19 +43,19 @@ class CountRecipe(Recipe):
 
     @property
     def key(self) -> bytes:
-        """States, variables and cap, not the name."""
+        """States, variables and cap, but not the name."""
         return repr((self.states, self.variables, self.cap)).encode()
 
     def capped(self, cap: int | None) -> CountRecipe:
-        """Return the same recipe with another cap, or with none."""
+        """Return the same recipe with another cap, or without one."""
         return CountRecipe(self.states, self.variables, self.name, cap)
 
     def named(self, name: str) -> CountRecipe:
-        """Return the same recipe under another name."""
+        """Return the same recipe with another name."""
         return CountRecipe(self.states, self.variables, name, self.cap)
 
     def on(self, model: Domain) -> Statistic:
-        """Make the statistic of this model."""
+        """Return the statistic for this model."""
         if self.variables is None and model.alike is not None:
             blocks = _count_alike(model, self.states)
         else:
@@ -103,17 +103,17 @@ def count(
     Parameters
     ----------
     model : Model, optional
-        The model to count on. Without one the result is a recipe, bound when it is used, or by
+        The model to count on. If omitted, a recipe is returned, which is bound when it is used, or by
         ``.on(model)``.
     state : str, int, or a collection of them
-        The state, by name or number; with several, a variable counts if it takes any of them. A variable that
-        has no such state counts 0, but at least one must have it.
+        The state, by name or number; with several, a variable counts if it takes any of them. A variable
+        without such a state counts 0, but at least one variable must have it.
     variables : iterable of str or int, optional
-        The variables to look at, by name or number; all by default.
+        The variables to count, by name or number; all by default.
     name : str, optional
         By default ``count_`` and the states.
     cap : int, optional
-        Count no further than this.
+        The maximum of the count: larger counts are reported as ``cap``.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def _states(state: State | Collection[State]) -> tuple[State, ...]:
     except TypeError:
         raise ModelError(f"state must be a name, a number or a collection of them, got {state!r}") from None
     if not states:
-        raise ModelError("state is an empty collection; name at least one state to count")
+        raise ModelError("state is an empty collection; give at least one state to count")
     return states
 
 
@@ -154,7 +154,7 @@ def _plain(name: State) -> State:
 
 @lru_cache(maxsize=256)
 def _count_name(states: tuple[State, ...]) -> str:
-    # a name that can be a field of the tally: count_B_NP for the state B-NP
+    # a valid field name of the tally: count_B_NP for the state B-NP
     return re.sub(r"\W", "_", "_".join(("count", *map(str, states))))
 
 
@@ -175,7 +175,7 @@ def _count_some(
     for state, row in zip(states, codes, strict=True):
         if len(row) and (row < 0).all():
             raise ModelError(
-                f"none of the variables {_some(chosen)} has the state {state!r}; nothing to count"
+                f"none of the variables {_some(chosen)} has the state {state!r}, so there is nothing to count"
             )
     return _by_cardinality(
         model, chosen, lambda rows, n: shared((codes[:, rows, None] == np.arange(n)).any(axis=0))
@@ -187,7 +187,7 @@ def _some(chosen: NDArray[Any]) -> str:
 
 
 def _all_alike(model: Domain, tables: NDArray[Any]) -> tuple[Block, ...]:
-    """One block of all variables, one by one; none if there are none."""
+    """Return one block with all variables, or none if there are no variables."""
     scopes, key = unary_scopes(len(model.cardinalities))
     return (Block(scopes, read_only(tables), key),) if len(scopes) else ()
 
@@ -195,7 +195,7 @@ def _all_alike(model: Domain, tables: NDArray[Any]) -> tuple[Block, ...]:
 def _by_cardinality(
     model: Domain, chosen: NDArray[Any], tables: Callable[[Any, int], NDArray[np.bool_]]
 ) -> tuple[Block, ...]:
-    """Make a block for each number of states; ``tables(rows, n)`` is about the variables ``chosen[rows]``."""
+    """Make a block for each number of states; ``tables(rows, n)`` is for the variables ``chosen[rows]``."""
     sizes = model.cardinalities[chosen]
     groups = [(np.flatnonzero(sizes == n), n) for n in np.unique(sizes).tolist()]
     return tuple(Block(chosen[rows, None], tables(rows, n).astype(np.int64)) for rows, n in groups)
@@ -216,13 +216,13 @@ def matches(
     model : Model
         The model to count on.
     labelling : array-like
-        What to agree with, as names or numbers.
+        The labelling to compare with, as names or numbers.
     background : str or int, optional
-        Agreement on this state does not count: true positives.
+        Agreement on this state does not count: only true positives are counted.
     name : str
         The name of the statistic.
     cap : int, optional
-        Count no further than this.
+        The maximum of the count.
 
     Examples
     --------
@@ -245,20 +245,20 @@ def mismatches(
     name: str = "mismatches",
     cap: int | None = None,
 ) -> Statistic:
-    """Count the variables that disagree with a labelling: the Hamming distance to it.
+    """Count the variables that disagree with a labelling (the Hamming distance to it).
 
     Parameters
     ----------
     model : Model
         The model to count on.
     labelling : array-like
-        What to disagree with, as names or numbers.
+        The labelling to compare with, as names or numbers.
     background : str or int, optional
-        A variable that takes this state does not count, even if the labelling has another: false positives.
+        Variables in this state do not count, even if the labelling differs: only false positives are counted.
     name : str
         The name of the statistic.
     cap : int, optional
-        Count no further than this.
+        The maximum of the count.
 
     Examples
     --------
@@ -297,12 +297,12 @@ def _agreement(
 
 
 def node_statistic(entries: ArrayLike, *, name: str = "statistic", cap: int | None = None) -> Statistic:
-    """Make the statistic of an array: what each variable adds in each of its states.
+    """Make a statistic from an array: the integer that each variable adds in each of its states.
 
     Parameters
     ----------
     entries : (M, N) or (rows, columns, N) array of int
-        ``entries[v, s]`` is what variable ``v`` adds in state ``s``; of a grid, ``entries[row, column, s]``.
+        ``entries[v, s]`` is what variable ``v`` adds in state ``s``; for a grid, ``entries[row, column, s]``.
     name, cap
         As for :class:`Statistic`.
 
@@ -316,8 +316,8 @@ def node_statistic(entries: ArrayLike, *, name: str = "statistic", cap: int | No
     array = numeric(entries, "the array of entries")
     if array.ndim not in (2, 3):
         raise ModelError(
-            "a node statistic has one row of states for each variable, (M, N), or (rows, columns, N) for a "
-            f"grid; got an array of shape {array.shape}"
+            "a node statistic needs one row of states per variable: shape (M, N), or (rows, columns, N) for "
+            f"a grid; got an array of shape {array.shape}"
         )
     tables = integer_tables(array.reshape(-1, array.shape[-1]), lambda k: f"variable {k}")
     scopes, _ = unary_scopes(len(tables))

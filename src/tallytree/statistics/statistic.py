@@ -1,7 +1,7 @@
-"""Statistics: integers that labellings add up to, ``G(y) = Σ_t g_t(y_Ct)``, capped at will: ``min(cap, G)``.
+"""Statistics: integer sums over labellings, ``G(y) = Σ_t g_t(y_Ct)``, optionally capped: ``min(cap, G)``.
 
 A :class:`Statistic` is bound to variables by its scopes; a :class:`Recipe` becomes a statistic on each model
-it meets. ``counting.py`` makes the usual ones.
+it is used with. ``recipes.py`` has the common ones.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class Statistic(Counted):
     ----------
     pairs : iterable of (scope, table)
         Each scope is a tuple of distinct variable numbers, each table an integer array with one axis per
-        variable of its scope. Booleans and whole floats count as integers; magnitudes stay below 2**40.
+        variable of its scope. Booleans and integral floats count as integers; magnitudes stay below 2**40.
     name : str
-        What the tally is called. Two statistics with the same content are equal whatever their names.
+        The name of the tally. Statistics with the same content are equal whatever their names.
     cap : int, optional
         The tally is ``min(cap, Σ g)``.
 
@@ -48,9 +48,9 @@ class Statistic(Counted):
     blocks : tuple of Block
         The tables in bulk, int64.
     key : bytes
-        A digest of the blocks and the cap: hash and ``==`` go by it.
+        A digest of the blocks and the cap, used for hashing and ``==``.
     cardinalities : int32 array or None
-        The model shape it is bound to, if a helper made it for a model.
+        The cardinalities of the model it was made for, if any.
 
     Examples
     --------
@@ -88,9 +88,9 @@ class Statistic(Counted):
         cardinalities: NDArray[np.int32] | None = None,
         scale: int = 0,
     ) -> Statistic:
-        """Make a statistic of int64 blocks that are known to be well formed, for a model shape if given.
+        """Make a statistic from valid int64 blocks, optionally for a model with these cardinalities.
 
-        The scale, too, may be known: it is 1 where all entries are 0 or 1.
+        The scale may be given if known: it is 1 if all entries are 0 or 1.
         """
         statistic: Statistic = object.__new__(cls)
         statistic._fill(tuple(blocks), name, cap, cardinalities, scale)
@@ -98,7 +98,7 @@ class Statistic(Counted):
 
     @classmethod
     def combination(cls, expression: Expression, name: str | None = None) -> Statistic:
-        """Make one statistic of an integer combination of uncapped statistics.
+        """Return an integer combination of uncapped statistics as a single statistic.
 
         Examples
         --------
@@ -139,7 +139,7 @@ class Statistic(Counted):
 
     @property
     def key(self) -> bytes:
-        """A digest of the blocks and the cap, not of the name."""
+        """A digest of the blocks and the cap, but not of the name."""
         if self._key is None:
             set_once(self, "_key", _digest(self.blocks, self.cap))
         assert self._key is not None
@@ -147,9 +147,9 @@ class Statistic(Counted):
 
     @property
     def scale(self) -> int:
-        """About how far one scope moves the tally: the widest table, down to a power of two.
+        """Roughly how far one scope moves the tally: the widest table, rounded down to a power of two.
 
-        What the planner's cost model sees of the entries, so coarse that examples of a data set share it.
+        All that the planner's cost model uses of the entries, so that the examples of a data set share it.
         """
         if not self._scale:
             widths = [int(block.tables.max()) - int(block.tables.min()) for block in self.blocks]
@@ -158,7 +158,7 @@ class Statistic(Counted):
 
     @property
     def extent(self) -> tuple[int, int]:
-        """The least and the largest tally if every scope could go its own way: no labelling is beyond."""
+        """Bounds on the tally: the sums of the smallest and of the largest entries of all scopes."""
         low, high = ends_of_blocks(self.blocks)
         return (low, high) if self.cap is None else (min(low, self.cap), min(high, self.cap))
 
@@ -186,12 +186,12 @@ class Statistic(Counted):
         return (self.cap, *((block.key, block.tables.shape[1:]) for block in self.blocks))
 
     def tally(self, y: ArrayLike) -> int:
-        """Compute the tally of a labelling, cap included.
+        """Compute the tally of a labelling, with the cap applied.
 
         Parameters
         ----------
         y : integer array-like
-            One state number per variable, 2-D on grids (``model.encode`` turns names into numbers).
+            One state number per variable, 2-D for grids (``model.encode`` turns names into numbers).
         """
         total = int(_evaluated(self, y))
         return total if self.cap is None else min(self.cap, total)
@@ -206,7 +206,7 @@ class Statistic(Counted):
         return Statistic.from_blocks(self.blocks, self.name, cap, self.cardinalities, self._scale)
 
     def merged_from(self, threshold: int) -> Statistic:
-        """Return the same statistic capped there."""
+        """Return the same statistic capped at the threshold."""
         return self.capped(threshold)
 
     def named(self, name: str) -> Statistic:
@@ -219,7 +219,7 @@ class Statistic(Counted):
         Raises
         ------
         ModelError
-            It was made for a model of another shape, or its scopes or tables do not fit.
+            It was made for a model of a different shape, or its scopes or tables do not fit.
         """
         if self.cardinalities is None:
             check_blocks(self.blocks, np.int64, model.cardinalities, noun=f"statistic {self.name!r}, part")
@@ -237,27 +237,27 @@ class Statistic(Counted):
 
 
 def checked_name(name: object) -> str:
-    """Return the name of a statistic, or refuse it."""
+    """Return the name of a statistic; raise an error if it is invalid."""
     if not isinstance(name, str) or not name:
-        raise ModelError(f"the name of a statistic is a non-empty string, got {name!r}")
+        raise ModelError(f"the name of a statistic must be a non-empty string, got {name!r}")
     return name
 
 
 def checked_cap(cap: object, name: str) -> int:
-    """Return the cap of a statistic as a plain int, or refuse it."""
+    """Return the cap of a statistic as an int; raise an error if it is invalid."""
     try:
         value = operator.index(cap)  # type: ignore[arg-type]
     except TypeError:
-        raise ModelError(f"the cap of statistic {name!r} is an integer or None, got {cap!r}") from None
+        raise ModelError(f"the cap of statistic {name!r} must be an integer or None, got {cap!r}") from None
     if abs(value) >= NO_LIMIT:
-        raise ModelError(f"the cap of statistic {name!r} is {value}, beyond 2**62; leave it out for no cap")
+        raise ModelError(f"the cap of statistic {name!r} is {value}, above 2**62; use None for no cap")
     return value
 
 
 def _digest(blocks: Iterable[Block], cap: int | None) -> bytes:
     content = hashlib.blake2b(repr(cap).encode(), digest_size=16)
     for block in blocks:
-        tables = shared(block.tables)  # one key, whether equal tables came one by one or as one
+        tables = shared(block.tables)  # the same key whether equal tables are stored once or many times
         content.update(block.key)
         content.update(repr(tables.shape).encode())
         content.update(tables.data)
@@ -275,7 +275,7 @@ def _evaluated(statistic: Statistic, y: ArrayLike) -> float:
     labelling = np.asarray(y)
     if is_masked(y):
         raise ModelError(
-            f"statistic {statistic.name!r} needs every state, and some are masked in the labelling"
+            f"statistic {statistic.name!r} needs every state, but some entries of the labelling are masked"
         )
     if labelling.size and labelling.dtype.kind not in "biu":
         raise ModelError(
@@ -289,7 +289,7 @@ def _evaluated(statistic: Statistic, y: ArrayLike) -> float:
     except IndexError as error:
         raise ModelError(
             f"the labelling does not fit statistic {statistic.name!r}: {error}; give one state number per "
-            "variable, each from 0 to its number of states less one"
+            "variable, from 0 to its number of states minus one"
         ) from None
 
 
@@ -308,7 +308,7 @@ def _sizes(cardinalities: NDArray[np.int32]) -> str:
 
 def _bound(term: Term) -> Statistic:
     if not isinstance(term, Statistic):
-        raise ModelError(f"{term!r} is a recipe, bound to no model yet; bind it first, with .on(model)")
+        raise ModelError(f"{term!r} is a recipe that is not bound to a model yet; bind it with .on(model)")
     return term
 
 
@@ -316,7 +316,7 @@ def _uncapped(statistic: Statistic) -> Statistic:
     if statistic.cap is not None:
         raise ModelError(
             f"statistic {statistic.name!r} is capped at {statistic.cap}, so a combination of it is not a sum "
-            "over scopes; use the uncapped one, .capped(None), or keep the two apart"
+            "over scopes; use .capped(None), or keep the two apart"
         )
     return statistic
 
@@ -324,7 +324,7 @@ def _uncapped(statistic: Statistic) -> Statistic:
 def read_by(constraint: Constraint) -> tuple[Statistic, ...]:
     """Return the distinct statistics that a bound constraint reads, in order of first use.
 
-    Raises ModelError: a recipe is among them: bind the constraint with ``constraint.on(model)`` first.
+    Raises ModelError if a recipe is among them: bind the constraint with ``constraint.on(model)`` first.
     """
     return tuple(map(_bound, constraint.statistics))
 
@@ -339,4 +339,4 @@ class Recipe(Term):
 
     @abstractmethod
     def on(self, model: Domain) -> Statistic:
-        """Make the statistic of this model, which is the same for all of its variables and states."""
+        """Return the statistic for this model; it must treat all variables and states alike."""

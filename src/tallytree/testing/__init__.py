@@ -1,10 +1,10 @@
 """Test tools: enumeration of all labellings, random problems, and checkers.
 
-Everything here follows the definitions and none of the recursions: a score is a sum over factors, a tally a
+Everything here follows the definitions and not the recursions: a score is a sum over factors, a tally a
 capped sum over the entries of a statistic, and a profile the best score of each tally among all labellings.
-Code that extends the library can be held to the same contract: draw a problem with `random_model` and
-`random_statistics`, solve it, and pass the answer to `check_profile` or `check_distribution`; a loss
-of your own goes to `check_loss`, a machine to `check_machine`. `check_bounds` verifies a certificate by
+Code that extends the library can be tested in the same way: draw a problem with `random_model` and
+`random_statistics`, solve it, and pass the answer to `check_profile` or `check_distribution`; use
+`check_loss` for your own loss, and `check_machine` for a machine. `check_bounds` verifies a certificate by
 bounds.
 """
 

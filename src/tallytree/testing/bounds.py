@@ -1,18 +1,18 @@
-"""The certificate of a search by bounds, verified: a proof from the definitions that nothing is better.
+"""Verification of the certificate of a search by bounds: a proof from the definitions that nothing is better.
 
 Let ``v`` be the value of the answer, and ``y`` a labelling with the tally ``l``. At the prices ``λ`` of a
 part, ``y`` has ``F(y) + λ·l = A - regret(y)``. So
 
-- where ``l`` lies in the box of no part, ``F(y) <= A - λ·l`` for every pass, and with a score of the least of
-  these the tally must not be better than ``v``;
-- where it lies in the box of a part and the regret is above the budget ``D``, a score of ``A - D - λ·l`` must
+- if ``l`` is in the box of no part, ``F(y) <= A - λ·l`` for every pass, and with the smallest of these scores
+  the tally must not be better than ``v``;
+- if it is in the box of a part and the regret is above the budget ``D``, a score of ``A - D - λ·l`` must
   not be better than ``v``;
-  Neither has to be asked of scores that are below the sum of the least entries of all factors;
-- where it lies in the box and the regret is within the budget, each state of ``y`` has a max-marginal of at
-  least ``A - D`` at the prices. A model with no other states has ``y`` among its labellings, and the whole
+  Scores below the sum of the smallest entries of all factors need not be checked;
+- if it is in the box and the regret is within the budget, each state of ``y`` has a max-marginal of at
+  least ``A - D`` at the prices. A model with no other states has ``y`` among its labellings, and the full
   table of that model must have nothing better than ``v``.
 
-Every ``A`` is computed again, by plain inference with the prices in the scores. Nothing here looks at how the
+Every ``A`` is recomputed, by plain inference with the prices in the scores. Nothing here depends on how the
 search went.
 """
 
@@ -37,27 +37,27 @@ from tallytree.statistics.statistic import Statistic
 from tallytree.testing.sentences import check_sentences
 
 MOST_TALLIES = 1 << 21
-"""Of larger boxes, so many tallies are drawn."""
+"""Of larger boxes, this many tallies are sampled."""
 
 
 def check_bounds(solution: Solution) -> None:
-    """Verify what a solution by bounds rests on, by plain inference on models with prices in their scores.
+    """Verify the proof of a solution by bounds, by plain inference on models with prices in their scores.
 
-    The numbers of the certificate are computed again, and so is the proof: tallies outside the boxes cannot
-    be better, nor labellings beyond the budgets, and those within a budget are gone through by a whole table
-    over the few states that they can have. Of boxes with more than two million tallies, so many are drawn.
+    The numbers of the certificate are recomputed, and so is the proof: tallies outside the boxes cannot
+    be better, nor labellings beyond the budgets, and those within a budget are covered by a full table
+    over the few states that they can have. Of boxes with more than two million tallies, a sample is checked.
 
     Parameters
     ----------
     solution : Solution
-        Found with ``strategy="bounds"``, and not read from a file: it must remember what it was found by.
+        Found with ``strategy="bounds"``, and not read from a file: it must include its proof.
 
     Raises
     ------
     AssertionError
         With the numbers that do not agree.
     BudgetError
-        The budget leaves too many states for a whole table.
+        The budget leaves too many states for a full table.
 
     Examples
     --------
@@ -107,9 +107,9 @@ class _Checker:
             )
 
     def check_attained(self) -> None:
-        """Hold the answer itself against the budgets of the parts that it lies in.
+        """Check the answer itself against the budgets of the parts that contain it.
 
-        Boxes overlap in one case alone: a tally without loss under slack scaling has a part of its own.
+        Boxes overlap in only one case: a tally without loss under slack scaling has its own part.
         """
         evidence, labels = self.evidence, self.solution.assignment
         if evidence.model.key != self.solution.model.key:
@@ -121,7 +121,7 @@ class _Checker:
         for part in evidence.parts:
             regret = part.most - score - float(np.dot(part.prices, tally))
             assert regret >= -self.allowance, (
-                f"the solution is {-regret!r} above what the certificate says is the most"
+                f"the solution is {-regret!r} above the maximum of the certificate"
             )
             if all(a <= t <= b for a, t, b in zip(part.low, tally, part.high, strict=True)):
                 within.append(regret <= part.budget + self.allowance)
@@ -153,7 +153,7 @@ class _Checker:
         self._check_bounded(sums, scores, f"can lie beyond the budget {part.budget!r}")
 
     def check_within(self, part: Part) -> None:
-        """Labellings within the budget: a whole table over the states that they can have."""
+        """Labellings within the budget: a full table over the states that they can have."""
         evidence = self.evidence
         least = part.most - max(part.budget, 0.0) - 2 * self.allowance
         priced = self._priced(part.prices)
@@ -171,7 +171,7 @@ class _Checker:
         self._check_values(table.tallies[inside], table.scores[inside], "was not looked at")
 
     def _most(self, sums: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return what no labelling with each tally scores more than, by all passes."""
+        """Return an upper bound on the score of labellings with each tally, from all passes."""
         scores = np.full(len(sums), np.inf)
         for prices, most in self.passes.items():
             np.minimum(scores, most - sums @ np.array(prices), out=scores)
@@ -188,12 +188,12 @@ class _Checker:
         return Model.from_blocks(model.cardinalities, [*model.blocks, *counted])
 
     def _check_bounded(self, sums: NDArray[np.int64], scores: NDArray[np.float64], where: str) -> None:
-        """Check tallies whose scores are below bounds, and not below what all labellings score."""
+        """Check tallies whose scores are bounded above, and not below those of all labellings."""
         possible = scores - 2 * self.allowance >= lowest_score(self.evidence.model.blocks)
         self._check_values(sums[possible], scores[possible], where)
 
     def _check_values(self, sums: NDArray[np.int64], scores: NDArray[np.float64], where: str) -> None:
-        """No tally may be better than the answer with so large a score, up to rounding."""
+        """Check that no tally is better than the answer with such a score, up to rounding."""
         query, question = self.evidence.query, self.evidence.question
         tallies = as_seen(sums, query)
         rows = np.flatnonzero(tallies.allowed & (scores > -np.inf))
@@ -219,5 +219,5 @@ def _drawn(box: Wanted) -> NDArray[np.int64]:
 
 
 def _reach(statistic: Statistic) -> int:
-    """Return a number that no sum of sizes of its entries is beyond."""
+    """Return an upper bound on all sums of the magnitudes of its entries."""
     return sum(len(block) * int(np.abs(block.tables).max(initial=0)) for block in statistic.blocks)

@@ -1,4 +1,4 @@
-"""Answers held against enumeration."""
+"""Comparisons of answers with enumeration."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -17,15 +17,15 @@ from tallytree.statistics.statistic import Recipe, Statistic
 from tallytree.testing.enumeration import brute_force, score_of, score_tolerance, tally_of
 
 # --- the contract of a loss, checked against enumeration ----------------------------------------------------
-# A loss says three things of a labelling: what it costs by the definition, which tally it has, and what that
-# tally costs. They must agree on every labelling; then loss-augmented inference must find the best of them.
+# A loss defines three things: the cost of a labelling by definition, its tally, and the cost of that
+# tally. They must agree on every labelling; then loss-augmented inference must find the best of them.
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
 class SolutionLike(Protocol):
-    """What `check_solution` reads."""
+    """The interface needed by `check_solution`."""
 
     @property
     def score(self) -> float:
@@ -41,7 +41,7 @@ class SolutionLike(Protocol):
 
 
 class ProfileLike(Protocol):
-    """What `check_profile` reads."""
+    """The interface needed by `check_profile`."""
 
     @property
     def tallies(self) -> Integers:
@@ -56,7 +56,7 @@ class ProfileLike(Protocol):
 
 
 class DistributionLike(Protocol):
-    """What `check_distribution` reads."""
+    """The interface needed by `check_distribution`."""
 
     @property
     def tallies(self) -> Integers:
@@ -75,7 +75,7 @@ class DistributionLike(Protocol):
         """The number of labellings of each tally."""
 
     def marginals(self, tally: Any = None) -> Sequence[npt.NDArray[Any]]:
-        """Return each variable's distribution over its states, given a tally if there is one."""
+        """Return each variable's distribution over its states, optionally given a tally."""
 
 
 def check_solution(solution: SolutionLike, model: Model, statistics: Sequence[Statistic | Recipe]) -> None:
@@ -166,9 +166,9 @@ def check_loss(loss: Loss, model: Model, *, margins: tuple[float, ...] = (0.0, 0
     loss : Loss
         Bound to a truth that the model allows.
     model : Model
-        Of few labellings: they are enumerated.
+        With few labellings: they are enumerated.
     margins : tuple of float
-        The margins to look at the path of optima at.
+        The margins at which the path of optima is checked.
 
     Raises
     ------
@@ -183,7 +183,7 @@ def check_loss(loss: Loss, model: Model, *, margins: tuple[float, ...] = (0.0, 0
     >>> check_loss(tt.losses.FBeta([0, 1, 1, 0], background=0), model)
     """
     bound = loss.on(model)
-    assert loss.against(loss.truth) == loss, "against(truth) changes something else than the truth"
+    assert loss.against(loss.truth) == loss, "against(truth) changes something other than the truth"
     everything = brute_force(model, [])
     possible = everything.scores > -np.inf
     labellings, scores = everything.labellings[possible], everything.scores[possible]
@@ -208,13 +208,13 @@ def _check_range(loss: Loss, labellings: Integers, costs: Floats) -> None:
 
 
 def _check_reduction(loss: Loss, model: Model, labellings: Integers, costs: Floats) -> None:
-    """Every possible labelling is read off just one of the reduced model, with its score and its cost."""
+    """Every possible labelling has exactly one labelling of the reduced model, with its score and cost."""
     reduction = loss.reduce(model)
     reduced = _possible(reduction)
     found = {tuple(reduction.lift(z).tolist()): k for k, z in enumerate(reduced)}
     wanted = list(map(tuple, labellings.tolist()))
     assert len(found) == len(reduced), "two labellings of the reduced model are lifted to the same one"
-    assert set(found) == set(wanted), "the reduced model has not the labellings of the original"
+    assert set(found) == set(wanted), "the reduced model does not have the labellings of the original"
     order = [found[y] for y in wanted]
     expected, got = score_of(model, labellings), score_of(reduction.model, reduced)[order]
     np.testing.assert_allclose(got, expected, rtol=0, atol=score_tolerance(model), err_msg="scores differ")
@@ -232,7 +232,7 @@ def _check_values(values: Floats, costs: Floats, labellings: Integers, name: str
     if wrong.any():
         i = int(wrong.argmax())
         raise AssertionError(
-            f"{name} gives {values[i]} for the tally of {labellings[i].tolist()}, and loss(y) is {costs[i]}"
+            f"{name} gives {values[i]} for the tally of {labellings[i].tolist()}, but loss(y) is {costs[i]}"
         )
 
 

@@ -43,7 +43,7 @@ def score_of(model: Model, labellings: npt.ArrayLike) -> Floats:
 
 
 def tally_of(statistic: Statistic, labellings: npt.ArrayLike) -> Integers:
-    """Return ``G(y)``, capped where the statistic is, for each row ``y`` of `labellings`."""
+    """Return ``G(y)``, capped if the statistic is, for each row ``y`` of `labellings`."""
     total = _sum_at(factors_of(statistic.blocks), np.atleast_2d(labellings), np.int64)
     return total if statistic.cap is None else np.minimum(total, statistic.cap)
 
@@ -58,7 +58,7 @@ def _sum_at(
 
 
 def score_tolerance(model: Model) -> float:
-    """Return how far two ways to add up the same scores may differ: ``64 · eps · Σ max |f|``."""
+    """Return how far two sums of the same scores may differ: ``64 · eps · Σ max |f|``."""
     largest = [
         np.abs(table, where=table > -np.inf, out=np.zeros_like(table)).max()
         for _, table in factors_of(model.blocks)
@@ -70,7 +70,7 @@ def score_tolerance(model: Model) -> float:
 
 
 class Best(NamedTuple):
-    """A labelling, and what it is worth."""
+    """A labelling with its score, tally and value."""
 
     value: float
     score: float
@@ -108,7 +108,7 @@ class Enumeration:
     def _groups(self) -> tuple[Integers, Integers]:
         """The attainable tallies, and for each possible labelling the position of its tally."""
         tallies = self.tallies[self._possible]
-        # A constant first column: np.unique wants at least one.
+        # A constant first column, because np.unique needs at least one.
         keyed = np.column_stack([np.zeros(len(tallies), dtype=np.int64), tallies])
         unique, inverse = np.unique(keyed, axis=0, return_inverse=True)
         return unique[:, 1:], inverse.reshape(-1)
@@ -136,7 +136,7 @@ class Enumeration:
         return float(best + np.log(np.exp(self.scores - best).sum())) if best > -np.inf else -math.inf
 
     def probabilities(self) -> Floats:
-        """Return the probability of each attainable tally where ``p(y)`` is proportional to ``exp F(y)``."""
+        """Return the probability of each attainable tally if ``p(y)`` is proportional to ``exp F(y)``."""
         return np.asarray(np.exp(self.log_partitions() - self.log_partition()))
 
     def counts(self) -> tuple[int, ...]:
@@ -145,7 +145,7 @@ class Enumeration:
         return tuple(np.bincount(group, minlength=len(tallies)).tolist())
 
     def marginals(self, tally: Sequence[int] | None = None) -> list[Floats]:
-        """Return each variable's distribution over its states, given a tally if there is one."""
+        """Return each variable's distribution over its states, optionally given a tally."""
         chosen = self._possible
         if tally is not None:
             chosen = chosen & np.all(self.tallies == np.asarray(tally, dtype=np.int64), axis=1)
@@ -159,14 +159,14 @@ class Enumeration:
         return [probabilities.astype(np.float64) for probabilities in counted]
 
     def best(self, objective: Callable[..., Any] | None = None, where: Constraint | None = None) -> Best:
-        """Return the labelling of the largest ``H(F(y), G(y))``; ties go to the first tally.
+        """Return the labelling with the largest ``H(F(y), G(y))``; ties go to the first tally.
 
         Parameters
         ----------
         objective
             ``H``, elementwise on the arrays ``score, tally_1, ..., tally_P``. The default is the score.
         where
-            A constraint that the labelling has to satisfy.
+            A constraint that the labelling must satisfy.
         """
         rows = np.flatnonzero(self._possible)
         if where is not None:
@@ -213,7 +213,7 @@ def brute_force(model: Model, statistics: Sequence[Statistic | Recipe] = ()) -> 
     cardinalities = tuple(model.cardinalities.tolist())
     total = math.prod(cardinalities)
     if total > LABELLING_LIMIT:
-        raise ValueError(f"{total} labellings are too many to enumerate; at most {LABELLING_LIMIT} are")
+        raise ValueError(f"{total} labellings are too many to enumerate; the limit is {LABELLING_LIMIT}")
     labellings = np.indices(cardinalities, dtype=np.int64).reshape(len(cardinalities), total).T
     bound = tuple(statistic.on(model) for statistic in statistics)
     tallies = np.zeros((total, len(bound)), dtype=np.int64)

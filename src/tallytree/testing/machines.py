@@ -1,8 +1,8 @@
 """The contract of a machine, checked against enumeration.
 
-A machine says of every labelling whether it accepts it, and what it gives out (``machine.run``, which follows
-the moves one by one). The reduction of a model by the machine must have just the labellings that are
-accepted, each once, with its score and its outputs: in every encoding, for the best labelling, for all of
+A machine decides for every labelling whether it accepts it, with which outputs (``machine.run``, which
+follows the moves one by one). The reduction of a model by the machine must have exactly the accepted
+labellings, each once, with its score and its outputs: in every encoding, for the best labelling, for all of
 them in order, and for sums and counts over them.
 """
 
@@ -23,7 +23,7 @@ from tallytree.transducers.machine import Machine
 
 
 def accepted(machine: Machine, model: Model) -> Enumeration:
-    """Return the labellings of a small model that a machine accepts, with its outputs for tallies."""
+    """Return the labellings of a small model that a machine accepts, with its outputs as tallies."""
     everything = brute_force(model)
     alphabets = alphabets_of(model)
     runs = [
@@ -73,9 +73,9 @@ def check_reduction(reduction: Reduction, expected: Enumeration) -> None:
     Parameters
     ----------
     reduction : Reduction
-        Its own statistics are looked at, in order.
+        Its own statistics are checked, in order.
     expected : Enumeration
-        Some labellings of the original model, with the tallies of those statistics.
+        Labellings of the original model, with the tallies of those statistics.
     """
     possible = expected.scores > -np.inf
     tolerance = score_tolerance(expected.model)
@@ -95,13 +95,13 @@ def check_reduction(reduction: Reduction, expected: Enumeration) -> None:
     ranked = list(iter_best(reduction, reduction.statistics))
     for solution in ranked:
         y = tuple(solution.assignment.tolist())
-        assert y in known, f"{y} is not among the labellings, or comes twice"
+        assert y in known, f"{y} is not one of the labellings, or occurs twice"
         score, tally = known.pop(y)
         assert abs(solution.score - score) <= tolerance, f"{y} scores {score}, not {solution.score}"
         assert tuple(solution.tally) == tally, f"{y} has the tally {tally}, not {solution.tally}"
     assert not known, f"{next(iter(known))} is missing"
     falls = all(a.score >= b.score - tolerance for a, b in pairwise(ranked))
-    assert falls, "the labellings do not come in order"
+    assert falls, "the labellings are not in order"
     if possible.any():
         _check_sums(reduction, expected)
 

@@ -45,7 +45,7 @@ def _grid(rng: np.random.Generator, variables: int) -> Scopes:
 
 
 def _triples(rng: np.random.Generator, variables: int) -> Scopes:
-    # Factors of two or three variables that lie anywhere.
+    # Factors of two or three arbitrary variables.
     sizes = np.minimum(rng.integers(2, 4, size=variables), variables)
     return [tuple(rng.choice(variables, size, replace=False).tolist()) for size in sizes]
 
@@ -64,7 +64,7 @@ SHAPES: dict[str, Callable[[np.random.Generator, int], Scopes]] = {
     "triples": _triples,
     "disconnected": _disconnected,
 }
-"""The shapes of `random_model`: each gives the scopes of the factors of more than one variable."""
+"""The shapes of `random_model`: each gives the scopes of the factors with more than one variable."""
 
 
 def random_model(
@@ -85,23 +85,23 @@ def random_model(
     Parameters
     ----------
     rng
-        The source of randomness, or its seed; the model is a function of it and of the parameters.
+        The random generator, or its seed; the model is a function of it and of the parameters.
     shape
         A key of `SHAPES`.
     variables, states
-        The number of variables, and the largest number of states of one.
+        The number of variables, and the largest number of states of a variable.
     single_state
-        The probability that a variable has one state only.
+        The probability that a variable has only one state.
     forbidden
         The probability that an entry of a factor is ``-inf``.
     feasible
-        Whether at least one labelling keeps a score above ``-inf``.
+        Whether at least one labelling has a score above ``-inf``.
     ties
-        Whether scores are small integers, so that many labellings score the same.
+        Whether scores are small integers, so that many labellings have the same score.
     constants
         The number of factors without variables.
     repeated
-        The number of further factors on scopes that have one already, in any order of the variables.
+        The number of additional factors on existing scopes, in any order of the variables.
 
     Examples
     --------
@@ -145,9 +145,9 @@ def random_statistics(
     Parameters
     ----------
     rng
-        The source of randomness, or its seed.
+        The random generator, or its seed.
     model
-        The model; only its scopes and cardinalities are looked at.
+        The model; only its scopes and cardinalities are used.
     count
         The number of statistics.
     low, high
@@ -161,7 +161,7 @@ def random_statistics(
     constants
         The number of entries without variables in each statistic.
     local
-        Whether every scope is part of the scope of a factor of the model. Otherwise scopes are drawn freely.
+        Whether every scope is part of the scope of a factor of the model. Otherwise scopes are arbitrary.
 
     Examples
     --------
@@ -199,6 +199,6 @@ def _random_scores(rng: np.random.Generator, lengths: Integers, ties: bool) -> F
 
 
 def _random_cap(rng: np.random.Generator, tables: Sequence[Integers]) -> int:
-    """Draw a cap between the smallest and the largest sum of the tables, and a little beyond."""
+    """Draw a cap between the smallest and the largest sum of the tables, and slightly beyond."""
     smallest, largest = sum(int(table.min()) for table in tables), sum(int(table.max()) for table in tables)
     return int(rng.integers(smallest - 1, largest + 2))

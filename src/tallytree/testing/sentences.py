@@ -1,7 +1,7 @@
-"""The certificate of a search for sentences, verified: every pass again, every tally of every box.
+"""Verification of the certificate of a search for sentences: every pass and every tally of every box.
 
-Written from the definitions: passes go over the words that n-grams need, in dictionaries; the least score
-that a tally needs is computed for all tallies, and no use is made of what makes the search fast.
+Written from the definitions: passes go over the words that n-grams need, with dictionaries; the score
+required by a tally is computed for all tallies, without the shortcuts that make the search fast.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Charges = dict[tuple[int, tuple[int, ...]], float]
 
 
 def check_sentences(solution: Solution, evidence: SentenceEvidence) -> None:
-    """Verify what a sentence found by bounds rests on.
+    """Verify the proof of a sentence found by bounds.
 
-    The shares of what counts are such that charges never exceed what is paid; at the prices of each pass no
-    sentence has more than the certificate says; the budget of each box is enough for all of its tallies; and
+    The shares must be such that charges never exceed the price; at the prices of each pass no
+    sentence has more than the certificate says; the budget of each box suffices for all of its tallies; and
     every other tally, of every length, is ruled out by a pass.
 
     Raises
@@ -51,7 +51,7 @@ def check_sentences(solution: Solution, evidence: SentenceEvidence) -> None:
 
 
 def _check_shares(evidence: SentenceEvidence, one: SentencePart) -> None:
-    """Hold the shares against what an n-gram may count, or an increasing map of positions to places."""
+    """Check the shares against how often an n-gram may count, or an increasing map of positions."""
     shares = evidence.shares[one.split]
     assert shares.shape == (one.length, len(evidence.units))
     assert (shares >= 0).all() and (shares <= 1).all()
@@ -69,7 +69,7 @@ def _check_shares(evidence: SentenceEvidence, one: SentencePart) -> None:
 def _check_length(
     solution: Solution, evidence: SentenceEvidence, chain: _Chain, length: int, tolerance: float
 ) -> None:
-    """Hold every tally of a length against the boxes and the passes."""
+    """Check every tally of a length against the boxes and the passes."""
     shift = evidence.truth_score if evidence.scaling == "margin" else 0.0
     value, passes = solution.value + shift, [one for one in evidence.passes if one.length == length]
     if not passes:
@@ -87,13 +87,13 @@ def _check_length(
         assert worst <= max(part.part.budget, 0.0) + tolerance, (
             f"a tally allows the regret {worst!r}, beyond the budget {part.part.budget!r}"
         )
-    for one in passes:  # what is left can beat the value by more than rounding
+    for one in passes:  # tallies that could beat the value by more than rounding
         left &= _reach(one, tallies) > need + tolerance
     assert not left.any(), f"nothing rules out the tallies {tallies[left].tolist()}"
 
 
 def _reach(part: SentencePart, tallies: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the most that a sentence with each tally can score; where it has what is forbidden, no bound."""
+    """Return an upper bound on the score of a sentence with each tally; infinite for forbidden ones."""
     finite = np.array([0.0 if price == np.inf else price for price in part.part.prices])
     forbidden = (tallies[:, np.isinf(part.part.prices)] > 0).any(axis=1)
     return np.where(forbidden, np.inf, part.part.most + tallies @ finite)
@@ -114,7 +114,7 @@ class _Chain:
         self.tallies = _tallies(self.measured)
 
     def lengths(self) -> Iterator[int]:
-        """Go through the lengths that end labels can fill up."""
+        """Iterate over the lengths that can be padded with end labels."""
         size = len(self.words)
         for length in range(size, -1, -1):
             if length < size and self.end not in self.words[length]:
@@ -122,7 +122,7 @@ class _Chain:
             yield length
 
     def units(self) -> Iterator[tuple[tuple[int, ...], int, int]]:
-        """Go through what counts, each as often as it does."""
+        """Iterate over the units that count, with repetitions."""
         kind, clip = self.measured.kind, self.measured.clip
         for i, one in enumerate(self.references if kind == "rouge-l" else ()):
             yield from (((word,), i, -1) for word in one)
@@ -141,7 +141,7 @@ class _Chain:
                 )
 
     def charges(self, one: SentencePart) -> Charges:
-        """Return what each n-gram is charged where it ends, at the prices of a pass."""
+        """Return the charge of each n-gram where it ends, at the prices of a pass."""
         charges: Charges = {}
         for u, (words, tally, _) in enumerate(self.evidence.units):
             for t in range(one.length):
@@ -151,7 +151,7 @@ class _Chain:
         return charges
 
     def most(self, length: int, charges: Charges) -> float:
-        """Return the most that a sentence of a length has less its charges."""
+        """Return the maximum of score minus charges over the sentences of a length."""
         kept = max([len(words) for _, words in charges], default=1)
         best: dict[tuple[int, ...], tuple[float, int]] = {(): (0.0, 0)}
         for t in range(len(self.words)):
@@ -170,7 +170,7 @@ class _Chain:
         return max((score for score, _ in best.values()), default=-np.inf)
 
     def tallies_of(self, length: int) -> NDArray[np.int64]:
-        """Return all tallies that sentences of a length can have, and perhaps some that they cannot."""
+        """Return all tallies that sentences of a length can have, and possibly some that they cannot."""
         refs, measured = self.references, self.measured
         if measured.kind == "bleu":
             ranges = [range(max(length - n, 0) + 1) for n in range(measured.order)]
@@ -179,15 +179,15 @@ class _Chain:
         else:
             ranges = [range(max(length - measured.order + 1, 0) * len(refs) + 1)]
         grid = np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1).reshape(-1, len(ranges))
-        if measured.kind != "rouge-l":  # no more than what there is may count
+        if measured.kind != "rouge-l":  # limited by the number of n-grams
             for tally in range(self.tallies):
                 caps = [np.inf if cap < 0 else cap for _, at, cap in self.units() if at == tally]
                 grid = grid[grid[:, tally] <= sum(caps)]
-        clipped = measured.kind == "bleu" and measured.clip  # then longer n-grams are no more
+        clipped = measured.kind == "bleu" and measured.clip  # then longer n-grams cannot be more frequent
         return grid[(np.diff(grid, axis=1) <= 0).all(axis=1)] if clipped else grid
 
     def loss(self, length: int, tallies: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Compute the loss of tallies by its definition."""
+        """Compute the loss of tallies by definition."""
         refs, order, square = self.measured.references, self.measured.order, self.measured.beta**2
         if self.measured.kind == "bleu":
             closest = min((abs(len(one) - length), len(one)) for one in refs)[1]
@@ -205,7 +205,7 @@ class _Chain:
         return np.asarray(np.maximum(0.0, 1 - parts.mean(axis=1)))
 
     def need(self, value: float, losses: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the least score that gives more than a value."""
+        """Return the smallest score that gives more than a value."""
         asked = self.evidence
         if asked.scaling == "margin":
             return np.asarray(value - asked.margin * losses)
@@ -214,7 +214,7 @@ class _Chain:
         return np.where(some, least, np.inf)
 
     def value(self, score: float, losses: NDArray[np.float64]) -> Any:
-        """Compute what is maximised."""
+        """Compute the maximised value."""
         asked = self.evidence
         if asked.scaling == "margin":
             return score + asked.margin * losses

@@ -1,6 +1,6 @@
 """Layers for PyTorch: exact structured distributions, losses and decoders, with gradients.
 
-It needs more than the rest of the library: ``pip install "tallytree[torch]"``.
+It has additional dependencies: ``pip install "tallytree[torch]"``.
 
 >>> import torch
 >>> import tallytree.torch as ttt
@@ -14,7 +14,7 @@ try:
     import torch as _torch  # noqa: F401
 except ImportError as error:
     raise ImportError(
-        f"tallytree.torch needs {error.name}: install the extra, pip install 'tallytree[torch]'",
+        f"tallytree.torch needs {error.name}; install it with pip install 'tallytree[torch]'",
         name=error.name,
     ) from error
 

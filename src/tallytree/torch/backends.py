@@ -1,7 +1,7 @@
-"""Which code answers for tensors on a device.
+"""The backend for tensors on a device.
 
-A backend is a module with functions of :mod:`tallytree.torch.cpu`, all or some of them, on tensors of one
-kind of device. What it does not have is answered for on the CPU, and the results are moved back.
+A backend is a module with the functions of :mod:`tallytree.torch.cpu`, or some of them, for tensors on one
+kind of device. Missing functions run on the CPU, and the results are moved back.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _IN_WORDS = {"models": "one sentence after the other", "charts": "one tree after
 
 
 def backend_of(device: torch.device, function: str) -> Backend:
-    """Return what answers for tensors on a device, given the function that is needed."""
+    """Return the backend for tensors on a device, given the function that is needed."""
     module = _module(device)
     if module is not None and hasattr(module, function):
         return Backend(module, device, looks=module is not cpu)

@@ -1,4 +1,4 @@
-"""Distributions over the taggings of sentences: ``p(y) ∝ exp F(y)``, scores given by tensors."""
+"""Distributions over the taggings of sentences: ``p(y) ∝ exp F(y)``, with scores as tensors."""
 
 from __future__ import annotations
 
@@ -41,22 +41,22 @@ class Chain(Structured):
     """The distribution over the taggings of each sentence of a batch.
 
     The score of a tagging is ``F(y) = Σ emissions[t, y[t]] + Σ transitions[y[t], y[t + 1]]``, and its
-    probability is proportional to ``exp F(y)``. Everything is exact and computed in float64; answers have the
-    dtype and the device of the scores.
+    probability is proportional to ``exp F(y)``. Everything is exact and computed in float64; results have the
+    dtype and device of the scores.
 
     Parameters
     ----------
     emissions : tensor of shape (B, T, C)
         The scores of C tags at T positions of B sentences; -inf forbids a tag.
     transitions : tensor of shape (C, C) or (B, T - 1, C, C)
-        The scores of a tag followed by another, from row to column: one table for all, or one for each two
+        The scores of pairs of tags, from row to column: one table for all, or one for each pair of
         neighbouring positions.
     lengths : tensor or list of B int, optional
-        How many positions each sentence has, from 1; by default T. What lies beyond is never looked at.
+        The number of positions of each sentence, at least 1; T by default. Positions beyond are ignored.
     mask : bool tensor of shape (B, T), optional
         The same, as ones followed by zeros.
     states : sequence of str, optional
-        The names of the tags, by which statistics may speak of them.
+        The names of the tags, for use in statistics.
 
     Examples
     --------
@@ -125,12 +125,12 @@ class Chain(Structured):
         Parameters
         ----------
         tags : int tensor of shape (B, T), or (..., B, T)
-            Tags from 0; those in the padding are not looked at.
+            Tags from 0; those in the padding are ignored.
 
         Returns
         -------
         tensor of shape (B,), or (..., B)
-            -inf for a tagging that is forbidden: all derivatives are then 0.
+            -inf for a forbidden tagging, whose derivatives are all 0.
         """
         if not isinstance(tags, Tensor) or tags.ndim == 2:
             return log_prob(self._given, self._ends, whole_tags(tags, self.emissions))
@@ -160,10 +160,10 @@ class Chain(Structured):
 
     @cached_property
     def pair_marginals(self) -> Tensor:
-        """The expected number of each two neighbouring tags; no gradient.
+        """The expected number of each pair of neighbouring tags; no gradient.
 
-        Of shape (B, T - 1, C, C), the probabilities at each place, where transitions have that shape;
-        otherwise summed over all of them, of shape (C, C).
+        Of shape (B, T - 1, C, C), with the probabilities at each position, if transitions have that shape;
+        otherwise summed over all positions, of shape (C, C).
         """
         return self._slopes[1]
 
@@ -171,16 +171,16 @@ class Chain(Structured):
 
     @eager
     def tally(self, *statistics: Any) -> Tally:
-        """Return the distribution of tallies: ``log Σ exp F(y)`` of each, with gradient.
+        """Return the distribution of the tally, with ``log Σ exp F(y)`` for each value, with gradient.
 
         Parameters
         ----------
         *statistics : Statistic or Recipe
-            What is counted, as in ``tt.count(state=1)``; several are counted together.
+            The statistics, such as ``tt.count(state=1)``; several are counted jointly.
 
         Examples
         --------
-        How likely it is that two of three tags are 1:
+        The probability that two of three tags are 1:
 
         >>> import tallytree as tt
         >>> chain = Chain(torch.zeros(1, 3, 2), torch.zeros(2, 2))
@@ -206,21 +206,21 @@ class Chain(Structured):
     @cached_property
     @eager
     def argmax(self) -> Tensor:
-        """The tags of the highest score, of shape (B, T); 0 in the padding."""
+        """The tags with the highest score, of shape (B, T); 0 in the padding."""
         functions, scores = self._prepared("viterbi")
         found: Tensor = functions.viterbi(scores)
         return found.to(self.emissions.device)
 
     @eager
     def sample(self, sample_shape: Sequence[int] = (), generator: torch.Generator | None = None) -> Tensor:
-        """Draw taggings exactly.
+        """Draw exact samples.
 
         Parameters
         ----------
         sample_shape : tuple of int
-            How many: ``sample((n,))`` is of shape (n, B, T), ``sample()`` of shape (B, T).
+            The number of samples: ``sample((n,))`` has shape (n, B, T), ``sample()`` has shape (B, T).
         generator : torch.Generator, optional
-            The source of randomness, on the CPU; by default PyTorch's own.
+            The random generator, on the CPU; PyTorch's default otherwise.
         """
         shape = torch.Size(sample_shape)
         size = shape.numel(), *self.emissions.shape[:2]
@@ -229,7 +229,7 @@ class Chain(Structured):
         drawn: Tensor = functions.sample(scores, uniforms.to(scores.emissions.device))
         return drawn.to(self.emissions.device).reshape(*shape, *size[1:])
 
-    # --- what the verbs of all structures take --------------------------------------------------------------
+    # --- the interface of all structures --------------------------------------------------------------------
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:

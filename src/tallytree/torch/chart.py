@@ -30,7 +30,7 @@ _SPAN, _WORD, _LETTER = "@span", "·word", "w"
 
 @lru_cache(maxsize=64)
 def _grammar(labels: tuple[str, ...]) -> Grammar:
-    """Return the grammar of all binary trees whose constituents, words included, have one label each."""
+    """Return the grammar of all binary trees whose constituents, including words, have one label each."""
     return Grammar(
         {(label, _SPAN, _SPAN): 0.0 for label in labels},
         {**{(label, _WORD): 0.0 for label in labels}, **{(_SPAN, label): 0.0 for label in labels}},
@@ -43,21 +43,21 @@ def _grammar(labels: tuple[str, ...]) -> Grammar:
 class Chart(Structured):
     """The distribution over the binary trees of each sentence of a batch.
 
-    A tree over T words has 2T - 1 constituents: one for each word, and T - 1 that consist of two others. Its
-    score is the sum of the scores of their spans and labels, and its probability is proportional to the
-    exponential of that.
+    A tree over T words has 2T - 1 constituents: one for each word, and T - 1 that combine two others. Its
+    score is the sum of the scores of its labelled spans, and its probability is proportional to the
+    exponential of the score.
 
     Parameters
     ----------
     scores : tensor of shape (B, T, T), or (B, T, T, C)
-        ``scores[b, i, j, c]`` is that of a constituent from word i to word j, both included, with label c; of
-        others, with ``j < i``, nothing is looked at. -inf forbids a constituent.
+        ``scores[b, i, j, c]`` is for a constituent from word i to word j, inclusive, with label c;
+        entries with ``j < i`` are ignored. -inf forbids a constituent.
     lengths : tensor or list of B int, optional
-        How many words each sentence has; by default T.
+        The number of words of each sentence; T by default.
     mask : bool tensor of shape (B, T), optional
         The same, as ones followed by zeros.
     labels : sequence of str, optional
-        The names of the C labels, by which statistics such as ``tt.parsing.count("NP")`` speak of them; by
+        The names of the C labels, for use in statistics such as ``tt.parsing.count("NP")``; by
         default their numbers, ``"0"``, ``"1"``, ….
 
     Examples
@@ -86,7 +86,7 @@ class Chart(Structured):
         count = scores.shape[3] if scores.ndim == 4 else 1
         names = tuple(map(str, range(count))) if labels is None else tuple(labels)
         if len(names) != count or len(set(names)) != count:
-            raise ModelError(f"there are {count} labels, so labels has as many different names, got {names}")
+            raise ModelError(f"labels must have {count} distinct names, one per label, got {names}")
         self.labels, self._rules = names, _grammar(names)
 
     # --- sums ----------------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ class Chart(Structured):
         return attached(evaluate, self.scores)
 
     def _gathered(self, gains: Sequence[float], slopes: Sequence[Any]) -> Tensor:
-        """Return derivatives by scores, from those of each sentence by those of its forest."""
+        """Return derivatives with respect to scores, from those of each sentence's forest."""
         whole = np.zeros(self._full_shape)
         for number, (gain, slope) in enumerate(zip(gains, slopes, strict=True)):
             length = len(slope) - 1
@@ -116,21 +116,21 @@ class Chart(Structured):
 
     @cached_property
     def _order(self) -> list[int]:
-        """The places of the labels in the grammar's order."""
+        """The positions of the labels in the grammar's order."""
         return [self._rules.labels.index(label) for label in self.labels]
 
     @eager
     def tally(self, *statistics: Any) -> Tally:
-        """Return the distribution of tallies: ``log Σ exp F(tree)`` of each, with gradient.
+        """Return the distribution of the tally, with ``log Σ exp F(tree)`` for each value, with gradient.
 
         Parameters
         ----------
         *statistics : TreeStatistic
-            What is counted, as in ``tt.parsing.count("NP")``; several are counted together.
+            The statistics, such as ``tt.parsing.count("NP")``; several are counted jointly.
 
         Examples
         --------
-        How many constituents of the second of two labels are expected:
+        The expected number of constituents with the second of two labels:
 
         >>> import tallytree as tt
         >>> chart = Chart(torch.zeros(1, 3, 3, 2))
@@ -139,9 +139,9 @@ class Chart(Structured):
         """
         for one in statistics:
             if not isinstance(one, TreeStatistic):
-                raise ModelError(f"what is counted in trees is as in tt.parsing.count('NP'), got {one!r}")
+                raise ModelError(f"expected a statistic such as tt.parsing.count('NP'), got {one!r}")
         if not statistics:
-            raise ModelError("a tally is of one statistic or more, as in tally(tt.parsing.count('NP'))")
+            raise ModelError("tally() needs at least one statistic, as in tally(tt.parsing.count('NP'))")
         known = [distribution(forest, statistics) for forest in self.subjects()]
         tallies = np.concatenate([one.tallies for one in known])
         low, high = tallies.min(axis=0), tallies.max(axis=0)
@@ -169,11 +169,11 @@ class Chart(Structured):
         Parameters
         ----------
         trees : int tensor of shape (..., B, T, T[, C])
-            Ones where there are constituents. Whether they make up a tree is not looked at.
+            Ones where there are constituents. Whether they form a tree is not checked.
         """
         if not isinstance(trees, Tensor) or trees.shape[-self.scores.ndim :] != self.scores.shape:
             got = shape_of(trees) if isinstance(trees, Tensor) else type(trees).__name__
-            raise ModelError(f"trees are ones in tensors of shape {shape_of(self.scores)}, got {got}")
+            raise ModelError(f"trees must be tensors of ones of shape {shape_of(self.scores)}, got {got}")
         check_devices(scores=self.scores, trees=trees)
         chosen = torch.where(trees != 0, self.scores.double(), 0.0)
         return chosen.flatten(1 - self.scores.ndim).sum(-1).to(self.scores.dtype)
@@ -181,25 +181,25 @@ class Chart(Structured):
     @cached_property
     @eager
     def argmax(self) -> Tensor:
-        """The tree of the highest score of each sentence: ones where it has constituents."""
+        """The tree with the highest score for each sentence: ones where it has constituents."""
         best = [self._written(forest.best(), number) for number, forest in enumerate(self.subjects())]
         return torch.stack(best).to(self.device)
 
     @eager
     def sample(self, sample_shape: Sequence[int] = (), generator: torch.Generator | None = None) -> Tensor:
-        """Draw trees exactly.
+        """Draw exact samples.
 
         Parameters
         ----------
         sample_shape : tuple of int
-            How many: ``sample((n,))`` is of shape (n, B, T, T[, C]).
+            The number of samples: ``sample((n,))`` has shape (n, B, T, T[, C]).
         generator : torch.Generator, optional
-            The source of randomness, on the CPU; by default PyTorch's own.
+            The random generator, on the CPU; PyTorch's default otherwise.
         """
         return self.draw(sample_shape, generator)
 
     def trees(self, indicators: Tensor) -> list[Tree]:
-        """Return a tree of each sentence, given as ones in a tensor, as trees of the library.
+        """Convert one tree per sentence, given as ones in a tensor, to :class:`Tree` objects.
 
         Examples
         --------
@@ -223,11 +223,11 @@ class Chart(Structured):
             return made(0, length - 1)
         except (KeyError, StopIteration):
             raise ModelError(
-                "the ones are not those of a binary tree: all words, the sentence, and two parts of each "
-                "constituent that is longer than a word"
+                "the ones do not form a binary tree: they must include all words, the whole sentence, and "
+                "two parts of each constituent longer than a word"
             ) from None
 
-    # --- what the verbs of all structures take --------------------------------------------------------------
+    # --- the interface of all structures --------------------------------------------------------------------
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -239,7 +239,7 @@ class Chart(Structured):
         return Chart(tensors[0], self.lengths, labels=self.labels)
 
     def subjects(self) -> list[Any]:
-        """Return the sentences as forests, for all that the library can do with one (:class:`Forest`)."""
+        """Return the sentences as forests, for use with the rest of the library (:class:`Forest`)."""
         return self._forests
 
     @cached_property
@@ -275,7 +275,7 @@ class Chart(Structured):
 
 
 def _summed(forest: Forest) -> tuple[float, Any]:
-    """Return the log-partition of a forest and expected constituents; -inf and none where it has no tree."""
+    """Return the log-partition of a forest and expected constituents; -inf and zeros if it has no tree."""
     try:
         value, counts = forest.sums()
     except InfeasibleError:

@@ -1,4 +1,4 @@
-"""A distribution given a condition on tallies: ``p(y | the condition holds)``."""
+"""Distributions conditioned on tallies: ``p(y | the condition holds)``."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from tallytree.torch.tally import Tally
 
 
 def checked_condition(condition: Any) -> Constraint:
-    """Return a condition on tallies, or say what is wrong with it."""
+    """Return a condition on tallies; raise an error if it is invalid."""
     if not isinstance(condition, Constraint):
         raise ModelError(
-            f"a condition is a comparison of tallies, as in chain.tally(count) == 3, got {condition!r}"
+            f"a condition must compare tallies, as in chain.tally(count) == 3, got {condition!r}"
         )
     if condition.reducing:
         raise ModelError(
-            f"'{condition}' is not a condition on tallies alone; topk(k, where=…) takes any constraint"
+            f"'{condition}' is not a condition on tallies alone; use topk(k, where=…) for other constraints"
         )
     return condition
 
 
 class Conditioned:
-    """The distribution over the structures that satisfy a condition, made by :meth:`Chain.given`.
+    """The distribution over the structures that satisfy a condition, as returned by :meth:`Chain.given`.
 
-    It has the verbs of :class:`Chain` and :class:`Chart`.
+    It has the methods of :class:`Chain` and :class:`Chart`.
 
     Attributes
     ----------
     whole : Chain or Chart
         The distribution without the condition.
     condition : Constraint
-        What holds.
+        The condition.
 
     Examples
     --------
@@ -83,12 +83,12 @@ class Conditioned:
 
     @kept
     def log_partition(self) -> Tensor:
-        """``log Σ exp F(y)`` over what satisfies the condition, with gradient."""
+        """``log Σ exp F(y)`` over the structures that satisfy the condition, with gradient."""
         return logsumexp(self._tally.logits.flatten(1), 1)
 
     @property
     def log_condition(self) -> Tensor:
-        """The log-probability of the condition itself, for each sentence, with gradient."""
+        """The log-probability of the condition itself for each sentence, with gradient."""
         return self.log_partition - self.whole.log_partition
 
     @eager
@@ -109,7 +109,7 @@ class Conditioned:
     @cached_property
     @eager
     def marginals(self) -> Tensor:
-        """How likely each part is, given the condition, of the shape of the scores; no gradient."""
+        """The probability of each part given the condition, with the shape of the scores; no gradient."""
         leaves = [one.detach().requires_grad_() for one in self.whole.tensors]
         with torch.enable_grad():
             total = Conditioned(self.whole.with_tensors(*leaves), self.condition).log_partition.sum()
@@ -118,7 +118,7 @@ class Conditioned:
     @cached_property
     @eager
     def argmax(self) -> Tensor:
-        """The structure of the highest score among those that satisfy the condition."""
+        """The structure with the highest score among those that satisfy the condition."""
         found = self.whole.topk(1, self.condition)
         missing = torch.nonzero(found.scores[0] == -torch.inf)
         if len(missing):
@@ -139,7 +139,7 @@ class Conditioned:
 
 
 def logsumexp(logits: Tensor, dimension: int) -> Tensor:
-    """Return the log of a sum of exponentials; where all of them are 0, -inf with derivatives that are 0."""
+    """Return the log of a sum of exponentials; if all of them are 0, -inf with zero derivatives."""
     nothing = (logits == -torch.inf).all(dimension, keepdim=True)
     safe = torch.logsumexp(logits.masked_fill(nothing, 0.0), dimension)
     return safe.masked_fill(nothing.squeeze(dimension), -torch.inf)

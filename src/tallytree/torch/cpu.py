@@ -1,7 +1,7 @@
-"""Answers for tensors on the CPU, by the library's native batches.
+"""The CPU backend, using the library's native batches.
 
 These are the functions of a backend: they take :class:`~tallytree.torch.functions.Scores`. Those with
-derivatives return values and a function of what is gained with each of them.
+derivatives return values and their vector-Jacobian product.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 
 
 def laid(scores: Scores) -> LaidChains:
-    """Return scores as native code takes them: the same memory."""
+    """Return scores in the form for native code, without copying."""
     return LaidChains.padded(scores.emissions.numpy(), scores.transitions.numpy(), scores.lengths.numpy())
 
 
 def check(scores: Scores) -> None:
-    """Refuse scores that mean nothing; padding may."""
+    """Raise an error for invalid scores, except in padding."""
     check_scores(laid(scores), np.arange(len(scores.lengths)))
 
 
@@ -102,10 +102,10 @@ def _pulled(
     again: Callable[[Floats], ChainSums],
     put: Callable[[ChainSums], Slopes],
 ) -> Pull:
-    """Return how gains are shared out, given the derivatives for gains of 1.
+    """Return the vector-Jacobian product, given the derivatives for gains of 1.
 
-    Transitions that all sentences share have one derivative, summed over sentences: with gains that differ,
-    it is computed again.
+    Transitions shared by all sentences have one derivative, summed over sentences: if gains differ,
+    it is recomputed.
     """
 
     def pull(gain: Tensor) -> Slopes:
@@ -154,7 +154,7 @@ def marginals(scores: Scores) -> tuple[Tensor, Pull]:
 
 
 def tallied(scores: Scores, statistics: Counted, names: Names) -> tuple[Tensor, Pull, tuple[int, ...]]:
-    """Return the log-partition of every tally of each sentence, and the least tally of each statistic."""
+    """Return the log-partition of every tally of each sentence, and the smallest tally of each statistic."""
     found = TalliedChains(laid(scores), statistics, names, torch.get_num_threads())
 
     def pull(gain: Tensor) -> Slopes:
@@ -226,12 +226,12 @@ def _most_violated(
 
 
 def loss_bytes(scores: Scores, loss: Loss, names: Names, tags: Tensor, summed: bool) -> int:
-    """Return 0: no memory of a device is taken."""
+    """Return 0: no device memory is used."""
     return 0
 
 
 def viterbi(scores: Scores) -> Tensor:
-    """Return the tags of the highest score; 0 in the padding."""
+    """Return the tags with the highest score; 0 in the padding."""
     found = best_laid_chains(laid(scores), torch.get_num_threads())
     return torch.from_numpy(found).view(scores.emissions.shape[:2])
 

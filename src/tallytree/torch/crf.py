@@ -1,4 +1,4 @@
-"""A conditional random field as a module, with the signature of pytorch-crf's."""
+"""A conditional random field as a module, with the interface of pytorch-crf."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from tallytree.torch.inputs import Ends, checked_chain, whole_tags
 
 
 class CRF(nn.Module):
-    """A linear-chain CRF: scores of transitions, of first and of last tags, which are learned.
+    """A linear-chain CRF with learned scores of transitions, first tags and last tags.
 
-    It takes the place of ``torchcrf.CRF``: the same arguments, the same parameters (so that saved weights can
-    be loaded), the same defaults.
+    A drop-in replacement for ``torchcrf.CRF``: the same arguments, the same parameters (so that saved weights
+    can be loaded), the same defaults.
 
     Parameters
     ----------
     num_tags : int
         The number of tags.
     batch_first : bool
-        Whether the sentences are the first dimension of tensors, or the second one (the default).
+        Whether sentences are the first dimension of tensors, or the second (default).
 
     Attributes
     ----------
     start_transitions, end_transitions : Parameter of shape (num_tags,)
         Scores of the first and of the last tag.
     transitions : Parameter of shape (num_tags, num_tags)
-        Scores of a tag followed by another, from row to column.
+        Scores of pairs of tags, from row to column.
 
     Examples
     --------
@@ -70,9 +70,9 @@ class CRF(nn.Module):
         emissions : tensor of shape (T, B, num_tags), or (B, T, num_tags) with ``batch_first``
             The scores of tags at all positions.
         tags : int64 tensor of shape (T, B), or (B, T)
-            What is right.
+            The true tags.
         mask : bool tensor of the same shape, optional
-            Which positions are those of sentences: ones followed by zeros.
+            Which positions belong to sentences: ones followed by zeros.
         reduction : {"sum", "mean", "token_mean", "none"}
             Over sentences; ``"token_mean"`` is the sum divided by the number of positions.
         """
@@ -104,10 +104,10 @@ class CRF(nn.Module):
     ) -> tuple[Given, Ends]:
         if not isinstance(emissions, Tensor) or emissions.ndim != 3:
             got = emissions.ndim if isinstance(emissions, Tensor) else type(emissions).__name__
-            raise ModelError(f"emissions must have dimension of 3, got {got}")
+            raise ModelError(f"emissions must have 3 dimensions, got {got}")
         if emissions.shape[2] != self.num_tags:
             raise ModelError(
-                f"expected last dimension of emissions is {self.num_tags}, got {emissions.shape[2]}"
+                f"the last dimension of emissions must be {self.num_tags}, got {emissions.shape[2]}"
             )
         for name, other in (("tags", tags), ("mask", mask)):
             if isinstance(other, Tensor) and other.shape != emissions.shape[:2]:
@@ -121,7 +121,7 @@ class CRF(nn.Module):
         return Given(given, links, self.start_transitions, self.end_transitions), ends
 
     def _turned(self, tensor: Tensor) -> Tensor:
-        """Return a tensor with the sentences first."""
+        """Return a tensor with sentences as the first dimension."""
         return tensor if self.batch_first or not isinstance(tensor, Tensor) else tensor.transpose(0, 1)
 
     def __repr__(self) -> str:

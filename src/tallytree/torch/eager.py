@@ -1,4 +1,4 @@
-"""What ``torch.compile`` is kept out of: it breaks a graph there once, and traces the rest."""
+"""Functions that ``torch.compile`` does not trace: it breaks the graph there once, and traces the rest."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ R = TypeVar("R")
 
 
 def eager(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a function run as it stands in compiled models, too.
+    """Run a function eagerly in compiled models, too.
 
-    ``torch.compiler.disable`` does that, but loads the compiler, which takes seconds: so it is called only
-    where there is a compiler at work.
+    ``torch.compiler.disable`` does that, but loads the compiler, which takes seconds, so it is only called
+    while a compiler is active.
     """
 
     @wraps(function)

@@ -1,4 +1,4 @@
-"""Answers for tensors of one device that are computed on the CPU."""
+"""Results for tensors on another device, computed on the CPU."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How answers become part of PyTorch's graphs: values with their first derivatives.
+"""Autograd functions: values with their first derivatives.
 
-A backend computes values and returns, with them, a function that takes what a loss gains with each value to
-what it gains with each score. One autograd function serves all of them.
+A backend computes values and returns them with their vector-Jacobian product, which maps derivatives
+with respect to values to derivatives with respect to scores. One autograd function serves all of them.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ Compute = Callable[[Backend, Scores], tuple[Tensor, Pull]]
 
 
 class Given(NamedTuple):
-    """The scores as users have them, of any floating-point dtype and on any device; parts may be left out."""
+    """The scores given by the user, of any floating-point dtype and on any device; parts may be missing."""
 
     emissions: Tensor
     transitions: Tensor
@@ -140,11 +140,11 @@ def right_of(tags: Tensor, scores: Scores, backend: Backend) -> Tensor:
 
 
 Shares = Callable[[Tensor], Sequence[Tensor | None]]
-"""Derivatives by tensors, of what has given derivatives by values."""
+"""A vector-Jacobian product with respect to tensors."""
 
 
 class _Computed(torch.autograd.Function):
-    """Values, with what they gain with tensors."""
+    """Values, with their vector-Jacobian product."""
 
     @staticmethod
     def forward(ctx: Any, evaluate: Callable[[], tuple[Tensor, Shares]], *tensors: Tensor | None) -> Tensor:
@@ -183,8 +183,8 @@ class _Once(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gains: Tensor) -> Any:
         raise NotImplementedError(
-            "tallytree.torch has first derivatives alone, and a second one was asked for; call backward() "
-            "without create_graph=True, or detach what is differentiated again"
+            "tallytree.torch only supports first derivatives, but a second one was requested; call "
+            "backward() without create_graph=True, or detach the tensors"
         )
 
 
@@ -192,7 +192,7 @@ T = TypeVar("T")
 
 
 def kept(function: Callable[[Any], T]) -> T:
-    """Make a property that is computed once: once with gradients, and once where none are recorded."""
+    """Make a cached property: cached once with gradients, and once without."""
     name = f"_kept_{function.__name__}"
 
     @wraps(function)
@@ -208,7 +208,7 @@ def kept(function: Callable[[Any], T]) -> T:
 
 @eager
 def attached(evaluate: Callable[[], tuple[Tensor, Shares]], *tensors: Tensor | None) -> Tensor:
-    """Return float64 values as a part of the graph that tensors belong to, in their dtype, where they are."""
+    """Return float64 values as part of the graph of some tensors, with their dtype and device."""
     apply: Any = _Computed.apply
     found: Tensor = apply(evaluate, *tensors)
     return found
@@ -261,7 +261,7 @@ def _ends_slopes(by_emissions: Tensor, given: Given, ends: Ends) -> tuple[Tensor
 
 
 def score_of(emissions: Tensor, transitions: Tensor, tags: Tensor, inside: Tensor) -> Tensor:
-    """Add up the scores of taggings, in float64; `inside` says which positions are those of sentences."""
+    """Add up the scores of taggings in float64; `inside` is the mask of sentences."""
     shape = (*tags.shape, emissions.shape[-1])
     local = emissions.expand(shape).gather(-1, tags.unsqueeze(-1)).squeeze(-1).double()
     total = local.masked_fill(~inside, 0.0).sum(-1)

@@ -1,4 +1,4 @@
-"""What users hand over, checked: shapes, devices, lengths and masks. The rest of the package trusts it."""
+"""Input checks: shapes, devices, lengths and masks. The rest of the package relies on them."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ Lengths = Tensor | Sequence[int]
 
 
 def shape_of(tensor: Tensor) -> str:
-    """Return a shape as users write it."""
+    """Return a shape as text."""
     return f"({', '.join(map(str, tensor.shape))}{',' if tensor.ndim == 1 else ''})"
 
 
 def checked_floats(tensor: Any, name: str, dimensions: str, ranks: tuple[int, ...]) -> Tensor:
-    """Return a tensor of floating-point numbers of one of some ranks, or say what is wrong with it."""
+    """Return a floating-point tensor with one of some ranks; raise an error otherwise."""
     if not isinstance(tensor, Tensor):
-        raise ModelError(f"{name} is to be a tensor of shape {dimensions}, got {type(tensor).__name__}")
+        raise ModelError(f"{name} must be a tensor of shape {dimensions}, got {type(tensor).__name__}")
     if not tensor.is_floating_point():
-        raise ModelError(f"{name} is to have floating-point numbers, got {tensor.dtype}; use {name}.float()")
+        raise ModelError(f"{name} must have a floating-point dtype, got {tensor.dtype}; use {name}.float()")
     if tensor.ndim not in ranks or 0 in tensor.shape:
-        raise ModelError(f"{name} is to be of shape {dimensions}, none of them 0, got {shape_of(tensor)}")
+        raise ModelError(f"{name} must have shape {dimensions} without zeros, got {shape_of(tensor)}")
     return tensor
 
 
 def check_devices(**tensors: Tensor | None) -> None:
-    """Refuse tensors that lie on different devices."""
+    """Raise an error for tensors on different devices."""
     devices = {name: tensor.device for name, tensor in tensors.items() if tensor is not None}
     if len(set(devices.values())) > 1:
         said = ", ".join(f"{name} on {device}" for name, device in devices.items())
-        raise ModelError(f"all tensors are to be on one device, got {said}; move them with .to(device)")
+        raise ModelError(f"all tensors must be on the same device, got {said}; move them with .to(device)")
 
 
 def checked_chain(emissions: Any, transitions: Any) -> tuple[Tensor, Tensor]:
-    """Return the scores of chains, or say what is wrong with them."""
+    """Return the scores of chains; raise an error if they are invalid."""
     given = checked_floats(emissions, "emissions", "(batch, positions, tags)", (3,))
     batch, positions, tags = given.shape
     square = "(tags, tags) or (batch, positions - 1, tags, tags)"
@@ -51,7 +51,7 @@ def checked_chain(emissions: Any, transitions: Any) -> tuple[Tensor, Tensor]:
     wanted = (tags, tags) if links.ndim == 2 else (batch, positions - 1, tags, tags)
     if links.shape != wanted:
         raise ModelError(
-            f"transitions go from tag to tag, {square}: with emissions of shape {shape_of(given)} that is "
+            f"transitions must have shape {square}: for emissions of shape {shape_of(given)}, that is "
             f"{wanted}, got {shape_of(links)}"
         )
     check_devices(emissions=given, transitions=links)
@@ -121,7 +121,7 @@ class Ends:
 def _checked_numbers(lengths: Lengths, batch: int) -> Tensor:
     found = lengths.detach() if isinstance(lengths, Tensor) else _tensor(lengths)
     if found.dtype.is_floating_point or found.dtype.is_complex or found.dtype == torch.bool:
-        raise ModelError(f"lengths are whole numbers, got {found.dtype}")
+        raise ModelError(f"lengths must be integers, got {found.dtype}")
     if found.shape != (batch,):
         raise ModelError(f"lengths has one number for each of {batch} sentences, got {shape_of(found)}")
     return found.to(torch.int64).contiguous()
@@ -131,16 +131,16 @@ def _tensor(lengths: object) -> Tensor:
     try:
         return torch.as_tensor(lengths)
     except (TypeError, ValueError, RuntimeError):
-        raise ModelError(f"lengths is a tensor or a list of whole numbers, got {lengths!r}") from None
+        raise ModelError(f"lengths must be a tensor or a list of integers, got {lengths!r}") from None
 
 
 def _check_range(lengths: Tensor, longest: int, name: str) -> None:
     low, high = torch.aminmax(lengths)
     if int(low) < 1 or int(high) > longest:
         number = int(torch.nonzero((lengths < 1) | (lengths > longest))[0])
-        hint = "; leave sentences without positions out" if lengths[number] == 0 else ""
+        hint = "; drop empty sentences" if lengths[number] == 0 else ""
         raise ModelError(
-            f"{name}: sentence {number} has length {int(lengths[number])}, but lengths go from 1 to "
+            f"{name}: sentence {number} has length {int(lengths[number])}, but lengths must be from 1 to "
             f"{longest}{hint}"
         )
 
@@ -148,7 +148,7 @@ def _check_range(lengths: Tensor, longest: int, name: str) -> None:
 def _checked_mask(mask: Any, batch: int, longest: int) -> Tensor:
     if not isinstance(mask, Tensor) or mask.shape != (batch, longest):
         got = shape_of(mask) if isinstance(mask, Tensor) else type(mask).__name__
-        raise ModelError(f"mask is to be a tensor of shape ({batch}, {longest}), as emissions is, got {got}")
+        raise ModelError(f"mask must be a tensor of shape ({batch}, {longest}), like emissions, got {got}")
     if mask.dtype not in (torch.bool, torch.uint8):
         raise ModelError(f"mask is to be of dtype torch.bool, got {mask.dtype}; use mask.bool()")
     return mask.detach()
@@ -164,15 +164,15 @@ def _lengths_of_mask(mask: Tensor, longest: int, first: bool) -> Tensor:
     if found[-1]:
         number = int(torch.nonzero(holes.any(1))[0])
         raise ModelError(
-            f"the mask of sentence {number} has a hole: its ones are to come first and its zeros after them; "
-            "move what is left of the sentence together"
+            f"the mask of sentence {number} has a hole: all ones must come before the zeros; "
+            "move the positions of the sentence together"
         )
     _check_range(lengths, longest, "mask")
     return lengths
 
 
 def mask_of(lengths: Tensor, longest: int) -> Tensor:
-    """Return which positions are those of sentences, as a tensor (batch, positions)."""
+    """Return the mask of sentences, as a tensor (batch, positions)."""
     return torch.arange(longest, device=lengths.device) < lengths.unsqueeze(1)
 
 
@@ -201,15 +201,15 @@ def checked_tags(tags: Tensor, inside: Tensor, count: int) -> Tensor:
         low, high = torch.stack(torch.aminmax(known)).tolist()
         if low < 0 or high >= count:
             wrong = low if low < 0 else high
-            raise ModelError(f"tags go from 0 to {count - 1}, but there is a {wrong} among them")
+            raise ModelError(f"tags must be from 0 to {count - 1}, got {wrong}")
     return known
 
 
 def checked_statistics(statistics: Sequence[Any]) -> tuple[Statistic | Recipe, ...]:
-    """Return what is counted, or say what is wrong with it."""
+    """Return the statistics to count; raise an error if they are invalid."""
     for one in statistics:
         if not isinstance(one, (Statistic, Recipe)):
-            raise ModelError(f"what is counted is a statistic, as in tt.count(state=1), got {one!r}")
+            raise ModelError(f"expected a statistic, such as tt.count(state=1), got {one!r}")
     if not statistics:
-        raise ModelError("a tally is of one statistic or more, as in tally(tt.count(state=1)), got none")
+        raise ModelError("tally() needs at least one statistic, as in tally(tt.count(state=1))")
     return tuple(statistics)

@@ -1,6 +1,6 @@
-"""Losses for training: modules that compare all taggings of a sentence with the right one, exactly.
+"""Losses for training: modules that compare all taggings of a sentence with the true one, exactly.
 
-With ``F`` the score of a tagging, ``y*`` the right one and ``Δ`` a loss of the library, such as the
+With ``F`` the score of a tagging, ``y*`` the true one and ``Δ`` a loss of the library, such as the
 F-measure of chunks:
 
 * :class:`StructuredHinge`: ``max_y Δ(y) + F(y) − F(y*)`` (margin scaling), or
@@ -31,13 +31,13 @@ Reduction = Literal["mean", "sum", "none"]
 
 
 class StructuredLoss(nn.Module):
-    """A loss of scores and right tags.
+    """Base class of losses of scores and true tags.
 
     Parameters
     ----------
     loss : Loss or str
-        What a wrong tagging costs: a recipe, as ``tt.losses.FBeta(background=0)``, or one by its name. For
-        losses of chunks the tags need names: give ``labels``, or the loss them, as in
+        The loss of a wrong tagging: a recipe, such as ``tt.losses.FBeta(background=0)``, or its name. For
+        losses of chunks the tags need names: pass ``labels``, or pass them to the loss, as in
         ``tt.losses.ChunkFBeta(labels)``.
     labels : sequence of str, optional
         The names of the tags, in the order of their numbers.
@@ -52,7 +52,7 @@ class StructuredLoss(nn.Module):
         recipe = as_loss(loss)
         names = recipe.truth if labels is None else labels
         if reduction not in get_args(Reduction):
-            raise ModelError(f"reduction is 'mean', 'sum' or 'none', got {reduction!r}")
+            raise ModelError(f"reduction must be 'mean', 'sum' or 'none', got {reduction!r}")
         self.loss, self.reduction = recipe.replace(truth=None), reduction
         self.labels = None if names is None else tuple(names)
 
@@ -67,7 +67,7 @@ class StructuredLoss(nn.Module):
         emissions, transitions, mask
             As for :class:`Chain`.
         tags : int tensor of shape (B, T)
-            What is right.
+            The true tags.
         """
         given, ends, right = self._checked(emissions, transitions, tags, mask)
 
@@ -79,10 +79,10 @@ class StructuredLoss(nn.Module):
     def device_bytes(
         self, emissions: Tensor, transitions: Tensor, tags: Tensor, mask: Tensor | None = None
     ) -> int:
-        """Return the memory that a call takes on a GPU for its tables, beside inputs and gradients.
+        """Return the GPU memory that a call needs for its tables, besides inputs and gradients.
 
-        Arguments are those of a call; nothing is computed. On the CPU, tables are made for one sentence at a
-        time, within the library's memory limit, and 0 is returned.
+        The arguments are those of a call; nothing is computed. On the CPU, tables are made for one sentence
+        at a time, within the library's memory limit, and 0 is returned.
         """
         given, ends, right = self._checked(emissions, transitions, tags, mask)
         backend = backend_of(given.emissions.device, "loss_bytes")
@@ -108,26 +108,26 @@ class StructuredLoss(nn.Module):
         """Return the loss of each sentence, by the functions of a backend."""
 
     def extra_repr(self) -> str:
-        """Say which loss it is."""
+        """Describe the loss."""
         return f"{self.loss}, reduction={self.reduction!r}"
 
 
 class StructuredHinge(StructuredLoss):
-    """The structured hinge loss: a wrong tagging is to score less than the right one, by what it costs.
+    """The structured hinge loss: a wrong tagging should score less than the true one, by at least its loss.
 
     Parameters
     ----------
     loss, labels, reduction
         As for :class:`StructuredLoss`.
     scaling : {"margin", "slack"}
-        Whether the loss is the margin, or multiplies a margin of 1.
+        Whether the loss is added as a margin, or multiplies a margin of 1.
 
     Attributes
     ----------
     gap : tensor of shape (B,)
         After a call: how far each value may be below the maximum. It is 0 on the CPU. On a GPU, tables of
-        float32 scores are rounded up, and the gap is what that amounts to, some millionths of the scores;
-        float64 scores have a gap of their rounding.
+        float32 scores are rounded up, and the gap bounds the effect, some millionths of the scores; for
+        float64 scores it is their rounding.
 
     Examples
     --------
@@ -182,7 +182,7 @@ class SoftmaxMargin(StructuredLoss):
 
 
 class ExpectedLoss(StructuredLoss):
-    """The expected loss of a tagging that is drawn: the risk itself, summed over all taggings exactly.
+    """The expected loss of a sampled tagging (the risk), summed over all taggings exactly.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What all distributions over structures have in common: the verbs."""
+"""Shared by all distributions over structures: their methods."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 
 class TopK(NamedTuple):
-    """The best structures of each sentence, the best first.
+    """The best structures of each sentence, best first.
 
     Attributes
     ----------
     labels : int64 tensor of shape (k, B, …)
-        Of chains the tags, (k, B, T); of charts ones where there are constituents. 0 in the padding, and
-        where there are fewer than k.
+        For chains the tags, (k, B, T); for charts ones where there are constituents. 0 in the padding, and
+        if there are fewer than k.
     scores : tensor of shape (k, B)
-        Their scores, part of the graph; -inf where there are fewer than k.
+        Their scores, as part of the graph; -inf if there are fewer than k.
     """
 
     labels: Tensor
@@ -45,12 +45,12 @@ class Structured(ABC):
 
     lengths: Tensor
 
-    # --- what kinds of structures differ in ----------------------------------------------------------------
+    # --- implemented for each kind of structure ------------------------------------------------------------
 
     @property
     @abstractmethod
     def tensors(self) -> tuple[Tensor, ...]:
-        """The scores; marginals are those of the first."""
+        """The scores; marginals are for the first tensor."""
 
     @property
     @abstractmethod
@@ -59,11 +59,11 @@ class Structured(ABC):
 
     @abstractmethod
     def score(self, labels: Tensor) -> Tensor:
-        """Return ``F`` of structures, with gradient; further dimensions may come first."""
+        """Return ``F`` of structures, with gradient; leading dimensions are allowed."""
 
     @abstractmethod
     def tally(self, *statistics: Any) -> Tally:
-        """Return the distribution of tallies, with gradient."""
+        """Return the distribution of the tally, with gradient."""
 
     @abstractmethod
     def with_tensors(self, *tensors: Tensor) -> Self:
@@ -71,7 +71,7 @@ class Structured(ABC):
 
     @abstractmethod
     def subjects(self) -> list[Any]:
-        """Return the sentences as models or forests, for all that the library can do with one."""
+        """Return the sentences as models or forests, for use with the rest of the library."""
 
     @property
     @abstractmethod
@@ -80,26 +80,26 @@ class Structured(ABC):
 
     @abstractmethod
     def _written(self, answer: Any, number: int) -> Tensor:
-        """Return a structure of a sentence, as the library's verbs have it, as a tensor."""
+        """Convert a structure of a sentence from the library's form to a tensor."""
 
     @abstractmethod
     def _counted(self, labels: Any, number: int, statistics: tuple[Any, ...]) -> list[int]:
         """Return the tallies of a structure of a sentence."""
 
-    # --- the verbs -----------------------------------------------------------------------------------------
+    # --- methods -------------------------------------------------------------------------------------------
 
     @property
     def device(self) -> torch.device:
-        """Where scores and answers are."""
+        """The device of the scores and results."""
         return self.tensors[0].device
 
     def log_prob(self, labels: Tensor) -> Tensor:
-        """Return ``log p`` of structures, with gradient; -inf for one that is forbidden."""
+        """Return ``log p`` of structures, with gradient; -inf for a forbidden one."""
         return self.score(labels) - self.log_partition
 
     @cached_property
     def marginals(self) -> Tensor:
-        """How likely each part is, of the shape of the scores; 0 in the padding; no gradient."""
+        """The probability of each part, with the shape of the scores; 0 in the padding; no gradient."""
         return self._slopes[0]
 
     @cached_property
@@ -127,7 +127,7 @@ class Structured(ABC):
     @property
     @abstractmethod
     def argmax(self) -> Tensor:
-        """The structure of the highest score of each sentence; 0 in the padding."""
+        """The structure with the highest score for each sentence; 0 in the padding."""
 
     @property
     def max(self) -> Tensor:
@@ -140,7 +140,7 @@ class Structured(ABC):
         Parameters
         ----------
         condition : Constraint
-            As in ``chain.given(tt.count(state=1) <= 3)``, or with a tally, ``t == 3``; several are joined by
+            A condition such as ``tt.count(state=1) <= 3``, or on a tally, ``t == 3``; several are joined by
             ``&`` and ``|``.
         """
         from tallytree.torch.conditioned import Conditioned
@@ -149,14 +149,14 @@ class Structured(ABC):
 
     @eager
     def topk(self, k: int, where: Constraint | None = None) -> TopK:
-        """Find the k structures of the highest scores, exactly, among those that satisfy a constraint.
+        """Find the k structures with the highest scores, exactly, among those that satisfy a constraint.
 
         Parameters
         ----------
         k : int
-            How many.
+            The number of structures.
         where : Constraint, optional
-            What they must satisfy, as for :func:`tallytree.solve`.
+            The constraint to satisfy, as for :func:`tallytree.solve`.
 
         Examples
         --------
@@ -181,14 +181,14 @@ class Structured(ABC):
 
     @abstractmethod
     def sample(self, sample_shape: Sequence[int] = (), generator: torch.Generator | None = None) -> Tensor:
-        """Draw structures exactly.
+        """Draw exact samples.
 
         Parameters
         ----------
         sample_shape : tuple of int
-            How many: ``sample((n,))`` has a first dimension of n more than ``sample()``.
+            The number of samples: ``sample((n,))`` has a leading dimension of n.
         generator : torch.Generator, optional
-            The source of randomness, on the CPU; by default PyTorch's own.
+            The random generator, on the CPU; PyTorch's default otherwise.
         """
 
     def draw(
@@ -198,7 +198,7 @@ class Structured(ABC):
         statistics: tuple[Any, ...] = (),
         tallies: Tally | None = None,
     ) -> Tensor:
-        """Draw structures one sentence after the other, with tallies as likely as they are given."""
+        """Draw structures one sentence at a time, with tallies of the given probabilities."""
         shape = torch.Size(sample_shape)
         drawn = torch.zeros(shape.numel(), len(self.lengths), *self.event_shape, dtype=torch.int64)
         for number, subject in enumerate(self.subjects()):
@@ -214,12 +214,12 @@ class Structured(ABC):
 def _drawn_tallies(
     tallies: Tally | None, number: int, count: int, rng: np.random.Generator
 ) -> list[tuple[Any, list[int] | None]]:
-    """Return which draws are to have which tally."""
+    """Return which draws have which tally."""
     if tallies is None:
         return [(np.arange(count), None)]
     shares = torch.softmax(tallies.logits[number].detach().flatten().double(), 0).cpu().numpy()
     if not np.isfinite(shares).all():
-        raise InfeasibleError(f"nothing in sentence {number} satisfies the condition: none can be drawn")
+        raise InfeasibleError(f"nothing in sentence {number} satisfies the condition, so none can be drawn")
     cells = rng.choice(len(shares), size=count, p=shares / shares.sum())
     low, sizes = np.array(tallies.low), tallies.logits.shape[1:]
     return [
@@ -233,12 +233,10 @@ def _spread(found: Tensor, labels: Tensor) -> Tensor:
 
 
 def _mean(scores: Tensor, marginals: Tensor) -> Tensor:
-    """Return what scores add to the mean, sentence by sentence; what is forbidden adds nothing."""
+    """Return the contribution of scores to the mean, by sentence; forbidden parts contribute nothing."""
     weighted = torch.where(marginals == 0, 0.0, scores.double() * marginals.double())
     return weighted.flatten(1).sum(1)
 
 
 def _no_slopes(gain: Tensor) -> Any:
-    raise ModelError(
-        "entropy() has no gradient: use it to watch training; log_prob, log_partition and tallies have one"
-    )
+    raise ModelError("entropy() has no gradient here; log_prob, log_partition and tallies have one")

@@ -1,4 +1,4 @@
-"""The distribution of a tally: how likely it is that a tagging has so many of something."""
+"""The distribution of a tally: the probability that a tagging has a given count."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from tallytree.torch.eager import eager
 
 
 class Tally:
-    """The tallies of some statistics under a distribution, made by :meth:`Chain.tally`.
+    """The tallies of some statistics under a distribution, as returned by :meth:`Chain.tally`.
 
-    It is compared like a statistic: ``t == 3`` is a condition, for :meth:`Chain.given` and ``where=``.
+    It can be compared like a statistic: ``t == 3`` is a condition, for :meth:`Chain.given` and ``where=``.
 
     Attributes
     ----------
     statistics : tuple of Statistic or Recipe
-        What is counted.
+        The statistics that are counted.
     logits : tensor of shape (B, K), or (B, K1, K2, …) for several statistics
-        ``log Σ exp F(y)`` over the taggings of each tally, with gradient; -inf for a tally that none has.
+        ``log Σ exp F(y)`` over the taggings with each tally, with gradient; -inf for impossible tallies.
     low : tuple of int
-        The tallies that the first places of the axes stand for.
+        The tally of the first entry of each axis.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class Tally:
 
     @cached_property
     def grids(self) -> tuple[Tensor, ...]:
-        """The tallies of each statistic, of shapes that broadcast against those of ``logits``."""
+        """The tallies of each statistic, with shapes that broadcast against ``logits``."""
         places = torch.meshgrid(
             *(
                 torch.arange(low, low + size, device=self.logits.device)
@@ -60,7 +60,7 @@ class Tally:
 
     @property
     def values(self) -> Tensor:
-        """The tallies that the places of ``logits`` stand for, where there is one statistic."""
+        """The tallies of the entries of ``logits``, if there is one statistic."""
         if len(self.grids) != 1:
             raise ModelError(f"there are {len(self.grids)} statistics; see grids for the tallies of each")
         return self.grids[0]
@@ -71,7 +71,7 @@ class Tally:
 
     @cached_property
     def log_probs(self) -> Tensor:
-        """The logarithms of the probabilities of all tallies, of the shape of ``logits``, with gradient."""
+        """The log-probabilities of all tallies, with the shape of ``logits``, with gradient."""
         return torch.log_softmax(self._flat, 1).view(self.logits.shape)
 
     @property
@@ -86,7 +86,7 @@ class Tally:
         Parameters
         ----------
         *tally : int, or int tensor of shape (B,)
-            One for each statistic; -inf is returned for what no tagging has.
+            One for each statistic; the result is -inf for impossible tallies.
         """
         if len(tally) != len(self.low):
             raise ModelError(f"there are {len(self.low)} statistics, but {len(tally)} tallies were given")
@@ -105,8 +105,8 @@ class Tally:
         Parameters
         ----------
         function : callable or tensor, optional
-            Takes the tallies of each statistic as integer tensors, elementwise; or its values, of the shape
-            of the tallies, for all sentences or, with a first dimension more, for each. By default the tally.
+            Called with the tallies of each statistic as integer tensors, elementwise; or its values, with the
+            shape of the tallies, and optionally a leading batch dimension. By default the tally itself.
         """
         if function is None:
             wanted: Any = self.values
@@ -117,7 +117,7 @@ class Tally:
             shaped = known.broadcast_to(self.logits.shape)
         except RuntimeError:
             raise ModelError(
-                f"the function has values of shape {tuple(known.shape)}, but the tallies are of shape "
+                f"the function returns values of shape {tuple(known.shape)}, but the tallies have shape "
                 f"{tuple(self.logits.shape[1:])}"
             ) from None
         return torch.where(self.probs > 0, self.probs * shaped, 0.0).flatten(1).sum(1)

@@ -1,10 +1,10 @@
 """Finite-state machines over the labels of a chain: regular constraints, and statistics that count patterns.
 
 A statistic that does not decompose over neighbours (whole chunks, n-grams, subsequences) is a machine that
-reads the labels and gives out integers (``machine.py``). Unrolled over the positions (``trellis.py``), it is
-compiled into a longer-labelled model with local statistics (``encodings.py``), which the rest of the library
-solves like any other. Patterns and automata (``patterns.py``, ``automata.py``) are machines that say yes or
-no, and serve as constraints (``constraints.py``).
+reads the labels and outputs integers (``machine.py``). Unrolled over the positions (``trellis.py``), it is
+compiled into a model with more labels and local statistics (``encodings.py``), which the rest of the library
+solves like any other. Patterns and automata (``patterns.py``, ``automata.py``) are machines that accept or
+reject, and serve as constraints (``constraints.py``).
 """
 
 from tallytree.transducers.automata import Automaton, Labels, Nfa, dfa

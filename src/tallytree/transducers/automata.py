@@ -1,8 +1,8 @@
 """Finite automata: sets of label sequences, as machines without outputs.
 
-An automaton is deterministic and complete over the labels it names and one more, which stands for all other
-labels. One that is not deterministic (:class:`Nfa`) is made so by the subset construction; of the states that
-no continuation tells apart one is kept (Moore's refinement).
+An automaton is deterministic and complete over its own labels and one more, which stands for all other
+labels. A non-deterministic one (:class:`Nfa`) is determinised by the subset construction; equivalent
+states are merged (Moore's refinement).
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from tallytree.transducers.machine import Machine, Move, State
 from tallytree.transducers.trellis import Alphabet, Layer, Trellis, trimmed
 
 MOST_STATES = 20_000
-"""An automaton with more states than this is refused."""
+"""The maximum number of states of an automaton."""
 
 MOST_MOVES = 2**24
-"""One with more moves is, too: states times labels."""
+"""The maximum number of moves: states times labels."""
 
 _MOST_LOOKS = 2**28
-"""How many moves are looked at to find the smallest automaton; after that it is refused."""
+"""The maximum number of moves examined during minimisation."""
 
 
 class Labels(NamedTuple):
-    """A set of labels: those named, or all but those."""
+    """A set of labels: those listed, or all others."""
 
     names: frozenset[str]
     negated: bool = False
 
     def has(self, label: str | None) -> bool:
-        """Whether a label is in the set; None is one that nobody names."""
+        """Whether a label is in the set; None is a label that is never listed."""
         return (label in self.names) != self.negated
 
 
@@ -52,11 +52,11 @@ class Automaton(Machine):
     Attributes
     ----------
     labels : tuple of str
-        The labels it tells apart; the numbers of states are written as text.
+        The labels it distinguishes; state numbers are written as text.
     moves : int64 array of shape (states, labels + 1)
         The next state; the last column is for all other labels.
     accepting : boolean array
-        Of each state; state 0 is the start.
+        For each state; state 0 is the start.
     """
 
     labels: tuple[str, ...]
@@ -83,7 +83,7 @@ class Automaton(Machine):
         return 0
 
     def step(self, state: State, label: Hashable, at: Hashable) -> Move | None:
-        """Look the move up."""
+        """Look up the move."""
         assert isinstance(state, int)
         return int(self.moves[state, self._columns.get(str(label), -1)]), ()
 
@@ -103,7 +103,7 @@ class Automaton(Machine):
         return Layer(moves, np.zeros((*moves.shape, 0), dtype=np.int64))
 
     def check(self, labels: frozenset[Hashable]) -> None:
-        """Refuse a model that does not have a label named here: it may be misspelt."""
+        """Raise an error for a model without a label that is used here, which may be misspelt."""
         known = tuple(sorted(map(str, labels)))
         for label in self.labels:
             if label not in known:
@@ -118,18 +118,18 @@ class Automaton(Machine):
 
 @dataclass
 class Nfa:
-    """An automaton that may have several moves for a label, and moves without one.
+    """A non-deterministic automaton, with moves that may read no label.
 
     Parameters
     ----------
     moves : list of (state, Labels or None, state)
-        None moves without reading a label. States are numbers from 0.
+        None moves without reading a label. States are integers from 0.
     start : int
     accepting : set of int
 
     Examples
     --------
-    Sequences whose last label but one is B:
+    Sequences whose second to last label is B:
 
     >>> b = Labels(frozenset({"B"}))
     >>> automaton = Nfa([(0, ANY, 0), (0, b, 1), (1, ANY, 2)], 0, {2}).determinised()
@@ -180,7 +180,7 @@ def _targets(
 ) -> list[tuple[NDArray[np.int64], set[int]]]:
     """Return which columns lead to which states, by their first column; the last is for all other labels.
 
-    The columns of labels that none of the moves names lead to the same states: there may be thousands.
+    The columns of labels that no move lists lead to the same states: there may be thousands.
     """
     named = sorted({columns[name] for labels, _ in moves for name in labels.names})
     found: dict[int, set[int]] = {column: set() for column in named}
@@ -201,13 +201,13 @@ def _check_size(states: int, columns: int) -> None:
     if states > MOST_STATES or states * columns > MOST_MOVES:
         raise BudgetError(
             f"the automaton has more than {min(MOST_STATES, MOST_MOVES // columns):,} states once it is "
-            f"deterministic, with moves for {columns:,} labels; use a pattern that remembers less, such as "
+            f"deterministic, with moves for {columns:,} labels; use a pattern with less memory, such as "
             "smaller counts in {m,n}"
         )
 
 
 def _closed(states: set[int], free: Mapping[int, Sequence[int]]) -> frozenset[int]:
-    """Add the states that are reached without reading."""
+    """Add the states that are reachable without reading."""
     waiting = list(states)
     while waiting:
         for target in free.get(waiting.pop(), ()):
@@ -218,10 +218,10 @@ def _closed(states: set[int], free: Mapping[int, Sequence[int]]) -> frozenset[in
 
 
 def _distances(moves: NDArray[Any], accepting: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return how many labels each state needs at least to be accepted; -1 where none will do."""
+    """Return the minimum number of labels from each state to acceptance; -1 if impossible."""
     targets = moves.ravel()
     order = np.argsort(targets, kind="stable")
-    sources = order // max(moves.shape[1], 1)  # of the moves into each state, one state after the other
+    sources = order // max(moves.shape[1], 1)  # of the moves into each state, concatenated
     ends = np.searchsorted(targets, np.arange(len(moves) + 1), sorter=order).tolist()
     found = np.where(accepting, 0, -1)
     last, distance = np.flatnonzero(accepting), 0
@@ -234,17 +234,17 @@ def _distances(moves: NDArray[Any], accepting: NDArray[np.bool_]) -> NDArray[np.
 
 
 def _smallest(labels: tuple[str, ...], moves: NDArray[Any], accepting: NDArray[np.bool_]) -> Automaton:
-    """Merge the states that no continuation tells apart: split classes until every move respects them.
+    """Merge equivalent states: split classes until every move respects them.
 
-    States that are not equally far from accepting are told apart by the shortest continuation that is
-    accepted, so classes begin with that: on a long pattern there is then hardly anything left to split.
+    States at different distances from acceptance are distinguished by the shortest accepted
+    continuation, so classes start with that: on a long pattern there is then hardly anything left to split.
     """
     classes, count, looks = np.unique(_distances(moves, accepting), return_inverse=True)[1], 0, 0
     while classes.max() + 1 > count:
         looks += moves.size
         if looks > _MOST_LOOKS:
             raise BudgetError(
-                f"it takes too long to find the smallest automaton of {len(moves):,} states with moves for "
+                f"minimising the automaton takes too long: it has {len(moves):,} states with moves for "
                 f"{moves.shape[1]:,} labels; use a shorter pattern, or one with fewer labels"
             )
         count = int(classes.max()) + 1
@@ -253,7 +253,7 @@ def _smallest(labels: tuple[str, ...], moves: NDArray[Any], accepting: NDArray[n
         classes = classes.reshape(-1)
         if len(first) == count:
             break
-    # number the classes in the order in which the states were met, the start first
+    # number the classes in the order in which the states were found, starting with the start
     order = np.argsort(first, kind="stable")
     numbers = np.empty_like(order)
     numbers[order] = np.arange(len(order))
@@ -264,7 +264,7 @@ def _smallest(labels: tuple[str, ...], moves: NDArray[Any], accepting: NDArray[n
 def dfa(
     moves: Mapping[tuple[Hashable, Hashable], Hashable], start: Hashable, accepting: Iterable[Hashable]
 ) -> Automaton:
-    """Make an automaton of its moves ``{(state, label): next state}``; a missing move forbids.
+    """Make an automaton from its moves ``{(state, label): next state}``; a missing move forbids.
 
     Parameters
     ----------

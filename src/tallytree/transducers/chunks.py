@@ -1,8 +1,8 @@
-"""Chunks in label sequences: what the labels of the BIO, BIOES and IO schemes say.
+"""Chunks in label sequences: the BIO, BIOES and IO schemes.
 
-A label is a tag and a type, ``B-NP``, or the outside label. A chunk of a type begins and ends where CoNLL's
-scorer says so, in invalid sequences too: between two labels there is a **boundary** if their types differ
-(the outside has no type), if the second begins a chunk (B, S) or if the first ends one (E, S).
+A label is a tag and a type, ``B-NP``, or the outside label. A chunk of a type begins and ends as in the CoNLL
+scorer, also in invalid sequences: between two labels there is a **boundary** if their types differ
+(the outside has no type), if the second starts a chunk (B, S) or if the first ends one (E, S).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TAGS: dict[str, str] = {"BIO": "BI", "BIOES": "BIES", "IO": "I"}
 
 
 class Tag(NamedTuple):
-    """What a label says: its tag (``O`` outside), and the type of chunk (None outside)."""
+    """A parsed label: its tag (``O`` outside), and the type of chunk (None outside)."""
 
     tag: str
     type: str | None
@@ -33,14 +33,14 @@ class Tag(NamedTuple):
 
 
 def checked_scheme(scheme: object) -> Scheme:
-    """Return a scheme, or refuse it."""
+    """Return a scheme; raise an error if it is unknown."""
     if scheme not in ("BIO", "BIOES", "IO"):
         raise ModelError(f"scheme must be 'BIO', 'BIOES' or 'IO', got {scheme!r}")
     return scheme
 
 
 def tag_of(label: Hashable, scheme: Scheme, outside: str = "O") -> Tag:
-    """Return what a label says in a scheme.
+    """Parse a label of a scheme.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def tag_of(label: Hashable, scheme: Scheme, outside: str = "O") -> Tag:
 @final
 @dataclass(frozen=True)
 class ValidChunks(Machine):
-    """Accepts valid sequences of a scheme; its state is the type of a chunk that may go on."""
+    """Accepts valid sequences of a scheme; its state is the type of a chunk that may continue."""
 
     scheme: Scheme
     outside: str = "O"
@@ -80,7 +80,7 @@ class ValidChunks(Machine):
         return None
 
     def step(self, state: State, label: Hashable, at: Hashable) -> Move | None:
-        """Forbid what continues no chunk, and in BIOES what leaves one open."""
+        """Forbid labels that continue no chunk, and in BIOES those that leave one open."""
         tag, kind = tag_of(label, self.scheme, self.outside)
         continues = tag in ("I", "E")
         must_continue = self.scheme == "BIOES" and state is not None
@@ -89,10 +89,10 @@ class ValidChunks(Machine):
         return (kind if tag in ("B", "I") else None), ()
 
     def stop(self, state: State) -> tuple[int, ...] | None:
-        """Accept, in BIOES where no chunk is open."""
+        """Accept; in BIOES only if no chunk is open."""
         return None if self.scheme == "BIOES" and state is not None else ()
 
     def check(self, labels: frozenset[Hashable]) -> None:
-        """Refuse labels of another scheme."""
+        """Raise an error for labels of another scheme."""
         for label in sorted(labels, key=str):
             tag_of(label, self.scheme, self.outside)

@@ -1,4 +1,4 @@
-"""Regular constraints: labellings that a machine accepts, for ``where=``."""
+"""Regular constraints: the labellings that a machine accepts, for ``where=``."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from tallytree.transducers.patterns import compiled
 @final
 @dataclass(frozen=True, repr=False)
 class Regular(Reducing):
-    """The labellings that a machine accepts; made by :func:`regular` and :func:`valid_bio`.
+    """The labellings that a machine accepts; returned by :func:`regular` and :func:`valid_bio`.
 
-    Joined by ``&`` with other constraints, it is met by a model that has no other labellings; ``~`` turns it
-    round.
+    It can be joined by ``&`` with other constraints, and is enforced by a model that has no other labellings;
+    ``~`` negates it.
     """
 
     machine: Machine
     text: str = field(compare=False)
 
     def reduce(self, reduction: Reduction) -> Reduction:
-        """Return a further reduction, which keeps to the labellings that the machine accepts."""
+        """Return a further reduction, restricted to the labellings that the machine accepts."""
         try:
             return transduced(reduction, self.machine)
         except InfeasibleError:
@@ -38,16 +38,16 @@ class Regular(Reducing):
             raise InfeasibleError(f"no labelling of {size} variables satisfies '{self}'") from None
 
     def accepts(self, labels: Iterable[Hashable]) -> bool:
-        """Say whether a sequence of labels is accepted."""
+        """Whether a sequence of labels is accepted."""
         return self.machine.run(labels) is not None
 
     def satisfied(self, model: Model, labelling: Any) -> bool:
-        """Say whether a labelling of a model satisfies it."""
+        """Whether a labelling of a model satisfies it."""
         codes = model.encode(labelling).tolist()
         return self.accepts(labels[code] for labels, code in zip(alphabets_of(model), codes, strict=True))
 
     def __and__(self, other: Constraint) -> Constraint:
-        if isinstance(other, Regular):  # one machine for both reaches fewer states than one after the other
+        if isinstance(other, Regular):  # one machine for both reaches fewer states than two in sequence
             return Regular(self.machine & other.machine, f"({self.text}) & ({other.text})")
         return super().__and__(other)
 
@@ -68,10 +68,10 @@ def regular(language: str | Machine | Nfa) -> Regular:
     Parameters
     ----------
     language : str, Machine or Nfa
-        A pattern (its signs are listed in :mod:`tallytree.transducers.patterns`): labels by name, or by
+        A pattern (see :mod:`tallytree.transducers.patterns` for the syntax): labels by name, or by
         number on models without names, separated by spaces, with ``|``, ``*``, ``+``, ``?``, ``{m,n}``,
-        ``.``, ``[a b]``, ``[^ a b]`` and groups. Or a machine without outputs, or an automaton that is not
-        deterministic.
+        ``.``, ``[a b]``, ``[^ a b]`` and groups. Or a machine without outputs, or a non-deterministic
+        automaton.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def regular(language: str | Machine | Nfa) -> Regular:
     if isinstance(language, Machine):
         if language.outputs:
             raise ModelError(
-                f"a constraint has no use for outputs, and this machine gives out "
+                f"a constraint cannot use outputs, but this machine has the outputs "
                 f"{', '.join(language.outputs)}; use tallytree.transduce(model, machine)"
             )
         return Regular(language, repr(language))
@@ -135,20 +135,20 @@ def transduce(
     Parameters
     ----------
     model : Model or Reduction
-        A chain, or what became of one.
+        A chain, or a reduction of one.
     machines : Machine or Regular
-        They all must accept; their outputs come in order.
+        All of them must accept; their outputs are concatenated.
     encoding : {"pairs", "split"}, optional
-        Whether states of a machine are part of the labels, or variables of their own; by default whichever
+        Whether states of a machine are part of the labels, or separate variables; by default whichever
         is cheaper.
     memory_limit : float, optional
-        Bytes for the tables; by default half of the machine's memory.
+        The memory limit for tables in bytes; by default half of the machine's memory.
 
     Returns
     -------
     Reduction
-        It stands for the model in ``profile``, ``solve``, ``distribution`` and ``k_best``: its labellings
-        come back as those of the original model, and statistics of the original model are welcome.
+        It can be used in place of the model in ``profile``, ``solve``, ``distribution`` and ``k_best``:
+        labellings are returned in terms of the original model, whose statistics can also be used.
 
     Raises
     ------

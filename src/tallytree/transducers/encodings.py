@@ -1,15 +1,15 @@
-"""Chain × machine, as a model: the machine's state becomes part of the states of the variables.
+"""The product of a chain and a machine, as a model: the machine's state becomes part of the variables.
 
-Two ways, both exact; :func:`transduced` takes the one whose messages cost less
+There are two exact encodings; :func:`transduced` uses the one whose messages cost less
 (``docs/decisions/0018-transducers.md``).
 
 * **Pairs**: a variable's states are the pairs (label, state of the machine after it) that occur; two
-  neighbours fit if the second follows from the first. As good as free where the label nearly determines the
-  state.
-* **Split**: the machine's states are variables of their own between the labels, tied by factors over (state,
-  label, next state). Cheaper where many states go with each label.
+  neighbours are compatible if the second follows from the first. Almost free if the label nearly determines
+  the state.
+* **Split**: the machine's states are separate variables between the labels, linked by factors over (state,
+  label, next state). Cheaper if there are many states per label.
 
-Either way a labelling that the machine accepts has one labelling of the new model, with the same score, and
+Either way an accepted labelling has exactly one labelling of the new model, with the same score, and
 the outputs are statistics over the scopes of the moves.
 """
 
@@ -48,13 +48,13 @@ def transduced(
 ) -> Reduction:
     """Return a further reduction whose labellings are accepted by the machine, with its outputs.
 
-    Raises ModelError: the original model is not a chain. Raises InfeasibleError: the machine accepts no
-    labelling of this length. Raises BudgetError: the tables would be larger than the memory limit.
+    Raises ModelError if the original model is not a chain, InfeasibleError if the machine accepts no
+    labelling of this length, and BudgetError if the tables exceed the memory limit.
     """
     original = reduction.original
     _check_chain(original)
     alphabets = alphabets_of(original)
-    if alphabets:  # without a variable no label is missing
+    if alphabets:  # without variables there are no labels to check
         machine.check(frozenset(label for labels in set(alphabets) for label in labels))
     trellis = machine.trellis(alphabets)
     layers = [] if trellis is None else _read(trellis, reduction)
@@ -65,8 +65,8 @@ def transduced(
     if 8 * chosen.entries > limit:
         raise BudgetError(
             f"the moves of {type(machine).__name__}, with up to {max(trellis.states)} states at a position, "
-            f"need tables of {8 * chosen.entries / 2**20:,.0f} MiB, and the limit is {limit / 2**20:,.0f} "
-            "MiB. Use a machine that remembers less, a shorter chain or fewer labels"
+            f"need tables of {8 * chosen.entries / 2**20:,.0f} MiB, but the limit is {limit / 2**20:,.0f} "
+            "MiB. Use a machine with fewer states, a shorter chain or fewer labels"
         )
     return chosen.reduction(machine.outputs, trellis.constants)
 
@@ -74,7 +74,7 @@ def transduced(
 def _chosen(
     reduction: Reduction, layers: Sequence[Layer], final: int, name: EncodingName | None
 ) -> _Split | _Pairs:
-    """Return the encoding that was asked for, or the cheaper one; pairs need a chain."""
+    """Return the requested encoding, or the cheaper one; pairs need a chain."""
     encodings: dict[EncodingName, _Split | _Pairs] = {"split": _Split(reduction, layers)}
     if _is_chain(reduction.model) and np.array_equal(_sources(reduction), np.arange(len(reduction.model))):
         encodings["pairs"] = _Pairs(reduction, layers, final)
@@ -84,7 +84,7 @@ def _chosen(
 
 
 def alphabets_of(model: Model) -> tuple[Alphabet, ...]:
-    """Return the labels of each variable: names where the model has them, else numbers."""
+    """Return the labels of each variable: names if the model has them, numbers otherwise."""
     numbers = {n: tuple(range(n)) for n in set(model.cardinalities.tolist())}
     return tuple(model.states_of(v) or numbers[n] for v, n in enumerate(model.cardinalities.tolist()))
 
@@ -101,7 +101,7 @@ def _check_chain(model: Model) -> None:
         scopes = (tuple(scope) for block in model.blocks for scope in block.scopes.tolist())
         wrong = next(s for s in scopes if len(s) > 2 or (len(s) == 2 and abs(s[0] - s[1]) != 1))
         raise ModelError(
-            f"a machine reads a chain: variables 0 to {len(model) - 1} in order, with factors of one "
+            f"a machine needs a chain: variables 0 to {len(model) - 1} in order, with factors of one "
             f"variable or of two neighbours; this model has a factor over {wrong}"
         )
 
@@ -120,7 +120,7 @@ def _emissions(reduction: Reduction) -> Sequence[Integers]:
 
 
 def _read(trellis: Trellis, reduction: Reduction) -> list[Layer]:
-    """Return the layers over the states that the labels are read off."""
+    """Return the layers over the states from which the labels are read."""
     if reduction.trivial:
         return list(trellis.layers)
     read = Once(lambda layer, emission: Layer(layer.moves[:, emission], layer.outputs[:, emission]))
@@ -137,7 +137,7 @@ def _forbidding(allowed: NDArray[np.bool_]) -> NDArray[np.float64]:
 
 
 def _given(outputs: Integers, allowed: NDArray[np.bool_] | None = None) -> Integers | None:
-    """Return a table of outputs; None where it has nothing. No forbidden move widens its range."""
+    """Return a table of outputs; None if all are zero. Forbidden moves do not widen its range."""
     if allowed is not None and not allowed.all():
         outputs = np.where(allowed, outputs, outputs[allowed].min())
     return outputs if outputs.any() else None
@@ -161,7 +161,7 @@ class _Split:
 
     @property
     def cost(self) -> int:
-        """About how many operations the messages of plain MAP take."""
+        """The approximate number of operations of plain MAP."""
         sizes = self._sizes
         labels_before = [1, *(labels for _, labels, _ in sizes)]
         return sum(
@@ -171,7 +171,7 @@ class _Split:
 
     @property
     def entries(self) -> int:
-        """How many entries the tables have."""
+        """The number of entries of the tables."""
         outputs = self.layers[0].outputs.shape[2] if self.layers else 0
         return sum(states * labels * (after + outputs) for states, labels, after in self._sizes)
 
@@ -200,7 +200,7 @@ class _Split:
                 yield self._scope(i), _forbidding(moves >= 0)
 
     def outputs(self, p: int) -> Iterator[Table]:
-        """Yield what is given out at each position, where it is anything."""
+        """Yield the non-zero outputs at each position."""
         given = Once(lambda layer: _given(layer.outputs[..., p], layer.moves >= 0))
         for i, layer in enumerate(self.layers):
             table = given(layer)
@@ -214,11 +214,11 @@ class _Column(NamedTuple):
     labels: Integers
     states: Integers
     given: Integers
-    settled: NDArray[np.bool_]  # of each output: whether the pair determines it, whatever comes before
+    settled: NDArray[np.bool_]  # for each output, whether the pair alone determines it
 
 
 class _Pairs:
-    """Pairs of a label and the state after it, in the place of the labels."""
+    """Pairs of a label and the state after it, in place of the labels."""
 
     def __init__(self, reduction: Reduction, layers: Sequence[Layer], final: int) -> None:
         self.old, self.layers = reduction, layers
@@ -227,7 +227,7 @@ class _Pairs:
 
     @property
     def cost(self) -> int:
-        """About how many operations the messages of plain MAP take."""
+        """The approximate number of operations of plain MAP."""
         return sum(a * b for a, b in pairwise(self._sizes))
 
     @property
@@ -236,7 +236,7 @@ class _Pairs:
 
     @property
     def entries(self) -> int:
-        """How many entries the tables have."""
+        """The number of entries of the tables."""
         return sum(
             before * len(column.labels) * (2 + int((~column.settled).sum()))
             for before, column in zip(self._sizes, self.columns, strict=False)
@@ -282,7 +282,7 @@ class _Pairs:
                 yield (i - 1, i), table
 
     def outputs(self, p: int) -> Iterator[Table]:
-        """Yield what is given out at each position, where it is anything."""
+        """Yield the non-zero outputs at each position."""
         settled = Once(lambda column: _given(column.given[:, p]))
         moving = Once(
             lambda layer, before, column, fits: _given(
@@ -310,7 +310,7 @@ def _column(layer: Layer, after: int) -> _Column:
 def _statistics(
     encoding: _Split | _Pairs, names: Sequence[str], constants: Sequence[int], model: Model
 ) -> list[Statistic]:
-    """Make one statistic of each output."""
+    """Make one statistic for each output."""
     made = []
     for p, (name, constant) in enumerate(zip(names, constants, strict=True)):
         tables: list[Table] = list(encoding.outputs(p))

@@ -1,9 +1,9 @@
-"""Machines that read a labelling from left to right, move between states and give out integers.
+"""Machines that read a labelling from left to right, move between states and output integers.
 
-A machine is **deterministic**: a state, a label and a position determine the move. It may leave moves out,
-which forbids them, and says at the end whether it accepts, with a last output. So every labelling has one run
-at most, and its outputs, added up over the run, are integers ``G(y)`` of the labelling. Machines compose by
-product: ``a & b`` runs both, accepts what both accept and gives out what both give out.
+A machine is **deterministic**: a state, a label and a position determine the move. It may omit moves,
+which forbids them, and decides at the end whether it accepts, with a last output. So every labelling has at
+most one run, and its outputs, summed over the run, are integers ``G(y)`` of the labelling. Machines can be
+combined: ``a & b`` runs both, accepts what both accept and has the outputs of both.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Move = tuple[State, tuple[int, ...]]
 class Machine(ABC):
     """A deterministic machine over label sequences, with integer outputs.
 
-    A machine of your own has :attr:`start`, :meth:`step` and :meth:`stop`, and :attr:`outputs` if it gives
-    anything out; :meth:`at` if its moves depend on the position. Labels are the names of the states of a
-    model, or their numbers where it has no names. A machine is a value: it must not change once it is used.
+    Your own machine needs :attr:`start`, :meth:`step` and :meth:`stop`, and :attr:`outputs` if it outputs
+    anything; and :meth:`at` if its moves depend on the position. Labels are the names of the states of a
+    model, or their numbers if it has no names. A machine is a value: it must not change once it is used.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Machine(ABC):
     """
 
     outputs: tuple[str, ...] = ()
-    """The names of the integers it gives out."""
+    """The names of the outputs."""
 
     @property
     @abstractmethod
@@ -68,7 +68,7 @@ class Machine(ABC):
         """Return the outputs of stopping in a state; None if it does not accept there."""
 
     def at(self, position: int) -> Hashable:
-        """Return what the moves see of a position; by default nothing."""
+        """Return what the moves depend on at a position; by default nothing."""
         return None
 
     def run(self, labels: Iterable[Hashable]) -> tuple[int, ...] | None:
@@ -87,7 +87,7 @@ class Machine(ABC):
         return unrolled(self, alphabets)
 
     def check(self, labels: frozenset[Hashable]) -> None:  # noqa: B027
-        """Refuse a model without some label; by default all are welcome."""
+        """Raise an error for a model without some label; by default any model is accepted."""
 
     def __and__(self, other: object) -> Product:
         if not isinstance(other, Machine):
@@ -102,7 +102,7 @@ def _added(totals: tuple[int, ...], more: tuple[int, ...]) -> tuple[int, ...]:
 @final
 @dataclass(frozen=True)
 class Product(Machine):
-    """Two machines side by side: both must accept, and their outputs come one after the other."""
+    """The product of two machines: both must accept, and their outputs are concatenated."""
 
     left: Machine
     right: Machine
@@ -131,11 +131,11 @@ class Product(Machine):
         return None if left is None or right is None else (*left, *right)
 
     def at(self, position: int) -> Hashable:
-        """Return what each sees of a position."""
+        """Return what each depends on at a position."""
         return self.left.at(position), self.right.at(position)
 
     def check(self, labels: frozenset[Hashable]) -> None:
-        """Refuse what either refuses."""
+        """Raise the errors of either."""
         self.left.check(labels)
         self.right.check(labels)
 
@@ -148,15 +148,15 @@ def _two(pair: Hashable) -> tuple[Hashable, Hashable]:
 @final
 @dataclass(frozen=True)
 class Complement(Machine):
-    """Accepts what a machine without outputs does not."""
+    """Accepts what a machine without outputs rejects."""
 
     machine: Machine
 
     def __post_init__(self) -> None:
         if self.machine.outputs:
             raise ModelError(
-                f"the machine gives out {', '.join(self.machine.outputs)}, which a labelling that it does "
-                "not accept does not have: only machines without outputs have a complement"
+                f"the machine has the outputs {', '.join(self.machine.outputs)}, which are undefined for "
+                "rejected labellings: only machines without outputs have a complement"
             )
 
     @property
@@ -165,7 +165,7 @@ class Complement(Machine):
         return (self.machine.start,)
 
     def step(self, state: State, label: Hashable, at: Hashable) -> Move | None:
-        """Move, or stay where a forbidden move leads: to the empty state."""
+        """Move, or stay in the empty state after a forbidden move."""
         assert isinstance(state, tuple)
         move = self.machine.step(state[0], label, at) if state else None
         return ((move[0],) if move is not None else (), ())
@@ -176,9 +176,9 @@ class Complement(Machine):
         return () if not state or self.machine.stop(state[0]) is None else None
 
     def at(self, position: int) -> Hashable:
-        """Return what the machine sees of a position."""
+        """Return what the machine depends on at a position."""
         return self.machine.at(position)
 
     def check(self, labels: frozenset[Hashable]) -> None:
-        """Refuse what the machine refuses."""
+        """Raise the errors of the machine."""
         self.machine.check(labels)

@@ -1,7 +1,7 @@
 """A machine that looks for many n-grams at once.
 
-Its state is the longest end of what it has read that some n-gram begins with (Aho and Corasick's automaton):
-each of the n-grams that end here is an end of it. With an end label, nothing else may follow the first one.
+Its state is the longest suffix of the input that is a prefix of some n-gram (the Aho-Corasick automaton):
+all n-grams that end here are suffixes of it. With an end label, nothing else may follow the first one.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _ENDED = "ended"
 @final
 @dataclass(frozen=True)
 class Ngrams(Machine):
-    """Adds up what n-grams are worth.
+    """Adds up the values of n-grams.
 
-    `grams`: for each n-gram one integer for each output, given out wherever it occurs. `outputs`: the names
-    of the outputs. `end`: the label after which only itself follows; it ends the sequence, and counts for
+    `grams`: for each n-gram one integer per output, which is added wherever it occurs. `outputs`: the names
+    of the outputs. `end`: the label after which only itself may follow; it ends the sequence, and counts as
     nothing.
 
     Examples
@@ -49,11 +49,11 @@ class Ngrams(Machine):
 
     @property
     def start(self) -> State:
-        """Nothing has been read."""
+        """The empty input."""
         return ()
 
     def step(self, state: State, label: Hashable, at: Hashable) -> Move | None:
-        """Read a label: the state says which n-grams end with it."""
+        """Read a label: the state determines which n-grams end with it."""
         if self.end is not None and label == self.end:
             return _ENDED, (0,) * len(self.outputs)
         if state == _ENDED:
@@ -69,5 +69,5 @@ class Ngrams(Machine):
         return (0,) * len(self.outputs)
 
     def trellis(self, alphabets: tuple[Alphabet, ...]) -> Trellis | None:
-        """Return its moves; states stay apart, since each of them tells what was given out last."""
+        """Return its moves; states are not merged, since each of them determines the last output."""
         return unrolled(self, alphabets, merge=False)

@@ -1,11 +1,11 @@
 """Regular expressions over labels.
 
 ===================  ========================================================================
-``B-NP``             a label: anything without spaces and without the signs below
-``'PRP$'``, ``"."``  a label in quotes: any text; a backslash takes the next sign literally
+``B-NP``             a label: anything without spaces and without the special characters below
+``'PRP$'``, ``"."``  a label in quotes: any text; a backslash escapes the next character
 ``.``                any label
 ``[B-NP B-VP]``      one of these labels
-``[^ O ]``           any label but these
+``[^ O ]``           any label except these
 ``a b``              one after the other
 ``a | b``            either
 ``a* a+ a?``         any number, at least one, at most one
@@ -13,7 +13,7 @@
 ``( )``              a group; an empty one is the empty sequence
 ===================  ========================================================================
 
-A pattern speaks of the whole sequence. It is read by recursive descent into an :class:`Nfa`.
+A pattern must match the whole sequence. It is parsed by recursive descent into an :class:`Nfa`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import NamedTuple, NoReturn
 from tallytree.errors import BudgetError, ModelError
 from tallytree.transducers.automata import ANY, MOST_STATES, Automaton, Labels, Nfa
 
-_TOKENS = re.compile(  # nothing is tried twice: what *+ has taken it does not give back
+_TOKENS = re.compile(  # possessive quantifiers, so that there is no backtracking
     r"""\s*+(?: (?P<count>\{\s*+(?P<least>\d*+)\s*+(?P<comma>,?+)\s*+(?P<most>\d*+)\s*+\})
               | (?P<sign>[|*+?().\[\]^])
               | '(?P<single>(?:[^'\\]|\\.)*+)' | "(?P<double>(?:[^"\\]|\\.)*+)"
@@ -88,7 +88,7 @@ def compiled(pattern: str) -> Automaton:
     tallytree.errors.ModelError: the pattern '(O | B' is not understood at its end: expected ')'. ...
     """
     if not isinstance(pattern, str):
-        raise ModelError(f"a pattern is a text such as '(O | B-NP I-NP*)*', got {pattern!r}")
+        raise ModelError(f"a pattern must be a string such as '(O | B-NP I-NP*)*', got {pattern!r}")
     writer = _Writer()
     try:
         writer.nfa.accepting = {_Parser(pattern).whole()(writer, 0)}
@@ -110,12 +110,12 @@ class _Parser:
     def whole(self) -> _Build:
         build = self.alternatives()
         if self.token.kind != "end":
-            self.refuse("nothing is open that this could close")
+            self.refuse("unmatched ')'")
         return build
 
     def alternatives(self) -> _Build:
         branches: list[_Build] = []
-        alone: list[str] = []  # labels that are a branch each make one move together
+        alone: list[str] = []  # branches of a single label are combined into one move
         while True:
             if self.token.kind == "label" and self.tokens[self.at + 1].ends_sequence:
                 alone.append(self.token.text)
@@ -221,7 +221,7 @@ def _counted(pattern: str, match: re.Match[str], place: int) -> _Token:
 
 
 def _number(digits: str) -> int:
-    """Read a count; one that is beyond any limit on states need not be told from others."""
+    """Read a count; counts beyond any limit on states are not distinguished."""
     known = digits.lstrip("0")
     return int(known or 0) if len(known) < _LONGEST_COUNT else 10**_LONGEST_COUNT
 
@@ -230,7 +230,7 @@ def _misunderstood(pattern: str, place: int, reason: str) -> ModelError:
     where = f"before {_shown(pattern[place:])!r}" if place < len(pattern.rstrip()) else "at its end"
     return ModelError(
         f"the pattern {_shown(pattern)!r} is not understood {where}{': ' if reason else ''}{reason}. "
-        "Labels with signs in them are put in quotes; the signs are | * + ? ( ) { } [ ^ ] and ."
+        "Put labels with special characters in quotes; the special characters are | * + ? ( ) { } [ ^ ] and ."
     )
 
 
@@ -258,7 +258,7 @@ def _either(branches: list[_Build]) -> _Build:
     def build(writer: _Writer, start: int) -> int:
         end = writer.state()
         for branch in branches:
-            # a state of its own, so that a repetition in one branch does not lead into another
+            # a separate state, so that a repetition in one branch does not lead into another
             writer.move(branch(writer, writer.move(start, None)), None, end)
         return end
 
@@ -267,7 +267,7 @@ def _either(branches: list[_Build]) -> _Build:
 
 def _repeated(part: _Build, least: int, most: int | None) -> _Build:
     def build(writer: _Writer, start: int) -> int:
-        for _ in range(least):  # each with a state of its own, so that large counts run into the limit
+        for _ in range(least):  # each with a separate state, so that large counts reach the limit
             start = part(writer, writer.move(start, None))
         if most is None:
             again = writer.move(start, None)

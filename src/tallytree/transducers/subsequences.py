@@ -1,9 +1,9 @@
-"""A machine that knows the longest common subsequences with some reference sequences.
+"""A machine that computes the longest common subsequences with some reference sequences.
 
-Let ``L_j`` be the length of the longest common subsequence of what has been read and the first ``j`` labels
-of a reference. From one ``j`` to the next it grows by 0 or 1, so these steps, as the bits of one integer, are
-all there is to know; the length with the whole reference is their number. Reading a label updates all bits at
-once (Allison and Dix).
+Let ``L_j`` be the length of the longest common subsequence of the input so far and the first ``j`` labels
+of a reference. From one ``j`` to the next it grows by 0 or 1, so these steps, as the bits of one integer,
+are the whole state; the length with the whole reference is the number of ones. Reading a label updates all
+bits at once (Allison and Dix).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from tallytree.transducers.machine import Machine, Move, State
 @final
 @dataclass(frozen=True)
 class Subsequences(Machine):
-    """Gives out the lengths of the longest common subsequences at the end, and the number of labels read.
+    """Outputs the lengths of the longest common subsequences at the end, and the number of labels read.
 
-    `references`: what is read is compared with each of them. `end`: the label after which only itself
-    follows; it ends the sequence, and counts for nothing.
+    `references`: the input is compared with each of them. `end`: the label after which only itself
+    may follow; it ends the sequence, and does not count.
 
     Examples
     --------
@@ -35,12 +35,12 @@ class Subsequences(Machine):
 
     @property
     def outputs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The length with each reference, and the length of what is read."""
+        """The length with each reference, and the length of the input."""
         return (*(f"lcs{i}" for i in range(len(self.references))), "length")
 
     @cached_property
     def _places(self) -> list[dict[Hashable, int]]:
-        """For each reference where each label occurs, as the bits of an integer."""
+        """The positions of each label in each reference, as the bits of an integer."""
         places: list[dict[Hashable, int]] = []
         for reference in self.references:
             bits: dict[Hashable, int] = {}
@@ -51,7 +51,7 @@ class Subsequences(Machine):
 
     @property
     def start(self) -> State:
-        """Nothing in common yet; not ended."""
+        """Nothing in common yet, and not at the end."""
         return (False, *(0 for _ in self.references))
 
     def step(self, state: State, label: Hashable, at: Hashable) -> Move | None:
@@ -67,12 +67,12 @@ class Subsequences(Machine):
         return (False, *updated), (*nothing, 1)
 
     def stop(self, state: State) -> tuple[int, ...] | None:
-        """Give out the lengths."""
+        """Output the lengths."""
         assert isinstance(state, tuple)
         return (*(row.bit_count() for row in state[1:]), 0)
 
 
 def _updated(row: int, places: int) -> int:
-    """Move each step of ``L`` down to the first place of the label since the step before it."""
+    """Move each step of ``L`` down to the first occurrence of the label since the step before it."""
     either = row | places
     return either & ((either - (row << 1 | 1)) ^ either)

@@ -1,8 +1,8 @@
-"""The moves of a machine, position by position, as arrays: only states that are reached and lead to the end.
+"""The moves of a machine by position, as arrays: only states that are reachable and lead to the end.
 
 A layer holds ``moves[q, a]``, the state after label ``a`` in state ``q`` (-1: forbidden), and
-``outputs[q, a, p]``. States are numbered from 0 in every layer; the first layer has the start alone. The
-outputs of stopping are put on the last moves, so that a trellis stops without a word.
+``outputs[q, a, p]``. States are numbered from 0 in every layer; the first layer only has the start. The
+outputs of stopping are added to the last moves, so that stopping has no output.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Alphabet = tuple[Hashable, ...]
 """The labels at a position."""
 
 MOST_MOVES = 1_000_000
-"""A machine with more moves than this, over all positions that differ, is refused: some seconds of Python."""
+"""The maximum number of moves of a machine, over all distinct positions: some seconds of Python."""
 
 
 class Layer(NamedTuple):
@@ -36,7 +36,7 @@ class Layer(NamedTuple):
 
 
 class Trellis(NamedTuple):
-    """The moves at all positions, the number of states at the end, and what is given out in any case."""
+    """The moves at all positions, the number of states at the end, and constant outputs."""
 
     layers: tuple[Layer, ...]
     final: int
@@ -52,7 +52,7 @@ def unrolled(machine: Machine, alphabets: Sequence[Alphabet], *, merge: bool = T
     """Follow all moves of a machine from its start, and keep those that lead to acceptance.
 
     `machine` and `alphabets`: the machine, and the labels of each position. `merge`: as for :func:`trimmed`.
-    Raises BudgetError: there are more than ``MOST_MOVES``.
+    Raises BudgetError if there are more than ``MOST_MOVES``.
     """
     known: dict[tuple[Hashable, Alphabet], _Rows] = {}
     states: tuple[State, ...] = (checked_state(machine, machine.start),)
@@ -73,7 +73,7 @@ def unrolled(machine: Machine, alphabets: Sequence[Alphabet], *, merge: bool = T
 
 
 class _Rows:
-    """The moves of a machine at positions that it does not tell apart: each is asked for once."""
+    """The moves of a machine at positions that are alike: each is computed once."""
 
     def __init__(self, machine: Machine, at: Hashable, labels: Alphabet) -> None:
         self.machine, self.at, self.labels = machine, at, labels
@@ -103,39 +103,39 @@ class _Rows:
 
 
 def _integers(machine: Machine, given: Sequence[tuple[int, ...] | None]) -> NDArray[np.int64]:
-    """Return what is given out, one row each, zeros for None; refuse what is no integer for each output."""
+    """Return outputs, one row each, zeros for None; raise an error unless there is one integer per output."""
     names = machine.outputs
     nothing = (0,) * len(names)
     rows = [nothing if one is None else one for one in given]
     whole = [_is_row(row) and len(row) == len(names) and all(map(_is_integer, row)) for row in rows]
     if not all(whole):
         raise ModelError(
-            f"{type(machine).__name__} gives out {rows[whole.index(False)]!r}, but its outputs are "
-            f"{names!r}: give out one integer for each, below 2**40 in magnitude"
+            f"{type(machine).__name__} returned {rows[whole.index(False)]!r}, but its outputs are "
+            f"{names!r}: return one integer for each, below 2**40 in magnitude"
         )
     return np.array(rows, dtype=np.int64).reshape(len(rows), len(names))
 
 
 def checked_move(machine: Machine, move: object) -> Move | None:
-    """Return what a step of a machine gave, or say what it should have been."""
+    """Return the result of a machine's step; raise an error if it is malformed."""
     if move is None:
         return None
     if not isinstance(move, (tuple, list)) or len(move) != 2:
         raise ModelError(
-            f"step of {type(machine).__name__} gave {move!r}; it gives the next state and a tuple with one "
-            "integer for each output, as (state, ()), or None to forbid the move"
+            f"{type(machine).__name__}.step returned {move!r}; it must return the next state and a tuple "
+            "with one integer for each output, as in (state, ()), or None to forbid the move"
         )
     return checked_state(machine, move[0]), move[1]
 
 
 def checked_state(machine: Machine, state: Any) -> State:
-    """Return a state of a machine, or refuse one that cannot be told from others."""
+    """Return a state of a machine; raise an error if it is not hashable."""
     try:
         hash(state)
     except TypeError:
         raise ModelError(
-            f"{state!r} is a state of {type(machine).__name__}; states are hashable, so that equal ones are "
-            "seen to be: use a tuple in the place of a list, a frozenset in the place of a set"
+            f"{state!r} is a state of {type(machine).__name__}, but states must be hashable: use a tuple "
+            "instead of a list, a frozenset instead of a set"
         ) from None
     known: State = state
     return known
@@ -151,8 +151,8 @@ def _is_integer(value: object) -> bool:
 
 def _too_many(machine: Machine, position: int, states: int, labels: int) -> str:
     return (
-        f"{type(machine).__name__} reaches {states:,} states at position {position}, {labels} labels each: "
-        f"more than {MOST_MOVES:,} moves in all. Use a machine that remembers less"
+        f"{type(machine).__name__} reaches {states:,} states at position {position}, with {labels} labels "
+        f"each: more than {MOST_MOVES:,} moves in total. Use a machine with fewer states"
     )
 
 
@@ -164,12 +164,12 @@ def trimmed(
     *,
     merge: bool = False,
 ) -> Trellis | None:
-    """Keep the states that are reached from the start and lead to acceptance; None if none do.
+    """Keep the states that are reachable from the start and lead to acceptance; None if there are none.
 
-    `layers`: with states numbered in any way; those of a layer's moves are those of the next layer. `start`,
-    `accepting` and `stops`: the first state; of each last state whether it accepts, and its ``(states,
-    outputs)``. `merge`: whether to look for states that no future tells apart, and to keep one of each kind.
-    Then a state no longer tells what was given out on the way to it, which may be worth more.
+    `layers`: with states numbered arbitrarily; the moves of a layer lead to states of the next. `start`,
+    `accepting` and `stops`: the first state; for each last state whether it accepts, and its ``(states,
+    outputs)``. `merge`: whether to merge equivalent states.
+    Then a state no longer determines the outputs on the way to it, which may be more useful.
     """
     if not layers:
         return Trellis((), 1, tuple(stops[start].tolist())) if accepting[start] else None
@@ -183,7 +183,7 @@ def trimmed(
     layers = [*layers[:-1], Layer(last.moves, last.outputs + stops[last.moves])]
     ends = last.moves[reached[-1]]
     ends = np.unique(ends[(ends >= 0) & accepting[ends]])
-    numbers = np.full(len(accepting), -1)  # of the states of the layer after, as they will be
+    numbers = np.full(len(accepting), -1)  # the final numbers of the states of the next layer
     numbers[ends] = 0 if merge else np.arange(len(ends))
     final = int(numbers.max()) + 1
     renumbered = Once(lambda *arguments: same.layer(*_renumbered(*arguments)))
@@ -194,18 +194,18 @@ def trimmed(
 
 
 class _Equal:
-    """Makes one object of what is equal, so that what follows from it is made once."""
+    """Returns the same object for equal arrays, so that derived objects are computed once."""
 
     def __init__(self) -> None:
         self._arrays: dict[tuple[Any, ...], NDArray[np.int64]] = {}
         self._layers: dict[tuple[int, int], Layer] = {}
 
     def array(self, array: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the first array that was equal."""
+        """Return the first equal array."""
         return self._arrays.setdefault((array.shape, array.tobytes()), array)
 
     def layer(self, layer: Layer, numbers: NDArray[np.int64]) -> tuple[Layer, NDArray[np.int64]]:
-        """Return the first layer and the first numbers that were equal."""
+        """Return the first equal layer and numbers."""
         parts = Layer(self.array(layer.moves), self.array(layer.outputs))
         return self._layers.setdefault((id(parts.moves), id(parts.outputs)), parts), self.array(numbers)
 

@@ -1,4 +1,4 @@
-"""Loss-augmented inference for a loss that is counted over a whole corpus."""
+"""Loss-augmented inference for a loss counted over a whole corpus."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from tallytree.planning.budget import Budget
 from tallytree.planning.options import Options, PlanOptions
 from tallytree.values import read_only
 
-_PART_BYTES = 7_000  # what CPython takes for a model's profile, besides its rows
+_PART_BYTES = 7_000  # size of a model's profile in CPython, besides its rows
 
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class CorpusSolution:
-    """The labellings of a corpus that together maximise a loss of the whole with the score of the whole.
+    """The labellings of a corpus that jointly maximise a combination of total loss and total score.
 
     Attributes
     ----------
@@ -45,13 +45,13 @@ class CorpusSolution:
     score, truth_score : float
         The sum of the scores of the labellings, and of the truths.
     tally : tuple of int
-        The statistics, summed.
+        The summed statistics.
     solutions : tuple of AugmentedSolution
         One for each model.
     report : Report
-        How many tallies survived the bound, and what it took.
+        How many tallies survived the bound, and the cost of the search.
     certificate : BoundsCertificate or None
-        Why no labellings of the models have a higher value together; None where profiles were joined.
+        Why no other labellings of the models have a higher joint value; None if profiles were joined.
     """
 
     value: float
@@ -80,32 +80,32 @@ def loss_augmented_corpus(
     memory_limit: float | None = None,
     progress: Progress | None = None,
 ) -> CorpusSolution:
-    """Find the labellings that most violate the margin, with a loss counted over all of them at once.
+    """Find the labellings that most violate the margin, for a loss counted over all of them at once.
 
     Parameters
     ----------
     models : iterable of Model
         One for each labelling.
     truths : iterable of labellings
-        What is right for each.
+        The true labelling for each model.
     loss : recipe of a loss of nodes
         ``FBeta``, ``Precision``, ``Recall``, ``IntersectionOverUnion``, ``FalsePositives`` or ``ChunkFBeta``,
         without a truth.
     scaling : {"margin", "slack"}
         Maximise ``loss + F - F*``, or ``loss·(1 + F - F*)``, with the scores summed over the corpus.
     margin : float
-        In the place of the factor 1 of the loss, or of the 1 in the brackets.
+        Replaces the factor 1 of the loss, or the 1 in the parentheses.
     memory_limit : float, optional
-        Bytes, for everything: the tables of one model at a time, what is kept of all of them, and the joins.
-        By default half of the memory.
+        In bytes, for everything: the tables of one model at a time, what is kept of all of them, and the
+        joins. By default half of the memory.
     progress : callable, optional
-        Gets a line of text now and then.
+        Called with a line of text from time to time.
 
     Raises
     ------
     BudgetError
-        It does not fit the memory limit; or too many tallies are too close to the best to be told apart: the
-        text has the bound that stopped it.
+        It exceeds the memory limit; or too many tallies are too close to the optimum: the
+        message gives the bound that stopped it.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def loss_augmented_corpus(
     parts = _parts(models, truths, loss, budget)
     corpus = Corpus(parts, budget)
     if progress is not None:
-        progress(f"{len(parts):,} models, a bound on all of them together")
+        progress(f"{len(parts):,} models, bounding all of them together")
     found = corpus.search(scaling, at, budget)
     whole = _Whole(corpus.whole, loss, [part.loss for part in parts])
     question = SearchQuestion(scaling, at, corpus.truth_score, whole.loss, whole.largest_loss)
@@ -140,7 +140,7 @@ def _joined(
     budget: Budget,
     progress: Progress | None,
 ) -> Found:
-    """Join the profiles of all models, as far as bounds do not rule their tallies out."""
+    """Join the profiles of all models, except tallies ruled out by bounds."""
     profiles = _profiles(parts, budget, progress)
     pool = _pool(profiles, budget)
     choice, report = search(pool, question, whole.truths(pool), progress, budget)
@@ -167,10 +167,10 @@ def _parts(
     loss: NodeLoss,
     budget: Budget,
 ) -> list[GraphLossQuery]:
-    """Ask about each model by itself."""
+    """Make the query of each model separately."""
     if not isinstance(loss, NodeLoss):
         raise ModelError(
-            "a loss of a corpus is counted in true and false positives, such as tallytree.losses.FBeta(); "
+            "a corpus loss must be based on true and false positives, such as tallytree.losses.FBeta(); "
             f"got {loss!r}"
         )
     if isinstance(models, Model):
@@ -180,7 +180,7 @@ def _parts(
         raise ModelError(f"every model needs a truth, got {len(graphs)} models and {len(right)} truths")
     pairs = list(zip(graphs, right, strict=True))
     if not pairs:
-        raise ModelError("a corpus has at least one model, got none")
+        raise ModelError("a corpus needs at least one model, got none")
     budget.hold(len(pairs) * _PART_BYTES, f"the losses of {len(pairs):,} models")
     return [GraphLossQuery(model, loss.against(truth), None, None, (None, None)) for model, truth in pairs]
 
@@ -202,7 +202,7 @@ def _profiles(
 
 
 class _Whole:
-    """The loss of the whole corpus, in terms of summed tallies."""
+    """The loss of the whole corpus, as a function of summed tallies."""
 
     def __init__(self, whole: NodeLoss, recipe: NodeLoss, losses: Sequence[Any]) -> None:
         self._whole, self._recipe, self._losses = whole, recipe, losses
@@ -213,23 +213,23 @@ class _Whole:
         return self._whole.value(*tallies.T)
 
     def largest_loss(self, low: NDArray[np.int64], high: NDArray[np.int64]) -> float:
-        """Bound the loss over a box: it does not grow with true positives, nor shrink with false ones."""
+        """Bound the loss over a box: it is non-increasing in true positives, non-decreasing in false ones."""
         corner = np.where([name == "fp" for name in self._names], high, low)
         return float(self.loss(corner[None])[0])
 
     def truths(self, pool: Pool) -> Choice:
-        """Return the rows of the truths: everything found, and nothing else."""
+        """Return the rows of the truths: all nodes found, and no others."""
         right = [[loss.size if name == "tp" else 0 for name in self._names] for loss in self._losses]
         rows = np.flatnonzero((pool.tallies == np.array(right)[pool.part]).all(axis=1))
         return read_only(rows)
 
     def answer(self, question: SearchQuestion, found: Found) -> CorpusSolution:
-        """Put the labellings together, and certify the loss by its definition."""
+        """Combine the labellings, and certify the loss by definition."""
         tally = found.tally
         score = float(sum(solution.score for solution in found.solutions))
         loss = float(self.loss(tally[None])[0])
         defined = self._recipe.compare(*self._nodes(found.solutions))
-        certify_loss(loss, defined, source=f"the tally {tally.tolist()}", thing="the whole of the labellings")
+        certify_loss(loss, defined, source=f"the tally {tally.tolist()}", thing="all labellings together")
         value = float(scaled(question.scaling, loss, score - question.truth_score, question.margin))
         return CorpusSolution(
             value,
@@ -243,7 +243,7 @@ class _Whole:
         )
 
     def _nodes(self, solutions: tuple[AugmentedSolution, ...]) -> tuple[Any, Any]:
-        """Return the nodes of all labellings and of all truths, each with the number of its model."""
+        """Return the nodes of all labellings and of all truths, each with the index of its model."""
         found, gold = Counter[Any](), Counter[Any]()
         for k, (loss, solution) in enumerate(zip(self._losses, solutions, strict=True)):
             found.update({(k, node): n for node, n in loss.nodes(solution.assignment).items()})

@@ -1,9 +1,9 @@
-"""Join profiles as far as a slack budget goes: all choices that stay close enough to the concave bound.
+"""Join profiles within a slack budget: all choices that are close enough to the concave bound.
 
-Under some multipliers every row of a part has a slack, its distance from the best of the part. A choice of
-one row per part has the score ``total - λ·L - Σ slack``, so a choice that is to reach a given score at L may
-spend just so much slack. Few rows are within that budget, and the join runs over those alone: part by part,
-the least slack for every tally, kept sparse.
+Under given multipliers every row of a part has a slack, its distance from the best of the part. A choice of
+one row per part has the score ``total - λ·L - Σ slack``, so a choice that reaches a given score at L may
+use only so much slack. Few rows are within that budget, and the join is restricted to them: part by part,
+the smallest slack for every tally, stored sparsely.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from tallytree.losses.corpus.pool import Choice, Pool, Support
 
 
 class TooManyError(Exception):
-    """The budget lets through more tallies than are allowed."""
+    """The budget admits more tallies than allowed."""
 
 
 class _Step(NamedTuple):
-    """One part joined: for each state, where it came from, and the row of the part that it takes."""
+    """One joined part: for each state, its predecessor, and its row of the part."""
 
     parent: NDArray[np.int64]
     row: NDArray[np.int64]
 
 
 class Joined:
-    """All tallies within a box and a slack budget, with the choice of least slack for each.
+    """All tallies within a box and a slack budget, with the choice of smallest slack for each.
 
     Attributes
     ----------
     tallies : (S, P) int64 array
     slack : (S,) float64 array
     most : int
-        The largest number of partial tallies on the way.
+        The largest number of partial tallies during the join.
     """
 
     def __init__(
@@ -70,9 +70,9 @@ def join(
     most: int,
     room: float = inf,
 ) -> Joined:
-    """Join the rows within the budget; the tallies that end inside the box.
+    """Join the rows within the budget; return the tallies inside the box.
 
-    Raises TooManyError: more than ``most`` tallies at a time, or more than ``room`` bytes.
+    Raises TooManyError if there are more than ``most`` tallies at a time, or more than ``room`` bytes.
     """
     rows = np.flatnonzero(slack <= budget)
     parts, first, counts = np.unique(pool.part[rows], return_index=True, return_counts=True)
@@ -102,7 +102,7 @@ def _within(tallies: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np
 
 
 def _reach(offsets: list[NDArray[np.int64]], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return how far the parts from the k-th on can still move the tally, down and up, for every k."""
+    """Return how far the parts from the k-th on can move the tally, down and up, for every k."""
     nothing = np.zeros((1, size), dtype=np.int64)
     down = np.concatenate([*(o.min(axis=0, keepdims=True) for o in offsets), nothing])
     up = np.concatenate([*(o.max(axis=0, keepdims=True) for o in offsets), nothing])
@@ -117,7 +117,7 @@ def _joined(
     rows: NDArray[np.int64],
     budget: float,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], _Step]:
-    """Join one part: every state with every row, within the budget, the least slack for each tally."""
+    """Join one part: every state with every row within the budget, with the smallest slack for each tally."""
     total = (spent[:, None] + slack).reshape(-1)
     kept = np.flatnonzero(total <= budget)
     parent, which = np.divmod(kept, len(rows))

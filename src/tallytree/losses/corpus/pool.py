@@ -1,4 +1,4 @@
-"""Many profiles side by side, and the concave bound on their join."""
+"""Many profiles together, and the concave bound on their join."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from tallytree.model.rounding import rounding_bound
 
 # --- points that no vector of multipliers can choose --------------------------------------------------------
-# Those on or below a chord of others. ``max_l (μ(l) + λ·l)`` is always attained at a vertex of the upper hull
-# of the points ``(l, μ(l))``. A point is no vertex if it lies on or below the chord of two others on the same
-# line, so few points are left after looking along the lines of a few directions. Not all of them are
+# These lie on or below a chord of others. ``max_l (μ(l) + λ·l)`` is always attained at a vertex of the upper
+# hull of the points ``(l, μ(l))``. A point is not a vertex if it lies on or below the chord of two others on
+# the same line, so few points remain after checking the lines of a few directions. Not all of them are
 # vertices, but all vertices are among them.
 
 _MOST_PASSES = 64
@@ -23,9 +23,9 @@ _MOST_PASSES = 64
 def without_chords(
     parts: NDArray[np.int64], tallies: NDArray[np.int64], scores: NDArray[np.float64]
 ) -> NDArray[np.int64]:
-    """Return the rows that lie above all chords looked at, in order.
+    """Return the rows above all chords that are checked, in order.
 
-    `parts` (T,): which part each row belongs to; rows of different parts have nothing to do with each other.
+    `parts` (T,): the part of each row; rows of different parts are independent.
     `tallies` (T, P). `scores` (T,).
 
     Examples
@@ -53,7 +53,7 @@ def _above(
     scores: NDArray[np.float64],
     direction: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Look along the lines of one direction."""
+    """Check the lines of one direction."""
     axis = int(np.flatnonzero(direction)[0])
     place = tallies[:, axis]
     feet = tallies - place[:, None] * direction  # where the line of a point meets ``l_axis = 0``
@@ -79,7 +79,7 @@ Choice = NDArray[np.int64]
 
 
 class Support(NamedTuple):
-    """What a vector of multipliers says: every tally L of the whole has a score of ``total - λ·L`` at most.
+    """The bound of a vector of multipliers: every tally L of the whole scores at most ``total - λ·L``.
 
     ``choice`` attains that at its own tally.
     """
@@ -92,7 +92,7 @@ class Support(NamedTuple):
 
 
 class Pool:
-    """The tallies and scores of all parts, one after the other.
+    """The tallies and scores of all parts, concatenated.
 
     `tallies`: the attainable tallies of each part, at least one. `scores`: the best score of each.
     """
@@ -106,7 +106,7 @@ class Pool:
         self.low: NDArray[np.int64] = np.minimum.reduceat(self.tallies, self.starts).sum(axis=0)
         self.high: NDArray[np.int64] = np.maximum.reduceat(self.tallies, self.starts).sum(axis=0)
         least, most = (f.reduceat(self.scores, self.starts) for f in (np.minimum, np.maximum))
-        self.steepest = float((most - least).max(initial=0.0)) + 1.0  # no slope of a profile is steeper
+        self.steepest = float((most - least).max(initial=0.0)) + 1.0  # larger than any slope of a profile
         self._vertices = without_chords(self.part, self.tallies, self.scores)
         self._vertex_tallies = self.tallies[self._vertices].astype(np.float64)
         self._vertex_scores = self.scores[self._vertices]
@@ -116,11 +116,11 @@ class Pool:
 
     @staticmethod
     def bytes_for(rows: int, columns: int) -> int:
-        """Return what a pool of so many rows takes: its arrays, and those that hulls are found by."""
+        """Return the size of a pool of this many rows: its arrays, and those used to find hulls."""
         return rows * (40 + 8 * columns) + rows * (100 + 56 * columns)
 
     def support(self, multipliers: NDArray[np.float64]) -> Support:
-        """Maximise ``score + λ·tally`` in each part; of equal rows the first."""
+        """Maximise ``score + λ·tally`` in each part; the first of equal rows."""
         values = self._vertex_scores + self._vertex_tallies @ multipliers
         best = np.maximum.reduceat(values, self._vertex_starts)
         at_best = np.flatnonzero(values == best[self._vertex_part])
@@ -130,6 +130,6 @@ class Pool:
         return Support(multipliers, float(best.sum()), choice, tally, float(self.scores[choice].sum()))
 
     def slack(self, support: Support) -> NDArray[np.float64]:
-        """Return by how much each row stays below the best of its part under the multipliers."""
+        """Return how far each row is below the best of its part under the multipliers."""
         values = self.scores + self.tallies @ support.multipliers
         return np.asarray(values[support.choice][self.part] - values)

@@ -1,8 +1,8 @@
 """Branch and bound over boxes of tallies.
 
-A box is bounded by the largest loss in it together with the largest score that the concave bound allows in
-it. The box with the largest bound is looked at first: a new vector of multipliers lowers its bound, or it is
-cut in two, or, where it is small, its tallies are joined exactly. The search ends when no box can win.
+A box is bounded by the largest loss in it combined with the largest score that the concave bound allows in
+it. The box with the largest bound is examined first: a new vector of multipliers lowers its bound, or it is
+split, or, if it is small, its tallies are joined exactly. The search ends when no box can be optimal.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from tallytree.losses.corpus.pool import Choice, Pool, Support
 from tallytree.losses.scaling import Scaling, needed, scaled
 from tallytree.planning.budget import Budget, readable_bytes
 
-# --- minimise a convex function of a few variables ----------------------------------------------------------
+# --- minimising a convex function of a few variables --------------------------------------------------------
 # The ellipsoid method, and bisection in one dimension. Every step evaluates the function at the centre of an
-# ellipsoid that holds the minimum, and keeps the half on which the subgradient says that it lies. Slow for
-# many variables, simple and safe for one or two.
+# ellipsoid that contains the minimum, and keeps the half that the subgradient points to. Slow for
+# many variables, simple and robust for one or two.
 
 Vector = NDArray[np.float64]
 
@@ -40,9 +40,9 @@ def minimise(
 ) -> None:
     """Evaluate a convex function at points that close in on its minimum within a ball.
 
-    `function`: gives the value at a point, and a subgradient. `centre` and `radius`: the ball to look in.
-    `tolerance`: stop when no point can be lower than the last one by more than this. `most`: stop after as
-    many evaluations.
+    `function`: returns the value at a point, and a subgradient. `centre` and `radius`: the ball to search.
+    `tolerance`: stop when no point can be lower than the last one by more than this. `most`: the maximum
+    number of evaluations.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def minimise(
 
 
 def _halved(point: Vector, shape: NDArray[np.float64], step: Vector) -> tuple[Vector, NDArray[np.float64]]:
-    """Return the smallest ellipsoid around the half that lies against the step."""
+    """Return the smallest ellipsoid around the half opposite to the step."""
     n = len(point)
     if n == 1:
         return point - step / 2, shape / 4
@@ -76,13 +76,13 @@ def _halved(point: Vector, shape: NDArray[np.float64], step: Vector) -> tuple[Ve
 Integers = NDArray[np.int64]
 Progress = Callable[[str], None]
 
-_SMALL_BOX = 4096  # tallies that are looked at one by one
+_SMALL_BOX = 4096  # tallies that are examined one by one
 _MOST_STATES = 2_000_000
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is maximised: a loss of the whole tally, and the score relative to that of the truth.
+    """What is maximised: a loss of the summed tally, combined with the score relative to that of the truth.
 
     ``loss`` is elementwise over (S, P) tallies; ``largest_loss`` bounds it over a box from below to above.
     """
@@ -106,7 +106,7 @@ class Question:
         return float(scaled(self.scaling, worst, difference, self.margin))
 
     def needed(self, value: float, tallies: Integers) -> NDArray[np.float64]:
-        """Return the scores that a value takes."""
+        """Return the scores that a value requires."""
         return needed(self.scaling, self.loss(tallies), value, self.margin) + self.truth_score
 
 
@@ -114,12 +114,12 @@ class Question:
 class Report:
     """How the search went."""
 
-    tallies: int = 0  # how many tallies the whole range holds
-    boxes: int = 0  # how many boxes were looked at
-    multipliers: int = 0  # how many vectors of multipliers the bound is made of
-    joined: int = 0  # how many tallies survived the bound and were joined
+    tallies: int = 0  # number of tallies in the whole range
+    boxes: int = 0  # number of boxes examined
+    multipliers: int = 0  # number of vectors of multipliers in the bound
+    joined: int = 0  # number of tallies that survived the bound and were joined
     states: int = 0  # the largest number of partial tallies during a join
-    cells: int = 0  # how many tallies of parts of labellings were looked at, where nothing was joined
+    cells: int = 0  # number of tallies of partial labellings examined, if nothing was joined
 
     def __str__(self) -> str:
         if self.cells:
@@ -129,7 +129,7 @@ class Report:
             )
         return (
             f"{self.joined:,} of {self.tallies:,} tallies survived the bound, after {self.boxes:,} boxes and "
-            f"{self.multipliers:,} multipliers; the joins held {self.states:,} partial tallies at most"
+            f"{self.multipliers:,} multipliers; the joins held at most {self.states:,} partial tallies"
         )
 
 
@@ -155,7 +155,7 @@ class _Box(NamedTuple):
 
 @dataclass
 class _Bounds:
-    """All vectors of multipliers so far: their totals are an upper bound on every score."""
+    """All vectors of multipliers so far: their totals bound every score."""
 
     multipliers: list[NDArray[np.float64]] = field(default_factory=list)
     totals: list[float] = field(default_factory=list)
@@ -207,18 +207,18 @@ class _Search:
 
     @property
     def _tolerance(self) -> float:
-        """Values that differ by rounding alone are equal."""
+        """Tolerance for values that differ only by rounding."""
         return self.pool.rounding * self._steepest
 
     @property
     def _steepest(self) -> float:
-        """How much the value grows with the score, at most."""
+        """The largest derivative of the value with respect to the score."""
         if self.question.scaling == "margin":
             return 1.0
         return max(self.question.largest_loss(self.pool.low, self.pool.high), 1.0)
 
     def _evaluate(self, multipliers: NDArray[np.float64]) -> Support:
-        """Bound all scores by multipliers; what attains the bound may be better than the best so far."""
+        """Bound all scores by multipliers; the choice that attains the bound may be a new best."""
         support = self.pool.support(multipliers)
         self._offer(support.choice, support.score, support.tally)
         return support
@@ -229,7 +229,7 @@ class _Search:
             self.best, self.choice = value, choice
 
     def offer(self, choice: Choice) -> None:
-        """Take a choice for the best so far, if it is better."""
+        """Record a choice if it is better than the best so far."""
         self._offer(choice, float(self.pool.scores[choice].sum()), self.pool.tallies[choice].sum(axis=0))
 
     def _bound(self, box: _Box) -> float:
@@ -241,9 +241,9 @@ class _Search:
             heapq.heappush(self._boxes, (-bound, next(self._numbers), box))
 
     def _lowered(self, box: _Box, bound: float) -> bool:
-        """Look for multipliers that lower the bound of a box; put it back if they do."""
+        """Look for multipliers that lower the bound of a box; put it back if there are any."""
         known = self._bound(box)
-        if known < bound - self._tolerance:  # multipliers found since it was put in
+        if known < bound - self._tolerance:  # multipliers found since it was added
             self._push(box)
             return True
         self._tighten(box, (bound - self.best) / self._steepest)
@@ -253,7 +253,7 @@ class _Search:
         return False
 
     def _tighten(self, box: _Box, gap: float) -> Support:
-        """Find the multipliers under which the bound on the scores of a box is least, to a part of a gap."""
+        """Find the multipliers that minimise the bound on the scores of a box, up to a part of the gap."""
         found: list[tuple[float, Support]] = []
 
         def bound(multipliers: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -272,7 +272,7 @@ class _Search:
         return self.pool.steepest * float(np.sqrt(len(self.pool.low)))
 
     def _settle(self, box: _Box) -> None:
-        """Join the tallies of a small box, or cut a large one in two."""
+        """Join the tallies of a small box, or split a large one."""
         if box.cells <= _SMALL_BOX:
             try:
                 self._join(box)
@@ -313,13 +313,13 @@ class _Search:
 
     def _tell(self, bound: float) -> None:
         if self.progress is not None:
-            self.progress(f"value {self.best:.9g}, bound {bound:.9g}, {len(self._boxes)} boxes waiting")
+            self.progress(f"value {self.best:.9g}, bound {bound:.9g}, {len(self._boxes)} boxes left")
 
     def _stuck(self, box: _Box) -> BudgetError:
         return BudgetError(
             f"the tally {tuple(box.low.tolist())} may have the value {self._bound(box):.9g}, the best so far "
-            f"is {self.best:.9g}, and to tell takes a join of more than {_MOST_STATES:,} partial tallies, or "
-            f"of more than the {readable_bytes(self.budget.room)} that are left; divide the corpus, take "
+            f"is {self.best:.9g}, and deciding takes a join of more than {_MOST_STATES:,} partial tallies, "
+            f"or of more than the remaining {readable_bytes(self.budget.room)}; split the corpus, use "
             "fewer models, or raise memory_limit="
         )
 
@@ -327,7 +327,7 @@ class _Search:
 def search(
     pool: Pool, question: Question, first: Choice, progress: Progress | None, budget: Budget
 ) -> tuple[Choice, Report]:
-    """Find the choice of one row per part with the largest value, beginning with one that is known."""
+    """Find the choice of one row per part with the largest value, starting from a known choice."""
     work = _Search(pool, question, progress, budget)
     work.offer(first)
     return work.run(), work.report

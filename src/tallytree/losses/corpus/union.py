@@ -1,7 +1,7 @@
-"""A corpus as one model: its parts side by side, and a loss of what is counted over all of them.
+"""A corpus as one model: the union of its parts, and a loss counted over all of them.
 
-One question about it is answered by bounds, as one about a single model is: at given prices the best
-labelling of each part is found by itself, and few parts have more than one tally within the budget.
+A question about it is answered by bounds, like one about a single model: at given prices the best
+labelling of each part is found separately, and few parts have more than one tally within the budget.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TOGETHER = "no labellings of all models together have a higher value"
 
 
 class Found(NamedTuple):
-    """The labellings of all parts, what they count together, and why they are the best."""
+    """The labellings of all parts, their total counts, and the proof that they are optimal."""
 
     solutions: tuple[AugmentedSolution, ...]
     tally: NDArray[np.int64]
@@ -51,7 +51,7 @@ class Found(NamedTuple):
 
 
 class Corpus:
-    """Models with their truths, and a loss that is counted over all of them."""
+    """Models with their truths, and a loss counted over all of them."""
 
     def __init__(self, parts: Sequence[GraphLossQuery], budget: Budget) -> None:
         self.parts = parts
@@ -62,9 +62,9 @@ class Corpus:
         self._union, self._query = _document(parts) or _side_by_side(parts)
 
     def search(self, scaling: Scaling, margin: float, budget: Budget) -> Found | None:
-        """Find the best labellings by bounds; None where that cannot be asked.
+        """Find the best labellings by bounds; None if this is not supported.
 
-        Raises BudgetError: the memory came to an end; the text says what is known.
+        Raises BudgetError if the memory limit is reached; the message says what is known.
         """
         value, truth = self.whole.value, self._truth()
         question = Question(scaling, margin, self.truth_score, value, quotient(self.whole), truth)
@@ -74,13 +74,13 @@ class Corpus:
             return None
         if table.ended:
             raise known_so_far(None, table, remedy="Raise memory_limit=")
-        # With several tallies that cost nothing the search does not say which of them is meant; any will do.
+        # If several tallies cost nothing, the search does not say which of them is meant; any will do.
         if not table.finished and not (scaling == "slack" and table.value >= 0):
             return None
         return self._answered(table, question)
 
     def _order(self) -> Order | None:
-        """Return the orders of the parts, one after the other; a chain has its own."""
+        """Return the orders of the parts, concatenated; a chain has its own."""
         if self._union.linked:
             return None
         starts = self._union.starts.tolist()
@@ -88,7 +88,7 @@ class Corpus:
         return tuple(np.concatenate([o + at for o, at in zip(orders, starts, strict=False)]).tolist())
 
     def _truth(self) -> NDArray[np.int64] | None:
-        """Return the truths of all parts, where the parts are solved as they are."""
+        """Return the truths of all parts, if the parts are solved as they are."""
         if self._query.reduction is None or not self._query.reduction.trivial:
             return None
         starts = [part.start for part in self.parts]
@@ -108,7 +108,7 @@ class Corpus:
 
 
 def _side_by_side(parts: Sequence[GraphLossQuery]) -> tuple[Union, Query[Statistic]]:
-    """Ask about the models that are solved for each part, as one."""
+    """Return one query about the models that are solved for all parts."""
     whole = union([part.query.subject for part in parts], (s for part in parts for s in part.query.read))
     counted = zip(*(part.query.read for part in parts), strict=True)
     statistics = tuple(whole.statistic(each) for each in counted)
@@ -116,7 +116,7 @@ def _side_by_side(parts: Sequence[GraphLossQuery]) -> tuple[Union, Query[Statist
 
 
 def _document(parts: Sequence[GraphLossQuery]) -> tuple[Union, Query[Statistic]] | None:
-    """Ask about all sentences as one document, where a machine counts chunks: it is compiled once."""
+    """Return one query about all sentences as one document, so that a chunk machine is compiled once."""
     loss, model = parts[0].loss, parts[0].model
     if not isinstance(loss, ChunkFBeta) or type(loss).reduce is not ChunkFBeta.reduce or model.alike is None:
         return None
@@ -131,7 +131,7 @@ def _document(parts: Sequence[GraphLossQuery]) -> tuple[Union, Query[Statistic]]
 
 
 def _solution(evidence: BoundsEvidence, part: GraphLossQuery, labels: NDArray[np.int64]) -> AugmentedSolution:
-    """Return the labelling of one part; what it counts is known from its nodes, by the definition."""
+    """Return the labelling of one part; its counts are computed from its nodes, by definition."""
     loss: Any = part.loss
     nodes, score = loss.nodes(labels), part.model.score(labels)
     right = (nodes & loss.gold).total()

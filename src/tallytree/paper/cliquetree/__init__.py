@@ -1,4 +1,4 @@
-"""Clique trees: the objects of the paper, to look at and to teach with."""
+"""Clique trees: the objects of the paper, for inspection and teaching."""
 
 from tallytree.paper.cliquetree.rules import check_clique_tree
 from tallytree.paper.cliquetree.tree import CliqueTree, clique_tree

@@ -1,4 +1,4 @@
-"""Algorithm 1 of the paper to the letter, in dictionaries: to be read and to be tested against."""
+"""Algorithm 1 of the paper, literally, with dictionaries: to read and to test against."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _restrict(tree: CliqueTree, i: int, y: States, k: int) -> States:
 
 
 class Potentials:
-    """``f_i`` and ``g_i``: the sums of the tables that each clique holds, and how tallies add up."""
+    """``f_i`` and ``g_i``: the sums of the tables of each clique, and how tallies add up."""
 
     def __init__(self, tree: CliqueTree, model: Model, statistics: Sequence[Statistic]) -> None:
         self.cardinalities: list[int] = model.cardinalities.tolist()
@@ -81,7 +81,7 @@ class Potentials:
         )
 
     def add(self, parts: Iterable[Tally]) -> Tally:
-        """``min(cap − Σ min g, Σ parts)``: what lies above the minima, cut off where the cap is."""
+        """``min(cap − Σ min g, Σ parts)``: the sum above the minima, capped."""
         sums = map(sum, zip(*parts, strict=True))
         caps = zip(self.caps, self.minima, strict=True)
         return tuple(
@@ -95,7 +95,7 @@ class Potentials:
 
 
 def _placed(tree: CliqueTree, blocks: Iterable[Block]) -> Placed:
-    """List the tables that each clique holds, with the places of their variables in it."""
+    """List the tables of each clique, with the positions of their variables in it."""
     home = {scope: i for i, scopes in enumerate(tree.scopes) for scope in scopes}
     placed: Placed = [[] for _ in tree.cliques]
     for scope, table in (pair for block in blocks for pair in _pairs(block)):
@@ -112,7 +112,7 @@ def _pairs(block: Block) -> Iterator[tuple[list[int], NDArray[Any]]]:
 
 
 def _move_minima(placed: Placed) -> int:
-    """Take each table's minimum out of it; returns their sum."""
+    """Subtract each table's minimum; returns their sum."""
     moved = 0
     for held in placed:
         for k, (places, table) in enumerate(held):

@@ -1,4 +1,4 @@
-"""What makes a clique tree, checked by definition."""
+"""The definition of a clique tree, as checks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def children_of(parent: Sequence[int]) -> tuple[tuple[int, ...], ...]:
 
 
 def downwards(parent: Sequence[int]) -> list[int]:
-    """Every clique after its parent, depth first."""
+    """List every clique after its parent, depth first."""
     below = children_of(parent)
     stack, seen = [parent.index(ROOT)], []
     while stack:
@@ -33,23 +33,23 @@ def downwards(parent: Sequence[int]) -> list[int]:
 
 
 def upwards(parent: Sequence[int]) -> list[int]:
-    """Every clique before its parent."""
+    """List every clique before its parent."""
     return downwards(parent)[::-1]
 
 
 def hang(size: int, edges: list[tuple[int, int]], root: int) -> tuple[int, ...]:
-    """Hang a tree of undirected edges up by its root: the parents."""
+    """Return the parents of a tree of undirected edges, given its root."""
     if not 0 <= root < size:
         raise ModelError(f"the root must be one of the {size} cliques, got {root}")
     if len(edges) != size - 1:
         raise ModelError(
-            f"a tree of {size} cliques has {size - 1} edges, got {len(edges)}; "
-            "cliques without a common variable are joined too"
+            f"a tree of {size} cliques needs {size - 1} edges, got {len(edges)}; "
+            "cliques without a common variable must be joined, too"
         )
     neighbours: list[list[int]] = [[] for _ in range(size)]
     for i, j in edges:
         if not (0 <= i < size and 0 <= j < size):
-            raise ModelError(f"an edge joins two of the {size} cliques, got {(i, j)}")
+            raise ModelError(f"an edge must join two of the {size} cliques, got {(i, j)}")
         neighbours[i].append(j)
         neighbours[j].append(i)
     parent = {root: ROOT}
@@ -59,12 +59,12 @@ def hang(size: int, edges: list[tuple[int, int]], root: int) -> tuple[int, ...]:
         parent.update(dict.fromkeys(new, i))
         queue.extend(new)
     if len(parent) < size:
-        raise ModelError("the edges do not connect all cliques: some run in a circle")
+        raise ModelError("the edges do not connect all cliques: some form a cycle")
     return tuple(parent[i] for i in range(size))
 
 
 def assign(scopes: Iterable[Iterable[int]], cliques: Sequence[Scope]) -> tuple[tuple[Scope, ...], ...]:
-    """Give each scope to the first clique that holds it, looking at its rarest variable's cliques only."""
+    """Assign each scope to the first clique that contains it, searching those of its rarest variable."""
     having: dict[int, list[int]] = {}
     for i, clique in enumerate(cliques):
         for v in clique:
@@ -74,13 +74,13 @@ def assign(scopes: Iterable[Iterable[int]], cliques: Sequence[Scope]) -> tuple[t
         candidates = min((having.get(v, []) for v in scope), key=len, default=[0])
         home = next((i for i in candidates if {*scope} <= {*cliques[i]}), None)
         if home is None:
-            raise ModelError(f"no clique holds the scope {braces(scope)}")
+            raise ModelError(f"no clique contains the scope {braces(scope)}")
         held[home].append(scope)
     return tuple(map(tuple, held))
 
 
 def braces(scope: Iterable[int]) -> str:
-    """Write a scope as a set."""
+    """Format a scope as a set."""
     return "{" + ", ".join(map(str, scope)) + "}"
 
 
@@ -89,20 +89,20 @@ if TYPE_CHECKING:
 
 
 def check_clique_tree(tree: CliqueTree, scopes: Iterable[Iterable[int]] = ()) -> None:
-    """Raise unless this is a clique tree of these scopes, by definition.
+    """Raise an error unless this is a clique tree of these scopes, by definition.
 
     Parameters
     ----------
     tree : CliqueTree
-        One node is the root and all others hang below it; each scope that it holds lies in the clique that
-        holds it and is held once; the cliques with a variable in common are connected.
+        One node is the root and all others are below it; each of its scopes is contained in its clique and
+        is assigned once; the cliques with a variable in common are connected.
     scopes : iterable of scopes
-        All of them must be held.
+        All of them must be assigned.
 
     Raises
     ------
     ModelError
-        It says which of the rules is broken, and where.
+        The message says which of the rules is violated, and where.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def check_clique_tree(tree: CliqueTree, scopes: Iterable[Iterable[int]] = ()) ->
     >>> check_clique_tree(tree, [(1, 0)])
     >>> check_clique_tree(tree, [(0, 2)])
     Traceback (most recent call last):
-    tallytree.errors.ModelError: the clique tree holds no scope {0, 2}: build it for this model and ...
+    tallytree.errors.ModelError: the clique tree has no scope {0, 2}: build it for this model and ...
     """
     _check_shape(tree)
     _check_tree(tree)
@@ -124,10 +124,9 @@ def check_clique_tree(tree: CliqueTree, scopes: Iterable[Iterable[int]] = ()) ->
 
 
 def not_held(scope: Iterable[int]) -> ModelError:
-    """Say that a tree was built for other scopes."""
+    """Return the error for a tree that was built for other scopes."""
     return ModelError(
-        f"the clique tree holds no scope {braces(sorted(scope))}: "
-        "build it for this model and these statistics"
+        f"the clique tree has no scope {braces(sorted(scope))}: build it for this model and these statistics"
     )
 
 
@@ -145,15 +144,15 @@ def _check_shape(tree: CliqueTree) -> None:
 
 
 def _check_tree(tree: CliqueTree) -> None:
-    """One root, and every clique is reached from it."""
+    """Check that there is one root, and that every clique is reachable from it."""
     strangers = [j for j in tree.parent if j != ROOT and not 0 <= j < len(tree.parent)]
     if strangers:
         raise ModelError(f"a parent must be a clique or {ROOT} for the root, got {strangers[0]}")
     if tree.parent.count(ROOT) != 1:
-        raise ModelError(f"a clique tree has one root (parent {ROOT}), got {tree.parent.count(ROOT)}")
+        raise ModelError(f"a clique tree needs one root (parent {ROOT}), got {tree.parent.count(ROOT)}")
     lost = set(range(len(tree.parent))).difference(downwards(tree.parent))
     if lost:
-        raise ModelError(f"clique {min(lost)} does not hang below the root: the parents run in a circle")
+        raise ModelError(f"clique {min(lost)} is not below the root: the parents form a cycle")
 
 
 def _check_families(tree: CliqueTree) -> None:
@@ -162,15 +161,15 @@ def _check_families(tree: CliqueTree) -> None:
         for scope in scopes:
             if not {*scope} <= {*tree.cliques[i]}:
                 raise ModelError(
-                    f"scope {braces(scope)} does not lie in clique {i}, {braces(tree.cliques[i])}"
+                    f"scope {braces(scope)} is not contained in clique {i}, {braces(tree.cliques[i])}"
                 )
             if scope in home:
-                raise ModelError(f"scope {braces(scope)} is held twice, by cliques {home[scope]} and {i}")
+                raise ModelError(f"scope {braces(scope)} is assigned twice, to cliques {home[scope]} and {i}")
             home[scope] = i
 
 
 def _check_running_intersection(tree: CliqueTree) -> None:
-    """In a tree, nodes are connected exactly if they are one more than the edges between them."""
+    """In a tree, nodes are connected if and only if they are one more than the edges between them."""
     parts: dict[int, int] = {}
     for variables, sign in ((tree.cliques, 1), (tree.separators, -1)):
         for variable in (v for scope in variables for v in scope):

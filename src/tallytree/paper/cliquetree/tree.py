@@ -1,16 +1,16 @@
-"""Clique trees: the objects of the paper, to look at and to teach with.
+"""Clique trees: the objects of the paper, for inspection and teaching.
 
 A clique tree of a set of scopes is a tree whose nodes are cliques ``C_i`` (sets of variables) such that
 
-* it preserves families: every scope lies in the clique that it is assigned to;
-* it has the running intersection property: the cliques that hold a variable are connected.
+* it preserves families: every scope is contained in the clique that it is assigned to;
+* it has the running intersection property: the cliques that contain a variable are connected.
 
 The separator of an edge is ``C_i ∩ C_j``. The width ``τ`` is the size of the largest clique minus one, the
 degree ``ν`` the largest number of neighbours; Algorithm 1 of the paper takes ``O(M · N^(τ+1) · R^(ν−1))``.
-Reshaping (Proposition 1) bounds ``ν`` by the width, cloning (Corollary 1) brings it down to 3.
+Reshaping (Proposition 1) bounds ``ν`` by the width, cloning (Corollary 1) reduces it to 3.
 
-Inference does not go through this file: its programs join two tables at a time, which beats cloning. Where a
-clique tree of your own should guide it, hand over its :meth:`CliqueTree.order`.
+Inference does not use this file: its programs join two tables at a time, which beats cloning. To let
+your own clique tree guide it, pass its :meth:`CliqueTree.order`.
 """
 
 from __future__ import annotations
@@ -52,18 +52,18 @@ MOST_LINES = 40
 
 @dataclass(frozen=True, repr=False)
 class CliqueTree:
-    """A rooted clique tree, checked when it is made.
+    """A rooted clique tree, checked on creation.
 
     Parameters
     ----------
     cliques : tuple of tuples of int
         The variables of each clique, sorted.
     parent : tuple of int
-        The parent of each clique; -1 for the root. Components that share no variable hang together by empty
+        The parent of each clique; -1 for the root. Components without a common variable are joined by empty
         separators, so that there is one root.
     scopes : tuple of tuples of scopes
         The scopes assigned to each clique, sorted. Each occurs once in the tree: all factors and statistics
-        over these variables belong there.
+        over these variables belong to it.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class CliqueTree:
     scopes: tuple[tuple[Scope, ...], ...]
 
     def __post_init__(self) -> None:
-        """Refuse what is not a clique tree."""
+        """Raise an error unless this is a clique tree."""
         check_clique_tree(self)
 
     @classmethod
@@ -95,7 +95,7 @@ class CliqueTree:
     ) -> CliqueTree:
         """Make a tree from cliques and undirected edges between their positions.
 
-        Each scope is assigned to the first clique that holds it.
+        Each scope is assigned to the first clique that contains it.
 
         Examples
         --------
@@ -108,7 +108,7 @@ class CliqueTree:
 
     @property
     def root(self) -> int:
-        """The clique that has no parent."""
+        """The clique without a parent."""
         return self.parent.index(ROOT)
 
     @property
@@ -131,7 +131,7 @@ class CliqueTree:
 
     @property
     def width(self) -> int:
-        """``τ``: the size of the largest clique minus one; -1 where there are no variables."""
+        """``τ``: the size of the largest clique minus one; -1 if there are no variables."""
         return max(map(len, self.cliques)) - 1
 
     @property
@@ -142,8 +142,8 @@ class CliqueTree:
     def reshaped(self) -> CliqueTree:
         """Move children with the same separator below each other (Proposition 1).
 
-        Two children of one clique with the same separator ``S`` meet in ``S`` and nothing else, so one may
-        hang below the other instead. Afterwards no separator occurs at a clique more than twice, once towards
+        Two children of one clique with the same separator ``S`` only share ``S``, so one may
+        be moved below the other. Afterwards no separator occurs at a clique more than twice, once towards
         the parent and once towards a child. In a connected graph with maximal cliques a separator is neither
         empty nor a whole clique, which leaves ``ν ≤ 2^(τ+2) − 4``; components joined by empty separators add
         2 to that.
@@ -172,10 +172,10 @@ class CliqueTree:
         return CliqueTree(self.cliques, tuple(parent), self.scopes)
 
     def cloned(self) -> CliqueTree:
-        """Spread the neighbours of a clique with more than three over a chain of clones (Corollary 1).
+        """Distribute the neighbours of a clique with more than three over a chain of clones (Corollary 1).
 
         The clique itself keeps its first neighbour (the parent, if it has one) and its scopes; each clone
-        carries one more neighbour and no scope. The separator between clones is the whole clique. Afterwards
+        has one more neighbour and no scope. The separator between clones is the whole clique. Afterwards
         ``ν ≤ 3``.
 
         Examples
@@ -202,9 +202,9 @@ class CliqueTree:
         return CliqueTree(tuple(cliques), tuple(parent), scopes)
 
     def order(self) -> Scope:
-        """Give an elimination order that needs no clique larger than this tree's.
+        """Return an elimination order that needs no clique larger than this tree's.
 
-        From the leaves to the root, each clique gives up the variables that its parent does not have.
+        From the leaves to the root, each clique eliminates the variables that its parent does not have.
         Planning with it (``order=tree.order()``) follows this tree.
 
         Examples
@@ -218,11 +218,11 @@ class CliqueTree:
     def profile(
         self, model: Model, statistics: Sequence[Statistic | Recipe] = ()
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Find the best score for every attainable tally, by Algorithm 1 of the paper to the letter.
+        """Find the best score for every attainable tally, literally by Algorithm 1 of the paper.
 
         ``μ_i(y_S, l_i) = max f_i(y_C) + Σ_k μ_k(y_Sk, l_k)``, over the variables of ``C_i`` outside its
         separator ``S`` and the tallies ``l_k`` of its children ``k`` with ``Σ_k l_k = l_i − g_i(y_C)``. It is
-        written in dictionaries to be read, and takes ``R^(ν−1)`` steps per state as the paper's does: small
+        written with dictionaries to be read, and takes ``R^(ν−1)`` steps per state as in the paper: for small
         problems only.
 
         Parameters
@@ -290,16 +290,16 @@ def clique_tree(
     model : Model
         The model.
     statistics : sequence of Statistic or Recipe
-        Their scopes count like factors'.
+        Their scopes count like those of factors.
     method : {"elimination", "triangulation"}
-        "elimination" records the clique that each variable makes when it is eliminated and hangs it below
-        that of the next of its variables to go; cliques that lie in others are merged into those.
+        "elimination" records the clique of each variable when it is eliminated and puts it below
+        that of the next of its variables in the order; cliques contained in others are merged into those.
         "triangulation" takes the same maximal cliques (those of the graph with the fill-in edges, which is
         chordal) and connects them by a spanning tree with the largest separators. Parts of the model that
         share no variable are joined by empty separators.
     order : sequence of int, optional
         The elimination order of all variables. By default min-fill: the variable whose neighbours lack the
-        fewest edges goes first, ties to the smaller index.
+        fewest edges comes first, with ties broken by the smaller index.
 
     Examples
     --------
@@ -316,5 +316,5 @@ def clique_tree(
     if method == "triangulation":
         parent = spanning_tree(cliques)
     elif method != "elimination":
-        raise ModelError(f"a clique tree is built by 'elimination' or 'triangulation', not {method!r}")
+        raise ModelError(f"method must be 'elimination' or 'triangulation', got {method!r}")
     return CliqueTree(cliques, parent, assign(scopes, cliques))

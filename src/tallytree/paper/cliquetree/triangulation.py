@@ -22,7 +22,7 @@ def scopes_of(model: Model, statistics: Sequence[Statistic]) -> set[Scope]:
 
 
 def graph(variables: int, scopes: Iterable[Scope]) -> Graph:
-    """Variables are neighbours if they share a scope."""
+    """Return the graph in which variables are neighbours if they share a scope."""
     graph: Graph = {v: set() for v in range(variables)}
     for scope in scopes:
         for v in scope:
@@ -33,10 +33,10 @@ def graph(variables: int, scopes: Iterable[Scope]) -> Graph:
 
 
 def checked_order(order: Sequence[int], variables: int) -> list[int]:
-    """Refuse an order that is not a permutation of the variables."""
+    """Raise an error for an order that is not a permutation of the variables."""
     if sorted(order) != list(range(variables)):
         raise ModelError(
-            f"an elimination order has each of the variables 0 to {variables - 1} once, got {order!r}"
+            f"an elimination order must have each of the variables 0 to {variables - 1} once, got {order!r}"
         )
     return [int(v) for v in order]
 
@@ -65,7 +65,7 @@ def _missing_edges(graph: Graph, v: int) -> int:
 
 
 def _eliminate(left: Graph, v: int, missing: dict[int, int]) -> set[int]:
-    """Connect the neighbours of ``v`` and take it out; returns the variables whose number has changed."""
+    """Connect the neighbours of ``v`` and remove it; returns the variables whose number has changed."""
     neighbours = left.pop(v)
     changed = set(neighbours)
     for u in neighbours:
@@ -85,10 +85,10 @@ def _eliminate(left: Graph, v: int, missing: dict[int, int]) -> set[int]:
 
 
 def eliminated(graph: Graph, order: Sequence[int]) -> tuple[list[set[int]], list[int]]:
-    """Find the clique that each variable makes when it is eliminated, in that order, and its parent.
+    """Return the clique of each variable when it is eliminated, in that order, and its parent.
 
-    A clique hangs below that of the next of its variables to go; one without any, the last of its component,
-    below the next clique that is the last of its own.
+    A clique is below that of the next of its variables in the order; one without any, the last of its
+    component, is below the next clique that is the last of its own.
     """
     position = {v: i for i, v in enumerate(order)}
     left = {v: set(neighbours) for v, neighbours in graph.items()}
@@ -104,7 +104,7 @@ def eliminated(graph: Graph, order: Sequence[int]) -> tuple[list[set[int]], list
 
 
 def _chained(parent: list[int]) -> list[int]:
-    """Hang each root below the next one, so that a forest becomes a tree."""
+    """Put each root below the next one, so that a forest becomes a tree."""
     roots = [i for i, j in enumerate(parent) if j == ROOT]
     for i, j in pairwise(roots):
         parent[i] = j
@@ -112,14 +112,14 @@ def _chained(parent: list[int]) -> list[int]:
 
 
 def merged(cliques: list[set[int]], parent: list[int]) -> tuple[tuple[Scope, ...], tuple[int, ...]]:
-    """Merge each clique that lies in another into it.
+    """Merge each clique that is contained in another into it.
 
-    By running intersection it then lies in a neighbour, and in an elimination tree that neighbour is a child,
-    which takes its place.
+    By running intersection it is then contained in a neighbour, which in an elimination tree is a child
+    and takes its place.
     """
     if not cliques:
         return ((),), (ROOT,)
-    place = list(range(len(cliques)))  # the clique that each has become part of
+    place = list(range(len(cliques)))  # the clique that each was merged into
     below: list[list[int]] = [[] for _ in cliques]
     for i, clique in enumerate(cliques):
         host = next((c for c in below[i] if clique <= cliques[c]), None)
@@ -143,7 +143,7 @@ def _numbered(
 
 
 def spanning_tree(cliques: Sequence[Scope]) -> tuple[int, ...]:
-    """Kruskal's tree with the largest separators, ties to the smaller indices, hung up by the last clique."""
+    """Kruskal's tree with the largest separators, ties to the smaller indices, rooted at the last clique."""
     sets = [frozenset(clique) for clique in cliques]
     pairs = sorted(combinations(range(len(sets)), 2), key=lambda e: -len(sets[e[0]] & sets[e[1]]))
     component = list(range(len(sets)))

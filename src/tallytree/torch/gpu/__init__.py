@@ -1,1 +1,1 @@
-"""Kernels for NVIDIA devices: chains, with counts and without, each question in one launch."""
+"""Kernels for NVIDIA devices: chains, with and without counts, in one launch per operation."""

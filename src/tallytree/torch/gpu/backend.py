@@ -1,8 +1,8 @@
-"""Answers for tensors on an NVIDIA device, where they are: the functions of :mod:`tallytree.torch.cpu`.
+"""The backend for NVIDIA devices: the functions of :mod:`tallytree.torch.cpu`.
 
-Scores are float32 or float64. Sums are in float64. The best labelling by score and tally is searched for in
-tables of the scores' own kind: float32 tables are rounded up, so that none is better by more than the
-rounding of a sum. What the kernels cannot count is answered for on the CPU, with a warning.
+Scores are float32 or float64. Sums are in float64. The best labelling by score and tally is found with
+tables of the scores' own dtype: float32 tables are rounded up, so that no labelling is better by more than
+the rounding of a sum. Counts that the kernels do not support are computed on the CPU, with a warning.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Batches of chains on a GPU: each question is one launch.
+"""Batches of chains on a GPU: each operation is one launch.
 
 Tensors are on one CUDA device; scores are float32 or float64 and contiguous, lengths int32 and positive,
 transitions either one (C, C) table for all steps or (B, T - 1, C, C).
@@ -57,7 +57,7 @@ class Chains:
 
     @cached_property
     def shared(self) -> int:
-        """1 where all steps share one table of weights."""
+        """1 if all steps share one table of weights."""
         return int(self.weights.dim() == 2)
 
     @cached_property

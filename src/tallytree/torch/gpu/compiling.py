@@ -1,7 +1,7 @@
-"""Kernels in CUDA C++, compiled when they are first needed, by the compiler library that comes with PyTorch.
+"""Kernels in CUDA C++, compiled on first use by the compiler library that comes with PyTorch.
 
-A user needs no compiler of their own: PyTorch's builds for NVIDIA devices bring NVRTC. A kernel is compiled
-for the number of states and the kind of numbers that it meets, and kept for the life of the process.
+No separate compiler is needed: PyTorch's builds for NVIDIA devices include NVRTC. A kernel is compiled
+for a number of states and a dtype, and cached for the life of the process.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _HEADERS = (
 
 
 class Kernel:
-    """A function on the device, and how to call it."""
+    """A function on the device."""
 
     def __init__(self, device: int, function: ctypes.c_void_p, module: ctypes.c_void_p) -> None:
         self._device, self._function = device, function
         self._module = module  # keeps the code loaded
-        self._memory = 47 << 10  # of 48 KiB, which include what kernels declare themselves
+        self._memory = 47 << 10  # of 48 KiB, which includes static shared memory
 
     def __call__(self, blocks: int, threads: int, memory: int, *arguments: Any) -> None:
         """Launch on the current stream of the device, with values that :func:`packed` takes."""
@@ -100,7 +100,7 @@ def real(number: float, kind: str) -> Any:
 def _checked(status: int, what: str) -> None:
     if status:
         raise TallytreeError(
-            f"the GPU's driver refused {what} with status {status}; see the CUDA driver's list"
+            f"the GPU driver failed with status {status} in {what}; see the list of CUDA driver errors"
         )
 
 
@@ -117,7 +117,7 @@ def processors(device: torch.device) -> int:
 
 @functools.cache
 def block_memory(device: torch.device) -> int:
-    """Return the most shared memory that a block can have on a device."""
+    """Return the maximum shared memory of a block on a device."""
     properties = torch.cuda.get_device_properties(device)
     most: int = getattr(properties, "shared_memory_per_block_optin", 48 << 10)
     return most - (1 << 10)
@@ -130,7 +130,7 @@ def plenty(device: torch.device) -> int:
 
 
 def room(device: torch.device) -> int:
-    """Return the bytes that tensors can still take on a device: free ones, and those that PyTorch keeps."""
+    """Return the bytes available for tensors on a device: free memory, and what PyTorch has cached."""
     free, _ = torch.cuda.mem_get_info(device)
     return free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
 
@@ -141,7 +141,7 @@ def _loaded(source: str, name: str, device: int, settings: tuple[tuple[str, Any]
     driver = _driver()
     module, function = ctypes.c_void_p(), ctypes.c_void_p()
     with torch.cuda.device(device):
-        torch.cuda.current_stream().synchronize()  # there is a context from here on
+        torch.cuda.current_stream().synchronize()  # creates a context if needed
         _checked(driver.cuModuleLoadData(ctypes.byref(module), code), "cuModuleLoadData")
         _checked(
             driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode()), "cuModuleGetFunction"
@@ -190,7 +190,7 @@ def _driver() -> ctypes.CDLL:
 
 @functools.cache
 def _nvrtc() -> ctypes.CDLL:
-    """Load the compiler library: the one beside PyTorch, or the system's."""
+    """Load the compiler library: the one next to PyTorch, or the system's."""
     major = (torch.version.cuda or "").partition(".")[0]
     name = f"libnvrtc.so.{major}"
     beside = sorted(Path(torch.__file__).parent.parent.glob(f"nvidia/**/{name}"))
@@ -200,6 +200,6 @@ def _nvrtc() -> ctypes.CDLL:
         except OSError:
             continue
     raise TallytreeError(
-        f"{name}, which compiles kernels for the GPU, is neither beside PyTorch {torch.__version__} nor on "
-        "the system; install PyTorch's CUDA build with pip, which brings it, or move the tensors to the CPU"
+        f"{name}, which compiles kernels for the GPU, was not found next to PyTorch {torch.__version__} or "
+        "on the system; install PyTorch's CUDA build with pip, which has it, or move the tensors to the CPU"
     )

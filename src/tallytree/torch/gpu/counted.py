@@ -1,7 +1,7 @@
-"""Chains with counts on a GPU: the best labelling by score and tally, and sums over all of each tally.
+"""Chains with counts on a GPU: the best labelling by score and tally, and sums over each tally.
 
 A tally is a number below ``Tallies.count``, and what a state adds to it is a shift: several counts are
-numbered as the cells of a grid are, line by line. ``kernels/counted.cuh`` has the layout of the tables.
+numbered like the cells of a grid, row by row. ``kernels/counted.cuh`` describes the layout of the tables.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _REAL = {torch.float32: 4, torch.float64: 8}
 
 @dataclass(frozen=True)
 class Chunks:
-    """What is needed to count whole chunks.
+    """The data for counting whole chunks.
 
-    ``marks`` (B, T, 1 + k) are for each position 1 where a true chunk begins plus 2 where one ended just
+    ``marks`` (B, T, 1 + k) has for each position 1 if a true chunk starts there plus 2 if one ended just
     before, then the k labels of its type, -1 for none; ``goes_on`` (C, ceil(C / 32)) has bit ``to`` of row
-    ``s`` where label ``to`` after ``s`` goes on with the same chunk; ``pairs`` lists those.
+    ``s`` set if label ``to`` after ``s`` continues the same chunk; ``pairs`` lists those.
     """
 
     marks: Tensor
@@ -40,7 +40,7 @@ class Chunks:
 
 @dataclass(frozen=True)
 class Tallies:
-    """How many tallies there are, and what states add.
+    """The number of tallies, and the shifts of states.
 
     ``shifts`` (rows, C) are int32 and not negative, and ``rows`` (B, T), int64, says which row is that of a
     position; without it each has one of its own or, with chunks, all have the first. ``line`` is the number
@@ -58,7 +58,7 @@ class Tallies:
 
     @property
     def extra_rows(self) -> int:
-        """Rows of a table beside those of the states."""
+        """The number of rows of a table besides those of the states."""
         return 0 if self.chunks is None else self.chunks.marks.shape[2] - 1
 
     @property
@@ -92,7 +92,7 @@ class Best:
 
 
 class _Batch(ctypes.Structure):
-    """What a kernel is given; see ``Batch`` in ``kernels/counted.cuh``."""
+    """The input of a kernel; see ``Batch`` in ``kernels/counted.cuh``."""
 
     _fields_ = [
         ("given", Padded),
@@ -111,7 +111,7 @@ class _Answers(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Run:
-    """A batch, the kind of numbers of its tables, and the memory that a launch takes."""
+    """A batch, the dtype of its tables, and the memory of a launch."""
 
     chains: Chains
     tallies: Tallies
@@ -119,7 +119,7 @@ class Run:
 
     @property
     def blocks(self) -> int:
-        """Blocks of a launch: as many as the device has use for, and as fit the memory that is free now.
+        """The number of blocks of a launch: as many as the device can use, and as fit in free memory.
 
         Raises
         ------
@@ -133,9 +133,9 @@ class Run:
         room = compiling.room(device)
         if self.block_bytes > room:
             raise BudgetError(
-                f"the tables of one sentence need {readable_bytes(self.block_bytes)} on {device}, and "
-                f"{readable_bytes(room)} are free; cut long sentences, count less, or move the scores to the "
-                "CPU, where searches need no whole tables"
+                f"the tables of one sentence need {readable_bytes(self.block_bytes)} on {device}, but only "
+                f"{readable_bytes(room)} are free; split long sentences, count less, or move the scores to "
+                "the CPU, where searches need no full tables"
             )
         return min(most, max(1, int(0.9 * room) // self.block_bytes))
 
@@ -146,18 +146,18 @@ class Run:
 
     @property
     def columns(self) -> int:
-        """Columns of the tables of a block: of a sentence, and of two positions of a backward pass."""
+        """The number of columns of the tables of a block: a sentence and two positions of a backward pass."""
         return self.tallies.columns + 2 * self.tallies.count
 
     @property
     def block_bytes(self) -> int:
-        """Bytes of the tables of a block, which takes one sentence after the other."""
+        """The size in bytes of the tables of a block, which processes one sentence at a time."""
         rows = self.chains.shape[2] + self.tallies.extra_rows
         return self.columns * rows * _REAL[self.real]
 
     @property
     def bytes(self) -> int:
-        """Device memory that a launch takes beside its inputs and answers."""
+        """The device memory of a launch besides its inputs and outputs."""
         return self.blocks * self.block_bytes
 
     @property
@@ -166,7 +166,7 @@ class Run:
         return self.blocks * self.threads // 32 * 8 * self.chains.shape[2] ** 2
 
     def fits(self, gradient: bool = False) -> bool:
-        """Return whether numbers of columns fit 32 bits, and the weights of a step a block's memory."""
+        """Return whether column numbers fit in 32 bits, and the weights of a step in a block's memory."""
         rows = self.chains.shape[2] + self.tallies.extra_rows
         small = max(self.columns, rows * self.tallies.count) < 2**31
         memory = self.block_memory + (self.staged if gradient else 0)
@@ -179,14 +179,14 @@ class Run:
 
     @property
     def padded(self) -> int:
-        """States with those that fill up the last tile."""
+        """The number of states, rounded up to full tiles."""
         states = self.chains.shape[2]
         tiles = ceil(states / 24)
         return tiles * 4 * ceil(states / tiles / 4)
 
     @property
     def block_memory(self) -> int:
-        """Shared memory of a block."""
+        """The shared memory of a block."""
         real = _REAL[self.real]
         exceptions = self.tallies.exceptions * (24 + 2 * real)
         return ((self.chains.shape[2] + 1) * self.padded + 4) * real + exceptions + 4 * self.padded + 16
@@ -200,7 +200,7 @@ class Run:
         blocks: int = 0,
         extra: int = 0,
     ) -> None:
-        """Launch a kernel with its inputs, then its memory, then its answers."""
+        """Launch a kernel with its inputs, then its memory, then its outputs."""
         run = self.chains.kernel(source, name, REAL=NAMES[self.real], CHUNKS=self.tallies.extra_rows)
         blocks = blocks or self.blocks
         scratch = self.chains.empty(blocks * self.block_bytes, dtype=torch.uint8)

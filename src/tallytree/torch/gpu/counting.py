@@ -1,7 +1,7 @@
 """What statistics count, as kernels take it: shifts of a grid of tallies, and its boxes that are in reach.
 
-Two counts are the lines of a grid and the places within a line; one count is all lines. What a state adds
-at a position is then one shift, and after each position a box of the grid is in reach.
+Two counts are the lines of a grid and the cells within a line; a single count has one cell per line. A state
+at a position then adds one shift, and after each position a box of the grid is reachable.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Integers = NDArray[np.int64]
 
 
 def _gridded(counts: Sequence[Tensor], sizes: Sequence[int]) -> Tallies:
-    """Return numbers for the tallies of counts (B, T, C), none negative, whose tallies are below `sizes`.
+    """Return indices for the tallies of non-negative counts (B, T, C), whose tallies are below `sizes`.
 
-    The first one counts lines, the others places within them.
+    The first one counts lines, the others cells within them.
     """
     lines, *others = counts
     line = int(np.prod(sizes[1:], dtype=np.int64))
@@ -42,7 +42,7 @@ def _gridded(counts: Sequence[Tensor], sizes: Sequence[int]) -> Tallies:
 
 
 def _node_table(statistic: Statistic, length: int, states: int) -> Integers | None:
-    """Return what each state of each position counts; None where neighbours count, or a cap holds."""
+    """Return the count of each state at each position; None if neighbours count, or a cap applies."""
     table = np.zeros((length, states), dtype=np.int64)
     for block in statistic.blocks:
         if block.arity != 1:
@@ -53,7 +53,7 @@ def _node_table(statistic: Statistic, length: int, states: int) -> Integers | No
 
 @dataclass(frozen=True)
 class Counts:
-    """Tallies of statistics, and the least and largest tally of each on any sentence."""
+    """Tallies of statistics, and the smallest and largest tally of each over all sentences."""
 
     tallies: Tallies
     low: tuple[int, ...]
@@ -61,7 +61,7 @@ class Counts:
 
 
 def statistics_of(statistics: Counted, names: Names, nodes: Tensor, lengths: Sequence[int]) -> Counts | None:
-    """Return tallies of statistics on a batch; None where a kernel cannot count them."""
+    """Return tallies of statistics on a batch; None if kernels do not support them."""
     _, positions, states = nodes.shape
     different = sorted({*lengths})
     found = (_tables(statistics, length, states, names, positions) for length in different)
@@ -72,7 +72,7 @@ def statistics_of(statistics: Counted, names: Names, nodes: Tensor, lengths: Seq
     least, most = each.min(3).sum(2), each.max(3).sum(2)
     low, high = least.min(0), most.max(0)
     added = each - each.min(3, keepdims=True)
-    added[:, :, 0] += (least - low)[:, :, None]  # sentences of other lengths have other least tallies
+    added[:, :, 0] += (least - low)[:, :, None]  # the smallest tally depends on the length
     sizes = tuple((high - low + 1).tolist())
     if _too_many(float(np.prod(sizes, dtype=np.float64)) * positions, states):
         return None
@@ -100,5 +100,5 @@ def _tables(statistics: Counted, length: int, states: int, names: Names, positio
 
 
 def _too_many(tallies: float, states: int) -> bool:
-    """Return whether cells of a table cannot be numbered by 32 bits: of very long sentences."""
+    """Return whether cells of a table cannot be numbered with 32 bits, for very long sentences."""
     return tallies * states >= 2**31
