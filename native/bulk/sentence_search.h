@@ -69,7 +69,7 @@ class alignas(64) SentenceSearch {
     };
     std::vector<std::int32_t> neighbours_;  // [kind][kind]: which of these; -1: not made so far
     std::deque<Neighbours> made_;
-    double held_ = 0;  // bytes of these
+    double held_ = 0;                  // bytes of these
     std::vector<std::int32_t> local_;  // for each kind: its number in the chain at hand
 };
 
