@@ -45,6 +45,10 @@ def test_bad_scores(emissions, transitions, more, text):
 
 
 def test_masks_are_looked_at_at_once_on_the_cpu():
+    from tallytree.torch.backends import looks
+
+    if looks(E.device):
+        pytest.skip("a GPU is emulated")
     with pytest.raises(tt.ModelError, match="the mask of sentence 1 has a hole"):
         ttt.Chain(E, L, mask=HOLE)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any, Literal, get_args
 
 import torch
@@ -161,10 +162,7 @@ class StructuredHinge(StructuredLoss):
 class SoftmaxMargin(StructuredLoss):
     """The softmax margin: the negative log-likelihood, with the loss of each tagging added to its score.
 
-    Parameters
-    ----------
-    loss, labels, reduction
-        As for :class:`StructuredLoss`.
+    Parameters are those of :class:`StructuredLoss`.
 
     Examples
     --------
@@ -184,10 +182,7 @@ class SoftmaxMargin(StructuredLoss):
 class ExpectedLoss(StructuredLoss):
     """The expected loss of a sampled tagging (the risk), summed over all taggings exactly.
 
-    Parameters
-    ----------
-    loss, labels, reduction
-        As for :class:`StructuredLoss`.
+    Parameters are those of :class:`StructuredLoss`.
 
     Examples
     --------
@@ -199,7 +194,7 @@ class ExpectedLoss(StructuredLoss):
 
     def _computed(self, functions: Any, scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
         found: tuple[Tensor, Pull] = functions.objective(scores, self.loss, self.labels, tags, "risk")
-        wrong = torch.nonzero(~torch.isfinite(found[0]))
-        if len(wrong):
-            raise InfeasibleError(f"every tagging of sentence {int(wrong[0])} is forbidden by -inf")
+        if not isfinite(found[0].sum().item()):
+            number = int(torch.nonzero(~torch.isfinite(found[0]))[0])
+            raise InfeasibleError(f"every tagging of sentence {number} is forbidden by -inf")
         return found

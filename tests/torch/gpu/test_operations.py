@@ -75,7 +75,7 @@ F1, CHUNKS = tt.losses.FBeta(background=0), tt.losses.ChunkFBeta(NAMES)
         (loss(ttt.StructuredHinge(F1, scaling="slack")), 4),
         (loss(ttt.StructuredHinge(CHUNKS, scaling="slack")), 4),
         (loss(ttt.SoftmaxMargin(CHUNKS)), 22),
-        (loss(ttt.ExpectedLoss(F1)), 24),
+        (loss(ttt.ExpectedLoss(F1)), 20),
         (decoding, 1),
     ],
     ids=["likelihood", "log_prob", "f1", "chunk-f1", "softmax-margin", "risk", "decoding"],
