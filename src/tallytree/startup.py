@@ -1,6 +1,6 @@
 """Runs first: a command that is interrupted while it is still loading exits without a traceback."""
 
-# Python has loaded all of these before it begins; the module `signal`, made of the first, takes a moment.
+# Python has already loaded all of these; the module `signal`, which wraps `_signal`, takes time to import.
 import _signal  # type: ignore[import-not-found]
 import os
 import sys
@@ -16,7 +16,7 @@ def is_command() -> bool:
 
 
 def end_quietly() -> None:
-    """Let Ctrl-C end the process at once: there is nothing to clean up before a command has begun."""
+    """Let Ctrl-C end the process at once; before a command has started there is nothing to clean up."""
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _end)
 

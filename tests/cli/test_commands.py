@@ -128,7 +128,7 @@ def test_plan_prices_a_profile_too_where_that_takes_more(files, capsys):
     lines = said(capsys, *ask).splitlines()
     assert lines[0].startswith("solve: plan for 7 variables and 0 statistics")
     assert any(line.startswith("profile: plan for 7 variables and 1 statistic (ones)") for line in lines)
-    assert sum("GB/s as measured just now" in line for line in lines) == 2
+    assert sum("GB/s as just measured" in line for line in lines) == 2
     room = str(document["peak_bytes"] + 200)
     assert "limit" in json.loads(said(capsys, *ask, "--memory", room, "--json"))["profile"]["error"]
 

@@ -63,4 +63,4 @@ def test_fresh_memory_is_a_part_of_the_price():
     model = tt.Model.chain(np.zeros((30, 4)), np.eye(4))
     plan = tt.plan(model, [tt.count(state=1)])
     assert Speed(1e3, 1e4).seconds(plan) == plan.operations / 1e3 + plan.peak_bytes / 1e4
-    assert "as measured just now" in str(measured())
+    assert "as just measured" in str(measured())

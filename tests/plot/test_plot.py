@@ -105,7 +105,7 @@ def test_what_cannot_be_put_side_by_side(week):
     with pytest.raises(tt.ModelError, match="need as many titles, got 1"):
         side_by_side(tt.k_best(week, 2), titles=["one"])
     other = tt.Model.chain(np.zeros((3, 2)), np.eye(2))
-    with pytest.raises(tt.ModelError, match="of one model"):
+    with pytest.raises(tt.ModelError, match="of the same model"):
         side_by_side([tt.solve(week), tt.solve(other)])
 
 

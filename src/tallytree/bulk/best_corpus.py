@@ -111,7 +111,7 @@ def _best_set(chunks: NDArray[np.void], worth: Floats, starts: Integers) -> NDAr
 
 
 def _sizes(chains: Chains, nodes: Nodes, threads: int | None) -> tuple[float, float]:
-    """Return the mean and the variance of the number of nodes of all truths."""
+    """Return the mean and the variance of the total number of nodes in the truths."""
     starts = np.cumsum([0, *chains.lengths], dtype=np.int64)
     found = native.chunk_numbers(
         chains.emissions, chains.links, starts, nodes.types, nodes.boundaries, thread_count(threads)

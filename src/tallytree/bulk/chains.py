@@ -123,7 +123,7 @@ def best_of_chains(
 
 
 _WORTH_THREADS = 1_000_000
-"""Operations of plain passes below which threads cost more than they bring: they wait for each other."""
+"""The number of operations of plain passes below which threads cost more than they save."""
 
 
 class _Work(NamedTuple):

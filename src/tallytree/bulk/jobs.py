@@ -245,7 +245,7 @@ class Batch:
             query = graph_query(reduction, statistics, where)
             if query.reduction is not reduction:  # the constraint leads to another model
                 return query
-            found = self._queries[key] = query, statistics, where  # kept, so that no others get their number
+            found = self._queries[key] = query, statistics, where  # kept alive, so that ids stay unique
         return found[0].about(reduction)
 
     def add(self, query: Query[Statistic], objective: Objective | None) -> None:

@@ -1,7 +1,7 @@
-"""Problems of a batch that are not chains, and whose tables would be large: each is searched on its own.
+"""Problems of a batch that are not chains and have large tables: each is searched on its own.
 
-Chains are searched natively, many at a time. A tree or a grid whose table takes milliseconds or more is worth
-a call of its own: by bounds that takes a small part of the time.
+Chains are searched natively, many at a time. For a tree or a grid whose table takes milliseconds or more, a
+separate search by bounds is worthwhile: it takes a small fraction of the time.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from tallytree.model.model import Model
 from tallytree.planning.options import Options
 
 _FOREST, _OTHERS = 150, 40
-"""Smaller models have small tables: it takes longer to find out than it can save."""
+"""The minimum numbers of variables: tables of smaller models are so small that the check does not pay off."""
 
 
 def searched_alone(asked: LossArguments, options: BatchOptions) -> set[int]:
-    """Return which problems of a batch are searched by bounds, each in a call of its own."""
+    """Return the problems of a batch that are searched by bounds, each on its own."""
     if options.strategy == "full" or asked.tallies > 1:
         return set()
     return {number for number in range(len(asked.models)) if _worth_it(asked, number, options)}
@@ -35,13 +35,13 @@ def _worth_it(asked: LossArguments, number: int, options: BatchOptions) -> bool:
         return False
     try:
         price = price_of(asked.problem(number).query(), Options(plan=options.plan))
-    except TallytreeError:  # which the batch tells of
+    except TallytreeError:  # reported by the batch
         return False
     return price is not None and price.tried
 
 
 def is_chain(model: Model) -> bool:
-    """Return whether factors are of single variables, or of one and the next alone."""
+    """Return whether all factors are on single variables or on consecutive pairs."""
     return all(
         block.arity < 2 or (block.arity == 2 and bool(np.all(block.scopes[:, 1] == block.scopes[:, 0] + 1)))
         for block in model.blocks

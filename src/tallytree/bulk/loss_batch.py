@@ -49,15 +49,15 @@ def loss_augmented_batch(
         As for :func:`loss_augmented`, for all models or in a list with one per model.
     errors, **options
         As for :func:`solve_batch`; and ``strategy``, for losses of positions on chains, and for other models
-        with large tables: "full" makes whole tables, "bounds" searches without them, and "auto", the default,
-        does what is likely to be quicker.
+        with large tables: "full" computes full tables, "bounds" searches without them, and "auto", the
+        default, whichever is likely to be faster.
 
     Returns
     -------
     list of AugmentedSolution
-        Each as :func:`loss_augmented` would give it by ``strategy="full"``, bit for bit; by "bounds", and for
-        models with large tables that are not chains, another one may be found among those that are as good.
-        With ``errors="return"`` there is a :class:`TallytreeError` in the place of one that could not be had.
+        Each as :func:`loss_augmented` would return it with ``strategy="full"``, bit for bit; with "bounds",
+        and for models with large tables that are not chains, a different one of the same value may be found.
+        With ``errors="return"``, a :class:`TallytreeError` in place of each answer that failed.
 
     Examples
     --------

@@ -67,7 +67,7 @@ class LossArguments(NamedTuple):
         return recipe if truth is None else recipe.against(truth)
 
     def problem(self, number: int, apart: bool = False) -> LossProblem:
-        """Return one of the problems by itself; `apart`: one that is answered by a call of its own."""
+        """Return one of the problems; `apart`: whether it is solved on its own."""
         return LossProblem(self, number, apart)
 
 
@@ -89,7 +89,7 @@ class LossProblem:
 
     @property
     def apart(self) -> bool:
-        """Whether a search answers it in a call of its own: so are questions about sentences."""
+        """Whether it is solved on its own, by a search; so are problems about sentences."""
         recipe = self._asked.recipes[self._number]
         return self._apart or (self.count == 1 and self.where is None and isinstance(recipe, SequenceLoss))
 
@@ -100,7 +100,7 @@ class LossProblem:
         return self._query
 
     def query(self) -> Query[Statistic]:
-        """Reduce the loss, and fold it into the score where that can be done."""
+        """Reduce the loss, and fold it into the score if possible."""
         restriction = self.fixed, self.allowed
         self._loss = GraphLossQuery(checked_model(self.model), self.loss, None, self.where, restriction)
         checked_scaling(self.scaling, self._loss.loss)
@@ -139,7 +139,7 @@ class LossProblem:
 
 
 def in_bulk(asked: LossArguments, without: Collection[int] = ()) -> list[LossProblems]:
-    """Put those problems together whose statistics and losses are looked after natively, without some."""
+    """Group the problems whose statistics and losses are handled natively, except those in `without`."""
     groups: dict[Any, list[int]] = {}
     tables: dict[Any, TruthTables | None] = {}  # by recipe, which is often the same
     each = zip(asked.models, asked.recipes, asked.where, asked.fixed, asked.allowed, strict=True)
@@ -266,10 +266,10 @@ class LossProblems:
         return plan_graph(Query(reduction.model, () if self.folds else reduction.statistics), options.plan)
 
     def _shown(self, index: int, options: BatchOptions, value: float) -> Price | Plan | Evidence:
-        """Return what shows that nothing has a higher value.
+        """Return what proves that no labelling has a higher value.
 
-        A search by bounds is made again, and what a certificate tells is kept. Where it does not come to an
-        end by itself, the whole table is made.
+        A search by bounds is run again, keeping what the certificate needs. If it does not finish, the full
+        table is computed.
         """
         model = self.models[index]
         asked = GraphLossQuery(model, self._bound(index).on(model), None, None, (None, None))

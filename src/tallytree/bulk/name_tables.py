@@ -1,4 +1,4 @@
-"""The columns of attributes by their names, for many positions at once."""
+"""The columns of attributes by name, for many positions at once."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tallytree.kernels import native
 
 
 class NameTable:
-    """Names and their numbers, from 0 on.
+    """Names, numbered from 0.
 
     Parameters
     ----------
     names : sequence of str
-        No name comes twice.
+        Unique names.
 
     Examples
     --------
@@ -28,10 +28,10 @@ class NameTable:
         self._native = native.NameTable(list(names))
 
     def rows(self, examples: Sequence[Any]) -> SparseRows | None:
-        """Return a row for each position of all examples; names that are not in the table are left out.
+        """Return a row for each position of all examples; names that are not in the table are ignored.
 
-        None where a position is neither a list of strings nor a dictionary of strings, numbers and booleans,
-        or an example no list of positions: these have to be looked at one by one.
+        None if an example is not a list of positions, or a position is neither a list of strings nor a
+        dictionary of strings, numbers and booleans: these have to be encoded one by one.
         """
         found = self._native.read(list(examples))
         return None if found is None else SparseRows(*found)

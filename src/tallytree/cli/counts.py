@@ -52,7 +52,7 @@ def constraint_of(options: Namespace, statistics: Sequence[Term]) -> Constraint 
         if unknown is not None:
             hint = minus_hint(formula.text, "count the label under another name, --count nps=B-NP")
             raise ModelError(
-                f"--where reads {unknown!r}, and the counts are {', '.join(known) or 'none'}; add "
+                f"--where reads {unknown!r}, but the counts are {', '.join(known) or 'none'}; add "
                 f"--count {unknown}=LABEL{hint}"
             )
     whole = as_constraint_of(parts[0], statistics, {})

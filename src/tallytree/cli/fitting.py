@@ -177,7 +177,7 @@ def learned(estimator: Any, output: str) -> dict[str, Any]:
 
 
 def _relative_gap(estimator: Any) -> float:
-    """Return what --tolerance is compared with: the gap in parts of the objective."""
+    """Return the relative gap, which is compared with --tolerance."""
     return max(estimator.gap_, 0.0) / estimator.primal_ if estimator.primal_ > 0.0 else 0.0
 
 

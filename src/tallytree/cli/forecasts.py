@@ -98,7 +98,7 @@ def _seconds(seconds: float) -> str:
 
 
 def expected_seconds(problem: ProblemFile, options: Namespace, *, whole: bool = False) -> float | None:
-    """Return about how long tables take to solve, or for the whole profile; None where that is not known."""
+    """Estimate the time to solve with tables, or for the whole profile; None if it is unknown."""
     try:
         if whole:
             made: Plan = plan_of(problem.model, problem.statistics, **memory(options))

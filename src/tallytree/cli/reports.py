@@ -269,7 +269,7 @@ def drawn_lines(problem: ProblemFile, drawn: NDArray[np.int64], width: int) -> I
 
 
 def plan_json(plan: Plan, speed: Speed) -> dict[str, Any]:
-    """Return a plan's price as plain data."""
+    """Return the cost of a plan for JSON."""
     return {
         "variables": len(plan.order),
         "statistics": list(plan.names),
@@ -288,7 +288,7 @@ def plan_json(plan: Plan, speed: Speed) -> dict[str, Any]:
 
 
 def search_json(price: SearchPrice | None, speed: Speed) -> dict[str, Any] | None:
-    """Return what one question is expected to cost by bounds as plain data."""
+    """Return the expected cost of a search by bounds for JSON."""
     if price is None:
         return None
     return {**price._asdict(), "seconds": speed.seconds(price), "tried": price.tried}

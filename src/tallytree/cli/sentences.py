@@ -83,7 +83,7 @@ def _column(block: Block, place: int, what: str) -> list[str]:
     for token, row in enumerate(block.rows):
         if place >= len(row):
             there = "there is one column" if len(row) == 1 else f"there are {len(row)} columns"
-            hint = "; `tallytree train --column` says where the labels are" if what == "label" else ""
+            hint = "; set the column of the labels with `tallytree train --column`" if what == "label" else ""
             raise ModelError(
                 f"{block.place(token)}: the {what} should be in column {place + 1}, but {there}: "
                 f"{' '.join(row)!r}{hint}"

@@ -1,4 +1,4 @@
-"""How fast this machine is: prices of plans in seconds."""
+"""The speed of this machine, to express the cost of plans in seconds."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from tallytree.model.model import Model
 from tallytree.solving import plan, profile
 from tallytree.statistics.recipes import count
 
-_BYTES = 1 << 26  # of memory that is written: so many that the system gives them anew each time
+_BYTES = 1 << 26  # large enough that the system allocates fresh memory each time
 _RUNS = 3
 
 
 class Price(Protocol):
-    """What takes operations and memory."""
+    """A cost in operations and memory."""
 
     @property
     def operations(self) -> float:
-        """Add-max operations."""
+        """The number of add-max operations."""
 
     @property
     def peak_bytes(self) -> float:
-        """Memory, at the peak."""
+        """The peak memory in bytes."""
 
 
 class Speed(NamedTuple):
-    """Add-max operations, and bytes of fresh memory, per second."""
+    """Add-max operations per second, and bytes of newly allocated memory per second."""
 
     operations: float
     bytes: float
 
     def seconds(self, price: Price) -> float:
-        """Return about how long something takes: its operations, and first touching its memory."""
+        """Estimate the time for a cost: for its operations, and for the first access to its memory."""
         return float(price.operations / self.operations + price.peak_bytes / self.bytes)
 
     def __str__(self) -> str:
-        return f"at {self.operations / 1e9:.2g} Gop/s and {self.bytes / 1e9:.2g} GB/s as measured just now"
+        return f"at {self.operations / 1e9:.2g} Gop/s and {self.bytes / 1e9:.2g} GB/s as just measured"
 
 
 def measured() -> Speed:
-    """Measure: the best of a few small runs."""
+    """Measure the speed: the best of a few small runs."""
     model = Model.chain(np.zeros((200, 8)), np.zeros((8, 8)))
     made: Any = plan(model, [count(state=1)])
     runs, writes = [], []

@@ -78,9 +78,9 @@ _PACE = 0.2
 
 @contextmanager
 def progress(what: str, *, shown: bool, expected: Callable[[], float | None] | None = None) -> Iterator[None]:
-    """Show the line while the body runs, if it runs for long; the library releases the interpreter.
+    """Show a progress line while the body runs, if it takes long; the library releases the GIL.
 
-    `expected`: computes about how many seconds the body takes, where that is known, for a percentage.
+    `expected`: estimates the time of the body in seconds, if known, to show a percentage.
     """
     if not (shown and sys.stderr.isatty()):
         yield

@@ -44,7 +44,7 @@ class Block(NamedTuple):
     start: int = 1  # the number of the first line
 
     def place(self, token: int) -> str:
-        """Say where a token is, for a message."""
+        """Return the place of a token, for messages."""
         return f"line {self.start + self.places[token]} of {self.source}"
 
 

@@ -1,4 +1,4 @@
-"""The parts of a problem file, checked: parameters and names."""
+"""Checks of the parts of a problem file: parameters and names."""
 
 from __future__ import annotations
 

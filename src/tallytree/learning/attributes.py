@@ -151,7 +151,7 @@ class Vocabulary(Encoder):
         return NameTable(self.names)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the native table: it is made again where it is needed."""
+        """Leave out the native table: it is rebuilt if needed."""
         return {name: value for name, value in vars(self).items() if name != "_table"}
 
     @classmethod
@@ -165,7 +165,7 @@ class Vocabulary(Encoder):
         return self._matrix(*self._entries(positions))
 
     def stacked(self, examples: Sequence[Any]) -> tuple[Rows, list[int]]:
-        """Return the rows of several examples one after the other, and the length of each example."""
+        """Return the rows of several examples, concatenated, and the length of each example."""
         found = self._table.rows(examples)
         if found is not None:
             shape = (len(found.starts) - 1, self.size)

@@ -49,7 +49,7 @@ if not TYPE_CHECKING:  # pickles with the old names refer to this module
 
 @contextmanager
 def named_example(number: int) -> Iterator[None]:
-    """Say in an error that nothing satisfies a constraint which example it is about."""
+    """Add the index of the example to an error for an infeasible constraint."""
     try:
         yield
     except InfeasibleError as error:
@@ -64,7 +64,7 @@ class Decoder(ABC):
         """Return the prediction among the labellings that satisfy a constraint."""
 
     def each(self, models: Iterable[Any], where: Where = None) -> list[Any]:
-        """Return the predictions for several models; an error names the example, counted from 0."""
+        """Return the predictions for several models; errors name the example, counted from 0."""
         found = []
         for number, model in enumerate(models):
             with named_example(number):

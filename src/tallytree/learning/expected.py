@@ -118,7 +118,7 @@ def least_loss_of_nodes(model: Model, loss: NodeLoss) -> Choice:
 
 
 def _expected_alike(model: Model, loss: NodeLoss, labels: Integers) -> float:
-    """Return the expected loss where every variable is a node, so that losses are those of matches."""
+    """Return the expected loss if every variable is a node, so that losses are functions of matches."""
     marginals = model.by_variable(distribution(model, []).marginals())
     right = float(sum(one[label] for one, label in zip(marginals, labels, strict=True)))
     base, gain = loss_by_sizes(loss, len(model))
@@ -143,7 +143,7 @@ def _sampled(model: Model, loss: Loss, samples: int | None, seed: int) -> Choice
             "labellings to draw, as in MaxExpected(loss, samples=100), to use the best of them"
         )
     if samples < 1:
-        raise ModelError(f"samples is a positive number, got {samples!r}")
+        raise ModelError(f"samples must be a positive integer, got {samples!r}")
     drawn = distribution(model, []).sample(2 * samples, rng=seed).reshape(2 * samples, -1)
     candidates = np.unique(np.vstack((drawn[:samples], solve(model).assignment.reshape(1, -1))), axis=0)
     losses, errors = _evaluated(model, loss, candidates, drawn[samples:])

@@ -32,7 +32,7 @@ class Progress(NamedTuple):
     seconds : float
         The time so far.
     left : float or None
-        The time that the rest may take, in seconds, smoothed over the passes; None for the first passes.
+        The estimated remaining time in seconds, smoothed over passes; None for the first passes.
     """
 
     number: int
@@ -46,17 +46,17 @@ class Progress(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """The difference of primal and dual, in units of the objective."""
+        """The difference between primal and dual, in units of the objective."""
         return self.primal - self.dual
 
     @property
     def relative_gap(self) -> float:
-        """The gap in parts of the primal, which is what a tolerance limits; 0 is optimal."""
+        """The gap divided by the primal, which is compared with the tolerance: 0 is optimal."""
         return max(self.gap, 0.0) / self.primal if self.primal > 0.0 else 0.0
 
     @property
     def done(self) -> float | None:
-        """The part of the time that is over, from 0 to 1; None where the rest is not known."""
+        """The fraction of the total time that has passed, from 0 to 1; None if the rest is unknown."""
         if self.left is None:
             return None
         return self.seconds / (self.seconds + self.left) if self.seconds + self.left > 0.0 else 1.0
@@ -149,18 +149,18 @@ class RunChanges(TypedDict, total=False):
     callback: Callback | None
 
 
-# --- how long it may take -----------------------------------------------------------------------------------
+# --- remaining time -----------------------------------------------------------------------------------------
 
-_FIRST = 3  # passes before anything is said
-_WINDOW = 30  # passes that are looked at
-_KEPT = 0.7  # how much of the estimate before is kept
+_FIRST = 3  # passes before the first estimate
+_WINDOW = 30  # passes used for an estimate
+_KEPT = 0.7  # weight of the previous estimate
 
 
 def time_left(history: Sequence[Progress], options: RunOptions) -> float | None:
-    """Estimate the time until the tolerance is reached, or passes or time are used up.
+    """Estimate the time until the tolerance is reached, or the passes or the time are used up.
 
-    The logarithm of the least gap so far is fitted by a line over the last passes. The result is averaged
-    with what was said before, so that it does not jump.
+    A line is fitted to the logarithm of the smallest gap so far, over the last passes. The result is
+    averaged with the previous estimate to avoid jumps.
 
     Examples
     --------
@@ -180,12 +180,12 @@ def time_left(history: Sequence[Progress], options: RunOptions) -> float | None:
     expected = max(before.left - (last.seconds - before.seconds), 0.0)
     if not pace > 0.0:
         return found
-    logs = math.log1p(expected / pace), math.log1p(found / pace)  # so that one wild estimate moves it little
+    logs = math.log1p(expected / pace), math.log1p(found / pace)  # limits the effect of an outlier
     return pace * math.expm1(_KEPT * logs[0] + (1 - _KEPT) * logs[1])
 
 
 def _until(recent: Sequence[Progress], tolerance: float) -> float:
-    """Return the time until the fitted line is at the tolerance; inf where it does not fall."""
+    """Return the time until the fitted line reaches the tolerance; inf if it does not fall."""
     if not tolerance > 0.0:
         return math.inf
     gaps = np.array([entry.relative_gap for entry in recent])
@@ -200,12 +200,12 @@ def _until(recent: Sequence[Progress], tolerance: float) -> float:
     return max(float(logs[-1]) - math.log(tolerance), 0.0) / fall if fall > 0.0 else math.inf
 
 
-# --- what a user sees ---------------------------------------------------------------------------------------
+# --- display ------------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def shown_passes(verbose: bool) -> Iterator[Callback | None]:
-    """Give a callback that shows passes on standard error: one line on a terminal, plain lines elsewhere."""
+    """Yield a callback that shows passes on standard error: in one line on a terminal, else line by line."""
     if not verbose:
         yield None
     elif sys.stderr.isatty():
@@ -219,7 +219,7 @@ def shown_passes(verbose: bool) -> Iterator[Callback | None]:
 
 
 def show_line(progress: Progress) -> None:
-    """Show a pass in a line of its own."""
+    """Show a pass on its own line."""
     sys.stderr.write(f"{progress}\n")
 
 

@@ -131,7 +131,7 @@ class StructuredCRF(StructuredEstimator):
         likelihood = self._first_objective(problem, importance)
         rough = replace(options, tolerance=max(options.tolerance, 0.01), checkpoint=None)
         found = fit_weights(likelihood, penalty, start, rough)
-        if found.interrupted:  # those of the likelihood are better than none
+        if found.interrupted:  # use the weights of the likelihood
             self._note(found, likelihood.spread(found.weights))
             self._raise_interrupt()
         return found.weights

@@ -167,7 +167,7 @@ class StructuredEstimator(RecipeEstimator):
 
     @property
     def gap_(self) -> float:
-        """How far the training objective is from its optimum, at most, in units of the objective."""
+        """An upper bound on the distance of the training objective from its optimum, in its own units."""
         return self.primal_ - self.dual_
 
     def predict(self, X: Sequence[Any], *, decode: Decoder | None = None, where: Where = None) -> list[Any]:

@@ -24,7 +24,7 @@ from tallytree.planning.budget import thread_count
 
 
 class TreeObjective(Objective):
-    """An objective of trees, added up over sentences.
+    """An objective for trees, summed over sentences.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class TreeObjective(Objective):
 
         value, gradient = -self._fixed - float(weights @ self._observed), -self._observed
         with ThreadPoolExecutor(thread_count(self.threads)) as pool:  # charts are summed without the GIL
-            found = pool.map(one, range(self.examples))  # in order, whoever comes first
+            found = pool.map(one, range(self.examples))  # in order, whichever finishes first
             for importance, (part, (indices, values)) in zip(self._importance, found, strict=True):
                 value += importance * part
                 np.add.at(gradient, indices, importance * values)
@@ -88,10 +88,10 @@ class TreeCRF(TreeEstimator, StructuredCRF):
     Parameters
     ----------
     loss : Loss or str, optional
-        For the objectives that have one, a loss of trees; by default the number of wrong constituents. Any
-        loss that is counted in a chart will do: F-measures, precision, recall, crossing brackets.
+        A loss of trees, for the objectives that use one; by default the number of wrong constituents. Any
+        loss that can be counted in a chart is supported: F-measures, precision, recall, crossing brackets.
     objective : {"likelihood", "softmax-margin", "risk"}
-        As for :class:`SequenceCRF`. Charts that carry tallies take several times as long as plain ones.
+        As for :class:`SequenceCRF`. Charts with tallies take several times as long as charts without.
     c1, c2, tolerance, max_passes, max_seconds, n_jobs, warm_start, checkpoint, verbose
         As for :class:`SequenceCRF`. There are no class weights.
     horizontal, vertical, tail, prior, smoothing, rare, hashed, min_count

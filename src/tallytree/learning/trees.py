@@ -141,10 +141,10 @@ class TreeProblem(TrainingProblem):
     def tallied(
         self, example: int, weights: Floats, objective: Callable[[Floats, Floats], tuple[float, Floats]]
     ) -> tuple[float, Features]:
-        """Return an objective of the losses of all trees of a sentence, and its derivatives by weights.
+        """Return an objective of the losses of all trees of a sentence, and its gradient.
 
-        `objective`: takes the log-partitions of all tallies and their losses; returns its value, and what it
-        gains with each log-partition.
+        `objective`: takes the log-partitions of all tallies and their losses; returns its value and its
+        derivatives with respect to the log-partitions.
         """
         sentence = self._sentences[example]
         (forest,) = self.scorer.forests([sentence], weights)

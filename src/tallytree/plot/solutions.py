@@ -44,9 +44,7 @@ def side_by_side(solutions: Sequence[Solution], *, titles: Sequence[str] | None 
         raise ModelError("there is nothing to plot: the sequence of solutions is empty")
     model = solutions[0].model
     if any(s.assignment.size != len(model) for s in solutions):
-        raise ModelError(
-            "solutions side by side must be of one model; these differ in their number of variables"
-        )
+        raise ModelError("solutions must be of the same model; these differ in their number of variables")
     names = [f"{s.score:.4g}" for s in solutions] if titles is None else list(titles)
     if len(names) != len(solutions):
         raise ModelError(f"{len(solutions)} solutions need as many titles, got {len(names)}")

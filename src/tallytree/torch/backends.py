@@ -18,10 +18,10 @@ from tallytree.torch import cpu
 
 
 class Backend(NamedTuple):
-    """The functions that answer, and the device that they take tensors on.
+    """A module of functions, and the device of their tensors.
 
-    ``looks``: whether they take all as it is given, float32 and first and last scores of their own
-    included, and look at masks, tags and scores themselves.
+    ``looks``: whether they take scores as given, in float32 or with start and end scores, and check masks,
+    tags and scores themselves.
     """
 
     functions: ModuleType
@@ -29,13 +29,13 @@ class Backend(NamedTuple):
     looks: bool = False
 
     def number(self, dtype: torch.dtype) -> torch.dtype:
-        """Return the dtype of scores for those of a dtype."""
+        """Return the dtype that the backend uses for scores of a dtype."""
         return torch.float32 if self.looks and dtype != torch.float64 else torch.float64
 
 
 CPU = Backend(cpu, torch.device("cpu"))
 
-_IN_WORDS = {"models": "one sentence after the other", "charts": "one tree after the other"}
+_IN_WORDS = {"models": "the answer for each sentence", "charts": "the answer for each chart"}
 
 
 def backend_of(device: torch.device, function: str) -> Backend:
@@ -45,7 +45,7 @@ def backend_of(device: torch.device, function: str) -> Backend:
         return Backend(module, device, looks=module is not cpu)
     said = _IN_WORDS.get(function, function)
     warnings.warn(
-        f"tensors on {device} are moved to the CPU, where {said} is computed, and results back",
+        f"{said} is computed on the CPU: tensors on {device} are moved there, and results back",
         PerformanceWarning,
         stacklevel=2,
     )
@@ -53,7 +53,7 @@ def backend_of(device: torch.device, function: str) -> Backend:
 
 
 def looks(device: torch.device) -> bool:
-    """Return whether what is on a device is looked at there, when it is first needed."""
+    """Return whether inputs on a device are checked there, when they are first needed."""
     return _module(device) not in (None, cpu)
 
 
@@ -65,6 +65,6 @@ def _module(device: torch.device) -> ModuleType | None:
 
 @cache
 def _gpu() -> ModuleType:
-    from tallytree.torch.gpu import backend  # only where there is such a device
+    from tallytree.torch.gpu import backend  # only if there is such a device
 
     return backend

@@ -87,12 +87,12 @@ class Chain(Structured):
 
     @cached_property
     def mask(self) -> Tensor:
-        """Which positions are those of sentences, as a tensor (B, T)."""
+        """Which positions belong to sentences, as a tensor (B, T)."""
         return self._ends.inside(self.emissions.device)
 
     @property
     def lengths(self) -> Tensor:  # type: ignore[override]
-        """How many positions each sentence has, on the CPU."""
+        """The number of positions of each sentence, on the CPU."""
         return self._ends.lengths
 
     @property
@@ -113,7 +113,7 @@ class Chain(Structured):
 
     @eager
     def score(self, tags: Tensor) -> Tensor:
-        """Return ``F(tags)`` of each sentence, with gradient; further dimensions may come first."""
+        """Return ``F(tags)`` of each sentence, with gradient; leading dimensions are allowed."""
         whole = whole_tags(tags, self.emissions, leading=True)
         known = checked_tags(whole, self.mask, self.tags)
         return score_of(self.emissions, self.transitions, known, self.mask).to(self._given.dtype)
@@ -242,7 +242,7 @@ class Chain(Structured):
         return Chain(emissions, transitions, self.lengths, states=self.states)
 
     def subjects(self) -> list[Any]:
-        """Return the sentences as models, for all that the library can do with one (:class:`Model`)."""
+        """Return the sentences as models, for use with the rest of the library (:class:`Model`)."""
         chains = laid(self._given.scores(self._ends, backend_of(self.device, "models")))
         return [chains.model(number, self.states) for number in range(len(self.lengths))]
 
@@ -268,7 +268,7 @@ class Chain(Structured):
 
 
 def log_prob(given: Given, ends: Ends, tags: Tensor, reduction: Reduction = "none") -> Tensor:
-    """Return ``log p(tags)`` of each sentence, or what a reduction makes of it."""
+    """Return ``log p(tags)`` of each sentence, or its reduction."""
 
     def compute(backend: Backend, scores: Scores) -> Any:
         return backend.functions.log_prob(scores, right_of(tags, scores, backend))

@@ -81,7 +81,7 @@ class Chart(Structured):
         self.scores = checked_floats(scores, "scores", "(batch, words, words[, labels])", (3, 4))
         batch, words, others = scores.shape[:3]
         if words != others:
-            raise ModelError(f"scores have one row and one column for each word, got {shape_of(scores)}")
+            raise ModelError(f"scores must have one row and one column per word, got {shape_of(scores)}")
         self.lengths = Ends(lengths, mask, batch, words).lengths
         count = scores.shape[3] if scores.ndim == 4 else 1
         names = tuple(map(str, range(count))) if labels is None else tuple(labels)

@@ -52,7 +52,7 @@ def log_partition(scores: Scores) -> tuple[Tensor, Pull]:
 
 
 def possible_score(scores: Scores, tags: Tensor) -> Tensor:
-    """Return the scores of right tags, float64, or say which are forbidden."""
+    """Return the scores of the true tags, float64; raise an error if they are forbidden."""
     from tallytree.torch.functions import score_of
 
     inside = mask_of(scores.lengths, tags.shape[1])
@@ -60,14 +60,14 @@ def possible_score(scores: Scores, tags: Tensor) -> Tensor:
     wrong = torch.nonzero(found == -torch.inf)
     if len(wrong):
         raise ModelError(
-            f"the tags of sentence {int(wrong[0])} are forbidden by a score of -inf: all others beat them "
-            "by an infinite margin; allow them, or leave the sentence out"
+            f"the tags of sentence {int(wrong[0])} are forbidden by a score of -inf, so the loss is "
+            "infinite; allow them, or drop the sentence"
         )
     return found
 
 
 def _indicators(scores: Scores, *shares: tuple[Tensor, Tensor]) -> Slopes:
-    """Return what sums of scores of taggings gain with all scores: tags, and how much a sentence counts."""
+    """Return the derivatives of summed scores of taggings, given the tags and a weight for each sentence."""
     by_emissions, by_transitions = torch.zeros_like(scores.emissions), torch.zeros_like(scores.transitions)
     for tags, weights in shares:
         inside = mask_of(scores.lengths, tags.shape[1])
@@ -81,7 +81,7 @@ def _indicators(scores: Scores, *shares: tuple[Tensor, Tensor]) -> Slopes:
 
 
 def log_prob(scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
-    """Return ``log p(tags)`` of each sentence; tags are those of the padding, too, whatever they are."""
+    """Return ``log p(tags)`` of each sentence; tags must be valid in the padding, too."""
     surprise, pulled = _summed(scores, tags.numpy().reshape(-1))
     return surprise.neg_(), lambda gain: pulled(-gain)
 
@@ -166,7 +166,7 @@ def tallied(scores: Scores, statistics: Counted, names: Names) -> tuple[Tensor, 
 def objective(
     scores: Scores, loss: Loss, names: Names, tags: Tensor, kind: LossObjective
 ) -> tuple[Tensor, Pull]:
-    """Return an objective of the losses of all taggings of each sentence, compared with right tags."""
+    """Return an objective of the losses of all taggings of each sentence, relative to the true tags."""
     chains, everyone = laid(scores), np.arange(len(scores.lengths))
     check_scores(chains, everyone)
     score = possible_score(scores, tags) if kind == "softmax-margin" else None
@@ -197,7 +197,7 @@ def objective(
 def hinge(
     scores: Scores, loss: Loss, names: Names, tags: Tensor, scaling: Scaling
 ) -> tuple[Tensor, Tensor, Pull]:
-    """Return the hinge loss of each sentence, and how far it may be below the maximum: not at all."""
+    """Return the hinge loss of each sentence, the bound on its error, which is 0, and its derivatives."""
     check(scores)
     score = possible_score(scores, tags)
     found, losses = _most_violated(scores, loss, names, tags, scaling)
@@ -245,4 +245,4 @@ def sample(scores: Scores, uniforms: Tensor) -> Tensor:
 
 
 charts = models = True
-"""Charts, and what is asked of one sentence after the other, are answered for by the rest of the library."""
+"""Charts and single sentences are handled by the rest of the library."""

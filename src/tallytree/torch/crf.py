@@ -83,7 +83,7 @@ class CRF(nn.Module):
 
     @eager
     def decode(self, emissions: Tensor, mask: Tensor | None = None) -> list[list[int]]:
-        """Return the tags of the highest score, as lists of the lengths of the sentences."""
+        """Return the tags with the highest score, as lists with the lengths of the sentences."""
         given, ends = self._checked(emissions, mask)
         backend = backend_of(given.emissions.device, "viterbi")
         found = backend.functions.viterbi(given.scores(ends, backend)).tolist()
@@ -91,7 +91,7 @@ class CRF(nn.Module):
 
     @eager
     def distribution(self, emissions: Tensor, mask: Tensor | None = None) -> Chain:
-        """Return the distribution over taggings, with all that a :class:`Chain` can be asked."""
+        """Return the distribution over taggings, as a :class:`Chain`."""
         given, ends = self._checked(emissions, mask)
         places = torch.arange(given.emissions.shape[1], device=given.emissions.device)
         first = (places == 0).view(1, -1, 1)

@@ -18,9 +18,9 @@ R = TypeVar("R")
 
 
 def on_cpu(function: Callable[..., R], scores: Scores, what: str, *arguments: Any) -> R:
-    """Call a function of the CPU's with scores of another device, and move its answers there.
+    """Call a CPU function with scores from another device, and move its results there.
 
-    Tensors of shape (B, T) among the arguments are right tags.
+    Arguments of shape (B, T) are true tags.
     """
     device, count = scores.emissions.device, scores.emissions.shape[2]
     warnings.warn(

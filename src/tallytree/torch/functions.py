@@ -19,25 +19,25 @@ from tallytree.torch.eager import eager
 from tallytree.torch.inputs import Ends, Lengths
 
 Reduction = Literal["none", "sum", "mean", "token_mean"]
-"""How the values of sentences become one; ``"token_mean"`` divides their sum by the number of positions."""
+"""How to reduce the values of sentences; ``"token_mean"`` divides their sum by the number of positions."""
 
 
 @dataclass(frozen=True)
 class Scores:
-    """What a backend takes: tensors on its device, float64 or as it takes them.
+    """The input of a backend: tensors on its device, in float64 or another supported dtype.
 
     Attributes
     ----------
     emissions : tensor of shape (B, T, C)
         The scores of tags at all positions.
     transitions : tensor of shape (C, C) or (B, T - 1, C, C)
-        The scores of a tag followed by another, from row to column.
+        The scores of pairs of tags, from row to column.
     ends : Ends
-        How many positions each sentence has.
+        The number of positions of each sentence.
     start, end : tensor of shape (C,), optional
-        What the first and last tags score besides; only for backends that take it.
+        Added to the scores of the first and last tags; only for backends that support them.
     at_once : bool
-        Whether derivatives will be needed, and for all sentences the same is gained with a value.
+        Whether derivatives will be needed, with the same gain for all sentences.
     """
 
     emissions: Tensor
@@ -54,25 +54,25 @@ class Scores:
 
     @property
     def transitions_differ(self) -> bool:
-        """Whether each two neighbours have transitions of their own."""
+        """Whether each step has its own transitions."""
         return self.transitions.ndim == 4
 
     def on_cpu(self) -> Scores:
-        """Return the same on the CPU, in float64, with all in the emissions."""
+        """Return the scores on the CPU, in float64, with start and end scores added to the emissions."""
         return Given(self.emissions, self.transitions, self.start, self.end).scores(self.ends, CPU)
 
 
 Slopes = tuple[Tensor, ...]
-"""Derivatives by emissions and transitions; by first and last scores, too, where a backend takes these."""
+"""Derivatives with respect to emissions and transitions, and start and end scores if supported."""
 
 Pull = Callable[..., Slopes]
-"""Derivatives by scores, of what has given derivatives by values: one for each, or a single one for all.
+"""A vector-Jacobian product with respect to the scores; takes one gain per value, or one for all.
 
-A backend that looks at things itself takes a factor of all of them besides, and gains of any dtype.
+Backends that check their inputs also take a factor for all gains, and gains of any dtype.
 """
 
 Compute = Callable[[Backend, Scores], tuple[Tensor, Pull]]
-"""Computes values by a backend."""
+"""Computes values with a backend."""
 
 
 class Given(NamedTuple):
@@ -85,18 +85,18 @@ class Given(NamedTuple):
 
     @property
     def dtype(self) -> torch.dtype:
-        """The dtype of answers: that of the scores."""
+        """The dtype of results: that of the scores."""
         if self.emissions.dtype == self.transitions.dtype:
             return self.emissions.dtype
         return torch.promote_types(self.emissions.dtype, self.transitions.dtype)
 
     @property
     def needs_slopes(self) -> bool:
-        """Whether derivatives may be asked for."""
+        """Whether derivatives may be needed."""
         return torch.is_grad_enabled() and any(one is not None and one.requires_grad for one in self)
 
     def scores(self, ends: Ends, backend: Backend, at_once: bool = False) -> Scores:
-        """Return what a backend takes."""
+        """Return the scores in the form for a backend."""
         dtype = backend.number(self.dtype)
         emissions, transitions, start, end = (_moved(one, backend.device, dtype) for one in self)
         assert emissions is not None and transitions is not None
@@ -113,19 +113,19 @@ class Given(NamedTuple):
 
 
 def _last(ends: Ends) -> Tensor:
-    """Return the numbers of the last positions of sentences, all positions numbered one after the other."""
+    """Return the indices of the last positions of sentences, with all positions numbered consecutively."""
     batch, longest = ends.shape
     return torch.arange(-1, batch * longest - 1, longest) + ends.lengths
 
 
 def _moved(tensor: Tensor | None, device: torch.device, dtype: torch.dtype) -> Tensor | None:
     if tensor is None or (tensor.dtype == dtype and tensor.device == device and tensor.is_contiguous()):
-        return tensor  # which is the usual case, and this the quickest way to tell
+        return tensor  # the usual case, without a call to PyTorch
     return tensor.detach().to(device, dtype).contiguous()
 
 
 def ends_of(lengths: Lengths | None, mask: Any, emissions: Tensor, *, first: bool = False) -> Ends:
-    """Return where sentences end, looked at now unless a GPU does it."""
+    """Return where sentences end, checked at once unless a GPU does it later."""
     ends = Ends(lengths, mask, *emissions.shape[:2], first=first)
     if not looks(emissions.device):
         _ = ends.lengths
@@ -133,7 +133,7 @@ def ends_of(lengths: Lengths | None, mask: Any, emissions: Tensor, *, first: boo
 
 
 def right_of(tags: Tensor, scores: Scores, backend: Backend) -> Tensor:
-    """Return whole tags as a backend takes them: as they are, if it looks at them itself."""
+    """Return the true tags in the form for a backend, unchecked if it checks them itself."""
     if backend.looks:
         return tags.contiguous()
     return scores.ends.tags(tags, scores.emissions.shape[2]).to(backend.device)
@@ -218,9 +218,9 @@ def attached(evaluate: Callable[[], tuple[Tensor, Shares]], *tensors: Tensor | N
 def computed(
     function: str, compute: Compute, ends: Ends, given: Given, reduction: Reduction = "none"
 ) -> Tensor:
-    """Return values that a backend computes from the scores of chains, as a part of their graph.
+    """Return values that a backend computes from the scores of chains, as part of their graph.
 
-    `function`: which of its functions is needed. `compute`: calls it. `reduction`: of what it returns.
+    `function`: the backend function that is needed. `compute`: calls it. `reduction`: of its values.
     """
     at_once = reduction != "none" and given.needs_slopes
 
@@ -241,7 +241,7 @@ def computed(
 
 
 def _reduced(values: Tensor, reduction: Reduction, ends: Ends) -> tuple[Tensor, float]:
-    """Return one value for all, and what it gains with each."""
+    """Return the reduced value, and its derivative with respect to each value."""
     if reduction == "none":
         return values, 1.0
     if reduction == "mean":
@@ -251,7 +251,7 @@ def _reduced(values: Tensor, reduction: Reduction, ends: Ends) -> tuple[Tensor, 
 
 
 def _ends_slopes(by_emissions: Tensor, given: Given, ends: Ends) -> tuple[Tensor | None, Tensor | None]:
-    """Return derivatives by first and last scores, which were added to emissions."""
+    """Return the derivatives with respect to start and end scores, which were added to emissions."""
     start = end = None
     if given.start is not None:
         start = by_emissions.select(1, 0).sum(0)

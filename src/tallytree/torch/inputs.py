@@ -61,24 +61,24 @@ def checked_chain(emissions: Any, transitions: Any) -> tuple[Tensor, Tensor]:
 class Ends:
     """Where the sentences of a batch end: lengths, a mask, or neither.
 
-    What it is made of is checked at once; its numbers are when they are asked for, since looking at what is
-    on a GPU means waiting for it. A backend that looks at them itself need not ask.
+    Types and shapes are checked at once; numbers only when they are needed, since reading them from a GPU
+    means waiting for it. Backends that check them on the device need not read them.
 
     Parameters
     ----------
     lengths, mask
         As for :class:`~tallytree.torch.Chain`.
     batch, longest : int
-        How many sentences there are, and how many positions each can have.
+        The number of sentences, and the maximum number of positions.
     first : bool
-        Whether a mask that begins with zeros is called that, as pytorch-crf does.
+        Whether a mask that starts with a zero has an error of its own, as in pytorch-crf.
     """
 
     def __init__(
         self, lengths: Lengths | None, mask: Any, batch: int, longest: int, *, first: bool = False
     ) -> None:
         if mask is not None and lengths is not None:
-            raise ModelError("give lengths or a mask, not both: each says where sentences end")
+            raise ModelError("give either lengths or a mask, not both")
         self.shape, self._first = (batch, longest), first
         self.mask = None if mask is None else _checked_mask(mask, batch, longest)
         self.given = None if lengths is None else _checked_numbers(lengths, batch)
@@ -102,19 +102,19 @@ class Ends:
 
     @cached_property
     def total(self) -> int:
-        """The number of all positions."""
+        """The total number of positions."""
         return int(self.lengths.sum()) if self._found is None else self._found[0]
 
     def found(self, total: int, lengths: Tensor) -> None:
-        """Take what a backend has found, which has looked at all of it: positions, and lengths."""
+        """Store the number of positions and the lengths that a backend has found and checked."""
         self._found = total, lengths
 
     def inside(self, device: torch.device) -> Tensor:
-        """Return which positions are those of sentences, on a device."""
+        """Return the mask of sentences on a device."""
         return mask_of(self.lengths.to(device), self.shape[1])
 
     def tags(self, tags: Tensor, count: int) -> Tensor:
-        """Return checked tags: those of sentences are below `count`, and 0 stands in the padding."""
+        """Return checked tags: below `count` within sentences, and 0 in the padding."""
         return checked_tags(tags, self.inside(tags.device), count)
 
 
@@ -123,7 +123,7 @@ def _checked_numbers(lengths: Lengths, batch: int) -> Tensor:
     if found.dtype.is_floating_point or found.dtype.is_complex or found.dtype == torch.bool:
         raise ModelError(f"lengths must be integers, got {found.dtype}")
     if found.shape != (batch,):
-        raise ModelError(f"lengths has one number for each of {batch} sentences, got {shape_of(found)}")
+        raise ModelError(f"lengths must have one number for each of {batch} sentences, got {shape_of(found)}")
     return found.to(torch.int64).contiguous()
 
 
@@ -150,15 +150,15 @@ def _checked_mask(mask: Any, batch: int, longest: int) -> Tensor:
         got = shape_of(mask) if isinstance(mask, Tensor) else type(mask).__name__
         raise ModelError(f"mask must be a tensor of shape ({batch}, {longest}), like emissions, got {got}")
     if mask.dtype not in (torch.bool, torch.uint8):
-        raise ModelError(f"mask is to be of dtype torch.bool, got {mask.dtype}; use mask.bool()")
+        raise ModelError(f"mask must have dtype torch.bool, got {mask.dtype}; use mask.bool()")
     return mask.detach()
 
 
 def _lengths_of_mask(mask: Tensor, longest: int, first: bool) -> Tensor:
     here = mask.bool()
     if first and not here[:, 0].all():
-        raise ModelError("mask of the first timestep must all be on; leave empty sentences out")
-    holes = here[:, 1:] & ~here[:, :-1]  # looked at where the mask is, and fetched with the lengths
+        raise ModelError("the mask must be on at the first position of a sentence; drop empty ones")
+    holes = here[:, 1:] & ~here[:, :-1]  # computed on the mask's device, and fetched with the lengths
     found = torch.cat([here.sum(1), holes.any().long().unsqueeze(0)]).cpu()
     lengths = found[:-1]
     if found[-1]:
@@ -177,24 +177,24 @@ def mask_of(lengths: Tensor, longest: int) -> Tensor:
 
 
 def whole_tags(tags: Any, emissions: Tensor, leading: bool = False) -> Tensor:
-    """Return tags as int64, of the shape and on the device of emissions, or say what is wrong with them.
+    """Return tags as int64; raise an error unless they have the shape and the device of emissions.
 
-    `leading`: whether there may be more dimensions in front. What the numbers are is not looked at.
+    `leading`: whether leading dimensions are allowed. The range of tags is not checked.
     """
     if not isinstance(tags, Tensor) or tags.is_floating_point() or tags.is_complex():
         got = tags.dtype if isinstance(tags, Tensor) else type(tags).__name__
-        raise ModelError(f"tags are to be a tensor of whole numbers, got {got}; use tags.long()")
+        raise ModelError(f"tags must be a tensor of integers, got {got}; use tags.long()")
     shape, wanted = tuple(tags.shape[-2:] if leading else tags.shape), tuple(emissions.shape[:2])
     if shape != wanted:
-        raise ModelError(f"tags are to be of shape {wanted}, as emissions is, got {tuple(tags.shape)}")
+        raise ModelError(f"tags must have shape {wanted}, like emissions, got {tuple(tags.shape)}")
     check_devices(emissions=emissions, tags=tags)
     return tags.long()
 
 
 def checked_tags(tags: Tensor, inside: Tensor, count: int) -> Tensor:
-    """Return whole tags, 0 in the padding whatever it has, or say which are out of range.
+    """Return int64 tags with 0 in the padding; raise an error if any is out of range.
 
-    `inside`: which positions are those of sentences. `count`: the number of tags.
+    `inside`: the mask of sentences. `count`: the number of tags.
     """
     known = tags.masked_fill(~inside, 0)
     if known.numel():

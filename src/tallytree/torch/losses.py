@@ -93,7 +93,7 @@ class StructuredLoss(nn.Module):
         return found
 
     _function = "objective"
-    """The function of a backend that is needed."""
+    """The backend function that is needed."""
 
     def _checked(
         self, emissions: Tensor, transitions: Tensor, tags: Tensor, mask: Tensor | None
@@ -106,7 +106,7 @@ class StructuredLoss(nn.Module):
 
     @abstractmethod
     def _computed(self, functions: Any, scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
-        """Return the loss of each sentence, by the functions of a backend."""
+        """Return the loss of each sentence and its derivatives, by the functions of a backend."""
 
     def extra_repr(self) -> str:
         """Describe the loss."""
@@ -162,7 +162,7 @@ class StructuredHinge(StructuredLoss):
 class SoftmaxMargin(StructuredLoss):
     """The softmax margin: the negative log-likelihood, with the loss of each tagging added to its score.
 
-    Parameters are those of :class:`StructuredLoss`.
+    The parameters are those of :class:`StructuredLoss`.
 
     Examples
     --------
@@ -182,7 +182,7 @@ class SoftmaxMargin(StructuredLoss):
 class ExpectedLoss(StructuredLoss):
     """The expected loss of a sampled tagging (the risk), summed over all taggings exactly.
 
-    Parameters are those of :class:`StructuredLoss`.
+    The parameters are those of :class:`StructuredLoss`.
 
     Examples
     --------
@@ -196,5 +196,5 @@ class ExpectedLoss(StructuredLoss):
         found: tuple[Tensor, Pull] = functions.objective(scores, self.loss, self.labels, tags, "risk")
         if not isfinite(found[0].sum().item()):
             number = int(torch.nonzero(~torch.isfinite(found[0]))[0])
-            raise InfeasibleError(f"every tagging of sentence {number} is forbidden by -inf")
+            raise InfeasibleError(f"all taggings of sentence {number} are forbidden by scores of -inf")
         return found

@@ -28,14 +28,14 @@ _MANY = "sums with so many tags"
 
 
 def _summed(seen: Seen) -> tuple[Tensor, Pull]:
-    """Return log Z, or the log-probability of tags."""
+    """Return log Z, or the log-probability of tags, of each sentence."""
     chains = seen.chains
     seen.read()
     values, first = plain.likelihood(chains, seen.tags, slopes=seen.scores.at_once)
 
     def pull(gain: Tensor, rate: float = 1.0) -> Slopes:
         given, sums = _as_scores(gain, seen.scores), first
-        if gain.dim() and chains.shared:  # tables are sums over sentences, with their gains
+        if gain.dim() and chains.shared:  # tables are summed over sentences, weighted by their gains
             _, sums = plain.likelihood(chains, seen.tags, given, slopes=True)
             given = None
         elif sums is None:
@@ -47,7 +47,7 @@ def _summed(seen: Seen) -> tuple[Tensor, Pull]:
 
 
 def _as_scores(gain: Tensor, scores: Scores) -> Tensor | None:
-    """Return gains of the scores' kind."""
+    """Return gains in the dtype of the scores."""
     return gain.to(scores.emissions.dtype).contiguous()
 
 
@@ -58,13 +58,13 @@ def log_partition(scores: Scores) -> tuple[Tensor, Pull]:
 
 
 def log_prob(scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
-    """Return ``log p(tags)`` of each sentence; where they are forbidden it is -inf, and has no slope."""
+    """Return ``log p(tags)`` of each sentence; for forbidden tags, -inf with zero derivatives."""
     seen = look(scores, tags)
     return _summed(seen) if seen.chains.fits else on_cpu(cpu.log_prob, scores, _MANY, tags)
 
 
 def marginals(scores: Scores) -> tuple[Tensor, Pull]:
-    """Return the probability of each tag at each position; their derivatives are found on the CPU."""
+    """Return the probability of each tag at each position; their derivatives are computed on the CPU."""
     seen = look(scores)
     if not seen.chains.fits:
         return on_cpu(cpu.marginals, scores, _MANY)
@@ -80,11 +80,11 @@ def marginals(scores: Scores) -> tuple[Tensor, Pull]:
 
 
 def viterbi(scores: Scores) -> Tensor:
-    """Return the tags of the highest score; 0 in the padding."""
+    """Return the tags with the highest score; 0 in the padding."""
     seen = look(scores)
     _, labels = plain.viterbi(seen.chains, seen.words)
     if seen.read().flags & NOTHING:
-        return cpu.viterbi(scores.on_cpu())  # which says what is wrong
+        return cpu.viterbi(scores.on_cpu())  # raises the error
     return labels
 
 
@@ -95,7 +95,7 @@ def sample(scores: Scores, uniforms: Tensor) -> Tensor:
         return on_cpu(cpu.sample, scores, _MANY, uniforms)
     drawn = plain.draw(seen.chains, uniforms.contiguous(), seen.words)
     if seen.read().flags & NOTHING:
-        return cpu.sample(scores.on_cpu(), uniforms.cpu())  # which says what is wrong
+        return cpu.sample(scores.on_cpu(), uniforms.cpu())  # raises the error
     return drawn
 
 
@@ -103,7 +103,7 @@ def sample(scores: Scores, uniforms: Tensor) -> Tensor:
 
 
 def _fitting(seen: Seen, tallies: counted.Tallies, real: torch.dtype, summed: bool) -> counted.Run | None:
-    """Return the run that tallies need; None where it does not fit."""
+    """Return the run for some tallies; None if it does not fit."""
     run = counted.Run(seen.chains, tallies, real)
     return run if run.fits(gradient=summed) else None
 
@@ -111,7 +111,7 @@ def _fitting(seen: Seen, tallies: counted.Tallies, real: torch.dtype, summed: bo
 def _against(
     scores: Scores, loss: Loss, names: Names, tags: Tensor, *, summed: bool, and_if: int = 0
 ) -> tuple[Seen, truths.Truths, counted.Run] | None:
-    """Return what a loss counts against right tags; None where kernels cannot count it, or have no room."""
+    """Return the counts of a loss relative to the true tags; None if unsupported or too large for kernels."""
     _, positions, states = scores.emissions.shape
     rules = truths.rules_of(loss, names, states, positions, scores.emissions.device)
     if rules is None:
@@ -123,7 +123,7 @@ def _against(
 
 
 def tallied(scores: Scores, statistics: Counted, names: Names) -> tuple[Tensor, Pull, tuple[int, ...]]:
-    """Return the log-partition of every tally of each sentence, and the least tally of each statistic."""
+    """Return the log-partition of every tally of each sentence, and the smallest tally of each statistic."""
     seen = look(scores)
     seen.read()
     found = counting.statistics_of(statistics, names, scores.emissions, scores.lengths.tolist())
@@ -142,7 +142,7 @@ def tallied(scores: Scores, statistics: Counted, names: Names) -> tuple[Tensor, 
 def objective(
     scores: Scores, loss: Loss, names: Names, tags: Tensor, kind: LossObjective
 ) -> tuple[Tensor, Pull]:
-    """Return an objective of the losses of all taggings of each sentence, compared with right tags."""
+    """Return an objective of the losses of all taggings of each sentence, relative to the true tags."""
     soft = kind == "softmax-margin"
     known = _against(scores, loss, names, tags, summed=True, and_if=FORBIDDEN if soft else 0)
     if known is None:
@@ -176,7 +176,7 @@ def _softmax_margin(sums: Tensor, losses: Tensor) -> tuple[Tensor, Tensor]:
 def hinge(
     scores: Scores, loss: Loss, names: Names, tags: Tensor, scaling: Scaling
 ) -> tuple[Tensor, Tensor, Pull]:
-    """Return the hinge loss of each sentence, and how far it may be below the maximum."""
+    """Return the hinge loss of each sentence, a bound on its error, and its derivatives."""
     known = _against(scores, loss, names, tags, summed=False, and_if=FORBIDDEN)
     if known is None:
         return on_cpu(cpu.hinge, scores, "this loss", loss, names, tags, scaling)
@@ -195,7 +195,7 @@ def hinge(
 
 
 def loss_bytes(scores: Scores, loss: Loss, names: Names, tags: Tensor, summed: bool) -> int:
-    """Return the device memory that tables take: of :func:`objective` if summed, else of :func:`hinge`."""
+    """Return the device memory of the tables: of :func:`objective` if summed, else of :func:`hinge`."""
     known = _against(scores, loss, names, tags, summed=summed)
     if known is None:
         return 0

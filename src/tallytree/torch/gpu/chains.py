@@ -18,15 +18,15 @@ from tallytree.torch.gpu import compiling
 
 NAMES = {torch.float32: "float", torch.float64: "double"}
 _WARPS = 4
-"""Warps of a block that takes a sentence for each warp."""
+"""Warps per block for kernels with one warp per sentence."""
 _BUSY, _HEAVY = 16, 3
-"""Blocks of a multiprocessor, of kernels that need few registers and of those that need many."""
+"""Blocks per multiprocessor, for kernels that need few registers and for those that need many."""
 _SMALL = 32
-"""With so many tags or fewer a block adds up its tables of derivatives itself."""
+"""Up to this number of tags, a block adds up its own tables of derivatives."""
 
 
 class Padded(ctypes.Structure):
-    """What a kernel is given; see ``Padded`` in ``kernels/sentences.cuh``."""
+    """The input of a kernel; see ``Padded`` in ``kernels/sentences.cuh``."""
 
     _fields_ = [
         *((name, ctypes.c_void_p) for name in ("nodes", "weights", "start", "end", "lengths")),
@@ -35,13 +35,13 @@ class Padded(ctypes.Structure):
 
 
 def address(tensor: Tensor | None) -> int | None:
-    """Return where a tensor lies."""
+    """Return the address of a tensor."""
     return None if tensor is None else tensor.data_ptr()
 
 
 @dataclass(frozen=True)
 class Chains:
-    """A padded batch; ``start`` and ``end`` (C,) are what first and last states score besides."""
+    """A padded batch; ``start`` and ``end`` (C,) are added to the scores of the first and last states."""
 
     nodes: Tensor
     weights: Tensor
@@ -62,50 +62,50 @@ class Chains:
 
     @cached_property
     def padded(self) -> Padded:
-        """The batch as kernels take it."""
+        """The batch in the form for kernels."""
         tensors = self.nodes, self.weights, self.start, self.end, self.lengths
         return Padded(*map(address, tensors), *self.shape[:2], self.shared)
 
     def kernel(self, source: str, name: str, **settings: object) -> compiling.Kernel:
-        """Return a kernel for this number of states and this kind of scores."""
+        """Return a kernel for this number of states and this dtype of scores."""
         return compiling.kernel(
             source, name, self.nodes.device, STATES=self.shape[2], SCORE=NAMES[self.nodes.dtype], **settings
         )
 
     def memory(self, rows: int, factors: bool, tables: bool) -> int:
-        """Return the shared memory of a block: rows of each warp, exponentials of shared weights, tables."""
+        """Return the shared memory of a block: rows per warp, exponentials of shared weights, and tables."""
         states = self.shape[2]
         own = rows * states + int(tables and states <= _SMALL) * self.table
         return 8 * (int(factors) * self.shared * states * states + _WARPS * own)
 
     @property
     def table(self) -> int:
-        """Entries of a table of derivatives: by weights, and by first and last scores."""
+        """The number of entries of a table of derivatives: for weights, and for start and end scores."""
         states = self.shape[2]
         return (states + 2) * states
 
     @property
     def fits(self) -> bool:
-        """Whether a block has room for the exponentials of shared weights: not with too many states."""
+        """Whether the exponentials of shared weights fit in a block: not with too many states."""
         return self.memory(3, True, True) <= compiling.block_memory(self.nodes.device)
 
     def launch(
         self, source: str, name: str, *arguments: Any, blocks: int, memory: int = 0, **settings: object
     ) -> None:
-        """Launch a kernel that takes a warp for each sentence."""
+        """Launch a kernel with one warp per sentence."""
         self.kernel(source, name, **settings)(blocks, _WARPS * 32, memory, self.padded, *arguments)
 
     def blocks(self, most: int = _BUSY) -> int:
-        """Return the blocks of a launch that takes a warp for each sentence."""
+        """Return the number of blocks of a launch with one warp per sentence."""
         return min(-(-self.shape[0] // _WARPS), most * compiling.processors(self.nodes.device))
 
     def empty(self, *shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
-        """Return memory for answers."""
+        """Return uninitialised memory for results."""
         return torch.empty(shape, dtype=dtype, device=self.nodes.device)
 
     @property
     def _heavy_blocks(self) -> int:
-        """Blocks of a launch with tables: as many as the device has use for, and as have room."""
+        """The number of blocks of a launch with tables: as many as are useful, and fit in memory."""
         device, wanted = self.nodes.device, self.blocks(_HEAVY)
         if wanted * self._block_bytes <= compiling.plenty(device):
             return wanted
@@ -113,7 +113,7 @@ class Chains:
 
     @property
     def _block_bytes(self) -> int:
-        """Bytes of a block of a launch with tables: its tables, and the messages of its sentences."""
+        """The bytes per block of a launch with tables: its tables, and the messages of its sentences."""
         _, positions, states = self.shape
         return 8 * (self._tables_of_block * self.table + _WARPS * positions * states)
 
@@ -123,7 +123,7 @@ class Chains:
 
     @property
     def bytes(self) -> int:
-        """Device memory that derivatives take beside inputs and answers, at most."""
+        """The maximum device memory for derivatives, besides inputs and outputs."""
         nodes = self.nodes.numel() * self.nodes.element_size()
         own = 0 if self.shared else 8 * self.weights.numel()
         return nodes + own + self._heavy_blocks * self._block_bytes
@@ -139,9 +139,9 @@ class Chains:
 
 @dataclass(frozen=True)
 class Summed:
-    """Derivatives by nodes, and by weights in ``count`` tables; in their own shape where that is 0.
+    """Derivatives for nodes, and for weights in ``count`` tables; in their own shape if ``count`` is 0.
 
-    ``blocks`` are those of the launch that they are made for.
+    ``blocks`` is the number of blocks of the launch.
     """
 
     nodes: Tensor
@@ -155,7 +155,7 @@ def likelihood(
 ) -> tuple[Tensor, Summed | None]:
     """Return log Z, or the log-probability of labels (B, T), of each sentence, float64.
 
-    `slopes`: whether to return derivatives, times `upstream` (B,), of the scores' kind, where it is given.
+    `slopes`: whether to return derivatives, times `upstream` (B,) if given, in the dtype of the scores.
     """
     sentences, positions, states = chains.shape
     values, sums, kept, blocks = chains.empty(sentences), None, None, chains.blocks(_HEAVY)
@@ -173,10 +173,10 @@ def likelihood(
 def gathered(
     chains: Chains, sums: Summed, gain: Tensor | None = None, rate: float = 1.0
 ) -> tuple[Tensor, ...]:
-    """Return derivatives in the shape of scores, times a gain for all or, where tables permit, for each.
+    """Return derivatives in the shape of the scores, times a gain for all or, if not summed, for each.
 
-    They are those by nodes, by weights and, where there are any, by first and last scores. `gain` is of the
-    scores' kind; `rate` is a factor of all.
+    They are for nodes, for weights and, if given, for start and end scores. `gain` has the dtype of the
+    scores; `rate` is a factor for all.
     """
     sentences, positions, states = chains.shape
     nodes, shape = torch.empty_like(sums.nodes), (states + 2, states)
@@ -198,7 +198,7 @@ def gathered(
 
 
 def labelled(chains: Chains, shares: Tensor, labels: Tensor, others: Tensor | None = None) -> Summed:
-    """Return derivatives of scores of labels (B, T), less those of others, times shares (B,), float64."""
+    """Return the derivatives of the scores of labels (B, T), minus others, times shares (B,), float64."""
     sums, memory = chains.empty_slopes(), chains.memory(0, False, True)
     arguments = labels, others, shares, sums.nodes, sums.edges
     chains.launch("labellings.cu", "labelled", *arguments, blocks=sums.blocks, memory=memory)

@@ -37,8 +37,8 @@ class Kernel:
         self._memory = 47 << 10  # of 48 KiB, which includes static shared memory
 
     def __call__(self, blocks: int, threads: int, memory: int, *arguments: Any) -> None:
-        """Launch on the current stream of the device, with values that :func:`packed` takes."""
-        if memory > self._memory:  # more than a block has without asking
+        """Launch on the current stream of the device, with values accepted by :func:`packed`."""
+        if memory > self._memory:  # more than the default limit of a block
             _asked("cuFuncSetAttribute", self._device, self._function, 8, memory)
             self._memory = memory
         values = [*map(packed, arguments)]
@@ -49,14 +49,14 @@ class Kernel:
 
 
 def _asked(what: str, device: int, *arguments: Any) -> None:
-    """Ask the driver for something on a device."""
+    """Call a function of the driver with a device as the current one."""
     if torch.cuda.current_device() != device:
         with torch.cuda.device(device):
             _asked(what, device, *arguments)
         return
     function = getattr(_driver(), what)
     status = function(*arguments)
-    if status == _NO_CONTEXT:  # a new thread: PyTorch makes the device ready for it
+    if status == _NO_CONTEXT:  # a new thread: let PyTorch create its context
         torch.cuda.current_stream(device).synchronize()
         status = function(*arguments)
     _checked(status, what)
@@ -66,7 +66,7 @@ _NO_CONTEXT = 201
 
 
 def packed(argument: Any) -> Any:
-    """Return an argument as C has it: tensors as addresses, None as no address, integers as int."""
+    """Return an argument for C: tensors as addresses, None as a null address, integers as int."""
     if argument is None:
         return _NULL
     if isinstance(argument, Tensor):
@@ -85,7 +85,7 @@ def _stream(device: int) -> int:
 
 
 def cleared(words: Tensor) -> Tensor:
-    """Return a tensor of int32 with zeros in it, which takes less time than PyTorch does."""
+    """Fill an int32 tensor with zeros, faster than PyTorch, and return it."""
     device = words.device.index or 0
     stream = ctypes.c_void_p(_stream(device))
     _asked("cuMemsetD32Async", device, ctypes.c_uint64(words.data_ptr()), 0, words.numel(), stream)
@@ -125,7 +125,7 @@ def block_memory(device: torch.device) -> int:
 
 @functools.cache
 def plenty(device: torch.device) -> int:
-    """Return the bytes that are taken without asking how many are free, which takes time: some hundredths."""
+    """Return the bytes that are used without a query for free memory, which is slow: 2 % of the memory."""
     return torch.cuda.get_device_properties(device).total_memory // 50
 
 

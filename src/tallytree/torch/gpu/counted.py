@@ -20,7 +20,7 @@ from tallytree.torch.gpu import compiling
 from tallytree.torch.gpu.chains import NAMES, Chains, Padded, address
 
 _THREADS = 768
-"""Threads of a multiprocessor."""
+"""Threads per multiprocessor."""
 _REAL = {torch.float32: 4, torch.float64: 8}
 
 
@@ -42,10 +42,10 @@ class Chunks:
 class Tallies:
     """The number of tallies, and the shifts of states.
 
-    ``shifts`` (rows, C) are int32 and not negative, and ``rows`` (B, T), int64, says which row is that of a
-    position; without it each has one of its own or, with chunks, all have the first. ``line`` is the number
-    of cells of a line of the grid; ``boxes`` (B, T, 3), int32, are the lines and cells of a line that are
-    reached up to each position, and the columns before it, ``columns`` all of them, at most.
+    ``shifts`` (rows, C) are int32 and non-negative; ``rows`` (B, T), int64, is the row of each position. If
+    None, each position has its own row or, with chunks, all share the first. ``line`` is the number of cells
+    of a line of the grid; ``boxes`` (B, T, 3), int32, are the lines and cells of a line that are reachable
+    up to each position, and the number of columns before it; ``columns`` is the maximum of all of them.
     """
 
     shifts: Tensor
@@ -63,12 +63,12 @@ class Tallies:
 
     @property
     def exceptions(self) -> int:
-        """Steps of a position whose shift is not that of the state."""
+        """The number of steps of a position whose shift is not that of the state."""
         return 0 if self.chunks is None else len(self.chunks.pairs) + self.extra_rows * self.shifts.shape[-1]
 
 
 def placed(boxes: Tensor) -> tuple[Tensor, int]:
-    """Return boxes (B, T, 2) with the columns before each, and all columns of a sentence, at most."""
+    """Return boxes (B, T, 2) with the columns before each, and the maximum columns of a sentence."""
     sizes = boxes.prod(2)
     before = sizes.cumsum(1) - sizes
     found = torch.cat([boxes, before.unsqueeze(2)], 2).to(torch.int32).contiguous()
@@ -77,9 +77,9 @@ def placed(boxes: Tensor) -> tuple[Tensor, int]:
 
 @dataclass(frozen=True)
 class Best:
-    """The best labelling of each sentence; ``cells`` are tallies, -1 where no labelling is allowed.
+    """The best labelling of each sentence; ``cells`` are tallies, -1 if no labelling is allowed.
 
-    ``values`` are those of the labellings themselves, and no other is better by more than ``gaps``;
+    ``values`` are those of the labellings, and no other labelling is better by more than ``gaps``;
     ``slopes`` are those of their tallies.
     """
 
@@ -102,7 +102,7 @@ class _Batch(ctypes.Structure):
 
 
 class _Answers(ctypes.Structure):
-    """Where answers go; see ``Answers`` in ``kernels/best.cu``."""
+    """Where results are written; see ``Answers`` in ``kernels/best.cu``."""
 
     _fields_ = [
         (name, ctypes.c_void_p) for name in ("profiles", "values", "gaps", "slopes", "cells", "labels")
@@ -141,7 +141,7 @@ class Run:
 
     @property
     def threads(self) -> int:
-        """Threads of a block, which takes a sentence at a time: one for each tally, and not too many."""
+        """Threads per block, which processes one sentence at a time: about one per tally, within limits."""
         return 32 if self.tallies.count <= 64 else 128
 
     @property
@@ -162,7 +162,7 @@ class Run:
 
     @property
     def table_bytes(self) -> int:
-        """Device memory of the tables of derivatives by weights, one for each warp."""
+        """The device memory of the tables of derivatives for weights, one per warp."""
         return self.blocks * self.threads // 32 * 8 * self.chains.shape[2] ** 2
 
     def fits(self, gradient: bool = False) -> bool:
@@ -174,7 +174,7 @@ class Run:
 
     @property
     def staged(self) -> int:
-        """Shared memory that a backward pass takes besides."""
+        """The additional shared memory of a backward pass."""
         return self.threads // 32 * (self.chains.shape[2] + self.padded) * 33 * _REAL[self.real]
 
     @property
@@ -217,10 +217,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Values:
-    """What a score is worth with each tally: ``slope * (plus + score - right) + offset``.
+    """The value of a score with each tally: ``slope * (plus + score - right) + offset``.
 
-    ``slopes`` and ``offsets`` (rows, count) serve several sentences: ``which`` (B,), int32, is the row of
-    each; without them slopes are 1 and offsets 0. ``right`` is (B,), and all but ``which`` float64. An
+    ``slopes`` and ``offsets`` (rows, count) are shared by sentences: ``which`` (B,), int32, is the row of
+    each; if None, slopes are 1 and offsets 0. ``right`` is (B,), and all but ``which`` are float64. An
     offset of -inf forbids a tally.
     """
 
@@ -234,7 +234,7 @@ class Values:
 def best(run: Run, asked: Values, *, want_profiles: bool = False) -> Best:
     """Maximise the value over the labellings of each sentence.
 
-    In single precision profiles are upper bounds: sums are rounded up.
+    In single precision, profiles are upper bounds: sums are rounded up.
     """
     (sentences, positions, _), empty = run.chains.shape, run.chains.empty
     profiles = empty(sentences, run.tallies.count, dtype=run.real) if want_profiles else None
@@ -255,7 +255,7 @@ def log_tallies(run: Run) -> Tensor:
 
 
 def tally_expectations(run: Run, upstream: Tensor) -> tuple[Tensor, ...]:
-    """Return the gradient of ``sum(upstream * log_tallies)`` by nodes and weights; upstream is float64."""
+    """Return the gradient of ``sum(upstream * log_tallies)`` for nodes and weights; upstream is float64."""
     chains, states, blocks = run.chains, run.chains.shape[2], run.blocks
     nodes = torch.zeros(chains.shape, dtype=torch.float64, device=chains.nodes.device)
     tables = nodes.new_zeros(blocks * (run.threads // 32), states, states)

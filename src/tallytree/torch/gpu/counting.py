@@ -1,4 +1,4 @@
-"""What statistics count, as kernels take it: shifts of a grid of tallies, and its boxes that are in reach.
+"""Statistics in the form for kernels: shifts in a grid of tallies, and the boxes that are reachable.
 
 Two counts are the lines of a grid and the cells within a line; a single count has one cell per line. A state
 at a position then adds one shift, and after each position a box of the grid is reachable.
@@ -82,7 +82,7 @@ def statistics_of(statistics: Counted, names: Names, nodes: Tensor, lengths: Seq
 
 
 def _given_to(tallies: Tallies, which: Tensor, positions: int) -> Tallies:
-    """Return tallies for a batch, from those of each length and the number of that of each sentence."""
+    """Return tallies for a batch, from those of each length and the index of the length of each sentence."""
     rows = which.unsqueeze(1) * positions + torch.arange(positions, device=which.device)
     boxes = tallies.boxes.to(which.device).index_select(0, which)
     return replace(tallies, shifts=tallies.shifts.to(which.device), boxes=boxes, rows=rows)

@@ -1,6 +1,6 @@
-"""What is given, looked at by one kernel on its device; what it finds is read once.
+"""Checks inputs on their device with one kernel, whose findings are read once.
 
-Where something is wrong, all is looked at again by the checks of the CPU, which say what.
+If something is wrong, the inputs are checked again on the CPU, which raises the error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tallytree.torch.gpu.chains import Chains, address
 
 FORBIDDEN, UNKNOWN, NOTHING = 8, 16, 32
 _WRONG = 7
-"""Bits of the first word, as in ``kernels/words.cuh``: ends, tags and scores are wrong."""
+"""Bits of the first word, as in ``kernels/words.cuh``: invalid ends, tags or scores."""
 _WORDS = 4
 
 
@@ -30,7 +30,7 @@ class _Ends(ctypes.Structure):
 
 
 class Words(NamedTuple):
-    """What kernels say of a batch."""
+    """The findings of kernels about a batch."""
 
     flags: int
     total: int
@@ -39,10 +39,10 @@ class Words(NamedTuple):
 
 @dataclass(frozen=True)
 class Seen:
-    """A batch that kernels have been told to look at.
+    """A batch that kernels are checking.
 
-    ``right`` (B,), float64, are the scores of ``tags`` (B, T), where these are given. ``words`` are what
-    kernels say, and more of them may be told to add to it before it is read.
+    ``right`` (B,), float64, are the scores of ``tags`` (B, T), if given. ``words`` are the findings, to
+    which more kernels may add before they are read.
     """
 
     scores: Scores
@@ -52,7 +52,7 @@ class Seen:
     right: Tensor | None = None
 
     def read(self, and_if: int = 0) -> Words:
-        """Wait for what kernels say, and refuse what means nothing, also for other bits of the first word."""
+        """Wait for the findings; raise an error for invalid inputs, or if bits of `and_if` are set."""
         flags, total, columns, _ = self.words.tolist()
         if flags & (_WRONG | and_if):
             self._explain(bool(flags & and_if & FORBIDDEN))
@@ -60,7 +60,7 @@ class Seen:
         return Words(flags, total, columns)
 
     def _explain(self, forbidden: bool) -> None:
-        """Let the checks of the CPU say what is wrong."""
+        """Let the checks on the CPU raise the error."""
         given, tags = self.scores.on_cpu(), None
         if self.tags is not None:
             tags = self.scores.ends.tags(self.tags, given.emissions.shape[2]).cpu()
@@ -70,7 +70,7 @@ class Seen:
 
 
 def look(scores: Scores, tags: Tensor | None = None) -> Seen:
-    """Look at scores, at where sentences end, and at right tags."""
+    """Check scores, where sentences end, and the true tags."""
     emissions, ends = scores.emissions, scores.ends
     batch, device = len(emissions), emissions.device
     mask, lengths = (_here(one, device) for one in (ends.mask, ends.given))

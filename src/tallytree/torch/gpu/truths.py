@@ -1,9 +1,9 @@
-"""What losses count against right tags: rules that serve all truths, and a kernel that goes by them.
+"""Counts of losses relative to the true tags: rules for all truths, and a kernel that applies them.
 
-The tallies of a loss are the cells of a grid: false positives are lines, true ones places within a line; of
-whole chunks those that are found, and those that are right within. The value of each cell depends on the
-truth by its size alone, or its size and length, which is its key. Losses of keys that have been met stay on
-the device.
+The tallies of a loss are the cells of a grid: lines count false positives, and cells within a line true
+positives; for chunks, lines count predicted chunks, and cells within a line correct ones. The losses of all
+cells depend on the truth only by its size, or its size and length, which is its key. The losses of known
+keys are cached on the device.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from tallytree.torch.gpu.counted import Chunks, Tallies
 from tallytree.transducers.chunks import tag_of
 
 _MOST = 1 << 28
-"""Bytes of losses that are kept on a device for one set of rules."""
+"""The maximum bytes of losses that are cached on a device for one set of rules."""
 
 
 class _Rules(ctypes.Structure):
-    """What a kernel goes by; see ``Rules`` in ``kernels/counting.cu``."""
+    """The rules for a kernel; see ``Rules`` in ``kernels/counting.cu``."""
 
     _fields_ = [
         *((name, ctypes.c_void_p) for name in ("reach", "types", "labels", "goes_on", "known")),
@@ -44,35 +44,35 @@ class _Rules(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Alphabet:
-    """What labels say of chunks, on a device."""
+    """The meaning of labels for chunks, on a device."""
 
     types: Tensor  # (C,): -1 outside
     labels: Tensor  # (types, labels of a type): -1 for none
-    bits: Tensor  # (C, ceil(C / 32)): bit `to` of row s: the second label goes on with the chunk of the first
-    pairs: Tensor  # those labels
+    bits: Tensor  # (C, ceil(C / 32)): bit `to` of row s: whether `to` after s continues its chunk
+    pairs: Tensor  # the pairs of labels with a bit set
 
 
 @dataclass(frozen=True)
 class Known:
-    """Losses of the keys that have been met: rows (rows, count), and the row of each key, -1 for none."""
+    """The losses of known keys: rows (rows, count), and the row of each key, -1 if unknown."""
 
     row_of: Tensor
     rows: Tensor
 
 
 class Rules:
-    """What a loss counts with one number of positions, on a device.
+    """The counts of a loss for one number of positions, on a device.
 
     Attributes
     ----------
     shifts : int32 tensor of shape (rows, C)
-        What labels add to the tally: a row for each right tag, or one row.
+        The shifts of labels: one row per true tag, or a single row.
     reach : int32 tensor of shape (C, 2), or None
-        The lines and the places within a line that a position adds at most, for each right tag.
+        The maximum number of lines and cells within a line that a position adds, for each true tag.
     sizes : tuple of int
-        Lines of the grid, and places of a line.
+        The number of lines of the grid, and of cells of a line.
     known : Known
-        What is known of losses so far.
+        The losses that are known so far.
     """
 
     def __init__(
@@ -95,13 +95,13 @@ class Rules:
 
     @cached_property
     def count(self) -> int:
-        """How many tallies there are."""
+        """The number of tallies."""
         return self.sizes[0] * self.sizes[1]
 
     def learn(self, keys: Tensor) -> Known:
-        """Return losses with those of some more keys."""
+        """Return the known losses, with those of more keys."""
         known, wanted = self.known, torch.unique(keys).cpu()
-        if 8 * self.count * (len(known.rows) + len(wanted)) > _MOST:  # only those of this batch are kept
+        if 8 * self.count * (len(known.rows) + len(wanted)) > _MOST:  # keep only the losses of this batch
             known = Known(torch.full_like(known.row_of, -1), known.rows[:0])
         row_of = known.row_of.cpu()
         new = wanted[row_of[wanted] < 0]
@@ -111,7 +111,7 @@ class Rules:
         return self.known
 
     def structure(self, known: Known) -> _Rules:
-        """Return the rules as a kernel takes them."""
+        """Return the rules in the form for a kernel."""
         its = self.alphabet
         chunks = (None, None, None) if its is None else (its.types, its.labels, its.bits)
         return _Rules(*map(address, (self.reach, *chunks, known.row_of)), *self._numbers)
@@ -130,7 +130,7 @@ class Truths:
 
 
 def count(rules: Rules, seen: looking.Seen, and_if: int = 0) -> Truths:
-    """Count what right tags say, and wait for it; `and_if`: what else is to be refused."""
+    """Count relative to the true tags, and wait for the result; `and_if`: as for :meth:`Seen.read`."""
     chains, tags, known, alphabet = seen.chains, seen.tags, rules.known, rules.alphabet
     assert tags is not None
     (sentences, positions, _), extra = chains.shape, 0 if alphabet is None else alphabet.labels.shape[1]
@@ -153,10 +153,10 @@ def count(rules: Rules, seen: looking.Seen, and_if: int = 0) -> Truths:
 
 
 def rules_of(loss: Loss, names: Names, states: int, positions: int, device: torch.device) -> Rules | None:
-    """Return what a loss counts; None where a kernel cannot count it."""
+    """Return the rules of a loss; None if kernels do not support it."""
     try:
         return _rules_of(loss, names, states, positions + 1, device)
-    except TypeError:  # a loss of the user's, with a parameter that cannot be a key
+    except TypeError:  # a user-defined loss with a parameter that is not hashable
         return None
 
 
@@ -168,13 +168,13 @@ def _rules_of(loss: Loss, names: Names, states: int, longest: int, device: torch
     tables = truth_tables(loss, states, names)
     if not isinstance(tables, PositionTables):
         return None
-    few = longest ** len(tables.statistics) * max(states, longest) < 2**31  # or columns have no numbers
+    few = longest ** len(tables.statistics) * max(states, longest) < 2**31  # column numbers fit in 32 bits
     return _position_rules(tables, longest, device) if few else None
 
 
 def _position_rules(tables: PositionTables, longest: int, device: torch.device) -> Rules:
-    """Count what the labels of each position say: mismatches; or false positives, and true ones within."""
-    given = tables.tables.given[::-1]  # (statistics, right label, label)
+    """Count mismatches by position; or false positives, with true positives within them."""
+    given = tables.tables.given[::-1]  # (statistics, true label, label)
     within = np.zeros_like(given[0])
     for one in given[1:]:
         within = within * longest + one
@@ -206,7 +206,7 @@ def _position_losses(tables: PositionTables, key: int, by_size: bool, longest: i
 
 
 def _chunk_rules(loss: ChunkFBeta, names: tuple[str, ...], longest: int, device: torch.device) -> Rules:
-    """Count chunks that are found, and those that are right within."""
+    """Count predicted chunks, with correct ones within them."""
     alphabet = _alphabet(loss, names, device)
     shifts = torch.where(alphabet.types >= 0, longest, 0).to(torch.int32).unsqueeze(0)
     grid = longest, longest

@@ -39,7 +39,7 @@ __device__ inline REAL final_score(const Sentence &x, int l, int &row) {
 }
 
 struct Asked {  // how tallies are valued
-    const double *slopes, *offsets;  // or null: 1, 0
+    const double *slopes, *offsets;  // or null, for 1 and 0
     double base;
     REAL *profile;  // or null
     int tallies;
@@ -55,7 +55,7 @@ struct Asked {  // how tallies are valued
 
 struct Answers {  // of all sentences
     REAL *profiles;                  // or null
-    double *values, *gaps, *slopes;  // the value of the labelling itself, what more a table says, the slope of its tally
+    double *values, *gaps, *slopes;  // the value of the labelling, the bound of the table above it, the slope of its tally
     int *cells;
     int64 *labels;
 };
@@ -108,7 +108,7 @@ __device__ void walk(const Sentence &x, int l, int64 *labels) {
     if (lane == 0) labels[0] = x.label(0, row);
 }
 
-// What is told of a sentence's best labelling, by a warp; its value is that of its score in double precision.
+// Write the results for a sentence's best labelling, by a warp; its value is recomputed from its score in double precision.
 __device__ void tell(const Sentence &x, const Asked &asked, const Answers &answers, int cell, double bound) {
     int64 *labels = answers.labels + x.number * x.batch->given.positions;
     int lane = threadIdx.x, positions = x.batch->given.positions;
@@ -125,7 +125,7 @@ __device__ void tell(const Sentence &x, const Asked &asked, const Answers &answe
     answers.cells[x.number] = some ? cell : -1;
 }
 
-// `which`: the row of `slopes` and `offsets` for each sentence. Scores count with `plus` and less those in `right`.
+// `which`: the row of `slopes` and `offsets` for each sentence. `plus` is added to scores, and `right` subtracted.
 extern "C" __global__ void best(const __grid_constant__ Batch batch, const double *slopes, const double *offsets, const int *which,
                                 const double *right, double plus, unsigned char *scratch, const __grid_constant__ Answers answers) {
     BLOCK_MEMORY;

@@ -22,14 +22,14 @@ __device__ inline REAL real(SCORE score) {
     return number;
 }
 
-struct Batch {  // what a kernel is given
+struct Batch {  // the input of a kernel
     Padded given;
-    const int *shifts;        // rows of what each state adds
-    const int64 *rows;        // the row of each position; null: CHUNKS: the first one, else its own
+    const int *shifts;        // rows of the shifts of states
+    const int64 *rows;        // the row of each position; if null, the first one with CHUNKS, else its own
     const int *boxes;         // the `Box` of each position
-    const int *marks;         // CHUNKS: 1: a true chunk begins, 2: one ended just before; the labels of its type or -1
-    const unsigned *goes_on;  // CHUNKS: bit `to` of row s: `to` after s goes on with the chunk
-    const int *pairs;         // CHUNKS: those labels before and after
+    const int *marks;         // CHUNKS: 1 if a true chunk begins, plus 2 if one ended just before; the labels of its type or -1
+    const unsigned *goes_on;  // CHUNKS: bit `to` of row s: whether `to` after s continues the chunk
+    const int *pairs;         // CHUNKS: the pairs of labels with a bit set
     int pair_count, tallies;
     int line;     // cells of a line of the grid
     int columns;  // of all tables of a block

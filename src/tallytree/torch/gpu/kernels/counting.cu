@@ -1,19 +1,19 @@
-// What a loss counts against right tags: the boxes of the grid of tallies that are in reach, and which losses apply.
+// The counts of a loss relative to the true tags: the boxes of the grid of tallies that are reachable, and the row of losses.
 #include "sentences.cuh"
 #include "words.cuh"
 
 struct Rules {
-    const int *reach;         // lines and cells that a position adds at most, for each right tag; for chunks: unused
+    const int *reach;         // lines and cells that a position adds at most, for each true tag; unused for chunks
     const int *types;         // CHUNKS: the type of each tag, -1 outside
     const int *labels;        // CHUNKS: the labels of each type, -1 for none
-    const unsigned *goes_on;  // CHUNKS: bit `to` of row s: `to` after s goes on with the chunk
+    const unsigned *goes_on;  // CHUNKS: bit `to` of row s: whether `to` after s continues the chunk
     const int *known;         // the row of losses for each key, or -1
-    int background;           // the tag that is no node, or -1
-    int by_size;              // the key is the number of nodes alone, not that and the length
+    int background;           // the tag that is not a node, or -1
+    int by_size;              // whether the key is the number of nodes, without the length
     int lines, line;          // of the grid
 };
 
-// The sum of a warp's numbers up to each lane.
+// The prefix sums of a warp's numbers.
 __device__ inline int summed_up(int value, int lane) {
     for (int offset = 1; offset < kWarp; offset *= 2) {
         int other = __shfl_up_sync(~0u, value, offset);
@@ -24,7 +24,7 @@ __device__ inline int summed_up(int value, int lane) {
 
 __device__ inline int last_of_warp(int value) { return __shfl_sync(~0u, value, kWarp - 1); }
 
-struct Truth {  // the right tags of a sentence
+struct Truth {  // the true tags of a sentence
     const int64 *tags;
     const Rules *rules;
     int length;
@@ -48,7 +48,7 @@ struct Truth {  // the right tags of a sentence
     }
 };
 
-// `which`: the row of losses of each sentence, `keys`: what it goes by; `words` has the columns of tables.
+// `which`: the row of losses of each sentence; `keys`: its key; `words`: gets the maximum number of columns.
 extern "C" __global__ void count(const __grid_constant__ Padded given, const int64 *labels, const __grid_constant__ Rules rules, int *boxes,
                                  int *marks, int *which, int *keys, int *words) {
     int lane = threadIdx.x % kWarp, positions = given.positions;

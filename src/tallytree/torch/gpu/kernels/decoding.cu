@@ -2,7 +2,7 @@
 #include "messages.cuh"
 #include "words.cuh"
 
-// From the messages before to those of position t; `before` takes the best state before each state.
+// From the messages of the previous position to those of position t; `before` gets the best previous state of each state.
 __device__ void advance(const Chain &chain, int t, Shares &shares, double *message, int *before, int lane) {
     __syncwarp();
     for (int k = 0, s = lane; s < C; k++, s += kWarp) shares.message[s] = message[k];
@@ -20,7 +20,7 @@ __device__ void advance(const Chain &chain, int t, Shares &shares, double *messa
     }
 }
 
-// `choices`: memory of a warp for the best state before each state.
+// `choices`: memory per warp for the best previous state of each state.
 extern "C" __global__ void viterbi(const __grid_constant__ Padded given, double *scores, int *choices, int64 *labels, int *words) {
     BLOCK_MEMORY;
     Shares shares(memory, 0);

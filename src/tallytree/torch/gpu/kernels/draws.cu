@@ -17,7 +17,7 @@ __device__ int drawn(const double *message, const SCORE *w, int to, double unifo
     return last;  // rounding
 }
 
-// `kept`: memory of a warp for its messages; `uniforms` and `labels`: draws, sentences, positions; labels: zeros.
+// `kept`: memory per warp for its messages; `uniforms` and `labels`: (draws, sentences, positions); labels: zeros.
 extern "C" __global__ void draw(const __grid_constant__ Padded given, const double *uniforms, double *kept, int64 *labels, int draws,
                                 int *words) {
     BLOCK_MEMORY;

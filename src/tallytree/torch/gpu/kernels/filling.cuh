@@ -2,7 +2,7 @@
 #pragma once
 #include "counted.cuh"
 
-// The largest weight of a step, as each warp finds it; 0 where all are forbidden.
+// The largest weight of a step, as each warp finds it; 0 if all are forbidden.
 __device__ inline REAL largest_weight(const SCORE *weights) {
     REAL most = forbidden(REAL(0));
     int ignored = 0;

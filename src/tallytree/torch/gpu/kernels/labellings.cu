@@ -1,7 +1,7 @@
-// Given labellings: what a sum of their scores gains with each score. One warp for each sentence.
+// Given labellings: the derivatives of the sum of their scores. One warp per sentence.
 #include "tables.cuh"
 
-struct Added {  // labels, how much they count, and where that goes
+struct Added {  // where the derivatives of labellings are added
     SCORE *slopes;
     double *table;  // of the warp, or of the first step of the sentence
 
@@ -14,7 +14,7 @@ struct Added {  // labels, how much they count, and where that goes
     }
 };
 
-// `labels` count as much as `shares` say, and `others`, where given, as much less. `edges`: as those of `likelihood`.
+// `labels` are weighted by `shares`, and `others`, if given, by their negatives. `edges`: as for `likelihood`.
 extern "C" __global__ void labelled(const __grid_constant__ Padded given, const int64 *labels, const int64 *others, const double *shares,
                                     SCORE *slopes, double *edges) {
     BLOCK_MEMORY;

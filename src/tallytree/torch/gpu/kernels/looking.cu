@@ -1,13 +1,13 @@
-// What is given, looked at once: where sentences end, whether tags and scores mean something, and what tags score.
+// Checks inputs in one pass: where sentences end, whether tags and scores are valid, and the scores of tags.
 #include "sentences.cuh"
 #include "words.cuh"
 
-struct Ends {  // a mask, or lengths, or neither: then sentences are as long as they can be
+struct Ends {  // a mask, or lengths, or neither if all sentences have the maximum length
     const unsigned char *mask;
     const int64 *lengths;
 };
 
-// The length of a sentence, within what there is.
+// The length of a sentence, clamped to the valid range.
 __device__ int length_of(const Ends &ends, int64 b, int positions, int lane, bool &odd) {
     if (!ends.mask) {
         int64 length = ends.lengths ? ends.lengths[b] : positions;
@@ -31,7 +31,7 @@ __device__ inline bool meaningless(const SCORE *scores, int64 count, int lane) {
     return odd;
 }
 
-// `labels`: right tags, or null. `lengths` are those of `given`; `right`: the scores of tags; `words`: zeros.
+// `labels`: the true tags, or null. `lengths`: those of `given`; `right`: gets the scores of tags; `words`: zeros.
 extern "C" __global__ void look(const __grid_constant__ Padded given, const __grid_constant__ Ends ends, const int64 *labels,
                                 int *lengths, double *right, int *words) {
     int lane = threadIdx.x % kWarp, positions = given.positions;

@@ -1,4 +1,4 @@
-// Messages of chains without counts: one warp for each sentence, one lane for each state; sums in double precision.
+// Messages of chains without counts: one warp per sentence, one lane per state; sums in double precision.
 //
 // Messages are kept relative to their largest entry, so that long sentences lose no digits.
 #pragma once
@@ -33,7 +33,7 @@ __device__ inline double careful_sum(const double *source, const SCORE *w, int t
     return log(sum) + most;
 }
 
-// The largest of C x C weights, as one warp finds it; 0 where all are forbidden.
+// The largest of C x C weights, as one warp finds it; 0 if all are forbidden.
 __device__ inline double largest_weight(const SCORE *weights, int lane) {
     double most = forbidden(0.0);
     for (int i = lane; i < C * C; i += kWarp) most = larger(most, double(weights[i]));
@@ -42,7 +42,7 @@ __device__ inline double largest_weight(const SCORE *weights, int lane) {
     return most > forbidden(0.0) ? most : 0;
 }
 
-struct Weights {  // of one step: as given, their largest, and exp(weight - largest) where all steps share them
+struct Weights {  // of one step: as given, their largest, and exp(weight - largest) if all steps share them
     const SCORE *given;
     double most;
     const double *factors;
@@ -57,7 +57,7 @@ __device__ inline bool ordinary(double sum) { return sum > kTiny; }
 struct Shares {  // shared memory: the factors of the block, then three rows for each warp
     double *factors, *message, *powers, *rates, *rest;
     double most;
-    double column[kOne ? C : 1];  // the factors that lead to a lane's state, in registers
+    double column[kOne ? C : 1];  // the factors into a lane's state, in registers
 
     __device__ Shares(unsigned char *memory, int with_factors) {
         double *first = reinterpret_cast<double *>(memory);
@@ -91,7 +91,7 @@ struct Shares {  // shared memory: the factors of the block, then three rows for
 
     // The sum over s of exp(message[s] + w[s, to] - the largest weight).
     __device__ double arriving(const Weights &w, int to) const {
-        double sums[4] = {0, 0, 0, 0};  // that do not wait for each other
+        double sums[4] = {0, 0, 0, 0};  // independent, for pipelining
         if (kOne && factors) {
 #pragma unroll
             for (int s = 0; s < C; s++) sums[s % 4] += powers[s] * column[kOne ? s : 0];
@@ -102,7 +102,7 @@ struct Shares {  // shared memory: the factors of the block, then three rows for
     }
 };
 
-// The messages of one sentence from left to right; returns log Z. `kept` takes them where a backward pass follows.
+// The messages of one sentence from left to right; returns log Z. `kept` gets them if a backward pass follows.
 __device__ inline double forward(const Chain &chain, Shares &shares, double *kept, int lane) {
     double message[kStates], total = 0;
     for (int k = 0; k < kStates; k++) message[k] = chain.node(0, lane + k * kWarp);

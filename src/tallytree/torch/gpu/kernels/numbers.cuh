@@ -1,7 +1,7 @@
 // Numbers: scores as they come, sums as they are added.
 //
 // Compiled at run time with STATES, SCORE (float or double) and, for tables with counts, REAL (float or double) and
-// CHUNKS (labels of a type of chunk, 0 where no chunks are counted).
+// CHUNKS (labels of a type of chunk, 0 if no chunks are counted).
 #pragma once
 
 typedef long long int64;

@@ -2,20 +2,20 @@
 #include "messages.cuh"
 #include "tables.cuh"
 
-struct Asked {  // of one sentence: what is gained with its value, its labels or null, and where derivatives go
+struct Asked {  // for one sentence: the gain of its value, its labels or null, and where its derivatives go
     double gain;
     const int64 *labels;
     SCORE *slopes;
 
-    // What the label itself gains: nothing, where there is none or it is another one.
+    // The gain of the given label; 0 for other labels, or without labels.
     __device__ double own(int t, int s) const { return labels && labels[t] == s ? gain : 0; }
 };
 
-// Where derivatives by weights go: a warp's table, or one table for each step.
+// Where derivatives for weights go: a warp's table, or one table per step.
 struct Edges {
     double *table;
     int shared;
-    double sums[kOne ? C : 1];  // of a lane's column, before the factors, where they fit in registers
+    double sums[kOne ? C : 1];  // of a lane's column, before the factors, if they fit in registers
 
     __device__ Edges(double *table, int shared) : table(table), shared(shared) {
         for (int s = 0; s < (kOne ? C : 1); s++) sums[s] = 0;
@@ -41,13 +41,13 @@ struct Edges {
         __syncwarp();
     }
 
-    // The slope of a state of the first or the last position.
+    // Add the derivative of a state at the first or the last position.
     __device__ void end(const Chain &chain, int t, int s, double slope) {
         if (shared && t == 0) table[C * C + s] += slope;
         if (shared && t + 1 == chain.length) table[C * C + C + s] += slope;
     }
 
-    // Labels take the step into t; the lane that has the column takes it off.
+    // Subtract the step of the labels into t, in the lane that has the column.
     __device__ void take(const Asked &asked, int t, int lane) {
         __syncwarp();
         if (asked.labels && asked.labels[t] % kWarp == lane) at(t)[asked.labels[t - 1] * C + asked.labels[t]] -= asked.gain;
@@ -87,7 +87,7 @@ __device__ void split(double *mass, Shares &shares, const Weights &w, Edges &edg
     __syncwarp();
     edges.add(shares, w, t, lane);
     for (int k = 0, s = lane; s < C; k++, s += kWarp) {
-        double sums[4] = {0, 0, 0, 0};  // that do not wait for each other
+        double sums[4] = {0, 0, 0, 0};  // independent, for pipelining
 #pragma unroll 8
         for (int to = 0; to < C; to++) sums[to % 4] += w.factor(s, to) * shares.rates[to];
         next[k] = ((sums[0] + sums[1]) + (sums[2] + sums[3])) * shares.powers[s];
@@ -100,7 +100,7 @@ __device__ void split(double *mass, Shares &shares, const Weights &w, Edges &edg
     for (int k = 0; k < kStates; k++) mass[k] = next[k];
 }
 
-// Derivatives from the messages in `kept`; the messages of the last position are published.
+// Derivatives from the messages in `kept`; the messages of the last position must be published.
 __device__ void backward(const Chain &chain, const Asked &asked, Shares &shares, const double *kept, Edges &edges, int lane) {
     double mass[kStates], sum = 0;
     for (int k = 0; k < kStates; k++) {
@@ -129,10 +129,10 @@ __device__ inline void clear(SCORE *slopes, int first, int last, int lane) {
     for (int i = first + lane; i < last; i += kWarp) slopes[i] = 0;
 }
 
-// log Z, or the logarithm of the probability of `labels`; where `slopes` is not null, also their derivatives.
+// log Z, or the log-probability of `labels`; and the derivatives, if `slopes` is not null.
 //
-// `upstream`: what is gained with each value; null: 1. `kept`: memory of a warp for its messages. `edges`: of small
-// tables one for each block, of others one for each warp; zeros, one for each step, where steps have weights of their own.
+// `upstream`: the gain of each value, or null for 1. `kept`: memory per warp for its messages. `edges`: one table per
+// block if tables are small, else one per warp; if each step has its own weights, one per step, filled with zeros.
 extern "C" __global__ void __launch_bounds__(128, 3) likelihood(const __grid_constant__ Padded given, const int64 *labels, const SCORE *upstream,
                                                              double *values, SCORE *slopes, double *kept, double *edges) {
     BLOCK_MEMORY;
@@ -160,7 +160,7 @@ extern "C" __global__ void __launch_bounds__(128, 3) likelihood(const __grid_con
     leave_tables(shares.rest, edges);
 }
 
-// The gains of a table's entry, one block for some columns: the warps take tables in turns.
+// Sum the entries of tables for some columns, by a block: the warps take tables in turns.
 __device__ void gather_columns(const double *tables, int count, int first, double gain, SCORE *answers) {
     __shared__ double sums[32][kWarp];
     int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp, column = first + lane;
@@ -175,14 +175,14 @@ __device__ void gather_columns(const double *tables, int count, int first, doubl
     __syncthreads();
 }
 
-// Derivatives times what is gained with each value (`gains`; null: 1; `uniform`: one for all) and `rate`, tables added up.
+// Derivatives times the gain of each value (`gains`, or null for 1; `uniform`: one for all) and `rate`, tables added up.
 //
-// `edges`: `tables` tables, or, where that is 0, one for each step of a sentence.
+// `edges`: `tables` tables, or one per step of each sentence if that is 0.
 extern "C" __global__ void gather(const __grid_constant__ Padded given, const SCORE *gains, double rate, int uniform, const SCORE *slopes,
                                   const double *edges, int tables, SCORE *by_nodes, SCORE *by_weights) {
     int64 first = int64(blockIdx.x) * blockDim.x + threadIdx.x, all = int64(gridDim.x) * blockDim.x;
     int64 block = int64(given.positions) * C, own = int64(given.positions - 1) * C * C;
-    double gain = gains ? rate * *gains : rate;  // of all, if there is one for all
+    double gain = gains ? rate * *gains : rate;  // used for all if `uniform`
     for (int part = blockIdx.x; tables && part * kWarp < kTable; part += gridDim.x)
         gather_columns(edges, tables, part * kWarp, gain, by_weights);
     for (int64 i = first; i < given.sentences * block; i += all)

@@ -1,9 +1,9 @@
-// A padded batch of chains, as all kernels are given it, and what a warp does with one sentence after the other.
+// A padded batch of chains, the input of all kernels, and loops over its sentences by warp.
 #pragma once
 #include "numbers.cuh"
 
 struct Padded {                                  // addresses of all sentences
-    const SCORE *nodes, *weights, *start, *end;  // start, end: what first and last states score besides, or null
+    const SCORE *nodes, *weights, *start, *end;  // start, end: added to the scores of first and last states, or null
     const int *lengths;
     int sentences, positions, shared;  // shared: one table of weights for all steps
 };
@@ -13,7 +13,7 @@ struct Chain {  // one sentence
     int64 sentence;
     int length;
 
-    __device__ int64 first() const { return sentence * all->positions; }  // the number of its first position
+    __device__ int64 first() const { return sentence * all->positions; }  // the index of its first position
     __device__ double node(int t, int s) const {
         if (s >= C) return forbidden(0.0);
         double score = all->nodes[(first() + t) * C + s];
@@ -24,7 +24,7 @@ struct Chain {  // one sentence
     __device__ const SCORE *step(int t) const {
         return step_weights(all->weights, all->shared, sentence, t, all->positions);
     }
-    // What position t adds to the score of labels, with the step that leads to it.
+    // The score that position t adds for labels, with the step into it.
     __device__ double gained(const int64 *labels, int t) const {
         double score = node(t, int(labels[t]));
         return t == 0 ? score : score + double(step(t)[labels[t - 1] * C + labels[t]]);
@@ -41,7 +41,7 @@ __device__ inline Chain chain_of(const Padded &given, int64 b) { return {&given,
 
 __device__ inline int64 number_of_warp() { return int64(blockIdx.x) * (blockDim.x / kWarp) + threadIdx.x / kWarp; }
 
-// Visit the sentences of a warp, by their numbers.
+// Visit the sentences of a warp by index.
 template <class Visit>
 __device__ inline void each_sentence(const Padded &given, Visit visit) {
     int64 warps = int64(gridDim.x) * (blockDim.x / kWarp);

@@ -156,7 +156,7 @@ struct Split {  // one column before, and the cells it leads to
 
     __device__ bool some() const { return most > forbidden(REAL(0)); }
 
-    // Mass over what arrived, for a state after; 0 where it must be split with care, which `odd` tells.
+    // Mass over what arrived, for a state after; 0 if it must be split with care, which sets `odd`.
     __device__ REAL rate(int to, bool &odd) const {
         REAL mass = mass_after[work.places[to]];
         if (mass == 0) return 0;
@@ -270,7 +270,7 @@ __device__ void gather_edges(double *tables, double *step) {
     __syncthreads();
 }
 
-// `nodes`: zeros; `tables`: zeros, one C x C table for each warp; `steps`: one for each step, where steps differ, or null.
+// `nodes`: zeros; `tables`: zeros, one C x C table for each warp; `steps`: one for each step if steps differ, or null.
 extern "C" __global__ void tally_expectations(const __grid_constant__ Batch batch, const double *upstream, unsigned char *scratch, double *nodes,
                                               double *tables, double *steps) {
     BLOCK_MEMORY;

@@ -1,11 +1,11 @@
-// Derivatives by weights that all sentences share: each warp sums its own, and blocks add theirs in order.
+// Derivatives for weights that all sentences share: each warp sums its own, and blocks add up their warps in order.
 #pragma once
 #include "sentences.cuh"
 
-constexpr int kTable = (C + 2) * C;   // weights, then first and last scores
-constexpr bool kSmall = C <= 32;      // a warp's table lies in shared memory, and a block has one table in the end
+constexpr int kTable = (C + 2) * C;   // weights, then start and end scores
+constexpr bool kSmall = C <= 32;      // tables of warps are in shared memory, and are added up by block
 
-// The table of a warp, with zeros; `memory`: of the block, where tables are small.
+// The table of a warp, filled with zeros; `memory`: of the block, for small tables.
 __device__ inline double *table_of_warp(double *memory, double *tables, int lane) {
     double *own = kSmall ? memory + threadIdx.x / kWarp * kTable : tables + number_of_warp() * kTable;
     for (int i = lane; i < kTable; i += kWarp) own[i] = 0;
@@ -13,7 +13,7 @@ __device__ inline double *table_of_warp(double *memory, double *tables, int lane
     return own;
 }
 
-// Leave the sum of a block's tables in the one that is its own.
+// Write the sum of a block's tables to its own one.
 __device__ inline void leave_tables(const double *memory, double *tables) {
     if (!kSmall) return;
     __syncthreads();
