@@ -131,7 +131,7 @@ def test_what_is_wrong_is_said_as_for_one():
         tt.loss_augmented_batch([model], "hamming", truths=truths[:1])
     with pytest.raises(tt.ModelError, match="a loss such as"):
         tt.loss_augmented_batch([model], ["hamming"])
-    with pytest.raises(tt.ModelError, match="a margin is"):
+    with pytest.raises(tt.ModelError, match="margin must be"):
         tt.loss_augmented_batch([model], recipe, truths=truths[:1], margin=-1.0)
     with pytest.raises(tt.ModelError, match="no variable of this model has the state 'Z'"):
         tt.loss_augmented_batch([model], losses.FBeta(background="Z"), truths=truths[:1])

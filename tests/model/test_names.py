@@ -158,7 +158,7 @@ def test_names_without_names():
     text = refusal(Model([2]).encode, ["a"])
     assert "labelling[0] is 'a'" in text
     assert "no names" in text
-    assert "its states are 0 alone" in refusal(Model([1]).encode, [1])
+    assert "its states are only 0" in refusal(Model([1]).encode, [1])
 
 
 def test_long_lists_are_shortened():
