@@ -65,10 +65,10 @@ def solve(
     statistics : iterable of Statistic or Recipe
         The statistics passed to the objective after the score, in order.
     objective : callable, optional
-        ``H(score, *tallies)``; by default the score.
+        ``H(score, *tallies)``; the score by default.
     where : Constraint or str, optional
-        The constraint to satisfy. It may use statistics that are not in ``statistics``. A text names those
-        that are, as in a problem file: ``where="2 <= ones <= 5 or ones == 0"``.
+        The constraint to satisfy. It may use statistics that are not in ``statistics``. A string can only
+        use those in ``statistics``, by name, as in a problem file: ``where="2 <= ones <= 5 or ones == 0"``.
     fixed : mapping of variable to state, optional
         The state that each given variable must take; variables and states by name or number.
     allowed : mapping of variable to list of states, optional
@@ -278,7 +278,7 @@ def plan(
     model : Model, Reduction or Forest
         The model to plan for; only its scopes and cardinalities are used.
     statistics : iterable of Statistic or Recipe
-        The statistics to carry along.
+        The statistics to carry in the messages.
     where : Constraint or str, optional
         Plan what :func:`solve` would run for this constraint: its statistics are combined and capped, and
         tallies that it rules out are dropped. Such a plan is for inspection only; it cannot be passed to

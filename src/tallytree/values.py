@@ -66,7 +66,7 @@ def owned(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
 
 
 def _is_settled(base: object) -> bool:
-    """Say whether no writable array shares the memory of views of this one, as far as can be seen."""
+    """Whether no writable array shares the memory of views of this one, as far as can be seen."""
     while isinstance(base, np.ndarray):
         if base.flags.writeable:
             return False

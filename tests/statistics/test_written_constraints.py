@@ -77,16 +77,16 @@ def test_texts_agree_with_all_labellings(model, rng, relation, bound):
 
 
 REFUSED = [
-    ([], "a == 2", r"where='a == 2' reads statistics by name, and there are none; give them as statistics="),
+    ([], "a == 2", r"where='a == 2' reads statistics by name, but none are given; pass statistics="),
     ([A], "a = 2", r"'=' has no meaning in a formula; equality is written =="),
     ([A], "a", "where must be a condition, such as ones >= 2; got 'a'"),
     (
         [A],
         "aa > 1",
-        "where reads 'aa', which is neither a statistic nor a parameter; did you mean 'a'|there are a",
+        "where reads 'aa', which is neither a statistic nor a parameter; did you mean 'a'|available are a",
     ),
-    ([A], "B-NP >= 2", "In a formula - is a minus: 'B-NP' is no name; give what it counts a name of letters"),
-    ([A, B.named("a")], "a > 1", "reads 'a', the name of two statistics; rename one"),
+    ([A], "B-NP >= 2", "In a formula, - means minus, so 'B-NP' is not a name; use a name of letters"),
+    ([A, B.named("a")], "a > 1", "reads 'a', but two statistics have this name; rename one"),
     ([A], "__import__('os')", "has no meaning in a formula"),
     ([A], "", "expected a number, a name or '\\(', got the end"),
 ]
@@ -99,5 +99,5 @@ def test_what_is_no_condition_on_these_statistics_is_refused(statistics, text, m
 
 
 def test_a_text_beside_a_constraint_is_told_why_it_is_refused():
-    with pytest.raises(tt.ModelError, match="A text can name statistics only where some are given"):
+    with pytest.raises(tt.ModelError, match="A string is accepted only as where=, with the statistics"):
         (A >= 2) & "b > 1"

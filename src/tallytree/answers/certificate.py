@@ -74,9 +74,9 @@ class Evidence(ABC):
 class Proof(NamedTuple):
     """What a solution stores about how it was found."""
 
-    # a plan itself would keep its lists in memory, too
+    # storing the plan itself would keep its lists in memory
     plan: Price | Evidence | Callable[[], Price | Plan | Evidence]
-    promised: float  # the score that the messages hold
+    promised: float  # the score according to the messages
     claim: Claim
     gap: float = 0.0
 

@@ -143,7 +143,7 @@ class TallyProbabilities(RootTable):
 
 
 class Distribution(GraphTable, TallyProbabilities):
-    """The exact distribution of the tally, made by :func:`distribution`.
+    """The exact distribution of the tally, as returned by :func:`distribution`.
 
     Attributes
     ----------
@@ -188,9 +188,10 @@ class Distribution(GraphTable, TallyProbabilities):
         return pass_upward(self.plan, self.model).root()[0]
 
     def marginals(self, tally: Tally | None = None) -> list[NDArray[np.float64]] | NDArray[np.float64]:
-        """Return the probability of each state of each variable, given a tally, in order or by name, or not.
+        """Return the probability of each state of each variable, optionally given a tally.
 
-        A list with one array per variable; on grids one array of shape (rows, columns, states).
+        The tally is given in order or by name. Returns a list with one array per variable, or for grids one
+        array of shape (rows, columns, states).
 
         Examples
         --------
@@ -264,8 +265,8 @@ class Distribution(GraphTable, TallyProbabilities):
         Parameters
         ----------
         size : int, optional
-            How many: the result is (size, M); one labelling of shape (M,) without it. On grids, (rows,
-            columns) takes the place of M.
+            The number of samples; the result has shape (size, M). By default one sample of shape (M,). For
+            grids, M is replaced by (rows, columns).
         tally : sequence of int or mapping of str to int, optional
             Sample among the labellings with this tally, given in order or by name.
         rng : numpy Generator, int or None

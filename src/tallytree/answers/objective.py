@@ -23,9 +23,9 @@ _BLOCK = 1 << 18  # rows passed to an objective at once
 _FEW = 16  # up to this many rows, all are evaluated again
 _INSIDE = 3
 _STEPS = np.array([0.0, 0.001, 0.13, 1.0, 0.06, 2.1, 5.3])
-"""How far below a row's score the probes look, by the spread of all scores: at the row itself, at scores that
-occur, and further below."""
-_ABOVE = np.array([0, 1, 2, 0, 4, 5])  # which of the steps is the next one above each but the first
+"""How far below a row's score the probes are, relative to the spread of all scores: at the row itself, at
+scores that occur, and further below."""
+_ABOVE = np.array([0, 1, 2, 0, 4, 5])  # for each step but the first, the next one above it
 _EPSILONS = 8 * float(np.finfo(np.float64).eps)
 
 
@@ -148,7 +148,7 @@ def _probe(
     values: NDArray[np.float64],
     names: tuple[str, ...],
 ) -> None:
-    """Evaluate some rows again, half of them without the other half, as they are and at lower scores."""
+    """Evaluate some rows again, one half without the other, at their own scores and at lower ones."""
     rows = _some_rows(scores, values)
     own, counted = scores[rows], tallies[rows]
     lowest = float(scores[scores.argmin()])
@@ -166,9 +166,9 @@ def _probe(
 
 
 def _some_rows(scores: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return evenly spread rows, the first, the last, that of the best score, and the chosen one.
+    """Return evenly spread rows, the first, the last, the one with the best score, and the chosen one.
 
-    Every other one of them is in the first half.
+    Every second one of these rows is in the first half of the result.
     """
     last = len(scores) - 1
     rows: Sequence[int] = range(last + 1)
@@ -179,7 +179,7 @@ def _some_rows(scores: NDArray[np.float64], values: NDArray[np.float64]) -> NDAr
 
 
 def _points(own: NDArray[np.float64], lowest: float, spread: float) -> NDArray[np.float64]:
-    """Return the scores of some rows, lower ones that lie among those that occur, and some below them all."""
+    """Return the scores of some rows, lower scores among those that occur, and some below them all."""
     scale: Any = spread or np.where(own == 0, 1.0, np.abs(own))[:, np.newaxis]
     points: NDArray[np.float64] = own[:, np.newaxis] - _STEPS * scale
     if spread:
@@ -249,7 +249,7 @@ def _check_monotone(
         raise ObjectiveError(
             f"the objective decreases in the score at {_tally(tallies[row], names)}: it is "
             f"{lower[row, at]:.6g} at score {points[row, at + 1]:.6g} and {upper[row, at]:.6g} at "
-            f"{points[row, _ABOVE[at]]:.6g}; only objectives that do not decrease in the score can be "
+            f"{points[row, _ABOVE[at]]:.6g}; only objectives that are non-decreasing in the score can be "
             "maximised exactly"
         )
 

@@ -38,11 +38,11 @@ from tallytree.statistics.statistic import Statistic
 _DEFAULTS = RunOptions()
 
 Made = Callable[[int], Solution]
-"""Makes the solution of a place in a batch."""
+"""Returns the solution at a position of a batch."""
 
 
 class Profile(GraphTable, TallyTable[Solution]):
-    """The best score for every attainable tally, and the labellings behind them.
+    """The best score for every attainable tally, and the labellings that attain them.
 
     Returned by :func:`profile`. Thread-safe for reading. Pickled without its tables, which are recomputed
     when a labelling is first requested.
@@ -88,7 +88,7 @@ class Profile(GraphTable, TallyTable[Solution]):
         return precision
 
     def max_marginals(self, *tally: int, **named: int) -> list[NDArray[np.float64]] | NDArray[np.float64]:
-        """Return, for each variable and state, the best score of a labelling with it; given a tally or not.
+        """Return the best score of a labelling for each state of each variable, optionally given a tally.
 
         Examples
         --------
@@ -126,9 +126,10 @@ class Profile(GraphTable, TallyTable[Solution]):
         return where.mapped(lambda term: term if term in known else self.reduction.pull(term))
 
     def in_batches(self, where: Where = None) -> Iterator[tuple[NDArray[np.float64], Made]]:
-        """Go through the labellings in order of score, some at a time.
+        """Iterate over batches of labellings, in order of score.
 
-        The scores of a batch, as the messages have them, and what makes the solution of a place in it.
+        Yields the scores of a batch, according to the messages, and a function that returns the solution at a
+        position of the batch.
         """
         rows, budget = self.rows_where(where), Budget(self.plan.limit, self.plan.peak_bytes)
         for batch in batches(self._found(rows, budget)):

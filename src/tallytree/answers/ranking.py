@@ -28,7 +28,7 @@ class Search(Protocol):
     """A search through the labellings or derivations of root cells, best score first."""
 
     def next(self, count: int) -> Batch:
-        """Return some of the next ones, none if there are no more."""
+        """Return some of the next ones; empty if there are no more."""
 
 
 class Ranked(NamedTuple):
@@ -81,10 +81,10 @@ class Ranking(Iterator[T]):
 
 
 def batches(search: Search) -> Iterator[Batch]:
-    """Go through what a search finds, some at a time.
+    """Iterate over batches of the results of a search.
 
-    In growing batches: the first comes at once, and many cost few calls. Fewer may come where memory is
-    short.
+    Batches grow, so that the first result comes at once and many results take few calls. They may be smaller
+    if memory is short.
     """
     count = 1
     while len((found := search.next(count))[0]):
@@ -93,7 +93,7 @@ def batches(search: Search) -> Iterator[Batch]:
 
 
 def drawn(search: Search) -> Iterator[Ranked]:
-    """Go through what a search finds, one by one."""
+    """Iterate over the results of a search."""
     for scores, positions, assignments in batches(search):
         for score, position, assignment in zip(scores.tolist(), positions.tolist(), assignments, strict=True):
             yield Ranked(score, score, position, assignment.copy())

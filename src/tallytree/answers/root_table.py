@@ -87,16 +87,16 @@ class RootTable(ABC):
 
 
 class GraphTable(RootTable):
-    """The last table of a plan for a model."""
+    """The root table of a plan for a model."""
 
     @property
     def model(self) -> Model:
-        """The model that the messages were passed over."""
+        """The model on which messages were passed."""
         model: Model = self.query.subject
         return model
 
     @property
     def reduction(self) -> Reduction:
-        """How its labellings are read."""
+        """How labellings of the reduced model map to the original one."""
         assert self.query.reduction is not None
         return self.query.reduction

@@ -42,9 +42,9 @@ class Solution(Frozen):
     tally : named tuple of int
         The tally of each statistic, by name and in order.
     assignment : int64 array
-        One state number per variable; in two dimensions on grids.
+        One state number per variable; two-dimensional for grids.
     labels : array
-        The same with state names, where the model has them.
+        The labelling as state names if the model has them; two-dimensional for grids.
     proof : Proof
         The data behind the certificate.
     certificate : Certificate or None
@@ -81,7 +81,7 @@ class Solution(Frozen):
     ) -> None:
         if len(model.shape) != 1:
             assignment = assignment.reshape(model.shape)
-        # at once, which takes half as long as one by one: batches make thousands of them
+        # set all attributes at once, which takes half the time: batches create thousands of solutions
         vars(self).update(
             value=value, score=score, tally=tally, assignment=read_only(assignment), model=model, proof=proof
         )

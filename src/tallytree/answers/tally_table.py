@@ -78,7 +78,7 @@ class TallyTable(RootTable, Generic[Answer]):
         return self._certified(row, self._decoded(row), float(self.scores[row]), claim, value)
 
     def _claim(self, text: str, where: Where, objective: Objective | None) -> Claim:
-        """Return what an answer is the best of."""
+        """Return the claim of an answer."""
         asked = as_condition(where, self.statistics) if isinstance(where, str) else where
         among = asked if self.query.where is None else self.query.where
         return Claim(text, among, "score" if objective is None else "value")
@@ -92,8 +92,8 @@ class TallyTable(RootTable, Generic[Answer]):
             ``H(score, *tallies)``, elementwise over NumPy arrays and non-decreasing in the score. By default
             the score itself: plain MAP.
         where : Constraint or str, optional
-            Built from the profile's statistics, as ``(ones >= 2) & (ones <= 5)``; or a text that names them,
-            as ``"2 <= ones <= 5"``.
+            A constraint on the profile's statistics, such as ``(ones >= 2) & (ones <= 5)``, or a string with
+            their names, such as ``"2 <= ones <= 5"``.
 
         Returns
         -------

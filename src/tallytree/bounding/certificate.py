@@ -73,9 +73,9 @@ class BoundsEvidence(Evidence):
     box : Wanted
         The tallies that could be optimal.
     value : float
-        The best value, in the terms of the question.
+        The best value, as the question defines it.
     order : Order or None
-        In which variables were eliminated, where that was given.
+        The elimination order, if it was given.
     """
 
     def __init__(

@@ -28,9 +28,9 @@ Ask = Callable[[Wanted, list[NDArray[np.int64]], Floats | None], Found | None]
 
 _ROUNDS = 12
 _COARSE, _FINE = 6, 30
-"""How often what is needed is halved: while there may be a better value, and in the end."""
+"""Number of bisection steps: while a better value may exist, and in the end."""
 _EVALUATION = 16
-"""So many operations of a search take as long as to evaluate a function of one tally."""
+"""The number of search operations that take as long as evaluating a function at one tally."""
 
 
 class Tallies(NamedTuple):
@@ -74,9 +74,9 @@ class ObjectiveSearch:
     Attributes
     ----------
     value : float
-        The best value met.
+        The best value found.
     work : float
-        What evaluating the function has taken, in operations of a search.
+        The work of evaluating the function, in search operations.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class ObjectiveSearch:
         self.objective, self.names, self.box, self.lowest = objective, names, box, lowest
         self.tallies, self.read = tallies, tallies.seen[:, : len(names)].T
         self.alive = tallies.allowed.copy()
-        self.highest = np.full(len(self.alive), inf)  # what each tally can score, by all passes
+        self.highest = np.full(len(self.alive), inf)  # bounds on the score for each tally, from all passes
         self.value, self.work = -inf, 0.0
         self._start: list[NDArray[np.int64]] = []
         self._prices: Floats | None = None

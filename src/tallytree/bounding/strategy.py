@@ -1,10 +1,10 @@
 """The strategy for a single question: the full table, or bounds.
 
-``strategy="bounds"`` searches by bounds wherever it can, for objective functions up to a few times the price
-of the table; ``"full"`` never does. ``"auto"`` estimates what the whole table would cost. Where that is more
-than a moment, it tries bounds first, for at most about a quarter of that price, and gives way to the whole
-table after that; where the table does not fit the memory, the search goes on. A search that cannot be asked
-gives way to the table, too.
+``strategy="bounds"`` searches by bounds wherever it can, for objective functions up to a few times the cost
+of the table; ``"full"`` never does. ``"auto"`` estimates the cost of the full table. Unless that is
+negligible, it tries bounds first, for at most about a quarter of that cost, and then falls back to the full
+table; if the table does not fit in memory, the search continues. Questions that a search does not support
+also fall back to the table.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from tallytree.running.bounds import Found, Wanted, search
 from tallytree.statistics.statistic import Statistic
 
 _TIMES, _LEAST = 2, 1e7
-"""With ``strategy="bounds"``, a search for the best value of a function may take so many times the price of
-the table, and at least so many operations: where nearly all tallies have the same value it would look at
-nearly all labellings."""
+"""With ``strategy="bounds"``, a search for the best value of a function may take this multiple of the cost of
+the table, and at least this many operations. If nearly all tallies have the same value, an unlimited search
+would examine nearly all labellings."""
 
 
 class Known(Protocol):
@@ -51,9 +51,9 @@ class Known(Protocol):
 
 
 def price_of(query: Query[Any], options: Options, least: float = 0.0) -> SearchPrice | None:
-    """Return what a search for an answer is expected to cost.
+    """Return the expected cost of a search.
 
-    None if bounds do not support the query, or if its table takes fewer operations than `least`.
+    None if bounds do not support the query, or if its table takes fewer than `least` operations.
     """
     if not isinstance(query.subject, Model):
         return None
@@ -62,7 +62,10 @@ def price_of(query: Query[Any], options: Options, least: float = 0.0) -> SearchP
 
 
 def first_work(query: Query[Any], options: Options, function: bool = False) -> float:
-    """Return how much work a search may take before the whole table is made; `function`: for an objective."""
+    """Return how much work a search may take before using the full table.
+
+    `function` is true if an objective function is maximised.
+    """
     forced = options.strategy != "auto"
     price = None if forced and not function else price_of(query, options)
     if forced:
@@ -163,7 +166,7 @@ def _by_function(
 
     found = search.run(with_evaluations if auto else ask)
     if found is None or (not found.finished and whole < work_limit(ask.options)):
-        return None  # more work may follow: what is known so far is of no use
+        return None  # the full table follows, so that what is known so far is not needed
     bound = search.value if found.finished else search.bound(found)
     passes = [(tuple(prices), most) for one in ask.all for prices, most in one.passes]
     table = BoundedTable(query, counted, found, asked, ask.options.plan.order)

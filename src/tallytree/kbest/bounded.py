@@ -27,7 +27,7 @@ _WORTH_TRYING = 1e8  # operations of a full table, about 50 ms
 
 
 def best_by_bounds(query: Query[Statistic], count: int, options: Options) -> list[Solution] | None:
-    """Return the best labellings, in order; None where that is not cheaper, or cannot be asked."""
+    """Return the best labellings, in order; None if this is not cheaper or not supported."""
     least = _WORTH_TRYING if options.strategy == "auto" else 0.0
     if options.strategy == "full" or not count or price_of(query, options, least) is None:
         return None

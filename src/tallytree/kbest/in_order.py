@@ -60,7 +60,7 @@ def iter_best(
         ``H(score, *tallies)``, as for :func:`solve`; the score by default. Labellings of value ``-inf`` are
         left out.
     where : Constraint or str, optional
-        Only labellings that satisfy it; a text names the statistics.
+        Only labellings that satisfy this constraint, which may be a string with the names of the statistics.
     fixed, allowed : mapping, optional
         As for :func:`solve`: the state that a variable must take, or the states it may take.
     **options

@@ -227,13 +227,13 @@ def check_scores(scores: NDArray[np.float64], name: Callable[[tuple[int, ...]], 
         )
 
 
-_PLAIN = 1e300  # a sum of squares that no entry beyond 1e150 leaves below it
-_FEW = 10_000  # numbers whose squares are summed on one thread
+_PLAIN = 1e300  # a sum of squares below this has no entry above 1e150
+_FEW = 10_000  # the squares of up to this many numbers are summed on one thread
 
 
 def are_scores(array: NDArray[np.float64]) -> bool:
-    """Say whether all entries can be scores: ``-inf``, or at most ``LARGEST_SCORE`` in size."""
-    if array.size <= _FEW and np.vdot(array, array) < _PLAIN:  # one look, which nan and inf do not pass
+    """Whether all entries are valid scores: ``-inf``, or at most ``LARGEST_SCORE`` in magnitude."""
+    if array.size <= _FEW and np.vdot(array, array) < _PLAIN:  # fast path; false for nan, inf
         return True
     if not array.max(initial=-np.inf) <= LARGEST_SCORE:  # nan propagates through a maximum
         return False

@@ -159,13 +159,13 @@ class Space(Frozen):
         return labels.reshape(self.shape)
 
     def arranged(self, tables: list[NDArray[Any]]) -> list[NDArray[Any]] | NDArray[Any]:
-        """Return one table per variable: on grids whose variables have as many states, as one array."""
+        """Return one table per variable; for grids with the same states everywhere, as one array."""
         if len(self.shape) == 1 or self.alike is None:
             return tables
         return np.array(tables).reshape(*self.shape, self.alike)
 
     def by_variable(self, tables: Sequence[NDArray[Any]] | NDArray[Any]) -> Sequence[NDArray[Any]]:
-        """Return what :meth:`arranged` has arranged as one table per variable again."""
+        """Return one table per variable; the inverse of :meth:`arranged`."""
         grid = isinstance(tables, np.ndarray) and tables.ndim == len(self.shape) + 1
         return tables.reshape(len(self), -1) if grid else tables  # type: ignore[union-attr,return-value]
 

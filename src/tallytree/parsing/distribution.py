@@ -149,7 +149,7 @@ class TreeDistribution(TallyProbabilities):
         return expectations_of(self.forest.compiled, self.step_counts(weights))
 
     def step_counts(self, weights: ArrayLike) -> StepCounts:
-        """Return the same as :meth:`gradient`, by tags, rules and chains of unary rules over spans."""
+        """Return :meth:`gradient` for tags, rules and chains of unary rules over spans."""
         arena = self.plan.layout.arena_bytes
         if self.plan.peak_bytes + arena > self.plan.limit:
             raise BudgetError(

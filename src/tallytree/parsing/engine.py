@@ -22,7 +22,7 @@ def _query(
 ) -> Query[TreeStatistic]:
     """Check statistics and constraint; trees have no variables that could be restricted."""
     if restriction:
-        raise ModelError("fixed= and allowed= restrict the variables of a model; a forest has none")
+        raise ModelError("fixed= and allowed= restrict the variables of a model, but a forest has none")
     read = checked_statistics(statistics, len(subject))
     constraint = None if where is None else as_condition(where, read)
     if constraint is not None:

@@ -14,10 +14,10 @@ from tallytree.errors import BudgetError, ModelError
 from tallytree.planning.query import Query
 
 WIDE = (
-    "Give a better elimination order (order=); for wide graphs a branch-and-bound solver such as toulbar2 is "
-    "the better tool"
+    "Use a better elimination order (order=); for wide graphs, a branch-and-bound solver such as toulbar2 is "
+    "a better choice"
 )
-"""What to do about a graph whose width is the trouble."""
+"""Advice for graphs that are too wide."""
 
 
 def advice(statistics: int) -> str:

@@ -59,10 +59,10 @@ class RunOptions(NamedTuple):
     backend : {"native", "reference"}
         The compiled executor, or the NumPy reference.
     threads : int, optional
-        By default one, and for large problems as many as there are processors.
+        One for small problems and the number of processors for large ones by default.
     every_table : bool
-        Whether all tables will be needed, as they are for labellings in order; otherwise a run may keep
-        checkpoints.
+        Whether all tables will be needed, as for labellings in order. If not, a run may keep
+        only checkpoints.
     """
 
     backend: Backend = "native"
@@ -88,7 +88,7 @@ class Options(NamedTuple):
     operation_limit: float | None = None
 
     def with_every_table(self) -> Options:
-        """Return the same for a run whose tables will all be needed."""
+        """Return the same options for a run that keeps all tables."""
         return self._replace(run=self.run._replace(every_table=True))
 
 

@@ -51,8 +51,8 @@ _FIRST_FILL, _NEXT_FILL, _MOST_FILLS = 5_000.0, 2_000.0, 24
 
 _RECENT = Recent[native.Skeleton](most=512, most_bytes=64e6)
 
-_MOST_IN_TABLE = 63  # variables of two states or more
-_MANY = 50_000  # variables and factors, from which on programs are compared by drafts, and one is kept
+_MOST_IN_TABLE = 63  # the most variables of at least two states in one table
+_MANY = 50_000  # variables and factors from which on programs are compared by drafts, and one is kept
 
 
 Check = Callable[[int, int, int], None]
@@ -78,7 +78,7 @@ def skeleton(
     chosen = _checked_order(order, len(model))
     shapes = [(s.cap, s.scale, *[block.key for block in s.blocks]) for s in statistics]
     key = (model.key, *shapes, False, chosen)
-    found = _RECENT.get(key)  # a whole program says what a draft of it does
+    found = _RECENT.get(key)  # a full program also serves as a draft
     if found is None and (draft := draft and drafted(model, statistics)):
         key = (model.key, *shapes, True, chosen)
         found = _RECENT.get(key)
@@ -141,10 +141,10 @@ class _Search:
             self.check(len(self.cardinalities), factors, steps)
 
     def least_steps(self) -> int:
-        """Return how many steps a program has at least, whatever the order, if its tables can be counted.
+        """Return a lower bound on the number of steps of a feasible program, for any order.
 
-        Of the variables that hang on one other by a single factor, few fit into one table with it. Each of
-        the rest is eliminated before it, which takes a unit, and sends it a message of its own to join.
+        Of the variables that are connected to one other variable by a single factor, few fit in a table with
+        it. Each of the rest is eliminated earlier, which takes a unit, and sends a message that is joined.
         """
         variables = len(self.cardinalities)
         joined = [scopes for scopes in (*self.scores, *self.shifts) if scopes.shape[1] > 1]

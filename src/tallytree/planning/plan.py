@@ -114,7 +114,7 @@ class Plan:
         if not self.skeleton.feasible:
             return BudgetError(
                 f"the graph is too dense: every order tried has a step over {self.skeleton.width + 1} "
-                f"variables or more, beyond any memory, with statistics or without. {WIDE}"
+                f"variables or more, which does not fit in any memory, even without statistics. {WIDE}"
             )
         step, size = step_at(self.skeleton, refusal.step), refusal.bytes + self.options.beside
         return BudgetError(

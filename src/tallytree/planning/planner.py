@@ -16,15 +16,16 @@ from tallytree.planning.search_price import search_price
 from tallytree.statistics.statistic import Statistic
 
 _DEFAULTS = PlanOptions()
-_SMALL = 1 << 19  # bytes of a plan that is kept
+_SMALL = 1 << 19  # plans up to this many bytes are cached
 _RECENT = Recent[Plan](most=128, most_bytes=16e6)
-_MET = [0] * 1024  # hashes of what was planned: one that comes again is kept
+_MET = [0] * 1024  # hashes of past queries: the plan of a repeated one is cached
 
 
 def plan_graph(query: Query[Statistic], options: PlanOptions = _DEFAULTS) -> Plan:
     """Plan what a query about a model carries, pruned to the window that its constraint allows.
 
-    Small plans that come again are kept, for queries with equal statistics on models of the same shape.
+    Small plans are cached when they are needed again, for queries with equal statistics on models of the
+    same shape.
     """
     key = _key(query, options)
     if key is None:
@@ -41,11 +42,11 @@ def plan_graph(query: Query[Statistic], options: PlanOptions = _DEFAULTS) -> Pla
 
 
 def _key(query: Query[Statistic], options: PlanOptions) -> Hashable | None:
-    """Return all that a plan is made from; None for one that would not be kept."""
+    """Return everything that determines a plan; None if the plan would not be cached."""
     if options.order is not None:
         return None
     counted: list[Hashable] = []
-    size = 0  # of tables that the plan would keep
+    size = 0  # bytes of the tables that the plan would store
     for statistic in query.carried:
         counted.append((statistic.name, statistic.cap))
         for block in statistic.blocks:

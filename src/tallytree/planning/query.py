@@ -80,7 +80,7 @@ class Query(Frozen, Generic[S]):
 def graph_query(
     reduction: Reduction, statistics: Iterable[Statistic | Recipe] = (), where: Constraint | str | None = None
 ) -> Query[Statistic]:
-    """Ask about a model: bind statistics and constraint, and carry them over to the model that is solved."""
+    """Make a query about a model: bind statistics and constraint, and translate them to the solved model."""
     if isinstance(where, str):
         statistics = _listed(statistics)
         where = as_condition(where, statistics)

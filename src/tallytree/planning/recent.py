@@ -33,7 +33,7 @@ class Recent(Generic[Value]):
         return None if found is None else found[0]
 
     def keep(self, key: Hashable, value: Value, size: int) -> None:
-        """Keep a value of so many bytes, at least until the next one comes."""
+        """Cache a value of this many bytes, at least until the next one."""
         values = self._values
         with self._lock:
             if key in values:

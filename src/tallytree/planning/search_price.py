@@ -24,12 +24,12 @@ SLOWER = 10
 """The number of table operations that take as long as one search operation."""
 
 WORTH_TRYING = 1e7
-"""Operations of a whole table, by the cost model, that a search may save: a millisecond or two."""
+"""A search is tried if the full table takes this many operations by the cost model: a millisecond or two."""
 
-_CELL = 64  # operations of a search that a cell of a band takes, with the choices that are looked at for it
+_CELL = 64  # search operations per cell of a band, including the choices examined for it
 _CELL_BYTES = 80
-_SHARE = 1 / 4  # of the price of a table that a search may take before the table is made
-_JOINED = 4  # the cost model takes the tables of small parts, which are joined, for larger than they are
+_SHARE = 1 / 4  # fraction of the cost of a table that a search may take before the table is computed
+_JOINED = 4  # the cost model overestimates the tables of small parts that are joined
 
 
 class SearchPrice(NamedTuple):
@@ -113,7 +113,7 @@ def search_price(
 ) -> SearchPrice | None:
     """Return the cost of one question about these statistics by bounds; None if that is not supported.
 
-    `order`, `check`: as for a plan. `least`: None, too, for tables of fewer operations.
+    `order`, `check`: as for a plan. Also None if the table takes fewer than `least` operations.
     """
     if not 0 < len(statistics) <= MOST_STATISTICS or not len(model):
         return None

@@ -53,10 +53,10 @@ def relax(
     model : Model
         The factor graph.
     statistics : iterable of Statistic or Recipe
-        What the solution's tally shows, before the statistics of the constraint.
+        Shown in the solution's tally, before the statistics of the constraint.
     where : Constraint or str
         Comparisons by ``==``, ``<=``, ``>=`` of uncapped statistics or their combinations, joined by ``&``;
-        or a text that names ``statistics``.
+        or a string with the names of ``statistics``.
     fixed, allowed : mapping, optional
         As for :func:`solve`: the state that a variable must take, or the states it may take.
     iterations : int

@@ -63,10 +63,10 @@ def score_between(
         Round the entries of the factors to multiples of this, relative to the smallest entry of each table.
         By default the coarsest decimal resolution at which nothing is rounded, if there is one.
     labellings : int
-        How many labellings to look through in order before a lattice is used, and once more among the
-        tallies of a lattice that the upper end of the range cuts. Each takes some 5 µs and some hundred
-        bytes of the memory limit, so that ten million take a minute; where a model has no more than 2**24
-        labellings in all, a large number looks at all of them instead, in a second. Ctrl-C ends it.
+        The number of labellings to examine in order before a lattice is used, and once more among the
+        tallies of a lattice at the upper end of the range. Each takes about 5 µs and about a hundred bytes
+        of the memory limit, so that ten million take a minute; if a model has at most 2**24 labellings in
+        total, a large number enumerates all of them instead, in a second. Ctrl-C stops it.
     memory_limit : float, optional
         As for :func:`plan`.
 

@@ -65,7 +65,7 @@ class Search:
         visited = 0
         try:
             for scores, solution in profile.in_batches(where):
-                # the others are above, whatever rounding did to their scores
+                # the others are above the range, regardless of rounding
                 near = scores[: self.labellings - visited] <= self.window.beyond
                 for place in near.nonzero()[0].tolist():
                     if (found := solution(place)).score <= self.window.most:

@@ -313,8 +313,12 @@ def as_constraint(value: object) -> Constraint:
             f"got {value} for a constraint. Between two statistics `a == b` asks whether they are the same "
             "statistic; for equal tallies write `a - b == 0`"
         )
-    named = ". A text can name statistics only where some are given" if isinstance(value, str) else ""
-    raise ModelError(f"a constraint compares statistics, as `ones >= 2` does; got {value!r}{named}")
+    named = (
+        ". A string is accepted only as where=, with the statistics that it names"
+        if isinstance(value, str)
+        else ""
+    )
+    raise ModelError(f"a constraint compares statistics, for example `ones >= 2`; got {value!r}{named}")
 
 
 def _distinct(terms: Sequence[Term]) -> tuple[Term, ...]:

@@ -47,9 +47,9 @@ def as_constraint_of(
 
 
 def as_condition(where: object, statistics: Term | Iterable[Term]) -> Constraint:
-    """Return a constraint, or the one that a text says of statistics that it names.
+    """Return a constraint, converting a string with names of statistics.
 
-    Raises ModelError: the text is no condition, or names something else.
+    Raises ModelError if the string is not a condition or uses other names.
 
     Examples
     --------
@@ -64,11 +64,13 @@ def as_condition(where: object, statistics: Term | Iterable[Term]) -> Constraint
     formula = Formula(where)
     for term in terms:
         if known.setdefault(term.name, term) != term and term.name in formula.names:
-            raise ModelError(f"where={where!r} reads {term.name!r}, the name of two statistics; rename one")
+            raise ModelError(
+                f"where={where!r} reads {term.name!r}, but two statistics have this name; rename one"
+            )
     if not terms:
         raise ModelError(
-            f"where={where!r} reads statistics by name, and there are none; give them as statistics=, such "
-            "as [tt.count(state=1, name='ones')], or write the constraint itself, tt.count(state=1) >= 2"
+            f"where={where!r} reads statistics by name, but none are given; pass statistics=, for example "
+            "[tt.count(state=1, name='ones')], or a constraint such as tt.count(state=1) >= 2"
         )
     return as_constraint_of(checked_formula(formula, "where", known), terms, {})
 

@@ -2,8 +2,8 @@
 
 The parser (``formula_parser.py``) converts a formula to postfix instructions for a stack machine. So a long
 formula needs no recursion, and the same instructions run over NumPy arrays, over constraints
-(``formula_constraints.py``) and in a browser. All numbers are doubles, so nothing can grow, and no name means
-anything but a number that the caller gives.
+(``formula_constraints.py``) and in a browser. All numbers are doubles, so nothing can grow, and names only
+refer to numbers given by the caller.
 """
 
 from __future__ import annotations
@@ -168,19 +168,19 @@ def checked_formula(
     return formula
 
 
-def minus_hint(text: str, remedy: str = "give what it counts a name of letters, digits and _") -> str:
-    """Say what a hyphen means, where a name such as B-NP may have been meant."""
+def minus_hint(text: str, remedy: str = "use a name of letters, digits and _") -> str:
+    """Explain the hyphen if a name such as B-NP may have been meant."""
     found = _HYPHENED.search(text)
-    return f". In a formula - is a minus: {found[0]!r} is no name; {remedy}" if found else ""
+    return f". In a formula, - means minus, so {found[0]!r} is not a name; {remedy}" if found else ""
 
 
 def _unknown(name: str, what: str, known: set[str]) -> str:
     names = ", ".join(sorted(known)) or "none"
     if name == "score":
         return (
-            f"{what} reads the score, but a constraint is about statistics ({names}); for a range of scores "
-            "see tallytree.score_between, or use an objective such as where(score >= 3, score, -inf)"
+            f"{what} reads the score, but a constraint is on statistics ({names}); for a range of scores, "
+            "use tallytree.score_between, or an objective such as where(score >= 3, score, -inf)"
         )
     near = get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {names}"
+    hint = f"did you mean {near[0]!r}?" if near else f"available are {names}"
     return f"{what} reads {name!r}, which is neither a statistic nor a parameter; {hint}"

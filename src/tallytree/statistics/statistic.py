@@ -174,7 +174,7 @@ class Statistic(Counted):
 
     def __hash__(self) -> int:
         if self._hash is None:
-            # one hash, whether equal tables came one by one or as one
+            # the same hash whether equal tables were given separately or as one
             tables = tuple([shared(block.tables).tobytes() for block in self.blocks])
             set_once(self, "_hash", hash((self._make, tables)))
         assert self._hash is not None
@@ -202,7 +202,7 @@ class Statistic(Counted):
         return max((largest(block.tables) for block in self.blocks), default=0)
 
     def capped(self, cap: int | None) -> Statistic:
-        """Return the same statistic with another cap, or with none."""
+        """Return the same statistic with another cap, or without one."""
         return Statistic.from_blocks(self.blocks, self.name, cap, self.cardinalities, self._scale)
 
     def merged_from(self, threshold: int) -> Statistic:
@@ -210,7 +210,7 @@ class Statistic(Counted):
         return self.capped(threshold)
 
     def named(self, name: str) -> Statistic:
-        """Return the same statistic under another name."""
+        """Return the same statistic with another name."""
         return Statistic.from_blocks(self.blocks, name, self.cap, self.cardinalities, self._scale)
 
     def on(self, model: Domain) -> Statistic:
@@ -265,7 +265,7 @@ def _digest(blocks: Iterable[Block], cap: int | None) -> bytes:
 
 
 def shared(tables: NDArray[Any]) -> NDArray[Any]:
-    """Keep one table where all are equal."""
+    """Keep a single table if all are equal."""
     if len(tables) > 1 and tables[-1].tobytes() == tables[0].tobytes() and (tables == tables[0]).all():
         return tables[:1]
     return tables

@@ -96,8 +96,8 @@ class _Checker:
     # --- the numbers ----------------------------------------------------------------------------------------
 
     def check_passes(self) -> None:
-        """Compute the most at all prices again."""
-        shared: Plan | None = None  # all of these models have one shape
+        """Recompute the maxima at all prices."""
+        shared: Plan | None = None  # all of these models have the same shape
         for prices, said in self.passes.items():
             priced = self._priced(prices)
             shared = shared or plan(priced)
@@ -178,7 +178,7 @@ class _Checker:
         return scores
 
     def _priced(self, prices: tuple[float, ...]) -> Model:
-        """Return the model with what statistics count, at the prices, as factors beside its own."""
+        """Return the model with the priced statistics as additional factors."""
         model = self.evidence.model
         counted = [
             block.with_tables(price * block.tables)
@@ -211,7 +211,7 @@ class _Checker:
 
 
 def _drawn(box: Wanted) -> NDArray[np.int64]:
-    """Return all tallies of a box, or some of a large one."""
+    """Return all tallies of a box, or a sample of a large one."""
     if box.tallies <= MOST_TALLIES:
         return tallies_of(box)
     ends = box.low, np.array(box.high) + 1

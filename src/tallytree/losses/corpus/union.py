@@ -150,7 +150,7 @@ def _bytes(model: Model) -> int:
 
 
 def _whole_loss(losses: Sequence[Any]) -> NodeLoss:
-    """Return the loss of all truths together, in terms of summed tallies: that of one, with their size."""
+    """Return the loss of all truths together, as a function of summed tallies: that of their total size."""
     whole: NodeLoss = copy(losses[0])
     vars(whole)["size"] = sum(loss.size for loss in losses)
     return whole
