@@ -67,6 +67,10 @@ def as_condition(where: object, statistics: Term | Iterable[Term]) -> Constraint
             raise ModelError(
                 f"where={where!r} reads {term.name!r}, but two statistics have this name; rename one"
             )
+    if "inf" in known and ("number", math.inf) in formula.code:
+        raise ModelError(
+            f"where={where!r} reads 'inf', the name of a statistic, but it is infinity; rename it"
+        )
     if not terms:
         raise ModelError(
             f"where={where!r} reads statistics by name, but none are given; pass statistics=, for example "
