@@ -1,11 +1,12 @@
-"""A folder with small files of all formats."""
+"""Folders with small files: problems of all formats, and corpora."""
 
 from pathlib import Path
 
 import pytest
-from command_line import MODEL, PROBLEM
+from command_line import COLUMNS, MODEL, PROBLEM, TREES, conllu
 
 from tallytree.io import write_problem, write_uai
+from tallytree.parsing import parse_tree, write_treebank
 
 
 @pytest.fixture
@@ -19,4 +20,13 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("latin.json").write_bytes(b'{"tallytree": 1,\r\n "caf\xe9": 2}')
     Path("latin.cfn").write_bytes(b"{\n\xe9}")
     Path("two.cfn").write_text("{{p <10} {x 2 y 2} {{scope [x] costs [3 0]} {scope [x y] costs [0 1 5 2]}}}")
+    return tmp_path
+
+
+@pytest.fixture
+def corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("train.txt").write_text(COLUMNS)
+    Path("train.conllu").write_text(conllu("the/DET cat/NOUN sat/VERB", "a/DET dog/NOUN ran/VERB"))
+    write_treebank("train.mrg", map(parse_tree, TREES))
     return tmp_path
