@@ -101,8 +101,9 @@ std::vector<Expectation> expectations(const Batch &batch, const Expecting &what,
         for (Index i = first; i < last; i++) {
             what.places(i, group, entries);
             ItemExpectation item(batch, i, workspaces[worker.number], worker.poll);
-            if (!item.find_quickly(chains[worker.number], gate, kernels, what, entries, found[i]))
-                found[i] = item.find(gate, kernels, what, entries);
+            const bool quick = item.find_quickly(chains[worker.number], gate, kernels, what, entries, found[i]);
+            chains[worker.number].trim(share);
+            if (!quick) found[i] = item.find(gate, kernels, what, entries);
             workspaces[worker.number].trim(share);
         }
     };

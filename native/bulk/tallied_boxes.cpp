@@ -28,6 +28,13 @@ bool TalliedChain::take(const BatchItem &item, Objective objective, double memor
     return is_level() && note_steps() && lay_boxes(memory_limit);
 }
 
+void TalliedChain::trim(double share) {
+    constexpr double kPart = 16;
+    std::size_t cells = 0;
+    for (const Row *row : {&tables_, &ahead_, &behind_, &back_, &factors_}) cells += row->capacity();
+    if (kPart * 8 * static_cast<double>(cells) > share) *this = TalliedChain();
+}
+
 // Whether all scores are finite and close enough together; takes down the largest ones.
 bool TalliedChain::is_level() {
     const auto labels = static_cast<std::size_t>(labels_);

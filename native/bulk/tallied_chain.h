@@ -22,6 +22,8 @@ class TalliedChain {
     // Takes an item; false where it is to be left to tables of logarithms.
     bool take(const BatchItem &item, Objective objective, double memory_limit);
     double bytes() const { return bytes_; }
+    // Keeps the memory of its tables for the next item only where it is a small part of this share: nobody counts it.
+    void trim(double share);
 
     // Finds the objective of the item, and adds its derivatives times `importance` to the entries; false as above.
     bool find(double importance, std::span<double *const> entries, const MaxPlusKernels *kernels, Meter &meter,
