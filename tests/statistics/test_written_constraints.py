@@ -101,3 +101,11 @@ def test_what_is_no_condition_on_these_statistics_is_refused(statistics, text, m
 def test_a_text_beside_a_constraint_is_told_why_it_is_refused():
     with pytest.raises(tt.ModelError, match="A text can name statistics only where some are given"):
         (A >= 2) & "b > 1"
+
+
+@pytest.mark.parametrize("method", ["ranking", "statistics"])
+@pytest.mark.parametrize("where", ["a == 2", A == 2])
+def test_exclude_takes_one_statistic_by_itself_as_solve_does(method, where):
+    found = tt.exclude(MODEL, [[0] * 6], A, where=where, method=method)
+    assert found.tally == (2,)
+    assert found.score == tt.solve(MODEL, A, where=where).score

@@ -23,6 +23,7 @@ from tallytree.model.model import Model
 from tallytree.model.restriction import Allowed, Fixed
 from tallytree.planning.budget import Budget
 from tallytree.planning.options import Keywords, Options, read_options
+from tallytree.planning.query import listed_statistics
 from tallytree.reductions.reduction import Reduction, as_reduction
 from tallytree.solving import ask
 from tallytree.statistics.constraints import all_of, as_constraint
@@ -82,8 +83,8 @@ def exclude(
     if method not in (None, "ranking", "statistics"):
         raise ModelError(f"method must be 'ranking' or 'statistics', got {method!r}")
     reduction = as_reduction(model, fixed, allowed)
+    statistics = listed_statistics(statistics)
     if isinstance(where, str):
-        statistics = tuple(statistics)
         where = as_condition(where, statistics)
     chosen = read_options(options, "exclude", single=False)
     unwanted = _unwanted(reduction.original, outputs, Budget(chosen.plan.limit))

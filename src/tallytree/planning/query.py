@@ -82,7 +82,7 @@ def graph_query(
 ) -> Query[Statistic]:
     """Ask about a model: bind statistics and constraint, and carry them over to the model that is solved."""
     if isinstance(where, str):
-        statistics = _listed(statistics)
+        statistics = listed_statistics(statistics)
         where = as_condition(where, statistics)
     reduction, constraint = meet(reduction, where)
     return Query(reduction.model, _pulled(reduction, statistics), where, constraint, reduction)
@@ -94,10 +94,11 @@ def bind(model: Model | Reduction, statistics: Iterable[Statistic | Recipe]) -> 
 
 
 def _pulled(reduction: Reduction, statistics: Iterable[Statistic | Recipe]) -> tuple[Statistic, ...]:
-    return tuple(map(reduction.pull, _listed(statistics)))
+    return tuple(map(reduction.pull, listed_statistics(statistics)))
 
 
-def _listed(statistics: Iterable[Statistic | Recipe]) -> tuple[Statistic | Recipe, ...]:
+def listed_statistics(statistics: Iterable[Statistic | Recipe]) -> tuple[Statistic | Recipe, ...]:
+    """Return statistics as a tuple: a single one may be given by itself."""
     if isinstance(statistics, (Statistic, Recipe)):
         return (statistics,)
     listed = tuple(statistics)
