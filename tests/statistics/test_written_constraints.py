@@ -109,3 +109,9 @@ def test_exclude_takes_one_statistic_by_itself_as_solve_does(method, where):
     found = tt.exclude(MODEL, [[0] * 6], A, where=where, method=method)
     assert found.tally == (2,)
     assert found.score == tt.solve(MODEL, A, where=where).score
+
+
+def test_a_statistic_named_inf_is_not_read_as_infinity():
+    with pytest.raises(tt.ModelError, match="'inf', the name of a statistic"):
+        tt.solve(MODEL, [tt.count(state="I", name="inf")], where="inf >= 9")
+    assert tt.solve(MODEL, [tt.count(state="I", name="inf"), A], where="a >= 2").tally.a >= 2

@@ -65,6 +65,10 @@ def as_condition(where: object, statistics: Term | Iterable[Term]) -> Constraint
     for term in terms:
         if known.setdefault(term.name, term) != term and term.name in formula.names:
             raise ModelError(f"where={where!r} reads {term.name!r}, the name of two statistics; rename one")
+    if "inf" in known and ("number", math.inf) in formula.code:
+        raise ModelError(
+            f"where={where!r} reads 'inf', the name of a statistic, but it is infinity; rename it"
+        )
     if not terms:
         raise ModelError(
             f"where={where!r} reads statistics by name, and there are none; give them as statistics=, such "
