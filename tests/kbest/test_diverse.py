@@ -88,7 +88,7 @@ def test_wrong_distances_are_refused():
     with pytest.raises(tt.ModelError, match="a distance must be at least 1, got 0"):
         tt.diverse_k_best(model, 2, 0)
     with pytest.raises(
-        tt.ModelError, match="4 labellings need 3 distances, one for each but the first; got 2"
+        tt.ModelError, match="4 labellings need 3 distances, one for each except the first; got 2"
     ):
         tt.diverse_k_best(model, 4, [1, 2])
     with pytest.raises(tt.ModelError, match="a distance must be an integer"):
