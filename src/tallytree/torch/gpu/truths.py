@@ -105,6 +105,8 @@ class Rules:
             known = Known(torch.full_like(known.row_of, -1), known.rows[:0])
         row_of = known.row_of.cpu()
         new = wanted[row_of[wanted] < 0]
+        if not len(new):  # another thread has met them meanwhile
+            return known
         row_of[new] = torch.arange(len(known.rows), len(known.rows) + len(new), dtype=torch.int32)
         rows = torch.from_numpy(np.stack([self._row(key) for key in new.tolist()])).to(known.rows.device)
         self.known = Known(row_of.to(rows.device), torch.cat([known.rows, rows]))
