@@ -32,6 +32,7 @@ NAMES = (
     "sequences",
     "corpus",
     "peers",
+    "growth",
     "segmentation",
     "batches",
     "threads",
