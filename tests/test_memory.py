@@ -152,3 +152,30 @@ def test_answers_do_not_keep_the_lists_of_their_plans():
         limit=40e6,
     )
     assert found["growth"] <= 1.2 * 40e6 + SLACK
+
+
+@needs_proc
+def test_what_products_leave_behind_counts_towards_the_memory_limit():
+    """The first chain is summed in products; the second one forbids a label, and needs nearly all memory."""
+    code = """
+        from tallytree.bulk import expectations
+        from tallytree.bulk.chains import Chains
+
+        def summed(first, second):
+            expectations.default_memory_limit = lambda: 60e6
+            rng = np.random.default_rng(0)
+            scores = rng.normal(size=(first + second, 3))
+            scores[first:, 2] = -np.inf
+            some = Chains(scores, rng.normal(size=(3, 3)), [first, second], None)
+            loss, truths = tt.losses.FBeta(background=0), rng.integers(0, 2, first + second)
+            expectations.objective_of_chains(some, loss, truths, "risk", threads=1)
+
+        def small(limit):
+            summed(5, 5)
+
+        def call(limit):
+            summed(180, 205)
+    """
+    found = grown(code)
+    assert found["refused"] is None
+    assert found["growth"] < 1.1 * 60e6  # 85e6 with what the first one has left

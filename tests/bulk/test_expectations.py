@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from memory import grown, needs_proc
 
 import tallytree as tt
 from tallytree.bulk import expectations
@@ -224,30 +223,3 @@ def test_sparse_products(rows, columns, labels, seed):
     matrix, table = sparse.csr_matrix(dense), rng.normal(size=(columns, labels))
     found = SparseRows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data)
     np.testing.assert_allclose(found.times(table, threads=2), dense @ table, rtol=1e-12, atol=1e-12)
-
-
-@needs_proc
-def test_what_products_leave_behind_counts_towards_the_memory_limit():
-    """The first chain is summed in products; the second one forbids a label, and needs nearly all memory."""
-    code = """
-        from tallytree.bulk import expectations
-        from tallytree.bulk.chains import Chains
-
-        def summed(first, second):
-            expectations.default_memory_limit = lambda: 60e6
-            rng = np.random.default_rng(0)
-            scores = rng.normal(size=(first + second, 3))
-            scores[first:, 2] = -np.inf
-            some = Chains(scores, rng.normal(size=(3, 3)), [first, second], None)
-            loss, truths = tt.losses.FBeta(background=0), rng.integers(0, 2, first + second)
-            expectations.objective_of_chains(some, loss, truths, "risk", threads=1)
-
-        def small(limit):
-            summed(5, 5)
-
-        def call(limit):
-            summed(180, 205)
-    """
-    found = grown(code)
-    assert found["refused"] is None
-    assert found["growth"] < 1.1 * 60e6  # 85e6 with what the first one has left
