@@ -308,3 +308,12 @@ def test_certificates_tell_the_price_of_the_order_that_was_taken():
         assert found.certificate.price == tt.plan(model, where=ones == 9, order=order).search
         prices.add(found.certificate.price.pass_operations)
     assert len(prices) == 2
+
+
+@pytest.mark.parametrize("positives", [100, 150])
+def test_wide_graphs_are_searched_before_their_tables_are_computed(positives):
+    model = tt.Model.grid(np.random.default_rng(1).normal(size=(10, 30, 2)), 0.3 * np.eye(2), 0.3 * np.eye(2))
+    where = tt.count(model, state=1) == positives
+    found = tt.solve(model, where=where)
+    assert isinstance(found.certificate, BoundsCertificate)
+    assert found.score == pytest.approx(tt.solve(model, where=where, strategy="full").score, rel=1e-12)

@@ -9,7 +9,7 @@ strongly coupled variables, bands are as large as tables. So these are estimates
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf, log10
+from math import inf, log10, sqrt
 from typing import NamedTuple
 
 from tallytree.kernels import native
@@ -22,6 +22,8 @@ from tallytree.statistics.statistic import Statistic
 MOST_STATISTICS = 3
 SLOWER = 10
 """The number of table operations that take as long as one search operation."""
+
+_SLOWER_WIDE = 2.5  # the same for a width above 1, where plain passes go over long rows, too
 
 WORTH_TRYING = 1e7
 """A search is tried if the full table takes this many operations by the cost model: a millisecond or two."""
@@ -47,6 +49,8 @@ class SearchPrice(NamedTuple):
     table_operations : float
         The cost of the full table by the cost model, which needs no layout; used by
         ``strategy="auto"``.
+    slower : float
+        The number of table operations that take as long as one operation of a pass.
     """
 
     passes: int
@@ -54,11 +58,12 @@ class SearchPrice(NamedTuple):
     cells: float
     peak_bytes: float
     table_operations: float
+    slower: float = SLOWER
 
     @property
     def operations(self) -> float:
         """The number of table operations that take as long."""
-        return SLOWER * (self.passes * self.pass_operations + _CELL * self.cells)
+        return self.slower * (self.passes * self.pass_operations + _CELL * self.cells)
 
     @property
     def tried(self) -> bool:
@@ -68,7 +73,7 @@ class SearchPrice(NamedTuple):
     @property
     def allowance(self) -> float:
         """How much work ``strategy="auto"`` allows a search before it computes the table; 0 for none."""
-        return self.table_operations * _SHARE / SLOWER if self.tried else 0.0
+        return self.table_operations * _SHARE / self.slower if self.tried else 0.0
 
     @property
     def offer(self) -> str:
@@ -120,9 +125,11 @@ def search_price(
     program = program_for(model, statistics, order, check, draft=True)
     if not program.feasible:
         return None
-    table = program.cost / (_JOINED if program.step_count > len(model) + 1 else 1)
+    wide = program.width > 1
+    table = program.cost / (_JOINED if program.step_count > len(model) + 1 and not wide else 1)
     if table >= WORTH_TRYING and window:
-        table *= _within_window(statistics, window)
+        share = _within_window(statistics, window)
+        table *= sqrt(share) if wide else share  # small parts of a wide graph keep nearly all their tallies
     if table < least:
         return None
     if drafted(model, statistics):
@@ -132,7 +139,8 @@ def search_price(
         operations, size = native.pass_price(program)
     cells = 2.0 * len(model)
     passes = round(4 + 2 * log10(len(model)))
-    return SearchPrice(passes, operations, cells, size + _CELL_BYTES * cells, table)
+    slower = _SLOWER_WIDE if wide else SLOWER
+    return SearchPrice(passes, operations, cells, size + _CELL_BYTES * cells, table, slower)
 
 
 def _within_window(statistics: Sequence[Statistic], window: Window) -> float:
