@@ -1,12 +1,14 @@
 """MAP with a given number of positives on image segmentations of a UAI competition, compared with HiGHS.
 
 About 230 binary variables, width 18. The plan with the constraint is shown beside the one without it: tallies
-that can no longer end at the count are never computed. Both keep to one memory limit.
+that can no longer end at the count are never computed. Both keep to one memory limit. By default, `solve`
+tries bounds before it computes such tables.
 """
 
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,7 @@ def read(name: str) -> tt.Model:
 
 
 def question(model: tt.Model, positives: int) -> questions.Question:
-    """The same question in rows: unary and pairwise factors with one bound on the sum."""
+    """The question in rows for other solvers: unary and pairwise factors with one bound on the sum."""
     unary = np.zeros((len(model), 2))
     pairs = []
     for block in model.blocks:
@@ -52,6 +54,11 @@ def row(name: str, model: tt.Model, positives: int, quick: bool) -> Row:
     inside = tt.plan(model, where=ones == positives, memory_limit=LIMIT)
     asked = question(model, positives)
     found = asked.ask()[0]
+
+    def in_full() -> tt.Solution:
+        return tt.solve(model, where=ones == positives, memory_limit=LIMIT, strategy="full")
+
+    best = partial(best_time, rounds=1 if quick else 3, budget=1.0)
     result: Row = {
         "instance": name.replace("Segmentation_", "S"),
         "positives": positives,
@@ -60,7 +67,8 @@ def row(name: str, model: tt.Model, positives: int, quick: bool) -> Row:
         "in the limit MiB": inside.peak_bytes / MIB,
         "operations": pruned.operations / everything.operations,
         "score": found.score,
-        "ms": best_time(asked.ask, rounds=1 if quick else 3, budget=1.0) * 1e3,
+        "full tables ms": best(in_full) * 1e3,
+        "solve ms": best(asked.ask) * 1e3,
     }
     if "highs" in peer_times.available():
         outcome = questions.outcome_of(questions.peer("highs", asked, 60.0), [found], 60.0)

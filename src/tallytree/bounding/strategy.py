@@ -69,7 +69,7 @@ def first_work(query: Query[Any], options: Options, function: bool = False) -> f
     forced = options.strategy != "auto"
     price = None if forced and not function else price_of(query, options)
     if forced:
-        most = inf if price is None else max(_LEAST, _TIMES * price.table_operations / SLOWER)
+        most = inf if price is None else max(_LEAST, price.work(_TIMES))
         return min(most, work_limit(options))
     return 0.0 if price is None else min(price.allowance, work_limit(options))
 

@@ -9,7 +9,7 @@ strongly coupled variables, bands are as large as tables. So these are estimates
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf, log10, sqrt
+from math import inf, log10
 from typing import NamedTuple
 
 from tallytree.kernels import native
@@ -24,6 +24,7 @@ SLOWER = 10
 """The number of table operations that take as long as one search operation."""
 
 _SLOWER_WIDE = 2.5  # the same for a width above 1, where plain passes go over long rows, too
+_KEPT_WIDE = 2.5  # and there a window leaves so much more of the table, since small parts keep all tallies
 
 WORTH_TRYING = 1e7
 """A search is tried if the full table takes this many operations by the cost model: a millisecond or two."""
@@ -73,7 +74,11 @@ class SearchPrice(NamedTuple):
     @property
     def allowance(self) -> float:
         """How much work ``strategy="auto"`` allows a search before it computes the table; 0 for none."""
-        return self.table_operations * _SHARE / self.slower if self.tried else 0.0
+        return self.work(_SHARE) if self.tried else 0.0
+
+    def work(self, times: float) -> float:
+        """Return how many search operations take this many times as long as the table."""
+        return times * self.table_operations / self.slower
 
     @property
     def offer(self) -> str:
@@ -129,7 +134,7 @@ def search_price(
     table = program.cost / (_JOINED if program.step_count > len(model) + 1 and not wide else 1)
     if table >= WORTH_TRYING and window:
         share = _within_window(statistics, window)
-        table *= sqrt(share) if wide else share  # small parts of a wide graph keep nearly all their tallies
+        table *= min(1.0, _KEPT_WIDE * share) if wide else share
     if table < least:
         return None
     if drafted(model, statistics):
