@@ -23,6 +23,7 @@ TASKS = {
     "tagging": "tagging",
     "base-np": "base_noun_phrases",
     "parsing": "parsing",
+    "passes": "passes",
     "planes": "planes",
     "bound": "bound",
     "figure": "figure",

@@ -1,0 +1,80 @@
+"""What one pass over CoNLL-2000 takes, in time and memory: margins, probabilities and crfsuite."""
+
+import multiprocessing
+import resource
+import time
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import sklearn_crfsuite
+from data import conll_2000
+from options import Options
+from sklearn.exceptions import ConvergenceWarning
+
+import tallytree as tt
+from tallytree.learning import SequenceCRF, SequenceSVM
+
+HAMMING, TOKENS, CHUNKS = (
+    tt.losses.HammingDistance(),
+    tt.losses.FBeta(background="O"),
+    tt.losses.ChunkFBeta(),
+)
+FEW, MORE = 2, 6
+EstimatorFactory = Callable[[int], Any]
+
+
+def crfsuite(passes: int) -> Any:
+    return sklearn_crfsuite.CRF(algorithm="lbfgs", c2=1.0, max_iterations=passes)
+
+
+def ours(kind: Callable[..., Any], passes: int) -> Any:
+    return kind(tolerance=0.0, max_passes=passes)
+
+
+def estimators() -> dict[str, EstimatorFactory]:
+    """Return what to train, each made for a number of passes."""
+    softened, risk = (partial(SequenceCRF, objective=name) for name in ("softmax-margin", "risk"))
+    slack = partial(SequenceSVM, scaling="slack")
+    kinds = {
+        "likelihood": SequenceCRF,
+        "softmax margin, Hamming": partial(softened, HAMMING),
+        "softmax margin, token F1": partial(softened, TOKENS),
+        "softmax margin, chunk F1": partial(softened, CHUNKS),
+        "risk, token F1": partial(risk, TOKENS),
+        "risk, chunk F1": partial(risk, CHUNKS),
+        "margin, Hamming": SequenceSVM,
+        "slack, token F1": partial(slack, TOKENS),
+        "slack, chunk F1": partial(slack, CHUNKS),
+    }
+    return {"sklearn-crfsuite, L-BFGS": crfsuite} | {
+        name: partial(ours, kind) for name, kind in kinds.items()
+    }
+
+
+def cost(options: Options, make: EstimatorFactory, passes: int) -> tuple[float, float, float]:
+    """Fit, in a process of its own; return seconds, processor seconds, and the growth of memory in MB."""
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    corpus = conll_2000(options.conll, options.sentences)
+    before, wall, processor = peak(), time.perf_counter(), time.process_time()
+    make(passes).fit(corpus.train_features, corpus.train_labels)
+    return time.perf_counter() - wall, time.process_time() - processor, peak() - before
+
+
+def peak() -> float:
+    """Return the largest memory that this process had, in MB (Linux counts in KiB)."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+
+
+def run(options: Options) -> None:
+    print(f"\n## One pass over CoNLL-2000: the difference between {MORE} and {FEW} passes\n")
+    print("| | seconds | processor seconds | memory MB |")
+    print("| --- | ---: | ---: | ---: |")
+    with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as processes:
+        for name, make in estimators().items():
+            if not options.wants(name):
+                continue
+            few, more = (processes.apply(cost, (options, make, passes)) for passes in (FEW, MORE))
+            wall, processor = ((more[i] - few[i]) / (MORE - FEW) for i in (0, 1))
+            print(f"| {name} | {wall:.2f} | {processor:.2f} | {more[2]:.0f} |", flush=True)
