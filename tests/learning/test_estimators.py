@@ -232,7 +232,9 @@ def test_no_examples_give_no_predictions():
         ([[["a"]]], [[-1]], "got -1"),
         ([[["a"], ["b"]]], [["x", 1]], "labels must be all strings, or all non-negative integers"),
         ([[["a"]]], ["x"], "a labelling must be a sequence of labels, got the string 'x'"),
-        ([[{"a": object()}]], [["x"]], "attribute 'a' has the value"),
+        ([[{"a": object()}]], [["x"]], "example 0: attribute 'a' has the value"),
+        ([[["a"]], [{"a": np.nan}]], [["x"]] * 2, "example 1: attribute 'a' is nan, but values must be"),
+        ([[["a"]], [{"a": {"b": np.inf}}]], [["x"]] * 2, "example 1: attribute 'b' is inf"),
         ([[["a"], "bc"]], [["x", "y"]], "a position must be a list of strings, a dictionary"),
         ([np.array([[np.nan]])], [["x"]], "features must be finite"),
     ],
@@ -251,6 +253,13 @@ def test_other_widths_are_refused_when_predicting():
         graphs.predict([Graph(np.eye(3), [[0, 1]])])
     with pytest.raises(tt.ModelError, match="the examples must be Graphs, got list"):
         graphs.predict([[1]])
+
+
+@pytest.mark.parametrize("hashed", [None, 16])
+def test_infinite_attributes_are_refused_when_predicting(hashed):
+    svm = SequenceSVM(hashed=hashed).fit([[{"a": 1.0}]], [["x"]])
+    with pytest.raises(tt.ModelError, match="example 1: attribute 'a' is -inf, but values must be finite"):
+        svm.predict([[{"a": 2.0}], [{"a": 1.0}, {"a": -np.inf}]])
 
 
 def test_images_are_segmented():

@@ -8,11 +8,11 @@ accepts them: ``{"word": "the", "capital": False, "length": 3.0}`` has the attri
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, repeat
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,18 @@ from sklearn.feature_extraction import FeatureHasher
 from tallytree.bulk.name_tables import NameTable
 from tallytree.errors import ModelError
 
+T = TypeVar("T")
 Rows = Any
 """A sparse matrix in row order, one row for each position."""
+
+
+def of_each(examples: Iterable[Any], get: Callable[[Any], T], kind: str = "example") -> Iterator[T]:
+    """Iterate over ``get(example)`` for each example; an error gives its number."""
+    for number, example in enumerate(examples):
+        try:
+            yield get(example)
+        except ModelError as error:
+            raise ModelError(f"{kind} {number}: {error}") from None
 
 
 def attributes(position: Any) -> Iterator[tuple[str, float]]:
@@ -51,18 +61,21 @@ def attributes(position: Any) -> Iterator[tuple[str, float]]:
             yield name, 1.0
 
 
-def _listed(position: Any) -> tuple[Sequence[str], Sequence[float]]:
-    """Return the attributes of a position and their values as two lists; fast for a list of strings."""
-    if type(position) is list and set(map(type, position)) == {str}:
-        return position, [1.0] * len(position)
-    pairs = list(attributes(position))
-    return [name for name, _ in pairs], [value for _, value in pairs]
+def _names(positions: Sequence[Any]) -> Iterator[str]:
+    """Iterate over the attributes of all positions; fast for lists of strings."""
+    for position in positions:
+        if type(position) is list and set(map(type, position)) == {str}:
+            yield from position
+        else:
+            yield from (name for name, _ in attributes(position))
 
 
 def _named(name: str, value: Any) -> Iterator[tuple[str, float]]:
     if isinstance(value, str):
         yield f"{name}:{value}", 1.0
     elif isinstance(value, (bool, int, float, np.number, np.bool_)):
+        if not np.isfinite(value):
+            raise ModelError(f"attribute {name!r} is {value}, but values must be finite; impute or remove it")
         yield name, float(value)
     elif isinstance(value, (Mapping, list, tuple, set, frozenset)):
         for inner, weight in attributes(sorted(value) if isinstance(value, (set, frozenset)) else value):
@@ -93,7 +106,7 @@ class Encoder:
 
     def stacked(self, examples: Sequence[Any]) -> tuple[Rows, list[int]]:
         """Return the rows of several examples, concatenated, and the length of each example."""
-        rows = [self.rows(positions) for positions in examples]
+        rows = list(of_each(examples, self.rows))
         return sparse.vstack(rows, format="csr"), [matrix.shape[0] for matrix in rows]
 
 
@@ -157,7 +170,7 @@ class Vocabulary(Encoder):
     @classmethod
     def of(cls, examples: Iterable[Sequence[Any]], min_count: int = 1) -> Vocabulary:
         """Return the attributes that occur often enough, in order of first occurrence."""
-        counts = Counter(name for positions in examples for one in positions for name in _listed(one)[0])
+        counts = Counter(chain.from_iterable(of_each(examples, lambda positions: list(_names(positions)))))
         return cls(tuple(name for name, count in counts.items() if count >= min_count))
 
     def rows(self, positions: Sequence[Any]) -> Rows:
@@ -167,11 +180,11 @@ class Vocabulary(Encoder):
     def stacked(self, examples: Sequence[Any]) -> tuple[Rows, list[int]]:
         """Return the rows of several examples, concatenated, and the length of each example."""
         found = self._table.rows(examples)
-        if found is not None:
+        if found is not None and np.isfinite(found.values).all():
             shape = (len(found.starts) - 1, self.size)
             rows = sparse.csr_matrix((found.values, found.columns, found.starts), shape=shape)
             return rows, list(map(len, examples))
-        columns, values, sizes = zip(*map(self._entries, examples), strict=True)
+        columns, values, sizes = zip(*of_each(examples, self._entries), strict=True)
         rows = self._matrix(np.concatenate(columns), np.concatenate(values), chain.from_iterable(sizes))
         return rows, list(map(len, sizes))
 

@@ -14,6 +14,7 @@ from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.expectations import sum_chains
 from tallytree.bulk.least_loss import expected_losses, likely_nodes
 from tallytree.errors import ModelError
+from tallytree.learning.attributes import of_each
 from tallytree.learning.fingerprints import fingerprint_of
 from tallytree.learning.likelihoods import CountedObjective, Objective, ObjectiveKind, SequenceObjective
 from tallytree.learning.planes import Floats
@@ -163,7 +164,7 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
         if self._counted is None:
             return labelled
         X, counts = self._counted
-        rows = [self.encoder_.rows(positions) for positions in self._read(X)]
+        rows = list(of_each(self._read(X), self.encoder_.rows, "counted example"))
         return CountedObjective(labelled, rows, counts_of(counts, rows, self.labels_))
 
     def _more_settings(self) -> dict[str, object]:

@@ -11,7 +11,7 @@ from scipy import sparse
 from tallytree.answers.tally_table import Where
 from tallytree.bulk.chains import Chains, best_of_chains
 from tallytree.errors import ModelError
-from tallytree.learning.attributes import Encoder, Vocabulary, encoder_of
+from tallytree.learning.attributes import Encoder, Vocabulary, encoder_of, of_each
 from tallytree.learning.decoding import BestDecoder, Decoder, MaxExpected
 from tallytree.learning.sequences import SequenceProblem, chains
 from tallytree.learning.structured_estimator import StructuredEstimator
@@ -54,7 +54,7 @@ class SequenceEstimator(StructuredEstimator):
             )
 
     def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> SequenceProblem:
-        rows = [self.encoder_.rows(positions) for positions in self._read(X)]
+        rows = list(of_each(self._read(X), self.encoder_.rows))
         self._check_lengths([matrix.shape[0] for matrix in rows], truths)
         return SequenceProblem(rows, truths, self.labels_.count, loss, self.labels_.names)
 

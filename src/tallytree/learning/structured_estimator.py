@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from tallytree.answers.tally_table import Where
 from tallytree.bounds import PacBayesBound, pac_bayes
 from tallytree.errors import ModelError
+from tallytree.learning.attributes import of_each
 from tallytree.learning.decoding import BestDecoder, Decoder
 from tallytree.learning.labels import Labels
 from tallytree.learning.metrics import corpus_score
@@ -107,13 +108,7 @@ class StructuredEstimator(RecipeEstimator):
 
     def _truths(self, X: Sequence[Any], y: Sequence[Any]) -> list[Any]:
         """Return labellings in the form of the problem."""
-        truths = []
-        for number, one in enumerate(y):
-            try:
-                truths.append(self.labels_.encode(one))
-            except ModelError as error:
-                raise ModelError(f"example {number}: {error}") from None
-        return truths
+        return list(of_each(y, self.labels_.encode))
 
     @abstractmethod
     def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> TrainingProblem:

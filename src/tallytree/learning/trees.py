@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tallytree.errors import ModelError
+from tallytree.learning.attributes import of_each
 from tallytree.learning.inference import Found, Scaling, Task
 from tallytree.learning.planes import Features, Floats
 from tallytree.learning.problem import TrainingProblem
@@ -100,16 +100,9 @@ class TreeProblem(TrainingProblem):
     def __init__(self, trees: Sequence[Tree], scorer: TreeModel, loss: Loss) -> None:
         self.loss, self.scorer, self._trees = loss, scorer, list(trees)
         self.dimension = scorer.dimension
-        self._right = [self._derived(example) for example in range(len(self))]
+        self._right = list(of_each(self._trees, scorer.counted.derivation))
         self._losses = [loss.against(tree) for tree in self._trees]
         self._sentences = [scorer.sentence(tree.words) for tree in self._trees]
-
-    def _derived(self, example: int) -> Derivation:
-        """Derive a truth; raise an error if the grammar does not derive it."""
-        try:
-            return self.scorer.counted.derivation(self._trees[example])
-        except ModelError as error:
-            raise ModelError(f"example {example}: {error}") from None
 
     def _steps(self, example: int, tree: Tree) -> Derivation:
         known = tree is self._trees[example]
