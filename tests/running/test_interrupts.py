@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from memory import little
+from memory import little, rolled
 
 import tallytree as tt
 from tallytree import _native
@@ -87,6 +87,17 @@ def planned(segments=1, states=3, **options):
 def run_of(algebra=native.MAX_PLUS, prime=0, segments=1, threads=1, **options):
     model, plan = planned(segments, **options)
     return native.Run(plan.layout, [b.tables for b in model.blocks], algebra, prime, threads, 1.0)
+
+
+def rolling(threads=1, precision="double"):
+    rng = np.random.default_rng(0)
+    model = tt.Model.chain(rng.normal(size=(60, 3)), rng.normal(size=(3, 3)))
+    options = PlanOptions(layout="rows", precision=precision)
+    plan = rolled(Plan(model, [tt.count(model, state=1, name="ones")], options), 8)
+    tables = [block.tables for block in model.blocks]
+    if precision == "single":
+        return native.SingleRun(plan.layout, tables, threads, 1.0)
+    return native.Run(plan.layout, tables, native.MAX_PLUS, 0, threads, 1.0)
 
 
 def single_run(threads=1):
@@ -187,6 +198,9 @@ QUESTIONS = {
     "decoding from checkpoints": (partial(run_of, segments=2), decoded),
     "decoding from checkpoints of cells": (partial(run_of, segments=2, layout="cells", states=24), decoded),
     "decoding from checkpoints on two threads": (partial(run_of, segments=2, threads=2), decoded),
+    "decoding rolling tables": (rolling, decoded),
+    "decoding rolling tables on two threads": (partial(rolling, 2), decoded),
+    "decoding rolling tables in single precision": (partial(rolling, 2, "single"), decoded),
     "decoding in single precision": (single_run, decoded),
     "decoding in single precision on two threads": (partial(single_run, 2), decoded),
     "sampling": (partial(run_of, native.LOG_SUM_EXP), sampled),
@@ -218,6 +232,23 @@ def test_an_object_answers_as_if_nothing_had_happened(name):
     check_usable(*QUESTIONS[name])
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.sanitize
+def test_all_tables_of_a_rolling_run_can_be_asked_for_again(threads):
+    """They are computed once: every interrupt before that must leave the run as it was."""
+
+    def ask(run):
+        return run.downward(np.zeros(len(run.values))), decoded(run)
+
+    expected, looks = bits(ask(rolling())), looks_of(lambda: ask(rolling(threads)))
+    happened = 0
+    for look in some_looks(looks, 40):
+        run = rolling(threads)
+        happened += interrupted(partial(ask, run), look)
+        assert bits(ask(run)) == expected
+    assert happened > 4
+
+
 MADE = {
     "max-plus": run_of,
     "max-plus on two threads": partial(run_of, threads=2),
@@ -227,6 +258,8 @@ MADE = {
     "counting on two threads": partial(run_of, native.COUNTING, 97, threads=2),
     "cells": partial(run_of, layout="cells"),
     "checkpoints": partial(run_of, segments=2),
+    "rolling tables": rolling,
+    "rolling tables on two threads": partial(rolling, 2),
     "single precision": single_run,
     "trees": chart,
     "sums of trees": partial(chart, tt.parsing.distribution),
@@ -286,9 +319,8 @@ def test_an_iteration_that_was_broken_off_says_so():
 # ---------------------------------------------------------------- signals at random instants
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer")
-@pytest.mark.parametrize("threads", [1, 2])
-def test_signals_at_random_instants(threads):
+def cut_question(threads):
+    """Samples and a labelling from checkpoints."""
     rng = np.random.default_rng(3)
     model = tt.Model.chain(rng.normal(size=(120, 3)), rng.normal(size=(3, 3)))
     statistics = [tt.count(model, state=s, name=f"state{s}") for s in (0, 1)]
@@ -297,10 +329,29 @@ def test_signals_at_random_instants(threads):
     assert plan.segments > 1
     d = tt.distribution(model, statistics, plan=plan, threads=threads)
     p = tt.profile(model, statistics, plan=plan, threads=threads)
+    return lambda: (d.sample(2, rng=1), p.at(40, 30).assignment)
+
+
+def rolling_question(threads):
+    """A profile, the labellings of some tallies, and max-marginals, of tables that roll."""
+    rng = np.random.default_rng(4)
+    model = tt.Model.chain(rng.normal(size=(1500, 4)), rng.normal(size=(4, 4)))
+    ones = tt.count(model, state=1, name="ones")
+    p = tt.profile(model, [ones], threads=threads)
+    assert p.plan.layout.unrolled_bytes
 
     def ask():
-        return d.sample(2, rng=1), p.at(40, 30).assignment
+        fresh = tt.profile(model, [ones], threads=threads)
+        return fresh.scores, fresh.at(700).assignment, p.at(300).assignment, p.max_marginals(200)
 
+    return ask
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer")
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("question", [cut_question, rolling_question])
+def test_signals_at_random_instants(question, threads):
+    ask = question(threads)
     expected, stopped, instants = bits(ask()), 0, random.Random(0)
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
