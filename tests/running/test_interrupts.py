@@ -1,11 +1,10 @@
 """Ctrl-C at any instant: what was interrupted can be asked again, and answers with the same bits."""
 
-import random
-import signal
 from functools import partial
 
 import numpy as np
 import pytest
+from interrupts import bits, interrupted, looks_of, some_looks
 from memory import little, rolled
 
 import tallytree as tt
@@ -16,45 +15,11 @@ from tallytree.kernels import native
 from tallytree.planning.options import PlanOptions
 from tallytree.planning.plan import Plan
 
-MANY = 10**12  # looks for signals: never
-
 
 @pytest.fixture(autouse=True)
 def no_interrupt_is_left():
     yield
     _native.interrupt_at(0)
-
-
-def bits(answer):
-    """Return an answer as bytes: arrays, and lists or tuples of them."""
-    if isinstance(answer, (tuple, list)):
-        return b"|".join(map(bits, answer))
-    return np.asarray(answer).tobytes()
-
-
-def looks_of(work):
-    """Count the looks for signals during some work, one after each piece of it."""
-    _native.interrupt_at(MANY, 0.0)
-    work()
-    return MANY - _native.interrupt_at(0)
-
-
-def interrupted(work, look):
-    """Do some work with an interrupt at a look; say whether it came to that."""
-    _native.interrupt_at(look, 0.0)
-    try:
-        work()
-    except KeyboardInterrupt:
-        return True
-    finally:
-        _native.interrupt_at(0)
-    return False
-
-
-def some_looks(looks, most):
-    """Return the first and the last looks, and some of all others."""
-    ends = {*range(1, 9), *range(looks - 4, looks + 1)}
-    return sorted(n for n in {*ends, *np.linspace(1, looks, most).astype(int).tolist()} if 1 <= n <= looks)
 
 
 def check_usable(make, ask, most=40):
@@ -314,56 +279,3 @@ def test_an_iteration_that_was_broken_off_says_so():
     with pytest.raises(tt.TallytreeError, match=r"interrupted by a KeyboardInterrupt.*start a new one"):
         next(labellings)
     np.testing.assert_array_equal(next(tt.iter_best(model)).assignment, first.assignment)
-
-
-# ---------------------------------------------------------------- signals at random instants
-
-
-def cut_question(threads):
-    """Samples and a labelling from checkpoints."""
-    rng = np.random.default_rng(3)
-    model = tt.Model.chain(rng.normal(size=(120, 3)), rng.normal(size=(3, 3)))
-    statistics = [tt.count(model, state=s, name=f"state{s}") for s in (0, 1)]
-    whole = tt.plan(model, statistics)
-    plan = tt.plan(model, statistics, memory_limit=little(whole, 0.3))
-    assert plan.segments > 1
-    d = tt.distribution(model, statistics, plan=plan, threads=threads)
-    p = tt.profile(model, statistics, plan=plan, threads=threads)
-    return lambda: (d.sample(2, rng=1), p.at(40, 30).assignment)
-
-
-def rolling_question(threads):
-    """A profile, the labellings of some tallies, and max-marginals, of tables that roll."""
-    rng = np.random.default_rng(4)
-    model = tt.Model.chain(rng.normal(size=(1500, 4)), rng.normal(size=(4, 4)))
-    ones = tt.count(model, state=1, name="ones")
-    p = tt.profile(model, [ones], threads=threads)
-    assert p.plan.layout.unrolled_bytes
-
-    def ask():
-        fresh = tt.profile(model, [ones], threads=threads)
-        return fresh.scores, fresh.at(700).assignment, p.at(300).assignment, p.max_marginals(200)
-
-    return ask
-
-
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer")
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("question", [cut_question, rolling_question])
-def test_signals_at_random_instants(question, threads):
-    ask = question(threads)
-    expected, stopped, instants = bits(ask()), 0, random.Random(0)
-    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
-    try:
-        for _ in range(25):
-            try:
-                signal.setitimer(signal.ITIMER_REAL, instants.uniform(1e-4, 0.05))
-                while True:
-                    ask()
-            except KeyboardInterrupt:
-                stopped += 1
-            assert bits(ask()) == expected
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    assert stopped == 25
