@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tallytree.kernels import native
+from tallytree.planning.plan import MODES, tally_limits
+
 PROC = Path("/proc/self/status")
 needs_proc = pytest.mark.skipif(not PROC.exists(), reason=f"reads {PROC}, which is not there")
 
@@ -40,6 +43,17 @@ _MEASURE = """
 def little(plan, share):
     """Return the memory limit that leaves a plan a share of what its tables take."""
     return plan.peak_bytes - (1 - share) * plan.layout.arena_bytes
+
+
+def rolled(plan, segments):
+    """Let the tables of a plan roll, however small: as large ones do, in so many segments on each side."""
+    single = plan.precision == "single"
+    tables = [block.tables for statistic in plan.statistics for block in statistic.blocks]
+    limits = tally_limits(plan.statistics, plan.window)
+    plan.layout = native.Layout(
+        plan.skeleton, tables, *limits, MODES[plan.mode], plan.limit, single, max(segments, 2)
+    )
+    return plan
 
 
 def grown(code, limit=None, timeout=120):

@@ -1,6 +1,7 @@
 // Plans at the border to Python: skeletons, layouts, orders.
 #include "bind/checks.h"
 #include "plan/order.h"
+#include "plan/rolling.h"
 
 #if defined(__GLIBC__)
 #include <malloc.h>
@@ -50,16 +51,19 @@ void give_memory_back() {
 #endif
 }
 
+// In as many segments as are quick, or in so many; in one, but for those that the limit needs.
 PyLayout make_layout(const PySkeleton &skeleton, const std::vector<IntTables> &shifts, const std::vector<Index> &caps,
                      const std::vector<Index> &low, const std::vector<Index> &high, Mode mode, double memory_limit,
-                     bool single) {
+                     bool single, Index segments) {
     auto request = layout_request(*skeleton.skeleton, shifts, caps, low, high, mode, memory_limit);
     if (single) request.lanes = kLanesOf<float>;
     nb::gil_scoped_release release;
     Arena::trim(memory_limit);
-    PyLayout made{std::make_shared<const Layout>(build_layout(skeleton.skeleton, request, kPoll))};
-    if (made.layout->plan_bytes > kLargePlan) give_memory_back();  // of lists that were made on the way
-    return made;
+    auto layout = std::make_shared<Layout>(build_layout(skeleton.skeleton, request, kPoll));
+    if (segments == 0) roll(*layout, memory_limit);
+    if (segments > 1) roll_into(*layout, segments);
+    if (layout->plan_bytes > kLargePlan) give_memory_back();  // of lists that were made on the way
+    return {std::move(layout)};
 }
 
 // ---- reading plans -------------------------------------------------------------------------------------------------
@@ -165,14 +169,16 @@ void bind_layouts(nb::module_ &m) {
             "__init__",
             [](PyLayout *self, const PySkeleton &skeleton, const std::vector<IntTables> &shifts,
                const std::vector<Index> &caps, const std::vector<Index> &low, const std::vector<Index> &high, Mode mode,
-               double memory_limit, bool single) {
-                new (self) PyLayout(make_layout(skeleton, shifts, caps, low, high, mode, memory_limit, single));
+               double memory_limit, bool single, Index segments) {
+                new (self)
+                    PyLayout(make_layout(skeleton, shifts, caps, low, high, mode, memory_limit, single, segments));
             },
             "skeleton"_a, "shifts"_a.noconvert(), "caps"_a, "low"_a, "high"_a, "mode"_a, "memory_limit"_a,
-            "single"_a = false)
+            "single"_a = false, "segments"_a = 0)
         .def_prop_ro("rows", [](const PyLayout &l) { return l.layout->rows; })
         .def_prop_ro("operations", [](const PyLayout &l) { return l.layout->operations; })
         .def_prop_ro("arena_bytes", [](const PyLayout &l) { return l.layout->bytes(l.layout->arena); })
+        .def_prop_ro("unrolled_bytes", [](const PyLayout &l) { return l.layout->bytes(l.layout->unrolled); })
         .def_prop_ro("plan_bytes", [](const PyLayout &l) { return l.layout->plan_bytes; })
         .def_prop_ro("bytes", [](const PyLayout &l) { return l.layout->all_bytes(); })
         .def_prop_ro("answer_bytes", [](const PyLayout &l) { return l.layout->answer_bytes(); })

@@ -13,19 +13,19 @@ namespace {
 struct PyRun {
     std::vector<Tables> tables;  // before the runs: destroyed after them
     std::unique_ptr<Run> run;
-    std::shared_ptr<const Layout> layout;
+    Threads threads;
     std::unique_ptr<Run> whole;  // once every table is needed, if `run` has checkpoints alone
     std::unique_ptr<std::mutex> lock = std::make_unique<std::mutex>();
 
-    // A run that has every table, unless the layout itself has checkpoints.
+    // A run that has every table, if they fit.
     Run &every_table() {
         const std::lock_guard guard(*lock);
-        if (&run->layout() == layout.get()) return *run;
+        if (run->layout().unrolled == 0) return *run;
         if (!whole) {
             const auto scores = run->scores();
-            auto made = std::make_unique<Run>(layout, std::vector(scores.begin(), scores.end()), run->algebra(), 0,
-                                              chosen_kernels);
-            made->upward(kPoll);
+            auto made = std::make_unique<Run>(unrolled(run->layout()), std::vector(scores.begin(), scores.end()),
+                                              run->algebra(), 0, chosen_kernels);
+            made->upward(kPoll, threads);
             whole = std::move(made);
         }
         return *whole;
@@ -38,12 +38,12 @@ PyRun make_run(const PyLayout &layout, std::vector<Tables> tables, AlgebraKind a
     check_prime(algebra, prime);
     if (layout.layout->lanes != kLanes) throw nb::value_error("this layout is for single precision");
     check_threads(threads, grain);
-    PyRun result{std::move(tables), nullptr, layout.layout};
+    PyRun result{std::move(tables), nullptr, {threads, grain}};
     nb::gil_scoped_release release;
-    const bool rolls = !every && algebra == AlgebraKind::MaxPlus && threads == 1;
-    result.run = std::make_unique<Run>(rolls ? rolled(layout.layout) : layout.layout, std::move(blocks), algebra, prime,
-                                       chosen_kernels);
-    result.run->upward(kPoll, {threads, grain});
+    every = every || algebra != AlgebraKind::MaxPlus;
+    result.run = std::make_unique<Run>(every && layout.layout->unrolled > 0 ? unrolled(*layout.layout) : layout.layout,
+                                       std::move(blocks), algebra, prime, chosen_kernels);
+    result.run->upward(kPoll, result.threads);
     return result;
 }
 

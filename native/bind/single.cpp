@@ -1,6 +1,5 @@
 // The border for runs in single precision.
 #include "bind/checks.h"
-#include "plan/rolling.h"
 
 namespace tallytree {
 namespace {
@@ -16,8 +15,7 @@ PySingleRun make_run(const PyLayout &layout, std::vector<Tables> tables, std::in
     check_threads(threads, grain);
     PySingleRun result{std::move(tables), nullptr};
     nb::gil_scoped_release release;
-    result.run = std::make_unique<SingleRun>(threads > 1 ? layout.layout : rolled(layout.layout), std::move(blocks),
-                                             AlgebraKind::MaxPlus, 0, chosen_kernels);
+    result.run = std::make_unique<SingleRun>(layout.layout, std::move(blocks), AlgebraKind::MaxPlus, 0, chosen_kernels);
     result.run->upward(kPoll, {threads, grain});
     return result;
 }

@@ -90,7 +90,9 @@ struct Layout {
     std::vector<Index> prefix;                       // per stretch, prefix_size values
 
     std::vector<Index> segment_begin;  // steps of each segment; tables inside one share memory with others
+    std::vector<Index> side_begin{0};  // segments of each side, which shares memory with no other (see rolling.h)
     Index arena = 0;                   // numbers
+    Index unrolled = 0;                // of an arena for every table; 0 if this one is, or where that does not fit
     double operations = 0;
     Index plan_bytes = 0;  // tables, steps, stretches and pairs
     Index scratch = 0;     // numbers: local tables and padded operands

@@ -61,4 +61,15 @@ void find_needed_cells(const Layout &layout, Index segment, std::span<const Tabl
     }
 }
 
+double operations_of(const Layout &layout, Range tables, std::span<const Range> needed) {
+    double operations = 0;
+    for (Index t = tables.first; t < tables.last; t++) {
+        const auto &table = layout.tables[t];
+        if (!table.checkpoint && !needed[t].empty())
+            operations += layout.steps[t].operations * static_cast<double>(needed[t].last - needed[t].first) /
+                          static_cast<double>(layout.length[table.stretches_begin]);
+    }
+    return operations;
+}
+
 }  // namespace tallytree

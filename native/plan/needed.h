@@ -18,4 +18,7 @@ bool knows_needed_cells(const Layout &layout);
 void find_needed_cells(const Layout &layout, Index segment, std::span<const TableCell> wanted,
                        std::vector<Range> &needed);
 
+// The operations of computing these cells of some tables, but for checkpoints.
+double operations_of(const Layout &layout, Range tables, std::span<const Range> needed);
+
 }  // namespace tallytree

@@ -112,23 +112,11 @@ class Placement {
         return numbers + 2 * pointers * step.gone.count * l_.tables[step.a].stretches;
     }
 
-    void cut(Index segments) {
-        const Index n = static_cast<Index>(l_.tables.size());
-        double total = 0, sum = 0;
-        for (const auto &table : l_.tables) total += static_cast<double>(table.size);
-        l_.segment_begin.assign(1, 0);
-        std::vector<Index> segment_of(n);
-        for (Index t = 0; t < n; t++) {
-            if (sum >= total * static_cast<double>(l_.segment_begin.size()) / static_cast<double>(segments) &&
-                static_cast<Index>(l_.segment_begin.size()) < segments)
-                l_.segment_begin.push_back(t);
-            segment_of[t] = static_cast<Index>(l_.segment_begin.size()) - 1;
-            sum += static_cast<double>(l_.tables[t].size);
-        }
-        l_.segment_begin.push_back(n);
+    void cut(Index segments, Index side = kNoLimit) {
+        const auto segment_of = begin_segments(segments, side);
         Index kept = 0;
         std::vector<Index> used(l_.segment_begin.size(), 0);
-        for (Index t = 0; t < n; t++) {
+        for (std::size_t t = 0; t < l_.tables.size(); t++) {
             auto &table = l_.tables[t];
             const auto consumer = skeleton_.consumer[t];
             table.checkpoint = consumer < 0 || segment_of[consumer] != segment_of[t];
@@ -136,12 +124,37 @@ class Placement {
             table.base = cursor;
             cursor += padded(table.size);
         }
-        for (auto &table : l_.tables)
-            if (!table.checkpoint) table.base += kept;
-        l_.arena = kept + *std::max_element(used.begin(), used.end());
+        l_.arena = kept;
+        for (std::size_t i = 0; i < l_.side_begin.size(); i++) {
+            const Index first = l_.side_begin[i];
+            const Index last = i + 1 < l_.side_begin.size() ? l_.side_begin[i + 1] : std::ssize(used) - 1;
+            for (Index t = l_.segment_begin[first]; t < l_.segment_begin[last]; t++)
+                if (!l_.tables[t].checkpoint) l_.tables[t].base += l_.arena;
+            l_.arena += *std::max_element(used.begin() + first, used.begin() + last);
+        }
     }
 
   private:
+    // Segments of about equal size, one of which begins at the other side; returns those of the steps.
+    std::vector<Index> begin_segments(Index segments, Index side) {
+        double total = 0, sum = 0;
+        for (const auto &table : l_.tables) total += static_cast<double>(table.size);
+        l_.segment_begin.assign(1, 0);
+        l_.side_begin.assign(1, 0);
+        std::vector<Index> segment_of;
+        for (Index t = 0, cuts = 1; t < std::ssize(l_.tables); t++) {
+            const bool full =
+                cuts < segments && sum >= total * static_cast<double>(cuts) / static_cast<double>(segments);
+            if (full) cuts++;
+            if (full || t == side) l_.segment_begin.push_back(t);
+            segment_of.push_back(std::ssize(l_.segment_begin) - 1);
+            if (t == side) l_.side_begin.push_back(segment_of.back());
+            sum += static_cast<double>(l_.tables[t].size);
+        }
+        l_.segment_begin.push_back(std::ssize(l_.tables));
+        return segment_of;
+    }
+
     Index padded(Index n) const { return round_up(n, l_.lanes); }
     double bytes(Index numbers) const { return static_cast<double>(numbers) * static_cast<double>(l_.bytes(1)); }
 
@@ -154,7 +167,7 @@ class Placement {
 
 void place_stretches(Layout &layout) { Placement(layout).place_stretches(); }
 void place_rows(Layout &layout, std::int32_t t, std::int32_t consumer) { Placement(layout).place_rows(t, consumer); }
-void cut_tables(Layout &layout, Index segments) { Placement(layout).cut(segments); }
+void cut_tables(Layout &layout, Index segments, Index side) { Placement(layout).cut(segments, side); }
 void place_tables(Layout &layout, double memory_limit) { Placement(layout).place_tables(memory_limit); }
 
 }  // namespace tallytree

@@ -12,8 +12,8 @@ void place_rows(Layout &layout, std::int32_t t, std::int32_t consumer);
 // Fills in the places of tables whose sizes are known. Throws BudgetExceeded where no arrangement fits.
 void place_tables(Layout &layout, double memory_limit);
 
-// The same with a given number of segments.
-void cut_tables(Layout &layout, Index segments);
+// The same with a given number of segments, and one more that begins at a step: from there on, they share other memory.
+void cut_tables(Layout &layout, Index segments, Index side = kNoLimit);
 
 [[noreturn]] void throw_budget(std::int32_t step, double bytes);
 

@@ -100,16 +100,24 @@ RunOf<Real>::RunOf(std::shared_ptr<const Layout> layout, std::vector<TableBlock<
       kernels_(kernels),
       arena_(layout_->bytes(layout_->arena), std::move(used)) {}
 
+// Of some cells of a segment, grains from which on threads are worth their start.
+constexpr double kShared = 32;
+
+template <class Real>
+double RunOf<Real>::operations_needed(Index segment) const {
+    return operations_of(*layout_, {layout_->segment_begin[segment], layout_->segment_begin[segment + 1]}, needed_);
+}
+
 template <class Real>
 template <class Algebra>
-void RunOf<Real>::run_segment(Algebra &algebra, Index segment, const Poll &poll, bool again) {
+void RunOf<Real>::run_segments(Algebra &algebra, Range segments, const Poll &poll, bool again) {
     std::vector<std::int32_t> steps;
-    for (Index t = layout_->segment_begin[segment]; t < layout_->segment_begin[segment + 1];
-         t += skeleton_.steps[t].together)
+    const Index last = layout_->segment_begin[segments.last];
+    for (Index t = layout_->segment_begin[segments.first]; t < last; t += skeleton_.steps[t].together)
         if (!again || (!layout_->tables[t].checkpoint && !needed(static_cast<std::int32_t>(t)).empty()))
             steps.push_back(static_cast<std::int32_t>(t));
-    loaded_ = -1;  // until all of it is there: an interrupt leaves tables of two segments in the same memory
-    if (threads_.count > 1) {
+    loaded_ = -1;  // until all of them are there: an interrupt leaves tables of two segments in the same memory
+    if (threads_.count > 1 && (!some_needed_ || operations_needed(segments.first) >= kShared * threads_.grain)) {
         run_together(algebra, steps, poll);
     } else {
         const TableRounding<Real> rounding;
@@ -118,7 +126,7 @@ void RunOf<Real>::run_segment(Algebra &algebra, Index segment, const Poll &poll,
         if (!again && rounding.overflowed()) overflowed_ = true;
     }
     native_steps_ += static_cast<Index>(steps.size());
-    loaded_ = segment;
+    loaded_ = segments.last - 1;
 }
 
 template <class Real>
@@ -137,7 +145,7 @@ void RunOf<Real>::run_together(const Algebra &algebra, std::span<const std::int3
             member.up.emplace(*this, worker.poll);
         }
         member.up->step(member.algebra, t, part);
-        if (needed_.empty() && rounding.overflowed()) overflowed_ = true;
+        if (!some_needed_ && rounding.overflowed()) overflowed_ = true;
     };
     work_together(*layout_, steps, threads_, work, poll);
 }
@@ -166,17 +174,15 @@ template <class Real>
 void RunOf<Real>::upward(const Poll &poll, Threads threads) {
     threads_ = threads;
     const Poll usual = outside_tables<Real>(poll);
-    with_algebra([&](auto &algebra) {
-        for (Index segment = 0; segment + 1 < static_cast<Index>(layout_->segment_begin.size()); segment++)
-            run_segment(algebra, segment, usual, false);
-    });
+    with_algebra(
+        [&](auto &algebra) { run_segments(algebra, {0, std::ssize(layout_->segment_begin) - 1}, usual, false); });
 }
 
 template <class Real>
 void RunOf<Real>::load_segment(Index segment, const Poll &poll) {
     if (segment == loaded_) return;
     const Poll usual = outside_tables<Real>(poll);
-    with_algebra([&](auto &algebra) { run_segment(algebra, segment, usual, true); });
+    with_algebra([&](auto &algebra) { run_segments(algebra, {segment, segment + 1}, usual, true); });
 }
 
 // What such tables hold besides is nobody's, so that the next one who comes has them computed again.
@@ -186,8 +192,9 @@ void RunOf<Real>::load_segment(Index segment, std::span<const TableCell> wanted,
     if (!knows_needed_cells(*layout_)) return load_segment(segment, poll);
     needed_.resize(layout_->tables.size());
     find_needed_cells(*layout_, segment, wanted, needed_);
+    some_needed_ = true;
     const auto whole = [this] {
-        needed_.clear();
+        some_needed_ = false;
         loaded_ = -1;
     };
     try {

@@ -94,7 +94,7 @@ class RunOf {
     const Layout &layout() const { return *layout_; }
     Real *memory() const { return static_cast<Real *>(arena_.data()); }
     // Which cells of a stretch are computed: all, unless tables are computed again for some.
-    Range needed(std::int32_t t) const { return needed_.empty() ? Lot::kAll : needed_[t]; }
+    Range needed(std::int32_t t) const { return some_needed_ ? needed_[t] : Lot::kAll; }
     Real *row(std::int32_t t, Index state) const {
         const auto &table = layout_->tables[t];
         return memory() + table.base + state * table.stride;
@@ -116,11 +116,13 @@ class RunOf {
 
     template <class Action>
     void with_algebra(Action action) const;
+    // Of segments that come one after the other; if `again`, what is there no longer.
     template <class Algebra>
-    void run_segment(Algebra &algebra, Index segment, const Poll &poll, bool again);
+    void run_segments(Algebra &algebra, Range segments, const Poll &poll, bool again);
     template <class Algebra>
     void run_together(const Algebra &algebra, std::span<const std::int32_t> steps, const Poll &poll);
     void load_segment(Index segment, const Poll &poll);
+    double operations_needed(Index segment) const;
     // The same for the cells alone that lead to some cells of the segment's tables, and of later ones.
     void load_segment(Index segment, std::span<const TableCell> wanted, const Poll &poll);
     void local_scores(std::int32_t step, const std::int64_t *assignment, std::vector<double> &scores) const;
@@ -132,8 +134,9 @@ class RunOf {
     std::uint64_t prime_;
     const MaxPlusKernels *kernels_;
     Arena arena_;
-    Index loaded_ = -1;  // the segment whose tables are in memory
-    std::vector<Range> needed_;
+    Index loaded_ = -1;          // the segment whose tables are in memory
+    std::vector<Range> needed_;  // per table, while some cells of a segment are computed again
+    bool some_needed_ = false;
     Index native_steps_ = 0;
     std::atomic<bool> overflowed_{false};
     Threads threads_;

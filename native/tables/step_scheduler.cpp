@@ -16,52 +16,97 @@ constexpr Index kPartsEach = 4;                            // parts of a large s
 constexpr auto kHope = std::chrono::microseconds(100);     // before a thread without work goes to sleep
 constexpr auto kPatience = std::chrono::milliseconds(20);  // between two looks for signals
 
-// The steps in tasks: a step with much work in it or below it, and the small subtrees that hang from it.
+// The steps in tasks: a step with much work in it or below it, and the small subtrees of its segment that hang from it.
 struct Tasks {
     std::vector<double> weight;        // per step, zero for those that are not to be computed
     std::vector<std::int32_t> owner;   // per step, the step whose task it belongs to
-    std::vector<Index> pending;        // per step with a task: tasks that it waits for
+    std::vector<Index> pending;        // per step with a task: tasks that it waits for, and one for the segment before
     Ragged<std::int32_t> smaller;      // per step: those that its task computes before it
     std::vector<std::int32_t> leaves;  // tasks that wait for nothing, those far from the end first
+    std::vector<Index> segment_of;     // per step
+    std::vector<Index> unfinished;     // per segment: tasks
     Index count = 0;
 
-    Tasks(const Layout &layout, std::span<const std::int32_t> steps, double grain)
-        : weight(layout.steps.size(), 0), owner(layout.steps.size(), -1), pending(layout.steps.size(), 0) {
-        const Skeleton &skeleton = *layout.skeleton;
-        std::vector<double> below(weight.size(), 0), above(weight.size(), 0);
-        for (auto t : steps) {
-            const auto &table = layout.tables[t];
-            weight[t] = layout.steps[t].operations + static_cast<double>(table.size) + 500;
-            below[t] = weight[t];
-            for (auto input : {skeleton.steps[t].a, skeleton.steps[t].b})
-                if (input >= 0) below[t] += below[input];
-        }
-        for (auto i = steps.size(); i-- > 0;) {
-            const auto t = steps[i], consumer = skeleton.consumer[t];
-            const bool last = consumer < 0 || weight[consumer] == 0;
-            owner[t] = last || below[t] > grain ? t : owner[consumer];
-            above[t] = weight[t] + (last ? 0 : above[consumer]);
-            if (owner[t] == t && !last) pending[owner[consumer]]++;
-        }
-        gather(steps);
-        std::stable_sort(leaves.begin(), leaves.end(), [&](auto x, auto y) { return above[x] > above[y]; });
-    }
+    Tasks(const Layout &layout, std::span<const std::int32_t> steps, double grain);
+
+    // Notes that a task is finished; true if tasks of the next segment have become leaves.
+    bool finish(std::int32_t t);
 
   private:
-    void gather(std::span<const std::int32_t> steps) {
-        std::vector<Index> size(weight.size() + 1, 0);
-        for (auto t : steps) {
-            if (owner[t] != t) size[owner[t] + 1]++;
-            else count++;
-            if (owner[t] == t && pending[t] == 0) leaves.push_back(t);
-        }
-        std::partial_sum(size.begin(), size.end(), size.begin());
-        smaller.begin = size;
-        smaller.data.resize(size.back());
-        for (auto t : steps)
-            if (owner[t] != t) smaller.data[size[owner[t]]++] = t;
-    }
+    bool begins_side(Index segment) const;
+    void wait_for_segments(std::span<const std::int32_t> steps);
+    void gather(std::span<const std::int32_t> steps);
+
+    const Layout &layout_;
 };
+
+Tasks::Tasks(const Layout &layout, std::span<const std::int32_t> steps, double grain)
+    : weight(layout.steps.size(), 0),
+      owner(layout.steps.size(), -1),
+      pending(layout.steps.size(), 0),
+      segment_of(layout.steps.size()),
+      unfinished(layout.segment_begin.size(), 0),
+      layout_(layout) {
+    const Skeleton &skeleton = *layout.skeleton;
+    std::vector<double> below(weight.size(), 0), above(weight.size(), 0);
+    for (Index segment = 0; segment + 1 < std::ssize(layout.segment_begin); segment++)
+        std::fill(segment_of.begin() + layout.segment_begin[segment],
+                  segment_of.begin() + layout.segment_begin[segment + 1], segment);
+    for (auto t : steps) {
+        const auto &table = layout.tables[t];
+        weight[t] = layout.steps[t].operations + static_cast<double>(table.size) + 500;
+        below[t] = weight[t];
+        for (auto input : {skeleton.steps[t].a, skeleton.steps[t].b})
+            if (input >= 0) below[t] += below[input];
+    }
+    for (auto i = steps.size(); i-- > 0;) {
+        const auto t = steps[i], consumer = skeleton.consumer[t];
+        const bool last = consumer < 0 || weight[consumer] == 0;
+        const bool apart = last || segment_of[consumer] != segment_of[t];
+        owner[t] = apart || below[t] > grain ? t : owner[consumer];
+        above[t] = weight[t] + (last ? 0 : above[consumer]);
+        if (owner[t] == t && !last) pending[owner[consumer]]++;
+    }
+    wait_for_segments(steps);
+    gather(steps);
+    std::stable_sort(leaves.begin(), leaves.end(), [&](auto x, auto y) { return above[x] > above[y]; });
+}
+
+bool Tasks::finish(std::int32_t t) {
+    const Index next = segment_of[t] + 1;
+    if (--unfinished[next - 1] > 0 || unfinished[next] == 0 || begins_side(next)) return false;
+    const std::size_t before = leaves.size();
+    for (Index i = layout_.segment_begin[next]; i < layout_.segment_begin[next + 1]; i++)
+        if (owner[i] == i && --pending[i] == 0) leaves.push_back(static_cast<std::int32_t>(i));
+    return leaves.size() > before;
+}
+
+bool Tasks::begins_side(Index segment) const {
+    return std::find(layout_.side_begin.begin(), layout_.side_begin.end(), segment) != layout_.side_begin.end();
+}
+
+void Tasks::wait_for_segments(std::span<const std::int32_t> steps) {
+    for (auto t : steps)
+        if (owner[t] == t) unfinished[segment_of[t]]++;
+    for (auto t : steps) {
+        const Index segment = segment_of[t];
+        if (owner[t] == t && !begins_side(segment) && unfinished[segment - 1] > 0) pending[t]++;
+    }
+}
+
+void Tasks::gather(std::span<const std::int32_t> steps) {
+    std::vector<Index> size(weight.size() + 1, 0);
+    for (auto t : steps) {
+        if (owner[t] != t) size[owner[t] + 1]++;
+        else count++;
+        if (owner[t] == t && pending[t] == 0) leaves.push_back(t);
+    }
+    std::partial_sum(size.begin(), size.end(), size.begin());
+    smaller.begin = size;
+    smaller.data.resize(size.back());
+    for (auto t : steps)
+        if (owner[t] != t) smaller.data[size[owner[t]]++] = t;
+}
 
 class Team {
   public:
@@ -103,7 +148,8 @@ class Team {
             guard.unlock();
             for (auto small : tasks_.smaller[t]) work_(worker, small, {});
             compute(worker, t, guard);
-            if (--left_ == 0) announce();
+            const bool more = tasks_.finish(t);
+            if (--left_ == 0 || more) announce();
             const auto consumer = skeleton_.consumer[t];
             const bool last = consumer < 0 || tasks_.weight[consumer] == 0;
             t = last ? -1 : tasks_.owner[consumer];

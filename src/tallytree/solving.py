@@ -245,7 +245,7 @@ def distribution(
     >>> d.probabilities, d.counts
     (array([0.25, 0.5 , 0.25]), (1, 2, 1))
     """
-    chosen = read_options(options, "distribution", single=False)
+    chosen = read_options(options, "distribution", single=False).with_every_table()
     query = ask(model, statistics, None, fixed, allowed)
     return engine_of(model).distribution(query, _planned(query, plan, chosen), chosen.run)
 

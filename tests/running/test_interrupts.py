@@ -1,12 +1,11 @@
 """Ctrl-C at any instant: what was interrupted can be asked again, and answers with the same bits."""
 
-import random
-import signal
 from functools import partial
 
 import numpy as np
 import pytest
-from memory import little
+from interrupts import bits, interrupted, looks_of, some_looks
+from memory import little, rolled
 
 import tallytree as tt
 from tallytree import _native
@@ -16,45 +15,11 @@ from tallytree.kernels import native
 from tallytree.planning.options import PlanOptions
 from tallytree.planning.plan import Plan
 
-MANY = 10**12  # looks for signals: never
-
 
 @pytest.fixture(autouse=True)
 def no_interrupt_is_left():
     yield
     _native.interrupt_at(0)
-
-
-def bits(answer):
-    """Return an answer as bytes: arrays, and lists or tuples of them."""
-    if isinstance(answer, (tuple, list)):
-        return b"|".join(map(bits, answer))
-    return np.asarray(answer).tobytes()
-
-
-def looks_of(work):
-    """Count the looks for signals during some work, one after each piece of it."""
-    _native.interrupt_at(MANY, 0.0)
-    work()
-    return MANY - _native.interrupt_at(0)
-
-
-def interrupted(work, look):
-    """Do some work with an interrupt at a look; say whether it came to that."""
-    _native.interrupt_at(look, 0.0)
-    try:
-        work()
-    except KeyboardInterrupt:
-        return True
-    finally:
-        _native.interrupt_at(0)
-    return False
-
-
-def some_looks(looks, most):
-    """Return the first and the last looks, and some of all others."""
-    ends = {*range(1, 9), *range(looks - 4, looks + 1)}
-    return sorted(n for n in {*ends, *np.linspace(1, looks, most).astype(int).tolist()} if 1 <= n <= looks)
 
 
 def check_usable(make, ask, most=40):
@@ -87,6 +52,17 @@ def planned(segments=1, states=3, **options):
 def run_of(algebra=native.MAX_PLUS, prime=0, segments=1, threads=1, **options):
     model, plan = planned(segments, **options)
     return native.Run(plan.layout, [b.tables for b in model.blocks], algebra, prime, threads, 1.0)
+
+
+def rolling(threads=1, precision="double"):
+    rng = np.random.default_rng(0)
+    model = tt.Model.chain(rng.normal(size=(60, 3)), rng.normal(size=(3, 3)))
+    options = PlanOptions(layout="rows", precision=precision)
+    plan = rolled(Plan(model, [tt.count(model, state=1, name="ones")], options), 8)
+    tables = [block.tables for block in model.blocks]
+    if precision == "single":
+        return native.SingleRun(plan.layout, tables, threads, 1.0)
+    return native.Run(plan.layout, tables, native.MAX_PLUS, 0, threads, 1.0)
 
 
 def single_run(threads=1):
@@ -187,6 +163,9 @@ QUESTIONS = {
     "decoding from checkpoints": (partial(run_of, segments=2), decoded),
     "decoding from checkpoints of cells": (partial(run_of, segments=2, layout="cells", states=24), decoded),
     "decoding from checkpoints on two threads": (partial(run_of, segments=2, threads=2), decoded),
+    "decoding rolling tables": (rolling, decoded),
+    "decoding rolling tables on two threads": (partial(rolling, 2), decoded),
+    "decoding rolling tables in single precision": (partial(rolling, 2, "single"), decoded),
     "decoding in single precision": (single_run, decoded),
     "decoding in single precision on two threads": (partial(single_run, 2), decoded),
     "sampling": (partial(run_of, native.LOG_SUM_EXP), sampled),
@@ -218,6 +197,23 @@ def test_an_object_answers_as_if_nothing_had_happened(name):
     check_usable(*QUESTIONS[name])
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.sanitize
+def test_all_tables_of_a_rolling_run_can_be_asked_for_again(threads):
+    """They are computed once: every interrupt before that must leave the run as it was."""
+
+    def ask(run):
+        return run.downward(np.zeros(len(run.values))), decoded(run)
+
+    expected, looks = bits(ask(rolling())), looks_of(lambda: ask(rolling(threads)))
+    happened = 0
+    for look in some_looks(looks, 40):
+        run = rolling(threads)
+        happened += interrupted(partial(ask, run), look)
+        assert bits(ask(run)) == expected
+    assert happened > 4
+
+
 MADE = {
     "max-plus": run_of,
     "max-plus on two threads": partial(run_of, threads=2),
@@ -227,6 +223,8 @@ MADE = {
     "counting on two threads": partial(run_of, native.COUNTING, 97, threads=2),
     "cells": partial(run_of, layout="cells"),
     "checkpoints": partial(run_of, segments=2),
+    "rolling tables": rolling,
+    "rolling tables on two threads": partial(rolling, 2),
     "single precision": single_run,
     "trees": chart,
     "sums of trees": partial(chart, tt.parsing.distribution),
@@ -281,38 +279,3 @@ def test_an_iteration_that_was_broken_off_says_so():
     with pytest.raises(tt.TallytreeError, match=r"interrupted by a KeyboardInterrupt.*start a new one"):
         next(labellings)
     np.testing.assert_array_equal(next(tt.iter_best(model)).assignment, first.assignment)
-
-
-# ---------------------------------------------------------------- signals at random instants
-
-
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer")
-@pytest.mark.parametrize("threads", [1, 2])
-def test_signals_at_random_instants(threads):
-    rng = np.random.default_rng(3)
-    model = tt.Model.chain(rng.normal(size=(120, 3)), rng.normal(size=(3, 3)))
-    statistics = [tt.count(model, state=s, name=f"state{s}") for s in (0, 1)]
-    whole = tt.plan(model, statistics)
-    plan = tt.plan(model, statistics, memory_limit=little(whole, 0.3))
-    assert plan.segments > 1
-    d = tt.distribution(model, statistics, plan=plan, threads=threads)
-    p = tt.profile(model, statistics, plan=plan, threads=threads)
-
-    def ask():
-        return d.sample(2, rng=1), p.at(40, 30).assignment
-
-    expected, stopped, instants = bits(ask()), 0, random.Random(0)
-    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
-    try:
-        for _ in range(25):
-            try:
-                signal.setitimer(signal.ITIMER_REAL, instants.uniform(1e-4, 0.05))
-                while True:
-                    ask()
-            except KeyboardInterrupt:
-                stopped += 1
-            assert bits(ask()) == expected
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    assert stopped == 25

@@ -131,7 +131,7 @@ class Profile(GraphTable, TallyTable[Solution]):
         Yields the scores of a batch, according to the messages, and a function that returns the solution at a
         position of the batch.
         """
-        rows, budget = self.rows_where(where), Budget(self.plan.limit, self.plan.peak_bytes)
+        rows, budget = self.rows_where(where), Budget(self.plan.limit, self.plan.every_table_bytes)
         for batch in batches(self._found(rows, budget)):
             yield batch[0], partial(self._made, rows, batch)
 

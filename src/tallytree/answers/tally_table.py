@@ -198,7 +198,7 @@ class TallyTable(RootTable, Generic[Answer]):
         1.0 [1 0]
         0.0 [0 0]
         """
-        rows, budget = self.rows_where(where), Budget(self.plan.limit, self.plan.peak_bytes)
+        rows, budget = self.rows_where(where), Budget(self.plan.limit, self.plan.every_table_bytes)
         if objective is None:
             ranking = self._search(rows, budget)
         else:

@@ -279,6 +279,7 @@ def plan_json(plan: Plan, speed: Speed) -> dict[str, Any]:
         "operations": plan.operations,
         "seconds": speed.seconds(plan),
         "peak_bytes": plan.peak_bytes,
+        "every_table_bytes": plan.every_table_bytes,
         "memory_limit": plan.limit,
         "segments": plan.segments,
         "precision": plan.precision,

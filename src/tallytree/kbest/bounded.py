@@ -61,11 +61,11 @@ def _within(
     query: Query[Statistic], ends: Ends, budget: float, count: int, options: Options
 ) -> list[Solution]:
     """Return the best labellings that only use states within a budget."""
-    asked = without_states(query, ends.kept(budget))
+    asked, options = without_states(query, ends.kept(budget)), options.with_every_table()
     plan = plan_graph(asked, options.plan)
     check_operations(plan, options.operation_limit)
     evidence = PrunedEvidence(plan.price, ends, budget)
-    best = islice(Profile(asked, plan, options.with_every_table().run).ranked(keep=True), count)
+    best = islice(Profile(asked, plan, options.run).ranked(keep=True), count)
     return [_resting_on(evidence, solution) for solution in best]
 
 

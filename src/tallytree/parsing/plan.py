@@ -186,6 +186,11 @@ class TreePlan:
         """The peak memory."""
         return max(self.layout.bytes + self.live.kept_bytes, self.live.peak_bytes)
 
+    @property
+    def every_table_bytes(self) -> int:
+        """The same if all tables are needed: they are always kept."""
+        return self.peak_bytes
+
     def __reduce__(self) -> tuple[Any, ...]:
         options = self.options._replace(memory_limit=self.limit)
         return _restored, (self.shape, self.live, options, self.window)  # the layout is recomputed

@@ -37,6 +37,9 @@ class PlanOptions(NamedTuple):
         The precision of the tables.
     beside : float
         Bytes of the limit that the caller uses itself.
+    every_table : bool
+        Whether all tables will be needed, as for probabilities and labellings in order. If not, large
+        tables may share memory in the cache, even if all of them fit.
     """
 
     order: Order | None = None
@@ -44,6 +47,7 @@ class PlanOptions(NamedTuple):
     layout: LayoutName = "auto"
     precision: Precision = "double"
     beside: float = 0.0
+    every_table: bool = False
 
     @property
     def limit(self) -> float:
@@ -89,7 +93,8 @@ class Options(NamedTuple):
 
     def with_every_table(self) -> Options:
         """Return the same options for a run that keeps all tables."""
-        return self._replace(run=self.run._replace(every_table=True))
+        plan, run = self.plan._replace(every_table=True), self.run._replace(every_table=True)
+        return self._replace(plan=plan, run=run)
 
 
 _DEFAULTS = Options()

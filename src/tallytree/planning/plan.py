@@ -15,23 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree import html
 from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
 from tallytree.model.model import Model
-from tallytree.planning.budget import (
-    WIDE,
-    advice,
-    listed,
-    readable_bytes,
-    readable_count,
-    threads_for,
-)
+from tallytree.planning.budget import WIDE, advice, readable_bytes, threads_for
 from tallytree.planning.carried import Window, window_ends
 from tallytree.planning.options import PlanOptions
 from tallytree.planning.orders import skeleton
 from tallytree.planning.precision import Precision
 from tallytree.planning.price import Price, Shape
+from tallytree.planning.printed import printed, shown
 from tallytree.planning.program import Step, step_at, steps
 from tallytree.planning.search_price import SearchPrice, search_price
 from tallytree.statistics.statistic import Statistic
@@ -63,9 +56,14 @@ class Plan:
     peak_bytes : int
         The peak memory, without that of the model: the program and its lists, tables, scratch
         memory, and the copy of the last table.
+    every_table : bool
+        Whether all tables fit, so that there can be max-marginals and labellings in order.
+    every_table_bytes : int
+        The peak memory once all tables are needed.
     segments : int
         1 if decoding keeps all tables; otherwise the number of segments that are recomputed from
-        checkpoints while decoding.
+        checkpoints while decoding, as far as a labelling needs them. Tables that do not fit are cut into
+        segments, and large tables that are faster to compute in the cache.
     precision : {"double", "single"}
         The precision of the tables.
     search : SearchPrice or None
@@ -106,7 +104,8 @@ class Plan:
         limits = tally_limits(self.statistics, window)
         try:
             single, room = self.precision == "single", self.limit - self.options.beside
-            return native.Layout(self.skeleton, tables, *limits, mode, room, single)
+            segments = 1 if self.options.every_table else 0  # 0: as many as make it fast
+            return native.Layout(self.skeleton, tables, *limits, mode, room, single, segments)
         except native.BudgetExceededError as error:
             raise self._too_large(error) from None
 
@@ -170,6 +169,26 @@ class Plan:
         return self._least_bytes + (self.threads() - 1) * self.layout.scratch_bytes
 
     @property
+    def every_table(self) -> bool:
+        """Whether all tables fit, which max-marginals and labellings in order need."""
+        return self.segments == 1 or self.layout.unrolled_bytes > 0
+
+    @property
+    def every_table_bytes(self) -> int:
+        """The peak memory once all tables are needed, beside those of the first pass."""
+        return self.peak_bytes + self._unrolled_bytes
+
+    @property
+    def table_bytes(self) -> int:
+        """The memory of all tables, or of those that are kept if not all of them fit."""
+        return self.layout.unrolled_bytes or self.layout.arena_bytes
+
+    @property
+    def _unrolled_bytes(self) -> int:
+        """The memory of all tables if the first pass does not keep them: they have lists of their own."""
+        return self.layout.unrolled_bytes and self.layout.unrolled_bytes + self.layout.plan_bytes
+
+    @property
     def kept_bytes(self) -> int:
         """The memory of the plan itself: the program and its lists, and the tables of the statistics."""
         tables = sum([block.tables.nbytes for s in self.statistics for block in s.blocks])
@@ -185,8 +204,8 @@ class Plan:
         threads = threads_for(self.operations, wanted)
         if threads == 1:
             return 1
-        each = max(self.layout.scratch_bytes, 1)
-        return max(1, min(threads, 1 + int(max(self.limit - self._least_bytes, 0) // each)))
+        each, least = max(self.layout.scratch_bytes, 1), self._least_bytes + self._unrolled_bytes
+        return max(1, min(threads, 1 + int(max(self.limit - least, 0) // each)))
 
     @property
     def price(self) -> Price:
@@ -259,52 +278,11 @@ class Plan:
         return _restored, (self._shape, self.statistics, options, self.window)
 
     def __str__(self) -> str:
-        costliest = self.layout.costliest
-        memory = f"{readable_bytes(self.peak_bytes)} at the peak (limit {readable_bytes(self.limit)})"
-        if self.precision == "single":
-            memory += ", single precision"
-        lines = [
-            f"plan for {self.skeleton.variables} variables and {listed(self.names)}",
-            f"  width τ = {self.width}, degree ν = {self.degree}, tallies R = {self.tallies:,} ({self.mode})",
-            f"  {self.skeleton.step_count:,} steps, {readable_count(self.operations)} add-max operations",
-            f"  {memory}; decoding keeps {self.kept}",
-        ]
-        if self.pruned is None:
-            lines.append("  the constraint makes it fit: all tallies would exceed the limit")
-        elif self.pruned:
-            total = self.pruned + int(self.tables[:, 2].sum())
-            lines.append(f"  the constraint rules out {self.pruned:,} of {total:,} tallies in all tables")
-        if costliest >= 0:
-            share = self.layout.step_operations[costliest] / max(self.operations, 1)
-            states, _, tallies = self.tables[costliest][:3].tolist()
-            step = step_at(self.skeleton, costliest)
-            lines.append(
-                f"  costliest step: {step}: {states:,} states x {tallies:,} tallies, "
-                f"{share:.0%} of the operations"
-            )
-        if self.search is not None:
-            lines.append(f"  one question by bounds: {self.search}")
-        return "\n".join(lines)
+        return printed(self)
 
     def _repr_html_(self) -> str:
         """Show the cost in a notebook."""
-        return html.described(
-            f"Plan for {len(self.order)} variables and {listed(self.names)}",
-            [
-                ("width τ", self.width),
-                ("degree ν", self.degree),
-                ("tallies R", f"{self.tallies:,} ({self.mode})"),
-                ("steps", f"{len(self.steps):,}"),
-                ("add-max operations", readable_count(self.operations)),
-                (
-                    "memory at the peak",
-                    f"{readable_bytes(self.peak_bytes)} (limit {readable_bytes(self.limit)})",
-                ),
-                ("decoding keeps", self.kept),
-                ("precision", self.precision),
-                *([] if self.search is None else [("one question by bounds", str(self.search))]),
-            ],
-        )
+        return shown(self)
 
     def __repr__(self) -> str:
         return (

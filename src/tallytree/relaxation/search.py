@@ -277,7 +277,7 @@ class Search:
 
     def _look_through(self) -> None:
         """Examine labellings in order of dual value: later ones cannot have a larger value."""
-        if self.best is None or self.plan.segments > 1 or not self.limits.candidates:
+        if self.best is None or not self.plan.every_table or not self.limits.candidates:
             return
         point, allowance = self.best, self.best.allowance
         priced = folded(self.model, self.model.blocks, self.ranges, point.multipliers)

@@ -61,9 +61,9 @@ def pass_downward(
     if isinstance(messages, ReferenceRun):
         return messages.downward(weights)
     assert isinstance(messages, native.Run)
-    if plan.segments > 1 or plan.peak_bytes + plan.layout.arena_bytes > plan.limit:
+    if not plan.every_table or plan.every_table_bytes + plan.table_bytes > plan.limit:
         raise BudgetError(
-            f"marginals keep every table twice, {2 * plan.layout.arena_bytes:,} bytes; the limit is "
+            f"marginals keep every table twice, {2 * plan.table_bytes:,} bytes; the limit is "
             f"{plan.limit:,.0f}, and this plan keeps {plan.kept}. Raise memory_limit="
         )
     constants = sum(evaluate([block], _NOWHERE) for block in model.blocks if not block.arity)
@@ -86,9 +86,9 @@ def differentiated(
     """
     if not isinstance(messages, native.Run):
         raise ModelError("derivatives need the native executor; remove backend=")
-    if plan.peak_bytes + plan.layout.arena_bytes > plan.limit:
+    if plan.every_table_bytes + plan.table_bytes > plan.limit:
         raise BudgetError(
-            f"derivatives need additional tables, {2 * plan.layout.arena_bytes:,} bytes in total; the limit "
+            f"derivatives need additional tables, {2 * plan.table_bytes:,} bytes in total; the limit "
             f"is {plan.limit:,.0f}. Raise memory_limit="
         )
     return messages.differentiate(weights)

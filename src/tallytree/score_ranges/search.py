@@ -60,7 +60,7 @@ class Search:
 
     def _below(self, profile: Profile, where: Where = None) -> tuple[Solution | None, bool]:
         """Return the best labelling that is not above the window, and whether the search is complete."""
-        if profile.plan.segments > 1:  # labellings in order need all tables
+        if not profile.plan.every_table:  # labellings in order need them
             return None, False
         visited = 0
         try:

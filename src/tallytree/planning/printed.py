@@ -1,0 +1,67 @@
+"""Plans as text and in notebooks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tallytree import html
+from tallytree.planning.budget import listed, readable_bytes, readable_count
+from tallytree.planning.program import step_at
+
+if TYPE_CHECKING:
+    from tallytree.planning.plan import Plan
+
+
+def printed(plan: Plan) -> str:
+    """Return the cost of a plan as text."""
+    single = ", single precision" if plan.precision == "single" else ""
+    lines = [
+        f"plan for {plan.skeleton.variables} variables and {listed(plan.names)}",
+        f"  width τ = {plan.width}, degree ν = {plan.degree}, tallies R = {plan.tallies:,} ({plan.mode})",
+        f"  {plan.skeleton.step_count:,} steps, {readable_count(plan.operations)} add-max operations",
+        f"  {_memory('at the peak (limit', plan)}{single}; decoding keeps {plan.kept}",
+    ]
+    if plan.layout.unrolled_bytes:
+        everything = readable_bytes(plan.every_table_bytes)
+        lines.append(f"  marginals, samples and labellings in order keep all tables: {everything}")
+    if plan.pruned is None:
+        lines.append("  the constraint makes it fit: all tallies would exceed the limit")
+    elif plan.pruned:
+        total = plan.pruned + int(plan.tables[:, 2].sum())
+        lines.append(f"  the constraint rules out {plan.pruned:,} of {total:,} tallies in all tables")
+    if plan.layout.costliest >= 0:
+        lines.append(f"  costliest step: {_costliest(plan)}")
+    if plan.search is not None:
+        lines.append(f"  one question by bounds: {plan.search}")
+    return "\n".join(lines)
+
+
+def _memory(words: str, plan: Plan) -> str:
+    return f"{readable_bytes(plan.peak_bytes)} {words} {readable_bytes(plan.limit)})"
+
+
+def _costliest(plan: Plan) -> str:
+    costliest = plan.layout.costliest
+    share = plan.layout.step_operations[costliest] / max(plan.operations, 1)
+    states, _, tallies = plan.tables[costliest][:3].tolist()
+    step = step_at(plan.skeleton, costliest)
+    return f"{step}: {states:,} states x {tallies:,} tallies, {share:.0%} of the operations"
+
+
+def shown(plan: Plan) -> str:
+    """Return the cost of a plan for a notebook."""
+    rows: list[tuple[str, object]] = [
+        ("width τ", plan.width),
+        ("degree ν", plan.degree),
+        ("tallies R", f"{plan.tallies:,} ({plan.mode})"),
+        ("steps", f"{len(plan.steps):,}"),
+        ("add-max operations", readable_count(plan.operations)),
+        ("memory at the peak", _memory("(limit", plan)),
+        ("decoding keeps", plan.kept),
+    ]
+    if plan.layout.unrolled_bytes:
+        rows.append(("memory with all tables", readable_bytes(plan.every_table_bytes)))
+    rows.append(("precision", plan.precision))
+    if plan.search is not None:
+        rows.append(("one question by bounds", str(plan.search)))
+    return html.described(f"Plan for {len(plan.order)} variables and {listed(plan.names)}", rows)

@@ -1,0 +1,39 @@
+"""What tests of interrupts share: an interrupt at a given look for signals, and answers as bytes."""
+
+import numpy as np
+
+from tallytree import _native
+
+MANY = 10**12  # looks for signals: never
+
+
+def bits(answer):
+    """Return an answer as bytes: arrays, and lists or tuples of them."""
+    if isinstance(answer, (tuple, list)):
+        return b"|".join(map(bits, answer))
+    return np.asarray(answer).tobytes()
+
+
+def looks_of(work):
+    """Count the looks for signals during some work, one after each piece of it."""
+    _native.interrupt_at(MANY, 0.0)
+    work()
+    return MANY - _native.interrupt_at(0)
+
+
+def interrupted(work, look):
+    """Do some work with an interrupt at a look; say whether it came to that."""
+    _native.interrupt_at(look, 0.0)
+    try:
+        work()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        _native.interrupt_at(0)
+    return False
+
+
+def some_looks(looks, most):
+    """Return the first and the last looks, and some of all others."""
+    ends = {*range(1, 9), *range(looks - 4, looks + 1)}
+    return sorted(n for n in {*ends, *np.linspace(1, looks, most).astype(int).tolist()} if 1 <= n <= looks)
