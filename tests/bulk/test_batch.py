@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from strategies import problems
 
 import tallytree as tt
-from tallytree.bulk.batch import _SolutionOf
-from tallytree.bulk.jobs import _PROBLEM_BYTES, _VARIABLE_BYTES, Batch, BatchOptions
+from tallytree.bulk.batch import _ProfileOf, _SolutionOf
+from tallytree.bulk.jobs import Batch, BatchOptions
 from tallytree.kernels import native
+from tallytree.planning.budget import readable_bytes
 from tallytree.planning.options import PlanOptions
 from tallytree.testing import check_profile, check_solution
 
@@ -85,16 +86,20 @@ def _constraint(draw, statistics):
     return draw(st.sampled_from([None, constraint]))
 
 
-def held_for(models):
+def held_for(models, statistics=None):
     """Return what a batch counts for its problems and answers, beside the tables of runs."""
-    return sum(_PROBLEM_BYTES + _VARIABLE_BYTES * len(model) for model in models)
+    each = [()] * len(models) if statistics is None else statistics
+    problems = {n: _ProfileOf(m, s, None, None) for n, (m, s) in enumerate(zip(models, each, strict=True))}
+    return Batch(problems, BatchOptions.read({}, "raise", "profile_batch")).held.budget.held
 
 
 def test_problems_and_answers_count_towards_the_limit():
     models = [tt.Model.chain(np.zeros((10, 2)), np.zeros((2, 2)))] * 50
-    with pytest.raises(tt.BudgetError, match=r"a batch of 50 problems and answers: .* takes 207 KiB, and"):
-        tt.solve_batch(models, memory_limit=0.9 * held_for(models), errors="return")
-    assert len(tt.solve_batch(models, memory_limit=1e5 + held_for(models))) == 50
+    held = held_for(models)
+    words = rf"a batch of 50 problems and answers: .* takes {readable_bytes(held)}, and"
+    with pytest.raises(tt.BudgetError, match=words):
+        tt.solve_batch(models, memory_limit=0.9 * held, errors="return")
+    assert len(tt.solve_batch(models, memory_limit=1e5 + held)) == 50
 
 
 @given(some=batches(most=3), share=st.floats(0.3, 1.0))
@@ -104,7 +109,7 @@ def test_little_memory_is_refused_or_enough_as_one_by_one(some, share):
     sizes = [tt.plan(m, s).layout.arena_bytes for m, s in zip(models, statistics, strict=True)]
     limit = share * max(sizes, default=1)
     found = tt.solve_batch(
-        models, statistics, memory_limit=limit + held_for(models), threads=3, errors="return"
+        models, statistics, memory_limit=limit + held_for(models, statistics), threads=3, errors="return"
     )
     for solution, model, given_statistics in zip(found, models, statistics, strict=True):
         assert_same(solution, alone(tt.solve, model, given_statistics, memory_limit=limit, strategy="full"))
@@ -286,7 +291,7 @@ def test_a_profile_of_a_batch_has_a_plan_and_labellings_when_they_are_asked_for(
 def test_problems_wait_for_each_other_where_memory_is_short():
     models, statistics = zip(*sentences(count=12), strict=True)
     largest = max(tt.plan(m, s).peak_bytes for m, s in zip(models, statistics, strict=True))
-    found = tt.solve_batch(models, statistics, memory_limit=largest + held_for(models), threads=4)
+    found = tt.solve_batch(models, statistics, memory_limit=largest + held_for(models, statistics), threads=4)
     for solution, model, given_statistics in zip(found, models, statistics, strict=True):
         assert_same(solution, tt.solve(model, given_statistics))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import tallytree as tt
 from tallytree.bulk.chains import Chains, best_of_chains
 from tallytree.bulk.chunk_tables import truth_tables
-from tallytree.bulk.jobs import Labellings
+from tallytree.bulk.labellings import Labellings
 from tallytree.bulk.loss_batch import most_violated
 from tallytree.bulk.truth_tables import WHOLE_TABLES
 from tallytree.kernels import native

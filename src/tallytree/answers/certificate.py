@@ -20,6 +20,7 @@ from tallytree.model.rounding import rounding
 from tallytree.planning.budget import readable_bytes, readable_count
 from tallytree.planning.plan import Plan
 from tallytree.planning.price import Price
+from tallytree.planning.query import Query
 from tallytree.values import counted
 
 BEST = "no {thing}{among} has a higher {noun}"
@@ -70,11 +71,15 @@ class Evidence(ABC):
     def certificate(self, proof: Proof, model: Model, score: float, tally: Any) -> AnyCertificate:
         """Assemble the certificate of a labelling."""
 
+    def without_query(self, ask: Callable[[], Query[Any]]) -> Evidence | Callable[[], Evidence]:
+        """Return the same, or a function that makes it, without the query, which `ask` makes again."""
+        return self
+
 
 class Proof(NamedTuple):
     """What a solution stores about how it was found."""
 
-    # storing the plan itself would keep its lists in memory
+    # storing the plan itself would keep its lists in memory, and a query the model made for it
     plan: Price | Evidence | Callable[[], Price | Plan | Evidence]
     promised: float  # the score according to the messages
     claim: Claim

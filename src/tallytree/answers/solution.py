@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree import html
-from tallytree.answers.certificate import AnyCertificate, Claim, Proof
+from tallytree.answers.certificate import AnyCertificate, Claim, Evidence, Proof
 from tallytree.answers.certification import certify_labelling
 from tallytree.answers.tallies import named_tally, tally_type
 from tallytree.kernels.evaluation import Evaluation
@@ -119,6 +119,16 @@ class Solution(Frozen):
         assert isinstance(self.proof, Proof)
         proof = self.proof._replace(gap=gap)
         return Solution(value, self.score, self.tally, self.assignment, self.model, proof)
+
+    def asked_again(self, ask: Callable[[], Query[Any]]) -> Solution:
+        """Return the same without its query: models and statistics made for it are as large as tables.
+
+        `ask` makes the query again, for the certificate.
+        """
+        proof = self.proof
+        if isinstance(proof, Proof) and isinstance(proof.plan, Evidence):
+            proof = proof._replace(plan=proof.plan.without_query(ask))
+        return Solution(self.value, self.score, self.tally, self.assignment, self.model, proof)
 
     def retold(
         self, model: Model, assignment: NDArray[np.int64], value: float, score: float, tally: Any

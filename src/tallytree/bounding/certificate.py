@@ -9,11 +9,13 @@ their own, or a pass showing that none of their tallies reaches ``v``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from tallytree.answers.certificate import AnyCertificate, Evidence, Proof
-from tallytree.bounding.question import Question
+from tallytree.bounding.question import Question, uncapped
 from tallytree.model.model import Model
 from tallytree.model.rounding import rounding
 from tallytree.planning.budget import readable_count
@@ -65,7 +67,7 @@ class BoundsEvidence(Evidence):
     statistics : tuple of Statistic
         The counted statistics, which have prices.
     names : tuple of str
-        Their names.
+        What the certificate calls them.
     parts : tuple of Part
     passes : tuple of (prices, most)
     question : Question
@@ -81,7 +83,6 @@ class BoundsEvidence(Evidence):
     def __init__(
         self,
         query: Query[Statistic],
-        statistics: tuple[Statistic, ...],
         names: tuple[str, ...],
         parts: tuple[Part, ...],
         passes: tuple[tuple[tuple[float, ...], float], ...],
@@ -90,15 +91,21 @@ class BoundsEvidence(Evidence):
         order: Order | None = None,
     ) -> None:
         self.order = order
-        self.query, self.statistics, self.names = query, statistics, names
+        self.query, self.statistics, self.names = query, uncapped(query), names
         self.parts, self.passes = parts, passes
-        (self.question, self.box), self.value = asked, value
+        question, box = asked
+        self.question, self.box, self.value = question, box._replace(losses=None), value
 
     @property
     def model(self) -> Model:
         """The model that was solved."""
         model: Model = self.query.subject
         return model
+
+    def without_query(self, ask: Callable[[], Query[Any]]) -> Callable[[], Evidence]:
+        """Return a function that makes the same evidence from the query made again."""
+        asked = self.question, self.box
+        return partial(_again, ask, self.names, self.parts, self.passes, asked, self.value, self.order)
 
     def certificate(self, proof: Proof, model: Model, score: float, tally: Any) -> BoundsCertificate:
         """Assemble the certificate of a labelling."""
@@ -111,6 +118,10 @@ class BoundsEvidence(Evidence):
             passes=self.passes,
             price=search_price(query.subject, query.carried, query.window, self.order),
         )
+
+
+def _again(ask: Callable[[], Query[Statistic]], *proven: Any) -> BoundsEvidence:
+    return BoundsEvidence(ask(), *proven)
 
 
 def content(proof: Proof, model: Model, score: float, tally: dict[str, int]) -> dict[str, Any]:

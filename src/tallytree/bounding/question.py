@@ -107,7 +107,7 @@ class Question(NamedTuple):
         """Return the statistics to count, and the box that the window leaves of their ranges."""
         if not 0 < len(query.carried) <= MOST_STATISTICS or not len(query.subject):
             return None
-        counted = tuple(s if s.cap is None else s.capped(None) for s in query.carried)
+        counted = uncapped(query)
         low, high = _box(counted, query)
         asked = Wanted(low, high, self.scaling, self.margin, self.truth_score)
         return (counted, asked) if asked.tallies else None
@@ -168,6 +168,11 @@ class Question(NamedTuple):
         return np.asarray(
             self.margin * losses + above if self.scaling == "margin" else losses * (self.margin + above)
         )
+
+
+def uncapped(query: Query[Statistic]) -> tuple[Statistic, ...]:
+    """Return what the messages carry, without caps: prices are for these."""
+    return tuple(s if s.cap is None else s.capped(None) for s in query.carried)
 
 
 def all_tallies(asked: Wanted, query: Query[Statistic]) -> Tallies:

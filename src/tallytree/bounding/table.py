@@ -95,7 +95,7 @@ class BoundedTable(TallyTable[Solution]):
         )
         value = float(self._values(self.asked[0]).max(initial=-np.inf))
         shown = parts, self.passes, self.asked, value, self.order
-        return BoundsEvidence(self.query, self.counted, self._names, *shown)
+        return BoundsEvidence(self.query, self._names, *shown)
 
     def _values(self, question: Question) -> NDArray[np.float64]:
         return question.values(self.scores, self.tallies, len(self.query.read))

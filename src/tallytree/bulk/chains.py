@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tallytree.bulk.batch import solve_batch
 from tallytree.bulk.chunk_tables import truth_tables
-from tallytree.bulk.jobs import Labellings
+from tallytree.bulk.labellings import Labellings
 from tallytree.bulk.loss_batch import most_violated
 from tallytree.bulk.truth_tables import BY_ESTIMATE, Integers, Search, TruthTables
 from tallytree.errors import PerformanceWarning

@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.answers.certificate import BEST, Claim
-from tallytree.answers.certification import certify_labelling
 from tallytree.answers.objective import Objective
 from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Certifier, Decoded, Solution
 from tallytree.answers.tally_table import Where
+from tallytree.bulk.held import Held
+from tallytree.bulk.labellings import Labellings
 from tallytree.errors import ModelError, PerformanceWarning, TallytreeError
 from tallytree.kernels import native
 from tallytree.model.model import Model
@@ -39,8 +40,6 @@ from tallytree.statistics.statistic import Recipe, Statistic
 Errors = Literal["raise", "return"]
 
 _NO_CELLS = np.zeros(0, dtype=np.int64)
-_PROBLEM_BYTES = 4_000  # of a problem and its answer in CPython
-_VARIABLE_BYTES = 24  # of a labelling: found, joined with the others, and returned
 
 
 class BatchOptions(NamedTuple):
@@ -64,63 +63,12 @@ class BatchOptions(NamedTuple):
         return cls(options.plan, options.run.threads, errors, options.strategy)
 
 
-class Labellings(NamedTuple):
-    """The results of a batch: the labellings of its items, grouped by item, best first."""
-
-    # of all labellings: labels, tallies according to the messages, and sums of integer tables
-    labels: NDArray[np.int64]
-    tallies: NDArray[np.int64]
-    sums: NDArray[np.int64]
-    # of each labelling: the ``item``; where its stretches of the three arrays begin and end
-    # (``labels_begin``, ``labels_end``, ``tally_begin``, …); its score by the messages (``promised``) and by
-    # the definition (``score``), the size of its local scores (``magnitude``) and their number (``terms``);
-    # with a truth, the ``value``, the ``loss`` and the ``truth_score``; and whether score and tally are what
-    # the messages promise (``certified``)
-    known: NDArray[np.void]
-
-    def part(self, first: int, last: int) -> Labellings:
-        """Return those of some of the items, renumbered from 0."""
-        begin, end = np.searchsorted(self.known["item"], (first, last))
-        known = self.known[begin:end].copy()
-        known["item"] -= first
-        return self._replace(known=known)
-
-    def columns(self, *names: str) -> Iterator[tuple[Any, ...]]:
-        """Iterate over the named fields of each labelling."""
-        return zip(*(self.known[name].tolist() for name in names), strict=True)
-
-    def rows(self, width: int) -> list[list[int]]:
-        """Return the sums of each labelling, which must all have the same length."""
-        first, last = self.known["sums_begin"][:1], self.known["sums_end"][-1:]
-        return self.sums[first.sum() : last.sum()].reshape(-1, width).tolist()
-
-    def each(self, values: Mapping[int, Sequence[float]]) -> dict[int, list[Decoded]]:
-        """Return the labellings of each item that has any, given the values of the chosen ones."""
-        found: dict[int, list[Decoded]] = {}
-        tallies, sums = self.tallies.tolist(), self.sums.tolist()
-        for item, at, end, t, t_end, s, s_end, *known in self.columns(*_STRETCHES, *_EVALUATED):
-            promised, score, magnitude, terms, certified = known
-            some = found.setdefault(item, [])
-            value = values[item][len(some)] if item in values else None
-            evaluation, labels = (score, magnitude, terms, sums[s:s_end]), self.labels[at:end].copy()
-            some.append(Decoded(labels, promised, tallies[t:t_end], value, evaluation, certified))
-        return found
-
-    def certify(self) -> None:
-        """Raise the error of the first labelling that does not match its messages."""
-        for one in self.known[~self.known["certified"]][:1]:
-            tally = self.tallies[one["tally_begin"] : one["tally_end"]].tolist()
-            sums = self.sums[one["sums_begin"] : one["sums_end"]].tolist()
-            evaluation = one["score"].item(), one["magnitude"].item(), one["terms"].item(), sums
-            certify_labelling(one["promised"].item(), tally, evaluation, sums)
-
-
-_STRETCHES = ("item", "labels_begin", "labels_end", "tally_begin", "tally_end", "sums_begin", "sums_end")
-_EVALUATED = ("promised", "score", "magnitude", "terms", "certified")
-
-
 class Problem(Protocol):
     """One problem of a batch."""
+
+    @property
+    def model(self) -> Any:
+        """The model, as given."""
 
     @property
     def objective(self) -> Objective | None:
@@ -146,6 +94,10 @@ class Problem(Protocol):
 
 class Bulk(Protocol):
     """Similar problems of a batch."""
+
+    @property
+    def models(self) -> Sequence[Model]:
+        """Their models."""
 
     @property
     def numbers(self) -> Sequence[int]:
@@ -177,14 +129,14 @@ class Batch:
         self.handle = native.Batch(MODES[options.plan.layout], options.plan.limit)
         self._skeletons: dict[Any, tuple[native.Skeleton, Any]] = {}
         self._queries: dict[Any, tuple[Query[Statistic], Any, Any]] = {}
-        self._bulks, self._held = bulks, 0
+        self._apart = {number: problem for number, problem in problems.items() if problem.apart}
+        self._bulks, self.held = bulks, Held(options.plan.limit, problems.values(), bulks)
         self._first = sum(len(bulk.numbers) for bulk in bulks)  # the position of the first other problem
         self._problems: list[tuple[int, Problem, Query[Statistic]]] = []
         self._values: dict[int, list[float]] = {}  # of the chosen labellings
         self._answers: dict[int, Any] = {}
         for bulk in bulks:
             bulk.hand_over(self)
-        self._apart = {number: problem for number, problem in problems.items() if problem.apart}
         for number, problem in problems.items():
             if number in self._apart:
                 continue
@@ -192,6 +144,7 @@ class Batch:
                 self._problems.append((number, problem, problem.hand_over(self)))
             except TallytreeError as error:
                 self._fail(number, error)
+            self.held.check()
 
     def solve(self) -> list[Any]:
         """Find the best labellings of each problem."""
@@ -222,13 +175,15 @@ class Batch:
 
     def _reserve(self) -> Budget:
         """Subtract the memory of problems and answers from the limit; the rest is for the runs."""
-        plan, count = self.options.plan, self._first + len(self._problems)
-        budget = Budget(plan.limit)
-        budget.hold(self._held, f"a batch of {count:,} problems and answers")
-        self.handle.hold(self._held)
+        self.handle.hold(self.held.budget.held)
+        self._leave_the_rest()
+        return self.held.budget
+
+    def _leave_the_rest(self) -> None:
+        """Leave what is not held yet to the problems that are solved from now on."""
+        plan = self.options.plan
         if plan.memory_limit is not None:
-            self.options = self.options._replace(plan=plan._replace(memory_limit=budget.room))
-        return budget
+            self.options = self.options._replace(plan=plan._replace(memory_limit=self.held.budget.room))
 
     # --- in ------------------------------------------------------------------------------------------------
 
@@ -236,6 +191,9 @@ class Batch:
         self, reduction: Reduction, statistics: Iterable[Statistic | Recipe], where: Where
     ) -> Query[Statistic]:
         """Make a query; it is bound once for all models with the same variables and states."""
+        for statistic in statistics:
+            if isinstance(statistic, Statistic):
+                self.held.own(statistic.blocks)
         if not reduction.trivial:
             return graph_query(reduction, statistics, where)
         model = reduction.model
@@ -250,7 +208,8 @@ class Batch:
 
     def add(self, query: Query[Statistic], objective: Objective | None) -> None:
         """Add a problem; its statistics have tables of their own."""
-        self.hold(model := query.subject)
+        model = query.subject
+        self.held.made(query)
         recounted = [block for s in query.recounted for block in s.blocks]
         self.handle.add(
             self.skeleton(model, query.carried),
@@ -261,10 +220,6 @@ class Batch:
             [block.tables for block in recounted],
             objective is not None or not query.windowed,
         )
-
-    def hold(self, model: Model) -> None:
-        """Count the memory of a problem and its answer, besides the model and the tables of a run."""
-        self._held += _PROBLEM_BYTES + _VARIABLE_BYTES * len(model)
 
     def skeleton(self, model: Model, carried: tuple[Statistic, ...]) -> native.Skeleton:
         """Return the skeleton of a model and statistics, cached by the identity of the statistics."""
@@ -310,6 +265,7 @@ class Batch:
             try:
                 if one is None:
                     self._answers[number] = problem.alone(self.options)
+                    self._hold_alone(number)
                     answered_alone.add(number)
                 else:
                     self._answers[number] = problem.answer(one, self.options)
@@ -317,6 +273,12 @@ class Batch:
                 self._fail(number, error)
         self._tell_of_refused(answered_alone)
         return [self._answers[number] for number in range(len(self._answers))]
+
+    def _hold_alone(self, number: int) -> None:
+        """Count the answer of a problem that was solved on its own, besides what the batch keeps of it."""
+        if number not in self._apart:
+            self.held.searched(self._answers[number])
+            self._leave_the_rest()
 
     def _tell_of_refused(self, answered_alone: set[int]) -> None:
         """Warn about problems that exceeded the limit in the batch, but not on their own."""

@@ -23,7 +23,8 @@ from tallytree.answers.tallies import tally_type
 from tallytree.answers.tally_table import Where
 from tallytree.bounding import bounded
 from tallytree.bulk.chunk_tables import truth_tables
-from tallytree.bulk.jobs import Batch, BatchOptions, Labellings, solution_of
+from tallytree.bulk.jobs import Batch, BatchOptions, solution_of
+from tallytree.bulk.labellings import Labellings
 from tallytree.bulk.truth_tables import PositionTables, Search, TruthTables
 from tallytree.errors import ModelError
 from tallytree.kernels import native
@@ -46,6 +47,8 @@ from tallytree.planning.price import Price
 from tallytree.planning.query import Query
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import read_only
+
+_TRUTH_BYTES = 16  # of each variable: a loss has its truth as an array and as a tuple
 
 
 class LossArguments(NamedTuple):
@@ -96,6 +99,9 @@ class LossProblem:
     def hand_over(self, batch: Batch) -> Query[Statistic]:
         """Add the problem to a batch."""
         self._query = self.query()
+        batch.held.add(_TRUTH_BYTES * len(self.model))
+        if self._folds:
+            batch.held.made(self._loss.query)
         batch.add(self._query, self.objective)
         return self._query
 
@@ -190,8 +196,8 @@ class LossProblems:
     def hand_over(self, batch: Batch) -> None:
         """Add all problems to a batch; statistics and choices are left to the threads."""
         assert self.labels is not None
-        for model in self.models:
-            batch.hold(model)
+        batch.held.add(self.tables.bytes_for(self.labels, self.lengths))
+        batch.held.check()
         keys = [model.key for model in self.models]
         examples = dict(zip(keys, self.models, strict=True))  # one of each shape
         shapes = {key: self._program(model, batch) for key, model in examples.items()}

@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,6 +131,10 @@ class TruthTables(ABC):
         made = native.Truths(self.compiled, kinds, labels, tables, factors, count, strategy, search.prices)
         return made, folded
 
+    def bytes_for(self, labels: Integers, lengths: Sequence[int]) -> int:
+        """Return the size of the losses of all tallies of some truths, and of what makes the last of them."""
+        return self.losses.bytes_for(lengths, self.kinds(labels, lengths)[1])
+
     @property
     def linked(self) -> bool:
         """Whether it looks at neighbours on chains, with states of its own."""
@@ -236,6 +241,14 @@ _STEP = 16
 _SMALL, _KEPT = 16_384, 1024
 """The largest table that is cached for the next batch, and how many tables are."""
 
+_MADE_BYTES = 40
+"""Of arrays that make a table, for each of its entries: tallies, values, and sums on the way."""
+
+
+def _longest(length: int) -> int:
+    """Return the length that the table of a truth is made for."""
+    return -(-length // _STEP) * _STEP
+
 
 class SizedLosses(NamedTuple):
     """The losses of all tallies for truths of one size, and the line they lie on, if any."""
@@ -268,16 +281,25 @@ class LossTables:
         losses, end = [], 0
         for size, length in zip(sizes, lengths, strict=True):
             end += length
-            key = size, -(-length // _STEP) * _STEP
+            key = size, _longest(length)
             if key not in found:
                 known = self._kept.get((*key, scaling, margin))
                 found[key] = known or self._made(labels[end - length : end], *key, scaling, margin)
             losses.append(found[key])
         return losses
 
+    def bytes_for(self, lengths: Sequence[int], sizes: Sequence[int]) -> int:
+        """Return the size of the tables for several truths, and of what makes the largest of them."""
+        keys = set(zip(sizes, map(_longest, lengths), strict=True))
+        every = [prod(self._shape(*key)) for key in keys]
+        return 8 * sum(every) + _MADE_BYTES * max(every, default=0)
+
+    def _shape(self, size: int, longest: int) -> list[int]:
+        return [(size if name == "tp" else longest) + 1 for name in self._statistics]
+
     def _made(self, truth: Any, size: int, longest: int, scaling: Scaling, margin: float) -> SizedLosses:
         loss = self._bound(truth)
-        tallies = np.indices([(size if name == "tp" else longest) + 1 for name in self._statistics])
+        tallies = np.indices(self._shape(size, longest))
         values = np.asarray(loss.value(*tallies), dtype=np.float64)
         table = native.LossTable(values, [0] * len(tallies), scaling == "slack", margin)
         made = SizedLosses(table, loss.linear())

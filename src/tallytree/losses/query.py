@@ -136,7 +136,7 @@ class GraphLossQuery(LossQuery[AugmentedSolution]):
     @cached_property
     def query(self) -> Query[Statistic]:  # type: ignore[override]
         """What the loss counts, under the constraint."""
-        return graph_query(self.reduction, self.reduction.statistics, self._where)
+        return _counted(self.reduction, self._where)
 
     @property
     def line(self) -> Line | None:
@@ -198,17 +198,15 @@ class GraphLossQuery(LossQuery[AugmentedSolution]):
         if not self.reduction.trivial:
             certify_loss(loss, self.loss(answer.assignment), source="the reduced model")
         value = float(scaled(scaling, loss, answer.score - self.truth_score, margin))
-        complete = answer.retold(self.model, answer.assignment, value, answer.score, answer.tally)
+        light = answer.asked_again(partial(_asked, self.model, self.loss, self._where))
+        complete = light.retold(self.model, answer.assignment, value, answer.score, answer.tally)
         return AugmentedSolution(complete, loss, self.truth_score)
 
     # --- folding ------------------------------------------------------------------------------------------
 
     def folded(self, margin: float) -> Query[Statistic]:
         """Return the query for the best labelling with a multiple of the loss folded into the score."""
-        assert self.line is not None
-        weights = [margin * c for c in self.line[1]]
-        changed = folded(self.query.subject, zip(self.query.read, weights, strict=True))
-        return graph_query(Reduction.identity(changed), (), self.query.constraint)
+        return _folded(self.query, self.loss, margin)
 
     def folded_best(self, margin: float, options: Options) -> AugmentedSolution:
         """Maximise ``λ·loss + F`` as plain MAP: the loss is a sum of local terms, like the score."""
@@ -222,7 +220,25 @@ class GraphLossQuery(LossQuery[AugmentedSolution]):
         complete = tally_type(names)(*tally, *answer.tally)
         model: Model = self.query.subject
         score = model.score(answer.assignment)
-        plain = answer.retold(model, answer.assignment, answer.value, score, complete)
+        light = answer.asked_again(partial(_asked, self.model, self.loss, self._where, margin))
+        plain = light.retold(model, answer.assignment, answer.value, score, complete)
         shown = (*counted, *(() if constraint is None else read_by(constraint)))
         claimed = plain.claiming(BEST, noun="value", among=self.query.where)
         return self.augmented(lifted(claimed, reduction, shown), "margin", margin)
+
+
+def _asked(model: Model, loss: Loss, where: Where, margin: float | None = None) -> Query[Statistic]:
+    """Make the query of a loss again; with a margin, that of the loss folded into the score."""
+    query = _counted(loss.reduce(model), where)
+    return query if margin is None else _folded(query, loss, margin)
+
+
+def _counted(reduction: Reduction, where: Where) -> Query[Statistic]:
+    return graph_query(reduction, reduction.statistics, where)
+
+
+def _folded(query: Query[Statistic], loss: Loss, margin: float) -> Query[Statistic]:
+    line = loss.linear()
+    assert line is not None
+    changed = folded(query.subject, zip(query.read, [margin * c for c in line[1]], strict=True))
+    return graph_query(Reduction.identity(changed), (), query.constraint)
