@@ -62,7 +62,7 @@ def evaluation_work(model: Model) -> float:
 
 
 class UnknownError(Exception):
-    """A full table is needed: the function takes too long, or is undefined where there may be no labelling."""
+    """A full table is needed: the function takes too long, or is undefined where no labelling may be."""
 
 
 class ObjectiveSearch:
