@@ -19,19 +19,23 @@ Row = dict[str, Any]
 
 
 def interleaved(
-    contenders: Mapping[str, Callable[[], object]], *, rounds: int = 9, budget: float = 2.0
+    contenders: Mapping[str, Callable[[], object]],
+    *,
+    rounds: int = 9,
+    budget: float = 2.0,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, float]:
     """Return the best time of each contender in seconds, all run in turn so that noise hits them alike.
 
     At least three rounds, then until ``rounds`` rounds or ``budget`` seconds (for all together) are over.
     Quick contenders run several times a round.
     """
-    best = {name: _once(run) for name, run in contenders.items()}
+    best = {name: _once(run, clock) for name, run in contenders.items()}
     end = time.perf_counter() + budget
     for done in range(rounds):
         for name, run in contenders.items():
             for _ in range(max(1, min(20, int(0.02 / max(best[name], 1e-6))))):
-                best[name] = min(best[name], _once(run))
+                best[name] = min(best[name], _once(run, clock))
         if done >= 2 and time.perf_counter() > end:
             break
     return best
@@ -42,10 +46,10 @@ def best_time(run: Callable[[], object], *, rounds: int = 9, budget: float = 1.0
     return interleaved({"": run}, rounds=rounds, budget=budget)[""]
 
 
-def _once(run: Callable[[], object]) -> float:
-    start = time.perf_counter()
+def _once(run: Callable[[], object], clock: Callable[[], float]) -> float:
+    start = clock()
     run()
-    return time.perf_counter() - start
+    return clock() - start
 
 
 def slope(sizes: Sequence[float], values: Sequence[float]) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tallytree.answers.tally_table import TallyTable
 from tallytree.bounding.question import Question
-from tallytree.bounding.strategy import bounded, first_work, known_so_far, price_of, work_limit
+from tallytree.bounding.strategy import bounded, first_work, known_so_far, work_limit
 from tallytree.errors import BudgetError
 from tallytree.planning.options import Options
 from tallytree.planning.query import Query
@@ -30,8 +30,7 @@ def answered(query: Query[Any], options: Options, ask: Ask | None = None) -> Tal
     table: TallyTable[Any] | None = None if own is None else own(query, ask(), options)
     if table is not None:
         return table
-    function = ask().objective is not None
-    most_work = _worth(query, options, ask) and first_work(query, options, function)
+    most_work = first_work(query, options, ask(), WORTH_TRYING)
     found = bounded(query, ask(), options, most_work) if most_work else None
     if found is not None and found.finished:
         return found
@@ -42,14 +41,6 @@ def answered(query: Query[Any], options: Options, ask: Ask | None = None) -> Tal
         return _in_full(query, options, ask)
     except BudgetError as error:
         return _within_limits(query, ask(), options, error)
-
-
-def _worth(query: Query[Any], options: Options, ask: Ask) -> bool:
-    """Return whether to try a search before computing the full table."""
-    if options.strategy != "auto":
-        return True
-    price = price_of(query, options, WORTH_TRYING)
-    return bool(price and price.tried and price.table_operations >= ask().least_table(query, price))
 
 
 def _in_full(query: Query[Any], options: Options, ask: Ask | None) -> TallyTable[Any]:

@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from tallytree.answers.objective import Objective, evaluate_objective
 from tallytree.errors import ObjectiveError
+from tallytree.model.model import Model
+from tallytree.model.rounding import lowest_score
 from tallytree.running.bounds import Found, Wanted
 
 Floats = NDArray[np.float64]
@@ -29,8 +31,11 @@ Ask = Callable[[Wanted, list[NDArray[np.int64]], Floats | None], Found | None]
 _ROUNDS = 12
 _COARSE, _FINE = 6, 30
 """Number of bisection steps: while a better value may exist, and in the end."""
-_EVALUATION = 16
-"""The number of search operations that take as long as evaluating a function at one tally."""
+_EVALUATION, _CALL = 16, 10_000
+"""The number of search operations that take as long as evaluating a function at one tally, and as a call."""
+_PASS = 1 / 8
+"""The cost of the bound of one tally from one pass, in evaluations."""
+_STATES = 6  # with more states, passes and tables do more operations in the same time
 
 
 class Tallies(NamedTuple):
@@ -51,8 +56,13 @@ class Tallies(NamedTuple):
     allowed: NDArray[np.bool_]
 
 
+def evaluation_work(model: Model) -> float:
+    """Return how many search operations over a model take as long as evaluating a function at one tally."""
+    return _EVALUATION * max(1.0, float(np.mean(model.cardinalities)) / _STATES)
+
+
 class UnknownError(Exception):
-    """The objective cannot be evaluated where there may be no labelling; full tables are needed."""
+    """A full table is needed: the function takes too long, or is undefined where no labelling may be."""
 
 
 class ObjectiveSearch:
@@ -68,8 +78,10 @@ class ObjectiveSearch:
         The tallies that may be optimal.
     tallies : Tallies
         All of them.
-    lowest : float
-        A lower bound on the score of every labelling.
+    model : Model
+        What is searched.
+    most_work : float
+        The work of evaluating the function after which a full table is needed.
 
     Attributes
     ----------
@@ -80,13 +92,21 @@ class ObjectiveSearch:
     """
 
     def __init__(
-        self, objective: Objective, names: tuple[str, ...], box: Wanted, tallies: Tallies, lowest: float
+        self,
+        objective: Objective,
+        names: tuple[str, ...],
+        box: Wanted,
+        tallies: Tallies,
+        model: Model,
+        most_work: float = inf,
     ) -> None:
-        self.objective, self.names, self.box, self.lowest = objective, names, box, lowest
+        self.objective, self.names, self.box = objective, names, box
+        self.lowest = lowest_score(model.blocks)  # of all labellings, or below
+        self._each, self._most_work = evaluation_work(model), most_work
         self.tallies, self.read = tallies, tallies.seen[:, : len(names)].T
         self.alive = tallies.allowed.copy()
         self.highest = np.full(len(self.alive), inf)  # bounds on the score for each tally, from all passes
-        self.value, self.work = -inf, 0.0
+        self.value, self.work = -inf, self._each * len(self.alive)  # that many tallies were made
         self._start: list[NDArray[np.int64]] = []
         self._prices: Floats | None = None
 
@@ -130,15 +150,22 @@ class ObjectiveSearch:
 
     def _learn(self, found: Found) -> None:
         """Record the labellings that a search has found, and the bounds from its passes."""
-        for prices, most in found.passes:
-            paid = self.tallies.sums @ np.array(prices)
-            slack = 1e-9 * (abs(most) + float(np.abs(paid).max(initial=0.0)) + abs(self.lowest))
-            np.minimum(self.highest, most + slack - paid, out=self.highest)
-        self._meet(found)
         alive = np.flatnonzero(self.alive)
+        self._bound(alive, found)
+        self._meet(found)
         self.alive[alive] = self._reached(self.highest[alive], alive)
         if found.proven:
             self._prices = np.array(found.proven[-1][0])
+
+    def _bound(self, rows: Rows, found: Found) -> None:
+        """Lower the bounds of these tallies to those from the passes of a search."""
+        sums, highest = self.tallies.sums[rows].astype(np.float64), self.highest[rows]
+        for prices, most in found.passes:
+            self._count(_PASS * len(rows))
+            paid = sums @ np.array(prices)
+            slack = 1e-9 * (abs(most) + float(np.abs(paid).max(initial=0.0)) + abs(self.lowest))
+            np.minimum(highest, most + slack - paid, out=highest)
+        self.highest[rows] = highest
 
     def _meet(self, found: Found) -> None:
         shape = [b - a + 1 for a, b in zip(self.box.low, self.box.high, strict=True)]
@@ -202,7 +229,7 @@ class ObjectiveSearch:
         """Evaluate the objective, possibly where there is no labelling."""
         if not len(rows):
             return np.zeros(0)
-        self.work += _EVALUATION * len(rows)
+        self._count(len(rows))
         try:
             with np.errstate(all="ignore"):
                 values = np.asarray(self.objective(scores, *(column[rows] for column in self.read)))
@@ -212,6 +239,11 @@ class ObjectiveSearch:
         if np.isnan(values).any():
             raise UnknownError
         return values
+
+    def _count(self, evaluations: float) -> None:
+        self.work += _CALL + self._each * evaluations
+        if self.work > self._most_work:
+            raise UnknownError
 
     def _spot_check(self) -> None:
         """Check a few rows against the contract of objectives; errors are reported by full tables."""

@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 
 from tallytree.answers.objective import Objective
 from tallytree.bounding.alternatives import boxes
-from tallytree.bounding.objectives import Tallies
+from tallytree.bounding.objectives import Tallies, evaluation_work
 from tallytree.kernels.limits import NO_LIMIT
 from tallytree.planning.query import Query
-from tallytree.planning.search_price import MOST_STATISTICS, SearchPrice
+from tallytree.planning.search_price import MOST_STATISTICS, SHARE, SearchPrice
 from tallytree.running.bounds import Wanted
 from tallytree.statistics.statistic import Statistic
 
 MOST_TALLIES = 1 << 22
 """The largest table over a box."""
 
-_EVALUATED = 8000  # table operations that take as long as evaluating a function at one tally
+_EVALUATED = 6  # times that a search evaluates a function for each tally of the box, if bounds help
 _TALLY_BYTES = 160  # per tally of a box, besides the tally itself
 _SEARCHES = 8  # usual maximum for the best value of a function
 
@@ -123,12 +123,14 @@ class Question(NamedTuple):
     def least_table(self, query: Query[Statistic], price: SearchPrice) -> float:
         """Return from what size on, in operations, a table is worth avoiding for this question.
 
-        A function takes several searches, and is evaluated about a hundred times for every tally of the box.
+        A function takes several searches, and is evaluated several times for every tally of the box. For
+        functions with plateaus, it is fifty times: such a search ends at its limit.
         """
         asked = None if self.objective is None else self.wanted(query)
         if asked is None:
             return 0.0
-        return max(_EVALUATED * asked[1].tallies, _SEARCHES * price.operations)
+        evaluations = price.slower * evaluation_work(query.subject) * _EVALUATED * asked[1].tallies
+        return max(evaluations / SHARE, _SEARCHES * price.operations)
 
     def _quotient(self, asked: Wanted, read: int) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """Return both lines over all statistics; None if a few tallies show that the loss is different."""

@@ -24,7 +24,6 @@ from tallytree.bounding.question import Question, all_tallies
 from tallytree.bounding.table import BoundedTable
 from tallytree.errors import BudgetError
 from tallytree.model.model import Model
-from tallytree.model.rounding import lowest_score
 from tallytree.planning.options import Options
 from tallytree.planning.plan import check_size
 from tallytree.planning.query import Query
@@ -61,17 +60,19 @@ def price_of(query: Query[Any], options: Options, least: float = 0.0) -> SearchP
     return search_price(query.subject, query.carried, query.window, options.plan.order, check, least)
 
 
-def first_work(query: Query[Any], options: Options, function: bool = False) -> float:
-    """Return how much work a search may take before using the full table.
+def first_work(query: Query[Any], options: Options, question: Question, least: float = 0.0) -> float:
+    """Return how much work a search may take before using the full table; 0 if the table is cheaper.
 
-    `function` is true if an objective function is maximised.
+    Also 0 with ``strategy="auto"`` if the table takes fewer than `least` operations.
     """
-    forced = options.strategy != "auto"
-    price = None if forced and not function else price_of(query, options)
-    if forced:
-        most = inf if price is None else max(_LEAST, price.work(_TIMES))
-        return min(most, work_limit(options))
-    return 0.0 if price is None else min(price.allowance, work_limit(options))
+    limit, function = work_limit(options), question.objective is not None
+    if options.strategy != "auto":
+        price = price_of(query, options) if function else None
+        return limit if price is None else min(max(_LEAST, price.work(_TIMES)), limit)
+    price = price_of(query, options, least)
+    if price is None or price.table_operations < question.least_table(query, price):
+        return 0.0
+    return min(price.allowance, limit)
 
 
 def work_limit(options: Options) -> float:
@@ -154,11 +155,14 @@ def _by_function(
     query: Query[Any], counted: tuple[Statistic, ...], asked: tuple[Question, Wanted], ask: _Asking
 ) -> BoundedTable | None:
     """Search for the best value of an objective given as a function."""
-    (question, wanted), lowest = asked, lowest_score(query.subject.blocks)
+    question, wanted = asked
     assert question.objective is not None
     names = tuple(s.name for s in query.read)
-    search = ObjectiveSearch(question.objective, names, wanted, all_tallies(wanted, query), lowest)
     whole, auto = ask.left, ask.options.strategy == "auto"
+    most = whole if auto and whole < work_limit(ask.options) else inf
+    search = ObjectiveSearch(
+        question.objective, names, wanted, all_tallies(wanted, query), query.subject, most
+    )
 
     def with_evaluations(*asked: Any) -> Found | None:
         ask.left = whole - sum(one.work for one in ask.all) - search.work

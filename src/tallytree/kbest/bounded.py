@@ -28,11 +28,13 @@ _WORTH_TRYING = 1e8  # operations of a full table, about 50 ms
 
 def best_by_bounds(query: Query[Statistic], count: int, options: Options) -> list[Solution] | None:
     """Return the best labellings, in order; None if this is not cheaper or not supported."""
-    least = _WORTH_TRYING if options.strategy == "auto" else 0.0
-    if options.strategy == "full" or not count or price_of(query, options, least) is None:
+    if options.strategy == "full" or not count:
         return None
-    work = first_work(query, options)
-    table = bounded(query, Question(), options, work) if work else None
+    if options.strategy == "bounds" and price_of(query, options) is None:
+        return None
+    question = Question()
+    work = first_work(query, options, question, _WORTH_TRYING)
+    table = bounded(query, question, options, work) if work else None
     if table is None or not table.finished:
         return None
     ends = regrets(table, options.plan)

@@ -46,7 +46,7 @@ class _PathSearch:
     def __init__(self, query: GraphLossQuery, scaling: Scaling, options: Options) -> None:
         self.query, self.scaling, self.options = query, scaling, options
         auto = options.strategy == "auto"
-        self._work = first_work(query.query, options)
+        self._work = first_work(query.query, options, query.question(scaling, 1.0))
         self._left = _MOST_SEARCHES if auto else inf
 
     def line(self, margin: float) -> _Line:

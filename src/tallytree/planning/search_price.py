@@ -29,9 +29,11 @@ _KEPT_WIDE = 2.5  # and there a window leaves so much more of the table, since s
 WORTH_TRYING = 1e7
 """A search is tried if the full table takes this many operations by the cost model: a millisecond or two."""
 
+SHARE = 1 / 4
+"""The fraction of the cost of a table that a search may take before the table is computed."""
+
 _CELL = 64  # search operations per cell of a band, including the choices examined for it
 _CELL_BYTES = 80
-_SHARE = 1 / 4  # fraction of the cost of a table that a search may take before the table is computed
 _JOINED = 4  # the cost model overestimates the tables of small parts that are joined
 
 
@@ -74,7 +76,7 @@ class SearchPrice(NamedTuple):
     @property
     def allowance(self) -> float:
         """How much work ``strategy="auto"`` allows a search before it computes the table; 0 for none."""
-        return self.work(_SHARE) if self.tried else 0.0
+        return self.work(SHARE) if self.tried else 0.0
 
     def work(self, times: float) -> float:
         """Return how many search operations take this many times as long as the table."""
