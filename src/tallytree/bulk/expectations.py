@@ -8,7 +8,7 @@ its derivatives with respect to every score (:func:`objective_of_chains`). Every
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,12 @@ class SparseRows(NamedTuple):
     starts: Integers
     columns: NDArray[np.int32]
     values: Floats
+
+    @classmethod
+    def of(cls, matrix: Any) -> SparseRows:
+        """Return one of SciPy's CSR matrices in this form."""
+        columns, values = matrix.indices.astype(np.int32, copy=False), np.asarray(matrix.data, np.float64)
+        return cls(matrix.indptr.astype(np.int64, copy=False), columns, values)
 
     def times(self, table: Floats, threads: int | None = None) -> Floats:
         """Return the product with a table; the result does not depend on the number of threads."""

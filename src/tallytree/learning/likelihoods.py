@@ -115,7 +115,7 @@ class SequenceObjective(Objective):
         some = np.flatnonzero(lengths)  # an empty sequence has a single labelling, which is correct
         self._lengths = [lengths[number] for number in some]
         self._importance = np.ascontiguousarray(importance[some], dtype=np.float64)
-        self._rows, self._columns = native_rows(rows), native_rows(rows.T.tocsr())
+        self._rows, self._columns = SparseRows.of(rows), SparseRows.of(rows.T.tocsr())
         self._size = rows.shape[1] * self._labels
         self._learned = _learned(rows, self._truths, self._labels, all_states)
         self.dimension = len(self._learned)
@@ -182,13 +182,6 @@ class SequenceObjective(Objective):
         return weights[self._learned]
 
 
-def native_rows(rows: sparse.csr_matrix) -> SparseRows:
-    """Return a matrix in the form for native products."""
-    return SparseRows(
-        rows.indptr.astype(np.int64), rows.indices.astype(np.int32), np.asarray(rows.data, dtype=np.float64)
-    )
-
-
 def _learned(rows: sparse.csr_matrix, truths: Integers, labels: int, every: bool) -> NDArray[np.int64]:
     """Return which weights are learned: those of features that occur in a truth, and all of neighbours."""
     size = rows.shape[1] * labels
@@ -229,8 +222,10 @@ class CountedObjective(Objective):
             mine = [(matrix, known) for matrix, known in some if tuple(known) == names]
             stacked = sparse.vstack([matrix for matrix, _ in mine], format="csr")
             lengths = [matrix.shape[0] for matrix, _ in mine]
-            self._groups.append((native_rows(stacked), lengths, [known for _, known in mine]))
-        self._turned = [native_rows(_matrix(group[0], labelled.features).T.tocsr()) for group in self._groups]
+            self._groups.append((SparseRows.of(stacked), lengths, [known for _, known in mine]))
+        self._turned = [
+            SparseRows.of(_matrix(group[0], labelled.features).T.tocsr()) for group in self._groups
+        ]
 
     @property
     def convex(self) -> bool:
