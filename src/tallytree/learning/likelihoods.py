@@ -3,7 +3,8 @@
 With ``p(y) ∝ exp F(y)`` and ``y*`` the truth of an example, the objectives are
 
 * ``likelihood``: ``−log p(y*) = log Σ_y exp F(y) − F(y*)``;
-* ``softmax-margin``: ``log Σ_y exp(F(y) + Δ(y)) − F(y*)``, so that labellings with a large loss count more;
+* ``softmax-margin``: ``log Σ_y exp(F(y) + κ Δ(y)) − F(y*)``, so that labellings with a large loss count more;
+  κ, the margin, is 1 by default;
 * ``risk``: ``Σ_y p(y) Δ(y)``, the expected loss itself.
 
 The first two are convex in the weights and non-negative.
@@ -88,6 +89,8 @@ class SequenceObjective(Objective):
         Whether a feature has a weight for every label, or only for those that it occurs with in a truth.
     threads : int, optional
         The number of processors by default. The result does not depend on it.
+    margin : float
+        The factor of the loss in a softmax margin.
 
     Examples
     --------
@@ -107,8 +110,9 @@ class SequenceObjective(Objective):
         importance: Floats,
         all_states: bool = False,
         threads: int | None = None,
+        margin: float = 1.0,
     ) -> None:
-        self.kind, self.threads = kind, threads
+        self.kind, self.threads, self._margin = kind, threads, margin
         self._loss, self._names = problem.loss, problem.states
         rows, lengths, self._truths = problem.stacked()
         self._labels, self.examples = problem.labels, len(lengths)
@@ -168,7 +172,7 @@ class SequenceObjective(Objective):
         if self.kind == "likelihood" or not self._lengths:
             return sum_chains(chains, self._importance, self.threads)
         return objective_of_chains(
-            chains, self._loss, self._truths, self.kind, self._importance, self.threads
+            chains, self._loss, self._truths, self.kind, self._importance, self.threads, self._margin
         )
 
     def spread(self, weights: Floats) -> Floats:
