@@ -42,6 +42,7 @@ NAMES = (
     "bounds",
     "sentences",
     "parsing",
+    "prediction",
     "torch_layers",
     "torch_gpu",
 )

@@ -1,7 +1,6 @@
 // Sums over chains, and products of features with weights, at the border to Python.
-#include "crf/chains.h"
-
 #include "bind/truths.h"
+#include "crf/best.h"
 #include "crf/sparse.h"
 #include "crf/spans.h"
 
@@ -84,6 +83,18 @@ auto chain_bends(Doubles2 emissions, Tables links, Ints starts, Ints lengths, Do
     return nb::make_tuple(to_numpy(std::move(means)),
                           to_numpy(std::move(marginals), {emissions.shape(0), emissions.shape(1)}),
                           to_numpy(std::move(pairs), shape_of(links)), to_numpy(std::move(left_out)));
+}
+
+// The best labels of all chains, and which chains are left out because something is wrong with these.
+auto chain_labels(Doubles2 emissions, Doubles2 links, Ints starts, Ints lengths, std::int64_t threads) {
+    const ChainBatch chains = checked_chains(emissions, Tables(links), starts, lengths);
+    std::vector<std::int64_t> labels(emissions.shape(0));
+    std::vector<std::uint8_t> left_out(starts.size());
+    {
+        nb::gil_scoped_release release;
+        label_chains(chains, {labels, left_out}, threads, chosen_kernels, kPoll, kPlainly);
+    }
+    return nb::make_tuple(to_numpy(std::move(labels)), to_numpy(std::move(left_out)));
 }
 
 // Labellings of all chains, drawn by uniform numbers, and which chains are left out.
@@ -214,6 +225,8 @@ void bind_crf(nb::module_ &m) {
     m.def("chain_bends", &chain_bends, "emissions"_a.noconvert(), "links"_a.noconvert(), "starts"_a.noconvert(),
           "lengths"_a.noconvert(), "by_emissions"_a.noconvert(), "by_links"_a.noconvert(), "importance"_a.noconvert(),
           "threads"_a);
+    m.def("chain_labels", &chain_labels, "emissions"_a.noconvert(), "links"_a.noconvert(), "starts"_a.noconvert(),
+          "lengths"_a.noconvert(), "threads"_a);
     m.def("chain_draws", &chain_draws, "emissions"_a.noconvert(), "links"_a.noconvert(), "starts"_a.noconvert(),
           "lengths"_a.noconvert(), "uniforms"_a.noconvert(), "threads"_a);
     m.def("chunks_of_least_loss", &chunks_of_least_loss, "emissions"_a.noconvert(), "links"_a.noconvert(),

@@ -42,28 +42,36 @@ void add_outer(const double *a, const double *b, Int count, Int rows, Int stride
     }
 }
 
+// NV vectors, of which the last one begins at `last`: it may overlap with the one before.
 template <int NV>
 INLINE void sparse_tile(const std::int32_t *columns, const double *values, Int count, const double *m, double *out,
-                        Int n) {
+                        Int n, Int last) {
     Vector sum[NV] = {};
     for (Int k = 0; k < count; k++) {
         const Vector f = splat(values[k]);
         const double *row = m + static_cast<Int>(columns[k]) * n;
-        for (int v = 0; v < NV; v++) sum[v] = sum[v] + f * load(row + v * W);
+        for (int v = 0; v < NV; v++) sum[v] = sum[v] + f * load(row + (v + 1 < NV ? v * W : last));
     }
-    for (int v = 0; v < NV; v++) store(out + v * W, sum[v]);
+    for (int v = 0; v < NV; v++) store(out + (v + 1 < NV ? v * W : last), sum[v]);
 }
 
-void sparse_row(const std::int32_t *columns, const double *values, Int count, const double *m, double *out, Int n) {
-    Int j = 0;
-    for (; j + 5 * W <= n; j += 5 * W) sparse_tile<5>(columns, values, count, m + j, out + j, n);
-    for (; j + 2 * W <= n; j += 2 * W) sparse_tile<2>(columns, values, count, m + j, out + j, n);
-    for (; j + W <= n; j += W) sparse_tile<1>(columns, values, count, m + j, out + j, n);
-    for (; j < n; j++) {
+void sparse_few(const std::int32_t *columns, const double *values, Int count, const double *m, double *out, Int n) {
+    for (Int j = 0; j < n; j++) {
         double sum = 0;
         for (Int k = 0; k < count; k++) sum += values[k] * m[static_cast<Int>(columns[k]) * n + j];
         out[j] = sum;
     }
+}
+
+void sparse_row(const std::int32_t *columns, const double *values, Int count, const double *m, double *out, Int n) {
+    if (n < W) return sparse_few(columns, values, count, m, out, n);
+    Int j = 0;
+    for (; n - j > 4 * W; j += 4 * W) sparse_tile<4>(columns, values, count, m + j, out + j, n, 3 * W);
+    const Int last = n - j - W;
+    if (last > 2 * W) return sparse_tile<4>(columns, values, count, m + j, out + j, n, last);
+    if (last > W) return sparse_tile<3>(columns, values, count, m + j, out + j, n, last);
+    if (last > 0) return sparse_tile<2>(columns, values, count, m + j, out + j, n, last);
+    sparse_tile<1>(columns, values, count, m + j, out + j, n, last);  // where last < 0, once more with those before
 }
 
 template <int NV>

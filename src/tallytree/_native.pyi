@@ -333,6 +333,13 @@ def chain_bends(
     importance: NDArray[np.float64],
     threads: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.uint8]]: ...
+def chain_labels(
+    emissions: NDArray[np.float64],
+    links: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    threads: int,
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]: ...
 def chain_draws(
     emissions: NDArray[np.float64],
     links: NDArray[np.float64],
@@ -364,7 +371,7 @@ def chunks_above(
 class NameTable:
     def __init__(self, names: list[str]) -> None: ...
     def read(
-        self, examples: list[object]
+        self, examples: list[object], threads: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]] | None: ...
 
 def chunk_numbers(

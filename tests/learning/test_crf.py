@@ -40,7 +40,7 @@ def problem_of(seed, loss):
     return SequenceProblem(rows, [rng.integers(0, 3, n) for n in lengths], 3, loss, NAMES), rng
 
 
-def by_definition(problem, kind, importance, weights):
+def by_definition(problem, kind, importance, weights, margin=1.0):
     total = 0.0
     names = np.array(NAMES, dtype=object)
     for example in range(len(problem)):
@@ -55,26 +55,54 @@ def by_definition(problem, kind, importance, weights):
             parts = np.exp(scores - scores.max())
             value = parts @ costs / parts.sum()
         else:
-            value = np.log(np.exp(scores + (costs if kind == "softmax-margin" else 0.0)).sum())
+            value = np.log(np.exp(scores + (margin * costs if kind == "softmax-margin" else 0.0)).sum())
             value -= model.score(truth)
         total += importance[example] * value
     return total
 
 
 @settings(deadline=None, max_examples=30)
-@given(st.integers(0, 2**32), st.sampled_from(LOSSES), st.sampled_from(KINDS), st.booleans())
-def test_objectives_and_gradients_are_those_of_all_labellings(seed, loss, kind, every):
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from(LOSSES),
+    st.sampled_from(KINDS),
+    st.booleans(),
+    st.sampled_from([0.3, 1.0, 4.0]),
+)
+def test_objectives_and_gradients_are_those_of_all_labellings(seed, loss, kind, every, margin):
     problem, rng = problem_of(seed, loss)
     importance = rng.random(len(problem))
-    objective = SequenceObjective(problem, kind, importance, all_states=every)
+    objective = SequenceObjective(problem, kind, importance, all_states=every, margin=margin)
     weights = rng.normal(size=objective.dimension)
     value, gradient = objective(weights)
 
     def wanted(some):
-        return by_definition(problem, kind, importance, objective.spread(some))
+        return by_definition(problem, kind, importance, objective.spread(some), margin)
 
     np.testing.assert_allclose(value, wanted(weights), rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(gradient, approx_fprime(weights, wanted, 1e-7), rtol=1e-4, atol=1e-5)
+
+
+def test_a_margin_is_used_and_saved(tmp_path):
+    X, y = corpus()
+    plain, wide, like = (SequenceCRF("hamming", objective="softmax-margin", margin=m) for m in (1.0, 5.0, 1e-9))
+    weights = [crf.fit(X, y).weights_ for crf in (plain, wide, like, SequenceCRF())]
+    assert np.linalg.norm(weights[1]) > 1.5 * np.linalg.norm(weights[0])
+    np.testing.assert_allclose(weights[2], weights[3], atol=1e-6)
+    save(wide, tmp_path / "crf.npz")
+    assert load(tmp_path / "crf.npz").margin == 5.0
+
+
+@pytest.mark.parametrize("margin", [0.0, -1.0, np.nan, np.inf, "2"])
+def test_a_margin_is_a_positive_number(margin):
+    with pytest.raises(tt.ModelError, match="margin must be a positive number"):
+        SequenceCRF("hamming", objective="softmax-margin", margin=margin).fit(*corpus())
+
+
+@pytest.mark.parametrize("kind", ["likelihood", "risk"])
+def test_a_margin_is_for_softmax_margins(kind):
+    with pytest.raises(tt.ModelError, match="margin=2.0 is for objective='softmax-margin', got '.*'; remove"):
+        SequenceCRF(objective=kind, margin=2.0).fit(*corpus())
 
 
 @settings(deadline=None, max_examples=30)

@@ -14,6 +14,7 @@ pytest.importorskip("scipy")
 from scipy import sparse
 
 import tallytree as tt
+from tallytree.bulk.expectations import SparseRows
 from tallytree.learning import (
     CHUNKING,
     TAGGING,
@@ -106,11 +107,12 @@ def test_many_sentences_have_the_features_of_each(templates, parts):
     assert lengths == [len(sentence) for sentence in sentences]
     made = [[found.names[n] for n in some] for some in np.split(found.numbers, np.cumsum(found.sizes)[:-1])]
     assert made == [names for positions in each for names in positions]
-    matrix = vocabulary.numbered_rows(found)
-    for name in ("data", "indices", "indptr"):
-        np.testing.assert_array_equal(getattr(matrix, name), getattr(expected, name))
     separate = sparse.vstack([vocabulary.rows(positions) for positions in each], format="csr")
-    assert (separate != expected).nnz == 0 and matrix.shape == separate.shape
+    for name, one, other, third in zip(
+        expected._fields, expected, vocabulary.numbered_rows(found), SparseRows.of(separate), strict=True
+    ):
+        np.testing.assert_array_equal(one, other, name)
+        np.testing.assert_array_equal(one, third, name)
 
 
 @pytest.mark.parametrize(
@@ -138,6 +140,12 @@ VALUES = st.one_of(TEXTS, st.booleans(), st.integers(-2, 2), st.floats(allow_nan
 POSITIONS = st.one_of(st.lists(TEXTS, max_size=5), st.dictionaries(TEXTS, VALUES, max_size=5))
 
 
+def dense(rows, width):
+    return sparse.csr_matrix(
+        (rows.values, rows.columns, rows.starts), (len(rows.starts) - 1, width)
+    ).toarray()
+
+
 @settings(deadline=None)
 @given(st.lists(st.lists(POSITIONS, max_size=3), min_size=1, max_size=4), st.sets(TEXTS, max_size=12))
 def test_many_examples_are_read_as_one_by_one(examples, names):
@@ -145,13 +153,48 @@ def test_many_examples_are_read_as_one_by_one(examples, names):
     rows, lengths = words.stacked(examples)
     assert lengths == [len(example) for example in examples]
     one_by_one = [words.rows(example).toarray() for example in examples]
-    assert np.array_equal(rows.toarray(), np.concatenate(one_by_one))
+    assert np.array_equal(dense(rows, words.size), np.concatenate(one_by_one))
 
 
 def test_every_name_of_a_large_vocabulary_is_found_again():
     names = [f"{'x' * (i % 40)}{i}" for i in range(20_000)]
     words = pickle.loads(pickle.dumps(Vocabulary(tuple(names))))
     rows, _ = words.stacked([[[name] for name in names], [["y"], [names[7], names[7]]]])
-    assert np.array_equal(rows.indices[:20_000], np.arange(20_000))
-    assert rows[20_000].nnz == 0 and rows[20_001].toarray().sum() == 2.0
+    assert np.array_equal(rows.columns, [*range(20_000), 7, 7])
+    assert rows.starts[-3:].tolist() == [20_000, 20_000, 20_002] and (rows.values == 1.0).all()
     assert pickle.loads(pickle.dumps(words)) == words
+
+
+@pytest.mark.parametrize("size", [*range(1, 72), 1000])
+@pytest.mark.parametrize("letter", ["a", "é", "語", "🙂"])
+def test_names_that_differ_in_one_letter_or_in_length_are_told_apart(size, letter):
+    changed = [letter * i + "b" + letter * (size - i - 1) for i in range(size)]
+    names = [letter * size, letter * (size - 1), "\0" + letter * size, *changed]
+    words = Vocabulary(tuple(names))
+    rows, _ = words.stacked([[[name] for name in [*names, letter * (size + 1), "c" * size]]])
+    assert rows.columns[: len(names)].tolist() == list(range(len(names)))
+    assert rows.starts[-3:].tolist() == [len(names)] * 3
+
+
+EXAMPLES = {
+    "lists": [[[f"a{i}", f"b{i % 7}", "unknown"], []] for i in range(3000)],
+    "dictionaries": [[{"a": str(i % 5), "b": i % 3 == 0, "c": 0.5 * i}] for i in range(6000)],
+    "integers": [[{"a": i, "b": "1"}] for i in range(6000)],
+}
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_threads_read_the_same_rows(kind):
+    names = ("a", "b", "c", "b:1", *(f"a:{i}" for i in range(4)), *(f"a{i}" for i in range(0, 3000, 2)), "b3")
+    words = Vocabulary(names)
+    for found, expected in zip(
+        words.stacked(EXAMPLES[kind], 5), words.stacked(EXAMPLES[kind], 1), strict=True
+    ):
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_threads_leave_to_python_what_is_not_usual():
+    examples = [[["a"]] * 6000, [["a", b"b"]]]
+    with pytest.raises(tt.ModelError, match="must be strings"):
+        Vocabulary(("a",)).stacked(examples, 3)

@@ -40,7 +40,7 @@ def problem_of(seed, loss):
     return GraphProblem(graphs, truths, 2, loss, NAMES), rng
 
 
-def by_definition(problem, kind, importance, weights):
+def by_definition(problem, kind, importance, weights, margin):
     total = 0.0
     for example in range(len(problem)):
         model, truth = problem.model(example, weights), problem.truth(example)
@@ -51,7 +51,7 @@ def by_definition(problem, kind, importance, weights):
             parts = np.exp(every.scores - every.scores.max())
             value = parts @ costs / parts.sum()
         else:
-            added = every.scores + (costs if kind == "softmax-margin" else 0.0)
+            added = every.scores + (margin * costs if kind == "softmax-margin" else 0.0)
             value = np.log(np.exp(added).sum()) - model.score(truth)
         total += importance[example] * value
     return total
@@ -62,14 +62,15 @@ def by_definition(problem, kind, importance, weights):
     st.integers(0, 2**32),
     st.sampled_from(LOSSES),
     st.sampled_from(["likelihood", "softmax-margin", "risk"]),
+    st.sampled_from([0.3, 1.0, 4.0]),
 )
-def test_objectives_and_gradients_are_those_of_all_labellings(seed, loss, kind):
+def test_objectives_and_gradients_are_those_of_all_labellings(seed, loss, kind, margin):
     problem, rng = problem_of(seed, loss)
     importance, weights = rng.random(len(problem)), rng.normal(size=problem.dimension)
-    value, gradient = GraphObjective(problem, kind, importance, threads=2)(weights)
+    value, gradient = GraphObjective(problem, kind, importance, 2, margin)(weights)
 
     def wanted(some):
-        return by_definition(problem, kind, importance, some)
+        return by_definition(problem, kind, importance, some, margin)
 
     np.testing.assert_allclose(value, wanted(weights), rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(gradient, approx_fprime(weights, wanted, 1e-7), rtol=1e-4, atol=1e-5)

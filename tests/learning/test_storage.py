@@ -30,6 +30,7 @@ from tallytree.learning.files import write_arrays
         SequenceSVM(tt.losses.FBeta(beta=2.0, background="P"), scaling="slack", extra=TopTallies(2)),
         SequenceSVM(solver=CuttingPlanes("one"), hashed=64),
         SequenceSVM(solver=Subgradient(), tolerance=0.4),
+        SequenceSVM("hamming", tolerance=0.4),
     ],
     ids=repr,
 )
@@ -78,6 +79,10 @@ def test_what_cannot_be_read_back_is_not_written(tmp_path):
         (
             {"class": "SequenceSVM", "parameters": {}, "attributes": {"predict": 1}, "history": []},
             "sets 'predict', which is not a parameter of saved estimators",
+        ),
+        (
+            {"class": "SequenceSVM", "parameters": {"loss": "f2"}, "attributes": {}, "history": []},
+            "unknown loss 'f2'",
         ),
     ],
 )

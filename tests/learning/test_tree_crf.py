@@ -56,11 +56,12 @@ LOSSES = [
 
 @pytest.mark.parametrize("objective", ["softmax-margin", "risk"])
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
-def test_objectives_with_losses_are_those_of_all_trees(loss, objective):
+@pytest.mark.parametrize("margin", [1.0, 4.0])
+def test_objectives_with_losses_are_those_of_all_trees(loss, objective, margin):
     problem = trees(1, loss)
     rng = np.random.default_rng(1)
     importance, weights = rng.random(len(problem)), 0.3 * rng.normal(size=problem.dimension)
-    value, gradient = TreeObjective(problem, objective, importance, threads=2)(weights)
+    value, gradient = TreeObjective(problem, objective, importance, 2, margin)(weights)
 
     def wanted(some):
         total = 0.0
@@ -75,7 +76,7 @@ def test_objectives_with_losses_are_those_of_all_trees(loss, objective):
             else:
                 indices, values = problem.features(example, truth)
                 right = problem.offset(example, truth) + float(some[indices] @ values)
-                total += weight * (np.logaddexp.reduce(scores + costs) - right)
+                total += weight * (np.logaddexp.reduce(scores + margin * costs) - right)
         return total
 
     np.testing.assert_allclose(value, wanted(weights), rtol=1e-9)

@@ -105,6 +105,9 @@ def best_of_chains(
     >>> best_of_chains(chains)
     [[(array([1, 1, 1]), 0.0)]]
     """
+    if loss is None and (labels := best_labels(chains, threads)) is not None:
+        ends = np.cumsum(chains.lengths).tolist()
+        return [[(labels[end - n : end], 0.0)] for end, n in zip(ends, chains.lengths, strict=True)]
     work = _Work(chains, loss, truths, scaling, count, threads, search)
     if not chains.plain or (loss is not None and work.tables is None):
         return work.in_models(range(len(chains.lengths)))
@@ -122,6 +125,33 @@ def best_of_chains(
     return found
 
 
+def best_labels(chains: Chains, threads: int | None = None) -> Integers | None:
+    """Find the labellings of the highest score, concatenated, without plans and their tables.
+
+    None if a score is not finite, a chain is empty, neighbours have their own tables, the memory limit is
+    too low, or a labelling does not have the score that the messages promise: :func:`best_of_chains` solves
+    these, or raises an error.
+
+    Examples
+    --------
+    >>> best_labels(Chains(np.array([[0., 1], [2, 0], [0, 4]]), np.zeros((2, 2)), [2, 1], None))
+    array([1, 0, 1])
+    """
+    emissions, links, lengths, _ = chains
+    if links.ndim != 2 or not chains.plain:
+        return None
+    labels = emissions.shape[1]
+    used = thread_count(threads)
+    if threads is None and emissions.size * labels < _WORTH_THREADS:
+        used = 1
+    if used * _ROW_BYTES * (labels + 8) * (max(lengths) + 2 * labels) > default_memory_limit():
+        return None
+    starts = np.cumsum([0, *lengths], dtype=np.int64)
+    found, wrong = native.chain_labels(emissions, links, starts[:-1], np.diff(starts), used)
+    return None if wrong.any() else found
+
+
+_ROW_BYTES = 8  # for each label at a position
 _WORTH_THREADS = 1_000_000
 """The number of operations of plain passes below which threads cost more than they save."""
 

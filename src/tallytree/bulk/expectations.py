@@ -8,7 +8,7 @@ its derivatives with respect to every score (:func:`objective_of_chains`). Every
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,12 @@ class SparseRows(NamedTuple):
     starts: Integers
     columns: NDArray[np.int32]
     values: Floats
+
+    @classmethod
+    def of(cls, matrix: Any) -> SparseRows:
+        """Return one of SciPy's CSR matrices in this form."""
+        columns, values = matrix.indices.astype(np.int32, copy=False), np.asarray(matrix.data, np.float64)
+        return cls(matrix.indptr.astype(np.int64, copy=False), columns, values)
 
     def times(self, table: Floats, threads: int | None = None) -> Floats:
         """Return the product with a table; the result does not depend on the number of threads."""
@@ -86,6 +92,7 @@ def objective_of_chains(
     objective: LossObjective,
     importance: Floats | None = None,
     threads: int | None = None,
+    margin: float = 1.0,
 ) -> ChainSums:
     """Compute an objective of the losses of all labellings, for each of many chains, and its derivatives.
 
@@ -98,9 +105,11 @@ def objective_of_chains(
     truths : int64 array
         The true labels at all positions, concatenated.
     objective : {"softmax-margin", "risk"}
-        ``log Σ_y exp(F(y) + Δ(y))``, or the expected loss ``Σ_y p(y) Δ(y)``.
+        ``log Σ_y exp(F(y) + margin · Δ(y))``, or the expected loss ``Σ_y p(y) Δ(y)``.
     importance, threads
         As for :func:`sum_chains`.
+    margin : float
+        The factor of the loss in a softmax margin.
 
     Raises
     ------
@@ -124,10 +133,11 @@ def objective_of_chains(
     weights = _importance(importance, len(chains.lengths))
     if objective == "softmax-margin" and (added := _folded(chains.lengths, tables, truths)) is not None:
         constants, by_label = added
-        found = sum_chains(chains._replace(emissions=chains.emissions + by_label), weights, threads)
-        return found._replace(values=found.values + constants)
+        emissions = chains.emissions + margin * by_label
+        found = sum_chains(chains._replace(emissions=emissions), weights, threads)
+        return found._replace(values=found.values + margin * constants)
     batch = native.Batch(native.TallyMode.AUTO, default_memory_limit())
-    given, _ = tables.truths(truths, chains.lengths, "margin")
+    given, _ = tables.truths(truths, chains.lengths, "margin", margin)
     skeletons = [tables.chain(length, True) for length in chains.lengths]
     batch.add_chains(skeletons, chains.emissions, chains.links, given)
     values, (by_labels, by_links) = batch.expect(_OBJECTIVES[objective], weights, thread_count(threads))
@@ -162,6 +172,7 @@ class GraphBatch:
         scores: Sequence[Floats],
         importance: Floats,
         threads: int | None = None,
+        margin: float = 1.0,
     ) -> tuple[Floats, list[Floats]]:
         """Return the objective of each model, and the derivatives of their weighted sum.
 
@@ -173,6 +184,8 @@ class GraphBatch:
             The tables of all blocks of all models, model by model.
         importance, threads
             As for :func:`sum_chains`.
+        margin : float
+            The factor of the loss in a softmax margin.
 
         Returns
         -------
@@ -182,7 +195,7 @@ class GraphBatch:
         batch = native.Batch(native.TallyMode.AUTO, default_memory_limit())
         given = None
         if self._tables is not None and self._truths is not None:
-            given, _ = self._tables.truths(self._truths, self._lengths, "margin")
+            given, _ = self._tables.truths(self._truths, self._lengths, "margin", margin)
         batch.add_models(self._skeletons, scores, given)
         chosen = native.Objective.LIKELIHOOD if kind == "likelihood" else _OBJECTIVES[kind]
         values, derivatives = batch.expect(chosen, importance, thread_count(threads))

@@ -7,6 +7,7 @@ from typing import Any
 
 from tallytree.bulk.expectations import SparseRows
 from tallytree.kernels import native
+from tallytree.planning.budget import thread_count
 
 
 class NameTable:
@@ -27,11 +28,11 @@ class NameTable:
     def __init__(self, names: Sequence[str]) -> None:
         self._native = native.NameTable(list(names))
 
-    def rows(self, examples: Sequence[Any]) -> SparseRows | None:
+    def rows(self, examples: Sequence[Any], threads: int | None = None) -> SparseRows | None:
         """Return a row for each position of all examples; names that are not in the table are ignored.
 
         None if an example is not a list of positions, or a position is neither a list of strings nor a
         dictionary of strings, numbers and booleans: these have to be encoded one by one.
         """
-        found = self._native.read(list(examples))
+        found = self._native.read(list(examples), thread_count(threads))
         return None if found is None else SparseRows(*found)

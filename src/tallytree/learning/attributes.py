@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.feature_extraction import FeatureHasher
 
+from tallytree.bulk.expectations import SparseRows
 from tallytree.bulk.name_tables import NameTable
 from tallytree.errors import ModelError
 
@@ -104,10 +105,10 @@ class Encoder:
         """Return one row for each position."""
         raise NotImplementedError
 
-    def stacked(self, examples: Sequence[Any]) -> tuple[Rows, list[int]]:
+    def stacked(self, examples: Sequence[Any], threads: int | None = None) -> tuple[SparseRows, list[int]]:
         """Return the rows of several examples, concatenated, and the length of each example."""
         rows = list(of_each(examples, self.rows))
-        return sparse.vstack(rows, format="csr"), [matrix.shape[0] for matrix in rows]
+        return SparseRows.of(sparse.vstack(rows, format="csr")), [matrix.shape[0] for matrix in rows]
 
 
 @dataclass(frozen=True)
@@ -177,21 +178,19 @@ class Vocabulary(Encoder):
         """Return one row for each position."""
         return self._matrix(*self._entries(positions))
 
-    def stacked(self, examples: Sequence[Any]) -> tuple[Rows, list[int]]:
+    def stacked(self, examples: Sequence[Any], threads: int | None = None) -> tuple[SparseRows, list[int]]:
         """Return the rows of several examples, concatenated, and the length of each example."""
-        found = self._table.rows(examples)
+        found = self._table.rows(examples, threads)
         if found is not None and np.isfinite(found.values).all():
-            shape = (len(found.starts) - 1, self.size)
-            rows = sparse.csr_matrix((found.values, found.columns, found.starts), shape=shape)
-            return rows, list(map(len, examples))
+            return found, list(map(len, examples))
         columns, values, sizes = zip(*of_each(examples, self._entries), strict=True)
         rows = self._matrix(np.concatenate(columns), np.concatenate(values), chain.from_iterable(sizes))
-        return rows, list(map(len, sizes))
+        return SparseRows.of(rows), list(map(len, sizes))
 
-    def numbered_rows(self, given: NumberedNames) -> Rows:
+    def numbered_rows(self, given: NumberedNames) -> SparseRows:
         """Return one row for each position; every name is looked up once."""
         columns = self._columns_of(given.names)[given.numbers]
-        return self._matrix(columns, np.ones(len(columns)), given.sizes)
+        return SparseRows.of(self._matrix(columns, np.ones(len(columns)), given.sizes))
 
     def _entries(self, positions: Sequence[Any]) -> tuple[NDArray[np.int64], NDArray[np.float64], list[int]]:
         """Return the columns and values of the attributes of all positions, and the number of each."""

@@ -25,14 +25,19 @@ class GraphObjective(Objective):
     ----------
     problem : GraphProblem
         The graphs and their truths.
-    kind, importance, threads
+    kind, importance, threads, margin
         As for :class:`SequenceObjective`.
     """
 
     def __init__(
-        self, problem: GraphProblem, kind: ObjectiveKind, importance: Floats, threads: int | None = None
+        self,
+        problem: GraphProblem,
+        kind: ObjectiveKind,
+        importance: Floats,
+        threads: int | None = None,
+        margin: float = 1.0,
     ) -> None:
-        self.kind, self.threads = kind, threads
+        self.kind, self.threads, self._margin = kind, threads, margin
         self.examples, self.dimension = len(problem), problem.dimension
         self._importance = np.ascontiguousarray(importance, dtype=np.float64)
         self._labels, truths = problem.labels, np.concatenate(problem.truths)
@@ -63,7 +68,9 @@ class GraphObjective(Objective):
         nodes = np.split(single, self._node_ends)
         edges = np.split(pairs.reshape(-1, labels, labels), self._edge_ends)
         scores = [table for both in zip(nodes, edges, strict=True) for table in both if len(table)]
-        values, found = self._batch.objective(self.kind, scores, self._importance, self.threads)
+        values, found = self._batch.objective(
+            self.kind, scores, self._importance, self.threads, self._margin
+        )
         by_nodes = self._nodes.T @ np.concatenate([table for table in found if table.ndim == 2])
         of_edges = [table.reshape(-1, labels * labels) for table in found if table.ndim == 3]
         by_edges = self._edges.T @ np.concatenate((*of_edges, np.zeros((0, labels * labels))))
@@ -81,7 +88,7 @@ class GraphCRF(GraphEstimator, StructuredCRF):
     ----------
     loss, objective, c1, c2, class_weight, tolerance, max_passes, max_seconds
         As for :class:`SequenceCRF`; the loss must count node by node.
-    n_jobs, warm_start, checkpoint, verbose
+    n_jobs, warm_start, checkpoint, verbose, margin
         As for :class:`SequenceCRF`.
 
     Examples
@@ -94,7 +101,7 @@ class GraphCRF(GraphEstimator, StructuredCRF):
     """
 
     def _objective(self, problem: Any, kind: ObjectiveKind, importance: Floats) -> GraphObjective:
-        return GraphObjective(problem, kind, importance, self._threads)
+        return GraphObjective(problem, kind, importance, self._threads, self.margin)
 
     def predict_marginals(self, X: Sequence[Any]) -> list[Floats]:
         """Return the probability of each label at each node.

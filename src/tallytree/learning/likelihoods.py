@@ -3,7 +3,8 @@
 With ``p(y) ∝ exp F(y)`` and ``y*`` the truth of an example, the objectives are
 
 * ``likelihood``: ``−log p(y*) = log Σ_y exp F(y) − F(y*)``;
-* ``softmax-margin``: ``log Σ_y exp(F(y) + Δ(y)) − F(y*)``, so that labellings with a large loss count more;
+* ``softmax-margin``: ``log Σ_y exp(F(y) + κ Δ(y)) − F(y*)``, so that labellings with a large loss count more;
+  κ, the margin, is 1 by default;
 * ``risk``: ``Σ_y p(y) Δ(y)``, the expected loss itself.
 
 The first two are convex in the weights and non-negative.
@@ -88,6 +89,8 @@ class SequenceObjective(Objective):
         Whether a feature has a weight for every label, or only for those that it occurs with in a truth.
     threads : int, optional
         The number of processors by default. The result does not depend on it.
+    margin : float
+        The factor of the loss in a softmax margin.
 
     Examples
     --------
@@ -107,15 +110,16 @@ class SequenceObjective(Objective):
         importance: Floats,
         all_states: bool = False,
         threads: int | None = None,
+        margin: float = 1.0,
     ) -> None:
-        self.kind, self.threads = kind, threads
+        self.kind, self.threads, self._margin = kind, threads, margin
         self._loss, self._names = problem.loss, problem.states
         rows, lengths, self._truths = problem.stacked()
         self._labels, self.examples = problem.labels, len(lengths)
         some = np.flatnonzero(lengths)  # an empty sequence has a single labelling, which is correct
         self._lengths = [lengths[number] for number in some]
         self._importance = np.ascontiguousarray(importance[some], dtype=np.float64)
-        self._rows, self._columns = native_rows(rows), native_rows(rows.T.tocsr())
+        self._rows, self._columns = SparseRows.of(rows), SparseRows.of(rows.T.tocsr())
         self._size = rows.shape[1] * self._labels
         self._learned = _learned(rows, self._truths, self._labels, all_states)
         self.dimension = len(self._learned)
@@ -168,7 +172,7 @@ class SequenceObjective(Objective):
         if self.kind == "likelihood" or not self._lengths:
             return sum_chains(chains, self._importance, self.threads)
         return objective_of_chains(
-            chains, self._loss, self._truths, self.kind, self._importance, self.threads
+            chains, self._loss, self._truths, self.kind, self._importance, self.threads, self._margin
         )
 
     def spread(self, weights: Floats) -> Floats:
@@ -180,13 +184,6 @@ class SequenceObjective(Objective):
     def gathered(self, weights: Floats) -> Floats:
         """Return the problem's weights that are learned."""
         return weights[self._learned]
-
-
-def native_rows(rows: sparse.csr_matrix) -> SparseRows:
-    """Return a matrix in the form for native products."""
-    return SparseRows(
-        rows.indptr.astype(np.int64), rows.indices.astype(np.int32), np.asarray(rows.data, dtype=np.float64)
-    )
 
 
 def _learned(rows: sparse.csr_matrix, truths: Integers, labels: int, every: bool) -> NDArray[np.int64]:
@@ -229,8 +226,10 @@ class CountedObjective(Objective):
             mine = [(matrix, known) for matrix, known in some if tuple(known) == names]
             stacked = sparse.vstack([matrix for matrix, _ in mine], format="csr")
             lengths = [matrix.shape[0] for matrix, _ in mine]
-            self._groups.append((native_rows(stacked), lengths, [known for _, known in mine]))
-        self._turned = [native_rows(_matrix(group[0], labelled.features).T.tocsr()) for group in self._groups]
+            self._groups.append((SparseRows.of(stacked), lengths, [known for _, known in mine]))
+        self._turned = [
+            SparseRows.of(_matrix(group[0], labelled.features).T.tocsr()) for group in self._groups
+        ]
 
     @property
     def convex(self) -> bool:

@@ -65,6 +65,9 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
         A file for the weights, written after each step; an interrupted fit resumes from it.
     verbose : bool
         Report every step on standard error.
+    margin : float
+        The factor of the loss in a softmax margin. A large one with small penalties trains similarly to an
+        SVM; choose both by cross-validation.
     all_possible_states : bool
         Whether features have weights for labels they never occur with in the examples, as in crfsuite.
     hashed, min_count, features
@@ -115,6 +118,7 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
         warm_start: bool = False,
         checkpoint: str | os.PathLike[str] | None = None,
         verbose: bool = False,
+        margin: float = 1.0,
         all_possible_states: bool = False,
         hashed: int | None = None,
         min_count: int = 1,
@@ -177,7 +181,7 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
         if kind != "likelihood":
             self._check_loss(problem)
         every = self.all_possible_states or self._counted is not None
-        return SequenceObjective(problem, kind, importance, every, self._threads)
+        return SequenceObjective(problem, kind, importance, every, self._threads, self.margin)
 
     def _check_loss(self, problem: SequenceProblem) -> None:
         if truth_tables(problem.loss, problem.labels, problem.states) is None:

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from tallytree.answers.tally_table import Where
-from tallytree.bulk.chains import Chains, best_of_chains
+from tallytree.bulk.chains import Chains, best_labels, best_of_chains
+from tallytree.bulk.expectations import SparseRows
 from tallytree.errors import ModelError
 from tallytree.learning.attributes import Encoder, Vocabulary, encoder_of, of_each
 from tallytree.learning.decoding import BestDecoder, Decoder, MaxExpected
+from tallytree.learning.planes import Integers
 from tallytree.learning.sequences import SequenceProblem, chains
 from tallytree.learning.structured_estimator import StructuredEstimator
 from tallytree.learning.templates import WindowFeatures
@@ -71,21 +72,29 @@ class SequenceEstimator(StructuredEstimator):
         if where is not None or not len(X) or type(decoder) not in (BestDecoder, MaxExpected):
             return super()._predicted(X, decoder, where)
         if isinstance(decoder, MaxExpected):
-            best = decoder.numbered(self._chains(X))
-        else:
-            best = [labels for ((labels, _),) in best_of_chains(self._chains(X))]
-        return best if self.labels_.names is None else [self.labels_.classes[labels] for labels in best]
+            return self._named(decoder.numbered(self._chains(X), self._threads))
+        chains = self._chains(X)
+        found = best_labels(chains, self._threads)
+        if found is None:
+            return self._named([labels for ((labels, _),) in best_of_chains(chains, threads=self._threads)])
+        labels = found if self.labels_.names is None else self.labels_.classes[found]
+        ends = np.cumsum(chains.lengths).tolist()
+        return [labels[end - length : end] for end, length in zip(ends, chains.lengths, strict=True)]
+
+    def _named(self, labellings: list[Integers]) -> list[Any]:
+        return labellings if self.labels_.names is None else [self.labels_.classes[one] for one in labellings]
 
     def _models(self, X: Sequence[Any]) -> list[Model]:
         return self._chains(X).models() if len(X) else []
 
     def _chains(self, X: Sequence[Any]) -> Chains:
-        return chains(*self._stacked(X), self.weights_, self.labels_.count, self.labels_.names)
+        rows, lengths = self._stacked(X)
+        return chains(rows, lengths, self.weights_, self.labels_.count, self.labels_.names, self._threads)
 
-    def _stacked(self, X: Sequence[Any]) -> tuple[sparse.csr_matrix, list[int]]:
+    def _stacked(self, X: Sequence[Any]) -> tuple[SparseRows, list[int]]:
         """Return the features of all positions of several examples, and the lengths of the examples."""
         if self.features is not None and isinstance(self.encoder_, Vocabulary):
             names = self.features.numbered(X)
             if names is not None:
                 return self.encoder_.numbered_rows(names), [len(sentence) for sentence in X]
-        return self.encoder_.stacked(self._read(X))
+        return self.encoder_.stacked(self._read(X), self._threads)

@@ -15,6 +15,7 @@ from scipy import sparse
 
 from tallytree.bulk.chains import Chains
 from tallytree.bulk.chunk_tables import truth_tables
+from tallytree.bulk.expectations import SparseRows
 from tallytree.errors import ModelError
 from tallytree.learning.inference import ChainTask, Task
 from tallytree.learning.planes import Features, Floats, Integers, collected
@@ -26,19 +27,21 @@ Entries = tuple[NDArray[Any], NDArray[Any], Floats]
 
 
 def chains(
-    rows: sparse.csr_matrix,
+    rows: SparseRows,
     lengths: Sequence[int],
     weights: Floats,
     labels: int,
     names: Sequence[str] | None = None,
+    threads: int | None = None,
 ) -> Chains:
     """Return sequences at given weights, as chains.
 
     `rows`: the features of all positions, concatenated. `lengths`: the lengths of the sequences.
-    `weights`: emissions, then transitions. `labels`: N. `names`: the names of the labels.
+    `weights`: emissions, then transitions. `labels`: N. `names`: the names of the labels. `threads`: by
+    default the number of processors.
     """
-    size = rows.shape[1] * labels
-    scores = np.ascontiguousarray(rows @ weights[:size].reshape(-1, labels))
+    size = len(weights) - labels * labels
+    scores = rows.times(np.ascontiguousarray(weights[:size]).reshape(-1, labels), threads)
     links = weights[size:].reshape(labels, labels).copy()
     return Chains(scores, links, lengths, None if names is None else tuple(names))
 
@@ -136,7 +139,7 @@ class SequenceProblem(TrainingProblem):
 
     def _chains(self, examples: Sequence[int], weights: Floats) -> Chains:
         rows, lengths = self._stacked(examples)
-        return chains(rows, lengths, weights, self.labels, self.states)
+        return chains(SparseRows.of(rows), lengths, weights, self.labels, self.states)
 
     def _stacked(self, examples: Sequence[int]) -> tuple[sparse.csr_matrix, list[int]]:
         """Return the features of several sequences, concatenated, and their lengths."""

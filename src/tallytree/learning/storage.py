@@ -74,7 +74,7 @@ _FEATURES: dict[str, tuple[str, ...]] = {
 }
 _NUMBER, _NOTHING = (int, float), type(None)
 _KINDS: dict[str, tuple[type, ...]] = {
-    "loss": (tallytree.losses.Loss, _NOTHING),
+    "loss": (tallytree.losses.Loss, str, _NOTHING),
     "solver": (Solver, _NOTHING),
     "extra": (TopTallies, Diverse, _NOTHING),
     "features": (WindowFeatures, _NOTHING),
@@ -83,6 +83,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "objective": (str,),
     "c1": _NUMBER,
     "c2": _NUMBER,
+    "margin": _NUMBER,
     "class_weight": (dict, str, _NOTHING),
     "all_possible_states": (bool,),
     "tolerance": _NUMBER,
@@ -184,6 +185,7 @@ def _check_parameters(estimator: StructuredEstimator) -> None:
         wanted = _KINDS.get(name)
         if wanted is not None and not isinstance(value, wanted):
             raise ModelError(f"its parameter {name} has the invalid value {value!r}")
+    estimator._recipe()  # a name must be known
     numbers = (estimator.primal_, estimator.dual_)
     if not all(isinstance(number, (int, float)) for number in numbers):
         raise ModelError(f"its objective is between {numbers}")

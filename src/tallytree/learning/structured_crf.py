@@ -23,6 +23,7 @@ from tallytree.learning.structured_estimator import StructuredEstimator
 from tallytree.learning.training import Checkpoint
 from tallytree.learning.weighting import ClassWeight, importance_of
 from tallytree.losses import Loss
+from tallytree.losses.base import check_positive
 
 
 class StructuredCRF(StructuredEstimator):
@@ -32,6 +33,7 @@ class StructuredCRF(StructuredEstimator):
     c1: float
     c2: float
     class_weight: ClassWeight
+    margin: float
 
     def __init__(
         self,
@@ -48,6 +50,7 @@ class StructuredCRF(StructuredEstimator):
         warm_start: bool = False,
         checkpoint: str | os.PathLike[str] | None = None,
         verbose: bool = False,
+        margin: float = 1.0,
     ) -> None:
         self._keep(locals())
 
@@ -84,10 +87,7 @@ class StructuredCRF(StructuredEstimator):
         """
         self._check_examples(X, y)
         kind, penalty = checked_objective(self.objective), Penalty(self.c1, self.c2)
-        if kind == "likelihood" and self.loss is not None:
-            raise ModelError(
-                "the likelihood has no loss; remove loss=, or use objective='risk' or 'softmax-margin'"
-            )
+        self._check_settings(kind)
         going_on = self.warm_start and hasattr(self, "weights_")
         if not going_on:
             self._learn(X, y)
@@ -103,6 +103,18 @@ class StructuredCRF(StructuredEstimator):
         self._note(found, objective.spread(found.weights))
         self._raise_interrupt()
         return self
+
+    def _check_settings(self, kind: ObjectiveKind) -> None:
+        """Raise an error for settings that the objective does not use."""
+        if kind == "likelihood" and self.loss is not None:
+            raise ModelError(
+                "the likelihood has no loss; remove loss=, or use objective='risk' or 'softmax-margin'"
+            )
+        check_positive(self.margin, "margin")
+        if kind != "softmax-margin" and self.margin != 1.0:
+            raise ModelError(
+                f"margin={self.margin!r} is for objective='softmax-margin', got {kind!r}; remove margin="
+            )
 
     def _importance(self, truths: list[Any], sample_weight: ArrayLike | None) -> Floats:
         """Return the weight of each example."""
@@ -143,6 +155,7 @@ class StructuredCRF(StructuredEstimator):
             "objective": kind,
             "c1": self.c1,
             "c2": self.c2,
+            **({} if self.margin == 1.0 else {"margin": self.margin}),
             "weights of examples": fingerprint_of(importance),
             **self._more_settings(),
         }

@@ -126,6 +126,11 @@ class StructuredEstimator(RecipeEstimator):
         if weights.dtype != np.float64 or weights.ndim != 1 or not np.isfinite(weights).all():
             raise ModelError("its weights are not a one-dimensional array of finite numbers")
 
+    @property
+    def _threads(self) -> int | None:
+        """The number of threads for predictions; by default all."""
+        return None
+
     # --- scikit-learn's interface --------------------------------------------------------------------------
 
     def _check_examples(self, X: Sequence[Any], y: Sequence[Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,14 +31,19 @@ class TreeObjective(Objective):
     ----------
     problem : TreeProblem
         The trees.
-    kind, importance, threads
+    kind, importance, threads, margin
         As for :class:`SequenceObjective`.
     """
 
     def __init__(
-        self, problem: TreeProblem, kind: ObjectiveKind, importance: Floats, threads: int | None = None
+        self,
+        problem: TreeProblem,
+        kind: ObjectiveKind,
+        importance: Floats,
+        threads: int | None = None,
+        margin: float = 1.0,
     ) -> None:
-        self.kind, self.threads, self._problem = kind, threads, problem
+        self.kind, self.threads, self._problem, self._margin = kind, threads, problem, margin
         self.examples, self.dimension = len(problem), problem.dimension
         self._importance = np.asarray(importance, dtype=np.float64)
         self._observed, self._fixed = np.zeros(self.dimension), 0.0
@@ -53,8 +59,9 @@ class TreeObjective(Objective):
         def one(example: int) -> Any:
             if self.kind == "likelihood":
                 return self._problem.log_partition(example, weights)
-            return self._problem.tallied(example, weights, _OBJECTIVES[self.kind])
+            return self._problem.tallied(example, weights, objective)
 
+        objective = _risk if self.kind == "risk" else partial(_softmax_margin, self._margin)
         value, gradient = -self._fixed - float(weights @ self._observed), -self._observed
         with ThreadPoolExecutor(thread_count(self.threads)) as pool:  # charts are summed without the GIL
             found = pool.map(one, range(self.examples))  # in order, whichever finishes first
@@ -64,18 +71,15 @@ class TreeObjective(Objective):
         return float(value), gradient
 
 
-def _softmax_margin(log_sums: Floats, losses: Floats) -> tuple[float, Floats]:
-    log_sum = float(np.logaddexp.reduce(log_sums + losses))
-    return log_sum, np.exp(log_sums + losses - log_sum)
+def _softmax_margin(margin: float, log_sums: Floats, losses: Floats) -> tuple[float, Floats]:
+    log_sum = float(np.logaddexp.reduce(log_sums + margin * losses))
+    return log_sum, np.exp(log_sums + margin * losses - log_sum)
 
 
 def _risk(log_sums: Floats, losses: Floats) -> tuple[float, Floats]:
     shares = np.exp(log_sums - np.logaddexp.reduce(log_sums))
     mean = float(shares @ losses)
     return mean, shares * (losses - mean)
-
-
-_OBJECTIVES = {"softmax-margin": _softmax_margin, "risk": _risk}
 
 
 class TreeCRF(TreeEstimator, StructuredCRF):
@@ -92,7 +96,7 @@ class TreeCRF(TreeEstimator, StructuredCRF):
         loss that can be counted in a chart is supported: F-measures, precision, recall, crossing brackets.
     objective : {"likelihood", "softmax-margin", "risk"}
         As for :class:`SequenceCRF`. Charts with tallies take several times as long as charts without.
-    c1, c2, tolerance, max_passes, max_seconds, n_jobs, warm_start, checkpoint, verbose
+    c1, c2, tolerance, max_passes, max_seconds, n_jobs, warm_start, checkpoint, verbose, margin
         As for :class:`SequenceCRF`. There are no class weights.
     horizontal, vertical, tail, prior, smoothing, rare, hashed, min_count
         As for :class:`TreeSVM`.
@@ -125,6 +129,7 @@ class TreeCRF(TreeEstimator, StructuredCRF):
         warm_start: bool = False,
         checkpoint: str | os.PathLike[str] | None = None,
         verbose: bool = False,
+        margin: float = 1.0,
         horizontal: int | None = 0,
         vertical: int = 1,
         tail: Tail = "pair",
@@ -137,7 +142,7 @@ class TreeCRF(TreeEstimator, StructuredCRF):
         self._keep(locals())
 
     def _objective(self, problem: Any, kind: ObjectiveKind, importance: Floats) -> TreeObjective:
-        return TreeObjective(problem, kind, importance, self._threads)
+        return TreeObjective(problem, kind, importance, self._threads, self.margin)
 
     def _importance(self, truths: list[Any], sample_weight: ArrayLike | None) -> Floats:
         if self.class_weight is not None:
