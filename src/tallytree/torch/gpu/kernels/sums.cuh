@@ -1,5 +1,7 @@
-// log Z of every tally of each sentence, and the expected entries of any weighting of the tallies.
+// Sums over labellings for every tally: filling tables, and the expected entries of any weighting of the tallies.
+#pragma once
 #include "filling.cuh"
+#include "words.cuh"
 
 constexpr REAL kTiny = sizeof(REAL) == 8 ? REAL(1e-250) : REAL(1e-30);  // smaller sums are added again with care
 constexpr REAL kHuge = sizeof(REAL) == 8 ? REAL(575) : REAL(69);        // the exponent that goes with it
@@ -70,17 +72,6 @@ __device__ inline REAL log_tally(const Sentence &x, int l) {
     return log(sum) + most;
 }
 
-extern "C" __global__ void log_tallies(const __grid_constant__ Batch batch, unsigned char *scratch, double *answers) {
-    BLOCK_MEMORY;
-    Work work(memory, batch.pair_count);
-    for (int64 b = blockIdx.x; b < batch.given.sentences; b += gridDim.x) {
-        Sentence x = sentence_of(batch, b, scratch);
-        fill_tables<Sums>(x, work, b == blockIdx.x);
-        for (int l = threadIdx.x; l < batch.tallies; l += blockDim.x) answers[b * batch.tallies + l] = log_tally(x, l);
-        __syncthreads();
-    }
-}
-
 struct Staged {  // shared memory of a warp: for 32 columns, exponentials of what was before, and mass over what arrived
     REAL *powers, *rates;
     static constexpr int kStride = kWarp + 1;
@@ -118,8 +109,8 @@ __device__ void last_masses(const Sentence &x, const double *upstream) {
     __syncthreads();
 }
 
-// Expected entries of the nodes of a position: the masses of its states.
-__device__ void sum_nodes(const Sentence &x, int t, double *nodes) {
+// Expected entries of the nodes of a position: the masses of its states, less `share` of a label.
+__device__ void sum_nodes(const Sentence &x, int t, int label, double share, SCORE *nodes) {
     const REAL *mass = Masses(x).at(t);
     int lane = threadIdx.x % kWarp, size = x.box(t).size();
     for (int s = threadIdx.x / kWarp; s < C; s += blockDim.x / kWarp) {
@@ -127,7 +118,7 @@ __device__ void sum_nodes(const Sentence &x, int t, double *nodes) {
         int twin = CHUNKS ? x.agreeing(t, s) : s;
         for (int i = lane; i < size; i += kWarp) sum += mass[s * size + i] + (twin != s ? mass[twin * size + i] : REAL(0));
         sum = sum_of_warp(sum);
-        if (lane == 0) nodes[t * C + s] = sum;
+        if (lane == 0) nodes[t * C + s] = SCORE(sum - (s == label ? share : 0));
     }
 }
 
@@ -270,26 +261,42 @@ __device__ void gather_edges(double *tables, double *step) {
     __syncthreads();
 }
 
-// `nodes`: zeros; `tables`: zeros, one C x C table for each warp; `steps`: one for each step if steps differ, or null.
-extern "C" __global__ void tally_expectations(const __grid_constant__ Batch batch, const double *upstream, unsigned char *scratch, double *nodes,
-                                              double *tables, double *steps) {
-    BLOCK_MEMORY;
-    Work work(memory, batch.pair_count);
-    double *block = tables + int64(blockIdx.x) * (blockDim.x / kWarp) * C * C, *own = block + threadIdx.x / kWarp * C * C;
-    for (int64 b = blockIdx.x; b < batch.given.sentences; b += gridDim.x) {
-        Sentence x = sentence_of(batch, b, scratch);
-        fill_tables<Sums>(x, work, b == blockIdx.x);
-        last_masses(x, upstream + b * batch.tallies);
-        double *its = nodes + b * batch.given.positions * C;
+struct Expected {  // derivatives of a weighted sum of tallies
+    const Batch *batch;
+    SCORE *nodes;     // of all sentences
+    double *edges;    // one table per block; or one per step of all sentences
+    double *working;  // of the block: a table for each warp
+
+    __device__ Expected(const Batch &batch, SCORE *nodes, double *edges, double *working)
+        : batch(&batch), nodes(nodes), edges(edges), working(working + int64(blockIdx.x) * (blockDim.x / kWarp) * C * C) {
+        for (int i = threadIdx.x; nodes && i < blockDim.x / kWarp * C * C; i += blockDim.x) this->working[i] = 0;
+        __syncthreads();
+    }
+
+    // Add those of a sentence, whose tables are filled; less `share` of its labels, if given.
+    __device__ void add(const Sentence &x, const double *upstream, Work &work, const int64 *labels, double share) const {
+        const Padded &given = batch->given;
+        SCORE *its = nodes + x.number * given.positions * C;
+        double *steps = given.shared ? nullptr : edges + x.number * (given.positions - 1) * C * C;
+        for (int i = x.length * C + threadIdx.x; i < given.positions * C; i += blockDim.x) its[i] = 0;
+        last_masses(x, upstream);
         for (int t = x.length - 1;; t--) {
-            sum_nodes(x, t, its);
+            sum_nodes(x, t, labels ? int(labels[t]) : -1, share, its);
             if (t == 0) break;
-            if (!batch.given.shared) load_weights<Sums>(x, t, work);
+            if (!given.shared) load_weights<Sums>(x, t, work);
             load_step(x, t, work);
             __syncthreads();
-            split_masses(x, t, work, own);
-            if (steps) gather_edges(block, steps + (b * (batch.given.positions - 1) + t - 1) * C * C);
+            split_masses(x, t, work, working + threadIdx.x / kWarp * C * C);
+            if (labels && threadIdx.x == 0) working[labels[t - 1] * C + labels[t]] -= share;
+            __syncthreads();
+            if (steps) gather_edges(working, steps + int64(t - 1) * C * C);
         }
         __syncthreads();
     }
-}
+
+    // Write the sum of the block's tables to its own one; start and end scores have none.
+    __device__ void leave() const {
+        double *own = edges + int64(blockIdx.x) * (C + 2) * C;
+        if (batch->given.shared) gather_edges(working, own);
+    }
+};
