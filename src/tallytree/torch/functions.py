@@ -22,7 +22,7 @@ Reduction = Literal["none", "sum", "mean", "token_mean"]
 """How to reduce the values of sentences; ``"token_mean"`` divides their sum by the number of positions."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Scores:
     """The input of a backend: tensors on its device, in float64 or another supported dtype.
 
