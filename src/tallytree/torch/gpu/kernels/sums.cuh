@@ -32,6 +32,7 @@ struct Sums {  // the logarithm of the sum of all ways to a cell
 #pragma unroll
         for (int j = 0; j < kTile; j++) sums[j] = 0;
         if (!(most > forbidden(REAL(0)))) return;  // the new table is empty there already
+#pragma unroll 4
         for (int s = 0; s < C; s++) {
             REAL power = exp(column.before[s * column.stride] - most);
             const REAL *w = work.weights + s * kPadded + base;
@@ -147,34 +148,70 @@ struct Split {  // one column before, and the cells it leads to
 
     __device__ bool some() const { return most > forbidden(REAL(0)); }
 
-    // Mass over what arrived, for a state after; 0 if it must be split with care, which sets `odd`.
-    __device__ REAL rate(int to, bool &odd) const {
-        REAL mass = mass_after[work.places[to]];
+    // Mass over what arrived at a cell of a state after; 0 if it must be split with care, which sets `odd`.
+    __device__ REAL rate(REAL mass, REAL arrived, int to, bool &odd) const {
         if (mass == 0) return 0;
-        REAL exponent = most + *work.most + work.gains[to] - after[work.places[to]];
+        REAL exponent = most + *work.most + work.gains[to] - arrived;
         odd = !(exponent < kHuge);
         return odd ? REAL(0) : mass * exp(exponent);
     }
+    __device__ bool is_odd(int to) const {
+        bool odd = false;
+        if (some()) rate(mass_after[work.places[to]], after[work.places[to]], to, odd);
+        return odd;
+    }
 };
 
-__device__ void stage(const Split &split, Staged &staged) {
-    for (int s = 0; s < C; s++)
-        staged.powers[s * Staged::kStride + split.lane] = split.some() ? exp(split.before[s * split.size] - split.most) : REAL(0);
-    for (int to = 0; to < kPadded; to++) {
-        bool odd = false;
-        staged.rates[to * Staged::kStride + split.lane] = split.some() && to < C ? split.rate(to, odd) : REAL(0);
+constexpr int kAtOnce = 4;  // loads that need not wait for each other
+
+__device__ void stage_powers(const Split &split, Staged &staged) {
+    for (int first = 0; first < C; first += kAtOnce) {
+        REAL scores[kAtOnce];
+#pragma unroll
+        for (int k = 0; k < kAtOnce; k++) scores[k] = first + k < C ? split.before[(first + k) * split.size] : forbidden(REAL(0));
+#pragma unroll
+        for (int k = 0; k < kAtOnce; k++)
+            if (first + k < C) staged.powers[(first + k) * Staged::kStride + split.lane] = split.some() ? exp(scores[k] - split.most) : REAL(0);
+    }
+}
+
+// Returns whether some lane has cells that must be split with care.
+__device__ bool stage(const Split &split, Staged &staged) {
+    bool odd = false;
+    stage_powers(split, staged);
+    for (int first = 0; first < kPadded; first += kAtOnce) {
+        REAL masses[kAtOnce], arrived[kAtOnce];
+#pragma unroll
+        for (int k = 0; k < kAtOnce; k++) {
+            bool some = split.some() && first + k < C;
+            masses[k] = some ? split.mass_after[split.work.places[first + k]] : REAL(0);
+            arrived[k] = some ? split.after[split.work.places[first + k]] : REAL(0);
+        }
+#pragma unroll
+        for (int k = 0; k < kAtOnce; k++) {
+            bool its = false;
+            staged.rates[(first + k) * Staged::kStride + split.lane] = split.rate(masses[k], arrived[k], first + k, its);
+            odd |= its;
+        }
     }
     __syncwarp();
+    return __ballot_sync(~0u, odd) != 0;
 }
 
 // The masses of the column before, from ordinary steps.
 __device__ void split_column(const Split &split, const Staged &staged) {
-    for (int s = 0; s < C; s++) {
-        REAL sum = 0;
+    for (int base = 0; base < C; base += kTile) {  // states after, in turns
+        REAL rates[kTile];
 #pragma unroll
-        for (int to = 0; to < kPadded; to++)
-            sum += split.work.weights[s * kPadded + to] * staged.rates[to * Staged::kStride + split.lane];
-        split.mass_before[s * split.size] = sum * staged.powers[s * Staged::kStride + split.lane];
+        for (int j = 0; j < kTile; j++) rates[j] = staged.rates[(base + j) * Staged::kStride + split.lane];
+        for (int s = 0; s < C; s++) {
+            const REAL *w = split.work.weights + s * kPadded + base;
+            REAL sums[2] = {0, 0};
+#pragma unroll
+            for (int j = 0; j < kTile; j++) sums[j % 2] += w[j] * rates[j];
+            REAL mass = (sums[0] + sums[1]) * staged.powers[s * Staged::kStride + split.lane];
+            split.mass_before[s * split.size] = base ? split.mass_before[s * split.size] + mass : mass;
+        }
     }
     for (int row = C; row < kRows; row++) split.mass_before[row * split.size] = 0;
 }
@@ -210,9 +247,7 @@ __device__ void split_carefully(const Split &split, int to, double *edges) {
 
 __device__ void split_odd(const Split &split, double *edges) {
     for (int to = 0; to < C; to++) {
-        bool odd = false;
-        if (split.some()) split.rate(to, odd);
-        for (unsigned rest = __ballot_sync(~0u, odd); rest; rest &= rest - 1) {  // one lane after the other
+        for (unsigned rest = __ballot_sync(~0u, split.is_odd(to)); rest; rest &= rest - 1) {  // one lane after the other
             if (split.lane == __ffs(rest) - 1) split_carefully(split, to, edges);
             __syncwarp();
         }
@@ -242,10 +277,10 @@ __device__ void split_masses(const Sentence &x, int t, const Work &work, double 
     int size = x.box(t - 1).size();
     for (int first = threadIdx.x / kWarp * kWarp; first < size; first += blockDim.x) {
         Split split(x, work, t, first);
-        stage(split, staged);
+        bool odd = stage(split, staged);
         if (split.active) split_column(split, staged);
         sum_edges(work, staged, edges, split.lane);
-        split_odd(split, edges);
+        if (odd) split_odd(split, edges);
         if (CHUNKS) split_exceptions(split, edges);
     }
     __syncthreads();
