@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #define __global__
 #define __grid_constant__
@@ -46,5 +47,8 @@ static inline int __ffs(unsigned bits) { return __builtin_ffs(int(bits)); }
 static inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 template <class T> static inline T __shfl_up_sync(unsigned, T value, int) { return value; }
 static inline void atomicOr(int *place, int value) { *place |= value; }
-static inline void atomicAdd(int *place, int value) { *place += value; }
+static inline int atomicAdd(int *place, int value) { return (*place += value) - value; }
+static inline int atomicExch(int *place, int value) { std::swap(*place, value); return value; }
+static inline void __threadfence() {}
+static inline void __threadfence_system() {}
 static inline void atomicMax(int *place, int value) { *place = *place < value ? value : *place; }

@@ -27,7 +27,7 @@ from tallytree.bulk.chain_sums import (
 from tallytree.bulk.chains import best_of_chains
 from tallytree.bulk.expectations import LossObjective, objective_of_chains
 from tallytree.bulk.tallied_chains import Counted, Names, TalliedChains
-from tallytree.errors import ModelError
+from tallytree.errors import InfeasibleError, ModelError
 from tallytree.losses.base import Loss
 from tallytree.losses.scaling import Scaling
 from tallytree.torch.inputs import mask_of
@@ -184,6 +184,7 @@ def objective(
     first = found(np.ones(len(everyone)))
     values, pulled = torch.from_numpy(first.values), _pulled(scores, first, found, put)
     if score is None:
+        _check_possible(first.values)
         return values, pulled
 
     def pull(gain: Tensor) -> Slopes:
@@ -192,6 +193,13 @@ def objective(
         return less[0] + more[0], less[1] + more[1]
 
     return values - score, pull
+
+
+def _check_possible(risks: Floats) -> None:
+    """Raise an error for a sentence whose taggings are all forbidden."""
+    wrong = np.flatnonzero(~np.isfinite(risks))
+    if len(wrong):
+        raise InfeasibleError(f"all taggings of sentence {wrong[0]} are forbidden by scores of -inf")
 
 
 def hinge(

@@ -46,7 +46,5 @@ def _returned(answer: Any, device: torch.device) -> Any:
     if isinstance(answer, Tensor):
         return answer.to(device)
     if callable(answer):
-        return lambda gain, rate=1.0: tuple(
-            slope.to(device) for slope in answer(gain.to("cpu", torch.float64) * rate)
-        )
+        return lambda gain: tuple(slope.to(device) for slope in answer(gain.to("cpu", torch.float64)))
     return answer

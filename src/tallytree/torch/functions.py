@@ -22,7 +22,7 @@ Reduction = Literal["none", "sum", "mean", "token_mean"]
 """How to reduce the values of sentences; ``"token_mean"`` divides their sum by the number of positions."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Scores:
     """The input of a backend: tensors on its device, in float64 or another supported dtype.
 
@@ -36,8 +36,10 @@ class Scores:
         The number of positions of each sentence.
     start, end : tensor of shape (C,), optional
         Added to the scores of the first and last tags; only for backends that support them.
-    at_once : bool
-        Whether derivatives will be needed, with the same gain for all sentences.
+    slopes : bool
+        Whether derivatives will be needed.
+    reduction : str
+        How a backend that checks its inputs reduces the values of sentences.
     """
 
     emissions: Tensor
@@ -45,7 +47,8 @@ class Scores:
     ends: Ends
     start: Tensor | None = None
     end: Tensor | None = None
-    at_once: bool = False
+    slopes: bool = False
+    reduction: Reduction = "none"
 
     @property
     def lengths(self) -> Tensor:
@@ -68,7 +71,7 @@ Slopes = tuple[Tensor, ...]
 Pull = Callable[..., Slopes]
 """A vector-Jacobian product with respect to the scores; takes one gain per value, or one for all.
 
-Backends that check their inputs also take a factor for all gains, and gains of any dtype.
+Backends that check their inputs also take gains of any dtype.
 """
 
 Compute = Callable[[Backend, Scores], tuple[Tensor, Pull]]
@@ -86,22 +89,22 @@ class Given(NamedTuple):
     @property
     def dtype(self) -> torch.dtype:
         """The dtype of results: that of the scores."""
-        if self.emissions.dtype == self.transitions.dtype:
-            return self.emissions.dtype
-        return torch.promote_types(self.emissions.dtype, self.transitions.dtype)
+        return _dtype_of(self)
 
     @property
     def needs_slopes(self) -> bool:
         """Whether derivatives may be needed."""
         return torch.is_grad_enabled() and any(one is not None and one.requires_grad for one in self)
 
-    def scores(self, ends: Ends, backend: Backend, at_once: bool = False) -> Scores:
+    def scores(
+        self, ends: Ends, backend: Backend, slopes: bool = False, reduction: Reduction = "none"
+    ) -> Scores:
         """Return the scores in the form for a backend."""
         dtype = backend.number(self.dtype)
         emissions, transitions, start, end = (_moved(one, backend.device, dtype) for one in self)
         assert emissions is not None and transitions is not None
         if backend.looks:
-            return Scores(emissions, transitions, ends, start, end, at_once)
+            return Scores(emissions, transitions, ends, start, end, slopes, reduction)
         emissions, transitions = emissions.detach(), transitions.detach()
         if start is not None or end is not None:
             emissions = emissions.clone() if emissions.data_ptr() == self.emissions.data_ptr() else emissions
@@ -109,7 +112,13 @@ class Given(NamedTuple):
                 emissions.select(1, 0).add_(start.detach())
             if end is not None:
                 emissions.flatten(0, 1).index_add_(0, _last(ends), end.detach().expand(len(emissions), -1))
-        return Scores(emissions, transitions, ends, at_once=at_once)
+        return Scores(emissions, transitions, ends, slopes=slopes)
+
+
+def _dtype_of(tensors: Sequence[Tensor | None]) -> torch.dtype:
+    """Return the dtype that can represent some tensors."""
+    dtypes = {one.dtype for one in tensors if one is not None}
+    return dtypes.pop() if len(dtypes) == 1 else reduce(torch.promote_types, dtypes)
 
 
 def _last(ends: Ends) -> Tensor:
@@ -150,18 +159,16 @@ class _Computed(torch.autograd.Function):
     def forward(ctx: Any, evaluate: Callable[[], tuple[Tensor, Shares]], *tensors: Tensor | None) -> Tensor:
         values, ctx.shares = evaluate()
         ctx.save_for_backward(*tensors)
-        given = [one for one in tensors if one is not None]
-        dtypes = {one.dtype for one in given}
-        return values.to(given[0].device, reduce(torch.promote_types, dtypes))
+        dtype, device = _dtype_of(tensors), next(one.device for one in tensors if one is not None)
+        return values if values.dtype == dtype and values.device == device else values.to(device, dtype)
 
     @staticmethod
     def backward(ctx: Any, *gains: Tensor) -> Any:
         tensors = ctx.saved_tensors
-        with torch.no_grad():
-            found = ctx.shares(gains[0])
-            slopes = [_like(slope, given) for slope, given in zip(found, tensors, strict=True)]
         if not torch.is_grad_enabled():
-            return None, *slopes
+            return None, *map(_like, ctx.shares(gains[0]), tensors)
+        with torch.no_grad():
+            slopes = [*map(_like, ctx.shares(gains[0]), tensors)]
         once: Any = _Once.apply
         return None, *once(len(slopes), *slopes, gains[0], *tensors)
 
@@ -222,17 +229,17 @@ def computed(
 
     `function`: the backend function that is needed. `compute`: calls it. `reduction`: of its values.
     """
-    at_once = reduction != "none" and given.needs_slopes
+    needed = given.needs_slopes
 
     def evaluate() -> tuple[Tensor, Shares]:
         backend = backend_of(given.emissions.device, function)
-        values, pull = compute(backend, given.scores(ends, backend, at_once))
-        total, rate = _reduced(values, reduction, ends)
+        values, pull = compute(backend, given.scores(ends, backend, needed, reduction))
+        if backend.looks:
+            return values, lambda gain: (*pull(gain), None, None)[: len(given)]
+        total, pulled = reduced(values, pull, reduction, ends)
 
         def shares(gain: Tensor) -> list[Tensor | None]:
-            if backend.looks:
-                return [*pull(gain, rate), None, None][:4]
-            found = pull(gain.to(backend.device, torch.float64) * rate)
+            found = pulled(gain.to(backend.device, torch.float64))
             return [*found, *_ends_slopes(found[0], given, ends)]
 
         return total, shares
@@ -240,14 +247,12 @@ def computed(
     return attached(evaluate, *given)
 
 
-def _reduced(values: Tensor, reduction: Reduction, ends: Ends) -> tuple[Tensor, float]:
-    """Return the reduced value, and its derivative with respect to each value."""
+def reduced(values: Tensor, pull: Pull, reduction: Reduction, ends: Ends) -> tuple[Tensor, Pull]:
+    """Return the reduction of the values of sentences, and its vector-Jacobian product."""
     if reduction == "none":
-        return values, 1.0
-    if reduction == "mean":
-        return values.mean(), 1 / len(values)
-    total = values.sum()
-    return (total, 1.0) if reduction == "sum" else (total / ends.total, 1 / ends.total)
+        return values, pull
+    count = {"sum": 1, "mean": len(values)}.get(reduction) or ends.total
+    return values.sum() / count, lambda gain: pull(gain / count)
 
 
 def _ends_slopes(by_emissions: Tensor, given: Given, ends: Ends) -> tuple[Tensor | None, Tensor | None]:

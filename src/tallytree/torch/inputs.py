@@ -54,7 +54,8 @@ def checked_chain(emissions: Any, transitions: Any) -> tuple[Tensor, Tensor]:
             f"transitions must have shape {square}: for emissions of shape {shape_of(given)}, that is "
             f"{wanted}, got {shape_of(links)}"
         )
-    check_devices(emissions=given, transitions=links)
+    if given.device != links.device:
+        check_devices(emissions=given, transitions=links)
     return given, links
 
 
@@ -187,8 +188,9 @@ def whole_tags(tags: Any, emissions: Tensor, leading: bool = False) -> Tensor:
     shape, wanted = tuple(tags.shape[-2:] if leading else tags.shape), tuple(emissions.shape[:2])
     if shape != wanted:
         raise ModelError(f"tags must have shape {wanted}, like emissions, got {tuple(tags.shape)}")
-    check_devices(emissions=emissions, tags=tags)
-    return tags.long()
+    if tags.device != emissions.device:
+        check_devices(emissions=emissions, tags=tags)
+    return tags if tags.dtype == torch.int64 else tags.long()
 
 
 def checked_tags(tags: Tensor, inside: Tensor, count: int) -> Tensor:

@@ -13,13 +13,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from math import isfinite
 from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
 
-from tallytree.errors import InfeasibleError, ModelError
+from tallytree.errors import ModelError
 from tallytree.losses import as_loss
 from tallytree.losses.base import Loss
 from tallytree.losses.scaling import Scaling, checked_scaling
@@ -194,7 +193,4 @@ class ExpectedLoss(StructuredLoss):
 
     def _computed(self, functions: Any, scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
         found: tuple[Tensor, Pull] = functions.objective(scores, self.loss, self.labels, tags, "risk")
-        if not isfinite(found[0].sum().item()):
-            number = int(torch.nonzero(~torch.isfinite(found[0]))[0])
-            raise InfeasibleError(f"all taggings of sentence {number} are forbidden by scores of -inf")
         return found

@@ -73,10 +73,10 @@ def test_losses(emulated_gpu, loss, shared):
 
 
 @pytest.mark.parametrize("shared", [True, False])
-@pytest.mark.parametrize("at_once", [True, False])
-def test_likelihoods(emulated_gpu, shared, at_once):
+@pytest.mark.parametrize("slopes", [True, False])
+def test_likelihoods(emulated_gpu, shared, slopes):
     scores, tags = batch(3, shared)
-    scores = replace(scores, at_once=at_once)
+    scores = replace(scores, slopes=slopes)
     tags[4, :2] = torch.tensor([0, 2])  # forbidden
     for name, arguments in (("log_partition", ()), ("log_prob", (tags,))):
         ours, theirs = (getattr(one, name)(scores, *arguments) for one in (backend, cpu))
@@ -264,7 +264,7 @@ def test_numbers_of_tags_on_a_gpu(states, shared):
     emissions[3, 2, : states // 2] = -torch.inf
     tags = torch.full((9, 6), states - 1)
     here = Scores(emissions, transitions, Ends([6, 1, 4, 6, 2, 3, 5, 6, 6], None, 9, 6))
-    there = replace(here, emissions=emissions.cuda(), transitions=transitions.cuda(), at_once=True)
+    there = replace(here, emissions=emissions.cuda(), transitions=transitions.cuda(), slopes=True)
     loss = tt.losses.FBeta(background=0)
     gains = torch.linspace(-1.0, 2.0, 9, dtype=torch.float64), torch.tensor(1.5, dtype=torch.float64)
     for name, asked, last in (

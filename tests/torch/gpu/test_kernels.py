@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 import kernel_emulator  # noqa: E402
 
 from tallytree.torch.gpu import chains as plain  # noqa: E402
-from tallytree.torch.gpu import counted  # noqa: E402
+from tallytree.torch.gpu import counted, findings, searching  # noqa: E402
 
 INF = float("inf")
 
@@ -93,9 +93,9 @@ def test_plain(device: str, case: tuple[int, int, bool, torch.dtype, float, bool
     chains = plain.Chains(*(x.detach().to(device) for x in (problem.nodes, problem.weights, problem.lengths)))
     upstream = torch.tensor([1.0, -2.0, 0.5, 3.0], dtype=torch.float64)
     partitions, wanted = plain.likelihood(chains)[0].cpu(), torch.zeros((), dtype=torch.float64)
-    words = torch.zeros(4, dtype=torch.int32, device=device)
-    scores, labels = (x.cpu() for x in plain.viterbi(chains, words))
-    assert bool(words[0]) == bool((scores == -INF).any())
+    slot = findings.slot(chains.device)
+    scores, labels = (x.cpu() for x in plain.viterbi(chains, slot))
+    assert bool(slot.read().flags) == bool((scores == -INF).any())
     for b in range(4):
         everything = torch.stack([problem.score(b, y) for y in problem.labellings(b)])
         allowed = everything[torch.isfinite(everything)]
@@ -218,10 +218,10 @@ def test_best(device: str, counts: object, case: tuple, real: torch.dtype) -> No
     slopes = torch.tensor(rng.choice([0.0, 0.5, 1.0], shape))
     offsets = torch.tensor(rng.choice([0.0, 1.0, -INF], shape, p=[0.5, 0.3, 0.2]))
     bases = torch.tensor(rng.normal(size=4))
-    run = counted.Run(problem.chains(device), tally.on(device), real)
+    run = counted.Run(problem.chains(device), tally.on(device), real, most=True)
     which = torch.tensor([3, 0, 2, 0], dtype=torch.int32)
-    asked = counted.Values(*(x.to(device) for x in (slopes, offsets, which, 1 - bases)), plus=1.0)
-    got = counted.best(run, asked, want_profiles=True)
+    asked = searching.Values(*(x.to(device) for x in (slopes, offsets, which, 1 - bases)), plus=1.0)
+    got = searching.best(run, asked, want_profiles=True)
     slopes, offsets = slopes[which], offsets[which]
     scale = 1 + sum(float(x[torch.isfinite(x)].abs().max()) for x in (problem.nodes, problem.weights))
     slack = scale * (1e-13 if real == torch.float64 else 1e-5)
@@ -257,7 +257,7 @@ def test_sums(device: str, counts: object, case: tuple) -> None:
     problem.weights.requires_grad_()
     chains = plain.Chains(*(x.detach().to(device) for x in (problem.nodes, problem.weights, problem.lengths)))
     run = counted.Run(chains, tally.on(device), torch.float64)
-    got = counted.log_tallies(run).cpu()
+    got = searching.log_tallies(run).cpu()
     upstream = torch.tensor(np.random.default_rng(case[0]).normal(size=got.shape))
     wanted = torch.zeros((), dtype=torch.float64)
     for b in range(4):
@@ -273,10 +273,10 @@ def test_sums(device: str, counts: object, case: tuple) -> None:
             torch.testing.assert_close(got[b, cell], exact.detach(), rtol=1e-12, atol=1e-12)
             wanted = wanted + upstream[b, cell] * exact
     by_nodes, by_weights = torch.autograd.grad(wanted, (problem.nodes, problem.weights))
-    got_nodes, got_weights = counted.tally_expectations(run, upstream.to(device))
+    got_nodes, got_weights = searching.tally_expectations(run, upstream.to(device))
     tolerance = 1e-11 if problem.nodes.dtype == torch.float64 else 1e-6
-    torch.testing.assert_close(got_nodes.cpu(), by_nodes.double(), rtol=tolerance, atol=tolerance)
-    torch.testing.assert_close(got_weights.cpu(), by_weights.double(), rtol=tolerance, atol=tolerance)
+    torch.testing.assert_close(got_nodes.cpu(), by_nodes, rtol=tolerance, atol=tolerance)
+    torch.testing.assert_close(got_weights.cpu(), by_weights, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -285,9 +285,10 @@ def test_draws_have_the_right_frequencies(device: str, shared: bool) -> None:
     problem.nodes[2, 0] = 0.0
     count = 4000
     uniforms = torch.tensor(np.random.default_rng(0).random((count, 4, 4)))
-    words = torch.zeros(4, dtype=torch.int32, device=device)
-    labels = plain.draw(problem.chains(device), uniforms.to(device), words).cpu()
-    assert not words.any()
+    chains = problem.chains(device)
+    slot = findings.slot(chains.device)
+    labels = plain.draw(chains, uniforms.to(device), slot).cpu()
+    assert not slot.read().flags
     for b in range(4):
         length = int(problem.lengths[b])
         scores = torch.stack([problem.score(b, y) for y in problem.labellings(b)])

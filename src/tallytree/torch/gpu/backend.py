@@ -7,6 +7,9 @@ the rounding of a sum. Counts that the kernels do not support are computed on th
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -16,10 +19,11 @@ from tallytree.losses.base import Loss
 from tallytree.losses.scaling import Scaling
 from tallytree.torch import cpu
 from tallytree.torch.elsewhere import on_cpu
-from tallytree.torch.functions import Pull, Scores, Slopes
+from tallytree.torch.functions import Pull, Scores, Slopes, reduced
 from tallytree.torch.gpu import chains as plain
-from tallytree.torch.gpu import counted, counting, truths
-from tallytree.torch.gpu.looking import FORBIDDEN, NOTHING, Seen, look
+from tallytree.torch.gpu import counted, counting, findings, searching, truths
+from tallytree.torch.gpu.findings import FORBIDDEN, NOTHING
+from tallytree.torch.gpu.looking import Seen, look
 
 _MANY = "sums with so many tags"
 
@@ -27,54 +31,106 @@ _MANY = "sums with so many tags"
 # --- without counts ----------------------------------------------------------------------------------------
 
 
-def _summed(seen: Seen) -> tuple[Tensor, Pull]:
-    """Return log Z, or the log-probability of tags, of each sentence."""
-    chains = seen.chains
+class _Totalled:
+    """The total of the values of all sentences, which a kernel adds up; or just these values.
+
+    ``total``: where it is put; ``rate``: its derivative with respect to each value, once sentences are checked.
+    """
+
+    def __init__(self, scores: Scores) -> None:
+        self.scores, self._value, self.total = scores, None, plain.NO_TOTAL
+        if scores.reduction != "none":
+            emissions = scores.emissions
+            self._value = torch.empty((), dtype=emissions.dtype, device=emissions.device)
+            divisor = {"sum": 1.0, "mean": float(len(emissions)), "token_mean": 0.0}[scores.reduction]
+            self.total = plain.Total(self._value.data_ptr(), divisor)
+
+    def of(self, values: Tensor) -> Tensor:
+        """Return the total, or the values if they are not added up."""
+        return values if self._value is None else self._value
+
+    @property
+    def rate(self) -> float:
+        if self._value is None:
+            return 1.0
+        return 1 / (self.total.divisor or self.scores.ends.total)
+
+    def pull(
+        self, chains: plain.Chains, first: plain.Summed | None, again: Callable[..., plain.Summed]
+    ) -> Pull:
+        """Return the vector-Jacobian product, given the derivatives for gains of 1, if they are known.
+
+        `again`: computes them, times one gain for each sentence if given. Tables for shared weights are summed
+        over sentences, so different gains must be known before.
+        """
+        rate, known = self.rate, [first]
+
+        def pulled(gain: Tensor) -> Slopes:
+            given = _as_scores(gain, self.scores)
+            if chains.shared and not plain.is_uniform(given):
+                return plain.gathered(chains, again(given), None, rate, in_place=True)
+            sums = known.pop() if known else None  # they are overwritten, and computed again if asked for again
+            return plain.gathered(chains, again() if sums is None else sums, given, rate, in_place=True)
+
+        return pulled
+
+
+def _as_scores(gain: Tensor, scores: Scores) -> Tensor:
+    """Return gains in the dtype of the scores, either contiguous or all the same."""
+    found = gain if gain.dtype == scores.emissions.dtype else gain.to(scores.emissions.dtype)
+    return found if plain.is_uniform(found) else found.contiguous()
+
+
+def _summed(scores: Scores, tags: Tensor | None = None) -> tuple[Tensor, Pull] | None:
+    """Return log Z, or the log-probability of tags, of each sentence; None if it does not fit."""
+    seen = Seen(scores, tags)
+    chains, all_of_them = seen.chains, _Totalled(scores)
+    if not chains.fits:
+        return None
+    values, first = plain.likelihood(
+        chains, tags, slopes=scores.slopes, slot=seen.slot, total=all_of_them.total
+    )
     seen.read()
-    values, first = plain.likelihood(chains, seen.tags, slopes=seen.scores.at_once)
 
-    def pull(gain: Tensor, rate: float = 1.0) -> Slopes:
-        given, sums = _as_scores(gain, seen.scores), first
-        if gain.dim() and chains.shared:  # tables are summed over sentences, weighted by their gains
-            _, sums = plain.likelihood(chains, seen.tags, given, slopes=True)
-            given = None
-        elif sums is None:
-            _, sums = plain.likelihood(chains, seen.tags, slopes=True)
+    def again(gains: Tensor | None = None) -> plain.Summed:
+        _, sums = plain.likelihood(chains, tags, gains, slopes=True)
         assert sums is not None
-        return plain.gathered(chains, sums, given, rate)
+        return sums
 
-    return values, pull
+    return all_of_them.of(values), all_of_them.pull(chains, first, again)
 
 
-def _as_scores(gain: Tensor, scores: Scores) -> Tensor | None:
-    """Return gains in the dtype of the scores."""
-    return gain.to(scores.emissions.dtype).contiguous()
+def _elsewhere(function: Any, scores: Scores, what: str, *arguments: Any) -> Any:
+    """Return what the CPU computes, with the values of sentences reduced."""
+    found = on_cpu(function, scores, what, *arguments)
+    values, pull = reduced(found[0], found[-1], scores.reduction, scores.ends)
+    return values, *found[1:-1], pull
 
 
 def log_partition(scores: Scores) -> tuple[Tensor, Pull]:
     """Return ``log Σ_y exp F(y)`` of each sentence."""
-    seen = look(scores)
-    return _summed(seen) if seen.chains.fits else on_cpu(cpu.log_partition, scores, _MANY)
+    found: tuple[Tensor, Pull] = _summed(scores) or _elsewhere(cpu.log_partition, scores, _MANY)
+    return found
 
 
 def log_prob(scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
     """Return ``log p(tags)`` of each sentence; for forbidden tags, -inf with zero derivatives."""
-    seen = look(scores, tags)
-    return _summed(seen) if seen.chains.fits else on_cpu(cpu.log_prob, scores, _MANY, tags)
+    found: tuple[Tensor, Pull] = _summed(scores, tags) or _elsewhere(cpu.log_prob, scores, _MANY, tags)
+    return found
 
 
 def marginals(scores: Scores) -> tuple[Tensor, Pull]:
     """Return the probability of each tag at each position; their derivatives are computed on the CPU."""
-    seen = look(scores)
+    seen = Seen(scores)
     if not seen.chains.fits:
         return on_cpu(cpu.marginals, scores, _MANY)
+    _, sums = plain.likelihood(seen.chains, slopes=True, slot=seen.slot)
     seen.read()
-    _, sums = plain.likelihood(seen.chains, slopes=True)
     assert sums is not None
 
-    def pull(gain: Tensor, rate: float = 1.0) -> Slopes:
+    def pull(gain: Tensor) -> Slopes:
         _, pulled = on_cpu(cpu.marginals, scores, "derivatives of marginals")
-        return pulled(gain, rate)
+        return pulled(gain)
 
     return sums.nodes, pull
 
@@ -82,7 +138,7 @@ def marginals(scores: Scores) -> tuple[Tensor, Pull]:
 def viterbi(scores: Scores) -> Tensor:
     """Return the tags with the highest score; 0 in the padding."""
     seen = look(scores)
-    _, labels = plain.viterbi(seen.chains, seen.words)
+    _, labels = plain.viterbi(seen.chains, seen.slot)
     if seen.read().flags & NOTHING:
         return cpu.viterbi(scores.on_cpu())  # raises the error
     return labels
@@ -90,10 +146,10 @@ def viterbi(scores: Scores) -> Tensor:
 
 def sample(scores: Scores, uniforms: Tensor) -> Tensor:
     """Return tags drawn by uniform numbers (draws, B, T)."""
-    seen = look(scores)
-    if not seen.chains.fits:
+    if not Seen(scores).chains.fits:
         return on_cpu(cpu.sample, scores, _MANY, uniforms)
-    drawn = plain.draw(seen.chains, uniforms.contiguous(), seen.words)
+    seen = look(scores)
+    drawn = plain.draw(seen.chains, uniforms.contiguous(), seen.slot)
     if seen.read().flags & NOTHING:
         return cpu.sample(scores.on_cpu(), uniforms.cpu())  # raises the error
     return drawn
@@ -102,39 +158,41 @@ def sample(scores: Scores, uniforms: Tensor) -> Tensor:
 # --- with counts -------------------------------------------------------------------------------------------
 
 
-def _fitting(seen: Seen, tallies: counted.Tallies, real: torch.dtype, summed: bool) -> counted.Run | None:
+def _fitting(
+    chains: plain.Chains, tallies: counted.Tallies, real: torch.dtype, summed: bool
+) -> counted.Run | None:
     """Return the run for some tallies; None if it does not fit."""
-    run = counted.Run(seen.chains, tallies, real)
+    run = counted.Run(chains, tallies, real, most=not summed)
     return run if run.fits(gradient=summed) else None
 
 
 def _against(
     scores: Scores, loss: Loss, names: Names, tags: Tensor, *, summed: bool, and_if: int = 0
-) -> tuple[Seen, truths.Truths, counted.Run] | None:
+) -> tuple[truths.Truths, counted.Run] | None:
     """Return the counts of a loss relative to the true tags; None if unsupported or too large for kernels."""
     _, positions, states = scores.emissions.shape
     rules = truths.rules_of(loss, names, states, positions, scores.emissions.device)
     if rules is None:
         return None
-    seen = look(scores, tags)
+    seen = Seen(scores, tags)
     found = truths.count(rules, seen, and_if)
-    run = _fitting(seen, found.tallies, torch.float64 if summed else scores.emissions.dtype, summed)
-    return None if run is None else (seen, found, run)
+    run = _fitting(seen.chains, found.tallies, torch.float64 if summed else scores.emissions.dtype, summed)
+    return None if run is None else (found, run)
 
 
 def tallied(scores: Scores, statistics: Counted, names: Names) -> tuple[Tensor, Pull, tuple[int, ...]]:
     """Return the log-partition of every tally of each sentence, and the smallest tally of each statistic."""
-    seen = look(scores)
+    seen = look(scores, tell=True)
     seen.read()
     found = counting.statistics_of(statistics, names, scores.emissions, scores.lengths.tolist())
-    run = None if found is None else _fitting(seen, found.tallies, torch.float64, True)
+    run = None if found is None else _fitting(seen.chains, found.tallies, torch.float64, True)
     if found is None or run is None:
         return on_cpu(cpu.tallied, scores, "these statistics", statistics, names)
-    values = counted.log_tallies(run)
+    values = searching.log_tallies(run)
 
-    def pull(gain: Tensor, rate: float = 1.0) -> Slopes:
-        upstream = torch.where(values > -torch.inf, gain.double().flatten(1) * rate, 0.0)
-        return counted.tally_expectations(run, upstream.contiguous())
+    def pull(gain: Tensor) -> Slopes:
+        upstream = torch.where(values > -torch.inf, gain.double().flatten(1), 0.0)
+        return searching.tally_expectations(run, upstream.contiguous())
 
     return values.view(-1, *found.sizes), pull, found.low
 
@@ -146,31 +204,29 @@ def objective(
     soft = kind == "softmax-margin"
     known = _against(scores, loss, names, tags, summed=True, and_if=FORBIDDEN if soft else 0)
     if known is None:
-        return on_cpu(cpu.objective, scores, "this loss", loss, names, tags, kind)
-    seen, found, run = known
-    sums, losses = counted.log_tallies(run), found.losses.index_select(0, found.which)
-    values, slopes = _softmax_margin(sums, losses) if soft else _risk(sums, losses)
+        return _elsewhere(cpu.objective, scores, "this loss", loss, names, tags, kind)  # type: ignore[no-any-return]
+    truth, run = known
+    against = searching.Against(truth.losses, truth.which, tags, truth.right if soft else None)
+    all_of_them, slot = _Totalled(scores), findings.slot(scores.emissions.device)
+    values, first = searching.objective(
+        run,
+        against,
+        slopes=scores.slopes,
+        found=slot.quiet if soft else slot.telling,
+        total=all_of_them.total,
+    )
+    if soft:  # the true tags are allowed
+        slot.free()
+    elif slot.read().flags & NOTHING:
+        known_tags = scores.ends.tags(tags, scores.emissions.shape[2])
+        cpu.objective(scores.on_cpu(), loss, names, known_tags.cpu(), kind)  # raises the error
 
-    def pull(gain: Tensor, rate: float = 1.0) -> Slopes:
-        gained = gain.double() * rate
-        more = counted.tally_expectations(run, gained.view(-1, 1) * slopes)
-        if not soft:
-            return more
-        shares = gained.expand(len(values)).contiguous()
-        less = plain.gathered(run.chains, plain.labelled(run.chains, shares, tags))
-        return more[0] - less[0], more[1] - less[1]
+    def again(gains: Tensor | None = None) -> plain.Summed:
+        _, sums = searching.objective(run, against, gains, slopes=True)
+        assert sums is not None
+        return sums
 
-    return values - seen.right if soft and seen.right is not None else values, pull
-
-
-def _risk(sums: Tensor, losses: Tensor) -> tuple[Tensor, Tensor]:
-    shares = torch.softmax(sums, 1)
-    values = (shares * losses).sum(1)
-    return values, shares * (losses - values.unsqueeze(1))
-
-
-def _softmax_margin(sums: Tensor, losses: Tensor) -> tuple[Tensor, Tensor]:
-    return torch.logsumexp(sums + losses, 1), torch.softmax(sums + losses, 1)
+    return all_of_them.of(values), all_of_them.pull(run.chains, first, again)
 
 
 def hinge(
@@ -179,19 +235,23 @@ def hinge(
     """Return the hinge loss of each sentence, a bound on its error, and its derivatives."""
     known = _against(scores, loss, names, tags, summed=False, and_if=FORBIDDEN)
     if known is None:
-        return on_cpu(cpu.hinge, scores, "this loss", loss, names, tags, scaling)
-    seen, found, run = known
-    assert seen.right is not None
-    slack, losses = scaling == "slack", found.losses
+        found: tuple[Tensor, Tensor, Pull] = _elsewhere(
+            cpu.hinge, scores, "this loss", loss, names, tags, scaling
+        )
+        return found
+    truth, run = known
+    slack, losses = scaling == "slack", truth.losses
     slopes, offsets = (losses, None) if slack else (None, losses)
-    best = counted.best(run, counted.Values(slopes, offsets, found.which, seen.right, float(slack)))
+    all_of_them, slot = _Totalled(scores), findings.slot(scores.emissions.device)
+    asked = searching.Values(slopes, offsets, truth.which, truth.right, float(slack))
+    best = searching.best(run, asked, total=all_of_them.total, words=slot.words)
+    slot.free()
 
-    def pull(gain: Tensor, rate: float = 1.0) -> Slopes:
-        shares = best.slopes * gain if gain.dim() else best.slopes
-        sums = plain.labelled(run.chains, shares, best.labels, tags)
-        return plain.gathered(run.chains, sums, None if gain.dim() else _as_scores(gain, scores), rate)
+    def again(gains: Tensor | None = None) -> plain.Summed:
+        return plain.labelled(run.chains, best.place(1), best.place(3), tags, gains)
 
-    return best.values, best.gaps, pull
+    pull = all_of_them.pull(run.chains, None, again)
+    return best.values if scores.reduction == "none" else all_of_them.of(best.gaps), best.gaps, pull
 
 
 def loss_bytes(scores: Scores, loss: Loss, names: Names, tags: Tensor, summed: bool) -> int:
@@ -199,5 +259,5 @@ def loss_bytes(scores: Scores, loss: Loss, names: Names, tags: Tensor, summed: b
     known = _against(scores, loss, names, tags, summed=summed)
     if known is None:
         return 0
-    run = known[2]
+    run = known[1]
     return run.bytes + run.table_bytes if summed else max(run.bytes, run.chains.bytes)

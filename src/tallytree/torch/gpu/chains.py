@@ -7,14 +7,14 @@ transitions either one (C, C) table for all steps or (B, T - 1, C, C).
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from tallytree.torch.gpu import compiling
+from tallytree.torch.gpu.findings import Findings, Slot
 
 NAMES = {torch.float32: "float", torch.float64: "double"}
 _WARPS = 4
@@ -23,15 +23,78 @@ _BUSY, _HEAVY = 16, 3
 """Blocks per multiprocessor, for kernels that need few registers and for those that need many."""
 _SMALL = 32
 """Up to this number of tags, a block adds up its own tables of derivatives."""
+_ADDRESS = ctypes.c_void_p
 
 
 class Padded(ctypes.Structure):
-    """The input of a kernel; see ``Padded`` in ``kernels/sentences.cuh``."""
+    """The input of all kernels; see ``Padded`` in ``kernels/sentences.cuh``."""
 
     _fields_ = [
-        *((name, ctypes.c_void_p) for name in ("nodes", "weights", "start", "end", "lengths")),
+        *((name, _ADDRESS) for name in ("nodes", "weights", "start", "end", "lengths")),
         *((name, ctypes.c_int) for name in ("sentences", "positions", "shared")),
     ]
+
+
+class Ends(ctypes.Structure):
+    """A mask, or lengths, or neither; see ``Ends`` in ``kernels/looking.cuh``."""
+
+    _fields_ = [("mask", _ADDRESS), ("lengths", _ADDRESS)]
+
+
+class Total(ctypes.Structure):
+    """Where the values of all sentences are added up; see ``Total`` in ``kernels/words.cuh``."""
+
+    _fields_ = [("total", _ADDRESS), ("divisor", ctypes.c_double)]
+
+
+class _Likelihood(ctypes.Structure):
+    """The input of ``likelihood`` in ``kernels/plain.cu``."""
+
+    _fields_ = [
+        ("given", Padded),
+        ("ends", Ends),
+        *((name, _ADDRESS) for name in ("labels", "upstream", "values", "slopes", "kept", "edges")),
+        ("found", Findings),
+        ("all", Total),
+    ]
+
+
+class _Gathering(ctypes.Structure):
+    """The input of ``gather`` in ``kernels/plain.cu``."""
+
+    _fields_ = [
+        ("given", Padded),
+        ("gains", _ADDRESS),
+        ("rate", ctypes.c_double),
+        *((name, _ADDRESS) for name in ("slopes", "edges", "by_nodes", "by_weights", "by_start", "by_end")),
+        *((name, ctypes.c_int) for name in ("uniform", "tables")),
+    ]
+
+
+class _Labelled(ctypes.Structure):
+    """The input of ``kernels/labellings.cu``."""
+
+    _fields_ = [
+        ("given", Padded),
+        *((name, _ADDRESS) for name in ("labels", "others", "shares", "gains", "slopes", "edges")),
+    ]
+
+
+class _Decoding(ctypes.Structure):
+    """The input of ``kernels/decoding.cu``."""
+
+    _fields_ = [("given", Padded), *((name, _ADDRESS) for name in ("scores", "choices", "labels"))]
+    _fields_ += [("found", Findings)]
+
+
+class _Drawing(ctypes.Structure):
+    """The input of ``kernels/draws.cu``."""
+
+    _fields_ = [("given", Padded), *((name, _ADDRESS) for name in ("uniforms", "kept", "labels"))]
+    _fields_ += [("found", Findings), ("draws", ctypes.c_int)]
+
+
+NO_FINDINGS, NO_TOTAL = Findings(), Total()
 
 
 def address(tensor: Tensor | None) -> int | None:
@@ -39,38 +102,57 @@ def address(tensor: Tensor | None) -> int | None:
     return None if tensor is None else tensor.data_ptr()
 
 
-@dataclass(frozen=True)
+@lru_cache(maxsize=1024)
+def _kernels(device: torch.device, dtype: torch.dtype, states: int) -> dict[Any, compiling.Kernel]:
+    """Return the kernels for scores of a dtype that were used so far."""
+    return {}
+
+
 class Chains:
-    """A padded batch; ``start`` and ``end`` (C,) are added to the scores of the first and last states."""
+    """A padded batch.
 
-    nodes: Tensor
-    weights: Tensor
-    lengths: Tensor
-    start: Tensor | None = None
-    end: Tensor | None = None
+    Parameters
+    ----------
+    nodes, weights : tensor
+        Scores, on one device.
+    lengths : int32 tensor of shape (B,), optional
+        If None, a kernel finds them from the mask or the numbers given.
+    start, end : tensor of shape (C,), optional
+        Added to the scores of the first and last states.
+    mask, given : tensor, optional
+        Where sentences end: a mask (B, T) of bytes, or lengths as int64; T by default.
+    """
 
-    @cached_property
-    def shape(self) -> tuple[int, int, int]:
-        """Sentences, positions, states."""
-        sentences, positions, states = self.nodes.shape
-        return sentences, positions, states
-
-    @cached_property
-    def shared(self) -> int:
-        """1 if all steps share one table of weights."""
-        return int(self.weights.dim() == 2)
-
-    @cached_property
-    def padded(self) -> Padded:
-        """The batch in the form for kernels."""
-        tensors = self.nodes, self.weights, self.start, self.end, self.lengths
-        return Padded(*map(address, tensors), *self.shape[:2], self.shared)
+    def __init__(
+        self,
+        nodes: Tensor,
+        weights: Tensor,
+        lengths: Tensor | None,
+        start: Tensor | None = None,
+        end: Tensor | None = None,
+        *,
+        mask: Tensor | None = None,
+        given: Tensor | None = None,
+    ) -> None:
+        self.shape: tuple[int, int, int] = tuple(nodes.shape)  # type: ignore[assignment]
+        self.device, self.shared = nodes.device, int(weights.dim() == 2)
+        if lengths is None:
+            lengths = torch.empty(self.shape[0], dtype=torch.int32, device=self.device)
+        self.nodes, self.weights, self.lengths, self.start, self.end = nodes, weights, lengths, start, end
+        tensors = nodes, weights, start, end, lengths
+        self.padded = Padded(*map(address, tensors), *self.shape[:2], self.shared)
+        self._given = mask, given  # keeps their memory
+        self.ends = Ends(address(mask), address(given))
 
     def kernel(self, source: str, name: str, **settings: object) -> compiling.Kernel:
         """Return a kernel for this number of states and this dtype of scores."""
-        return compiling.kernel(
-            source, name, self.nodes.device, STATES=self.shape[2], SCORE=NAMES[self.nodes.dtype], **settings
-        )
+        known, key = _kernels(self.device, self.nodes.dtype, self.shape[2]), (name, *settings.values())
+        if key not in known:
+            score = NAMES[self.nodes.dtype]
+            known[key] = compiling.kernel(
+                source, name, self.device, STATES=self.shape[2], SCORE=score, **settings
+            )
+        return known[key]
 
     def memory(self, rows: int, factors: bool, tables: bool) -> int:
         """Return the shared memory of a block: rows per warp, exponentials of shared weights, and tables."""
@@ -87,35 +169,39 @@ class Chains:
     @property
     def fits(self) -> bool:
         """Whether the exponentials of shared weights fit in a block: not with too many states."""
-        return self.memory(3, True, True) <= compiling.block_memory(self.nodes.device)
+        return self.memory(3, True, True) <= compiling.block_memory(self.device)
 
     def launch(
-        self, source: str, name: str, *arguments: Any, blocks: int, memory: int = 0, **settings: object
+        self, source: str, name: str, asked: Any, *, blocks: int, memory: int = 0, **settings: object
     ) -> None:
         """Launch a kernel with one warp per sentence."""
-        self.kernel(source, name, **settings)(blocks, _WARPS * 32, memory, self.padded, *arguments)
+        self.kernel(source, name, **settings)(blocks, _WARPS * 32, memory, asked)
 
     def blocks(self, most: int = _BUSY) -> int:
         """Return the number of blocks of a launch with one warp per sentence."""
-        return min(-(-self.shape[0] // _WARPS), most * compiling.processors(self.nodes.device))
+        return min(-(-self.shape[0] // _WARPS), most * compiling.processors(self.device))
 
     def empty(self, *shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
         """Return uninitialised memory for results."""
-        return torch.empty(shape, dtype=dtype, device=self.nodes.device)
+        return torch.empty(shape, dtype=dtype, device=self.device)
 
-    @property
+    @cached_property
     def _heavy_blocks(self) -> int:
         """The number of blocks of a launch with tables: as many as are useful, and fit in memory."""
-        device, wanted = self.nodes.device, self.blocks(_HEAVY)
-        if wanted * self._block_bytes <= compiling.plenty(device):
+        wanted, each = self.blocks(_HEAVY), self._block_bytes
+        if wanted * each <= compiling.plenty(self.device):
             return wanted
-        return max(1, min(wanted, int(0.9 * compiling.room(device)) // self._block_bytes))
+        return max(1, min(wanted, int(0.9 * compiling.room(self.device)) // each))
 
     @property
     def _block_bytes(self) -> int:
         """The bytes per block of a launch with tables: its tables, and the messages of its sentences."""
-        _, positions, states = self.shape
-        return 8 * (self._tables_of_block * self.table + _WARPS * positions * states)
+        return 8 * (self._tables_of_block * self.table + self._kept)
+
+    @property
+    def _kept(self) -> int:
+        """The number of messages of the sentences of a block."""
+        return _WARPS * self.shape[1] * self.shape[2]
 
     @property
     def _tables_of_block(self) -> int:
@@ -128,100 +214,129 @@ class Chains:
         own = 0 if self.shared else 8 * self.weights.numel()
         return nodes + own + self._heavy_blocks * self._block_bytes
 
-    def empty_slopes(self) -> Summed:
-        """Return memory for derivatives."""
-        nodes, blocks = torch.empty_like(self.nodes), self._heavy_blocks
+    def empty_slopes(self, *, blocks: int = 0, tables: int = 0, kept: bool = False) -> Summed:
+        """Return memory for derivatives, of one table for each block or of some number, and for messages."""
+        nodes, blocks = torch.empty_like(self.nodes), blocks or self._heavy_blocks
+        messages = blocks * self._kept if kept else 0
         if not self.shared:
-            return Summed(nodes, torch.zeros_like(self.weights, dtype=torch.float64), 0, blocks)
-        count = blocks * self._tables_of_block
-        return Summed(nodes, self.empty(count, self.table), count, blocks)
+            steps = torch.zeros(self.weights.shape, dtype=torch.float64, device=self.device)
+            memory = self.empty(messages) if kept else None
+            return Summed(nodes, steps, memory, address(memory), 0, blocks)
+        count = tables or blocks * self._tables_of_block
+        edges = self.empty(count * self.table + messages)
+        return Summed(nodes, edges, None, edges.data_ptr() + 8 * count * self.table, count, blocks)
 
 
-@dataclass(frozen=True)
-class Summed:
+class Summed(NamedTuple):
     """Derivatives for nodes, and for weights in ``count`` tables; in their own shape if ``count`` is 0.
 
-    ``blocks`` is the number of blocks of the launch.
+    ``kept`` is the address of memory for messages, which may be that of ``messages``; ``blocks`` is the
+    number of blocks of the launch.
     """
 
     nodes: Tensor
     edges: Tensor
+    messages: Tensor | None
+    kept: int | None
     count: int
     blocks: int
 
 
 def likelihood(
-    chains: Chains, labels: Tensor | None = None, upstream: Tensor | None = None, *, slopes: bool = False
+    chains: Chains,
+    labels: Tensor | None = None,
+    upstream: Tensor | None = None,
+    *,
+    slopes: bool = False,
+    slot: Slot | None = None,
+    total: Total = NO_TOTAL,
 ) -> tuple[Tensor, Summed | None]:
     """Return log Z, or the log-probability of labels (B, T), of each sentence, float64.
 
-    `slopes`: whether to return derivatives, times `upstream` (B,) if given, in the dtype of the scores.
+    `slopes`: whether to return derivatives, times `upstream` (B,) if given, in the dtype of the scores. `slot`:
+    checks the inputs and finds the lengths.
     """
-    sentences, positions, states = chains.shape
-    values, sums, kept, blocks = chains.empty(sentences), None, None, chains.blocks(_HEAVY)
+    values, sums = chains.empty(chains.shape[0]), None
+    nodes = edges = kept = None
     if slopes:
-        sums = chains.empty_slopes()
-        blocks = sums.blocks
-        kept = chains.empty(blocks * _WARPS * positions * states)
-    where = (None, None) if sums is None else (sums.nodes, sums.edges)
-    memory = chains.memory(3, True, slopes)
-    arguments = labels, upstream, values, where[0], kept, where[1]
-    chains.launch("plain.cu", "likelihood", *arguments, blocks=blocks, memory=memory)
+        sums = chains.empty_slopes(kept=True)
+        nodes, edges, kept = sums.nodes.data_ptr(), sums.edges.data_ptr(), sums.kept
+    asked = _Likelihood(
+        chains.padded,
+        chains.ends,
+        *(address(labels), address(upstream), values.data_ptr(), nodes, kept, edges),
+        NO_FINDINGS if slot is None else slot.telling,
+        total,
+    )
+    blocks, memory = chains.blocks(_HEAVY) if sums is None else sums.blocks, chains.memory(3, True, slopes)
+    chains.launch("plain.cu", "likelihood", asked, blocks=blocks, memory=memory)
     return values, sums
 
 
 def gathered(
-    chains: Chains, sums: Summed, gain: Tensor | None = None, rate: float = 1.0
+    chains: Chains, sums: Summed, gain: Tensor | None = None, rate: float = 1.0, *, in_place: bool = False
 ) -> tuple[Tensor, ...]:
     """Return derivatives in the shape of the scores, times a gain for all or, if not summed, for each.
 
     They are for nodes, for weights and, if given, for start and end scores. `gain` has the dtype of the
-    scores; `rate` is a factor for all.
+    scores; `rate` is a factor for all. `in_place`: whether those for nodes may be overwritten.
     """
-    sentences, positions, states = chains.shape
-    nodes, shape = torch.empty_like(sums.nodes), (states + 2, states)
-    weights = torch.empty_like(chains.weights) if not sums.count else nodes.new_empty(shape)
-    uniform = int(gain is None or gain.dim() == 0)
-    blocks = min(-(-sentences * positions * states // 256), 8 * compiling.processors(nodes.device))
-    chains.kernel("plain.cu", "gather")(
-        blocks,
-        256,
-        0,
-        *(chains.padded, gain, compiling.real(rate, "double"), uniform),
-        *(sums.nodes, sums.edges, sums.count, nodes, weights),
+    nodes = sums.nodes if in_place else torch.empty_like(sums.nodes)
+    weights = torch.empty_like(chains.weights)
+    start = end = None
+    if sums.count and chains.start is not None and chains.end is not None:
+        start, end = torch.empty_like(chains.start), torch.empty_like(chains.end)
+    asked = _Gathering(
+        chains.padded,
+        *(address(gain), rate, sums.nodes.data_ptr(), sums.edges.data_ptr()),
+        *(nodes.data_ptr(), weights.data_ptr(), address(start), address(end)),
+        *(int(gain is None or is_uniform(gain)), sums.count),
     )
-    if not sums.count:
-        return nodes, weights
-    if chains.start is None:
-        return nodes, weights[:states]
-    return nodes, weights[:states], *weights[states:].unbind()
+    blocks = min(-(-nodes.numel() // 256), 8 * compiling.processors(chains.device))
+    chains.kernel("plain.cu", "gather")(blocks, 256, 0, asked)
+    return (nodes, weights) if start is None or end is None else (nodes, weights, start, end)
 
 
-def labelled(chains: Chains, shares: Tensor, labels: Tensor, others: Tensor | None = None) -> Summed:
-    """Return the derivatives of the scores of labels (B, T), minus others, times shares (B,), float64."""
+def is_uniform(gain: Tensor) -> bool:
+    """Return whether a tensor is known to have one value: it has no dimension, or one that is expanded."""
+    return not gain.dim() or not gain.stride(0)
+
+
+def labelled(
+    chains: Chains,
+    shares: int,
+    labels: int,
+    others: Tensor | None = None,
+    gains: Tensor | None = None,
+) -> Summed:
+    """Return the derivatives of the scores of labels (B, T), minus others, times shares (B,) and gains (B,).
+
+    Shares, float64, and labels are addresses.
+    """
     sums, memory = chains.empty_slopes(), chains.memory(0, False, True)
-    arguments = labels, others, shares, sums.nodes, sums.edges
-    chains.launch("labellings.cu", "labelled", *arguments, blocks=sums.blocks, memory=memory)
+    results = sums.nodes.data_ptr(), sums.edges.data_ptr()
+    asked = _Labelled(chains.padded, labels, address(others), shares, address(gains), *results)
+    chains.launch("labellings.cu", "labelled", asked, blocks=sums.blocks, memory=memory)
     return sums
 
 
-def viterbi(chains: Chains, words: Tensor) -> tuple[Tensor, Tensor]:
+def viterbi(chains: Chains, slot: Slot) -> tuple[Tensor, Tensor]:
     """Return the best scores, float64, and labels; 0 beyond the end of a sentence."""
-    sentences, positions, states = chains.shape
+    sentences, positions, _ = chains.shape
     scores, blocks = chains.empty(sentences), chains.blocks()
-    choices = chains.empty(blocks * _WARPS * positions * states, dtype=torch.int32)
+    choices = chains.empty(blocks * chains._kept, dtype=torch.int32)
     labels = chains.empty(sentences, positions, dtype=torch.int64)
+    asked = _Decoding(chains.padded, *map(address, (scores, choices, labels)), slot.telling)
     memory = chains.memory(3, False, False)
-    chains.launch("decoding.cu", "viterbi", scores, choices, labels, words, blocks=blocks, memory=memory)
+    chains.launch("decoding.cu", "viterbi", asked, blocks=blocks, memory=memory)
     return scores, labels
 
 
-def draw(chains: Chains, uniforms: Tensor, words: Tensor) -> Tensor:
+def draw(chains: Chains, uniforms: Tensor, slot: Slot) -> Tensor:
     """Return labels drawn by uniform numbers (draws, B, T), float64; 0 beyond the end of a sentence."""
-    _, positions, states = chains.shape
     blocks = chains.blocks(_HEAVY)
-    kept = chains.empty(blocks * _WARPS * positions * states)
+    kept = chains.empty(blocks * chains._kept)
     labels = torch.zeros(uniforms.shape, dtype=torch.int64, device=kept.device)
-    arguments = uniforms, kept, labels, len(uniforms), words
-    chains.launch("draws.cu", "draw", *arguments, blocks=blocks, memory=chains.memory(3, True, False))
+    asked = _Drawing(chains.padded, *map(address, (uniforms, kept, labels)), slot.telling, len(uniforms))
+    chains.launch("draws.cu", "draw", asked, blocks=blocks, memory=chains.memory(3, True, False))
     return labels

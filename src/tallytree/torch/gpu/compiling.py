@@ -19,12 +19,14 @@ from tallytree.errors import TallytreeError
 
 _HEADERS = (
     "numbers.cuh",
-    "words.cuh",
     "sentences.cuh",
+    "words.cuh",
+    "looking.cuh",
     "messages.cuh",
     "tables.cuh",
     "counted.cuh",
     "filling.cuh",
+    "sums.cuh",
 )
 
 
@@ -35,31 +37,31 @@ class Kernel:
         self._device, self._function = device, function
         self._module = module  # keeps the code loaded
         self._memory = 47 << 10  # of 48 KiB, which includes static shared memory
+        self._launch = _driver().cuLaunchKernel
 
     def __call__(self, blocks: int, threads: int, memory: int, *arguments: Any) -> None:
-        """Launch on the current stream of the device, with values accepted by :func:`packed`."""
+        """Launch on the current stream of the device, with structures or values for :func:`packed`."""
         if memory > self._memory:  # more than the default limit of a block
-            _asked("cuFuncSetAttribute", self._device, self._function, 8, memory)
+            _asked(_driver().cuFuncSetAttribute, self._device, self._function, 8, memory)
             self._memory = memory
         values = [*map(packed, arguments)]
         addresses = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
         shape = blocks, 1, 1, threads, 1, 1, memory
-        stream = ctypes.c_void_p(_stream(self._device))
-        _asked("cuLaunchKernel", self._device, self._function, *shape, stream, addresses, None)
+        _asked(self._launch, self._device, self._function, *shape, stream(self._device), addresses, None)
 
 
-def _asked(what: str, device: int, *arguments: Any) -> None:
+def _asked(function: Any, device: int, *arguments: Any) -> None:
     """Call a function of the driver with a device as the current one."""
     if torch.cuda.current_device() != device:
         with torch.cuda.device(device):
-            _asked(what, device, *arguments)
+            _asked(function, device, *arguments)
         return
-    function = getattr(_driver(), what)
     status = function(*arguments)
     if status == _NO_CONTEXT:  # a new thread: let PyTorch create its context
         torch.cuda.current_stream(device).synchronize()
         status = function(*arguments)
-    _checked(status, what)
+    if status:
+        _checked(status, function.__name__)
 
 
 _NO_CONTEXT = 201
@@ -67,6 +69,8 @@ _NO_CONTEXT = 201
 
 def packed(argument: Any) -> Any:
     """Return an argument for C: tensors as addresses, None as a null address, integers as int."""
+    if isinstance(argument, ctypes.Structure):
+        return argument
     if argument is None:
         return _NULL
     if isinstance(argument, Tensor):
@@ -77,19 +81,25 @@ def packed(argument: Any) -> Any:
 _NULL = ctypes.c_void_p()
 
 
-def _stream(device: int) -> int:
+def stream(device: int) -> int:
     """Return the address of the current stream."""
     quick = getattr(torch._C, "_cuda_getCurrentRawStream", None)
     found: int = torch.cuda.current_stream(device).cuda_stream if quick is None else quick(device)
     return found
 
 
-def cleared(words: Tensor) -> Tensor:
-    """Fill an int32 tensor with zeros, faster than PyTorch, and return it."""
-    device = words.device.index or 0
-    stream = ctypes.c_void_p(_stream(device))
-    _asked("cuMemsetD32Async", device, ctypes.c_uint64(words.data_ptr()), 0, words.numel(), stream)
-    return words
+def is_idle(device: int, stream: int) -> bool:
+    """Return whether a stream has done all it was asked for; raise an error if it failed."""
+    if torch.cuda.current_device() != device:
+        with torch.cuda.device(device):
+            return is_idle(device, stream)
+    status: int = _driver().cuStreamQuery(stream)
+    if status and status != _NOT_READY:
+        _checked(status, "cuStreamQuery")
+    return not status
+
+
+_NOT_READY = 600
 
 
 def real(number: float, kind: str) -> Any:
@@ -185,7 +195,11 @@ def _text(compiler: ctypes.CDLL, program: ctypes.c_void_p, what: str) -> bytes:
 
 @functools.cache
 def _driver() -> ctypes.CDLL:
-    return ctypes.CDLL("libcuda.so.1")
+    driver = ctypes.CDLL("libcuda.so.1")
+    address = ctypes.c_void_p
+    driver.cuLaunchKernel.argtypes = [address, *7 * [ctypes.c_uint], *3 * [address]]
+    driver.cuStreamQuery.argtypes = [address]
+    return driver
 
 
 @functools.cache

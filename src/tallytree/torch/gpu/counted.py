@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
 from typing import Any
 
@@ -36,6 +37,7 @@ class Chunks:
     marks: Tensor
     goes_on: Tensor
     pairs: Tensor
+    labels_of_type: int | None = None  # k, if marks have another shape
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,8 @@ class Tallies:
     """The number of tallies, and the shifts of states.
 
     ``shifts`` (rows, C) are int32 and non-negative; ``rows`` (B, T), int64, is the row of each position. If
-    None, each position has its own row or, with chunks, all share the first. ``line`` is the number of cells
+    None, each position has its own row or, with chunks, all share the first. ``by_length``: whether shifts and
+    boxes are not those of each sentence, but of each length from 1 to T. ``line`` is the number of cells
     of a line of the grid; ``boxes`` (B, T, 3), int32, are the lines and cells of a line that are reachable
     up to each position, and the number of columns before it; ``columns`` is the maximum of all of them.
     """
@@ -55,11 +58,15 @@ class Tallies:
     line: int
     rows: Tensor | None = None
     chunks: Chunks | None = None
+    by_length: bool = False
 
     @property
     def extra_rows(self) -> int:
         """The number of rows of a table besides those of the states."""
-        return 0 if self.chunks is None else self.chunks.marks.shape[2] - 1
+        if self.chunks is None:
+            return 0
+        given = self.chunks.labels_of_type
+        return self.chunks.marks.shape[2] - 1 if given is None else given
 
     @property
     def exceptions(self) -> int:
@@ -75,22 +82,6 @@ def placed(boxes: Tensor) -> tuple[Tensor, int]:
     return found, int(sizes.sum(1).max())
 
 
-@dataclass(frozen=True)
-class Best:
-    """The best labelling of each sentence; ``cells`` are tallies, -1 if no labelling is allowed.
-
-    ``values`` are those of the labellings, and no other labelling is better by more than ``gaps``;
-    ``slopes`` are those of their tallies.
-    """
-
-    values: Tensor
-    gaps: Tensor
-    slopes: Tensor
-    cells: Tensor
-    labels: Tensor
-    profiles: Tensor | None
-
-
 class _Batch(ctypes.Structure):
     """The input of a kernel; see ``Batch`` in ``kernels/counted.cuh``."""
 
@@ -98,24 +89,21 @@ class _Batch(ctypes.Structure):
         ("given", Padded),
         *((name, ctypes.c_void_p) for name in ("shifts", "rows", "boxes", "marks", "goes_on", "pairs")),
         *((name, ctypes.c_int) for name in ("pair_count", "tallies", "line", "columns")),
-    ]
-
-
-class _Answers(ctypes.Structure):
-    """Where results are written; see ``Answers`` in ``kernels/best.cu``."""
-
-    _fields_ = [
-        (name, ctypes.c_void_p) for name in ("profiles", "values", "gaps", "slopes", "cells", "labels")
+        *((name, ctypes.c_int) for name in ("row_count", "by_length")),
     ]
 
 
 @dataclass(frozen=True)
 class Run:
-    """A batch, the dtype of its tables, and the memory of a launch."""
+    """A batch, the dtype of its tables, and the memory of a launch.
+
+    ``most``: whether the best labellings are computed, not sums.
+    """
 
     chains: Chains
     tallies: Tallies
     real: torch.dtype
+    most: bool = False
 
     @property
     def blocks(self) -> int:
@@ -126,7 +114,7 @@ class Run:
         BudgetError
             The tables of one sentence do not fit.
         """
-        device = self.chains.nodes.device
+        device = self.chains.device
         most = min(self.chains.shape[0], _THREADS // self.threads * compiling.processors(device))
         if most * self.block_bytes <= compiling.plenty(device):
             return most
@@ -141,8 +129,14 @@ class Run:
 
     @property
     def threads(self) -> int:
-        """Threads per block, which processes one sentence at a time: about one per tally, within limits."""
-        return 32 if self.tallies.count <= 64 else 128
+        """Threads per block, which processes one sentence at a time: about one per tally, within limits.
+
+        For few sentences, blocks are larger, so that the device is not idle.
+        """
+        if self.tallies.count <= 64:
+            return 32
+        few = self.chains.shape[0] <= compiling.processors(self.chains.device)
+        return 128 if not few else 512 if self.most else 256
 
     @property
     def columns(self) -> int:
@@ -162,15 +156,16 @@ class Run:
 
     @property
     def table_bytes(self) -> int:
-        """The device memory of the tables of derivatives for weights, one per warp."""
-        return self.blocks * self.threads // 32 * 8 * self.chains.shape[2] ** 2
+        """The device memory of the tables of derivatives for weights, one per warp and one per block."""
+        states = self.chains.shape[2]
+        return self.blocks * 8 * states * (self.threads // 32 * states + states + 2)
 
     def fits(self, gradient: bool = False) -> bool:
         """Return whether column numbers fit in 32 bits, and the weights of a step in a block's memory."""
         rows = self.chains.shape[2] + self.tallies.extra_rows
         small = max(self.columns, rows * self.tallies.count) < 2**31
         memory = self.block_memory + (self.staged if gradient else 0)
-        return small and memory <= compiling.block_memory(self.chains.nodes.device)
+        return small and memory <= compiling.block_memory(self.chains.device)
 
     @property
     def staged(self) -> int:
@@ -191,75 +186,17 @@ class Run:
         exceptions = self.tallies.exceptions * (24 + 2 * real)
         return ((self.chains.shape[2] + 1) * self.padded + 4) * real + exceptions + 4 * self.padded + 16
 
-    def launch(
-        self,
-        source: str,
-        name: str,
-        before: tuple[Any, ...],
-        after: tuple[Any, ...],
-        blocks: int = 0,
-        extra: int = 0,
-    ) -> None:
-        """Launch a kernel with its inputs, then its memory, then its outputs."""
+    def launch(self, source: str, name: str, asked: Any, *, blocks: int, extra: int = 0) -> None:
+        """Launch a kernel with the batch and what is asked about it."""
         run = self.chains.kernel(source, name, REAL=NAMES[self.real], CHUNKS=self.tallies.extra_rows)
-        blocks = blocks or self.blocks
-        scratch = self.chains.empty(blocks * self.block_bytes, dtype=torch.uint8)
-        run(blocks, self.threads, self.block_memory + extra, self._batch(), *before, scratch, *after)
+        run(blocks, self.threads, self.block_memory + extra, self._batch, asked)
 
+    @cached_property
     def _batch(self) -> _Batch:
         tallies, chunks = self.tallies, self.tallies.chunks
         counted = (None, None, None) if chunks is None else (chunks.marks, chunks.goes_on, chunks.pairs)
         tensors = tallies.shifts, tallies.rows, tallies.boxes, *counted
         pairs = 0 if chunks is None else len(chunks.pairs)
         numbers = pairs, tallies.count, tallies.line, self.columns
-        return _Batch(self.chains.padded, *map(address, tensors), *numbers)
-
-
-@dataclass(frozen=True)
-class Values:
-    """The value of a score with each tally: ``slope * (plus + score - right) + offset``.
-
-    ``slopes`` and ``offsets`` (rows, count) are shared by sentences: ``which`` (B,), int32, is the row of
-    each; if None, slopes are 1 and offsets 0. ``right`` is (B,), and all but ``which`` are float64. An
-    offset of -inf forbids a tally.
-    """
-
-    slopes: Tensor | None
-    offsets: Tensor | None
-    which: Tensor
-    right: Tensor
-    plus: float = 0.0
-
-
-def best(run: Run, asked: Values, *, want_profiles: bool = False) -> Best:
-    """Maximise the value over the labellings of each sentence.
-
-    In single precision, profiles are upper bounds: sums are rounded up.
-    """
-    (sentences, positions, _), empty = run.chains.shape, run.chains.empty
-    profiles = empty(sentences, run.tallies.count, dtype=run.real) if want_profiles else None
-    values, gaps, slopes = empty(3, sentences).unbind()
-    cells, labels = empty(sentences, dtype=torch.int32), empty(sentences, positions, dtype=torch.int64)
-    answers = _Answers(*map(address, (profiles, values, gaps, slopes, cells, labels)))
-    inputs = asked.slopes, asked.offsets, asked.which, asked.right, compiling.real(asked.plus, "double")
-    run.launch("best.cu", "best", inputs, (answers,))
-    return Best(values, gaps, slopes, cells, labels, profiles)
-
-
-def log_tallies(run: Run) -> Tensor:
-    """Return log Z of every tally, (B, count), float64."""
-    shape = (run.chains.shape[0], run.tallies.count)
-    answers = torch.empty(shape, dtype=torch.float64, device=run.chains.nodes.device)
-    run.launch("sums.cu", "log_tallies", (), (answers,))
-    return answers
-
-
-def tally_expectations(run: Run, upstream: Tensor) -> tuple[Tensor, ...]:
-    """Return the gradient of ``sum(upstream * log_tallies)`` for nodes and weights; upstream is float64."""
-    chains, states, blocks = run.chains, run.chains.shape[2], run.blocks
-    nodes = torch.zeros(chains.shape, dtype=torch.float64, device=chains.nodes.device)
-    tables = nodes.new_zeros(blocks * (run.threads // 32), states, states)
-    steps = None if chains.shared else nodes.new_zeros(chains.weights.shape)
-    answers = nodes, tables, steps
-    run.launch("sums.cu", "tally_expectations", (upstream,), answers, blocks=blocks, extra=run.staged)
-    return nodes, tables.sum(0) if steps is None else steps
+        shifts = tallies.shifts.numel() // self.chains.shape[2]
+        return _Batch(self.chains.padded, *map(address, tensors), *numbers, shifts, int(tallies.by_length))

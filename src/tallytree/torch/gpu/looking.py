@@ -1,4 +1,4 @@
-"""Checks inputs on their device with one kernel, whose findings are read once.
+"""Checks inputs on their device with kernels, whose findings are read once.
 
 If something is wrong, the inputs are checked again on the CPU, which raises the error.
 """
@@ -6,58 +6,48 @@ If something is wrong, the inputs are checked again on the CPU, which raises the
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from tallytree.torch import cpu
 from tallytree.torch.functions import Scores
-from tallytree.torch.gpu import compiling
-from tallytree.torch.gpu.chains import Chains, address
-
-FORBIDDEN, UNKNOWN, NOTHING = 8, 16, 32
-_WRONG = 7
-"""Bits of the first word, as in ``kernels/words.cuh``: invalid ends, tags or scores."""
-_WORDS = 4
+from tallytree.torch.gpu import findings
+from tallytree.torch.gpu.chains import Chains, Ends, Padded
+from tallytree.torch.gpu.findings import FORBIDDEN, WRONG, Findings, Words
 
 
-class _Ends(ctypes.Structure):
-    """A mask, or lengths, or neither; see ``Ends`` in ``kernels/looking.cu``."""
+class _Looking(ctypes.Structure):
+    """The input of ``kernels/looking.cu``."""
 
-    _fields_ = [("mask", ctypes.c_void_p), ("lengths", ctypes.c_void_p)]
-
-
-class Words(NamedTuple):
-    """The findings of kernels about a batch."""
-
-    flags: int
-    total: int
-    columns: int
+    _fields_ = [("given", Padded), ("ends", Ends), ("found", Findings)]
 
 
-@dataclass(frozen=True)
 class Seen:
-    """A batch that kernels are checking.
+    """A batch that kernels check, with the true tags (B, T) if they are given."""
 
-    ``right`` (B,), float64, are the scores of ``tags`` (B, T), if given. ``words`` are the findings, to
-    which more kernels may add before they are read.
-    """
+    def __init__(self, scores: Scores, tags: Tensor | None = None) -> None:
+        emissions, ends = scores.emissions, scores.ends
+        device = emissions.device
+        mask, lengths = _here(ends.mask, device), _here(ends.given, device)
+        self.chains = Chains(
+            emissions, scores.transitions, None, scores.start, scores.end, mask=mask, given=lengths
+        )
+        self.scores, self.tags = scores, tags
 
-    scores: Scores
-    chains: Chains
-    words: Tensor
-    tags: Tensor | None = None
-    right: Tensor | None = None
+    @cached_property
+    def slot(self) -> findings.Slot:
+        """The words for their findings."""
+        return findings.slot(self.chains.device)
 
     def read(self, and_if: int = 0) -> Words:
         """Wait for the findings; raise an error for invalid inputs, or if bits of `and_if` are set."""
-        flags, total, columns, _ = self.words.tolist()
-        if flags & (_WRONG | and_if):
-            self._explain(bool(flags & and_if & FORBIDDEN))
-        self.scores.ends.found(total, self.chains.lengths)
-        return Words(flags, total, columns)
+        words = self.slot.read()
+        if words.flags & (WRONG | and_if):
+            self._explain(bool(words.flags & and_if & FORBIDDEN))
+        self.scores.ends.found(words.total, self.chains.lengths)
+        return words
 
     def _explain(self, forbidden: bool) -> None:
         """Let the checks on the CPU raise the error."""
@@ -69,18 +59,12 @@ class Seen:
             cpu.possible_score(given, tags)
 
 
-def look(scores: Scores, tags: Tensor | None = None) -> Seen:
-    """Check scores, where sentences end, and the true tags."""
-    emissions, ends = scores.emissions, scores.ends
-    batch, device = len(emissions), emissions.device
-    mask, lengths = (_here(one, device) for one in (ends.mask, ends.given))
-    words = compiling.cleared(torch.empty(_WORDS, dtype=torch.int32, device=device))
-    own = torch.empty(batch, dtype=torch.int32, device=device)
-    chains = Chains(emissions, scores.transitions, own, scores.start, scores.end)
-    right = None if tags is None else chains.empty(batch)
-    given = _Ends(address(mask), address(lengths))
-    chains.launch("looking.cu", "look", given, tags, own, right, words, blocks=chains.blocks())
-    return Seen(scores, chains, words, tags, right)
+def look(scores: Scores, *, tell: bool = False) -> Seen:
+    """Check scores, and where sentences end; tell it, or leave that to a later launch."""
+    seen = Seen(scores)
+    chains, found = seen.chains, seen.slot.telling if tell else seen.slot.quiet
+    chains.launch("looking.cu", "look", _Looking(chains.padded, chains.ends, found), blocks=chains.blocks())
+    return seen
 
 
 def _here(tensor: Tensor | None, device: torch.device) -> Tensor | None:

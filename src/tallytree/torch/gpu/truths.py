@@ -24,9 +24,10 @@ from tallytree.bulk.truth_tables import PositionTables
 from tallytree.losses.base import Loss
 from tallytree.losses.chunks import ChunkFBeta
 from tallytree.losses.nodes import NodeLoss
-from tallytree.torch.gpu import looking
-from tallytree.torch.gpu.chains import address
+from tallytree.torch.gpu.chains import Ends, Padded, address
 from tallytree.torch.gpu.counted import Chunks, Tallies
+from tallytree.torch.gpu.findings import UNKNOWN, Findings
+from tallytree.torch.gpu.looking import Seen
 from tallytree.transducers.chunks import tag_of
 
 _MOST = 1 << 28
@@ -39,6 +40,16 @@ class _Rules(ctypes.Structure):
     _fields_ = [
         *((name, ctypes.c_void_p) for name in ("reach", "types", "labels", "goes_on", "known")),
         *((name, ctypes.c_int) for name in ("background", "by_size", "lines", "line")),
+    ]
+
+
+class _Counting(ctypes.Structure):
+    """The input of ``kernels/counting.cu``."""
+
+    _fields_ = [
+        *(("given", Padded), ("ends", Ends), ("labels", ctypes.c_void_p), ("rules", _Rules)),
+        *((name, ctypes.c_void_p) for name in ("right", "boxes", "marks", "which", "keys")),
+        ("found", Findings),
     ]
 
 
@@ -123,32 +134,38 @@ class Rules:
 class Truths:
     """Tallies of what a loss counts, with its values.
 
-    ``losses`` (rows, count) are float64, and ``which`` (B,), int32, is the row of each sentence.
+    ``losses`` (rows, count) are float64, and ``which`` (B,), int32, is the row of each sentence; ``right`` (B,),
+    float64, are the scores of the true tags.
     """
 
     tallies: Tallies
     losses: Tensor
     which: Tensor
+    right: Tensor
 
 
-def count(rules: Rules, seen: looking.Seen, and_if: int = 0) -> Truths:
-    """Count relative to the true tags, and wait for the result; `and_if`: as for :meth:`Seen.read`."""
+def count(rules: Rules, seen: Seen, and_if: int = 0) -> Truths:
+    """Check inputs and count relative to the true tags; wait for the result; `and_if`: as for `Seen.read`."""
     chains, tags, known, alphabet = seen.chains, seen.tags, rules.known, rules.alphabet
     assert tags is not None
     (sentences, positions, _), extra = chains.shape, 0 if alphabet is None else alphabet.labels.shape[1]
-    boxes = chains.empty(sentences, positions, 3, dtype=torch.int32)
-    which, keys = chains.empty(2, sentences, dtype=torch.int32).unbind()
-    marks = None if alphabet is None else chains.empty(sentences, positions, 1 + extra, dtype=torch.int32)
-    arguments = tags, rules.structure(known), boxes, marks, which, keys, seen.words
-    chains.launch("counting.cu", "count", *arguments, blocks=chains.blocks(), CHUNKS=extra)
+    everywhere = sentences * positions
+    sizes = [3 * everywhere, (1 + extra) * everywhere if extra else 0, sentences, sentences]
+    boxes, marks, which, keys = chains.empty(sum(sizes), dtype=torch.int32).split_with_sizes(sizes)
+    right = chains.empty(sentences)
+    results = map(address, (right, boxes, marks, which, keys))
+    asked = _Counting(
+        *(chains.padded, chains.ends, tags.data_ptr(), rules.structure(known), *results, seen.slot.telling)
+    )
+    chains.launch("counting.cu", "count", asked, blocks=chains.blocks(), CHUNKS=extra)
     words = seen.read(and_if)
-    if words.flags & looking.UNKNOWN:
+    if words.flags & UNKNOWN:
         known = rules.learn(keys)
         which = known.row_of.index_select(0, keys)
-    chunks = None if alphabet is None or marks is None else Chunks(marks, alphabet.bits, alphabet.pairs)
+    chunks = None if alphabet is None else Chunks(marks, alphabet.bits, alphabet.pairs, extra)
     rows = tags if alphabet is None else None
     tallies = Tallies(rules.shifts, boxes, words.columns, rules.count, rules.sizes[1], rows, chunks)
-    return Truths(tallies, known.rows, which)
+    return Truths(tallies, known.rows, which, right)
 
 
 # --- rules of losses ---------------------------------------------------------------------------------------

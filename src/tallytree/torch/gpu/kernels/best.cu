@@ -1,5 +1,6 @@
 // The best labelling of each sentence, by score and tally: value = slope[tally] * (score + base) + offset[tally].
 #include "filling.cuh"
+#include "words.cuh"
 
 struct Largest {  // the best score of all ways to a cell
     static __device__ REAL weight(REAL given, REAL) { return given; }
@@ -102,6 +103,7 @@ __device__ void walk(const Sentence &x, int l, int64 *labels) {
             if (score > most) most = score, from = r;
         }
         best_of_warp(most, from);
+        if (from == kRows) return;  // scores are not numbers, which is an error
         l -= step_of(x, t, from, to).shift;
         row = from;
     }
@@ -125,21 +127,33 @@ __device__ void tell(const Sentence &x, const Asked &asked, const Answers &answe
     answers.cells[x.number] = some ? cell : -1;
 }
 
-// `which`: the row of `slopes` and `offsets` for each sentence. `plus` is added to scores, and `right` subtracted.
-extern "C" __global__ void best(const __grid_constant__ Batch batch, const double *slopes, const double *offsets, const int *which,
-                                const double *right, double plus, unsigned char *scratch, const __grid_constant__ Answers answers) {
+struct Search {  // the input of the kernel, with the batch
+    const double *slopes, *offsets;
+    const int *which;     // the row of both for each sentence
+    const double *right;  // is subtracted from scores,
+    double plus;          // which is added
+    unsigned char *scratch;
+    Answers answers;
+    int *words;  // zeros, for the total
+    Total all;
+};
+
+extern "C" __global__ void __launch_bounds__(512) best(const __grid_constant__ Batch batch, const __grid_constant__ Search search) {
     BLOCK_MEMORY;
     Work work(memory, batch.pair_count);
     int tallies = batch.tallies;
+    const Answers &answers = search.answers;
     for (int64 b = blockIdx.x; b < batch.given.sentences; b += gridDim.x) {
-        Sentence x = sentence_of(batch, b, scratch);
+        Sentence x = sentence_of(batch, b, search.scratch);
         fill_tables<Largest>(x, work, b == blockIdx.x);
-        int64 row = int64(which[b]) * tallies;
+        int64 row = int64(search.which[b]) * tallies;
         REAL *profile = answers.profiles ? answers.profiles + b * tallies : nullptr;
-        Asked asked{slopes ? slopes + row : nullptr, offsets ? offsets + row : nullptr, plus - right[b], profile, tallies};
+        const double *slopes = search.slopes ? search.slopes + row : nullptr, *offsets = search.offsets ? search.offsets + row : nullptr;
+        Asked asked{slopes, offsets, search.plus - search.right[b], profile, tallies};
         double bound;
         int cell = choose(x, asked, bound);
         if (threadIdx.x < kWarp) tell(x, asked, answers, cell, bound);
         __syncthreads();
     }
+    add_total(batch.given, answers.values, search.all, search.words);
 }

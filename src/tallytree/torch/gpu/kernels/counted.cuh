@@ -26,13 +26,15 @@ struct Batch {  // the input of a kernel
     Padded given;
     const int *shifts;        // rows of the shifts of states
     const int64 *rows;        // the row of each position; if null, the first one with CHUNKS, else its own
-    const int *boxes;         // the `Box` of each position
+    const int *boxes;         // the `Box` of each position, of each sentence or of each length
     const int *marks;         // CHUNKS: 1 if a true chunk begins, plus 2 if one ended just before; the labels of its type or -1
     const unsigned *goes_on;  // CHUNKS: bit `to` of row s: whether `to` after s continues the chunk
     const int *pairs;         // CHUNKS: the pairs of labels with a bit set
     int pair_count, tallies;
     int line;     // cells of a line of the grid
     int columns;  // of all tables of a block
+    int row_count;  // of shifts
+    int by_length;  // whether shifts and boxes are those of each length from 1, not of each sentence
 };
 
 struct Box {  // columns in use: the first `width` cells of the first `lines` lines of the grid, kept without gaps
@@ -60,7 +62,10 @@ struct Sentence {
     __device__ const SCORE *step(int t) const {
         return step_weights(batch->given.weights, batch->given.shared, number, t, batch->given.positions);
     }
-    __device__ int shift(int t, int s) const { return shifts[(rows ? int(rows[t]) : CHUNKS ? 0 : t) * C + s]; }
+    __device__ int shift(int t, int s) const {
+        int row = rows ? int(rows[t]) : CHUNKS ? 0 : t;
+        return shifts[(unsigned(row) < unsigned(batch->row_count) ? row : 0) * C + s];  // others are an error, told elsewhere
+    }
     __device__ REAL node(int t, int s) const { return real(nodes[t * C + s]); }
 
     __device__ bool begins(int t) const { return marks[t * (1 + CHUNKS)] & 1; }
@@ -77,10 +82,12 @@ struct Sentence {
 // Sentence b, with the block's tables.
 __device__ inline Sentence sentence_of(const Batch &batch, int64 b, unsigned char *scratch) {
     int64 first = b * batch.given.positions;
+    int length = batch.given.lengths[b];
+    int64 counted = batch.by_length ? int64(length - 1) * batch.given.positions : first;
     bool own = !batch.rows && !CHUNKS;
     return {&batch, batch.given.nodes + first * C, batch.rows ? batch.rows + first : nullptr,
-            batch.shifts + (own ? first * C : 0), batch.boxes + first * 3,
-            batch.marks + first * (1 + CHUNKS), batch.given.lengths[b], b,
+            batch.shifts + (own ? counted * C : 0), batch.boxes + counted * 3,
+            batch.marks + first * (1 + CHUNKS), length, b,
             reinterpret_cast<REAL *>(scratch) + int64(blockIdx.x) * batch.columns * kRows};
 }
 

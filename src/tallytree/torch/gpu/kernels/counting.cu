@@ -1,6 +1,5 @@
 // The counts of a loss relative to the true tags: the boxes of the grid of tallies that are reachable, and the row of losses.
-#include "sentences.cuh"
-#include "words.cuh"
+#include "looking.cuh"
 
 struct Rules {
     const int *reach;         // lines and cells that a position adds at most, for each true tag; unused for chunks
@@ -48,31 +47,47 @@ struct Truth {  // the true tags of a sentence
     }
 };
 
-// `which`: the row of losses of each sentence; `keys`: its key; `words`: gets the maximum number of columns.
-extern "C" __global__ void count(const __grid_constant__ Padded given, const int64 *labels, const __grid_constant__ Rules rules, int *boxes,
-                                 int *marks, int *which, int *keys, int *words) {
-    int lane = threadIdx.x % kWarp, positions = given.positions;
-    each_sentence(given, [&](int64 b) {
-        Truth truth{labels + b * positions, &rules, given.lengths[b]};
-        int lines = 1, cells = 1, columns = 0, nodes = 0;
-        for (int first = 0; first < truth.length; first += kWarp) {
-            int t = first + lane;
-            bool inside = t < truth.length;
-            int up = lines + summed_up(inside ? truth.lines(t) : 0, lane), along = cells + summed_up(inside ? truth.cells(t) : 0, lane);
-            lines = last_of_warp(up), cells = last_of_warp(along);
-            up = up < rules.lines ? up : rules.lines, along = along < rules.line ? along : rules.line;
-            int size = inside ? up * along : 0, end = columns + summed_up(size, lane);
-            columns = last_of_warp(end);
-            nodes += __popc(__ballot_sync(~0u, inside && truth.node(t)));
-            if (!inside) continue;
-            int *box = boxes + (b * positions + t) * 3;
-            box[0] = up, box[1] = along, box[2] = end - size;
-            if (CHUNKS) truth.mark(t, marks + (b * positions + t) * (1 + CHUNKS));
-        }
-        if (lane) return;
-        int key = rules.by_size ? nodes : nodes * (positions + 1) + truth.length, row = rules.known[key];
-        keys[b] = key, which[b] = row < 0 ? 0 : row;
-        if (row < 0) atomicOr(words, kUnknown);
-        atomicMax(words + kColumns, columns);
+struct Counting {  // the input of the kernel
+    Padded given;
+    Ends ends;
+    const int64 *labels;
+    Rules rules;
+    double *right;             // gets the scores of the true tags
+    int *boxes, *marks;
+    int *which, *keys;         // get the row of losses of each sentence, and its key
+    Findings found;            // gets the maximum number of columns
+};
+
+__device__ void count_one(const Counting &asked, int64 b, int lane) {
+    const Rules &rules = asked.rules;
+    int positions = asked.given.positions, lines = 1, cells = 1, columns = 0, nodes = 0;
+    Truth truth{asked.labels + b * positions, &rules, asked.given.lengths[b]};
+    for (int first = 0; first < truth.length; first += kWarp) {
+        int t = first + lane;
+        bool inside = t < truth.length;
+        int up = lines + summed_up(inside ? truth.lines(t) : 0, lane), along = cells + summed_up(inside ? truth.cells(t) : 0, lane);
+        lines = last_of_warp(up), cells = last_of_warp(along);
+        up = up < rules.lines ? up : rules.lines, along = along < rules.line ? along : rules.line;
+        int size = inside ? up * along : 0, end = columns + summed_up(size, lane);
+        columns = last_of_warp(end);
+        nodes += __popc(__ballot_sync(~0u, inside && truth.node(t)));
+        if (!inside) continue;
+        int *box = asked.boxes + (b * positions + t) * 3;
+        box[0] = up, box[1] = along, box[2] = end - size;
+        if (CHUNKS) truth.mark(t, asked.marks + (b * positions + t) * (1 + CHUNKS));
+    }
+    if (lane) return;
+    int key = rules.by_size ? nodes : nodes * (positions + 1) + truth.length, row = rules.known[key];
+    asked.keys[b] = key, asked.which[b] = row < 0 ? 0 : row;
+    if (row < 0) atomicOr(asked.found.words, kUnknown);
+    atomicMax(asked.found.words + kColumns, columns);
+}
+
+extern "C" __global__ void count(const __grid_constant__ Counting asked) {
+    int lane = threadIdx.x % kWarp;
+    each_sentence(asked.given, [&](int64 b) {
+        look_at(asked.given, asked.ends, asked.labels, asked.right, asked.found.words, b, lane);
+        count_one(asked, b, lane);
     });
+    tell_host(asked.found);
 }

@@ -20,14 +20,23 @@ __device__ void advance(const Chain &chain, int t, Shares &shares, double *messa
     }
 }
 
-// `choices`: memory per warp for the best previous state of each state.
-extern "C" __global__ void viterbi(const __grid_constant__ Padded given, double *scores, int *choices, int64 *labels, int *words) {
+struct Decoding {  // the input of the kernel
+    Padded given;
+    double *scores;
+    int *choices;  // memory per warp for the best previous state of each state
+    int64 *labels;
+    Findings found;
+};
+
+extern "C" __global__ void viterbi(const __grid_constant__ Decoding asked) {
     BLOCK_MEMORY;
+    const Padded &given = asked.given;
     Shares shares(memory, 0);
     int lane = threadIdx.x % kWarp, positions = given.positions;
-    int *before = choices + number_of_warp() * positions * C;
+    int *before = asked.choices + number_of_warp() * positions * C;
     each_sentence(given, [&](int64 b) {
         Chain chain = chain_of(given, b);
+        int64 *labels = asked.labels + b * positions;
         double message[kStates];
         for (int k = 0; k < kStates; k++) message[k] = chain.node(0, lane + k * kWarp);
         for (int t = 1; t < chain.length; t++) advance(chain, t, shares, message, before, lane);
@@ -37,12 +46,13 @@ extern "C" __global__ void viterbi(const __grid_constant__ Padded given, double 
             if (message[k] > most) most = message[k], state = s;
         best_of_warp(most, state);
         __syncwarp();
-        for (int t = chain.length + lane; t < positions; t += kWarp) labels[b * positions + t] = 0;
-        if (lane == 0) scores[b] = most;
-        if (lane == 0 && state == C) atomicOr(words, kNothing);
+        for (int t = chain.length + lane; t < positions; t += kWarp) labels[t] = 0;
+        if (lane == 0) asked.scores[b] = most;
+        if (lane == 0 && state == C) atomicOr(asked.found.words, kNothing);
         for (int t = chain.length - 1; lane == 0 && t >= 0 && state < C; t--) {
-            labels[b * positions + t] = state;
+            labels[t] = state;
             state = t ? before[t * C + state] : 0;
         }
     });
+    tell_host(asked.found);
 }

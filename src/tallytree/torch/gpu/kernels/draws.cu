@@ -17,27 +17,36 @@ __device__ int drawn(const double *message, const SCORE *w, int to, double unifo
     return last;  // rounding
 }
 
-// `kept`: memory per warp for its messages; `uniforms` and `labels`: (draws, sentences, positions); labels: zeros.
-extern "C" __global__ void draw(const __grid_constant__ Padded given, const double *uniforms, double *kept, int64 *labels, int draws,
-                                int *words) {
+struct Drawing {  // the input of the kernel
+    Padded given;
+    const double *uniforms;  // (draws, sentences, positions)
+    double *kept;            // memory per warp for its messages
+    int64 *labels;           // as uniforms: zeros
+    Findings found;
+    int draws;
+};
+
+extern "C" __global__ void draw(const __grid_constant__ Drawing asked) {
     BLOCK_MEMORY;
+    const Padded &given = asked.given;
     Shares shares(memory, given.shared);
     shares.fill(given.weights);
     int lane = threadIdx.x % kWarp;
-    double *its = kept + number_of_warp() * given.positions * C;
+    double *its = asked.kept + number_of_warp() * given.positions * C;
     each_sentence(given, [&](int64 b) {
         Chain chain = chain_of(given, b);
         bool possible = forward(chain, shares, its, lane) > forbidden(0.0);
-        if (!possible && lane == 0) atomicOr(words, kNothing);
+        if (!possible && lane == 0) atomicOr(asked.found.words, kNothing);
         __syncwarp();
-        for (int d = lane; possible && d < draws; d += kWarp) {
+        for (int d = lane; possible && d < asked.draws; d += kWarp) {
             int64 row = (int64(d) * given.sentences + b) * given.positions;
             int state = -1;
             for (int t = chain.length - 1; t >= 0; t--) {
                 const SCORE *w = t + 1 < chain.length ? chain.step(t + 1) : nullptr;
-                labels[row + t] = state = drawn(its + t * C, w, state, uniforms[row + t]);
+                asked.labels[row + t] = state = drawn(its + t * C, w, state, asked.uniforms[row + t]);
             }
         }
         __syncwarp();
     });
+    tell_host(asked.found);
 }

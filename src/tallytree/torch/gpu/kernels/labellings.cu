@@ -14,20 +14,29 @@ struct Added {  // where the derivatives of labellings are added
     }
 };
 
-// `labels` are weighted by `shares`, and `others`, if given, by their negatives. `edges`: as for `likelihood`.
-extern "C" __global__ void labelled(const __grid_constant__ Padded given, const int64 *labels, const int64 *others, const double *shares,
-                                    SCORE *slopes, double *edges) {
+struct Labelled {  // the input of the kernel
+    Padded given;
+    const int64 *labels, *others;  // weighted by shares and, if given, by their negatives
+    const double *shares;
+    const SCORE *gains;  // factors of shares, or null
+    SCORE *slopes;
+    double *edges;  // as for `likelihood`
+};
+
+extern "C" __global__ void labelled(const __grid_constant__ Labelled asked) {
     BLOCK_MEMORY;
+    const Padded &given = asked.given;
     double *tables = reinterpret_cast<double *>(memory);
     int lane = threadIdx.x % kWarp, positions = given.positions;
-    double *own = given.shared ? table_of_warp(tables, edges, lane) : nullptr;
+    double *own = given.shared ? table_of_warp(tables, asked.edges, lane) : nullptr;
     each_sentence(given, [&](int64 b) {
         Chain chain = chain_of(given, b);
-        Added sums{slopes + chain.first() * C, given.shared ? own : edges + b * (positions - 1) * C * C};
+        Added sums{asked.slopes + chain.first() * C, given.shared ? own : asked.edges + b * (positions - 1) * C * C};
         for (int i = lane; i < positions * C; i += kWarp) sums.slopes[i] = 0;
         __syncwarp();
-        sums.add(chain, labels + chain.first(), shares[b], lane);
-        if (others) sums.add(chain, others + chain.first(), -shares[b], lane);
+        double share = asked.shares[b] * (asked.gains ? double(asked.gains[b]) : 1);
+        sums.add(chain, asked.labels + chain.first(), share, lane);
+        if (asked.others) sums.add(chain, asked.others + chain.first(), -share, lane);
     });
-    if (given.shared) leave_tables(tables, edges);
+    if (given.shared) leave_tables(tables, asked.edges);
 }

@@ -1,4 +1,5 @@
 // Chains without counts: log Z, the log-likelihood of given labels, and their derivatives.
+#include "looking.cuh"
 #include "messages.cuh"
 #include "tables.cuh"
 
@@ -129,64 +130,95 @@ __device__ inline void clear(SCORE *slopes, int first, int last, int lane) {
     for (int i = first + lane; i < last; i += kWarp) slopes[i] = 0;
 }
 
-// log Z, or the log-probability of `labels`; and the derivatives, if `slopes` is not null.
-//
-// `upstream`: the gain of each value, or null for 1. `kept`: memory per warp for its messages. `edges`: one table per
-// block if tables are small, else one per warp; if each step has its own weights, one per step, filled with zeros.
-extern "C" __global__ void __launch_bounds__(128, 3) likelihood(const __grid_constant__ Padded given, const int64 *labels, const SCORE *upstream,
-                                                             double *values, SCORE *slopes, double *kept, double *edges) {
+struct Likelihood {  // the input of `likelihood`
+    Padded given;
+    Ends ends;
+    const int64 *labels;    // or null
+    const SCORE *upstream;  // the gain of each value, or null for 1
+    double *values;
+    SCORE *slopes;          // or null
+    double *kept;           // memory per warp for its messages
+    double *edges;          // one table per block if tables are small, else one per warp; or one per step, filled with zeros
+    Findings found;         // no words: the lengths are known, and all is valid
+    Total all;
+};
+
+// log Z, or the log-probability of labels; and the derivatives.
+extern "C" __global__ void __launch_bounds__(128, 3) likelihood(const __grid_constant__ Likelihood asked) {
     BLOCK_MEMORY;
+    const Padded &given = asked.given;
+    int lane = threadIdx.x % kWarp, positions = given.positions;
+    if (asked.found.words) {
+        each_sentence(given, [&](int64 b) { look_at(given, asked.ends, asked.labels, nullptr, asked.found.words, b, lane); });
+        tell_host(asked.found);
+    }
     Shares shares(memory, given.shared);
     shares.fill(given.weights);
-    int lane = threadIdx.x % kWarp, positions = given.positions;
-    bool tables = slopes && given.shared;
-    Edges sums(tables ? table_of_warp(shares.rest, edges, lane) : nullptr, given.shared);
-    double *messages = slopes ? kept + number_of_warp() * positions * C : nullptr;
+    bool tables = asked.slopes && given.shared;
+    Edges sums(tables ? table_of_warp(shares.rest, asked.edges, lane) : nullptr, given.shared);
+    double *messages = asked.slopes ? asked.kept + number_of_warp() * positions * C : nullptr;
     each_sentence(given, [&](int64 b) {
         Chain chain = chain_of(given, b);
-        const int64 *its = labels ? labels + b * positions : nullptr;
+        const int64 *its = asked.labels ? asked.labels + b * positions : nullptr;
+        if (its && !in_range(its, chain.length, lane)) return;  // an error
         double sign = its ? -1 : 1, score = its ? chain.score(its, lane) : 0;
         double total = score > forbidden(0.0) ? forward(chain, shares, messages, lane) : forbidden(0.0);
         bool possible = total > forbidden(0.0);
-        if (lane == 0) values[b] = possible ? sign * (total - score) : total;
-        if (!slopes) return;
-        Asked asked{sign * (upstream ? double(upstream[b]) : 1), its, slopes + b * positions * C};
-        if (!given.shared) sums.table = edges + b * (positions - 1) * C * C;
-        if (possible) backward(chain, asked, shares, messages, sums, lane);
-        clear(asked.slopes, possible ? chain.length * C : 0, positions * C, lane);
+        if (lane == 0) asked.values[b] = possible ? sign * (total - score) : total;
+        if (!asked.slopes) return;
+        Asked one{sign * (asked.upstream ? double(asked.upstream[b]) : 1), its, asked.slopes + b * positions * C};
+        if (!given.shared) sums.table = asked.edges + b * (positions - 1) * C * C;
+        if (possible) backward(chain, one, shares, messages, sums, lane);
+        clear(one.slopes, possible ? chain.length * C : 0, positions * C, lane);
     });
-    if (!tables) return;
-    sums.finish(shares, lane);
-    leave_tables(shares.rest, edges);
+    if (tables) {
+        sums.finish(shares, lane);
+        leave_tables(shares.rest, asked.edges);
+    }
+    add_total(given, asked.values, asked.all, asked.found.words);
+}
+
+struct Gathering {  // the input of `gather`
+    Padded given;
+    const SCORE *gains;  // of each value, or null for 1
+    double rate;         // a factor for all
+    const SCORE *slopes;
+    const double *edges;                             // `tables` tables, or one per step of each sentence if that is 0
+    SCORE *by_nodes, *by_weights, *by_start, *by_end;  // start, end: or null
+    int uniform, tables;                             // uniform: the first gain is for all
+};
+
+// The place of the derivative with an index of a table, or null.
+__device__ inline SCORE *place_of(const Gathering &asked, int i) {
+    if (i < C * C) return asked.by_weights + i;
+    SCORE *ends = i < C * C + C ? asked.by_start : asked.by_end;
+    return ends ? ends + (i - C * C) % C : nullptr;
 }
 
 // Sum the entries of tables for some columns, by a block: the warps take tables in turns.
-__device__ void gather_columns(const double *tables, int count, int first, double gain, SCORE *answers) {
+__device__ void gather_columns(const Gathering &asked, int first, double gain) {
     __shared__ double sums[32][kWarp];
     int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp, column = first + lane;
     double sum = 0;
-    for (int i = warp; column < kTable && i < count; i += warps) sum += tables[int64(i) * kTable + column];
+    for (int i = warp; column < kTable && i < asked.tables; i += warps) sum += asked.edges[int64(i) * kTable + column];
     sums[warp][lane] = sum;
     __syncthreads();
     if (warp == 0 && column < kTable) {
         for (int other = 1; other < warps; other++) sum += sums[other][lane];
-        answers[column] = SCORE(gain * sum);
+        if (SCORE *place = place_of(asked, column)) *place = SCORE(gain * sum);
     }
     __syncthreads();
 }
 
-// Derivatives times the gain of each value (`gains`, or null for 1; `uniform`: one for all) and `rate`, tables added up.
-//
-// `edges`: `tables` tables, or one per step of each sentence if that is 0.
-extern "C" __global__ void gather(const __grid_constant__ Padded given, const SCORE *gains, double rate, int uniform, const SCORE *slopes,
-                                  const double *edges, int tables, SCORE *by_nodes, SCORE *by_weights) {
+// Derivatives times the gain of each value and `rate`, tables added up. Nodes may be replaced in place.
+extern "C" __global__ void gather(const __grid_constant__ Gathering asked) {
+    const Padded &given = asked.given;
     int64 first = int64(blockIdx.x) * blockDim.x + threadIdx.x, all = int64(gridDim.x) * blockDim.x;
     int64 block = int64(given.positions) * C, own = int64(given.positions - 1) * C * C;
-    double gain = gains ? rate * *gains : rate;  // used for all if `uniform`
-    for (int part = blockIdx.x; tables && part * kWarp < kTable; part += gridDim.x)
-        gather_columns(edges, tables, part * kWarp, gain, by_weights);
+    double rate = asked.rate, gain = asked.gains ? rate * *asked.gains : rate;  // used for all if uniform
+    for (int part = blockIdx.x; asked.tables && part * kWarp < kTable; part += gridDim.x) gather_columns(asked, part * kWarp, gain);
     for (int64 i = first; i < given.sentences * block; i += all)
-        by_nodes[i] = SCORE(slopes[i] * (uniform ? gain : rate * gains[i / block]));
-    for (int64 i = first; !tables && i < given.sentences * own; i += all)
-        by_weights[i] = SCORE(edges[i] * (uniform ? gain : rate * gains[i / own]));
+        asked.by_nodes[i] = SCORE(asked.slopes[i] * (asked.uniform ? gain : rate * asked.gains[i / block]));
+    for (int64 i = first; !asked.tables && i < given.sentences * own; i += all)
+        asked.by_weights[i] = SCORE(asked.edges[i] * (asked.uniform ? gain : rate * asked.gains[i / own]));
 }

@@ -4,7 +4,7 @@
 
 struct Padded {                                  // addresses of all sentences
     const SCORE *nodes, *weights, *start, *end;  // start, end: added to the scores of first and last states, or null
-    const int *lengths;
+    int *lengths;
     int sentences, positions, shared;  // shared: one table of weights for all steps
 };
 

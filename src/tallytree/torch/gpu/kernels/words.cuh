@@ -1,5 +1,6 @@
-// The findings of kernels about a batch, in a few words that are read once.
+// The findings of kernels about a batch, in a few words that are read once; and what the last block of a launch does.
 #pragma once
+#include "sentences.cuh"
 
 // Bits of the first word: findings that are checked again on the CPU for a full message.
 constexpr int kEnds = 1;       // a sentence without positions, or a mask with holes
@@ -12,3 +13,62 @@ constexpr int kNothing = 32;   // a sentence without an allowed labelling
 // Indices of the other words.
 constexpr int kTotal = 1;    // the number of positions of all sentences
 constexpr int kColumns = 2;  // the maximum number of columns of the tables of a sentence
+constexpr int kTold = 3;     // on the device: blocks that have found what they can; for the host: whether all have
+constexpr int kEnded = 4;    // blocks that have ended
+
+struct Findings {
+    int *words;  // zeros between launches, or null
+    int *told;   // in the memory of the host; null if a later launch tells
+};
+
+// Whether a block is the last one to come here: it then sees what all have written before.
+__device__ inline bool is_last(int *count) {
+    __shared__ int last;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        last = atomicAdd(count, 1) + 1 == int(gridDim.x);
+        if (last) *count = 0;
+    }
+    __syncthreads();
+    __threadfence();
+    return last;
+}
+
+// Tell the host what all blocks have found, while they go on.
+__device__ inline void tell_host(const Findings &found) {
+    if (!found.told || !is_last(found.words + kTold) || threadIdx.x) return;
+    volatile int *told = found.told;
+    for (int i = 0; i < kTold; i++) told[i] = atomicExch(found.words + i, 0);
+    __threadfence_system();
+    told[kTold] = 1;
+}
+
+struct Total {  // of the values of all sentences
+    SCORE *total;    // or null
+    double divisor;  // 0: the number of positions
+};
+
+// The sum of a number of each thread of a block.
+__device__ inline double sum_of_block(double value) {
+    __shared__ double sums[32];
+    value = sum_of_warp(value);
+    __syncthreads();
+    if (threadIdx.x % kWarp == 0) sums[threadIdx.x / kWarp] = value;
+    __syncthreads();
+    value = 0;
+    for (int warp = 0; warp < blockDim.x / kWarp; warp++) value += sums[warp];
+    return value;
+}
+
+// Add up the values of all sentences, in the last block.
+__device__ inline void add_total(const Padded &given, const double *values, const Total &all, int *words) {
+    if (!all.total || !is_last(words + kEnded)) return;
+    const volatile double *value = values;
+    const volatile int *length = given.lengths;
+    double sum = 0, positions = 0;
+    for (int b = threadIdx.x; b < given.sentences; b += blockDim.x) sum += value[b], positions += length[b];
+    sum = sum_of_block(sum);
+    positions = sum_of_block(positions);
+    if (threadIdx.x == 0) *all.total = SCORE(sum / (all.divisor ? all.divisor : positions));
+}

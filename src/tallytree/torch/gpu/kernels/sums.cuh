@@ -1,5 +1,7 @@
-// log Z of every tally of each sentence, and the expected entries of any weighting of the tallies.
+// Sums over labellings for every tally: filling tables, and the expected entries of any weighting of the tallies.
+#pragma once
 #include "filling.cuh"
+#include "words.cuh"
 
 constexpr REAL kTiny = sizeof(REAL) == 8 ? REAL(1e-250) : REAL(1e-30);  // smaller sums are added again with care
 constexpr REAL kHuge = sizeof(REAL) == 8 ? REAL(575) : REAL(69);        // the exponent that goes with it
@@ -30,6 +32,7 @@ struct Sums {  // the logarithm of the sum of all ways to a cell
 #pragma unroll
         for (int j = 0; j < kTile; j++) sums[j] = 0;
         if (!(most > forbidden(REAL(0)))) return;  // the new table is empty there already
+#pragma unroll 4
         for (int s = 0; s < C; s++) {
             REAL power = exp(column.before[s * column.stride] - most);
             const REAL *w = work.weights + s * kPadded + base;
@@ -70,17 +73,6 @@ __device__ inline REAL log_tally(const Sentence &x, int l) {
     return log(sum) + most;
 }
 
-extern "C" __global__ void log_tallies(const __grid_constant__ Batch batch, unsigned char *scratch, double *answers) {
-    BLOCK_MEMORY;
-    Work work(memory, batch.pair_count);
-    for (int64 b = blockIdx.x; b < batch.given.sentences; b += gridDim.x) {
-        Sentence x = sentence_of(batch, b, scratch);
-        fill_tables<Sums>(x, work, b == blockIdx.x);
-        for (int l = threadIdx.x; l < batch.tallies; l += blockDim.x) answers[b * batch.tallies + l] = log_tally(x, l);
-        __syncthreads();
-    }
-}
-
 struct Staged {  // shared memory of a warp: for 32 columns, exponentials of what was before, and mass over what arrived
     REAL *powers, *rates;
     static constexpr int kStride = kWarp + 1;
@@ -118,8 +110,8 @@ __device__ void last_masses(const Sentence &x, const double *upstream) {
     __syncthreads();
 }
 
-// Expected entries of the nodes of a position: the masses of its states.
-__device__ void sum_nodes(const Sentence &x, int t, double *nodes) {
+// Expected entries of the nodes of a position: the masses of its states, less `share` of a label.
+__device__ void sum_nodes(const Sentence &x, int t, int label, double share, SCORE *nodes) {
     const REAL *mass = Masses(x).at(t);
     int lane = threadIdx.x % kWarp, size = x.box(t).size();
     for (int s = threadIdx.x / kWarp; s < C; s += blockDim.x / kWarp) {
@@ -127,7 +119,7 @@ __device__ void sum_nodes(const Sentence &x, int t, double *nodes) {
         int twin = CHUNKS ? x.agreeing(t, s) : s;
         for (int i = lane; i < size; i += kWarp) sum += mass[s * size + i] + (twin != s ? mass[twin * size + i] : REAL(0));
         sum = sum_of_warp(sum);
-        if (lane == 0) nodes[t * C + s] = sum;
+        if (lane == 0) nodes[t * C + s] = SCORE(sum - (s == label ? share : 0));
     }
 }
 
@@ -156,34 +148,70 @@ struct Split {  // one column before, and the cells it leads to
 
     __device__ bool some() const { return most > forbidden(REAL(0)); }
 
-    // Mass over what arrived, for a state after; 0 if it must be split with care, which sets `odd`.
-    __device__ REAL rate(int to, bool &odd) const {
-        REAL mass = mass_after[work.places[to]];
+    // Mass over what arrived at a cell of a state after; 0 if it must be split with care, which sets `odd`.
+    __device__ REAL rate(REAL mass, REAL arrived, int to, bool &odd) const {
         if (mass == 0) return 0;
-        REAL exponent = most + *work.most + work.gains[to] - after[work.places[to]];
+        REAL exponent = most + *work.most + work.gains[to] - arrived;
         odd = !(exponent < kHuge);
         return odd ? REAL(0) : mass * exp(exponent);
     }
+    __device__ bool is_odd(int to) const {
+        bool odd = false;
+        if (some()) rate(mass_after[work.places[to]], after[work.places[to]], to, odd);
+        return odd;
+    }
 };
 
-__device__ void stage(const Split &split, Staged &staged) {
-    for (int s = 0; s < C; s++)
-        staged.powers[s * Staged::kStride + split.lane] = split.some() ? exp(split.before[s * split.size] - split.most) : REAL(0);
-    for (int to = 0; to < kPadded; to++) {
-        bool odd = false;
-        staged.rates[to * Staged::kStride + split.lane] = split.some() && to < C ? split.rate(to, odd) : REAL(0);
+constexpr int kAtOnce = 4;  // loads that need not wait for each other
+
+__device__ void stage_powers(const Split &split, Staged &staged) {
+    for (int first = 0; first < C; first += kAtOnce) {
+        REAL scores[kAtOnce];
+#pragma unroll
+        for (int k = 0; k < kAtOnce; k++) scores[k] = first + k < C ? split.before[(first + k) * split.size] : forbidden(REAL(0));
+#pragma unroll
+        for (int k = 0; k < kAtOnce; k++)
+            if (first + k < C) staged.powers[(first + k) * Staged::kStride + split.lane] = split.some() ? exp(scores[k] - split.most) : REAL(0);
+    }
+}
+
+// Returns whether some lane has cells that must be split with care.
+__device__ bool stage(const Split &split, Staged &staged) {
+    bool odd = false;
+    stage_powers(split, staged);
+    for (int first = 0; first < kPadded; first += kAtOnce) {
+        REAL masses[kAtOnce], arrived[kAtOnce];
+#pragma unroll
+        for (int k = 0; k < kAtOnce; k++) {
+            bool some = split.some() && first + k < C;
+            masses[k] = some ? split.mass_after[split.work.places[first + k]] : REAL(0);
+            arrived[k] = some ? split.after[split.work.places[first + k]] : REAL(0);
+        }
+#pragma unroll
+        for (int k = 0; k < kAtOnce; k++) {
+            bool its = false;
+            staged.rates[(first + k) * Staged::kStride + split.lane] = split.rate(masses[k], arrived[k], first + k, its);
+            odd |= its;
+        }
     }
     __syncwarp();
+    return __ballot_sync(~0u, odd) != 0;
 }
 
 // The masses of the column before, from ordinary steps.
 __device__ void split_column(const Split &split, const Staged &staged) {
-    for (int s = 0; s < C; s++) {
-        REAL sum = 0;
+    for (int base = 0; base < C; base += kTile) {  // states after, in turns
+        REAL rates[kTile];
 #pragma unroll
-        for (int to = 0; to < kPadded; to++)
-            sum += split.work.weights[s * kPadded + to] * staged.rates[to * Staged::kStride + split.lane];
-        split.mass_before[s * split.size] = sum * staged.powers[s * Staged::kStride + split.lane];
+        for (int j = 0; j < kTile; j++) rates[j] = staged.rates[(base + j) * Staged::kStride + split.lane];
+        for (int s = 0; s < C; s++) {
+            const REAL *w = split.work.weights + s * kPadded + base;
+            REAL sums[2] = {0, 0};
+#pragma unroll
+            for (int j = 0; j < kTile; j++) sums[j % 2] += w[j] * rates[j];
+            REAL mass = (sums[0] + sums[1]) * staged.powers[s * Staged::kStride + split.lane];
+            split.mass_before[s * split.size] = base ? split.mass_before[s * split.size] + mass : mass;
+        }
     }
     for (int row = C; row < kRows; row++) split.mass_before[row * split.size] = 0;
 }
@@ -219,9 +247,7 @@ __device__ void split_carefully(const Split &split, int to, double *edges) {
 
 __device__ void split_odd(const Split &split, double *edges) {
     for (int to = 0; to < C; to++) {
-        bool odd = false;
-        if (split.some()) split.rate(to, odd);
-        for (unsigned rest = __ballot_sync(~0u, odd); rest; rest &= rest - 1) {  // one lane after the other
+        for (unsigned rest = __ballot_sync(~0u, split.is_odd(to)); rest; rest &= rest - 1) {  // one lane after the other
             if (split.lane == __ffs(rest) - 1) split_carefully(split, to, edges);
             __syncwarp();
         }
@@ -251,10 +277,10 @@ __device__ void split_masses(const Sentence &x, int t, const Work &work, double 
     int size = x.box(t - 1).size();
     for (int first = threadIdx.x / kWarp * kWarp; first < size; first += blockDim.x) {
         Split split(x, work, t, first);
-        stage(split, staged);
+        bool odd = stage(split, staged);
         if (split.active) split_column(split, staged);
         sum_edges(work, staged, edges, split.lane);
-        split_odd(split, edges);
+        if (odd) split_odd(split, edges);
         if (CHUNKS) split_exceptions(split, edges);
     }
     __syncthreads();
@@ -270,26 +296,42 @@ __device__ void gather_edges(double *tables, double *step) {
     __syncthreads();
 }
 
-// `nodes`: zeros; `tables`: zeros, one C x C table for each warp; `steps`: one for each step if steps differ, or null.
-extern "C" __global__ void tally_expectations(const __grid_constant__ Batch batch, const double *upstream, unsigned char *scratch, double *nodes,
-                                              double *tables, double *steps) {
-    BLOCK_MEMORY;
-    Work work(memory, batch.pair_count);
-    double *block = tables + int64(blockIdx.x) * (blockDim.x / kWarp) * C * C, *own = block + threadIdx.x / kWarp * C * C;
-    for (int64 b = blockIdx.x; b < batch.given.sentences; b += gridDim.x) {
-        Sentence x = sentence_of(batch, b, scratch);
-        fill_tables<Sums>(x, work, b == blockIdx.x);
-        last_masses(x, upstream + b * batch.tallies);
-        double *its = nodes + b * batch.given.positions * C;
+struct Expected {  // derivatives of a weighted sum of tallies
+    const Batch *batch;
+    SCORE *nodes;     // of all sentences
+    double *edges;    // one table per block; or one per step of all sentences
+    double *working;  // of the block: a table for each warp
+
+    __device__ Expected(const Batch &batch, SCORE *nodes, double *edges, double *working)
+        : batch(&batch), nodes(nodes), edges(edges), working(working + int64(blockIdx.x) * (blockDim.x / kWarp) * C * C) {
+        for (int i = threadIdx.x; nodes && i < blockDim.x / kWarp * C * C; i += blockDim.x) this->working[i] = 0;
+        __syncthreads();
+    }
+
+    // Add those of a sentence, whose tables are filled; less `share` of its labels, if given.
+    __device__ void add(const Sentence &x, const double *upstream, Work &work, const int64 *labels, double share) const {
+        const Padded &given = batch->given;
+        SCORE *its = nodes + x.number * given.positions * C;
+        double *steps = given.shared ? nullptr : edges + x.number * (given.positions - 1) * C * C;
+        for (int i = x.length * C + threadIdx.x; i < given.positions * C; i += blockDim.x) its[i] = 0;
+        last_masses(x, upstream);
         for (int t = x.length - 1;; t--) {
-            sum_nodes(x, t, its);
+            sum_nodes(x, t, labels ? int(labels[t]) : -1, share, its);
             if (t == 0) break;
-            if (!batch.given.shared) load_weights<Sums>(x, t, work);
+            if (!given.shared) load_weights<Sums>(x, t, work);
             load_step(x, t, work);
             __syncthreads();
-            split_masses(x, t, work, own);
-            if (steps) gather_edges(block, steps + (b * (batch.given.positions - 1) + t - 1) * C * C);
+            split_masses(x, t, work, working + threadIdx.x / kWarp * C * C);
+            if (labels && threadIdx.x == 0) working[labels[t - 1] * C + labels[t]] -= share;
+            __syncthreads();
+            if (steps) gather_edges(working, steps + int64(t - 1) * C * C);
         }
         __syncthreads();
     }
-}
+
+    // Write the sum of the block's tables to its own one; start and end scores have none.
+    __device__ void leave() const {
+        double *own = edges + int64(blockIdx.x) * (C + 2) * C;
+        if (batch->given.shared) gather_edges(working, own);
+    }
+};

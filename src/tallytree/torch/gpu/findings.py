@@ -1,0 +1,96 @@
+"""What kernels find about a batch: a few words that they write to the memory of the host.
+
+A kernel tells its findings as soon as all of its blocks have them, and goes on. The host looks for them there,
+without a call to the driver, and waits only if they are not there yet. Words are reused: those of a stream are
+for its own kernels, which run one after the other.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from collections import defaultdict
+from typing import NamedTuple
+
+import torch
+
+from tallytree.errors import TallytreeError
+from tallytree.torch.gpu import compiling
+
+FORBIDDEN, UNKNOWN, NOTHING = 8, 16, 32
+WRONG = 7
+"""Bits of the first word, as in ``kernels/words.cuh``: invalid ends, tags or scores."""
+_TOLD = 3
+"""The index of the word that is set last."""
+_QUICK, _SOME = 64, 256
+"""The number of looks before other threads may run, and between questions to the driver."""
+
+
+class Words(NamedTuple):
+    """The findings of kernels about a batch."""
+
+    flags: int
+    total: int
+    columns: int
+
+
+class Findings(ctypes.Structure):
+    """Where a kernel puts its findings; see ``Findings`` in ``kernels/words.cuh``."""
+
+    _fields_ = [("words", ctypes.c_void_p), ("told", ctypes.c_void_p)]
+
+
+class Slot:
+    """Words for the launches of one question, in the order of its stream."""
+
+    def __init__(self, device: torch.device, stream: int) -> None:
+        pinned = device.type == "cuda"
+        self._host = torch.zeros(4, dtype=torch.int32, pin_memory=pinned)
+        self._words = torch.zeros(8, dtype=torch.int32, device=device)
+        self._told = (ctypes.c_int * 4).from_address(self._host.data_ptr())
+        self._device, self._stream = device, stream
+        self.words: int = self._words.data_ptr()
+        self.quiet, self.telling = Findings(self.words, None), Findings(self.words, self._host.data_ptr())
+
+    def read(self) -> Words:
+        """Wait until a kernel has told its findings, which must have been launched, and free the slot."""
+        told = self._told
+        for _ in range(_QUICK):
+            if told[_TOLD]:
+                break
+        else:
+            self._wait()
+        told[_TOLD] = 0
+        found = Words(told[0], told[1], told[2])
+        self.free()
+        return found
+
+    def _wait(self) -> None:
+        """Wait while other threads may run; the driver is asked from time to time whether something failed."""
+        rounds = 0
+        while not self._told[_TOLD]:
+            _rest()
+            rounds += 1
+            if rounds % _SOME == 0 and compiling.is_idle(self._device.index or 0, self._stream):
+                if not self._told[_TOLD]:
+                    raise TallytreeError("a kernel ended without a result; please report this")
+                return
+
+    def free(self) -> None:
+        """Allow others to use the slot for later launches of the same stream."""
+        _FREE[self._device, self._stream].append(self)
+
+
+_rest = getattr(os, "sched_yield", lambda: time.sleep(0))
+_FREE: defaultdict[tuple[torch.device, int], list[Slot]] = defaultdict(list)
+
+
+def slot(device: torch.device) -> Slot:
+    """Return free words of the current stream of a device."""
+    stream = compiling.stream(device.index or 0)
+    free = _FREE[device, stream]
+    try:
+        return free.pop()
+    except IndexError:
+        return Slot(device, stream)
