@@ -41,7 +41,7 @@ from tallytree.learning import SequenceSVM, load
         ("chunk chunker.npz train.txt --where n>=1", Exit.MALFORMED, "add --count n=LABEL"),
         ("chunk chunker.npz train.txt --count n=O --where n", Exit.MALFORMED, "--where takes a condition"),
         ("chunk chunker.npz train.txt --count n=O --where n>=5", Exit.INFEASIBLE, "sentence 2 (the …): no"),
-        ("chunk chunker.npz train.txt --count 1n=O", Exit.MALFORMED, "is not a valid name in a formula"),
+        ("chunk chunker.npz train.txt --count \"'`=O", Exit.MALFORMED, "is not a valid name in a formula"),
         ("chunk chunker.npz train.txt -k 2 --decode expected-f", Exit.MALFORMED, "remove --decode"),
         ("parse train.txt train.txt", Exit.MALFORMED, "train.txt, line 1, column 1"),
         ("parse chunker.npz train.txt", Exit.MALFORMED, "chunker.npz holds a SequenceSVM, not a parser"),

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -248,6 +249,18 @@ def test_the_address_keeps_the_state(tmp_path: Path):
     best = solved(problem, {"parameter-w": 0.5, "high-b": 2})
     text = browsed(tmp_path / "page.html", "#w=0.5&high.b=2")
     assert f'<b id="score">{best.score:.6g}</b>' in text
+
+
+@in_a_browser
+def test_the_address_keeps_names_of_any_kind(tmp_path: Path):
+    model, some = chain().model, tt.count(state="B", name="100% & B-NP=1.5")
+    problem = ProblemFile(model, [some], where=some >= 0)
+    write_page(problem, tmp_path / "page.html")
+    best = tt.solve(model, where=some <= 1)
+    assert best.score < tt.solve(model).score
+    assert f'<b id="score">{best.score:.6g}</b>' in browsed(
+        tmp_path / "page.html", f"#high.{quote(some.name)}=1"
+    )
 
 
 MEASURE = """

@@ -97,8 +97,8 @@ from tallytree.io.files import Source
             "the parameter 'wet' is also the name of",
         ),
         (
-            {"parameters": {"a b": 1}, "objective": None, "where": None},
-            "the parameter 'a b' is not a valid name",
+            {"parameters": {"a\tb": 1}, "objective": None, "where": None},
+            "the parameter 'a\\tb' is not a valid name in a formula, even with quotes",
         ),
         ({"parameters": {"most": {"value": 1, "low": 2, "high": 1}}}, "has an empty range, 2.0 to 1.0"),
         ({"parameters": {"most": "1"}}, "file: parameters.most: expected a finite number, got '1'"),
@@ -177,8 +177,8 @@ def test_a_problem_is_a_value():
 
 def test_statistics_need_names_for_formulas():
     model = tt.Model.chain(np.zeros((2, 2)), np.zeros((2, 2)))
-    with pytest.raises(tt.ModelError, match="the statistic 'B-NP' is not a valid name in a formula"):
-        ProblemFile(model, [tt.count(state=1, name="B-NP")])
+    with pytest.raises(tt.ModelError, match=r"the statistic 'B\\n' is not a valid name in a formula"):
+        ProblemFile(model, [tt.count(state=1, name="B\n")])
     with pytest.raises(tt.ModelError, match="the statistic 'a' is also the name of another statistic"):
         ProblemFile(model, [tt.count(state=1, name="a"), tt.count(state=0, name="a")])
     with pytest.raises(tt.ModelError, match="the statistic 'score' is also the name of the score"):

@@ -52,6 +52,24 @@ def test_parameters_can_be_changed():
         problem.with_parameters(high=1)
 
 
+def test_names_that_are_quoted_in_formulas(tmp_path):
+    content = {
+        "tallytree": 1,
+        "model": {"chain": {"unary": [[0, 1], [0, 2], [0, 4]], "pairwise": [[0, 0], [0, 0]]}},
+        "statistics": [{"name": "B-NP", "count": {"state": 1}}],
+        "parameters": {"at most": 1},
+        "objective": 'score - 0 * "B-NP"',
+        "where": {"terms": {"B-NP": 1}, "relation": "<=", "bound": "at most"},
+    }
+    problem = read(content)
+    assert problem.solve().score == 4
+    write_problem(problem, tmp_path / "again.json")
+    assert read_problem(tmp_path / "again.json").with_parameters(**{"at most": 2}).solve().score == 6
+    same = ProblemFile(problem.model, problem.statistics, where=problem.statistics[0] <= 1)
+    assert same.where.text == "'B-NP' <= 1"
+    VALIDATOR.validate(content)
+
+
 def test_shapes():
     tree = read(
         {

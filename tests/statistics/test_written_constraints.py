@@ -78,16 +78,16 @@ def test_texts_agree_with_all_labellings(model, rng, relation, bound):
 
 REFUSED = [
     ([], "a == 2", r"where='a == 2' reads statistics by name, but none are given; pass statistics="),
-    ([A], "a = 2", r"'=' has no meaning in a formula; equality is written =="),
+    ([A], "a = 2", r"'=' has no meaning in a formula; write =="),
     ([A], "a", "where must be a condition, such as ones >= 2; got 'a'"),
     (
         [A],
         "aa > 1",
         "where reads 'aa', which is neither a statistic nor a parameter; did you mean 'a'|available are a",
     ),
-    ([A], "B-NP >= 2", "In a formula, - means minus, so 'B-NP' is not a name; use a name of letters"),
+    ([A], "B-NP >= 2", "In a formula, - means minus; to read the name B-NP, quote it: 'B-NP'"),
     ([A, B.named("a")], "a > 1", "reads 'a', but two statistics have this name; rename one"),
-    ([A], "__import__('os')", "has no meaning in a formula"),
+    ([A], "__import__('os')", "'__import__' is not a function"),
     ([A], "", "expected a number, a name or '\\(', got the end"),
 ]
 
@@ -109,6 +109,15 @@ def test_exclude_takes_one_statistic_by_itself_as_solve_does(method, where):
     found = tt.exclude(MODEL, [[0] * 6], A, where=where, method=method)
     assert found.tally == (2,)
     assert found.score == tt.solve(MODEL, A, where=where).score
+
+
+def test_names_in_quotes_are_statistics():
+    first, infinite = tt.count(state="B-NP", name="B-NP"), tt.count(state="I", name="inf")
+    wanted = tt.solve(MODEL, where=(first >= 2) & (infinite == 1))
+    for text in ("'B-NP' >= 2 and 'inf' == 1", '"B-NP" >= 2 and "inf" == 1', "`B-NP` >= 2 and `inf` == 1"):
+        assert tt.solve(MODEL, [first, infinite], where=text).score == wanted.score
+    with pytest.raises(tt.ModelError, match=r"reads 'B-VP', which is neither .* did you mean 'B-NP'\?$"):
+        tt.solve(MODEL, [first], where="'B-VP' >= 2")
 
 
 def test_a_statistic_named_inf_is_not_read_as_infinity():

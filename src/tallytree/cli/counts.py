@@ -11,7 +11,7 @@ from tallytree.cli.inputs import pairs
 from tallytree.errors import ModelError
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.formula_constraints import as_constraint_of
-from tallytree.statistics.formulas import Formula, is_name, minus_hint
+from tallytree.statistics.formulas import Formula, minus_hint, name_in_formula
 from tallytree.statistics.linear import Term
 
 Statistic = TypeVar("Statistic", bound=Term)
@@ -23,8 +23,7 @@ def counts_of(
     """Return the counts of ``--count NAME=LABEL,…``; ``make`` is called with known labels and the name."""
     found = []
     for name, text in pairs(options.count, "--count"):
-        if not is_name(name):
-            raise ModelError(f"--count: {name!r} is not a valid name in a formula; use letters, digits and _")
+        name_in_formula(name, "--count:")
         labels = [label.strip() for label in text.split(",")]
         for label in labels:
             if label not in known:
@@ -50,10 +49,9 @@ def constraint_of(options: Namespace, statistics: Sequence[Term]) -> Constraint 
             raise ModelError(f"--where takes a condition, such as nps >= 2; got '{formula.text}'")
         unknown = next((name for name in formula.names if name not in known), None)
         if unknown is not None:
-            hint = minus_hint(formula.text, "count the label under another name, --count nps=B-NP")
             raise ModelError(
                 f"--where reads {unknown!r}, but the counts are {', '.join(known) or 'none'}; add "
-                f"--count {unknown}=LABEL{hint}"
+                f"--count {unknown}=LABEL{minus_hint(formula.text)}"
             )
     whole = as_constraint_of(parts[0], statistics, {})
     for formula in parts[1:]:

@@ -246,17 +246,17 @@ function controls() {
   }
 }
 function remember() {
-  const parts = data.parameters.filter((p) => state.values[p.name] !== p.value).map((p) => `${p.name}=${state.values[p.name]}`);
+  const parts = data.parameters.filter((p) => state.values[p.name] !== p.value).map((p) => `${encodeURIComponent(p.name)}=${state.values[p.name]}`);
   data.statistics.forEach((name, p) => ["low", "high"].forEach((end, k) => {
-    if (state.ranges[p][k] !== ends[p][k]) parts.push(`${end}.${name}=${state.ranges[p][k]}`);
+    if (state.ranges[p][k] !== ends[p][k]) parts.push(`${end}.${encodeURIComponent(name)}=${state.ranges[p][k]}`);
   }));
   try { history.replaceState(null, "", parts.length ? `#${parts.join("&")}` : "#"); } catch { /* not allowed for some files */ }
 }
 function recall() {
-  for (const part of decodeURIComponent(location.hash.slice(1)).split("&")) {
-    const [name, text] = part.split("="), value = Number(text), [end, statistic] = name.split(".");
+  for (const part of location.hash.slice(1).split("&")) {
+    const [encoded, text] = part.split("="), value = Number(text);
     if (text === undefined || !Number.isFinite(value)) continue;
-    const p = data.statistics.indexOf(statistic);
+    const name = decodeURIComponent(encoded), [end] = name.split("."), p = data.statistics.indexOf(name.slice(end.length + 1));
     if (p >= 0 && (end === "low" || end === "high")) state.ranges[p][end === "low" ? 0 : 1] = value;
     else if (Object.hasOwn(state.values, name)) state.values[name] = value;
   }

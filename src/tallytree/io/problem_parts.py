@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tallytree.errors import ModelError
-from tallytree.statistics.formulas import is_name
+from tallytree.statistics.formulas import name_in_formula
 
 
 class Parameter(NamedTuple):
@@ -48,11 +48,7 @@ def check_names(statistics: Iterable[str], parameters: Iterable[str]) -> None:
         *((name, "parameter") for name in parameters),
     ]
     for name, what in named:
-        if not is_name(name):
-            raise ModelError(
-                f"the {what} {name!r} is not a valid name in a formula; use letters, digits and _, as in "
-                "statistic.named('chunks')"
-            )
+        name_in_formula(name, f"the {what}")
         if name in taken:
             raise ModelError(f"the {what} {name!r} is also the name of {taken[name]}; names must be distinct")
         taken[name] = f"another {what}"

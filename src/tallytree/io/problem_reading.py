@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tallytree.errors import ModelError
 from tallytree.io.documents import At, document
 from tallytree.io.files import Readable, source
 from tallytree.io.problem_parts import Parameter
@@ -19,6 +20,7 @@ from tallytree.io.problems import ProblemFile
 from tallytree.kernels.limits import NO_LIMIT
 from tallytree.model.model import Model
 from tallytree.planning.budget import default_memory_limit
+from tallytree.statistics.formulas import name_in_formula
 from tallytree.statistics.recipes import count, matches, mismatches
 from tallytree.statistics.statistic import Statistic
 
@@ -253,19 +255,23 @@ def _comparison(at: At) -> str:
     if relation not in ("<", "<=", ">", ">=", "==", "!="):
         parts["relation"].refuse("one of <, <=, >, >=, == and !=")
     terms = parts["terms"].members()
-    for name in terms:
-        if not name.isidentifier():
-            parts["terms"].refuse("names of statistics as keys")
-    left = " + ".join(f"{_factor(one)}*{name}" for name, one in terms.items()) or "0"
+    left = " + ".join(f"{_factor(one)}*{_name(name, at)}" for name, one in terms.items()) or "0"
     return f"({left} {relation} {_factor(parts['bound'])})"
 
 
 def _factor(at: At) -> str:
     """Take a number, or the name of a parameter."""
-    if isinstance(at.value, str) and at.value.isidentifier():
-        return at.value
+    if isinstance(at.value, str):
+        return _name(at.value, at)
     number = _number(at)
     return repr(int(number)) if number == int(number) and abs(number) < 2**53 else repr(number)
+
+
+def _name(name: str, at: At) -> str:
+    try:
+        return name_in_formula(name, "the name")
+    except ModelError as error:
+        raise at.error(str(error)) from None
 
 
 def _number(at: At) -> float:

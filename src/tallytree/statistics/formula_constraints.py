@@ -17,7 +17,7 @@ import numpy as np
 from tallytree.errors import ModelError
 from tallytree.model.blocks import LARGEST_INTEGER
 from tallytree.statistics.constraints import And, Constraint, Or, as_constraint
-from tallytree.statistics.formulas import ARRAYS, Formula, checked_formula, execute
+from tallytree.statistics.formulas import ARRAYS, Formula, checked_formula, execute, name_in_formula
 from tallytree.statistics.linear import Comparison, Linear, Term
 from tallytree.statistics.statistic import Statistic
 
@@ -69,7 +69,7 @@ def as_condition(where: object, statistics: Term | Iterable[Term]) -> Constraint
             )
     if "inf" in known and ("number", math.inf) in formula.code:
         raise ModelError(
-            f"where={where!r} reads 'inf', the name of a statistic, but it is infinity; rename it"
+            f"where={where!r} reads 'inf', the name of a statistic, but it is infinity; quote or rename it"
         )
     if not terms:
         raise ModelError(
@@ -95,7 +95,11 @@ def as_text(constraint: Constraint, names: Mapping[Statistic, str]) -> str:
                 f"the constraint '{constraint}' reads {', '.join(missing)}, which is not one of the "
                 "statistics of the problem; add it"
             )
-        renamed = Linear((s.named(names[s]), c) for s, c in constraint.terms if isinstance(s, Statistic))
+        renamed = Linear(
+            (s.named(name_in_formula(names[s], "the statistic")), c)
+            for s, c in constraint.terms
+            if isinstance(s, Statistic)
+        )
         return f"{renamed} {constraint.relation} {constraint.bound}"
     assert isinstance(constraint, (And, Or))
     word = " and " if isinstance(constraint, And) else " or "

@@ -12,6 +12,8 @@ The grammar, by increasing precedence; comparisons may be chained, ``2 <= ones <
     power      = atom [ "**" sign ]
     atom       = number | name | function "(" formula { "," formula } ")" | "(" formula ")"
 
+Names that are not made of letters, digits and ``_`` are quoted, as in ``'B-NP' >= 2``; double quotes and
+backticks also work.
 Text, nesting and instructions are limited, so that no input can take much time or memory.
 """
 
@@ -41,19 +43,42 @@ FUNCTIONS: dict[str, tuple[int, int]] = {  # the smallest and the largest number
     "min": (1, MOST_INSTRUCTIONS),
     "where": (3, 3),
 }
+QUOTES = "'\"`"
 RESERVED = frozenset({"and", "or", "not", "inf", *FUNCTIONS})
 
 TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
+    r"|(?P<quoted>'[^'\x00-\x1f\x7f-\x9f]+'|\"[^\"\x00-\x1f\x7f-\x9f]+\"|`[^`\x00-\x1f\x7f-\x9f]+`)"
+    r"|(?P<foreign>=[<>]|<>|&&?|\|\|?|!(?!=)|=(?!=)|[~^≤≥≠])"
     r"|(?P<sign>\*\*|<=|>=|==|!=|[-+*/()<>,]))",
     re.ASCII,
 )
+INSTEAD = {
+    "=": "==",
+    "=>": ">=",
+    "=<": "<=",
+    "<>": "!=",
+    "≥": ">=",
+    "≤": "<=",
+    "≠": "!=",
+    "^": "**",
+    "&": "and",
+    "&&": "and",
+    "AND": "and",
+    "|": "or",
+    "||": "or",
+    "OR": "or",
+    "!": "not",
+    "~": "not",
+    "if": "where(condition, a, b)",
+}
+"""What to write instead of operators of other languages."""
 
 
 class Token(NamedTuple):
     """A token of a formula, and its position."""
 
-    kind: str  # number, name, sign or end
+    kind: str  # number, name, quoted, sign or end
     text: str
     at: int
 
@@ -74,12 +99,15 @@ class Parser:
         tokens, at = [], 0
         while match := TOKEN.match(self.text, at):
             kind = str(match.lastgroup)
-            tokens.append(Token(kind, match[kind], match.start(kind)))
+            text = match[kind][1:-1] if kind == "quoted" else match[kind]
+            tokens.append(Token(kind, text, match.start(kind)))
+            if kind == "foreign":
+                self._refuse(match.start(kind), f"{text!r} has no meaning in a formula{_instead(text)}")
             at = match.end()
         rest = self.text[at:].lstrip()
         if rest:
-            hint = "; equality is written ==" if rest[0] == "=" else ""
-            self._refuse(len(self.text) - len(rest), f"{rest[0]!r} has no meaning in a formula{hint}")
+            quote = "has no closing quote" if rest[0] in QUOTES else "has no meaning in a formula"
+            self._refuse(len(self.text) - len(rest), f"{rest[0]!r} {quote}")
         return [*tokens, Token("end", "", len(self.text.rstrip()))]
 
     def whole(self) -> Kind:
@@ -177,6 +205,9 @@ class Parser:
         if token.kind == "number":
             self.next += 1
             self._emit("number", _number(token.text))
+        elif token.kind == "quoted":
+            self.next += 1
+            self._emit("name", token.text)
         elif self._take("("):
             kind = self._formula()
             self._close()
@@ -249,11 +280,15 @@ class Parser:
     def _expected(self, what: str) -> NoReturn:
         token = self._peek()
         got = f"'{token.text}'" if token.text else "the end"
-        self._refuse(token.at, f"expected {what}, got {got}")
+        self._refuse(token.at, f"expected {what}, got {got}{_instead(token.text)}")
 
     def _refuse(self, at: int, why: str) -> NoReturn:
         around = self.text if len(self.text) <= 60 else f"{self.text[max(0, at - 25) : at + 25]}…"
         raise ModelError(f'"{around}", character {at + 1}: {why}')
+
+
+def _instead(text: str) -> str:
+    return f"; write {INSTEAD[text]}" if text in INSTEAD else ""
 
 
 def _number(text: str) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallytree.errors import ModelError
-from tallytree.statistics.formula_parser import RESERVED, TOKEN, Instruction, Kind, Parser
+from tallytree.statistics.formula_parser import QUOTES, RESERVED, TOKEN, Instruction, Kind, Parser
 from tallytree.values import Frozen, set_once
 
 
@@ -64,13 +64,34 @@ ARITIES: dict[str, int] = {
 }
 
 
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
 _HYPHENED = re.compile(r"[A-Za-z]\w*(?:-[A-Za-z]\w*)+", re.ASCII)
 
 
 def is_name(text: str) -> bool:
-    """Whether a text is a valid name for a statistic or a parameter in a formula."""
+    """Whether a text is a name in a formula without quotes."""
     match = TOKEN.fullmatch(text)
     return bool(match and match["name"] == text) and text not in RESERVED
+
+
+def name_in_formula(name: str, what: str) -> str:
+    """Return a name as a formula has it: quoted if need be; ``what`` is for the error.
+
+    Examples
+    --------
+    >>> name_in_formula("chunks", "the statistic"), name_in_formula("B-NP", "the statistic")
+    ('chunks', "'B-NP'")
+    """
+    if is_name(name):
+        return name
+    for quote in QUOTES:
+        match = TOKEN.fullmatch(f"{quote}{name}{quote}")
+        if match and match["quoted"]:
+            return match[0]
+    raise ModelError(
+        f"{what} {name!r} is not a valid name in a formula, even with quotes; use letters, digits and _, "
+        "as in 'chunks'"
+    )
 
 
 @final
@@ -78,8 +99,9 @@ class Formula(Frozen):
     """A parsed formula.
 
     `text`: arithmetic (``+ - * / **``), comparisons, ``and``, ``or``, ``not``, and the functions ``min``,
-    ``max``, ``abs``, ``exp``, ``log`` and ``where(condition, a, b)``; ``inf`` is infinity. Raises ModelError
-    if the text is not a valid formula; the message says where.
+    ``max``, ``abs``, ``exp``, ``log`` and ``where(condition, a, b)``; ``inf`` is infinity. Names that are not
+    made of letters, digits and ``_`` are quoted: ``'B-NP' >= 2``. Raises ModelError if the text is not a
+    valid formula; the message says where.
 
     Examples
     --------
@@ -168,10 +190,12 @@ def checked_formula(
     return formula
 
 
-def minus_hint(text: str, remedy: str = "use a name of letters, digits and _") -> str:
+def minus_hint(text: str) -> str:
     """Explain the hyphen if a name such as B-NP may have been meant."""
-    found = _HYPHENED.search(text)
-    return f". In a formula, - means minus, so {found[0]!r} is not a name; {remedy}" if found else ""
+    found = _HYPHENED.search(_QUOTED.sub(" ", text))
+    return (
+        f". In a formula, - means minus; to read the name {found[0]}, quote it: '{found[0]}'" if found else ""
+    )
 
 
 def _unknown(name: str, what: str, known: set[str]) -> str:
