@@ -136,7 +136,7 @@ def test_predictions_do_not_depend_on_how_sentences_are_read():
 
 
 TEXTS = st.text(st.sampled_from("ab:é語🙂"), max_size=12)
-VALUES = st.one_of(TEXTS, st.booleans(), st.integers(-2, 2), st.floats(allow_nan=False))
+VALUES = st.one_of(TEXTS, st.booleans(), st.integers(-2, 2), st.floats(allow_nan=False, allow_infinity=False))
 POSITIONS = st.one_of(st.lists(TEXTS, max_size=5), st.dictionaries(TEXTS, VALUES, max_size=5))
 
 

@@ -7,6 +7,7 @@ accepts them: ``{"word": "the", "capital": False, "length": 3.0}`` has the attri
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -75,9 +76,7 @@ def _named(name: str, value: Any) -> Iterator[tuple[str, float]]:
     if isinstance(value, str):
         yield f"{name}:{value}", 1.0
     elif isinstance(value, (bool, int, float, np.number, np.bool_)):
-        if not np.isfinite(value):
-            raise ModelError(f"attribute {name!r} is {value}, but values must be finite; impute or remove it")
-        yield name, float(value)
+        yield name, _finite(name, value)
     elif isinstance(value, (Mapping, list, tuple, set, frozenset)):
         for inner, weight in attributes(sorted(value) if isinstance(value, (set, frozenset)) else value):
             yield f"{name}:{inner}", weight
@@ -86,6 +85,13 @@ def _named(name: str, value: Any) -> Iterator[tuple[str, float]]:
             f"attribute {name!r} has the value {value!r}; use strings, numbers, booleans, or lists or "
             "dictionaries of them"
         )
+
+
+def _finite(name: str, value: Any) -> float:
+    if abs(value) <= sys.float_info.max:
+        return float(value)
+    shown = value if isinstance(value, float) else "too large"
+    raise ModelError(f"attribute {name!r} is {shown}, but values must be finite; impute or remove it")
 
 
 class NumberedNames(NamedTuple):
