@@ -47,7 +47,7 @@ def contestants() -> Iterator[Contestant]:
     yield Contestant("slack, F1 of chunks", slack, "C", (0.3, 1.5), 3.0)
     yield Contestant("softmax margin, F1 of chunks", partial(softened, F1), "c2", (0.1, 0.5), 1.5)
     risk = partial(SequenceCRF, F1, objective="risk", max_passes=40)
-    yield Contestant("risk, F1 of chunks", risk, "c2", (0.0005, 0.003), 2.5)
+    yield Contestant("risk, F1 of chunks", risk, "c2", (0.001, 0.01), 2.5)
 
 
 DECODERS: dict[str, Decoder] = {
