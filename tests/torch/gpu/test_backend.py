@@ -1,5 +1,6 @@
 """The GPU's answers beside the CPU's: batches with padding and forbidden scores, and all kinds of losses."""
 
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ import tallytree as tt  # noqa: E402
 import tallytree.torch as ttt  # noqa: E402
 from tallytree.torch import cpu  # noqa: E402
 from tallytree.torch.functions import Scores  # noqa: E402
-from tallytree.torch.gpu import backend, compiling, truths  # noqa: E402
+from tallytree.torch.gpu import backend, compiling, findings, truths  # noqa: E402
 from tallytree.torch.inputs import Ends  # noqa: E402
 
 NAMES = ("O", "B-x", "I-x", "B-y", "I-y")
@@ -269,6 +270,22 @@ def test_what_is_wrong_is_found_by_the_kernel_and_told_by_the_cpu(emulated_gpu):
             crf(emissions, tags, mask)
         torch.nn.init.zeros_(part)
     assert torch.equal(ttt.Chain(emissions, transitions, mask=mask).lengths, torch.tensor([4, 2, 4]))
+
+
+def test_findings_are_waited_for(emulated_gpu, monkeypatch):
+    """Until a kernel tells them, or has failed to."""
+    slot = findings.slot(torch.device("cpu"))
+    told = slot._told
+    monkeypatch.setattr(compiling, "is_idle", lambda *_: False)
+    told[0], told[1] = 9, 7
+    thread = threading.Timer(0.05, told.__setitem__, (len(told) - 1, 1))
+    thread.start()
+    assert slot.read()[:2] == (9, 7)
+    thread.join()
+    assert findings.slot(torch.device("cpu")) is slot
+    monkeypatch.setattr(compiling, "is_idle", lambda *_: True)
+    with pytest.raises(tt.errors.TallytreeError, match="ended without a result"):
+        slot.read()
 
 
 def test_losses_of_new_truths_are_learned(emulated_gpu, monkeypatch):
