@@ -67,7 +67,7 @@ def layers(torch: Any, theirs: Any) -> list[Row]:
 def searched(torch: Any, loss: Any, names: Any, real: Any) -> tuple[Callable[[], object], int, int]:
     """Return the search for the most violated tags of 4,096 sentences, its steps and its bytes."""
     from tallytree.torch.functions import Scores
-    from tallytree.torch.gpu import backend, counted
+    from tallytree.torch.gpu import backend, searching
     from tallytree.torch.inputs import Ends
 
     tags = truths(256, torch).repeat(16, 1).cuda()
@@ -76,10 +76,10 @@ def searched(torch: Any, loss: Any, names: Any, real: Any) -> tuple[Callable[[],
     links = torch.randn(states, states, device="cuda", dtype=real)
     known = backend._against(Scores(scores, links, ends), loss, names, tags, summed=False)
     assert known is not None
-    seen, found, run = known
-    asked = counted.Values(found.losses, None, found.which, seen.right, 1.0)
-    steps = int(found.tallies.boxes[:, :-1, :2].long().prod(2).sum()) * states**2
-    return lambda: counted.best(run, asked), steps, run.bytes
+    found, run = known
+    asked = searching.Values(found.losses, None, found.which, found.right, 1.0)
+    steps = int(found.tallies.boxes.view(*tags.shape, 3)[:, :-1, :2].long().prod(2).sum()) * states**2
+    return lambda: searching.best(run, asked), steps, run.bytes
 
 
 def rates(torch: Any) -> list[Row]:

@@ -61,6 +61,7 @@ def contenders(batch: int, sharp: float, theirs: Any, device: str = "cpu") -> di
         "chunk-F1 hinge": ttt.StructuredHinge(tt.losses.ChunkFBeta(LABELS), scaling="slack"),
         "token-F1 hinge": ttt.StructuredHinge(tt.losses.FBeta(background=0), scaling="slack"),
         "Hamming hinge": ttt.StructuredHinge(tt.losses.HammingDistance()),
+        "expected F1": ttt.ExpectedLoss(tt.losses.FBeta(background=0)),
     }
 
     def likelihood(crf: Any) -> Callable[[], object]:

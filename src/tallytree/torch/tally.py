@@ -90,10 +90,18 @@ class Tally:
         """
         if len(tally) != len(self.low):
             raise ModelError(f"there are {len(self.low)} statistics, but {len(tally)} tallies were given")
+        sizes = self.logits.shape[1:]
+        given = [one for one in tally if isinstance(one, int)]
+        places: list[Any] = [one - low for one, low in zip(given, self.low, strict=False)]
+        if len(places) == len(sizes) and all(
+            0 <= one < size for one, size in zip(places, sizes, strict=True)
+        ):
+            at: Any = slice(None), *places
+            return self.log_probs[at]  # without tensors of numbers
         rows = torch.arange(len(self.logits), device=self.logits.device)
         index: list[Tensor] = [rows]
         inside = torch.ones_like(rows, dtype=torch.bool)
-        for one, low, size in zip(tally, self.low, self.logits.shape[1:], strict=True):
+        for one, low, size in zip(tally, self.low, sizes, strict=True):
             place = torch.as_tensor(one, device=rows.device).expand(rows.shape) - low
             inside = inside & (place >= 0) & (place < size)
             index.append(place.clamp(0, size - 1))

@@ -1,7 +1,9 @@
 """The GPU's answers beside the CPU's: batches with padding and forbidden scores, and all kinds of losses."""
 
+import threading
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -10,7 +12,7 @@ import tallytree as tt  # noqa: E402
 import tallytree.torch as ttt  # noqa: E402
 from tallytree.torch import cpu  # noqa: E402
 from tallytree.torch.functions import Scores  # noqa: E402
-from tallytree.torch.gpu import backend, compiling, truths  # noqa: E402
+from tallytree.torch.gpu import backend, compiling, findings, truths  # noqa: E402
 from tallytree.torch.inputs import Ends  # noqa: E402
 
 NAMES = ("O", "B-x", "I-x", "B-y", "I-y")
@@ -74,7 +76,10 @@ def test_losses(emulated_gpu, loss, shared):
 
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("slopes", [True, False])
-def test_likelihoods(emulated_gpu, shared, slopes):
+@pytest.mark.parametrize("processors", [1, 5])
+def test_likelihoods(emulated_gpu, monkeypatch, shared, slopes, processors):
+    """With few processors, a warp has several sentences, else one, whose derivatives it keeps apart."""
+    monkeypatch.setattr(compiling, "processors", lambda _: processors)
     scores, tags = batch(3, shared)
     scores = replace(scores, slopes=slopes)
     tags[4, :2] = torch.tensor([0, 2])  # forbidden
@@ -201,6 +206,36 @@ def test_statistics(emulated_gpu):
             same(mine, its)
 
 
+def test_statistics_that_depend_on_the_length(emulated_gpu):
+    """Tallies are those of the sentences of the batch, also where other lengths have more, or none at all."""
+    source = torch.Generator().manual_seed(1)
+    emissions = torch.randn(3, 6, 3, generator=source, dtype=torch.float64)
+    transitions = torch.randn(3, 3, generator=source, dtype=torch.float64)
+    weights = np.array([[0, 2, -1], [1, 0, 3], [0, -2, 0]])
+
+    class Growing(tt.statistics.statistic.Recipe):
+        """Counts more in shorter sentences; not defined for very short ones."""
+
+        key = ("growing",)
+
+        def on(self, model):
+            if len(model) < 3:
+                raise tt.ModelError("too short")
+            table = np.stack([weights[t % 3] * (7 - len(model)) for t in range(len(model))])
+            return tt.node_statistic(table)
+
+    for lengths in ([5, 3, 4], [5, 5, 3], [4, 4, 4]):
+        scores = Scores(emissions, transitions, Ends(lengths, None, 3, 6))
+        ours, theirs = (one.tallied(scores, (Growing(),), None) for one in (backend, cpu))
+        same(ours[0], theirs[0])
+        assert ours[2] == theirs[2]
+        gain = torch.randn(ours[0].shape, generator=source, dtype=torch.float64)
+        for mine, its in zip(ours[1](gain), theirs[1](gain), strict=True):
+            same(mine, its)
+    with pytest.raises(tt.ModelError, match="too short"):
+        backend.tallied(Scores(emissions, transitions, Ends([5, 2, 4], None, 3, 6)), (Growing(),), None)
+
+
 def test_what_is_always_answered_on_the_cpu_says_so(emulated_gpu):
     scores, _ = batch(11)
     chain = ttt.Chain(scores.emissions, scores.transitions, lengths=scores.lengths, states=NAMES)
@@ -235,6 +270,22 @@ def test_what_is_wrong_is_found_by_the_kernel_and_told_by_the_cpu(emulated_gpu):
             crf(emissions, tags, mask)
         torch.nn.init.zeros_(part)
     assert torch.equal(ttt.Chain(emissions, transitions, mask=mask).lengths, torch.tensor([4, 2, 4]))
+
+
+def test_findings_are_waited_for(emulated_gpu, monkeypatch):
+    """Until a kernel tells them, or has failed to."""
+    slot = findings.slot(torch.device("cpu"))
+    told = slot._told
+    monkeypatch.setattr(compiling, "is_idle", lambda *_: False)
+    told[0], told[1] = 9, 7
+    thread = threading.Timer(0.05, told.__setitem__, (len(told) - 1, 1))
+    thread.start()
+    assert slot.read()[:2] == (9, 7)
+    thread.join()
+    assert findings.slot(torch.device("cpu")) is slot
+    monkeypatch.setattr(compiling, "is_idle", lambda *_: True)
+    with pytest.raises(tt.errors.TallytreeError, match="ended without a result"):
+        slot.read()
 
 
 def test_losses_of_new_truths_are_learned(emulated_gpu, monkeypatch):

@@ -34,7 +34,7 @@ _MANY = "sums with so many tags"
 class _Totalled:
     """The total of the values of all sentences, which a kernel adds up; or just these values.
 
-    ``total``: where it is put; ``rate``: its derivative with respect to each value, once sentences are checked.
+    ``total``: where it is put.
     """
 
     def __init__(self, scores: Scores) -> None:
@@ -51,25 +51,31 @@ class _Totalled:
 
     @property
     def rate(self) -> float:
+        """The derivative of the result by each value."""
         if self._value is None:
             return 1.0
         return 1 / (self.total.divisor or self.scores.ends.total)
 
     def pull(
-        self, chains: plain.Chains, first: plain.Summed | None, again: Callable[..., plain.Summed]
+        self,
+        chains: plain.Chains,
+        first: plain.Summed | None,
+        again: Callable[..., plain.Summed],
+        apart: bool = False,
     ) -> Pull:
         """Return the vector-Jacobian product, given the derivatives for gains of 1, if they are known.
 
-        `again`: computes them, times one gain for each sentence if given. Tables for shared weights are summed
-        over sentences, so different gains must be known before.
+        `again`: computes them, times one gain for each sentence if given. Tables for shared weights are
+        summed over sentences, unless they are `apart`, so different gains must be known before.
         """
         rate, known = self.rate, [first]
 
         def pulled(gain: Tensor) -> Slopes:
             given = _as_scores(gain, self.scores)
-            if chains.shared and not plain.is_uniform(given):
+            summed = chains.shared and not (apart and known)
+            if summed and not plain.is_uniform(given):
                 return plain.gathered(chains, again(given), None, rate, in_place=True)
-            sums = known.pop() if known else None  # they are overwritten, and computed again if asked for again
+            sums = known.pop() if known else None  # they are overwritten
             return plain.gathered(chains, again() if sums is None else sums, given, rate, in_place=True)
 
         return pulled
@@ -87,8 +93,10 @@ def _summed(scores: Scores, tags: Tensor | None = None) -> tuple[Tensor, Pull] |
     chains, all_of_them = seen.chains, _Totalled(scores)
     if not chains.fits:
         return None
+    apart = scores.reduction == "none" and scores.slopes and chains.apart
+    slopes = scores.slopes and (apart or not chains.shared or scores.reduction != "none")
     values, first = plain.likelihood(
-        chains, tags, slopes=scores.slopes, slot=seen.slot, total=all_of_them.total
+        chains, tags, slopes=slopes, apart=apart, slot=seen.slot, total=all_of_them.total
     )
     seen.read()
 
@@ -97,7 +105,7 @@ def _summed(scores: Scores, tags: Tensor | None = None) -> tuple[Tensor, Pull] |
         assert sums is not None
         return sums
 
-    return all_of_them.of(values), all_of_them.pull(chains, first, again)
+    return all_of_them.of(values), all_of_them.pull(chains, first, again, apart)
 
 
 def _elsewhere(function: Any, scores: Scores, what: str, *arguments: Any) -> Any:
@@ -183,18 +191,30 @@ def _against(
 def tallied(scores: Scores, statistics: Counted, names: Names) -> tuple[Tensor, Pull, tuple[int, ...]]:
     """Return the log-partition of every tally of each sentence, and the smallest tally of each statistic."""
     seen = look(scores, tell=True)
-    seen.read()
-    found = counting.statistics_of(statistics, names, scores.emissions, scores.lengths.tolist())
+    words, positions = seen.read(), scores.emissions.shape[1]
+    found = counting.statistics_of(statistics, names, scores.emissions, positions - words.padding)
     run = None if found is None else _fitting(seen.chains, found.tallies, torch.float64, True)
     if found is None or run is None:
         return on_cpu(cpu.tallied, scores, "these statistics", statistics, names)
+    ends = positions - words.padding, words.columns
+    low, part = found.part(ends if found.monotonic else scores.lengths.tolist())
     values = searching.log_tallies(run)
+    grid = values.view(-1, *found.sizes)
+    places = None if part is None else (slice(None), *part)
 
     def pull(gain: Tensor) -> Slopes:
-        upstream = torch.where(values > -torch.inf, gain.double().flatten(1), 0.0)
+        given = gain.double()
+        upstream = given if places is None else _put(grid, places, given)
         return searching.tally_expectations(run, upstream.contiguous())
 
-    return values.view(-1, *found.sizes), pull, found.low
+    return grid if places is None else grid[places], pull, low
+
+
+def _put(grid: Tensor, places: tuple[slice, ...], part: Tensor) -> Tensor:
+    """Return a part of a grid within zeros."""
+    whole = torch.zeros_like(grid)
+    whole[places] = part
+    return whole
 
 
 def objective(
@@ -211,7 +231,7 @@ def objective(
     values, first = searching.objective(
         run,
         against,
-        slopes=scores.slopes,
+        slopes=scores.slopes and (scores.reduction != "none" or not run.chains.shared),
         found=slot.quiet if soft else slot.telling,
         total=all_of_them.total,
     )

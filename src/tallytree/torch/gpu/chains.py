@@ -56,6 +56,7 @@ class _Likelihood(ctypes.Structure):
         *((name, _ADDRESS) for name in ("labels", "upstream", "values", "slopes", "kept", "edges")),
         ("found", Findings),
         ("all", Total),
+        ("apart", ctypes.c_int),
     ]
 
 
@@ -214,6 +215,11 @@ class Chains:
         own = 0 if self.shared else 8 * self.weights.numel()
         return nodes + own + self._heavy_blocks * self._block_bytes
 
+    @property
+    def apart(self) -> bool:
+        """Whether a launch with tables has a warp for each sentence, so that each can have its own table."""
+        return bool(self.shared) and self._heavy_blocks * _WARPS >= self.shape[0]
+
     def empty_slopes(self, *, blocks: int = 0, tables: int = 0, kept: bool = False) -> Summed:
         """Return memory for derivatives, of one table for each block or of some number, and for messages."""
         nodes, blocks = torch.empty_like(self.nodes), blocks or self._heavy_blocks
@@ -228,7 +234,7 @@ class Chains:
 
 
 class Summed(NamedTuple):
-    """Derivatives for nodes, and for weights in ``count`` tables; in their own shape if ``count`` is 0.
+    """Derivatives for nodes, and for weights in ``tables`` tables; in their own shape if that is 0.
 
     ``kept`` is the address of memory for messages, which may be that of ``messages``; ``blocks`` is the
     number of blocks of the launch.
@@ -238,7 +244,7 @@ class Summed(NamedTuple):
     edges: Tensor
     messages: Tensor | None
     kept: int | None
-    count: int
+    tables: int
     blocks: int
 
 
@@ -248,18 +254,19 @@ def likelihood(
     upstream: Tensor | None = None,
     *,
     slopes: bool = False,
+    apart: bool = False,
     slot: Slot | None = None,
     total: Total = NO_TOTAL,
 ) -> tuple[Tensor, Summed | None]:
     """Return log Z, or the log-probability of labels (B, T), of each sentence, float64.
 
-    `slopes`: whether to return derivatives, times `upstream` (B,) if given, in the dtype of the scores. `slot`:
-    checks the inputs and finds the lengths.
+    `slopes`: whether to return derivatives, times `upstream` (B,) if given, in the dtype of the scores; with
+    the tables of sentences `apart`. `slot`: checks the inputs and finds the lengths.
     """
     values, sums = chains.empty(chains.shape[0]), None
     nodes = edges = kept = None
     if slopes:
-        sums = chains.empty_slopes(kept=True)
+        sums = chains.empty_slopes(tables=chains._heavy_blocks * _WARPS if apart else 0, kept=True)
         nodes, edges, kept = sums.nodes.data_ptr(), sums.edges.data_ptr(), sums.kept
     asked = _Likelihood(
         chains.padded,
@@ -267,16 +274,17 @@ def likelihood(
         *(address(labels), address(upstream), values.data_ptr(), nodes, kept, edges),
         NO_FINDINGS if slot is None else slot.telling,
         total,
+        int(apart),
     )
     blocks, memory = chains.blocks(_HEAVY) if sums is None else sums.blocks, chains.memory(3, True, slopes)
     chains.launch("plain.cu", "likelihood", asked, blocks=blocks, memory=memory)
-    return values, sums
+    return values, sums if sums is None or not apart else sums._replace(tables=chains.shape[0])
 
 
 def gathered(
     chains: Chains, sums: Summed, gain: Tensor | None = None, rate: float = 1.0, *, in_place: bool = False
 ) -> tuple[Tensor, ...]:
-    """Return derivatives in the shape of the scores, times a gain for all or, if not summed, for each.
+    """Return derivatives in the shape of the scores, times a gain for all or, unless summed, for each.
 
     They are for nodes, for weights and, if given, for start and end scores. `gain` has the dtype of the
     scores; `rate` is a factor for all. `in_place`: whether those for nodes may be overwritten.
@@ -284,13 +292,13 @@ def gathered(
     nodes = sums.nodes if in_place else torch.empty_like(sums.nodes)
     weights = torch.empty_like(chains.weights)
     start = end = None
-    if sums.count and chains.start is not None and chains.end is not None:
+    if sums.tables and chains.start is not None and chains.end is not None:
         start, end = torch.empty_like(chains.start), torch.empty_like(chains.end)
     asked = _Gathering(
         chains.padded,
         *(address(gain), rate, sums.nodes.data_ptr(), sums.edges.data_ptr()),
         *(nodes.data_ptr(), weights.data_ptr(), address(start), address(end)),
-        *(int(gain is None or is_uniform(gain)), sums.count),
+        *(int(gain is None or is_uniform(gain)), sums.tables),
     )
     blocks = min(-(-nodes.numel() // 256), 8 * compiling.processors(chains.device))
     chains.kernel("plain.cu", "gather")(blocks, 256, 0, asked)

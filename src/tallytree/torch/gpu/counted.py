@@ -45,10 +45,10 @@ class Tallies:
     """The number of tallies, and the shifts of states.
 
     ``shifts`` (rows, C) are int32 and non-negative; ``rows`` (B, T), int64, is the row of each position. If
-    None, each position has its own row or, with chunks, all share the first. ``by_length``: whether shifts and
-    boxes are not those of each sentence, but of each length from 1 to T. ``line`` is the number of cells
-    of a line of the grid; ``boxes`` (B, T, 3), int32, are the lines and cells of a line that are reachable
-    up to each position, and the number of columns before it; ``columns`` is the maximum of all of them.
+    None, each position has its own row or, with chunks, all share the first. ``by_length``: if not 0, shifts
+    and boxes are not those of each sentence, but of each length from this one to T. ``line`` is the number of
+    cells of a line of the grid; ``boxes`` (B, T, 3), int32, are the lines and cells of a line that are
+    reachable up to each position, and the number of columns before it; ``columns`` is the maximum of all.
     """
 
     shifts: Tensor
@@ -58,7 +58,7 @@ class Tallies:
     line: int
     rows: Tensor | None = None
     chunks: Chunks | None = None
-    by_length: bool = False
+    by_length: int = 0
 
     @property
     def extra_rows(self) -> int:
@@ -199,4 +199,4 @@ class Run:
         pairs = 0 if chunks is None else len(chunks.pairs)
         numbers = pairs, tallies.count, tallies.line, self.columns
         shifts = tallies.shifts.numel() // self.chains.shape[2]
-        return _Batch(self.chains.padded, *map(address, tensors), *numbers, shifts, int(tallies.by_length))
+        return _Batch(self.chains.padded, *map(address, tensors), *numbers, shifts, tallies.by_length)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tallytree.bulk.tallied_chains import Counted, Names, bound_on
+from tallytree.errors import TallytreeError
 from tallytree.statistics.statistic import Statistic
 from tallytree.torch.gpu.counted import Tallies, placed
 
@@ -53,21 +54,63 @@ def _node_table(statistic: Statistic, length: int, states: int) -> Integers | No
 
 @dataclass(frozen=True)
 class Counts:
-    """Tallies of statistics, and the smallest and largest tally of each over all sentences."""
+    """Statistics on chains of all lengths from some number on, on a device.
+
+    ``least`` and ``most`` (lengths, statistics) are the smallest and largest tallies for each length; ``low``
+    and ``sizes`` describe the grid, which has the tallies of all lengths.
+    """
 
     tallies: Tallies
-    low: tuple[int, ...]
+    least: Integers
+    most: Integers
+    low: Integers
     sizes: tuple[int, ...]
 
+    def part(self, lengths: Sequence[int]) -> tuple[tuple[int, ...], tuple[slice, ...] | None]:
+        """Return the smallest tallies of some lengths, and the part of the grid that they use, if not all."""
+        index = np.array(lengths) - self.tallies.by_length
+        low, high = self.least[index].min(0), self.most[index].max(0)
+        first, sizes = low - self.low, high - low + 1
+        part = tuple(
+            slice(start, start + size) for start, size in zip(first.tolist(), sizes.tolist(), strict=True)
+        )
+        return tuple(low.tolist()), None if tuple(sizes.tolist()) == self.sizes else part
 
-def statistics_of(statistics: Counted, names: Names, nodes: Tensor, lengths: Sequence[int]) -> Counts | None:
-    """Return tallies of statistics on a batch; None if kernels do not support them."""
+    @cached_property
+    def monotonic(self) -> bool:
+        """Whether the shortest and the longest of some sentences have their smallest and largest tallies."""
+        steps = np.diff(self.least, axis=0), np.diff(self.most, axis=0)
+        return all(((step >= 0).all(0) | (step <= 0).all(0)).all() for step in steps)
+
+
+def statistics_of(statistics: Counted, names: Names, nodes: Tensor, shortest: int) -> Counts | None:
+    """Return statistics on sentences from some length on; None if kernels do not support them."""
     _, positions, states = nodes.shape
-    different = sorted({*lengths})
-    found = (_tables(statistics, length, states, names, positions) for length in different)
-    tables = [table for table in found if table is not None]
-    if len(tables) < len(different):
-        return None
+    first = min(shortest, _first_length(statistics, names, states, positions))
+    return _counts(statistics, names, states, positions, first, nodes.device)
+
+
+@lru_cache(maxsize=256)
+def _first_length(statistics: Counted, names: Names, states: int, positions: int) -> int:
+    """Return the smallest length from which on all lengths allow some statistics."""
+    for length in range(positions, 0, -1):
+        try:
+            bound_on(statistics, length, states, names)
+        except TallytreeError:
+            return length + 1
+    return 1
+
+
+@lru_cache(maxsize=256)
+def _counts(
+    statistics: Counted, names: Names, states: int, positions: int, first: int, device: torch.device
+) -> Counts | None:
+    tables = []
+    for length in range(first, positions + 1):
+        table = _tables(statistics, length, states, names, positions)
+        if table is None:
+            return None
+        tables.append(table)
     each = np.stack(tables)  # (lengths, statistics, T, C)
     least, most = each.min(3).sum(2), each.max(3).sum(2)
     low, high = least.min(0), most.max(0)
@@ -77,18 +120,11 @@ def statistics_of(statistics: Counted, names: Names, nodes: Tensor, lengths: Seq
     if _too_many(float(np.prod(sizes, dtype=np.float64)) * positions, states):
         return None
     counts = [torch.from_numpy(np.ascontiguousarray(added[:, i])) for i in range(len(sizes))]
-    which = torch.from_numpy(np.searchsorted(different, lengths)).to(nodes.device)
-    return Counts(_given_to(_gridded(counts, sizes), which, positions), tuple(low.tolist()), sizes)
+    found = _gridded(counts, sizes)
+    there = {name: getattr(found, name).to(device) for name in ("shifts", "boxes")}
+    return Counts(replace(found, by_length=first, **there), least, most, low, sizes)
 
 
-def _given_to(tallies: Tallies, which: Tensor, positions: int) -> Tallies:
-    """Return tallies for a batch, from those of each length and the index of the length of each sentence."""
-    rows = which.unsqueeze(1) * positions + torch.arange(positions, device=which.device)
-    boxes = tallies.boxes.to(which.device).index_select(0, which)
-    return replace(tallies, shifts=tallies.shifts.to(which.device), boxes=boxes, rows=rows)
-
-
-@lru_cache(maxsize=1024)
 def _tables(statistics: Counted, length: int, states: int, names: Names, positions: int) -> Integers | None:
     bound = bound_on(statistics, length, states, names).statistics
     tables = [_node_table(statistic, length, states) for statistic in bound]

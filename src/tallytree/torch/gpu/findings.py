@@ -1,8 +1,8 @@
 """What kernels find about a batch: a few words that they write to the memory of the host.
 
-A kernel tells its findings as soon as all of its blocks have them, and goes on. The host looks for them there,
-without a call to the driver, and waits only if they are not there yet. Words are reused: those of a stream are
-for its own kernels, which run one after the other.
+A kernel tells its findings as soon as all of its blocks have them, and goes on. The host looks for them
+there, without a call to the driver, and waits only if they are not there yet. Words are reused: those of a
+stream are for its own kernels, which run one after the other.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tallytree.torch.gpu import compiling
 FORBIDDEN, UNKNOWN, NOTHING = 8, 16, 32
 WRONG = 7
 """Bits of the first word, as in ``kernels/words.cuh``: invalid ends, tags or scores."""
-_TOLD = 3
+_TOLD = 4
 """The index of the word that is set last."""
 _QUICK, _SOME = 64, 256
 """The number of looks before other threads may run, and between questions to the driver."""
@@ -33,6 +33,7 @@ class Words(NamedTuple):
     flags: int
     total: int
     columns: int
+    padding: int
 
 
 class Findings(ctypes.Structure):
@@ -46,9 +47,9 @@ class Slot:
 
     def __init__(self, device: torch.device, stream: int) -> None:
         pinned = device.type == "cuda"
-        self._host = torch.zeros(4, dtype=torch.int32, pin_memory=pinned)
+        self._host = torch.zeros(_TOLD + 1, dtype=torch.int32, pin_memory=pinned)
         self._words = torch.zeros(8, dtype=torch.int32, device=device)
-        self._told = (ctypes.c_int * 4).from_address(self._host.data_ptr())
+        self._told = (ctypes.c_int * (_TOLD + 1)).from_address(self._host.data_ptr())
         self._device, self._stream = device, stream
         self.words: int = self._words.data_ptr()
         self.quiet, self.telling = Findings(self.words, None), Findings(self.words, self._host.data_ptr())
@@ -62,12 +63,12 @@ class Slot:
         else:
             self._wait()
         told[_TOLD] = 0
-        found = Words(told[0], told[1], told[2])
+        found = Words(*told[:_TOLD])
         self.free()
         return found
 
     def _wait(self) -> None:
-        """Wait while other threads may run; the driver is asked from time to time whether something failed."""
+        """Wait while other threads may run; ask the driver from time to time whether something failed."""
         rounds = 0
         while not self._told[_TOLD]:
             _rest()

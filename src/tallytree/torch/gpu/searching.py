@@ -73,16 +73,8 @@ class Best:
 
     Attributes
     ----------
-    values : tensor of shape (B,)
-        The values of the labellings.
     gaps : tensor of shape (B,)
         No other labelling is better by more than this.
-    slopes : tensor of shape (B,)
-        The slopes of their tallies.
-    labels : tensor of shape (B, T)
-        The labellings.
-    cells : tensor of shape (B,)
-        Their tallies; -1 if no labelling is allowed.
     profiles : tensor of shape (B, count), or None
         The best score of each tally.
     """
@@ -105,18 +97,22 @@ class Best:
 
     @cached_property
     def values(self) -> Tensor:
+        """The values of the labellings."""
         return self._space[: self._sentences]
 
     @cached_property
     def slopes(self) -> Tensor:
+        """The slopes of their tallies."""
         return self._space[self._sentences : 2 * self._sentences]
 
     @cached_property
     def cells(self) -> Tensor:
+        """Their tallies; -1 if no labelling is allowed."""
         return self._space[2 * self._sentences :].view(torch.int32)[: self._sentences]
 
     @cached_property
     def labels(self) -> Tensor:
+        """The labellings, (B, T)."""
         return self._space[3 * self._sentences :].view(torch.int64).view(self._sentences, -1)
 
 
@@ -200,11 +196,12 @@ def objective(
     a sentence without an allowed labelling, if that is told.
     """
     values, blocks = run.chains.empty(run.chains.shape[0]), run.blocks
+    places: tuple[int | None, ...] = None, None, None
     if slopes:
         sums, scratch, weights, working = _expected(run)
         places = sums.nodes.data_ptr(), sums.edges.data_ptr(), working
     else:
-        sums, places = None, (None, None, None)
+        sums = None
         tables = -(-blocks * run.block_bytes // 8) * 8
         scratch = run.chains.empty(tables + 8 * blocks * run.tallies.count, dtype=torch.uint8)
         weights = scratch.data_ptr() + tables

@@ -134,8 +134,8 @@ class Rules:
 class Truths:
     """Tallies of what a loss counts, with its values.
 
-    ``losses`` (rows, count) are float64, and ``which`` (B,), int32, is the row of each sentence; ``right`` (B,),
-    float64, are the scores of the true tags.
+    ``losses`` (rows, count) are float64, and ``which`` (B,), int32, is the row of each sentence; ``right``
+    (B,), float64, are the scores of the true tags.
     """
 
     tallies: Tallies

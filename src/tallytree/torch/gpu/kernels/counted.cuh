@@ -34,7 +34,7 @@ struct Batch {  // the input of a kernel
     int line;     // cells of a line of the grid
     int columns;  // of all tables of a block
     int row_count;  // of shifts
-    int by_length;  // whether shifts and boxes are those of each length from 1, not of each sentence
+    int by_length;  // if not 0, shifts and boxes are not those of each sentence, but of each length from this one on
 };
 
 struct Box {  // columns in use: the first `width` cells of the first `lines` lines of the grid, kept without gaps
@@ -83,7 +83,7 @@ struct Sentence {
 __device__ inline Sentence sentence_of(const Batch &batch, int64 b, unsigned char *scratch) {
     int64 first = b * batch.given.positions;
     int length = batch.given.lengths[b];
-    int64 counted = batch.by_length ? int64(length - 1) * batch.given.positions : first;
+    int64 counted = batch.by_length ? int64(length - batch.by_length) * batch.given.positions : first;
     bool own = !batch.rows && !CHUNKS;
     return {&batch, batch.given.nodes + first * C, batch.rows ? batch.rows + first : nullptr,
             batch.shifts + (own ? counted * C : 0), batch.boxes + counted * 3,

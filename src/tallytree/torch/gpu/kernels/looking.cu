@@ -9,6 +9,11 @@ struct Looking {  // the input of the kernel
 
 extern "C" __global__ void look(const __grid_constant__ Looking asked) {
     int lane = threadIdx.x % kWarp;
-    each_sentence(asked.given, [&](int64 b) { look_at(asked.given, asked.ends, nullptr, nullptr, asked.found.words, b, lane); });
+    each_sentence(asked.given, [&](int64 b) {
+        look_at(asked.given, asked.ends, nullptr, nullptr, asked.found.words, b, lane);
+        if (lane) return;
+        atomicMax(asked.found.words + kColumns, asked.given.lengths[b]);
+        atomicMax(asked.found.words + kPadding, asked.given.positions - asked.given.lengths[b]);
+    });
     tell_host(asked.found);
 }

@@ -141,6 +141,7 @@ struct Likelihood {  // the input of `likelihood`
     double *edges;          // one table per block if tables are small, else one per warp; or one per step, filled with zeros
     Findings found;         // no words: the lengths are known, and all is valid
     Total all;
+    int apart;              // whether each warp has one sentence at most, and a table of its own
 };
 
 // log Z, or the log-probability of labels; and the derivatives.
@@ -173,7 +174,7 @@ extern "C" __global__ void __launch_bounds__(128, 3) likelihood(const __grid_con
     });
     if (tables) {
         sums.finish(shares, lane);
-        leave_tables(shares.rest, asked.edges);
+        leave_tables(shares.rest, asked.edges, asked.apart);
     }
     add_total(given, asked.values, asked.all, asked.found.words);
 }
@@ -185,7 +186,7 @@ struct Gathering {  // the input of `gather`
     const SCORE *slopes;
     const double *edges;                             // `tables` tables, or one per step of each sentence if that is 0
     SCORE *by_nodes, *by_weights, *by_start, *by_end;  // start, end: or null
-    int uniform, tables;                             // uniform: the first gain is for all
+    int uniform, tables;                             // uniform: the first gain is for all, else tables are those of sentences
 };
 
 // The place of the derivative with an index of a table, or null.
@@ -200,7 +201,8 @@ __device__ void gather_columns(const Gathering &asked, int first, double gain) {
     __shared__ double sums[32][kWarp];
     int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp, column = first + lane;
     double sum = 0;
-    for (int i = warp; column < kTable && i < asked.tables; i += warps) sum += asked.edges[int64(i) * kTable + column];
+    for (int i = warp; column < kTable && i < asked.tables; i += warps)
+        sum += asked.edges[int64(i) * kTable + column] * (asked.uniform ? 1.0 : double(asked.gains[i]));
     sums[warp][lane] = sum;
     __syncthreads();
     if (warp == 0 && column < kTable) {
@@ -215,7 +217,7 @@ extern "C" __global__ void gather(const __grid_constant__ Gathering asked) {
     const Padded &given = asked.given;
     int64 first = int64(blockIdx.x) * blockDim.x + threadIdx.x, all = int64(gridDim.x) * blockDim.x;
     int64 block = int64(given.positions) * C, own = int64(given.positions - 1) * C * C;
-    double rate = asked.rate, gain = asked.gains ? rate * *asked.gains : rate;  // used for all if uniform
+    double rate = asked.rate, gain = asked.gains && asked.uniform ? rate * *asked.gains : rate;  // for all
     for (int part = blockIdx.x; asked.tables && part * kWarp < kTable; part += gridDim.x) gather_columns(asked, part * kWarp, gain);
     for (int64 i = first; i < given.sentences * block; i += all)
         asked.by_nodes[i] = SCORE(asked.slopes[i] * (asked.uniform ? gain : rate * asked.gains[i / block]));

@@ -13,13 +13,15 @@ __device__ inline double *table_of_warp(double *memory, double *tables, int lane
     return own;
 }
 
-// Write the sum of a block's tables to its own one.
-__device__ inline void leave_tables(const double *memory, double *tables) {
-    if (!kSmall) return;
+// Write the sum of a block's tables to its own one; `apart`: write the table of each warp to one of its own.
+__device__ inline void leave_tables(const double *memory, double *tables, int apart = 0) {
+    if (!kSmall) return;  // they are there, one for each warp
     __syncthreads();
-    for (int i = threadIdx.x; i < kTable; i += blockDim.x) {
+    int warps = blockDim.x / kWarp;
+    for (int i = threadIdx.x; apart && i < warps * kTable; i += blockDim.x) tables[int64(blockIdx.x) * warps * kTable + i] = memory[i];
+    for (int i = threadIdx.x; !apart && i < kTable; i += blockDim.x) {
         double sum = 0;
-        for (int warp = 0; warp < blockDim.x / kWarp; warp++) sum += memory[warp * kTable + i];
+        for (int warp = 0; warp < warps; warp++) sum += memory[warp * kTable + i];
         tables[int64(blockIdx.x) * kTable + i] = sum;
     }
 }

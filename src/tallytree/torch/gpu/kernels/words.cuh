@@ -12,9 +12,10 @@ constexpr int kNothing = 32;   // a sentence without an allowed labelling
 
 // Indices of the other words.
 constexpr int kTotal = 1;    // the number of positions of all sentences
-constexpr int kColumns = 2;  // the maximum number of columns of the tables of a sentence
-constexpr int kTold = 3;     // on the device: blocks that have found what they can; for the host: whether all have
-constexpr int kEnded = 4;    // blocks that have ended
+constexpr int kColumns = 2;  // the maximum number of columns of the tables of a sentence; or of its positions
+constexpr int kPadding = 3;  // the maximum number of positions after the end of a sentence
+constexpr int kTold = 4;     // on the device: blocks that have found what they can; for the host: whether all have
+constexpr int kEnded = 5;    // blocks that have ended
 
 struct Findings {
     int *words;  // zeros between launches, or null
