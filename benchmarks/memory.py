@@ -43,11 +43,20 @@ def grid_with_count(rows: int, columns: int, **options: Any) -> Problem:
     return model, [tt.count(model, state=1)], options
 
 
+def chain_with_count(m: int, states: int, **options: Any) -> Problem:
+    rng = np.random.default_rng(0)
+    model = tt.Model.chain(rng.standard_normal((m, states)), rng.standard_normal((states, states)))
+    return model, [tt.count(model, state=1)], options
+
+
 PROBLEMS: dict[str, Callable[[], Problem]] = {
     "chain M=400 N=5, (TP, FP)": lambda: true_false_positives(400),
     "the same, in 100 MB": lambda: true_false_positives(400, memory_limit=100e6),
     "grid 10 x 60, count": lambda: grid_with_count(10, 60),
     "the same, in 200 MB": lambda: grid_with_count(10, 60, memory_limit=200e6),
+    "chain M=3,000 N=23, count": lambda: chain_with_count(3000, 23),
+    "chain M=20,000 N=5, count": lambda: chain_with_count(20_000, 5),
+    "the same, in 150 MB": lambda: chain_with_count(20_000, 5, memory_limit=150e6),
 }
 
 

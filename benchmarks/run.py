@@ -25,6 +25,7 @@ NAMES = (
     "scaling",
     "end_to_end",
     "memory",
+    "rolling",
     "certificate",
     "distribution",
     "kbest",
