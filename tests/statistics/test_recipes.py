@@ -203,7 +203,7 @@ def test_the_extent_of_a_count_is_attained():
 
 def test_an_infeasible_constraint_that_is_dear_to_explain_still_gives_ranges():
     grid = tt.Model.grid(np.zeros((18, 40, 2)), np.eye(2), np.eye(2))
-    with pytest.raises(tt.InfeasibleError, match="no labelling satisfies .*; ones is between 0 and 720"):
+    with pytest.raises(tt.InfeasibleError, match=r"no labelling satisfies .*; ones is between 0 and 720"):
         tt.solve(grid, where=tt.count(state=1, name="ones") == 2000)
 
 
