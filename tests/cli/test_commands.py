@@ -146,6 +146,8 @@ def test_a_diverse_list(files, capsys):
     found = json.loads(said(capsys, "k-best", "week.uai", "-k", "3", "--distance", "3", "--json"))
     expected = tt.diverse_k_best(PROBLEM.model, 3, 3)
     assert [one["assignment"] for one in found] == [one.assignment.tolist() for one in expected]
+    assert run("k-best", "week.uai", "-k", "3", "--distance", "7") == Exit.OK
+    assert capsys.readouterr().err == "tallytree: there are only 2, not 3\n"
     assert run("k-best", "week.json", "--distance", "3") == Exit.MALFORMED
     assert "a diverse list is ordered by score" in capsys.readouterr().err
 
@@ -170,6 +172,11 @@ def test_options_are_not_abbreviated_and_misspelt_ones_are_named(files, capsys):
         told = capsys.readouterr().err
         assert told.startswith("usage: tallytree solve")
         assert f"did you mean {meant}?" in told
+    for line, meant in (("slove week.json", "solve"), ("solve week.json --strategy bound", "bounds")):
+        with pytest.raises(SystemExit) as stopped:
+            run(*line.split())
+        assert stopped.value.code == Exit.USAGE
+        assert f"did you mean {meant}?" in capsys.readouterr().err
 
 
 def test_budget_errors_name_the_options(files, capsys):
@@ -177,6 +184,9 @@ def test_budget_errors_name_the_options(files, capsys):
     told = capsys.readouterr().err
     assert "--operations is 1" in told
     assert "memory of this machine" not in told
+    assert run("solve", "week.uai", "--operations", "1") == Exit.BUDGET
+    told = capsys.readouterr().err
+    assert "raise --operations, or give a better elimination order (--order)" in told
     assert run("solve", "week.json", "--memory", "1K") == Exit.BUDGET
     told = capsys.readouterr().err
     assert "raise --memory" in told

@@ -7,6 +7,8 @@ import time
 from argparse import Namespace
 
 import numpy as np
+import pytest
+from command_line import run
 
 import tallytree as tt
 from tallytree.cli.forecasts import expected_seconds
@@ -64,3 +66,14 @@ def test_fresh_memory_is_a_part_of_the_price():
     plan = tt.plan(model, [tt.count(state=1)])
     assert Speed(1e3, 1e4).seconds(plan) == plan.operations / 1e3 + plan.peak_bytes / 1e4
     assert "as just measured" in str(measured())
+
+
+def test_training_says_that_it_computes_features_before_the_first_pass(tmp_path, monkeypatch):
+    pytest.importorskip("sklearn")
+    data = tmp_path / "train.txt"
+    data.write_text("the DT B-NP\ncat NN I-NP\n\nit PRP B-NP\n")
+    for quiet, told in (((), "2 sentences read; computing their features\n"), (("--quiet",), "")):
+        terminal = Terminal()
+        monkeypatch.setattr(sys, "stderr", terminal)
+        run("train", "chunk", str(data), "-o", str(tmp_path / "m.npz"), *quiet)
+        assert terminal.getvalue().startswith(told) and ("features" in terminal.getvalue()) == bool(told)

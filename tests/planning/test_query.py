@@ -143,9 +143,7 @@ def test_the_nearest_tallies_are_named(where, nearest):
 def test_where_a_further_pass_is_too_large_the_ranges_are_named():
     model = chain(60)
     ones, changes, even = counted(model)
-    with pytest.raises(
-        tt.InfeasibleError, match="taken separately, ones is attainable from 0 to 60, changes"
-    ):
+    with pytest.raises(tt.InfeasibleError, match="taken separately, ones ranges from 0 to 60, changes"):
         tt.solve(model, where=(ones >= 61) & (changes <= 3) & (even >= 1), memory_limit=2e5)
 
 

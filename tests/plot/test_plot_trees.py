@@ -1,5 +1,7 @@
 """Pictures of parse trees and of training."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -98,6 +100,9 @@ def test_training_is_drawn_over_passes_and_over_time():
 def test_there_must_be_something_to_draw():
     with pytest.raises(tt.ModelError, match="a history has no passes"):
         training_curves([])
+    with pytest.raises(tt.ModelError, match="was the estimator fitted"):
+        training_curves(SimpleNamespace())
+    assert len(training_curves(SimpleNamespace(history_=history(2)))) == 3
     with pytest.raises(tt.ModelError, match="a history has no passes"):
         training_curves({"a": history(2), "b": []})
     with pytest.raises(tt.ModelError, match="by must be 'pass' or 'seconds', got 'hour'"):

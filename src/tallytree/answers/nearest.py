@@ -58,10 +58,10 @@ def _ranges(statistics: Sequence[Any], alone: Sequence[TallyTable[Any] | None], 
     told = []
     for s, table in zip(statistics, alone, strict=True):
         if table is not None and len(table):
-            told.append(f"{s.name} is attainable from {table.tallies.min()} to {table.tallies.max()}")
+            told.append(f"{s.name} ranges from {table.tallies.min()} to {table.tallies.max()}")
         elif isinstance(s, Statistic):
-            told.append("{} ranges from {} to {} at most".format(s.name, *s.extent))
+            told.append("{} is between {} and {}".format(s.name, *s.extent))
     if not told:
         return "there are too many tallies to list the nearest"
     others = f"; and {total - len(statistics):,} others" if total > len(statistics) else ""
-    return f"taken separately, {', '.join(told)}{others}"
+    return f"{'taken separately, ' if total > 1 else ''}{', '.join(told)}{others}"

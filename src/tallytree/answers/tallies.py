@@ -60,9 +60,10 @@ def wanted_tally(names: Sequence[str], tally: Sequence[Any], named: Mapping[str,
     twice = [name for name in named if name in values]
     values.update(named)
     if unknown or twice or len(tally) > len(names) or len(values) < len(names):
+        got = [*map(repr, tally), *(f"{name}={value!r}" for name, value in named.items())]
         raise ModelError(
-            f"a tally needs one integer for each of ({', '.join(names)}), in order or by name; got {tally} "
-            f"and {named}"
+            f"a tally needs one integer for each of ({', '.join(names)}), in order or by name; "
+            f"got ({', '.join(got)})"
         )
     return whole_numbers([values[name] for name in names])
 

@@ -57,9 +57,14 @@ def check_operations(plan: Any, limit: float | None, each: float = 0.0) -> None:
     """Raise an error if a plan exceeds the operation limit; `each`: operations of the objective per tally."""
     operations = plan.operations + each * plan.tallies
     if limit is not None and operations > limit:
+        fewer = (
+            "cap a statistic, or use fewer statistics"
+            if plan.names
+            else "or give a better elimination order (order=)"
+        )
         raise BudgetError(
-            f"the plan takes {operations:.3g} operations, but operation_limit is {limit:.3g}; raise the "
-            f"limit, cap a statistic, or use fewer statistics\n{plan}"
+            f"the plan takes {operations:.3g} operations, but operation_limit is {limit:.3g}; raise "
+            f"operation_limit, {fewer}\n{plan}"
         )
 
 

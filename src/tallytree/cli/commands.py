@@ -25,7 +25,7 @@ from tallytree.cli import (
     training,
 )
 from tallytree.cli.exits import MEANINGS, Exit, end_workers, exit_of, stoppable
-from tallytree.cli.options import Commands
+from tallytree.cli.options import Commands, Parser
 from tallytree.cli.text import in_options, visible, visible_lines
 from tallytree.errors import BudgetError, TallytreeError
 
@@ -110,7 +110,7 @@ exit codes:
 
 def parser() -> ArgumentParser:
     """Build the parser of the command line."""
-    top = ArgumentParser(
+    top = Parser(
         prog="tallytree",
         description="Exact MAP inference with counts over the whole labelling.",
         epilog=_EPILOG,

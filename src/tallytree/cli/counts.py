@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import TypeVar
 
-from tallytree.cli.inputs import pairs
+from tallytree.cli.inputs import condition, pairs
 from tallytree.errors import ModelError
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.formula_constraints import as_constraint_of
-from tallytree.statistics.formulas import Formula, minus_hint, name_in_formula
+from tallytree.statistics.formulas import minus_hint, name_in_formula
 from tallytree.statistics.linear import Term
 
 Statistic = TypeVar("Statistic", bound=Term)
@@ -33,7 +33,10 @@ def counts_of(
 
 
 def _unknown(label: str, known: Sequence[str]) -> str:
-    near = get_close_matches(label, known, n=1, cutoff=0.5)
+    near = get_close_matches(label, known, n=9, cutoff=0.5)
+    near.sort(
+        key=lambda one: sorted(one) != sorted(label)
+    )  # letters that changed places are the likeliest slip
     hint = f"; did you mean {near[0]!r}?" if near else "."
     return f"unknown label {label!r}{hint} The labels are {', '.join(known)}"
 
@@ -43,15 +46,15 @@ def constraint_of(options: Namespace, statistics: Sequence[Term]) -> Constraint 
     if not options.where:
         return None
     known = [statistic.name for statistic in statistics]
-    parts = [Formula(text) for text in options.where]
+    parts = [condition(text) for text in options.where]
     for formula in parts:
         if formula.kind != "truth":
             raise ModelError(f"--where takes a condition, such as nps >= 2; got '{formula.text}'")
         unknown = next((name for name in formula.names if name not in known), None)
         if unknown is not None:
+            hint = minus_hint(formula.text) or f"; add --count {unknown}=LABEL"
             raise ModelError(
-                f"--where reads {unknown!r}, but the counts are {', '.join(known) or 'none'}; add "
-                f"--count {unknown}=LABEL{minus_hint(formula.text)}"
+                f"--where reads {unknown!r}, but the counts are {', '.join(known) or 'none'}{hint}"
             )
     whole = as_constraint_of(parts[0], statistics, {})
     for formula in parts[1:]:

@@ -104,7 +104,10 @@ def _extended(problem: ProblemFile, options: Namespace) -> ProblemFile:
     counts = [_count(name, states) for name, states in pairs(options.count, "--count")]
     values = {name: _value(name, value) for name, value in pairs(options.set, "--set")}
     statistics: list[Statistic | Recipe] = [*problem.statistics, *counts]
-    where = [*([] if problem.where is None else [problem.where.text]), *map(_alone, options.where)]
+    where = [
+        *([] if problem.where is None else [problem.where.text]),
+        *(condition(text).text for text in options.where),
+    ]
     joined = " and ".join(where if len(where) == 1 else [f"({text})" for text in where])
     unknown = [name for name in values if name not in problem.parameters]
     parameters: dict[str, float | Parameter] = {**problem.parameters}
@@ -130,10 +133,10 @@ def _objective(text: str) -> str | None:
     return None if text.strip() == "score" else text
 
 
-def _alone(condition: str) -> str:
-    """Check that a condition is valid on its own, before it is put in parentheses and joined with others."""
+def condition(text: str) -> Formula:
+    """Read a condition by itself, before it is put in parentheses and joined with others."""
     try:
-        return Formula(condition).text
+        return Formula(text)
     except ModelError as error:
         raise ModelError(f"--where: {error}") from None
 

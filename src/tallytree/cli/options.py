@@ -20,7 +20,19 @@ from tallytree.planning.orders import METHODS
 Command = Callable[[Namespace], int]
 
 
-class _CommandParser(ArgumentParser):
+class Parser(ArgumentParser):
+    """Suggests the nearest choice for one that does not exist."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            near = get_close_matches(str(value), map(str, action.choices or ()), n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise argparse.ArgumentError(action, f"{error.message}{hint}") from None
+
+
+class _CommandParser(Parser):
     """Accepts files before, after and between options, even if the last of them is optional."""
 
     _intermixed = False
@@ -42,7 +54,7 @@ class _CommandParser(ArgumentParser):
         """Report unrecognised arguments, with a suggestion for the first."""
         text = f"unrecognized arguments: {' '.join(arguments)}"
         known = [option for action in self._actions for option in action.option_strings]
-        near = get_close_matches(arguments[0].split("=")[0], known, n=1)
+        near = get_close_matches(arguments[0].split("=")[0], known, n=1) if arguments[0][:2] == "--" else []
         return f"{text}; did you mean {near[0]}?" if near else text
 
 

@@ -134,6 +134,8 @@ def _k_best(options: Namespace) -> int:
         print(reports.as_json([reports.solution_json(problem, solution) for solution in found]))
     else:
         print_lines(reports.ranked_lines(problem, found, terminal_width()))
+    if found and len(found) < options.number and not options.json:
+        sys.stderr.write(f"tallytree: there are only {len(found)}, not {options.number}\n")
     if found or not options.number:
         return Exit.OK
     sys.stderr.write("tallytree: no labelling satisfies the constraint\n")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
 from typing import Any, NamedTuple
 
 from tallytree.cli.fitting import ended, fitted, learned, learning_options, refuse_learning, settings, tell
 from tallytree.cli.inputs import check_apart, learning, name_of
 from tallytree.cli.labelling import Labeller, scored
-from tallytree.cli.options import Commands, json_option, natural, quiet_option, refuse
+from tallytree.cli.options import Commands, json_option, natural, quiet_option, refuse, shown
 from tallytree.cli.parses import Parser, parsed, scored_parses, trees_of
 from tallytree.cli.sentences import FORMATS, Format, Task, blocks_of, column_of, format_of
 from tallytree.errors import ModelError
@@ -97,6 +98,10 @@ def _train_labeller(options: Namespace) -> int:
         task = task._replace(reads=("word",))  # words and labels, without tags
     test = None if options.test is None else _Examples.read(options.test, kind)
     svm = _estimator(options, task)
+    if (
+        shown(options) and sys.stderr.isatty()
+    ):  # the first pass comes after the features, which can take a while
+        sys.stderr.write(f"{len(blocks):,} sentences read; computing their features\n")
     fitted(svm, [task.rows(block, kind) for block in blocks], [task.labels(block, kind) for block in blocks])
     learning().save(svm, options.output, notes=task._asdict())
     told = {"sentences": len(blocks), **learned(svm, options.output)}

@@ -58,7 +58,9 @@ def reliability_curve(
     drawn: Axes = axes(ax, 4.2, 4.0)
     drawn.plot([0.0, 1.0], [0.0, 1.0], color=PALE, linewidth=1.0, zorder=1)
     drawn.errorbar(mean, share, yerr=error, color=INK, ecolor=ACCENT, marker="o", linewidth=1.4, zorder=3)
-    drawn.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0), xlabel="predicted probability", ylabel="fraction correct")
+    drawn.set(
+        xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="predicted probability", ylabel="fraction correct"
+    )
     off = float(np.abs(mean - share) @ counts[some]) / len(said)
     drawn.set_title(f"off by {off:.3f} on average ({len(said):,} predictions)")
     return drawn

@@ -32,15 +32,26 @@ class Pass(Protocol):
 History = Sequence[Pass]
 
 
+class Fitted(Protocol):
+    """An estimator with a history."""
+
+    @property
+    def history_(self) -> History:
+        """Its passes."""
+
+
+Run = History | Fitted
+
+
 def training_curves(
-    history: History | Mapping[str, History], *, by: Literal["pass", "seconds"] = "pass"
+    history: Run | Mapping[str, Run], *, by: Literal["pass", "seconds"] = "pass"
 ) -> list[Axes]:
     """Plot the progress of a fit: objective and bound, relative gap, mean hinge loss.
 
     Parameters
     ----------
-    history : sequence of Progress, or mapping of name to such
-        The ``history_`` of an estimator; with names, several runs are compared.
+    history : estimator, sequence of Progress, or mapping of name to such
+        A fitted estimator, or its ``history_``; with names, several runs are compared.
     by : {"pass", "seconds"}
         The horizontal axis.
 
@@ -57,10 +68,11 @@ def training_curves(
     >>> [ax.get_ylabel() for ax in training_curves(svm.history_)]
     ['objective', 'relative gap', 'mean hinge loss']
     """
-    runs = history if isinstance(history, Mapping) else {"": history}
+    given = history if isinstance(history, Mapping) else {"": history}
+    runs = {name: _history(run) for name, run in given.items()}
     if by not in ("pass", "seconds"):
         raise ModelError(f"by must be 'pass' or 'seconds', got {by!r}")
-    if not runs or not all(len(run) for run in runs.values()):
+    if not runs or not all(runs.values()):
         raise ModelError("there is nothing to plot: a history has no passes; was the estimator fitted?")
     objective, gap, loss = panels(3, 10.5, 3.1)
     colours = [INK, ACCENT, *STATES[2:]]
@@ -75,6 +87,10 @@ def training_curves(
         loss.plot(across, [one.loss for one in run], color=colour, linewidth=1.5, label=name)
     _finish((objective, gap, loss), by, len(runs) > 1)
     return [objective, gap, loss]
+
+
+def _history(run: Run) -> History:
+    return run if isinstance(run, Sequence) else getattr(run, "history_", ())
 
 
 def _certified(

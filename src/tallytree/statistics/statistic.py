@@ -77,6 +77,11 @@ class Statistic(Counted):
     _scale: int
 
     def __init__(self, pairs: Iterable[Pair], name: str = "statistic", cap: int | None = None) -> None:
+        if isinstance(pairs, np.ndarray) and pairs.dtype != object:
+            raise ModelError(
+                f"statistic {name!r}: expected (scope, table) pairs, got an array of shape {pairs.shape}; "
+                "for one integer per state of each variable, use tallytree.node_statistic"
+            )
         self._fill(from_pairs(pairs, np.int64, noun=f"statistic {name!r}, part"), name, cap, None)
 
     @classmethod
