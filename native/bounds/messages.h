@@ -6,6 +6,8 @@
 // a budget holds, for every tally, the least regret of a labelling with it, if that is within the budget.
 #pragma once
 
+#include <limits>
+
 #include "bounds/tally.h"
 
 namespace tallytree::bounds {

@@ -8,8 +8,7 @@ constexpr double kCell = 16;  // a cell of a band takes as long as so many opera
 
 }  // namespace
 
-Search::Search(Messages &messages, const LocalTables &tables, const Need &need, double most_work,
-               const Poll &poll)
+Search::Search(Messages &messages, const LocalTables &tables, const Need &need, double most_work, const Poll &poll)
     : messages_(messages),
       tables_(tables),
       need_(need),

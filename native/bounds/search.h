@@ -42,8 +42,7 @@ struct Outcome {
 
 class Search {
   public:
-    Search(Messages &messages, const LocalTables &tables, const Need &need, double most_work,
-           const Poll &poll);
+    Search(Messages &messages, const LocalTables &tables, const Need &need, double most_work, const Poll &poll);
 
     // A labelling to start from.
     void offer(const std::vector<std::int64_t> &labelling);
