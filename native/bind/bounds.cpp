@@ -116,8 +116,8 @@ std::optional<PyOutcome> search(const PySkeleton &skeleton, const std::vector<Ta
     if (chain) messages = chain_messages(tables);
     else messages = std::make_unique<GraphMessages>(tables);
     const double used = chain ? ChainMessages::bytes(tables) : GraphMessages::bytes(program);
-    constexpr double kBytes = 80;  // of one operation of a band, at most
-    Search search(*messages, tables, need, most_work, (memory_limit - used) / kBytes, kPoll);
+    messages->leave(memory_limit - used);
+    Search search(*messages, tables, need, most_work, kPoll);
     for (const auto &labelling : labellings) search.offer(labelling);
     return PyOutcome{search.run(first), program.statistics, program.cardinalities.size()};
 }

@@ -17,7 +17,7 @@ bool ChainMessages::band(double budget, double most_work, Meter &meter) {
         const bool within = step_down(t, budget, first, most_work);
         first = here;
         meter.spend(work_ - before);
-        if (!within || cells_.size() > std::size_t{1} << 30) return false;
+        if (!within || !has_room(band_bytes()) || cells_.size() > std::size_t{1} << 30) return false;
     }
     end_band();
     return true;
@@ -49,10 +49,14 @@ bool ChainMessages::step_down(Index t, double budget, Index first, double most_w
         }
     }
     for (const Index s : reached_) {
-        if (work_ <= most_work) fill(t, s, budget);
+        if (work_ <= most_work && has_room(band_bytes())) fill(t, s, budget);
         into_[s].clear();
     }
     return work_ <= most_work;
+}
+
+double ChainMessages::band_bytes() const {
+    return static_cast<double>(cells_.size() * sizeof(Joined) + nodes_.size() * sizeof(Node)) + merger_.bytes();
 }
 
 void ChainMessages::fill(Index t, Index state, double budget) {

@@ -12,7 +12,9 @@ double ChainMessages::bytes(const LocalTables &tables) {
     double links = 1;
     for (std::size_t t = 2; t < steps.size(); t++)
         links += tables[static_cast<Index>(t)].scores != tables[static_cast<Index>(t) - 1].scores;
-    return row * static_cast<double>(steps.size()) * 9 + 2 * links * row * row / sizeof(double);
+    constexpr double kRows = 5;         // late scores, and messages of the passes that are kept
+    constexpr double kPosition = 64.0;  // links, kinds and best states
+    return static_cast<double>(steps.size()) * (kRows * row + kPosition) + 2 * links * row * row / sizeof(double);
 }
 
 void ChainMessages::begin() {

@@ -69,6 +69,7 @@ class ChainMessages : public Messages {
     Index best_key(Index t) const { return key_of(t, kept_[current_].states[t], next_best(t)); }
     bool step_down(Index t, double budget, Index first, double most_work);
     void fill(Index t, Index state, double budget);
+    double band_bytes() const;
     void end_band();
 
     ChainRows rows_;

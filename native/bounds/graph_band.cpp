@@ -13,13 +13,16 @@ bool GraphMessages::band(double budget, double most_work, Meter &meter) {
     }
     cells_.assign(1, {0, 0.0});  // that of tables which know nothing
     work_ = 0;
+    double lists = 0;
     reach(size - 1, 0, 0.0);
     for (Index t = size; t-- > 0;) {
         const double before = work_;
         find_live(t, budget);
         meter.spend(work_ - before);
-        if (work_ > most_work) return false;
+        lists += static_cast<double>(live_[t].size() * sizeof(Live) + ways_[t].size() * sizeof(Way));
+        if (work_ > most_work || !has_room(lists)) return false;
     }
+    const auto bytes = [&] { return lists + merger_.bytes() + static_cast<double>(cells_.size() * sizeof(Cell)); };
     for (Index t = 0; t < size; t++)
         for (Live &live : live_[t]) {
             const double before = work_, room = budget - live.context;
@@ -28,7 +31,7 @@ bool GraphMessages::band(double budget, double most_work, Meter &meter) {
             if (verb == Verb::Join) fill_join(t, live, room);
             if (verb == Verb::Eliminate) fill(t, live, room);
             meter.spend(work_ - before);
-            if (work_ > most_work) return false;
+            if (work_ > most_work || !has_room(bytes())) return false;
         }
     return true;
 }

@@ -40,7 +40,9 @@ double GraphMessages::bytes(const Skeleton &skeleton) {
     double states = 0, counts = 0;
     for (const double n : skeleton.states) states += n;
     for (const Step &step : skeleton.steps) counts += static_cast<double>(step.shift_size);
-    return states * (sizeof(double) + sizeof(std::int32_t)) + counts * sizeof(double);
+    constexpr double kStep = 2 * sizeof(std::vector<Live>) + 5 * sizeof(Index);  // lists, and the best of it
+    return states * (sizeof(double) + sizeof(std::int32_t)) + counts * sizeof(double) +
+           kStep * static_cast<double>(skeleton.steps.size());
 }
 
 // ---- a plain pass --------------------------------------------------------------------------------------------------

@@ -10,6 +10,17 @@ bool as_it_lies(std::span<const FactorLoop> loops, Index size) {
     return size == 1 || (loops.size() == 1 && loops[0].stride == 1 && loops[0].count == size);
 }
 
+// The factor of a step that is not the late one, if it is the first or the second.
+Index main_factor(const Step &step) { return step.late == 0 ? 1 : 0; }
+
+// Whether the scores of a step are those of one factor, so that no table of sums is made.
+bool lies_there(const Skeleton &skeleton, Index t) {
+    const Step &step = skeleton.steps[t];
+    const auto others = static_cast<Index>(skeleton.score_refs[t].size()) - (step.late >= 0 ? 1 : 0);
+    return others == 1 &&
+           as_it_lies(skeleton.score_loops[skeleton.score_refs.begin[t] + main_factor(step)], step.score_size);
+}
+
 }  // namespace
 
 LocalTables::LocalTables(const Skeleton &skeleton, std::vector<TableBlock<double>> scores,
@@ -31,9 +42,14 @@ LocalTables::LocalTables(const Skeleton &skeleton, std::vector<TableBlock<double
 
 double LocalTables::bytes(const Skeleton &skeleton) {
     double sum = static_cast<double>(skeleton.bytes) + static_cast<double>(sizeof(LocalTables));
-    for (const Step &step : skeleton.steps)
-        sum += static_cast<double>(sizeof(LocalStep)) + 8.0 * static_cast<double>(step.score_size) +
+    for (std::size_t t = 0; t < skeleton.steps.size(); t++) {
+        const Step &step = skeleton.steps[t];
+        const auto loops = static_cast<double>(skeleton.kept[static_cast<Index>(t)].size());
+        sum += static_cast<double>(sizeof(LocalStep)) + loops * sizeof(Loop) + 3 * sizeof(Index) +
                4.0 * static_cast<double>(step.shift_size * skeleton.statistics);
+        if (!lies_there(skeleton, static_cast<Index>(t)))
+            sum += sizeof(std::vector<double>) + 8.0 * static_cast<double>(step.score_size);
+    }
     return sum;
 }
 
@@ -59,14 +75,13 @@ void LocalTables::add_scores(Index t, LocalStep &local) {
     const Step &step = skeleton_.steps[t];
     const auto refs = skeleton_.score_refs[t];
     const Index first = skeleton_.score_refs.begin[t], count = static_cast<Index>(refs.size());
-    const Index others = count - (step.late >= 0 ? 1 : 0), main = step.late == 0 ? 1 : 0;
     const auto table = [&](Index i) { return scores_[refs[i].block].row(refs[i].row); };
     if (step.late >= 0) {
         local.late = table(step.late);
         local.largest += largest(local.late, step.fresh, late_);
     }
-    if (others == 1 && as_it_lies(skeleton_.score_loops[first + main], step.score_size)) {
-        local.scores = table(main);
+    if (lies_there(skeleton_, t)) {
+        local.scores = table(main_factor(step));
     } else {
         auto &sum = sums_.emplace_back(step.score_size, 0.0);
         for (Index i = 0; i < count; i++) {

@@ -6,6 +6,8 @@
 // a budget holds, for every tally, the least regret of a labelling with it, if that is within the budget.
 #pragma once
 
+#include <limits>
+
 #include "bounds/tally.h"
 
 namespace tallytree::bounds {
@@ -35,7 +37,7 @@ class Messages {
     virtual void hold(const Prices &) {}
     // The best labelling of the last pass, and its score as if added up in twice the precision.
     virtual double best(std::int64_t *labelling) const = 0;
-    // Fills the band of a budget at the last pass; false where that takes more work than it may.
+    // Fills the band of a budget at the last pass; false where that takes more work or memory than it may.
     virtual bool band(double budget, double most_work, Meter &meter) = 0;
     // What the band holds in the end: one cell for each tally.
     virtual std::span<const Cell> tallies() const = 0;
@@ -45,9 +47,23 @@ class Messages {
     double work() const { return work_; }
     // How many cells it has.
     virtual Index cells() const = 0;
+    // The bytes that a band may take.
+    void leave(double room) { room_ = room; }
+    // Whether the last band would have taken more.
+    bool full() const { return full_; }
 
   protected:
+    // Notes how many bytes a band has; false where that is too much. Lists are copied as they grow.
+    bool has_room(double bytes) {
+        constexpr double kCopied = 1.5;
+        full_ = kCopied * bytes > room_;
+        return !full_;
+    }
     double work_ = 0;
+
+  private:
+    double room_ = std::numeric_limits<double>::infinity();
+    bool full_ = false;
 };
 
 // Cells of one list, one for each tally: of those that are alike the one of least regret.
@@ -85,6 +101,8 @@ class Merger {
             kept = cell;
         }
     }
+
+    double bytes() const { return static_cast<double>(slots_.size() * sizeof(Slot)); }
 
   private:
     static constexpr Index kExpected = 4096;

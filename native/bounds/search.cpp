@@ -8,13 +8,11 @@ constexpr double kCell = 16;  // a cell of a band takes as long as so many opera
 
 }  // namespace
 
-Search::Search(Messages &messages, const LocalTables &tables, const Need &need, double most_work, double most_band,
-               const Poll &poll)
+Search::Search(Messages &messages, const LocalTables &tables, const Need &need, double most_work, const Poll &poll)
     : messages_(messages),
       tables_(tables),
       need_(need),
       most_work_(most_work),
-      most_band_(most_band),
       meter_(poll),
       statistics_(tables.statistics()) {
     const auto variables = static_cast<double>(std::max<std::size_t>(tables.skeleton().cardinalities.size(), 1));
@@ -138,7 +136,7 @@ Search::State Search::look(Pass from, double budget, double most_work, bool &wit
     go_back(from.prices);
     const Pass at = passes_[last_];
     const double slack = 2 * tolerance(at) + kUnit * std::abs(budget) * static_cast<double>(tables_.operations());
-    const double left = std::min((most_work_ - work_) / kCell, most_band_);
+    const double left = (most_work_ - work_) / kCell;
     outcome_.ended |= left < 0;
     if (left < 0) return State::Spent;
     within = messages_.band(std::max(budget, 0.0) + 2 * slack, std::min(most_work, left), meter_);
@@ -147,7 +145,7 @@ Search::State Search::look(Pass from, double budget, double most_work, bool &wit
     last_cells_ = messages_.cells();
     outcome_.cells += last_cells_;
     if (within) keep_candidates(at);
-    const bool over = !within && left <= most_work;
+    const bool over = !within && (left <= most_work || messages_.full());
     outcome_.ended |= over || spent();
     return over || spent() ? State::Spent : State::Done;
 }
@@ -201,7 +199,7 @@ bool Search::settle_lossless() {
     only.box.low = only.box.high = need_.corner();
     if (!only.prepare()) return false;
     const Poll poll = [this] { meter_.spend(kInfinity); };
-    Search inside(messages_, tables_, only, most_work_ - work_, most_band_, poll);
+    Search inside(messages_, tables_, only, most_work_ - work_, poll);
     for (const auto &[tally, one] : outcome_.candidates)
         if (tally == need_.corner()) inside.offer(one.labelling);
     const Outcome found = inside.run({});

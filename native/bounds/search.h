@@ -42,9 +42,7 @@ struct Outcome {
 
 class Search {
   public:
-    // `most_band`: the most work of one band, which needs memory in proportion.
-    Search(Messages &messages, const LocalTables &tables, const Need &need, double most_work, double most_band,
-           const Poll &poll);
+    Search(Messages &messages, const LocalTables &tables, const Need &need, double most_work, const Poll &poll);
 
     // A labelling to start from.
     void offer(const std::vector<std::int64_t> &labelling);
@@ -95,7 +93,7 @@ class Search {
     Messages &messages_;
     const LocalTables &tables_;
     const Need &need_;
-    double most_work_, most_band_, work_ = 0;
+    double most_work_, work_ = 0;
     Meter meter_;
     Index statistics_;
     double value_ = kNegativeInfinity;

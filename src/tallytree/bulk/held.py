@@ -10,6 +10,7 @@ from tallytree.answers.solution import Solution
 from tallytree.model.blocks import Block
 from tallytree.model.model import Model
 from tallytree.planning.budget import Budget
+from tallytree.planning.price import Price
 from tallytree.planning.query import Query
 from tallytree.reductions.reduction import Reduction
 from tallytree.statistics.statistic import Statistic
@@ -72,7 +73,8 @@ class Held:
     def searched(self, answer: Any) -> None:
         """Count the proof of an answer that was found on its own, by a search; others keep a few numbers."""
         for one in answer if isinstance(answer, list) else [answer]:
-            if isinstance(one, Solution) and isinstance(one.proof, Proof) and callable(one.proof.plan):
+            proof = one.proof if isinstance(one, Solution) else None
+            if isinstance(proof, Proof) and not isinstance(proof.plan, Price):
                 self.add(_alone(one.model))
         self.check()
 

@@ -196,7 +196,8 @@ class LossProblems:
     def hand_over(self, batch: Batch) -> None:
         """Add all problems to a batch; statistics and choices are left to the threads."""
         assert self.labels is not None
-        batch.held.add(self.tables.bytes_for(self.labels, self.lengths))
+        kept, meanwhile = self.tables.bytes_for(self.labels, self.lengths)
+        batch.held.add(kept + meanwhile)
         batch.held.check()
         keys = [model.key for model in self.models]
         examples = dict(zip(keys, self.models, strict=True))  # one of each shape
@@ -204,6 +205,7 @@ class LossProblems:
         scaling, margin, count = self.asked.scaling, self.asked.margin, self.asked.tallies
         search = Search(batch.options.strategy)
         truths, _ = self.tables.truths(self.labels, self.lengths, scaling, margin, count, self.folds, search)
+        batch.held.add(-meanwhile)
         tables = [block.tables for model in self.models for block in model.blocks]
         batch.handle.add_models([shapes[key] for key in keys], tables, truths)
 

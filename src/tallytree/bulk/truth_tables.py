@@ -131,8 +131,8 @@ class TruthTables(ABC):
         made = native.Truths(self.compiled, kinds, labels, tables, factors, count, strategy, search.prices)
         return made, folded
 
-    def bytes_for(self, labels: Integers, lengths: Sequence[int]) -> int:
-        """Return the size of the losses of all tallies of some truths, and of what makes the last of them."""
+    def bytes_for(self, labels: Integers, lengths: Sequence[int]) -> tuple[int, int]:
+        """Return the size of the losses of all tallies of some truths, and of what makes the largest."""
         return self.losses.bytes_for(lengths, self.kinds(labels, lengths)[1])
 
     @property
@@ -288,11 +288,11 @@ class LossTables:
             losses.append(found[key])
         return losses
 
-    def bytes_for(self, lengths: Sequence[int], sizes: Sequence[int]) -> int:
+    def bytes_for(self, lengths: Sequence[int], sizes: Sequence[int]) -> tuple[int, int]:
         """Return the size of the tables for several truths, and of what makes the largest of them."""
         keys = set(zip(sizes, map(_longest, lengths), strict=True))
         every = [prod(self._shape(*key)) for key in keys]
-        return 8 * sum(every) + _MADE_BYTES * max(every, default=0)
+        return 8 * sum(every), _MADE_BYTES * max(every, default=0)
 
     def _shape(self, size: int, longest: int) -> list[int]:
         return [(size if name == "tp" else longest) + 1 for name in self._statistics]

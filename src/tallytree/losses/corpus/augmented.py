@@ -17,7 +17,7 @@ from tallytree.losses.augmented import LossProfile
 from tallytree.losses.corpus.pool import Choice, Pool
 from tallytree.losses.corpus.search import Question as SearchQuestion
 from tallytree.losses.corpus.search import Report, search
-from tallytree.losses.corpus.union import Corpus, Found
+from tallytree.losses.corpus.union import Corpus, Found, machine_bytes
 from tallytree.losses.nodes import NodeLoss
 from tallytree.losses.query import GraphLossQuery
 from tallytree.losses.scaling import Scaling, checked_margin, checked_scaling, scaled
@@ -27,7 +27,7 @@ from tallytree.planning.budget import Budget
 from tallytree.planning.options import Options, PlanOptions
 from tallytree.values import read_only
 
-_PART_BYTES = 7_000  # size of a model's profile in CPython, besides its rows
+_PART_BYTES = 4_500  # of a loss on a model and its answer in CPython, besides arrays
 
 Progress = Callable[[str], None]
 
@@ -194,7 +194,7 @@ def _profiles(
         options = Options(PlanOptions(memory_limit=budget.limit, beside=budget.held))
         part = LossProfile.of(query, options).released()
         rows = len(part) * 8 * (2 + _columns(part))
-        budget.hold(rows, f"the profiles of {k + 1:,} of {len(parts):,} models")
+        budget.hold(rows + machine_bytes(query.query), f"the profiles of {k + 1:,} of {len(parts):,} models")
         profiles.append(part)
         if progress is not None and (k + 1) % 100 == 0:
             progress(f"profiles of {k + 1} of {len(parts)} models")

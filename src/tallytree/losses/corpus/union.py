@@ -6,7 +6,7 @@ labelling of each part is found separately, and few parts have more than one tal
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from functools import partial
 from math import prod
@@ -28,7 +28,7 @@ from tallytree.losses.query import GraphLossQuery
 from tallytree.losses.quotients import quotient
 from tallytree.losses.scaling import Scaling
 from tallytree.losses.solution import AugmentedSolution
-from tallytree.model.model import Model
+from tallytree.model.blocks import Block
 from tallytree.planning.budget import Budget
 from tallytree.planning.options import Options, PlanOptions
 from tallytree.planning.orders import Order
@@ -37,6 +37,9 @@ from tallytree.planning.search_price import program_for
 from tallytree.reductions.reduction import Reduction
 from tallytree.reductions.union import Union, union
 from tallytree.statistics.statistic import Statistic
+
+_TRUTH_BYTES = 24  # of each variable: the truth as an array and a tuple, and where a search starts
+_PROGRAM_BYTES, _PROGRAMS = 6_000, 2.5  # of the programs of a model, besides and in terms of their steps
 
 TOGETHER = "no labellings of all models together have a higher value"
 
@@ -57,9 +60,10 @@ class Corpus:
         self.parts = parts
         self.truth_score = float(sum(part.truth_score for part in parts))
         self.whole = _whole_loss([part.loss for part in parts])
-        size = sum(_bytes(part.model) for part in parts)
-        budget.hold(2 * size, f"one model of the {len(parts):,} models")
+        what, size = f"one model of the {len(parts):,} models", sum(map(_bytes_beside, parts))
+        budget.hold(size, what)
         self._union, self._query = _document(parts) or _side_by_side(parts)
+        budget.hold(machine_bytes(self._query), what)
 
     def search(self, scaling: Scaling, margin: float, budget: Budget) -> Found | None:
         """Find the best labellings by bounds; None if this is not supported.
@@ -68,7 +72,7 @@ class Corpus:
         """
         value, truth = self.whole.value, self._truth()
         question = Question(scaling, margin, self.truth_score, value, quotient(self.whole), truth)
-        plan = PlanOptions(self._order(), budget.limit, beside=budget.held)
+        plan = PlanOptions(self._order(budget), budget.limit, beside=budget.held)
         table = bounded(self._query, question, Options(plan))
         if table is None or not len(table):
             return None
@@ -79,12 +83,17 @@ class Corpus:
             return None
         return self._answered(table, question)
 
-    def _order(self) -> Order | None:
+    def _order(self, budget: Budget) -> Order | None:
         """Return the orders of the parts, concatenated; a chain has its own."""
         if self._union.linked:
             return None
-        starts = self._union.starts.tolist()
-        orders = [program_for(part.query.subject, part.query.read, None).order for part in self.parts]
+        starts, orders, known = self._union.starts.tolist(), [], set()
+        for part in self.parts:
+            program = program_for(part.query.subject, part.query.read, None)
+            orders.append(program.order)
+            if program not in known:  # it is cached, with one for the natural order
+                known.add(program)
+                budget.hold(_PROGRAM_BYTES + _PROGRAMS * program.bytes, "the programs of all models")
         return tuple(np.concatenate([o + at for o, at in zip(orders, starts, strict=False)]).tolist())
 
     def _truth(self) -> NDArray[np.int64] | None:
@@ -145,8 +154,23 @@ def _solution(evidence: BoundsEvidence, part: GraphLossQuery, labels: NDArray[np
     )
 
 
-def _bytes(model: Model) -> int:
-    return sum(block.tables.nbytes + block.scopes.nbytes for block in model.blocks)
+def _bytes_beside(part: GraphLossQuery) -> int:
+    """Return what a part adds to the union: its model, its truth, and counts, which it has itself, too."""
+    model, loss = part.model, part.loss
+    assert isinstance(loss, NodeLoss)
+    counts = 2 * 8 * len(loss.counted) * int(model.cardinalities.sum())
+    return _bytes(model.blocks) + counts + _TRUTH_BYTES * len(model)
+
+
+def machine_bytes(query: Query[Statistic]) -> int:
+    """Return the size of a model that is solved in place of another one, and of what is counted on it."""
+    if query.reduction is None or query.reduction.trivial:
+        return 0
+    return _bytes(query.subject.blocks) + sum(_bytes(statistic.blocks) for statistic in query.read)
+
+
+def _bytes(blocks: Iterable[Block]) -> int:
+    return sum(block.tables.nbytes + block.scopes.nbytes for block in blocks)
 
 
 def _whole_loss(losses: Sequence[Any]) -> NodeLoss:
