@@ -110,8 +110,9 @@ std::optional<PyOutcome> search(const PySkeleton &skeleton, const std::vector<Ta
     memory_limit -= LocalTables::bytes(program);
     if (memory_limit < 0) return {};
     const LocalTables tables(program, std::move(score_tables), std::move(count_tables));
-    if (!tables.fits() || GraphMessages::bytes(program) > memory_limit || !need.prepare()) return {};
+    if (!tables.fits() || !need.prepare()) return {};
     const bool chain = ChainMessages::fits(tables, memory_limit);
+    if (!chain && GraphMessages::bytes(program) > memory_limit) return {};
     std::unique_ptr<Messages> messages;
     if (chain) messages = chain_messages(tables);
     else messages = std::make_unique<GraphMessages>(tables);

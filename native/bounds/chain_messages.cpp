@@ -2,6 +2,12 @@
 
 namespace tallytree::bounds {
 
+namespace {
+
+constexpr Index kLongChain = Index{4} << 20;  // bytes of messages; above, fresh memory takes longer than another pass
+
+}  // namespace
+
 bool ChainMessages::fits(const LocalTables &tables, double memory_limit) {
     return ChainRows::is_chain(tables) && bytes(tables) <= memory_limit;
 }
@@ -9,17 +15,17 @@ bool ChainMessages::fits(const LocalTables &tables, double memory_limit) {
 double ChainMessages::bytes(const LocalTables &tables) {
     const auto &steps = tables.skeleton().steps;
     const double row = 8 * std::ceil(static_cast<double>(steps[1].gone.count) / 8) * sizeof(double);
-    double links = 1;
-    for (std::size_t t = 2; t < steps.size(); t++)
-        links += tables[static_cast<Index>(t)].scores != tables[static_cast<Index>(t) - 1].scores;
+    const auto links = static_cast<double>(tables.changes());
     constexpr double kRows = 5;         // late scores, and messages of the passes that are kept
-    constexpr double kPosition = 64.0;  // links, kinds and best states
+    constexpr double kPosition = 72.0;  // links, kinds and best states
     return static_cast<double>(steps.size()) * (kRows * row + kPosition) + 2 * links * row * row / sizeof(double);
 }
 
 void ChainMessages::begin() {
     const Index row = rows_.length * rows_.width;
     packing_ = Packing(rows_.statistics);
+    kept_.resize(row * 8 <= kLongChain ? 4 : 2);
+    current_ = 0;
     memory_ = Arena(row * static_cast<Index>(kept_.size()) * 8, std::move(memory_));
     for (std::size_t i = 0; i < kept_.size(); i++) {
         kept_[i].there = false;
@@ -68,7 +74,9 @@ Pass ChainMessages::pass(const Prices &prices, Meter &meter) {
     kept.prices = prices;
     kept.states.resize(length);
     message_ = rows_.first;
-    ChainStretch stretch{0, states, width, nullptr, nullptr, nullptr, kind_prices_.data(), message_.data(), nullptr};
+    from_.resize(width == 8 ? length * width : 0);
+    ChainStretch stretch{0,       states, width, nullptr, nullptr, nullptr, kind_prices_.data(), message_.data(),
+                         nullptr, nullptr};
     Sum taken;
     double slips = 0, spread = 0;  // spread: how large values of the message are
     for (Index t = 0; t < length; t += kStretch) {
@@ -77,6 +85,7 @@ Pass ChainMessages::pass(const Prices &prices, Meter &meter) {
         stretch.late = rows_.late + t * width;
         stretch.kinds = rows_.kind.data() + t;
         stretch.priced = kept.priced + t * width;
+        stretch.from = from_.data() + (width == 8 ? t * width : 0);
         kernels_.pass(stretch);
         const ChainRows::Share &share = rows_.shares[t / kStretch];
         double largest = spread + share.largest;
@@ -156,7 +165,10 @@ double ChainMessages::score_of(Index t, Index state, Index next) const {
 void ChainMessages::find_best(Pass &pass) {
     std::int32_t *states = kept_[current_].states.data();
     const Index length = rows_.length;
-    if (rows_.neighbours_count()) {
+    if (rows_.width == 8) {
+        std::uint8_t next = 0;
+        for (Index t = length; t-- > 0;) states[t] = next = from_[8 * t + next];
+    } else if (rows_.neighbours_count()) {
         Index next = 0;
         for (Index t = length; t-- > 0;) {
             const double best = weigh(t, next);

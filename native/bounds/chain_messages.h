@@ -81,7 +81,7 @@ class ChainMessages : public Messages {
         double *priced = nullptr;          // messages with the prices of the position's counts
         std::vector<std::int32_t> states;  // of the best labelling
     };
-    std::array<Kept, 4> kept_;  // the last few, in turns
+    std::vector<Kept> kept_;  // the last few, in turns
     std::size_t current_ = 0;
     Prices held_{};                    // of the pass that is to stay
     Arena memory_;                     // of all rows
@@ -89,6 +89,7 @@ class ChainMessages : public Messages {
     std::vector<double> link_prices_;  // for each kind of neighbours: a table, at `linked_`
     std::optional<Prices> linked_;
     std::vector<double> message_, weighed_;
+    std::vector<std::uint8_t> from_;  // for each position, in rows of 8: the best state before each next one
     std::vector<Joined> cells_, ends_;
     std::vector<Node> nodes_;
     std::vector<Index> first_;  // node of each position; those of the last position come first

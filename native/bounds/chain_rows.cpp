@@ -1,6 +1,6 @@
 #include "bounds/chain_rows.h"
 
-#include <unordered_map>
+#include <map>
 
 namespace tallytree::bounds {
 
@@ -11,7 +11,8 @@ void ChainRows::begin(Index positions, Index most, Index counted) {
     width = round_up(states);
     memory_ = Arena(length * width * 8, std::move(memory_));
     late = static_cast<double *>(memory_.data());
-    std::fill_n(late, length * width, 0.0);
+    for (Index t = 0; t < length; t++) std::fill_n(late + t * width + states, width - states, 0.0);
+    std::fill_n(late + (length - 1) * width, states, 0.0);
     first.assign(width, kNegativeInfinity);
     std::fill_n(first.begin(), states, 0.0);
     constant = 0;
@@ -55,35 +56,52 @@ bool ChainRows::is_chain(const LocalTables &tables) {
     return states > 1 && states <= 512;
 }
 
+// What has been met on the way along a program.
+struct ChainRows::Met {
+    const double *scores = nullptr;                             // of the last table of neighbours,
+    std::size_t number = 0;                                     // and which it is
+    std::unordered_map<const double *, std::size_t> tables{};   // the same for all of them
+    std::map<std::vector<std::int32_t>, std::int32_t> kinds{};  // by their counts
+    std::vector<std::int32_t> shared{};                         // kinds of counts that several steps share
+    std::vector<std::int32_t> row{};
+};
+
+// One way along the program, which is longer than what is made of it.
 void ChainRows::load(const LocalTables &tables) {
     const auto &steps = tables.skeleton().steps;
     begin(static_cast<Index>(steps.size()) - 1, steps[1].gone.count, tables.statistics());
     constant = tables.constant();
     constant_counts = tables.constant_counts();
     range = tables.range();
+    forward_.clear();
+    backward_.clear();
+    back_links.resize(length);
+    Met met;
+    met.shared.assign(tables.shared(), -1);
+    met.row.assign(statistics * width, 0);
     for (Index t = 0; t < length; t++) {
-        variable[t] = steps[t + 1].variable;
-        if (const double *scores = tables[t + 1].late) std::copy_n(scores, steps[t + 1].fresh, late + t * width);
+        const Step &step = steps[t + 1];
+        const LocalStep &local = tables[t + 1];
+        variable[t] = step.variable;
+        const Index there = local.late ? step.fresh : 0;
+        std::copy_n(local.late, there, late + t * width);
+        std::fill_n(late + t * width + there, states - there, 0.0);
+        copy_links(t, step, local.scores, met);
+        kind[t] = kind_of(step, local, met);
+        add_share(shares[t / kStretch], local);
     }
-    copy_links(tables);
-    find_kinds(tables);
     pack_kinds();
-    sum_stretches(tables);
 }
 
 // Tables that several positions share are copied once.
-void ChainRows::copy_links(const LocalTables &tables) {
-    forward_.clear();
-    backward_.clear();
-    std::unordered_map<const double *, std::int32_t> known;
-    back_links.resize(length);
-    for (Index t = 0; t < length; t++) {
-        const Step &step = tables.skeleton().steps[t + 1];
-        const double *scores = tables[t + 1].scores;
-        const auto [at, fresh] = known.try_emplace(scores, static_cast<std::int32_t>(forward_.size()));
-        std::size_t number = at->second;
-        if (fresh || t + 1 == length) {
-            number = forward_.size();
+void ChainRows::copy_links(Index t, const Step &step, const double *scores, Met &met) {
+    const bool last = t + 1 == length;
+    if (scores != met.scores || last) {
+        const auto [at, fresh] = met.tables.try_emplace(scores, forward_.size());
+        met.scores = scores;
+        met.number = at->second;
+        if (fresh || last) {
+            met.number = forward_.size();
             auto &there = forward_.emplace_back(states * width, kNegativeInfinity);
             auto &back = backward_.emplace_back(step.fresh * width, kNegativeInfinity);
             for (Index s = 0; s < states; s++)
@@ -91,40 +109,27 @@ void ChainRows::copy_links(const LocalTables &tables) {
                     there[s * width + next] = back[next * width + s] =
                         scores[s * step.gone.score + next * step.fresh_score];
         }
-        links[t] = forward_[number].data();
-        back_links[t] = backward_[number].data();
     }
+    links[t] = forward_[met.number].data();
+    back_links[t] = backward_[met.number].data();
 }
 
-void ChainRows::find_kinds(const LocalTables &tables) {
-    const Index size = statistics * width;
-    const auto mixed = [](const std::vector<std::int32_t> &row) {
-        std::uint64_t sum = 0;
-        for (const auto x : row) sum = (sum ^ static_cast<std::uint32_t>(x)) * 0x9E3779B97F4A7C15u;
-        return static_cast<std::size_t>(sum >> 16);
-    };
-    std::unordered_map<std::vector<std::int32_t>, std::int32_t, decltype(mixed)> known(16, mixed);
-    std::vector<std::int32_t> row(size, 0);
-    for (Index t = 0; t < length; t++) {
-        const Step &step = tables.skeleton().steps[t + 1];
-        const std::int32_t *counts = tables[t + 1].counts;
-        for (Index p = 0; p < statistics; p++)
-            for (Index s = 0; s < states; s++)
-                row[p * width + s] = counts ? counts[p * step.shift_size + s * step.gone.shift] : 0;
-        const auto [at, fresh] = known.try_emplace(row, static_cast<std::int32_t>(known.size()));
-        kind[t] = at->second;
-        if (fresh) kind_counts.insert(kind_counts.end(), row.begin(), row.end());
-    }
+std::int32_t ChainRows::kind_of(const Step &step, const LocalStep &local, Met &met) {
+    const bool usual = local.shared >= 0 && step.shift_size == states && step.gone.shift == 1;
+    if (usual && met.shared[local.shared] >= 0) return met.shared[local.shared];
+    for (Index p = 0; p < statistics; p++)
+        for (Index s = 0; s < states; s++)
+            met.row[p * width + s] = local.counts ? local.counts[p * step.shift_size + s * step.gone.shift] : 0;
+    const auto [at, fresh] = met.kinds.try_emplace(met.row, static_cast<std::int32_t>(met.kinds.size()));
+    if (usual) met.shared[local.shared] = at->second;
+    if (fresh) kind_counts.insert(kind_counts.end(), met.row.begin(), met.row.end());
+    return at->second;
 }
 
-void ChainRows::sum_stretches(const LocalTables &tables) {
-    for (Index t = 0; t < length; t++) {
-        const LocalStep &local = tables[t + 1];
-        Share &share = shares[t / kStretch];
-        share.largest += local.largest;
-        share.roundings += local.roundings;
-        for (Index p = 0; p < kMostStatistics; p++) share.reach[p] += local.reach[p];
-    }
+void ChainRows::add_share(Share &share, const LocalStep &local) {
+    share.largest += local.largest;
+    share.roundings += local.roundings;
+    for (Index p = 0; p < kMostStatistics; p++) share.reach[p] += local.reach[p];
 }
 
 }  // namespace tallytree::bounds

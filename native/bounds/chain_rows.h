@@ -40,7 +40,7 @@ struct ChainRows {
     std::vector<Index> kind_keys;           // for each kind: a row, the counts in one number
     std::vector<Share> shares;
 
-    // Room for a chain; rows are 0 behind the states.
+    // Room for a chain; rows are 0 behind the states, and behind the last position.
     void begin(Index length, Index states, Index statistics);
     // To be called when kinds and their counts are there.
     void pack_kinds();
@@ -52,9 +52,10 @@ struct ChainRows {
     void load(const LocalTables &tables);
 
   private:
-    void copy_links(const LocalTables &tables);
-    void find_kinds(const LocalTables &tables);
-    void sum_stretches(const LocalTables &tables);
+    struct Met;
+    void copy_links(Index t, const Step &step, const double *scores, Met &met);
+    std::int32_t kind_of(const Step &step, const LocalStep &local, Met &met);
+    static void add_share(Share &share, const LocalStep &local);
 
     Arena memory_;
     std::deque<std::vector<double>> forward_, backward_;  // tables of a program

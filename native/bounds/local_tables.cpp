@@ -6,6 +6,8 @@ namespace tallytree::bounds {
 
 namespace {
 
+constexpr Index kLargest = Index{1} << 30;  // of a count
+
 bool as_it_lies(std::span<const FactorLoop> loops, Index size) {
     return size == 1 || (loops.size() == 1 && loops[0].stride == 1 && loops[0].count == size);
 }
@@ -28,12 +30,15 @@ LocalTables::LocalTables(const Skeleton &skeleton, std::vector<TableBlock<double
     : skeleton_(skeleton), scores_(std::move(scores)), counts_(std::move(counts)) {
     const auto size = static_cast<Index>(skeleton_.steps.size());
     steps_.resize(size);
-    operations_ = operations(skeleton_);
     fits_ = statistics() <= kMostStatistics && !skeleton_.chart;
     if (!fits_) return;
+    shift_places_.reserve(size);
+    kept_.begin.reserve(size + 1);
     for (Index t = 0; t < size; t++) {
+        operations_ += operations(skeleton_, t);
         add_step(t);
         merge_loops(t);
+        changes_ += t > 0 && steps_[t].scores != steps_[t - 1].scores;
     }
     for (const auto &[t, place] : shift_places_) steps_[t].counts = shifts_.data() + place;
     add_constants();
@@ -55,11 +60,13 @@ double LocalTables::bytes(const Skeleton &skeleton) {
 
 double LocalTables::operations(const Skeleton &skeleton) {
     double sum = 0;
-    for (std::size_t t = 0; t < skeleton.steps.size(); t++) {
-        const Step &step = skeleton.steps[t];
-        sum += skeleton.states[t] * (step.verb == Verb::Eliminate ? static_cast<double>(step.gone.count) : 1);
-    }
+    for (std::size_t t = 0; t < skeleton.steps.size(); t++) sum += operations(skeleton, static_cast<Index>(t));
     return sum;
+}
+
+double LocalTables::operations(const Skeleton &skeleton, Index t) {
+    const Step &step = skeleton.steps[t];
+    return skeleton.states[t] * (step.verb == Verb::Eliminate ? static_cast<double>(step.gone.count) : 1);
 }
 
 void LocalTables::add_step(Index t) {
@@ -102,27 +109,46 @@ void LocalTables::add_counts(Index t, LocalStep &local) {
     const auto refs = skeleton_.shift_refs[t];
     if (refs.empty()) return;
     const auto place = static_cast<Index>(shifts_.size());
-    shift_places_.emplace_back(t, place);
     shifts_.resize(shifts_.size() + static_cast<std::size_t>(step.shift_size * statistics()), 0);
     for (std::size_t i = 0; i < refs.size(); i++) {
         const std::int64_t *table = counts_[refs[i].block].row(refs[i].row);
         std::int32_t *out = shifts_.data() + place + skeleton_.statistic_of[refs[i].block] * step.shift_size;
+        Index least = 0, most = 0;
         walk_factor(skeleton_.shift_loops[skeleton_.shift_refs.begin[t] + static_cast<Index>(i)],
                     [&](Index at, Index n, Index stride) {
                         for (Index x = 0; x < n; x++) {
-                            const std::int64_t sum = *out + table[at + x * stride];
-                            fits_ &= std::abs(sum) < (Index{1} << 30);
-                            *out++ = static_cast<std::int32_t>(fits_ ? sum : 0);
+                            const Index sum = out[x] + table[at + x * stride];
+                            least = std::min(least, sum);
+                            most = std::max(most, sum);
+                            out[x] = static_cast<std::int32_t>(sum);
                         }
+                        out += n;
                     });
+        fits_ &= std::max(-least, most) < kLargest;
+        double &reach = local.reach[skeleton_.statistic_of[refs[i].block]];
+        reach = std::max(reach, static_cast<double>(std::max(-least, most)));
     }
-    for (Index p = 0; p < statistics(); p++)
-        for (Index x = 0; x < step.shift_size; x++)
-            local.reach[p] =
-                std::max(local.reach[p], std::abs(static_cast<double>(shifts_[place + p * step.shift_size + x])));
+    shift_places_.emplace_back(t, place_counts(place, local));
+}
+
+// Where the counts that were added last are to be found: steps with equal counts share them, as a rule.
+Index LocalTables::place_counts(Index place, LocalStep &local) {
+    constexpr std::size_t kMost = 1024;
+    const std::span<const std::int32_t> row(shifts_.begin() + place, shifts_.end());
+    const auto size = static_cast<Index>(row.size());
+    const auto number = static_cast<std::int32_t>(shift_rows_.size());
+    if (shift_rows_.size() == kMost && !shift_rows_.contains(mixed(row))) return place;
+    const auto [at, fresh] = shift_rows_.try_emplace(mixed(row), SharedRow{place, size, number});
+    const SharedRow &known = at->second;
+    if (!fresh && (known.size != size || !std::equal(row.begin(), row.end(), shifts_.begin() + known.place)))
+        return place;
+    local.shared = known.number;
+    if (!fresh) shifts_.resize(place);
+    return known.place;
 }
 
 void LocalTables::merge_loops(Index t) {
+    if (skeleton_.kept[t].empty()) return kept_.close_row();
     std::vector<Loop> loops;
     for (const Loop &loop : skeleton_.kept[t]) {
         if (loop.count == 1) continue;
@@ -154,9 +180,14 @@ void LocalTables::find_range() {
         const auto p = skeleton_.statistic_of[b];
         const double times = counts_[b].count == 1 ? static_cast<double>(skeleton_.shift_scopes.blocks[b].count) : 1;
         for (Index k = 0; k < counts_[b].count; k++) {
-            const auto [least, most] = std::minmax_element(counts_[b].row(k), counts_[b].row(k) + counts_[b].size);
-            low[p] += times * static_cast<double>(*least);
-            high[p] += times * static_cast<double>(*most);
+            const std::int64_t *row = counts_[b].row(k);
+            Index least = row[0], most = row[0];
+            for (Index x = 1; x < counts_[b].size; x++) {
+                least = std::min(least, row[x]);
+                most = std::max(most, row[x]);
+            }
+            low[p] += times * static_cast<double>(least);
+            high[p] += times * static_cast<double>(most);
         }
     }
     for (Index p = 0; p < statistics(); p++) {
@@ -169,9 +200,12 @@ void LocalTables::find_range() {
 
 double LocalTables::largest(const double *table, Index size, Measured &last) {
     if (table == last.table) return last.largest;
-    last = {table, 0};
-    for (Index i = 0; i < size; i++)
-        if (table[i] != kNegativeInfinity) last.largest = std::max(last.largest, std::abs(table[i]));
+    std::array<double, 4> most{};  // that need not wait for each other
+    for (Index i = 0; i < size; i++) {
+        const double x = table[i] == kNegativeInfinity ? 0.0 : std::abs(table[i]);
+        most[i % 4] = most[i % 4] > x ? most[i % 4] : x;
+    }
+    last = {table, std::max({most[0], most[1], most[2], most[3]})};
     return last.largest;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <unordered_map>
 
 #include "bounds/tally.h"
 #include "plan/skeleton.h"
@@ -16,7 +17,15 @@ struct LocalStep {
     double largest = 0;                    // size of a local score
     double roundings = 0;                  // how many a value goes through
     std::array<double, kMostStatistics> reach{};  // the largest size of a count
+    std::int32_t shared = -1;                     // steps with the same number have the same `counts`
 };
+
+// A number for a row of counts; equal ones have the same.
+inline std::uint64_t mixed(std::span<const std::int32_t> row) {
+    std::uint64_t sum = row.size(), odd = 0x9E3779B97F4A7C15u;  // products that need not wait for each other
+    for (const auto x : row) sum += static_cast<std::uint32_t>(x) * (odd += 0xD1B54A32D192ED02u);
+    return (sum * 0x9E3779B97F4A7C15u) >> 16;
+}
 
 struct Evaluated {
     double score = 0;  // as if in twice the precision
@@ -32,6 +41,7 @@ class LocalTables {
     static double bytes(const Skeleton &skeleton);
     // How many sums of local scores and messages a pass over a program makes.
     static double operations(const Skeleton &skeleton);
+    static double operations(const Skeleton &skeleton, Index step);
 
     const Skeleton &skeleton() const { return skeleton_; }
     Index statistics() const { return skeleton_.statistics; }
@@ -45,6 +55,10 @@ class LocalTables {
     // The sum of the largest sizes of all scores.
     double magnitude() const { return magnitude_; }
     double operations() const { return operations_; }
+    // How often the local scores are other ones than those of the step before.
+    Index changes() const { return changes_; }
+    // How many rows of counts steps share.
+    Index shared() const { return static_cast<Index>(shift_rows_.size()); }
     // Whether counts and tallies fit the numbers that the search has for them.
     bool fits() const { return fits_; }
     Evaluated evaluate(const std::int64_t *labelling) const;
@@ -53,6 +67,7 @@ class LocalTables {
     void add_step(Index t);
     void add_scores(Index t, LocalStep &local);
     void add_counts(Index t, LocalStep &local);
+    Index place_counts(Index place, LocalStep &local);
     void merge_loops(Index t);
     void add_constants();
     void find_range();
@@ -69,8 +84,14 @@ class LocalTables {
     Ragged<Loop> kept_;
     std::deque<std::vector<double>> sums_;  // of several factors
     std::vector<std::int32_t> shifts_;
-    std::vector<std::pair<Index, Index>> shift_places_;  // step, place in shifts_
+    struct SharedRow {
+        Index place, size;
+        std::int32_t number;
+    };
+    std::unordered_map<std::uint64_t, SharedRow> shift_rows_;  // by `mixed`
+    std::vector<std::pair<Index, Index>> shift_places_;        // step, place in shifts_
     double constant_ = 0, magnitude_ = 0, operations_ = 0;
+    Index changes_ = 0;
     Tally constant_counts_{};
     Box range_;
     bool fits_ = true;

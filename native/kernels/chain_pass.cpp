@@ -10,6 +10,64 @@ INLINE void price(const ChainStretch &c, Int t, Int k, Real *to) {
     store(to + k, load(c.message + k) + load(c.prices + c.kinds[t] * c.width + k));
 }
 
+// One number of a row, everywhere.
+template <int S>
+INLINE Vector lane(Vector v) {
+    if constexpr (W == 8) return __builtin_shufflevector(v, v, S, S, S, S, S, S, S, S);
+    else if constexpr (W == 4) return __builtin_shufflevector(v, v, S, S, S, S);
+    else return __builtin_shufflevector(v, v, S, S);
+}
+
+constexpr int kPieces = 8 / W;  // of a row of 8
+typedef std::uint8_t Bytes __attribute__((vector_size(W), aligned(1), may_alias));
+
+// The most from some states of a row on, before END, and the first of them that it comes from.
+template <int S, int END>
+INLINE void most_of(const Vector *row, const Real *link, Vector *most, Bits *from) {
+    if constexpr (S < END) {
+        const Vector x = lane<S % W>(row[S / W]);
+        for (int k = 0; k < kPieces; k++) {
+            const Vector sum = x + load(link + 8 * S + k * W);
+            from[k] = sum > most[k] ? Bits{} + S : from[k];
+            most[k] = max(most[k], sum);
+        }
+        most_of<S + 1, END>(row, link, most, from);
+    }
+}
+
+// Rows of 8 numbers: the message stays in registers, and where the most comes from is found on the side.
+template <int STATES>
+void pass_eight(const ChainStretch &c) {
+    constexpr int HALF = (STATES + 1) / 2;
+    Vector message[kPieces];
+    for (int k = 0; k < kPieces; k++) message[k] = load(c.message + k * W);
+    for (Int t = 0; t < c.count; t++) {
+        Vector row[kPieces], most[kPieces], other[kPieces];
+        Bits from[kPieces], later[kPieces];
+        for (int k = 0; k < kPieces; k++) {
+            row[k] = message[k] + load(c.prices + c.kinds[t] * 8 + k * W);
+            store(c.priced + 8 * t + k * W, row[k]);
+            most[k] = other[k] = nothing();
+            from[k] = later[k] = Bits{};
+        }
+        most_of<0, HALF>(row, c.links[t], most, from);
+        most_of<HALF, STATES>(row, c.links[t], other, later);
+        for (int k = 0; k < kPieces; k++) {
+            from[k] = other[k] > most[k] ? later[k] : from[k];
+            message[k] = max(most[k], other[k]) + load(c.late + 8 * t + k * W);
+            *reinterpret_cast<Bytes *>(c.from + 8 * t + k * W) = __builtin_convertvector(from[k], Bytes);
+        }
+    }
+    for (int k = 0; k < kPieces; k++) store(c.message + k * W, message[k]);
+}
+
+template <int STATES = 1>
+void pass_few(const ChainStretch &c) {
+    if constexpr (STATES < 8)
+        if (c.states > STATES) return pass_few<STATES + 1>(c);
+    pass_eight<STATES>(c);
+}
+
 // Rows of 8·B numbers stay in registers.
 template <int B>
 void pass_rows(const ChainStretch &c) {
@@ -59,7 +117,7 @@ void pass_any(const ChainStretch &c) {
 void pass(const ChainStretch &c) {
     switch (c.width) {
         case 8:
-            return pass_rows<1>(c);
+            return pass_few(c);
         case 16:
             return pass_rows<2>(c);
         case 24:
@@ -77,9 +135,8 @@ INLINE Real largest_of(const Real *x) {
 }
 
 // Eight numbers at a time; which of them it is, without a branch that could not be foreseen.
-template <int B>
-void back_rows(const ChainBack &c) {
-    const Int width = B > 0 ? 8 * B : c.width;
+void back(const ChainBack &c) {
+    const Int width = c.width;
     Int next = c.next;
     for (Int t = c.count; t-- > 0;) {
         const Real *x = c.priced + t * width, *link = c.links[t] + next * width;
@@ -92,7 +149,7 @@ void back_rows(const ChainBack &c) {
             const bool better = most > best;
             best = better ? most : best;
             from = better ? at : from;
-            if (B == 1 || better)
+            if (better)
                 for (int i = 0; i < 8; i += W) store(chosen + i, load(sums + i));
         }
         unsigned equal = 0;
@@ -101,8 +158,6 @@ void back_rows(const ChainBack &c) {
         c.states[t] = static_cast<std::int32_t>(next);
     }
 }
-
-void back(const ChainBack &c) { return c.width == 8 ? back_rows<1>(c) : back_rows<0>(c); }
 
 void charge(const ChainCharge &c) {
     for (Int i = 0; i < c.size; i += W) {

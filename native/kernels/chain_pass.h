@@ -15,6 +15,8 @@ struct ChainStretch {
     const double *prices;        // rows: what the counts of a position cost in all
     double *message;             // a row: what comes in, then what comes out
     double *priced;              // for each position: a row, the message with the prices of the position
+    // For each position a row, where rows have 8 numbers: the first state that leads to the best for each next one.
+    std::uint8_t *from;
 };
 
 // From the last of some positions to the first: the state that led to the best.
@@ -36,6 +38,7 @@ struct ChainCharge {
 
 struct ChainKernels {
     // priced[t] = message + prices[kinds[t]]; message[s'] = late[t, s'] + max over s of priced[t, s] + links[t][s, s'].
+    // With rows of 8 numbers, from[t, s'] = the first s with that most; other rows are looked at again by `back`.
     void (*pass)(const ChainStretch &stretch);
     // states[t] = the first s with the most of priced[t, s] + links[t][states[t + 1], s].
     void (*back)(const ChainBack &back);

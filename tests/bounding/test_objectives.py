@@ -8,6 +8,7 @@ from strategies import models
 
 import tallytree as tt
 from tallytree.bounding import BoundsCertificate
+from tallytree.kernels import native
 from tallytree.testing import brute_force, check_bounds, random_statistics
 
 FUNCTIONS = [
@@ -167,6 +168,41 @@ def test_plateaus_end_in_the_table(strategy, objective):
     found = tt.solve(model, [ones], objective, strategy=strategy)
     assert (found.value, found.tally, found.score) == (full.value, full.tally, full.score)
     assert not isinstance(found.certificate, BoundsCertificate)
+
+
+def f_measure_by_hand(score, right, wrong):
+    return (1 - 2 * right / (300 + right + wrong)) * (400 + score)
+
+
+@pytest.mark.parametrize(
+    ("objective", "helped"),
+    [(f_measure_by_hand, True), (lambda score, k, m: np.minimum(score, 5.0) - 0.01 * np.abs(k - m), False)],
+)
+def test_functions_of_two_counts_are_searched_unless_they_are_evaluated_too_often(objective, helped):
+    model = chain(6, 300, 12)
+    read = [tt.count(model, state=1), tt.count(model, state=2)]
+    full = tt.solve(model, read, objective, strategy="full")
+    found = tt.solve(model, read, objective)
+    assert found.value == pytest.approx(full.value, rel=1e-12)
+    assert isinstance(found.certificate, BoundsCertificate) == helped
+
+
+@pytest.mark.parametrize("states", [2, 3, 5, 7, 8, 9])
+@pytest.mark.parametrize("rounded", [False, True])
+def test_every_instruction_set_searches_alike(states, rounded):
+    """Also where several labellings are equally good: the first of them."""
+    rng = np.random.default_rng(states)
+    unary, pairs = rng.normal(size=(90, states)), rng.normal(size=(states, states))
+    model = tt.Model.chain(*((np.round(x) if rounded else x) for x in (unary, pairs)))
+    before, found = native.instruction_set(), []
+    try:
+        for name in native.instruction_sets():
+            native.use_instruction_set(name)
+            best = tt.solve(model, where=tt.count(model, state=1) == 30, strategy="bounds")
+            found.append((best.score, best.assignment.tolist(), best.certificate.passes))
+    finally:
+        native.use_instruction_set(before)
+    assert all(one == found[0] for one in found)
 
 
 def test_a_search_that_gave_way_goes_on_where_the_table_does_not_fit(monkeypatch):

@@ -276,8 +276,8 @@ class LossProblems:
     def _shown(self, index: int, options: BatchOptions, value: float) -> Price | Plan | Evidence:
         """Return what proves that no labelling has a higher value.
 
-        A search by bounds is run again, keeping what the certificate needs. If it does not finish, the full
-        table is computed.
+        A search by bounds is run for it: that of the batch rules out single tallies, and has no boxes that a
+        certificate could show. If it does not finish, the full table is computed.
         """
         model = self.models[index]
         asked = GraphLossQuery(model, self._bound(index).on(model), None, None, (None, None))
