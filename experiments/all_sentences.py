@@ -58,8 +58,6 @@ def run(options: Options) -> None:
         for name, rows in decoded(fitted, corpus).items():
             base = rows if base is None else base
             told = "" if rows is base else interval([rows], [base], 1.0)
-            print(
-                f"| {contestant.name} | {contestant.setting}={best:g} | {name} | {measure(rows, 1.0):.2f} | {told} "
-                f"| {seconds:.0f} |",
-                flush=True,
-            )
+            setting = f"{contestant.setting}={best:g}"
+            cells = contestant.name, setting, name, f"{measure(rows, 1.0):.2f}", told, f"{seconds:.0f}"
+            print(f"| {' | '.join(cells)} |", flush=True)
